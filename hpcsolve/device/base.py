@@ -1,0 +1,148 @@
+"""What a device can do. `host.py` and `cuda.py` implement it; algorithms know nothing else.
+
+Kernels stand in `cuda_src/FILE.cu`. A launch names sizes and buffers in the kernel's own order; the signature, one numpy
+type code an argument and a `*` behind a pointer's (`"i4 i4 u2* u2*"`), is checked on both devices alike, so that a
+mistake found on the CPU is the same mistake on a GPU.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from hpcsolve.errors import HpcsolveError
+
+
+@dataclass(frozen=True)
+class DeviceInfo:
+    """What the log and `/ranks` say of a device."""
+
+    kind: str
+    """`cpu` or `cuda`."""
+    name: str
+    uuid: str
+    compiler: str
+    """Name and version of the compiler that builds its kernels."""
+
+
+class LaunchError(HpcsolveError):
+    """A kernel was launched with arguments that it does not take: a bug of ours."""
+
+
+class Buffer(Protocol):
+    """Typed memory on a device, contiguous."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    device: Device
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+
+    @property
+    def address(self) -> int:
+        """Where it starts, as kernels see it."""
+
+    def view(self, start: int, shape: int | tuple[int, ...]) -> Buffer:
+        """A part of it, from element `start` of the flat buffer; it shares the memory and keeps it alive."""
+
+    def upload(self, array: NDArray[Any]) -> None:
+        """Copy a host array of the same shape and dtype into it."""
+
+    def download(self) -> NDArray[Any]:
+        """A host copy."""
+
+    def fill(self, value: int) -> None:
+        """Set every byte to `value`."""
+
+    def free(self) -> None:
+        """Give the memory back now; a view cannot."""
+
+
+class Kernel(Protocol):
+    """A compiled kernel, ready to launch."""
+
+    def __call__(self, grid: int, block: int, *arguments: int | Buffer) -> None:
+        """Start `grid` blocks of `block` threads; returns before they are done. Nothing happens for an empty grid."""
+
+
+class Timer(Protocol):
+    """Seconds that the device spent between two points of its queue."""
+
+    def start(self) -> None:
+        """Mark the beginning."""
+
+    def stop(self) -> None:
+        """Mark the end, and add the time between to `seconds`."""
+
+    @property
+    def seconds(self) -> float:
+        """The sum so far; waits for the device."""
+
+
+class Device(Protocol):
+    """One rank's device. A context manager: leaving it gives everything back."""
+
+    info: DeviceInfo
+    lanes_per_block: int
+    """Threads a block that kernels are best launched with; 1 on a CPU."""
+
+    def memory_free(self) -> int:
+        """Bytes that can be allocated now."""
+
+    @property
+    def memory_peak(self) -> int:
+        """Most bytes allocated at a time so far."""
+
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Buffer:
+        """Memory with undefined content; `ResourceError` where it does not fit."""
+
+    def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Buffer:
+        """Memory that holds zeros."""
+
+    def upload(self, array: NDArray[Any]) -> Buffer:
+        """A copy of a host array."""
+
+    def staging(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """A host array (pinned where that helps) that messages pass through."""
+
+    def kernel(self, file: str, name: str, signature: str) -> Kernel:
+        """The kernel `name` of `cuda_src/{file}.cu`, built now if no cache has it."""
+
+    def timer(self) -> Timer:
+        """A stopwatch on the device's queue."""
+
+    def synchronize(self) -> None:
+        """Wait until the device has nothing left to do."""
+
+    def close(self) -> None:
+        """Give everything back."""
+
+    def __enter__(self) -> Device: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+
+def check_arguments(name: str, signature: str, arguments: tuple[int | Buffer, ...], device: Device) -> None:
+    """Raise `LaunchError` unless the arguments are what the signature says and lie on the device."""
+    codes = signature.split()
+    if len(codes) != len(arguments):
+        raise LaunchError(f"{name} takes {len(codes)} arguments, not {len(arguments)}")
+    for position, (code, argument) in enumerate(zip(codes, arguments)):
+        if isinstance(argument, (int, np.integer)):
+            wrong = code.endswith("*") or not _fits(int(argument), np.dtype(code))
+        else:
+            wrong = argument.device is not device or np.dtype(code.rstrip("*")) != argument.dtype or not code.endswith("*")
+        if wrong:
+            raise LaunchError(f"{name}: argument {position} must be {code} on this device, not {argument!r}")
+
+
+def _fits(value: int, dtype: np.dtype[Any]) -> bool:
+    if dtype.kind not in "iu":
+        return False
+    limits = np.iinfo(dtype)
+    return bool(limits.min <= value <= limits.max)
