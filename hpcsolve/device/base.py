@@ -67,7 +67,8 @@ class Kernel(Protocol):
     """A compiled kernel, ready to launch."""
 
     def __call__(self, grid: int, block: int, *arguments: int | Buffer) -> None:
-        """Start `grid` blocks of `block` threads; returns before they are done. Nothing happens for an empty grid."""
+        """Start `grid` blocks of `block` threads (a CPU has one thread a block, whatever `block` says); may return
+        before they are done. Nothing happens for an empty grid."""
 
 
 class Timer(Protocol):
@@ -88,8 +89,6 @@ class Device(Protocol):
     """One rank's device. A context manager: leaving it gives everything back."""
 
     info: DeviceInfo
-    lanes_per_block: int
-    """Threads a block that kernels are best launched with; 1 on a CPU."""
 
     def memory_free(self) -> int:
         """Bytes that can be allocated now."""
