@@ -1,0 +1,77 @@
+"""What every algorithm takes and gives back. The runner and the output know no more of an algorithm than this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a run will need, computed before anything is allocated."""
+
+    device_bytes: tuple[int, ...]
+    """Device memory a rank, by rank, exact to the byte."""
+    host_bytes: tuple[int, ...]
+    """Host memory a rank beside it (messages, tables), by rank; on a CPU both come from the same memory."""
+    operations: int
+    """The algorithm's own unit of work, all ranks together."""
+    operation: str
+    """What one operation is, in words."""
+    bytes_sent: tuple[int, ...]
+    """Bytes that each rank sends to others."""
+    details: Mapping[str, int | str]
+    """More lines for `hpcsolve estimate`, in order: the split, the layers."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One dataset of the result file: values with their unit and meaning."""
+
+    values: NDArray[Any] | int | float | bool | str
+    description: str
+    unit: str = "1"
+    dimension: str = ""
+    """Name of the dimension, for one-dimensional columns of a table."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run gives back on every rank; the bytes of `solution` depend on the job alone.
+
+    Attributes
+    ----------
+    cost
+        Of the answer, in scaled integers; None if the instance has none (proven).
+    solution
+        Content of `/solution`, by dataset name.
+    tables
+        Groups beside it (`layers`, `colonies`, ...): group name -> columns. Filled on rank 0.
+    rank
+        This rank's own share of `/ranks`: `operations`, `bytes_sent`, `seconds_kernel`, `seconds_copy`, `seconds_wait`.
+    """
+
+    cost: int | None
+    solution: Mapping[str, Column]
+    tables: Mapping[str, Mapping[str, Column]] = field(default_factory=dict)
+    rank: Mapping[str, float | int] = field(default_factory=dict)
+
+
+class Report(Protocol):
+    """Where an algorithm tells how far it is. The runner shows it on rank 0; a test may ignore it."""
+
+    def __call__(self, done: float, message: str = "") -> None:
+        """`done`: the fraction of all work behind us, 0 to 1."""
+
+
+def silent(done: float, message: str = "") -> None:
+    """A report that nobody reads."""
+
+
+def as_column(values: Any, description: str, unit: str = "1", dimension: str = "") -> Column:
+    """A column of a fixed-width numpy array."""
+    return Column(np.asarray(values), description, unit, dimension)
