@@ -1,0 +1,25 @@
+// One kernel source, three builds. Kernels are plain CUDA C++17 and know nothing of this; here is what they may use beside it.
+//
+//   nvcc                 device_cuda.cuh     a `lanes` is one value of one thread; a warp of 32 threads holds a register
+//   g++                  device_host.cuh     a `lanes` is one vector register of the CPU; a block has one thread
+//   g++ -DHOST_THREADS   device_threads.cuh  the CUDA forms on real threads: slow, for race checks and the stub driver
+//
+// What all three offer:
+//   KERNEL name(...)          a kernel, launched by name; EXPORT_KERNEL(name) after it makes its host entry
+//   DEVICE                    marks a function that kernels call;  UNROLL  before a loop whose count is a constant
+//   lanes<T>                  2^lane_bits<T>() values of T side by side; +, min, load, store, splat, without, mirrored
+//   lane(), warp(), warps()   this thread's place where lanes are threads; 0, 0 and 1 where a register is a vector
+//   tile_width<T>()           results that fit in the registers beside a loop's operands
+//   lower_to(target, x)       atomic minimum of all of x into *target, in no particular order
+//   lowest(set), count(set)   of a 64-bit set: its smallest element, how many there are
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#if defined(__CUDACC__)
+#include "device_cuda.cuh"
+#elif defined(HOST_THREADS)
+#include "device_threads.cuh"
+#else
+#include "device_host.cuh"
+#endif

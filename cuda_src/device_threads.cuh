@@ -1,0 +1,77 @@
+// The CUDA forms on real threads (g++ -DHOST_THREADS): `block` threads a block, blocks one after the other, a barrier as
+// __syncthreads, an exchange through memory as a warp shuffle. ThreadSanitizer sees in it what one thread a block cannot show,
+// and the stub driver of the tests runs the very launch configurations of a GPU with it.
+#pragma once
+#include <pthread.h>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "device_launch.cuh"
+
+#define KERNEL static void
+#define DEVICE static inline
+#define UNROLL
+#define __device__
+#define __shared__ static
+#define __restrict__ __restrict
+
+static thread_local index3 threadIdx;
+static index3 blockIdx, blockDim, gridDim;
+
+class barrier {
+ public:
+  explicit barrier(unsigned threads) { pthread_barrier_init(&it, nullptr, threads); }
+  ~barrier() { pthread_barrier_destroy(&it); }
+  barrier(const barrier &) = delete;
+  void wait() { pthread_barrier_wait(&it); }
+
+ private:
+  pthread_barrier_t it;
+};
+static std::unique_ptr<barrier> block_barrier;
+static std::vector<std::unique_ptr<barrier>> warp_barriers;
+static std::vector<uint32_t> exchange;
+
+static inline void __syncthreads() { block_barrier->wait(); }
+static inline void __syncwarp() { warp_barriers[threadIdx.x / 32]->wait(); }
+static inline uint32_t __shfl_xor_sync(uint32_t, uint32_t value, int mask) {
+  exchange[threadIdx.x] = value;
+  __syncwarp();
+  uint32_t other = exchange[threadIdx.x ^ mask];
+  __syncwarp();
+  return other;
+}
+static inline uint32_t atomicMin(uint32_t *target, uint32_t value) {
+  uint32_t old = __atomic_load_n(target, __ATOMIC_RELAXED);
+  while (value < old && !__atomic_compare_exchange_n(target, &old, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+  return old;
+}
+static inline int __ffsll(long long x) { return __builtin_ffsll(x); }
+static inline int __popcll(uint64_t x) { return __builtin_popcountll(x); }
+#include "device_warp.cuh"
+
+template <class... A, size_t... I>
+static void run_grid(void (*kernel)(A...), unsigned grid, unsigned block, void **params, std::index_sequence<I...>) {
+  gridDim = {grid, 1, 1};
+  blockDim = {block, 1, 1};
+  block_barrier = std::make_unique<barrier>(block);
+  warp_barriers.clear();
+  for (unsigned first = 0; first < block; first += 32)
+    warp_barriers.push_back(std::make_unique<barrier>(block - first < 32 ? block - first : 32));
+  exchange.assign(block, 0);
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < block; t++)
+    threads.emplace_back([=] {
+      threadIdx = {t, 0, 0};
+      for (unsigned b = 0; b < grid; b++) {
+        if (t == 0) blockIdx = {b, 0, 0};
+        __syncthreads();
+        kernel(*static_cast<std::remove_reference_t<A> *>(params[I])...);
+        __syncthreads();
+      }
+    });
+  for (auto &thread : threads) thread.join();
+}
