@@ -32,6 +32,9 @@ struct lanes {
   vector v;
 };
 
+// Whether a block is one thread, so that the order of its work is free and nothing need be shared.
+constexpr bool one_thread_blocks = true;
+
 template <class T>
 constexpr int lane_bits() {
   return __builtin_ctz(lanes<T>::width);

@@ -7,6 +7,9 @@ struct lanes {
   T v;
 };
 
+// Whether a block is one thread, so that the order of its work is free and nothing need be shared.
+constexpr bool one_thread_blocks = false;
+
 template <class T>
 constexpr DEVICE int lane_bits() {
   return 5;

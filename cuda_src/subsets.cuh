@@ -30,3 +30,17 @@ DEVICE uint64_t spread(uint64_t set, int element) {
   uint64_t below = (1ull << element) - 1;
   return (set & below) | (set & ~below) << 1;
 }
+
+// Calls f(set) for every subset of `bits` elements, each after all its own subsets: size by size, the warps sharing a size and
+// all threads of a warp on one set; or in plain binary order where the block is one thread (contiguous streams: a third faster).
+template <class F>
+DEVICE void for_each_subset(int bits, const int *binomial, F f) {
+  if constexpr (one_thread_blocks) {
+    for (uint64_t set = 0; set < 1ull << bits; set++) f(set);
+  } else {
+    for (int size = 0; size <= bits; size++) {
+      for (int rank = warp(); rank < choose(binomial, bits, size); rank += warps()) f(colex_unrank(rank, size, binomial));
+      __syncthreads();
+    }
+  }
+}

@@ -53,8 +53,8 @@ class Buffer(Protocol):
     def upload(self, array: NDArray[Any]) -> None:
         """Copy a host array of the same shape and dtype into it."""
 
-    def download(self) -> NDArray[Any]:
-        """A host copy."""
+    def download(self, into: NDArray[Any] | None = None) -> NDArray[Any]:
+        """A host copy, in `into` (same shape and dtype) if that is given."""
 
     def fill(self, value: int) -> None:
         """Set every byte to `value`."""

@@ -1,0 +1,172 @@
+"""Compiles `cuda_src/*.cu` at run time, for the CPU with g++ and for a GPU with nvcc, and keeps the results.
+
+The cache is the user's own folder (HPCSOLVE_CACHE, else XDG_CACHE_HOME/hpcsolve, else ~/.cache/hpcsolve), closed to others. An
+entry's name is a hash of everything that the machine code depends on: source, headers, command, compiler version, CPU features.
+It is written beside its own SHA-256 under a temporary name and renamed, under a lock, so that of many ranks on a node one
+builds and the others wait and load; an entry whose bytes do not match is built again, never loaded.
+
+Everything here starts processes: call it before MPI_Init (`ahead`), after which the answers are remembered.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import functools
+import hashlib
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hpcsolve.errors import EnvironmentFault
+
+HOST_FLAGS = "-x c++ -std=c++17 -O3 -march=native -fopenmp -ffp-contract=off -fPIC -shared -Wno-psabi"
+"""`-ffp-contract=off`: the same floating-point results as on any other device."""
+CUDA_FLAGS = "-cubin -std=c++17 -O3 --fmad=false"
+
+
+def source_folder() -> Path:
+    """The folder of the kernels: inside the installed package, or beside it in a checkout."""
+    package = Path(__file__).resolve().parent.parent
+    for folder in (package / "cuda_src", package.parent / "cuda_src"):
+        if (folder / "device.cuh").is_file():
+            return folder
+    raise EnvironmentFault(f"the kernels' sources (cuda_src) are not beside {package}: install hpcsolve again")
+
+
+@functools.cache
+def host_library(file: str) -> Path:
+    """The shared library of `cuda_src/{file}.cu` for this CPU; built if no cache has it.
+
+    Raises
+    ------
+    EnvironmentFault
+        No compiler, or it failed: its first line.
+    """
+    compiler = os.environ.get("HPCSOLVE_CXX", "g++")
+    command = [compiler, *os.environ.get("HPCSOLVE_CXXFLAGS", HOST_FLAGS).split()]
+    identity = compiler_identity(compiler) + _output([*command[:1], "-march=native", "-Q", "--help=target"])
+    return _cached(file, command, identity, ".so")
+
+
+@functools.cache
+def cubin(file: str, architecture: str) -> bytes:
+    """The GPU code of `cuda_src/{file}.cu` for an architecture such as `sm_90`; built if no cache has it."""
+    compiler = os.environ.get("HPCSOLVE_NVCC", "nvcc")
+    command = [compiler, *CUDA_FLAGS.split(), f"-arch={architecture}"]
+    return _cached(file, command, compiler_identity(compiler), ".cubin").read_bytes()
+
+
+@functools.cache
+def compiler_identity(compiler: str) -> str:
+    """What the compiler says of its version, with the date and size of its program.
+
+    Raises
+    ------
+    EnvironmentFault
+        It is not on the PATH.
+    """
+    path = shutil.which(compiler)
+    if path is None:
+        fix = "install the CUDA toolkit or load its module" if "nvcc" in compiler else "install a C++ compiler (g++)"
+        raise EnvironmentFault(f"{compiler} is not on the PATH: {fix}, or run with the other --device")
+    status = os.stat(path)
+    return f"{_output([compiler, '--version'])}{status.st_mtime_ns} {status.st_size}"
+
+
+def ahead(files: tuple[str, ...], architectures: tuple[str, ...] = ()) -> None:
+    """Build what a run will load, before MPI starts: for the CPU, or for these GPU architectures."""
+    for file in files:
+        for architecture in architectures:
+            cubin(file, architecture)
+        if not architectures:
+            host_library(file)
+
+
+def cache_folder() -> Path:
+    """The user's own folder of compiled kernels, made if need be.
+
+    Raises
+    ------
+    EnvironmentFault
+        It belongs to someone else or others may write to it, so its content cannot be trusted.
+    """
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    folder = Path(os.environ.get("HPCSOLVE_CACHE") or Path(home) / "hpcsolve")
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = folder.stat()
+    except OSError as error:
+        raise EnvironmentFault(f"{folder}: {error.strerror}; name a folder of your own in HPCSOLVE_CACHE") from None
+    if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise EnvironmentFault(f"{folder} is not yours alone (owner and mode 0700): name another one in HPCSOLVE_CACHE")
+    return folder
+
+
+def source_hash(file: str) -> str:
+    """SHA-256 of `cuda_src/{file}.cu` and of every header."""
+    folder = source_folder()
+    digest = hashlib.sha256()
+    for path in [folder / f"{file}.cu", *sorted(folder.glob("*.cuh"))]:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _cached(file: str, command: list[str], identity: str, suffix: str) -> Path:
+    key = hashlib.sha256("\0".join([source_hash(file), *command, identity]).encode()).hexdigest()[:32]
+    folder = cache_folder()
+    entry = folder / f"{file}-{key}{suffix}"
+    if not _intact(entry):
+        with _lock(folder / f"{file}-{key}.lock"):
+            if not _intact(entry):
+                _build(file, command, entry)
+    return entry
+
+
+def _intact(entry: Path) -> bool:
+    try:
+        owner, digest = entry.stat().st_uid, _checksum_file(entry).read_text()
+        return owner == os.geteuid() and digest == hashlib.sha256(entry.read_bytes()).hexdigest()
+    except OSError:
+        return False
+
+
+def _checksum_file(entry: Path) -> Path:
+    return entry.with_name(entry.name + ".sha256")
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    with open(path, "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _build(file: str, command: list[str], entry: Path) -> None:
+    folder = source_folder()
+    part = entry.with_name(f"{entry.name}.{os.getpid()}.part")
+    try:
+        result = _run([*command, "-I", str(folder), str(folder / f"{file}.cu"), "-o", str(part)])
+        if result.returncode != 0:
+            lines = result.stderr.strip().splitlines() or [f"exit code {result.returncode}"]
+            first = next((line for line in lines if "error" in line), lines[0])
+            raise EnvironmentFault(f"{command[0]} could not compile {file}.cu: {first}")
+        _checksum_file(part).write_text(hashlib.sha256(part.read_bytes()).hexdigest())
+        os.replace(_checksum_file(part), _checksum_file(entry))
+        os.replace(part, entry)
+    except OSError as error:
+        raise EnvironmentFault(f"{entry.parent}: {error.strerror}; name another folder in HPCSOLVE_CACHE") from None
+    finally:
+        part.unlink(missing_ok=True)
+        _checksum_file(part).unlink(missing_ok=True)
+
+
+def _output(command: list[str]) -> str:
+    return _run(command).stdout
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)

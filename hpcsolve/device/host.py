@@ -1,0 +1,214 @@
+"""The CPU as a device: kernels compiled by g++, loaded with ctypes, their blocks shared among OpenMP threads.
+
+A buffer is a numpy array on a 64-byte boundary; a launch has run when the call returns.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from hpcsolve.device import base, build
+from hpcsolve.device.memory import available_memory
+from hpcsolve.errors import ResourceError
+
+ALIGNMENT = 64
+_SCALARS = {"i4": ctypes.c_int32, "u4": ctypes.c_uint32, "i8": ctypes.c_int64, "u8": ctypes.c_uint64}
+
+
+@dataclass(eq=False)
+class HostBuffer:
+    """A numpy array that kernels read and write. See `base.Buffer`."""
+
+    array: NDArray[Any]
+    device: HostDevice
+    whole: bool = True
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape, row-major."""
+        return self.array.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Element type."""
+        return self.array.dtype
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return self.array.nbytes
+
+    @property
+    def address(self) -> int:
+        """Where it starts."""
+        return self.array.ctypes.data
+
+    def view(self, start: int, shape: int | tuple[int, ...]) -> HostBuffer:
+        """A part of it that shares the memory."""
+        count = int(np.prod(shape))
+        return HostBuffer(self.array.reshape(-1)[start : start + count].reshape(shape), self.device, whole=False)
+
+    def upload(self, array: NDArray[Any]) -> None:
+        """Copy `array` into it."""
+        np.copyto(self.array, array, casting="no")
+
+    def download(self, into: NDArray[Any] | None = None) -> NDArray[Any]:
+        """A copy, in `into` if that is given."""
+        if into is None:
+            return self.array.copy()
+        np.copyto(into, self.array, casting="no")
+        return into
+
+    def fill(self, value: int) -> None:
+        """Set every byte to `value`."""
+        self.array.view(np.uint8)[...] = value
+
+    def free(self) -> None:
+        """Give the memory back."""
+        if self.whole:
+            self.device.allocated -= self.nbytes
+            self.array, self.whole = np.empty(0, self.dtype), False
+
+
+@dataclass(frozen=True)
+class HostKernel:
+    """A function of a compiled library. See `base.Kernel`."""
+
+    name: str
+    signature: str
+    function: Any
+    device: HostDevice
+
+    def __call__(self, grid: int, block: int, *arguments: int | base.Buffer) -> None:
+        """Run all blocks, each as one thread."""
+        base.check_arguments(self.name, self.signature, arguments, self.device)
+        values = [self._value(code, argument) for code, argument in zip(self.signature.split(), arguments)]
+        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
+        if grid > 0:
+            self.function(ctypes.c_uint(grid), ctypes.c_uint(block), pointers)
+
+    def _value(self, code: str, argument: int | base.Buffer) -> Any:
+        if isinstance(argument, (int, np.integer)):
+            return _SCALARS[code](int(argument))
+        return ctypes.c_void_p(argument.address)
+
+
+@dataclass
+class HostTimer:
+    """Wall-clock time between two points. See `base.Timer`."""
+
+    seconds: float = 0.0
+    started: float = 0.0
+
+    def start(self) -> None:
+        """Mark the beginning."""
+        self.started = time.perf_counter()
+
+    def stop(self) -> None:
+        """Add the time since `start`."""
+        self.seconds += time.perf_counter() - self.started
+
+
+@dataclass(eq=False)
+class HostDevice:
+    """CPU cores of this process. See `base.Device`.
+
+    Attributes
+    ----------
+    threads
+        OpenMP threads that share the blocks of a launch.
+    """
+
+    threads: int = 1
+    allocated: int = 0
+    memory_peak: int = 0
+    info: base.DeviceInfo = field(init=False)
+    libraries: dict[str, ctypes.CDLL] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Describe the processor."""
+        name = f"{_processor_name()}, {self.threads} thread{'s' * (self.threads > 1)}"
+        self.info = base.DeviceInfo("cpu", name, "", build.compiler_identity("g++").splitlines()[0])
+
+    def memory_free(self) -> int:
+        """Bytes that this process may still allocate."""
+        return available_memory()
+
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> HostBuffer:
+        """Memory with undefined content."""
+        return HostBuffer(self._allocate(shape, np.dtype(dtype)), self)
+
+    def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> HostBuffer:
+        """Memory that holds zeros."""
+        buffer = self.empty(shape, dtype)
+        buffer.array[...] = 0
+        return buffer
+
+    def upload(self, array: NDArray[Any]) -> HostBuffer:
+        """A copy of `array`."""
+        buffer = self.empty(array.shape, array.dtype)
+        buffer.upload(array)
+        return buffer
+
+    def staging(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """A plain array."""
+        return np.empty(shape, dtype)
+
+    def kernel(self, file: str, name: str, signature: str) -> HostKernel:
+        """A kernel of `cuda_src/{file}.cu`; `LaunchError` if its arguments are not what `signature` says."""
+        library = self.libraries.get(file) or ctypes.CDLL(str(build.host_library(file)))
+        self.libraries[file] = library
+        library.hpcsolve_set_threads(ctypes.c_int(self.threads))
+        describe = library[f"{name}_signature"]
+        describe.restype = ctypes.c_char_p
+        actual = describe().decode().split()
+        if actual != signature.split():
+            raise base.LaunchError(f"{name} takes {' '.join(actual)}, not {signature}")
+        return HostKernel(name, signature, library[f"{name}_launch"], self)
+
+    def timer(self) -> HostTimer:
+        """A stopwatch."""
+        return HostTimer()
+
+    def synchronize(self) -> None:
+        """Nothing is ever left to do."""
+
+    def close(self) -> None:
+        """Forget the libraries."""
+        self.libraries.clear()
+
+    def __enter__(self) -> HostDevice:
+        """The device."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def _allocate(self, shape: int | tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        count = int(np.prod(shape, dtype=object))
+        nbytes = count * dtype.itemsize
+        try:
+            raw = np.empty(nbytes + ALIGNMENT, np.uint8)
+        except (MemoryError, ValueError):
+            raise ResourceError(f"{nbytes} bytes do not fit in memory ({self.memory_free()} are free)") from None
+        self.allocated += nbytes
+        self.memory_peak = max(self.memory_peak, self.allocated)
+        start = -raw.ctypes.data % ALIGNMENT
+        return raw[start : start + nbytes].view(dtype).reshape(shape)
+
+
+def _processor_name() -> str:
+    try:
+        with open("/proc/cpuinfo") as file:
+            names = (line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
+            return next(names, platform.machine())
+    except OSError:
+        return platform.machine()

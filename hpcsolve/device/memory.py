@@ -1,0 +1,73 @@
+"""How much memory this process may still take: the least of what the machine, its cgroups, Slurm and ulimit leave it."""
+
+from __future__ import annotations
+
+import os
+import resource
+from pathlib import Path
+
+_UNLIMITED = 1 << 60
+
+
+def available_memory() -> int:
+    """Bytes that this process may still allocate, at least 0; a Slurm step's limit is divided among its tasks on the node."""
+    return max(0, min(_machine(), _cgroup(Path("/sys/fs/cgroup")), _address_space(), _slurm()))
+
+
+def _machine() -> int:
+    return _field(Path("/proc/meminfo"), "MemAvailable") * 1024
+
+
+def _cgroup(root: Path) -> int:
+    """What the cgroups (version 2, else 1) of this process and those above it leave; page cache counts as free."""
+    try:
+        lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    except OSError:
+        return _UNLIMITED
+    left = _UNLIMITED
+    for _, controllers, path in lines:
+        base = root if not controllers else root / "memory" if "memory" in controllers.split(",") else None
+        if base is None:
+            continue
+        names = ("memory.max", "memory.current", "inactive_file") if not controllers else (
+            "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        folder = base / path.lstrip("/")
+        for group in (folder, *(parent for parent in folder.parents if parent.is_relative_to(base))):
+            limit = _number(group / names[0])
+            cache = _field(group / "memory.stat", names[2], default=0)
+            left = min(left, limit - _number(group / names[1], default=0) + cache)
+    return left
+
+
+def _address_space() -> int:
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit == resource.RLIM_INFINITY:
+        return _UNLIMITED
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGESIZE")
+    return limit - used
+
+
+def _slurm() -> int:
+    """Slurm's limit is on the node's tasks together, in MiB."""
+    tasks = int(os.environ.get("SLURM_NTASKS_PER_NODE") or os.environ.get("SLURM_TASKS_PER_NODE", "1").split("(")[0].split(",")[0])
+    if "SLURM_MEM_PER_NODE" in os.environ:
+        return int(os.environ["SLURM_MEM_PER_NODE"]) * 2**20 // tasks or _UNLIMITED
+    if "SLURM_MEM_PER_CPU" in os.environ:
+        return int(os.environ["SLURM_MEM_PER_CPU"]) * 2**20 * int(os.environ.get("SLURM_CPUS_PER_TASK", "1"))
+    return _UNLIMITED
+
+
+def _number(path: Path, default: int = _UNLIMITED) -> int:
+    try:
+        text = path.read_text().strip()
+    except OSError:
+        return default
+    return int(text) if text.isdigit() else default
+
+
+def _field(path: Path, name: str, default: int = _UNLIMITED // 1024) -> int:
+    try:
+        rows = (line.replace(":", " ").split() for line in path.read_text().splitlines())
+        return next((int(row[1]) for row in rows if row and row[0] == name), default)
+    except OSError:
+        return default
