@@ -1,0 +1,202 @@
+// Held-Karp dynamic programming for the travelling salesman problem, one step of a wave of layers a launch.
+//
+//   g(S, j) = min over i in S of g(S - i, i) + cost(i, j),   j not in S:
+// the cheapest path from the depot through all of S to j (Bellman 1962; Held and Karp 1962). Every value has exactly ONE reader,
+// the set S + j, so the recurrence is a min-plus product of the cost matrix with rows of values, and each value is written once
+// and read once.
+//
+// Layout. The cities but the depot are bits of a set, split Low | Mid | Top. Low holds lane cities | inner cities.
+// - A register holds the sets that agree outside the lane cities: lane number = subset of the lane cities. A lane city needs no
+//   storage: the only reader of g(S, a) is S + a, another lane of the same register (`settle`). How many cities are lane
+//   cities does not show in the data: entry p of a plane is low set p, whatever the register's width.
+// - A block owns one mid set in one slice and its 2^low low sets. An inner city's plane is the block's own memory: the reader of
+//   g(S, i) is S + i, so its source is its target shifted by 1 << i, once.
+// - A mid city's plane is stored: block colex_rank(S without that bit) of plane j of the slice, layer by layer (a layer: the sets
+//   with as many mid cities), two layers in turn. Written once, read once, both in order.
+// - A top city's plane is never stored. A slice is a subset of Top; slice A sends the plane of top city i to slice A + i, chunk by
+//   chunk, through `stream`. In step s a slice with l cities works on chunk s - lag * l: all slices work in every step,
+//   and a chunk has `lag` steps to travel, on this rank or to another.
+// The complement of entry e of a plane is entry length - 1 - e of the same city's plane in the complementary slice: with the
+// stored layer that holds half of the other mid cities, both halves of a tour meet (`held_karp_middle`), and nothing else
+// need be kept.
+//
+// Values are at most 0x7f.. = infinity, so a sum never wraps and a forbidden arc costs infinity. A cost is a 32-bit pattern that
+// holds a 16-bit value twice.
+//
+// Floor, per register of 2^b lanes with f sources and t targets outside the lanes: f * t min-adds, all useful, and (b) lane
+// cities: f * b + b * t + b * (b - 1)^2, of which half, half and 1 in 2^(b-2) * ... are useful. jobs/benchmarks/held_karp.md says
+// how far from the machine's min-add peak (cuda_src/minplus.cu) this runs.
+#include "subsets.cuh"
+
+constexpr int stride = 64;      // of the cost matrix; row 63 is the depot's
+constexpr int home = stride - 1;
+constexpr int most_low = 10;    // low cities at the most
+
+template <class T>
+struct planes {  // by city: entry 0 of this block's source and target
+  const T *source[stride];
+  T *target[stride];
+};
+
+template <int N>
+struct constant {
+  static constexpr int value = N;
+};
+// Calls f with 1 <= n <= 12 as a compile-time number, so that a tile of n results stays in registers.
+template <class F>
+DEVICE void with_constant(int n, F f) {
+  switch (n) {
+    case 1: return f(constant<1>());
+    case 2: return f(constant<2>());
+    case 3: return f(constant<3>());
+    case 4: return f(constant<4>());
+    case 5: return f(constant<5>());
+    case 6: return f(constant<6>());
+    case 7: return f(constant<7>());
+    case 8: return f(constant<8>());
+    case 9: return f(constant<9>());
+    case 10: return f(constant<10>());
+    case 11: return f(constant<11>());
+    case 12: return f(constant<12>());
+  }
+}
+
+template <class T>
+constexpr DEVICE uint32_t infinity() {
+  return sizeof(T) == 2 ? 0x7fff7fffu : 0x7fffffffu;
+}
+// best[k] = min over i in `from` of g(S - i, i) + cost[i][to[k]].
+template <int N, class T>
+DEVICE void relax(lanes<T> *best, uint64_t from, const int *to, int position, const planes<T> &p, const uint32_t *cost) {
+  for (; from; from &= from - 1) {
+    int i = lowest(from);
+    lanes<T> path = load(p.source[i] + position);
+    UNROLL for (int k = 0; k < N; k++) best[k] = min(best[k], path + splat<T>(cost[i * stride + to[k]]));
+  }
+}
+// Paths that arrive at a lane city from a lane city: sweep s settles the sets with s of them. after[b] = g(S - b, b).
+template <class T>
+DEVICE void settle(lanes<T> *best, lanes<T> *after, const uint32_t *cost) {
+  constexpr int n = lane_bits<T>();
+  UNROLL for (int sweep = 1; sweep <= n; sweep++) {
+    UNROLL for (int b = 0; b < n; b++) after[b] = without(best[b], b);
+    if (sweep < n)
+      UNROLL for (int a = 0; a < n; a++)
+        UNROLL for (int b = 0; b < n; b++)
+          if (a != b) best[a] = min(best[a], after[b] + splat<T>(cost[b * stride + a]));
+  }
+}
+// The lane cities (the first tile only: L = lane_bits, else 0) and the lowest N cities of `to`.
+template <int L, int N, class T>
+DEVICE void solve_tile(uint64_t from, uint64_t to, int position, lanes<T> *after, const planes<T> &p, const uint32_t *cost) {
+  lanes<T> best[L + N];
+  int city[L + N];
+  UNROLL for (int k = 0; k < L + N; k++) best[k] = splat<T>(infinity<T>());
+  UNROLL for (int k = 0; k < L; k++) city[k] = k;
+  UNROLL for (int k = L; k < L + N; k++, to &= to - 1) city[k] = lowest(to);
+  relax<L + N>(best, from, city, position, p, cost);
+  if (L) settle(best, after, cost);
+  UNROLL for (int k = L; k < L + N; k++) {
+    UNROLL for (int b = 0; b < lane_bits<T>(); b++) best[k] = min(best[k], after[b] + splat<T>(cost[b * stride + city[k]]));
+    store(p.target[city[k]] + position, best[k]);
+  }
+}
+template <class T>
+DEVICE void solve_register(uint64_t from, uint64_t to, int position, const planes<T> &p, const uint32_t *cost) {
+  lanes<T> after[lane_bits<T>()];
+  int n = count(to) < tile_width<T>() ? count(to) : tile_width<T>();
+  with_constant(n, [&](auto N) { solve_tile<lane_bits<T>(), decltype(N)::value>(from, to, position, after, p, cost); });
+  while (n--) to &= to - 1;
+  for (; to; to &= to - 1) solve_tile<0, 1>(from, to, position, after, p, cost);
+}
+
+// One step of all slices of a rank. `chunk_table` has (mid cities, first set, sets) a chunk; `slice_table` a row a slice: its top
+// set, then for each top city its place in the stream: read there if the slice has the city, written if not. `level_start`:
+// the first place of the planes that slices with l cities send. Stored layers with an even and an odd number of mid cities alternate.
+template <class T>
+DEVICE void layer(int low, int mid, int top, int step, int lag, int chunks, int chunk_size, int places, int64_t even_size,
+                  int64_t odd_size, const int *binomial, const int *chunk_table, const int *slice_table, const int *level_start,
+                  const uint32_t *cost, const T *depot, T *even, T *odd, T *stream) {
+  __shared__ T inner[(most_low - lane_bits<T>()) << most_low];
+  __shared__ planes<T> p;
+  const int slice = blockIdx.x / chunk_size, nth = blockIdx.x % chunk_size;
+  const int *row = slice_table + slice * (top + 1);
+  const int level = count(row[0]), chunk = step - lag * level;
+  if (chunk < 0 || chunk >= chunks || nth >= chunk_table[3 * chunk + 2]) return;
+  const int size = chunk_table[3 * chunk], sets = chunk_table[3 * chunk + 2], first = low + mid;
+  const uint64_t set = colex_unrank(chunk_table[3 * chunk + 1] + nth, size, binomial);
+  const T *in = size % 2 ? even + slice * even_size : odd + slice * odd_size;
+  T *out = size % 2 ? odd + slice * odd_size : even + slice * even_size;
+  auto stored = [&](int city, int layer_size) {
+    int block = colex_rank(squeeze(set & ~(1ull << city), city), binomial);
+    return ((size_t)city * choose(binomial, mid - 1, layer_size) + block) << low;
+  };
+  auto streamed = [&](int sender_level, int place, int sent) {
+    size_t round = (size_t)(sent % (lag + 1)) * places + level_start[sender_level];
+    return stream + ((round * chunk_size + (size_t)place * sets + nth) << low);
+  };
+  for (int c = lane_bits<T>() + threadIdx.x; c < first + top; c += blockDim.x) {
+    if (c < low) {
+      p.target[c] = inner + ((size_t)(c - lane_bits<T>()) << low);
+      p.source[c] = p.target[c] - (1 << c);
+    } else if (c < first) {
+      if (set >> (c - low) & 1)
+        p.source[c] = in + stored(c - low, size - 1);
+      else
+        p.target[c] = out + stored(c - low, size);
+    } else if (row[0] >> (c - first) & 1) {
+      p.source[c] = streamed(level - 1, row[1 + c - first], step - lag);
+    } else {
+      p.target[c] = streamed(level, row[1 + c - first], step);
+    }
+  }
+  if (threadIdx.x == 0) p.source[home] = depot;
+  __syncthreads();
+  const uint64_t everyone = (1ull << (first + top)) - (1ull << lane_bits<T>());
+  for_each_subset(low - lane_bits<T>(), binomial, [&](uint64_t subset) {
+    uint64_t from = subset << lane_bits<T>() | set << low | (uint64_t)row[0] << first;
+    int position = (subset << lane_bits<T>()) + lane();
+    solve_register(from ? from : 1ull << home, everyone & ~from, position, p, cost);
+  });
+}
+KERNEL held_karp_layer_u2(int low, int mid, int top, int step, int lag, int chunks, int chunk_size, int places,
+                          int64_t even_size, int64_t odd_size, const int *binomial, const int *chunk_table,
+                          const int *slice_table, const int *level_start, const uint32_t *cost, const uint16_t *depot,
+                          uint16_t *even, uint16_t *odd, uint16_t *stream) {
+  layer<uint16_t>(low, mid, top, step, lag, chunks, chunk_size, places, even_size, odd_size, binomial, chunk_table, slice_table,
+                  level_start, cost, depot, even, odd, stream);
+}
+EXPORT_KERNEL(held_karp_layer_u2)
+KERNEL held_karp_layer_u4(int low, int mid, int top, int step, int lag, int chunks, int chunk_size, int places,
+                          int64_t even_size, int64_t odd_size, const int *binomial, const int *chunk_table,
+                          const int *slice_table, const int *level_start, const uint32_t *cost, const uint32_t *depot,
+                          uint32_t *even, uint32_t *odd, uint32_t *stream) {
+  layer<uint32_t>(low, mid, top, step, lag, chunks, chunk_size, places, even_size, odd_size, binomial, chunk_table, slice_table,
+                  level_start, cost, depot, even, odd, stream);
+}
+EXPORT_KERNEL(held_karp_layer_u4)
+
+// The middle: the least g(S, j) + g'(everyone - S - j, j) of each stretch of the stored layer, where g' is the same for tours run
+// backwards. `best` is given all ones. Planes are `length` long, a multiple of 32, and `partner` of a slice is its complement.
+template <class T>
+DEVICE void middle(int cities, int stretches, int stretch, int64_t length, int64_t slice_size, const int *partner,
+                   const T *forward, const T *backward, uint32_t *best) {
+  const int s = blockIdx.x % stretches, city = blockIdx.x / stretches % cities, slice = blockIdx.x / stretches / cities;
+  const T *here = forward + slice * slice_size + city * length;
+  const T *there_last = backward + partner[slice] * slice_size + (city + 1) * length - 1;
+  const int64_t begin = (int64_t)s * stretch, end = begin + stretch < length ? begin + stretch : length;
+  lanes<T> least = splat<T>(~0u);
+  for (int64_t e = begin + threadIdx.x * lanes<T>::width; e < end; e += blockDim.x * lanes<T>::width)
+    least = min(least, load(here + e) + load_mirrored(there_last, e));
+  lower_to(best + blockIdx.x, least);
+}
+KERNEL held_karp_middle_u2(int cities, int stretches, int stretch, int64_t length, int64_t slice_size, const int *partner,
+                           const uint16_t *forward, const uint16_t *backward, uint32_t *best) {
+  middle(cities, stretches, stretch, length, slice_size, partner, forward, backward, best);
+}
+EXPORT_KERNEL(held_karp_middle_u2)
+KERNEL held_karp_middle_u4(int cities, int stretches, int stretch, int64_t length, int64_t slice_size, const int *partner,
+                           const uint32_t *forward, const uint32_t *backward, uint32_t *best) {
+  middle(cities, stretches, stretch, length, slice_size, partner, forward, backward, best);
+}
+EXPORT_KERNEL(held_karp_middle_u4)
