@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -26,6 +26,9 @@ class Estimate:
     """Bytes that each rank sends to others."""
     details: Mapping[str, int | str]
     """More lines for `hpcsolve estimate`, in order: the split, the layers."""
+    largest: Callable[[Sequence[int]], int]
+    """Given the free bytes (device and host memory together) of each rank, the largest size (cities, ...) of an instance of this
+    kind that fits."""
 
 
 @dataclass(frozen=True)

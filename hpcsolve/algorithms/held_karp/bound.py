@@ -1,0 +1,60 @@
+"""A quick tour, for an upper bound: nearest neighbour from every city, then 2-opt and segment insertion until nothing improves.
+
+For instances of Held-Karp's size (some 40 cities) all neighbours of a tour are costed at once: a move is a permutation of positions.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+MISSING = np.int64(1) << 50
+"""Cost of an arc that does not exist: above any sum of real ones."""
+
+
+def quick_tour(cost: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
+    """A good tour of all rows of `cost` (shape (n, n), `MISSING` where there is no arc) and its cost, `MISSING` or more if it
+    needs an arc that does not exist. The same tour for the same matrix, always."""
+    n = len(cost)
+    if n < 4:
+        tour = np.arange(n)
+        return int(_costs(cost, tour[None])[0]), tour
+    moves = _moves(n)
+    tours = np.stack([_nearest_neighbour(cost, start) for start in range(n)])
+    best = tours[_costs(cost, tours).argmin()]
+    value = int(_costs(cost, best[None])[0])
+    while True:
+        neighbours = best[moves]
+        values = _costs(cost, neighbours)
+        if values.min() >= value:
+            return value, best
+        value, best = int(values.min()), neighbours[values.argmin()]
+
+
+def _costs(cost: NDArray[np.int64], tours: NDArray[np.int64]) -> NDArray[np.int64]:
+    values: NDArray[np.int64] = cost[tours, np.roll(tours, -1, axis=1)].sum(axis=1)
+    return values
+
+
+def _nearest_neighbour(cost: NDArray[np.int64], start: int) -> NDArray[np.int64]:
+    left = np.ones(len(cost), bool)
+    tour = [start]
+    left[start] = False
+    while left.any():
+        candidates = np.flatnonzero(left)
+        tour.append(int(candidates[cost[tour[-1], candidates].argmin()]))
+        left[tour[-1]] = False
+    return np.array(tour)
+
+
+def _moves(n: int) -> NDArray[np.intp]:
+    """Shape (moves, n): every reversal of a stretch, every stretch of up to 3 moved elsewhere, both ways round."""
+    positions = list(range(n))
+    reversals = [positions[:a] + positions[a:b][::-1] + positions[b:] for a in range(n) for b in range(a + 2, n + 1)]
+    insertions = []
+    for length in (1, 2, 3):
+        for a in range(n - length + 1):
+            stretch, rest = positions[a : a + length], positions[:a] + positions[a + length :]
+            for at in range(len(rest)):
+                insertions += [rest[:at] + part + rest[at:] for part in ((stretch, stretch[::-1]) if length > 1 else (stretch,))]
+    return np.array(reversals + insertions)
