@@ -177,26 +177,45 @@ KERNEL held_karp_layer_u4(int low, int mid, int top, int step, int lag, int chun
 EXPORT_KERNEL(held_karp_layer_u4)
 
 // The middle: the least g(S, j) + g'(everyone - S - j, j) of each stretch of the stored layer, where g' is the same for tours run
-// backwards. `best` is given all ones. Planes are `length` long, a multiple of 32, and `partner` of a slice is its complement.
+// backwards. `best` is given all ones. Planes are `length` long, a multiple of 32. The slices of a rank are in ascending order and
+// those of the backward run their complements, so the complement of a slice stands as far from the end as it from the start.
 template <class T>
-DEVICE void middle(int cities, int stretches, int stretch, int64_t length, int64_t slice_size, const int *partner,
+DEVICE void middle(int slices, int cities, int stretches, int stretch, int64_t length, int64_t slice_size,
                    const T *forward, const T *backward, uint32_t *best) {
   const int s = blockIdx.x % stretches, city = blockIdx.x / stretches % cities, slice = blockIdx.x / stretches / cities;
   const T *here = forward + slice * slice_size + city * length;
-  const T *there_last = backward + partner[slice] * slice_size + (city + 1) * length - 1;
+  const T *there_last = backward + (slices - 1 - slice) * slice_size + (city + 1) * length - 1;
   const int64_t begin = (int64_t)s * stretch, end = begin + stretch < length ? begin + stretch : length;
   lanes<T> least = splat<T>(~0u);
   for (int64_t e = begin + threadIdx.x * lanes<T>::width; e < end; e += blockDim.x * lanes<T>::width)
     least = min(least, load(here + e) + load_mirrored(there_last, e));
   lower_to(best + blockIdx.x, least);
 }
-KERNEL held_karp_middle_u2(int cities, int stretches, int stretch, int64_t length, int64_t slice_size, const int *partner,
+KERNEL held_karp_middle_u2(int slices, int cities, int stretches, int stretch, int64_t length, int64_t slice_size,
                            const uint16_t *forward, const uint16_t *backward, uint32_t *best) {
-  middle(cities, stretches, stretch, length, slice_size, partner, forward, backward, best);
+  middle(slices, cities, stretches, stretch, length, slice_size, forward, backward, best);
 }
 EXPORT_KERNEL(held_karp_middle_u2)
-KERNEL held_karp_middle_u4(int cities, int stretches, int stretch, int64_t length, int64_t slice_size, const int *partner,
+KERNEL held_karp_middle_u4(int slices, int cities, int stretches, int stretch, int64_t length, int64_t slice_size,
                            const uint32_t *forward, const uint32_t *backward, uint32_t *best) {
-  middle(cities, stretches, stretch, length, slice_size, partner, forward, backward, best);
+  middle(slices, cities, stretches, stretch, length, slice_size, forward, backward, best);
 }
 EXPORT_KERNEL(held_karp_middle_u4)
+
+// The study layout: one table of all states, in the compact index of a set among the other cities, plane j at j * 2^(cities - 1).
+// One launch a subset size; pull form, each state from all its predecessors. For small problems and as an oracle.
+KERNEL held_karp_compact(int cities, int size, int sets, const int *binomial, const uint32_t *cost, uint32_t *table) {
+  const size_t plane = (size_t)1 << (cities - 1);
+  for (int nth = blockIdx.x * blockDim.x + threadIdx.x; nth < sets * cities; nth += gridDim.x * blockDim.x) {
+    const int j = nth / sets;
+    const uint64_t squeezed = colex_unrank(nth % sets, size, binomial), set = spread(squeezed, j);
+    uint32_t best = size ? infinity<uint32_t>() : cost[home * stride + j];
+    for (uint64_t from = set; from; from &= from - 1) {
+      const int i = lowest(from);
+      const uint32_t path = table[i * plane + squeeze(set & ~(1ull << i), i)] + cost[i * stride + j];
+      if (path < best) best = path;
+    }
+    table[j * plane + squeezed] = best;
+  }
+}
+EXPORT_KERNEL(held_karp_compact)

@@ -1,0 +1,96 @@
+"""The study layout: every state in one table of m 2^(m-1) cells, size by size; the tour is read back from the values.
+
+One rank works, the others idle. An independent check of the planes at sizes where brute force ends, and the simplest
+GPU form of the method, to compare with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.base import Estimate, Outcome, Report
+from hpcsolve.algorithms.held_karp.core import Core
+from hpcsolve.algorithms.held_karp.outcome import outcome
+from hpcsolve.algorithms.held_karp.plan import BINOMIAL, COST_STRIDE
+from hpcsolve.algorithms.held_karp.planes import BLOCK_THREADS, FILE, cost_patterns
+from hpcsolve.algorithms.held_karp.reduce import INFINITY, Reduced
+from hpcsolve.device.base import Device, Timer
+from hpcsolve.errors import InputError
+from hpcsolve.parallel.comm import Comm
+
+SIGNATURE = "i4 i4 i4 i4* u4* u4*"
+MOST_CITIES = 27
+"""Beyond, sets times cities of a layer leave 31 bits."""
+GRID = 512
+
+
+def estimate(cities: int, ranks: int, ends: int) -> Estimate:
+    """Bytes and operations of a table for so many cities beside the depot; `ends` more are in the instance."""
+    device = (_table_bytes(cities) + BINOMIAL.nbytes + COST_STRIDE**2 * 4,) + (0,) * (ranks - 1)
+    host = (_table_bytes(cities),) + (0,) * (ranks - 1)
+
+    def largest(free: Sequence[int]) -> int:
+        return max((m for m in range(1, MOST_CITIES + 1) if 2 * _table_bytes(m) <= free[0]), default=0) + ends
+
+    work = cities * max(0, cities - 1) << max(0, cities - 2)
+    return Estimate(device, host, work, "min-add", (0,) * ranks, {"layout": "one table of all states"}, largest)
+
+
+def run(core: Core, reduced: Reduced, device: Device, comm: Comm, report: Report) -> Outcome:
+    """The optimum, by rank 0. Raises `InputError` for more cities than 31 bits index."""
+    m = len(core.cities)
+    if m > MOST_CITIES:
+        raise InputError(f'held-karp.layout: "compact" ends at {MOST_CITIES + 1} cities; use "planes"')
+    order: list[int] | None = [] if m == 0 else None
+    rank: dict[str, float | int] = {}
+    if comm.rank == 0 and reduced.feasible and m > 0:
+        timer = device.timer()
+        order = _walk_back(_fill(m, reduced, device, timer, report), reduced)
+        rank = {"operations": m * (m - 1) << max(0, m - 2), "seconds_kernel": timer.seconds}
+    return outcome(core, comm.bcast(order), {}, rank)
+
+
+def _fill(m: int, reduced: Reduced, device: Device, timer: Timer, report: Report) -> NDArray[np.uint32]:
+    """Shape (m, 2^(m - 1)): g(S, j) at [j, S without place j], 32-bit."""
+    wide = replace(reduced, itemsize=4, cost=np.where(reduced.cost < reduced.infinity, reduced.cost, INFINITY[4]))
+    kernel = device.kernel(FILE, "held_karp_compact", SIGNATURE)
+    buffers = [device.upload(BINOMIAL), device.upload(cost_patterns(wide.cost, wide)), device.empty(m << (m - 1), np.uint32)]
+    for size in range(m):
+        timer.start()
+        kernel(GRID, BLOCK_THREADS, m, size, comb(m - 1, size), *buffers)
+        timer.stop()
+        report((size + 1) / m)
+    table = buffers[-1].download().reshape(m, -1)
+    for buffer in buffers:
+        buffer.free()
+    return table
+
+
+def _walk_back(table: NDArray[np.uint32], reduced: Reduced) -> list[int] | None:
+    """The order behind the best last city, the smallest of equals at every step; None if no path is finite."""
+    m = len(table)
+    cost = np.where(reduced.cost < reduced.infinity, reduced.cost, INFINITY[4])
+    left, target, order = (1 << m) - 1, m, []
+    while left:
+        members = [i for i in range(m) if left >> i & 1]
+        arrive = [int(table[i, _squeeze(left & ~(1 << i), i)]) + int(cost[i, target]) for i in members]
+        if min(arrive) >= INFINITY[4]:
+            return None
+        target = members[int(np.argmin(arrive))]
+        order.append(target)
+        left &= ~(1 << target)
+    return order[::-1]
+
+
+def _squeeze(whole: int, place: int) -> int:
+    below = (1 << place) - 1
+    return (whole & below) | (whole >> 1 & ~below)
+
+
+def _table_bytes(cities: int) -> int:
+    return 4 * cities << max(0, cities - 1)

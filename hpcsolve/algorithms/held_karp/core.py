@@ -1,0 +1,116 @@
+"""From what the user asks to what the dynamic program solves: the cheapest way from a depot through all cities and back.
+
+An open path becomes a tour by its depot: with free ends, one more place that costs nothing to leave and to reach; with a fixed
+start, the start itself, free to return to; with both ends fixed, the two merged, left as the start and reached as the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.errors import InputError
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp
+
+
+class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """The `[held-karp]` table of a job file.
+
+    Attributes
+    ----------
+    path
+        "cycle": back to the first city; "open": not.
+    start, end
+        Labels (as in the instance's file) of the first and the last city; by default the first city of a cycle is the instance's
+        first, the ends of an open path are free. A cycle has no `end`.
+    layout
+        "planes": split over ranks, any size; "compact": one rank, one table of all states, for study and as an oracle.
+    """
+
+    path: Literal["cycle", "open"] = "cycle"
+    start: int | None = None
+    end: int | None = None
+    layout: Literal["planes", "compact"] = "planes"
+
+
+@dataclass(frozen=True)
+class Core:
+    """The problem that is solved.
+
+    Attributes
+    ----------
+    cost
+        Shape (m + 1, m + 1), int64: the m cities, then the depot; `FORBIDDEN` where there is no arc, and on the diagonal.
+    before, cities, after
+        Positions in the instance: what precedes the cities in the answer, the cities in the matrix' order, what follows.
+    """
+
+    cost: NDArray[np.int64]
+    before: tuple[int, ...]
+    cities: tuple[int, ...]
+    after: tuple[int, ...]
+
+    def tour(self, order: list[int]) -> NDArray[np.int32]:
+        """The answer in positions of the instance, for an order of the m cities."""
+        return np.array([*self.before, *(self.cities[i] for i in order), *self.after], np.int32)
+
+
+def core_problem(tsp: Tsp, parameters: Parameters) -> Core:
+    """The core of an instance.
+
+    Raises
+    ------
+    InputError
+        `start` or `end` is no label of the instance, both are the same city, or a cycle is given an end.
+    """
+    start, end = ends(tsp, parameters)
+    if parameters.path == "cycle":
+        depot = 0 if start is None else start
+        return _with_depot(tsp, (depot,), (), tsp.cost[depot], tsp.cost[:, depot])
+    free = np.zeros(tsp.n, np.int64)
+    return _with_depot(
+        tsp,
+        () if start is None else (start,),
+        () if end is None else (end,),
+        free if start is None else tsp.cost[start],
+        free if end is None else tsp.cost[:, end],
+    )
+
+
+def ends(tsp: Tsp, parameters: Parameters) -> tuple[int | None, int | None]:
+    """Positions of the start and the end, None where they are free. Raises as `core_problem`."""
+    start = _position(tsp, parameters.start, "start")
+    end = _position(tsp, parameters.end, "end")
+    if parameters.path == "cycle" and end is not None:
+        raise InputError('held-karp.end: a cycle ends where it starts; remove it or set path = "open"')
+    if start is not None and start == end and tsp.n > 1:
+        raise InputError("held-karp.end: an open path cannot end in the city where it starts")
+    return start, end
+
+
+def _position(tsp: Tsp, label: int | None, key: str) -> int | None:
+    if label is None:
+        return None
+    found = np.flatnonzero(tsp.labels == label)
+    if len(found) != 1:
+        raise InputError(f"held-karp.{key}: the instance has no city {label}; its labels are "
+                         f"{tsp.labels.min()} to {tsp.labels.max()}")
+    return int(found[0])
+
+
+def _with_depot(tsp: Tsp, before: tuple[int, ...], after: tuple[int, ...], leave: NDArray[np.int64],
+                reach: NDArray[np.int64]) -> Core:
+    cities = tuple(c for c in range(tsp.n) if c not in (*before, *after))
+    m = len(cities)
+    cost = np.full((m + 1, m + 1), FORBIDDEN)
+    cost[:m, :m] = tsp.cost[np.ix_(cities, cities)]
+    cost[m, :m] = leave[list(cities)]
+    cost[:m, m] = reach[list(cities)]
+    np.fill_diagonal(cost, FORBIDDEN)
+    if m == 0:  # nothing between the depot's ends: the arc from the one to the other, if it is asked for
+        cost[0, 0] = tsp.cost[before[0], after[0]] if before and after and before != after else 0
+    return Core(cost, before, cities, after)

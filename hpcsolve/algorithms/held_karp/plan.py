@@ -1,0 +1,121 @@
+"""One rank's part of a distributed run, fixed before it starts: its slices, its buffers to the byte, the messages it will send."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.held_karp import split as lattice
+from hpcsolve.algorithms.held_karp.split import Places, Split
+
+BINOMIAL = np.array([[comb(a, b) if comb(a, b) < 2**31 else 0 for b in range(32)] for a in range(32)], np.int32)
+COST_STRIDE = 64
+STRETCH = 1 << 15
+"""Values that one block of the middle kernel compares."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """See the module.
+
+    Attributes
+    ----------
+    forward, backward
+        Places of this rank's slices in the two half runs; the same object if the problem is symmetric.
+    lag
+        Steps that a chunk has to travel from slice to slice: 2 where it may cross ranks, so that messages overlap with work.
+    """
+
+    split: Split
+    symmetric: bool
+    itemsize: int
+    ranks: int
+    rank: int
+    forward: Places
+    backward: Places
+    chunk_size: int
+    chunks: NDArray[np.int32]
+    lag: int
+
+    @property
+    def slices(self) -> int:
+        """This rank's slices, in either half run."""
+        return len(self.forward.slices)
+
+    @property
+    def steps(self) -> int:
+        """Launches of a half run."""
+        return len(self.chunks) + self.lag * self.split.top
+
+    @property
+    def stretches(self) -> int:
+        """Blocks of the middle kernel a plane."""
+        return -(-self.split.plane(self.split.middle) // STRETCH)
+
+    def half_runs(self) -> tuple[Places, ...]:
+        """The half runs that are made: one serves both halves of a symmetric tour."""
+        return (self.forward,) if self.symmetric else (self.forward, self.backward)
+
+    def device_bytes(self) -> int:
+        """Device memory at the peak, exact."""
+        if not self.slices:
+            return 0
+        item = self.itemsize
+        tables = self.forward.table.nbytes + self.forward.level_start.nbytes + BINOMIAL.nbytes + self.chunks.nbytes
+        tables += COST_STRIDE**2 * 4 + COST_STRIDE * item
+        best = 4 * self.slices * self.split.mid * self.stretches
+        return self.stored_bytes() + max(self.stream_values() * item + tables, best)
+
+    def stored_bytes(self) -> int:
+        """Of them the stored layers: about 1/R of all."""
+        parity = self.split.middle % 2
+        layers = self.split.stored(parity) * len(self.half_runs()) + self.split.stored(1 - parity)
+        return self.slices * layers * self.itemsize
+
+    def stream_values(self) -> int:
+        """Values of the stream buffer."""
+        places = max(self.forward.count, self.backward.count)
+        return (self.lag + 1) * places * self.chunk_size << self.split.low
+
+    def host_bytes(self) -> int:
+        """Host memory of the messages under way, exact."""
+        groups = max(sum(g[3] for g in (*p.outgoing, *p.incoming)) for p in self.half_runs())
+        return (self.lag * groups * self.chunk_size << self.split.low) * self.itemsize
+
+    def bytes_sent(self) -> int:
+        """Bytes that this rank sends in all: the planes that cross ranks, each set of the half runs once."""
+        planes = sum(group[3] for p in self.half_runs() for group in p.outgoing)
+        return (planes * self.split.sets() << self.split.low) * self.itemsize
+
+    def operations(self) -> int:
+        """Min-adds of this rank's slices in the half runs: |S| (m - |S|) for every set S."""
+        return sum(_slice_operations(self.split, a) for p in self.half_runs() for a in p.slices)
+
+
+def plan(split: Split, ranks: int, rank: int, symmetric: bool, itemsize: int) -> Plan:
+    """The part of `rank` among `ranks`."""
+    owner = lattice.owners(split, ranks, symmetric)
+    forward = lattice.places(split, owner, rank)
+    backward = forward if symmetric else lattice.places(split, owner[::-1], rank)
+    lag = 1 if ranks == 1 else 2
+    # The same on all ranks, as chunks travel between them: sized for the fullest rank.
+    most = max(max(p.count for p in _both(split, owner, r, symmetric)) for r in range(ranks)) if ranks > 1 else forward.count
+    size = lattice.chunk_size(split, most, lag + 1, itemsize)
+    return Plan(split, symmetric, itemsize, ranks, rank, forward, backward, size, lattice.chunks(split, size), lag)
+
+
+def _both(split: Split, owner: list[int], rank: int, symmetric: bool) -> tuple[Places, ...]:
+    forward = lattice.places(split, owner, rank)
+    return (forward,) if symmetric else (forward, lattice.places(split, owner[::-1], rank))
+
+
+def _slice_operations(split: Split, top_set: int) -> int:
+    total = 0
+    for in_mid in range(split.middle + 1):
+        for in_low in range(split.low + 1):
+            size = in_low + in_mid + top_set.bit_count()
+            total += comb(split.mid, in_mid) * comb(split.low, in_low) * size * (split.cities - size)
+    return total

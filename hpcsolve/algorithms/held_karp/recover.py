@@ -1,0 +1,69 @@
+"""The tour behind a meeting in the middle: two half problems, each solved the same way, down to a small table."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.base import silent
+from hpcsolve.algorithms.held_karp import planes, small
+from hpcsolve.algorithms.held_karp.plan import BINOMIAL, plan
+from hpcsolve.algorithms.held_karp.planes import Meeting, Statistics
+from hpcsolve.algorithms.held_karp.reduce import Reduced
+from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, Split, split_cities
+from hpcsolve.device.base import Device
+from hpcsolve.parallel.comm import SerialComm
+
+
+def order_through(meeting: Meeting, reduced: Reduced, split: Split, device: Device) -> list[int]:
+    """The cities of the best tour in order: the depot's half up to the meeting's city, the city, the rest back to the depot."""
+    m = split.cities
+    first, city = cities_before(meeting, split), split.low + meeting.city
+    rest = [c for c in range(m) if c not in first and c != city]
+    before_value, before = _half(reduced, first, leave=m, reach=city, device=device)
+    after_value, after = _half(reduced, rest, leave=city, reach=m, device=device)
+    if before_value + after_value != meeting.value:
+        raise AssertionError(f"the halves cost {before_value} + {after_value}, the tour {meeting.value}")
+    return [*before, city, *after]
+
+
+def cities_before(meeting: Meeting, split: Split) -> list[int]:
+    """The set S of a state (S, city) of the middle layer, ascending."""
+    rank, low_set = divmod(meeting.entry, 1 << split.low)
+    squeezed, size = 0, split.middle
+    for element in range(split.mid - 2, -1, -1):
+        if size and BINOMIAL[element, size] <= rank:
+            squeezed |= 1 << element
+            rank -= int(BINOMIAL[element, size])
+            size -= 1
+    below = (1 << meeting.city) - 1
+    mid_set = (squeezed & below) | (squeezed & ~below) << 1
+    whole = low_set | mid_set << split.low | meeting.top_set << (split.low + split.mid)
+    return [c for c in range(split.cities) if whole >> c & 1]
+
+
+def cheapest_order(reduced: Reduced, device: Device) -> tuple[int, list[int]] | None:
+    """The cheapest order of all cities of a problem, by one rank; None if there is none."""
+    if len(reduced.cost) - 1 < FEWEST_CITIES:
+        return small.cheapest_order(np.where(reduced.cost < reduced.infinity, reduced.cost, small.INFINITE))
+    split = split_cities(len(reduced.cost) - 1)
+    part = plan(split, 1, 0, reduced.symmetric, reduced.itemsize)
+    meeting = planes.meet(reduced, part, device, SerialComm(), silent, Statistics())
+    if meeting.value >= reduced.infinity:
+        return None
+    return meeting.value, order_through(meeting, reduced, split, device)
+
+
+def _half(reduced: Reduced, cities: list[int], leave: int, reach: int, device: Device) -> tuple[int, list[int]]:
+    """The cheapest way from `leave` through all of `cities` to `reach`."""
+    m = len(cities)
+    cost: NDArray[np.int64] = np.full((m + 1, m + 1), reduced.infinity, np.int64)
+    cost[:m, :m] = reduced.cost[np.ix_(cities, cities)]
+    cost[m, :m], cost[:m, m] = reduced.cost[leave, cities], reduced.cost[cities, reach]
+    if m == 0:
+        return int(reduced.cost[leave, reach]), []
+    part = Reduced(cost, reduced.itemsize, 1, 0, True, None)
+    found = cheapest_order(part, device)
+    if found is None:
+        raise AssertionError("a half of a tour that exists has no path")
+    return found[0], [cities[i] for i in found[1]]

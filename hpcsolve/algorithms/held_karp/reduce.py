@@ -1,0 +1,128 @@
+"""Small non-negative integers for the states: 16 bits wherever a bound proves that they suffice, else 32.
+
+Two exact tricks. Dual values of the assignment problem, subtracted from rows and columns, shift every tour by the same amount and
+leave no cost negative (for a symmetric matrix both duals of a city are averaged, at twice the scale, so that it stays symmetric).
+And a tour found first by a quick heuristic bounds every prefix of the best one, so larger values may saturate.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.held_karp.bound import MISSING, quick_tour
+from hpcsolve.errors import InputError
+from hpcsolve.problems.tsp import FORBIDDEN
+
+INFINITY = {2: 0x7FFF, 4: 0x7FFFFFFF}
+"""The largest value of a state of so many bytes: no path. Twice it still fits, so sums never wrap."""
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """A core problem in small integers.
+
+    Attributes
+    ----------
+    cost
+        Shape (m + 1, m + 1), int64, 0 <= cost <= infinity; infinity also where the cost is above what any best tour can hold.
+    itemsize
+        Bytes of a state, 2 or 4.
+    factor, shift
+        factor * (cost of a tour before) = cost of it here + shift.
+    feasible
+        False if even the assignment problem has no solution: there is no tour.
+    upper_bound
+        Cost of the quick tour in the instance's scaled integers, None if it found none.
+    """
+
+    cost: NDArray[np.int64]
+    itemsize: int
+    factor: int
+    shift: int
+    feasible: bool
+    upper_bound: int | None
+
+    @property
+    def infinity(self) -> int:
+        """What stands for no path."""
+        return INFINITY[self.itemsize]
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether a tour costs the same both ways round, arc by arc."""
+        return bool(np.array_equal(self.cost, self.cost.T))
+
+    @property
+    def dtype(self) -> np.dtype[np.unsignedinteger]:
+        """Type of a state."""
+        return np.dtype(f"u{self.itemsize}")
+
+
+def reduce_costs(cost: NDArray[np.int64]) -> Reduced:
+    """The smallest states that are proven to suffice.
+
+    Raises
+    ------
+    InputError
+        Not even 32 bits suffice.
+    """
+    allowed = cost != FORBIDDEN
+    tour_cost, _ = quick_tour(np.where(allowed, cost, MISSING))
+    upper_bound = tour_cost if tour_cost < MISSING // 2 else None
+    plain = (cost, 1, 0)
+    duals = _assignment_duals(cost, allowed)
+    if duals is None:
+        return Reduced(np.where(allowed, 0, INFINITY[2]), 2, 1, 0, False, None)
+    for itemsize in (2, 4):
+        for matrix, factor, shift in (plain, _subtract(cost, allowed, *duals)):
+            if allowed.any() and matrix[allowed].min() < 0:
+                continue
+            largest = _largest_prefix(matrix, allowed, None if upper_bound is None else factor * upper_bound - shift)
+            if largest < INFINITY[itemsize]:
+                clipped = np.where(allowed & (matrix <= largest), matrix, INFINITY[itemsize])
+                return Reduced(clipped, itemsize, factor, shift, True, upper_bound)
+    raise InputError("the costs are too far apart for 32-bit states even after subtracting dual values: "
+                     "round them to fewer digits, or give a matrix that allows a good tour")
+
+
+def _largest_prefix(matrix: NDArray[np.int64], allowed: NDArray[np.bool_], upper_bound: int | None) -> int:
+    """A bound on every prefix of a best tour: the quick tour, or the sum of the dearest arc out of each city."""
+    dearest = sum(int(row[ok].max()) for row, ok in zip(matrix, allowed) if ok.any())
+    return dearest if upper_bound is None else min(dearest, upper_bound)
+
+
+def _subtract(cost: NDArray[np.int64], allowed: NDArray[np.bool_], u: NDArray[np.int64],
+              v: NDArray[np.int64]) -> tuple[NDArray[np.int64], int, int]:
+    factor = 1
+    if np.array_equal(cost, cost.T):
+        factor, u = 2, u + v
+        v = u
+    reduced = np.where(allowed, factor * np.where(allowed, cost, 0) - u[:, None] - v[None, :], FORBIDDEN)
+    return reduced, factor, int(u.sum() + v.sum())
+
+
+def _assignment_duals(cost: NDArray[np.int64], allowed: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Integers u, v with u[i] + v[j] <= cost[i, j] whose sum is the assignment optimum; None if no assignment exists.
+
+    scipy gives the assignment; the duals are shortest distances (Bellman-Ford) in the exchange graph of its columns, in integers.
+    """
+    from scipy.optimize import linear_sum_assignment  # rank 0 alone comes here
+
+    try:
+        _, column = linear_sum_assignment(np.where(allowed, cost.astype(float), np.inf))
+    except ValueError:
+        return None
+    n = len(cost)
+    chosen = cost[np.arange(n), column]
+    # Giving the column of row i to the one who wants column j: an arc column[i] -> j of length cost[i, j] - chosen[i].
+    length = np.where(allowed, np.where(allowed, cost, 0) - chosen[:, None], MISSING)
+    v = np.zeros(n, np.int64)
+    for _ in range(n + 1):
+        shorter = np.minimum(v, (v[column][:, None] + length).min(axis=0))
+        if np.array_equal(shorter, v):
+            return chosen - v[column], v
+        v = shorter
+    raise InputError("the costs are too large for exact dual values (above 2^53): round them to fewer digits")

@@ -1,0 +1,124 @@
+"""The two calls of the runner: `estimate` before anything is allocated, and `run`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from hpcsolve.algorithms.base import Estimate, Outcome, Report
+from hpcsolve.algorithms.held_karp import compact, planes, recover
+from hpcsolve.algorithms.held_karp.core import Core, Parameters, core_problem
+from hpcsolve.algorithms.held_karp.outcome import layers_table, outcome
+from hpcsolve.algorithms.held_karp.plan import Plan, plan
+from hpcsolve.algorithms.held_karp.planes import Statistics
+from hpcsolve.algorithms.held_karp.reduce import Reduced, reduce_costs
+from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, split_cities
+from hpcsolve.device.base import Device
+from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.tsp import Tsp
+
+KERNEL_FILES = ("held_karp",)
+MOST_CITIES = 60
+"""Bits of a set and rows of the kernels' cost matrix; memory ends long before."""
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    core: Core
+    reduced: Reduced
+
+
+def estimate(tsp: Tsp, parameters: Parameters, ranks: int) -> Estimate:
+    """What a run on so many ranks will need.
+
+    Raises
+    ------
+    InputError
+        The parameters do not fit the instance, or its costs do not fit 32 bits.
+    """
+    core = core_problem(tsp, parameters)
+    m = len(core.cities)
+    if m > MOST_CITIES:  # no machine holds it, so no need for the exact states
+        return _estimate_planes(m, tsp.symmetric, 4, ranks, tsp.n - m)
+    reduced = reduce_costs(core.cost)
+    if parameters.layout == "compact":
+        return compact.estimate(m, ranks, tsp.n - m)
+    return _estimate_planes(m, reduced.symmetric, reduced.itemsize, ranks, tsp.n - m)
+
+
+def run(tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report) -> Outcome:
+    """The proven optimum. `tsp` is the same on all ranks; so is the outcome but for `rank`."""
+    started = time.perf_counter()
+    # Heuristics and scipy work on rank 0 alone; what they found is the same integers everywhere.
+    prepared = comm.bcast(_prepare(tsp, parameters) if comm.rank == 0 else None)
+    assert prepared is not None
+    statistics = Statistics(seconds_wait=time.perf_counter() - started if comm.rank else 0.0)
+    if parameters.layout == "compact":
+        return compact.run(prepared.core, prepared.reduced, device, comm, report)
+    return _run_planes(prepared, device, comm, report, statistics)
+
+
+def _prepare(tsp: Tsp, parameters: Parameters) -> _Prepared:
+    core = core_problem(tsp, parameters)
+    return _Prepared(core, reduce_costs(core.cost))
+
+
+def _run_planes(prepared: _Prepared, device: Device, comm: Comm, report: Report, statistics: Statistics) -> Outcome:
+    core, reduced = prepared.core, prepared.reduced
+    order: list[int] | None = None
+    part: Plan | None = None
+    if len(core.cities) < FEWEST_CITIES:
+        found = recover.cheapest_order(reduced, device) if comm.rank == 0 and reduced.feasible else None
+        order = comm.bcast(found[1] if found else None)
+    elif reduced.feasible:
+        split = split_cities(len(core.cities))
+        part = plan(split, comm.size, comm.rank, reduced.symmetric, reduced.itemsize)
+        meeting = planes.meet(reduced, part, device, comm, report, statistics)
+        if meeting.value < reduced.infinity:
+            order = comm.bcast(recover.order_through(meeting, reduced, split, device) if comm.rank == 0 else None)
+    tables = {"layers": layers_table(part, comm, statistics)} if part else {}
+    return outcome(core, order, tables, _rank(part, statistics))
+
+
+def _rank(part: Plan | None, statistics: Statistics) -> dict[str, float | int]:
+    return {
+        "operations": part.operations() if part else 0,
+        "stored_bytes": part.stored_bytes() if part else 0,
+        "bytes_sent": sum(statistics.layer_bytes_sent),
+        "seconds_kernel": sum(t.seconds for t in (*statistics.layer_timers, *statistics.middle_timer)),
+        "seconds_copy": statistics.seconds_copy,
+        "seconds_wait": statistics.seconds_wait,
+    }
+
+
+def _estimate_planes(m: int, symmetric: bool, itemsize: int, ranks: int, ends: int) -> Estimate:
+    largest = partial(_largest, symmetric, itemsize, ranks, ends)
+    if m < FEWEST_CITIES:
+        none = (0,) * ranks
+        return Estimate(none, none, m * max(0, m - 1) << max(0, m - 2), "min-add", none, {"layout": "one small table"}, largest)
+    split = split_cities(m)
+    parts = [plan(split, ranks, rank, symmetric, itemsize) for rank in range(ranks)]
+    details: dict[str, int | str] = {
+        "split": f"{split.low} low, {split.mid} mid, {split.top} top cities: {split.slices} slices",
+        "states": f"{8 * itemsize}-bit, {'symmetric: half the work' if symmetric else 'asymmetric'}",
+        "ranks without work": sum(not p.slices for p in parts),
+    }
+    return Estimate(
+        tuple(p.device_bytes() for p in parts), tuple(p.host_bytes() for p in parts), sum(p.operations() for p in parts), "min-add",
+        tuple(p.bytes_sent() for p in parts), details, largest)  # fmt: skip
+
+
+def _largest(symmetric: bool, itemsize: int, ranks: int, ends: int, free: Sequence[int]) -> int:
+    """Most cities of an instance that fit in so many bytes a rank."""
+    for m in range(MOST_CITIES, FEWEST_CITIES - 1, -1):
+        need = _needs(m, symmetric, itemsize, ranks)
+        if all(a <= b for a, b in zip(need, free, strict=True)):
+            return m + ends
+    return FEWEST_CITIES - 1 + ends
+
+
+def _needs(m: int, symmetric: bool, itemsize: int, ranks: int) -> list[int]:
+    parts = (plan(split_cities(m), ranks, rank, symmetric, itemsize) for rank in range(ranks))
+    return [p.device_bytes() + p.host_bytes() for p in parts]
