@@ -5,13 +5,21 @@ Decimals are kept exactly: `cost` holds integers, and a cost in the instance's o
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-FORBIDDEN = np.iinfo(np.int64).max
-"""The cost of an arc that does not exist; the diagonal holds it too."""
+from hpcsolve.errors import InputError, ResourceError
+from hpcsolve.problems.decimals import FORBIDDEN as FORBIDDEN
+from hpcsolve.problems.decimals import BadNumber, exact_from_floats, exact_from_texts, too_large
+
+Place = Callable[[int, int], tuple[str, int]]
+"""Where the cost in a row and column was read: file and line, for error messages."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,3 +57,206 @@ class Tsp:
     def symmetric(self) -> bool:
         """Whether every arc costs the same in both directions."""
         return bool(np.array_equal(self.cost, self.cost.T))
+
+
+def largest_cost(n: int) -> int:
+    """The largest magnitude of a cost among n cities: n of them must stay below 2 ** 62."""
+    return (2**62 - 1) // max(n, 1)
+
+
+def require_memory(n: int) -> None:
+    """Refuse a number of cities whose cost matrix (8 n^2 bytes) this machine cannot hold.
+
+    Raises
+    ------
+    ResourceError
+        With the largest n that would fit.
+    """
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if 8 * n * n > memory:
+        largest = int((memory / 8) ** 0.5)
+        need, have = 8 * n * n / 2**30, memory / 2**30
+        what = f"the cost matrix of {n} cities takes {need:.4g} GiB, this machine has {have:.4g} GiB"
+        raise ResourceError(f"{what}; at most {largest} cities fit")
+
+
+def from_costs(
+    cost: NDArray[np.int64],
+    name: str,
+    *,
+    labels: NDArray[np.int64] | None = None,
+    scale: int = 1,
+    coordinates: NDArray[np.float64] | None = None,
+    comment: str = "",
+    city_names: Sequence[str] = (),
+    place: Place | None = None,
+) -> Tsp:
+    """Build an instance from exact integer costs; takes the array over and writes its diagonal.
+
+    Parameters
+    ----------
+    cost
+        Shape (n, n), int64, `FORBIDDEN` where there is no arc; the diagonal is ignored.
+    labels
+        Default 0..n-1.
+    place
+        Where an entry was read, for the message when it is too large.
+
+    Raises
+    ------
+    InputError
+        If n times the largest magnitude reaches 2 ** 62.
+    """
+    n = len(cost)
+    np.fill_diagonal(cost, FORBIDDEN)
+    limit = largest_cost(n)
+    beyond = (cost > limit) & (cost != FORBIDDEN) | (cost < -limit)
+    numbers = np.arange(n, dtype=np.int64) if labels is None else np.ascontiguousarray(labels, dtype=np.int64)
+    if beyond.any():
+        row, column = (int(i) for i in np.unravel_index(np.argmax(beyond), beyond.shape))
+        what = f"the cost from city {numbers[row]} to city {numbers[column]} {too_large(str(cost[row, column]), limit)}"
+        raise InputError(what, *((name, None) if place is None else place(row, column)))
+    return Tsp(name, cost, numbers, scale, coordinates, comment, tuple(city_names))
+
+
+def from_matrix(matrix: ArrayLike, name: str = "matrix", *, city_names: Sequence[str] = ()) -> Tsp:
+    """Build an instance from any square table of numbers: integers, floats, decimals.
+
+    Parameters
+    ----------
+    matrix
+        Shape (n, n), from row to column. `inf` (or `FORBIDDEN`, in integers) is a forbidden arc; the diagonal is
+        ignored. Decimals are scaled exactly by a power of ten. Cities are labelled 0..n-1.
+
+    Raises
+    ------
+    InputError
+        Not square, not numbers, NaN (naming the entry), too many digits, too large.
+    """
+    table = _square(matrix, name)
+    n = len(table)
+    require_memory(n)
+    if len(city_names) not in (0, n):
+        raise InputError(f"{len(city_names)} city names for {n} cities; give one a city", name)
+    try:
+        cost, scale = _exact(table, largest_cost(n))
+    except BadNumber as problem:
+        row, column = divmod(problem.index, n)
+        raise InputError(f"the cost from city {row} to city {column} {problem.reason}", name) from None
+    return from_costs(cost.reshape(n, n), name, scale=scale, city_names=city_names)
+
+
+def _square(matrix: ArrayLike, name: str) -> NDArray[Any]:
+    if isinstance(matrix, np.ma.MaskedArray):
+        raise InputError("the cost matrix is a masked array; fill it, with numpy.inf where there is no arc", name)
+    try:
+        table = np.asarray(matrix)
+    except (ValueError, TypeError) as problem:
+        raise InputError(f"the cost matrix is no table of numbers: {problem}", name) from None
+    if table.ndim != 2 or table.shape[0] != table.shape[1] or table.shape[0] == 0:
+        raise InputError(f"the cost matrix has shape {table.shape}; it must be (n, n), from row to column", name)
+    if table.dtype.kind not in "iufO":
+        raise InputError(f"the cost matrix holds {table.dtype}; it must hold integers or floats", name)
+    return table
+
+
+def _exact(table: NDArray[Any], limit: int) -> tuple[NDArray[np.int64], int]:
+    """Integers and scale of the flattened table; what the diagonal holds does not matter."""
+    n = len(table)
+    if table.dtype.kind in "iu":
+        # from_costs checks the rest; only these would change sign on the way to int64.
+        beyond = np.flatnonzero(table > np.asarray(FORBIDDEN, dtype=np.uint64)) if table.dtype == np.uint64 else ()
+        for index in beyond:
+            if index % (n + 1):
+                raise BadNumber(int(index), too_large(str(table.flat[index]), limit))
+        return table.astype(np.int64, order="C").reshape(-1), 1
+    flat = table.flatten()
+    flat[:: n + 1] = np.inf
+    if table.dtype.kind == "f":
+        return exact_from_floats(flat, limit)
+    return exact_from_texts([_text_of(value, index) for index, value in enumerate(flat)], limit)
+
+
+def _text_of(value: object, index: int) -> str:
+    """The decimal form of a Python number in an array of objects."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        if abs(int(value)) > FORBIDDEN:
+            raise BadNumber(index, "is too large: beyond 64 bits")
+        return "inf" if value == FORBIDDEN else str(value)
+    if isinstance(value, (float, np.floating, Decimal)):
+        return str(value)
+    raise BadNumber(index, f"is not a number: {type(value).__name__}")
+
+
+def positions(tsp: Tsp, labels: ArrayLike) -> NDArray[np.int64]:
+    """Where cities stand in the matrix (0-based), by their labels; the inverse of `tsp.labels[...]`.
+
+    Raises
+    ------
+    InputError
+        At the first label that no city has.
+    """
+    wanted = np.asarray(labels, dtype=np.int64)
+    order = np.argsort(tsp.labels, kind="stable")
+    found = np.minimum(np.searchsorted(tsp.labels[order], wanted), tsp.n - 1)
+    result: NDArray[np.int64] = order[found]
+    missing = wanted[tsp.labels[result] != wanted]
+    if missing.size:
+        low, high = tsp.labels.min(), tsp.labels.max()
+        raise InputError(f"{tsp.name} has no city {missing.flat[0]}; its cities are numbered {low} to {high}")
+    return result
+
+
+def check_tour(tsp: Tsp, tour: ArrayLike, path: str = "cycle", start: int | None = None, end: int | None = None) -> int:
+    """Check a tour and compute its cost, in plain numpy, independent of every solver.
+
+    Parameters
+    ----------
+    tour
+        Shape (n,), integers: positions 0..n-1 in the order of the visit.
+    path
+        "cycle" (back to the first city) or "open".
+    start, end
+        Positions that the tour must begin and end with; `end` only for an open path.
+
+    Returns
+    -------
+    int
+        The cost in scaled integers; one city alone costs 0.
+
+    Raises
+    ------
+    ValueError
+        Saying what is wrong: the shape, a city out of range, missing or twice, a forbidden arc, a wrong end.
+    """
+    if path not in ("cycle", "open"):
+        raise ValueError(f"path is {path!r}; it must be 'cycle' or 'open'")
+    if path == "cycle" and end is not None:
+        raise ValueError("a cycle has no end city; only an open path has")
+    cities = np.asarray(tour)
+    _require_permutation(tsp, cities)
+    for word, wanted, city in (("starts", start, cities[0]), ("ends", end, cities[-1])):
+        if wanted is not None and wanted != city:
+            raise ValueError(f"the tour {word} at position {city}, not at {wanted}")
+    after = np.roll(cities, -1) if path == "cycle" else cities[1:]
+    before = cities[: len(after)]
+    if tsp.n == 1:
+        return 0
+    costs = tsp.cost[before, after]
+    if (costs == FORBIDDEN).any():
+        step = int(np.argmax(costs == FORBIDDEN))
+        raise ValueError(f"step {step}: no arc from city {tsp.labels[before[step]]} to {tsp.labels[after[step]]}")
+    return int(costs.sum())
+
+
+def _require_permutation(tsp: Tsp, cities: NDArray[Any]) -> None:
+    if cities.shape != (tsp.n,) or cities.dtype.kind not in "iu":
+        raise ValueError(f"the tour is {cities.dtype} of shape {cities.shape}; it must be integers of shape ({tsp.n},)")
+    outside = (cities < 0) | (cities >= tsp.n)
+    if outside.any():
+        raise ValueError(f"position {cities[np.argmax(outside)]} is out of range 0 to {tsp.n - 1}")
+    visits = np.bincount(cities.astype(np.int64), minlength=tsp.n)
+    if (visits != 1).any():
+        city = int(np.argmax(visits != 1))
+        times = "is missing" if visits[city] == 0 else f"is visited {visits[city]} times"
+        raise ValueError(f"city {tsp.labels[city]} (position {city}) {times}")

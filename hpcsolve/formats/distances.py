@@ -1,0 +1,145 @@
+"""The distance functions of TSPLIB 95, for whole matrices.
+
+Source: G. Reinelt, TSPLIB 95 (documentation of the library, section 2), and its list of frequent questions for GEO:
+degrees are truncated, not rounded, and PI is 3.141592. `nint(x)` is floor(x + 1/2); all distances are double precision.
+Each function takes one block of cities and all cities, shapes (b, 1, d) and (1, n, d), and gives float64 (b, n)
+whose values are integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+Points = NDArray[np.float64]
+Distance = Callable[[Points, Points], NDArray[np.float64]]
+
+_BLOCK_ENTRIES = 1 << 20
+"""Entries of the matrix computed at a time: temporary arrays of some 8 MiB each."""
+
+
+def dimensions(edge_weight_type: str) -> int:
+    """Coordinates a city of this EDGE_WEIGHT_TYPE: 2 or 3."""
+    return 3 if edge_weight_type.endswith("3D") or edge_weight_type.startswith("XRAY") else 2
+
+
+def distance_matrix(points: Points, edge_weight_type: str, largest: int) -> NDArray[np.int64] | None:
+    """All distances between cities.
+
+    Parameters
+    ----------
+    points
+        Shape (n, 2 or 3), finite.
+    edge_weight_type
+        A key of `distance_functions()`.
+    largest
+        Bound of a distance.
+
+    Returns
+    -------
+    cost
+        Shape (n, n), int64, the diagonal included; None if a distance is beyond the bound.
+    """
+    distance = distance_functions()[edge_weight_type]
+    n = len(points)
+    cost = np.empty((n, n), dtype=np.int64)
+    step = max(_BLOCK_ENTRIES // n, 1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        points = _radians(points) if edge_weight_type == "GEO" else points
+        for begin in range(0, n, step):
+            block = distance(points[begin : begin + step, None], points[None])
+            if not (block <= float(largest)).all():
+                return None
+            cost[begin : begin + step] = block
+    return cost
+
+
+def distance_functions() -> Mapping[str, Distance]:
+    """Every EDGE_WEIGHT_TYPE that is a function of coordinates."""
+    return {
+        "EUC_2D": _euclidean,
+        "EUC_3D": _euclidean,
+        "MAN_2D": _manhattan,
+        "MAN_3D": _manhattan,
+        "MAX_2D": _maximum,
+        "MAX_3D": _maximum,
+        "CEIL_2D": _euclidean_up,
+        "GEO": _geographical,
+        "ATT": _pseudo_euclidean,
+        "XRAY1": _diffractometer_1,
+        "XRAY2": _diffractometer_2,
+    }
+
+
+def _nint(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.floor(x + 0.5)
+
+
+def _squares(a: Points, b: Points) -> NDArray[np.float64]:
+    """Sums of squared differences, added in the order x, y, z."""
+    total = np.square(a[..., 0] - b[..., 0])
+    for axis in range(1, a.shape[-1]):
+        total += np.square(a[..., axis] - b[..., axis])
+    return total
+
+
+def _euclidean(a: Points, b: Points) -> NDArray[np.float64]:
+    return _nint(np.sqrt(_squares(a, b)))
+
+
+def _euclidean_up(a: Points, b: Points) -> NDArray[np.float64]:
+    return np.ceil(np.sqrt(_squares(a, b)))
+
+
+def _pseudo_euclidean(a: Points, b: Points) -> NDArray[np.float64]:
+    root = np.sqrt(_squares(a, b) / 10.0)
+    rounded = _nint(root)
+    return np.where(rounded < root, rounded + 1.0, rounded)
+
+
+def _manhattan(a: Points, b: Points) -> NDArray[np.float64]:
+    total = np.abs(a[..., 0] - b[..., 0])
+    for axis in range(1, a.shape[-1]):
+        total += np.abs(a[..., axis] - b[..., axis])
+    return _nint(total)
+
+
+def _maximum(a: Points, b: Points) -> NDArray[np.float64]:
+    largest = _nint(np.abs(a[..., 0] - b[..., 0]))
+    for axis in range(1, a.shape[-1]):
+        np.maximum(largest, _nint(np.abs(a[..., axis] - b[..., axis])), out=largest)
+    return largest
+
+
+def _radians(points: Points) -> Points:
+    """Latitude and longitude, given as degrees.minutes (38.24 is 38 degrees 24 minutes), in radians."""
+    degrees = np.trunc(points)
+    minutes = points - degrees
+    return 3.141592 * (degrees + 5.0 * minutes / 3.0) / 180.0
+
+
+def _geographical(a: Points, b: Points) -> NDArray[np.float64]:
+    """Kilometres on the idealised sphere; two cities at one place are 1 apart, as the formula has it."""
+    q1 = np.cos(a[..., 1] - b[..., 1])
+    q2 = np.cos(a[..., 0] - b[..., 0])
+    q3 = np.cos(a[..., 0] + b[..., 0])
+    cosine = np.clip(0.5 * ((1.0 + q1) * q2 - (1.0 - q1) * q3), -1.0, 1.0)
+    return np.trunc(6378.388 * np.arccos(cosine) + 1.0)
+
+
+def _angles(a: Points, b: Points) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Moves of the three motors of an X-ray diffractometer; the first turns the shorter way round."""
+    phi = np.abs(a[..., 0] - b[..., 0])
+    return np.minimum(phi, np.abs(phi - 360.0)), np.abs(a[..., 1] - b[..., 1]), np.abs(a[..., 2] - b[..., 2])
+
+
+def _diffractometer_1(a: Points, b: Points) -> NDArray[np.float64]:
+    phi, chi, theta = _angles(a, b)
+    return _nint(100.0 * np.maximum(phi, np.maximum(chi, theta)))
+
+
+def _diffractometer_2(a: Points, b: Points) -> NDArray[np.float64]:
+    phi, chi, theta = _angles(a, b)
+    return _nint(100.0 * np.maximum(phi / 1.25, np.maximum(chi / 1.5, theta / 1.15)))

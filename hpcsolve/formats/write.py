@@ -1,0 +1,138 @@
+"""Writing TSPLIB files: instances and tours, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hpcsolve.errors import EnvironmentFault, InputError
+from hpcsolve.formats.distances import distance_matrix
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp, largest_cost
+
+
+def write_tsplib(tsp: Tsp, path: str) -> None:
+    """Write an instance that `read` reads back with equal costs; replaces the file at once, or writes nothing.
+
+    EUC_2D where the coordinates give the very costs, else EXPLICIT FULL_MATRIX (cities without coordinates are then
+    numbered from 1). Decimal costs are written as decimals, which TSPLIB itself does not have.
+
+    Parameters
+    ----------
+    path
+        "-" is standard output.
+
+    Raises
+    ------
+    InputError
+        If arcs are forbidden: TSPLIB cannot say so.
+    EnvironmentFault
+        If the file cannot be written.
+    """
+    _write(tsplib_text(tsp), path)
+
+
+def write_tour(labels: ArrayLike, path: str, *, name: str = "tour", comment: str = "") -> None:
+    """Write a TOUR file: the cities' labels, one a line, in order.
+
+    Raises
+    ------
+    EnvironmentFault
+        If the file cannot be written.
+    """
+    cities = np.asarray(labels, dtype=np.int64)
+    head = [f"NAME : {_one_line(name)}", *_comments(comment), "TYPE : TOUR", f"DIMENSION : {len(cities)}"]
+    _write("\n".join([*head, "TOUR_SECTION", *map(str, cities.tolist()), "-1", "EOF", ""]), path)
+
+
+def tsplib_text(tsp: Tsp) -> str:
+    """The text that `write_tsplib` writes."""
+    forbidden = tsp.cost == FORBIDDEN
+    np.fill_diagonal(forbidden, False)
+    if forbidden.any():
+        row, column = np.argwhere(forbidden)[0]
+        what = f"{tsp.name} has no arc from city {tsp.labels[row]} to {tsp.labels[column]}"
+        raise InputError(f'{what}, which TSPLIB cannot say; save the matrix with numpy.save("{tsp.name}.npy", cost)')
+    head = [f"NAME : {_one_line(tsp.name)}", *_comments(tsp.comment)]
+    head += [f"TYPE : {'TSP' if tsp.symmetric else 'ATSP'}", f"DIMENSION : {tsp.n}"]
+    body = _coordinate_lines(tsp) if _is_euclidean(tsp) else _matrix_lines(tsp)
+    return "\n".join([*head, *body, "EOF", ""])
+
+
+def _is_euclidean(tsp: Tsp) -> bool:
+    points = tsp.coordinates
+    if points is None or points.shape[1] != 2 or tsp.scale != 1 or tsp.labels.min() < 0:
+        return False
+    cost = distance_matrix(points, "EUC_2D", largest_cost(tsp.n))
+    if cost is None:
+        return False
+    np.fill_diagonal(cost, FORBIDDEN)
+    return np.array_equal(cost, tsp.cost)
+
+
+def _coordinate_lines(tsp: Tsp) -> Iterator[str]:
+    yield "EDGE_WEIGHT_TYPE : EUC_2D"
+    yield "NODE_COORD_SECTION"
+    assert tsp.coordinates is not None
+    yield from _points(tsp.labels, tsp.coordinates)
+
+
+def _matrix_lines(tsp: Tsp) -> Iterator[str]:
+    yield "EDGE_WEIGHT_TYPE : EXPLICIT"
+    yield "EDGE_WEIGHT_FORMAT : FULL_MATRIX"
+    shows = tsp.coordinates is not None and tsp.coordinates.shape[1] == 2 and _ascending(tsp.labels)
+    if shows:
+        yield "DISPLAY_DATA_TYPE : TWOD_DISPLAY"
+    yield "EDGE_WEIGHT_SECTION"
+    for row in range(tsp.n):
+        costs = tsp.cost[row].tolist()
+        costs[row] = 0
+        yield " ".join(_decimal(cost, tsp.scale) for cost in costs)
+    if shows and tsp.coordinates is not None:
+        yield "DISPLAY_DATA_SECTION"
+        yield from _points(tsp.labels, tsp.coordinates)
+
+
+def _ascending(labels: NDArray[np.int64]) -> bool:
+    return bool(labels[0] >= 0 and (np.diff(labels) > 0).all())
+
+
+def _points(labels: NDArray[np.int64], points: NDArray[np.float64]) -> Iterator[str]:
+    """One city a line; the shortest decimals that read back as the same floats."""
+    for label, place in zip(labels.tolist(), points.tolist(), strict=True):
+        yield f"{label} " + " ".join(repr(x).removesuffix(".0") for x in place)
+
+
+def _decimal(cost: int, scale: int) -> str:
+    """`cost / scale` exactly."""
+    if scale == 1:
+        return str(cost)
+    whole, part = divmod(abs(cost), scale)
+    digits = str(part).rjust(len(str(scale)) - 1, "0").rstrip("0")
+    return ("-" if cost < 0 else "") + str(whole) + ("." + digits if digits else "")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _comments(text: str) -> list[str]:
+    return [f"COMMENT : {_one_line(line)}" for line in text.splitlines() if line.strip()]
+
+
+def _write(text: str, path: str) -> None:
+    if path == "-":
+        sys.stdout.write(text)
+        return
+    part = f"{path}.{os.getpid()}.part"
+    try:
+        with open(part, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.replace(part, path)
+    except OSError as problem:
+        if os.path.exists(part):
+            os.unlink(part)
+        raise EnvironmentFault(f"{path}: cannot be written: {problem.strerror}") from None

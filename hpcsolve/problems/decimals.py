@@ -1,0 +1,174 @@
+"""Decimal costs as exact integers: one power of ten scales them all, and nothing is ever rounded.
+
+The value of a text is what it says; the value of a float is its shortest decimal form that reads back as the same
+float (`repr`), so that 0.1 is a tenth and not 0.1000000000000000055.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+FORBIDDEN = np.iinfo(np.int64).max
+"""The cost of an arc that does not exist; the diagonal holds it too."""
+
+MAXIMUM_DECIMALS = 18
+"""10 ** 18 is the largest power of ten below 2 ** 62, the bound of all sums."""
+
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,5})?", re.ASCII)
+_INFINITY = frozenset(("", "inf", "+inf", "infinity", "+infinity"))
+_LONGEST_TOKEN = 400
+
+
+class BadNumber(ValueError):
+    """An entry that cannot be a cost: which one (its position in the flattened input), and why."""
+
+    def __init__(self, index: int, reason: str) -> None:
+        super().__init__(reason)
+        self.index = index
+        self.reason = reason
+
+
+class _Exact(NamedTuple):
+    """The number `mantissa * 10 ** exponent`; the mantissa has no trailing zeros."""
+
+    mantissa: int
+    exponent: int
+
+
+def is_number(token: str) -> bool:
+    """Whether a text is a finite decimal number, `inf`, or `nan` (which is refused later, by name)."""
+    word = token.lower()
+    return _NUMBER.fullmatch(token) is not None or (word in _INFINITY and word != "") or word in ("nan", "-inf")
+
+
+def shown(token: str) -> str:
+    """A token as error messages quote it: printable and short."""
+    return repr(token if len(token) <= 40 else token[:37] + "...")
+
+
+def exact_from_texts(tokens: Sequence[str], limit: int) -> tuple[NDArray[np.int64], int]:
+    """Turn decimal texts into integers with one common scale.
+
+    Parameters
+    ----------
+    tokens
+        Decimal numbers; `inf` or an empty text is a forbidden arc.
+    limit
+        Largest magnitude allowed after scaling.
+
+    Returns
+    -------
+    values, scale
+        int64, one a token, `FORBIDDEN` where there is no arc; `values / scale` is a token's value, and the scale a
+        power of ten.
+
+    Raises
+    ------
+    BadNumber
+        At the first token that is no number, or the one with too many digits.
+    """
+    known: dict[str, _Exact | None] = {}
+    first: dict[str, int] = {}
+    for index, token in enumerate(tokens):
+        if token not in known:
+            known[token], first[token] = _parse(token, index), index
+    decimals = _common_decimals(known, first)
+    scaled = {t: FORBIDDEN if v is None else _scaled(v, t, decimals, limit, first[t]) for t, v in known.items()}
+    return np.fromiter((scaled[token] for token in tokens), dtype=np.int64, count=len(tokens)), 10**decimals
+
+
+def exact_from_floats(values: NDArray[np.floating[Any]], limit: int) -> tuple[NDArray[np.int64], int]:
+    """Turn floats into integers with one common scale, by their shortest decimal form; inf is a forbidden arc.
+
+    Parameters, results and errors are those of `exact_from_texts`.
+    """
+    finite = np.isfinite(values)
+    for index in np.flatnonzero(~finite):
+        if not values[index] > 0:
+            raise BadNumber(int(index), _not_a_cost(str(values[index])))
+    if values.dtype == np.float64:
+        quick = _few_decimals(values[finite], limit)
+        if quick is not None:
+            result = np.full(len(values), FORBIDDEN, dtype=np.int64)
+            result[finite] = quick[0]
+            return result, quick[1]
+    texts = [repr(x) for x in values.tolist()] if values.dtype == np.float64 else [str(x) for x in values]
+    return exact_from_texts(texts, limit)
+
+
+def _few_decimals(values: NDArray[np.float64], limit: int) -> tuple[NDArray[np.int64], int] | None:
+    """Vectorised case: at most nine decimals, and integers so small that float arithmetic is exact.
+
+    An integer below 2 ** 53 divided by a power of ten up to 10 ** 22 is rounded once: the quotient is the float
+    nearest to that decimal. So equality proves that the decimal is the float's own.
+    """
+    bound = min(float(limit), 2.0**50)
+    for decimals in range(10):
+        power = float(10**decimals)
+        if values.size and np.abs(values).max() >= bound / power:
+            return None
+        scaled = np.rint(values * power)
+        if np.array_equal(scaled / power, values):
+            return scaled.astype(np.int64), 10**decimals
+    return None
+
+
+def _not_a_cost(text: str) -> str:
+    word = text.lower()
+    if word in ("nan", "+nan", "-nan"):
+        return "is NaN; give a number, or inf if there is no such arc"
+    if word in ("-inf", "-infinity"):
+        return "is -inf; a forbidden arc is +inf"
+    return f"is not a number: {shown(text)}"
+
+
+def _parse(token: str, index: int) -> _Exact | None:
+    """The exact value of a token; None is a forbidden arc."""
+    if token.lower() in _INFINITY:
+        return None
+    if len(token) > _LONGEST_TOKEN:
+        raise BadNumber(index, f"has too many digits: {shown(token)}")
+    if _NUMBER.fullmatch(token) is None:
+        raise BadNumber(index, _not_a_cost(token))
+    sign, digits, exponent = Decimal(token).as_tuple()
+    text = "".join(map(str, digits))
+    stripped = text.rstrip("0")
+    if not stripped.strip("0"):
+        return _Exact(0, 0)
+    mantissa = -int(stripped) if sign else int(stripped)
+    return _Exact(mantissa, int(exponent) + len(text) - len(stripped))
+
+
+def _common_decimals(known: dict[str, _Exact | None], first: dict[str, int]) -> int:
+    """The number of decimals that makes every value an integer."""
+    decimals = 0
+    for token, value in known.items():
+        if value is not None and -value.exponent > decimals:
+            decimals = -value.exponent
+            if decimals > MAXIMUM_DECIMALS:
+                reason = f"has too many digits: {shown(token)} needs {decimals} decimals"
+                raise BadNumber(first[token], f"{reason}, at most {MAXIMUM_DECIMALS} fit; round the costs")
+    return decimals
+
+
+def _scaled(value: _Exact, token: str, decimals: int, limit: int, index: int) -> int:
+    zeros = value.exponent + decimals
+    if zeros <= MAXIMUM_DECIMALS:
+        result = value.mantissa * int(10**zeros)
+        if abs(result) <= limit:
+            return result
+    if decimals == 0:
+        raise BadNumber(index, too_large(token, limit))
+    reason = f"has too many digits: {shown(token)} times 10^{decimals} (the decimals of all costs) is beyond {limit}"
+    raise BadNumber(index, reason + "; round the costs to fewer decimals")
+
+
+def too_large(token: str, limit: int) -> str:
+    """The reason why a cost is refused whose sums would leave 62 bits."""
+    return f"is too large: {shown(token)[1:-1]} is beyond {limit}, so that a tour's cost may overflow; divide the costs"
