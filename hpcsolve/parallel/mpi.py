@@ -6,6 +6,7 @@ import math
 import os
 import sys
 import time
+import warnings
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -21,6 +22,9 @@ T = TypeVar("T")
 
 PIECE = 1 << 30
 """Most bytes of one MPI message: MPI counts in 32-bit integers, and many libraries break at 2^31."""
+
+LAST_WORDS = 0.5
+"""Seconds between a rank's last line and the end of all: mpiexec drops what it has not passed on by then."""
 
 
 class MpiRequest:
@@ -55,9 +59,11 @@ class MpiComm:
 
     def __init__(self, piece: int = PIECE) -> None:
         if not MPI.Is_initialized():
-            MPI.Init_thread(MPI.THREAD_FUNNELED)
+            with warnings.catch_warnings():  # mpi4py's guess at a wrong launcher; `launch.mismatch` says it better
+                warnings.simplefilter("ignore", RuntimeWarning)
+                MPI.Init_thread(MPI.THREAD_FUNNELED)
         self._world = MPI.COMM_WORLD.Dup()
-        self._end = MPI.COMM_WORLD.Dup()  # exit codes travel apart from the algorithms' messages
+        self._apart = MPI.COMM_WORLD.Dup()  # for messages that an algorithm's receive must not catch
         node = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED)
         self.rank, self.size = self._world.Get_rank(), self._world.Get_size()
         self.local_rank, self.local_size = node.Get_rank(), node.Get_size()
@@ -66,15 +72,22 @@ class MpiComm:
         self._piece = piece
 
     def bcast(self, value: T) -> T:
-        """Rank 0's value, on every rank. Arrays inside it travel by themselves, in pieces, and may be of any size."""
+        """Rank 0's value, on every rank. Arrays inside it travel by themselves, in pieces, and may be of any size.
+
+        Along a binomial tree of plain messages: where ranks outnumber cores, MPICH's own broadcast of 24 MB to 3 ranks
+        took 4.4 s, this 0.02 s.
+        """
         parts: tuple[Any, list[Any]] = MPI.pickle.dumps_oob(value) if self.rank == 0 else (b"", [])
         frames = [np.frombuffer(part, dtype=np.uint8) for part in (parts[0], *parts[1])]
         lengths = self._world.bcast([len(frame) for frame in frames])
         if self.rank != 0:
             frames = [np.empty(length, dtype=np.uint8) for length in lengths]
+        parent, children = tree(self.rank, self.size)
         for frame in frames:
-            for part in _pieces(frame, self._piece):
-                self._world.Bcast([part, MPI.BYTE])
+            if self.rank != 0:
+                self._receive(self._apart, frame, parent).wait()
+            for request in [self._send(self._apart, frame, child) for child in children]:
+                request.wait()
         if self.rank == 0:
             return value
         received: T = MPI.pickle.loads_oob(frames[0], frames[1:])
@@ -94,13 +107,19 @@ class MpiComm:
 
     def send(self, array: NDArray[Any], to: int) -> MpiRequest:
         """Start to send a contiguous array; messages between two ranks arrive in the order sent."""
-        parts = _pieces(_as_bytes(array), self._piece)
-        return MpiRequest([self._world.Isend([part, MPI.BYTE], dest=to) for part in parts], array, False)
+        return self._send(self._world, array, to)
 
     def receive(self, array: NDArray[Any], source: int) -> MpiRequest:
         """Start to fill a contiguous array with the next message of `source`; its size must match."""
+        return self._receive(self._world, array, source)
+
+    def _send(self, group: MPI.Intracomm, array: NDArray[Any], to: int) -> MpiRequest:
         parts = _pieces(_as_bytes(array), self._piece)
-        return MpiRequest([self._world.Irecv([part, MPI.BYTE], source=source) for part in parts], array, True)
+        return MpiRequest([group.Isend([part, MPI.BYTE], dest=to) for part in parts], array, False)
+
+    def _receive(self, group: MPI.Intracomm, array: NDArray[Any], source: int) -> MpiRequest:
+        parts = _pieces(_as_bytes(array), self._piece)
+        return MpiRequest([group.Irecv([part, MPI.BYTE], source=source) for part in parts], array, True)
 
     def finish(self, code: int, failed: bool, patience: float | None) -> list[tuple[int, bool]] | None:
         """Meet the other ranks at the end of the run.
@@ -118,7 +137,7 @@ class MpiComm:
             Every rank's code and failure; None if some did not come in time.
         """
         mine, all_ranks = np.array([code, failed], dtype=np.int32), np.empty((self.size, 2), dtype=np.int32)
-        request = self._end.Iallgather([mine, MPI.INT], [all_ranks, 2, MPI.INT])
+        request = self._apart.Iallgather([mine, MPI.INT], [all_ranks, 2, MPI.INT])
         deadline = math.inf if patience is None else time.monotonic() + patience
         while not request.Test():
             if time.monotonic() > deadline:
@@ -134,6 +153,7 @@ class MpiComm:
         """End all ranks at once."""
         sys.stdout.flush()
         sys.stderr.flush()
+        time.sleep(LAST_WORDS)
         MPI.COMM_WORLD.Abort(code)
         os._exit(code)  # some libraries return
 
@@ -142,6 +162,13 @@ def library() -> str:
     """Name and version of the MPI library, one line; MPI need not run."""
     words = MPI.Get_library_version().split(",")[0].split("\n")[0].strip("\0").split()
     return " ".join(words).replace("MPICH Version:", "MPICH")
+
+
+def tree(rank: int, size: int) -> tuple[int, list[int]]:
+    """Parent and children of a rank in the binomial tree under rank 0, its own parent; the longest branch first."""
+    lowest_bit = rank & -rank or 1 << size.bit_length()
+    steps = [1 << bit for bit in reversed(range(lowest_bit.bit_length() - 1))]
+    return rank & (rank - 1), [rank + step for step in steps if rank + step < size]
 
 
 def _as_bytes(array: NDArray[Any]) -> NDArray[np.uint8]:

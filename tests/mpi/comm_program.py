@@ -1,0 +1,77 @@
+"""Run on any number of ranks by test_comm.py: every member of the communicator against what it must give."""
+
+import sys
+
+import numpy as np
+
+from hpcsolve.parallel.launch import guard
+from hpcsolve.parallel.mpi import MpiComm
+
+
+def main(comm):
+    world = range(comm.size)
+    assert comm.rank in world
+    assert (comm.local_rank, comm.local_size) == (comm.rank, comm.size)  # one host
+    assert comm.allgather((comm.rank, "ü")) == [(rank, "ü") for rank in world]
+    gathered = comm.gather(comm.rank**2)
+    assert gathered == ([rank**2 for rank in world] if comm.rank == 0 else None)
+    comm.barrier()
+    broadcasts(comm)
+    if comm.size > 1:
+        for piece in (1 << 30, 64, 7):
+            ring(MpiComm(piece))
+        wrong_length(comm)
+    sys.stdout.write(f"rank {comm.rank} of {comm.size} ok\n")
+    return 0
+
+
+def broadcasts(comm):
+    """Objects, big arrays in pieces, empty and strided arrays, None."""
+    value = {"a": [1, None], "matrix": np.arange(12.0).reshape(3, 4)[:, ::2], "empty": np.empty(0, np.int16)}
+    for small in (comm, MpiComm(100)) if comm.size > 1 else (comm,):
+        got = small.bcast(value if comm.rank == 0 else None)
+        assert got["a"] == [1, None]
+        assert got["empty"].dtype == np.int16
+        assert got["empty"].size == 0
+        assert np.array_equal(got["matrix"], value["matrix"])
+    big = np.arange(3_000_000, dtype=np.int64)
+    got = comm.bcast(big if comm.rank == 0 else None)
+    assert got.dtype == big.dtype
+    assert np.array_equal(got, big)
+    got[0] = -1  # received arrays may be written to
+    assert comm.bcast(None) is None
+
+
+def ring(comm):
+    """Several messages to the next rank, all in flight at once; they arrive in the order sent."""
+    to, source = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+    shapes = [(0,), (1,), (3, 5), (1000,), (0,), (17,)]
+    out = [np.full(shape, comm.rank * 10 + i, dtype) for i, (shape, dtype) in enumerate(zip(shapes, "Hiqdbf"))]
+    into = [np.full_like(array, 77) for array in out]
+    requests = [comm.receive(array, source) for array in into] + [comm.send(array, to) for array in out]
+    for request in requests:
+        request.wait()
+    for i, array in enumerate(into):
+        assert np.array_equal(array, np.full_like(array, source * 10 + i))
+
+
+def wrong_length(comm):
+    """A message shorter than the array that awaits it, and an array with gaps, are found."""
+    if comm.rank == 0:
+        comm.send(np.zeros(3, np.int32), 1).wait()
+        try:
+            comm.send(np.zeros((4, 4))[:, 1], 1)
+        except ValueError as error:
+            assert "contiguous" in str(error)
+        else:
+            raise AssertionError("an array with gaps was sent")
+    if comm.rank == 1:
+        try:
+            comm.receive(np.zeros(4, np.int32), 0).wait()
+        except RuntimeError as error:
+            assert "12 bytes came where 16 were awaited" in str(error)
+        else:
+            raise AssertionError("a short message went unnoticed")
+
+
+sys.exit(guard(main))

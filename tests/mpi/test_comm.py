@@ -1,0 +1,39 @@
+"""The communicator's members on 1 to 4 real ranks, and the one-rank case without MPI."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hpcsolve.parallel.comm import SerialComm, agree_minimum
+
+PROGRAM = Path(__file__).with_name("comm_program.py")
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_every_member_on_real_ranks(start_ranks, ranks):
+    done = start_ranks(ranks, sys.executable, PROGRAM)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"rank {rank} of {ranks} ok" for rank in range(ranks)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 13, 64, 100])
+def test_a_broadcast_reaches_every_rank_once(size):
+    tree = pytest.importorskip("hpcsolve.parallel.mpi", reason="no mpi4py (extra `local`)").tree
+    children = [child for rank in range(size) for child in tree(rank, size)[1]]
+    assert sorted(children) == list(range(1, size))
+    assert all(tree(child, size)[0] == rank for rank in range(size) for child in tree(rank, size)[1])
+    assert max(len(tree(rank, size)[1]) for rank in range(size)) <= (size - 1).bit_length()
+
+
+def test_one_rank_alone():
+    comm = SerialComm()
+    assert (comm.rank, comm.size, comm.local_rank, comm.local_size) == (0, 1, 0, 1)
+    assert comm.bcast("x") == "x"
+    assert comm.gather(3) == [3] == comm.allgather(3)
+    assert agree_minimum(comm, 2**80) == 2**80
+    with pytest.raises(AssertionError):
+        comm.send(np.zeros(1), 0)
+    with pytest.raises(AssertionError):
+        comm.receive(np.zeros(1), 0)

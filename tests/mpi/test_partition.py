@@ -1,0 +1,23 @@
+"""`blocks` splits evenly, in order, without gaps."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpcsolve.parallel.partition import blocks
+
+
+@given(n=st.integers(0, 10_000), size=st.integers(1, 200))
+def test_every_item_once_in_order_and_evenly(n, size):
+    shares = blocks(n, size)
+    assert len(shares) == size
+    assert [item for share in shares for item in share] == list(range(n))
+    lengths = [len(share) for share in shares]
+    assert max(lengths) - min(lengths) <= 1
+    assert lengths == sorted(lengths, reverse=True)
+
+
+@pytest.mark.parametrize(("n", "size"), [(-1, 2), (3, 0), (3, -1)])
+def test_nonsense_is_refused(n, size):
+    with pytest.raises(ValueError, match="cannot split"):
+        blocks(n, size)
