@@ -1,8 +1,8 @@
 """What a device can do. `host.py` and `cuda.py` implement it; algorithms know nothing else.
 
-Kernels stand in `cuda_src/FILE.cu`. A launch names sizes and buffers in the kernel's own order; the signature, one numpy
-type code an argument and a `*` behind a pointer's (`"i4 i4 u2* u2*"`), is checked on both devices alike, so that a
-mistake found on the CPU is the same mistake on a GPU.
+Kernels stand in `cuda_src/FILE.cu`. A launch names sizes and buffers in the kernel's own order; the signature, one
+numpy type code an argument and a `*` behind a pointer's (`"i4 i4 u2* u2*"`), is checked on both devices alike, so that
+a mistake found on the CPU is the same mistake on a GPU.
 """
 
 from __future__ import annotations
@@ -35,9 +35,17 @@ class LaunchError(HpcsolveError):
 class Buffer(Protocol):
     """Typed memory on a device, contiguous."""
 
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    device: Device
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape, row-major."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Element type."""
+
+    @property
+    def device(self) -> Device:
+        """Where it lies."""
 
     @property
     def nbytes(self) -> int:
