@@ -1,0 +1,363 @@
+"""One NVIDIA GPU as a device, through PyCUDA: nvcc's code from our cache, one stream, PyCUDA's prepared launches.
+
+The GPU's primary context is retained while the device is open, and current only inside a call: other users of CUDA in
+this process (an MPI library, say) never meet it, and several devices may be open. Launches, fills and event marks are
+queued and return at once; `upload` and `download` return when the copy is done.
+
+An error of the driver becomes one line that names the GPU and what was asked of it. A kernel that fails shows itself at
+a later call, so the line then names the last kernel launched. PyCUDA ships no types: its objects are `Any` here.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from hpcsolve.device import base, build
+from hpcsolve.device.gpus import Gpu, load_driver, load_library
+from hpcsolve.errors import EnvironmentFault, ResourceError
+
+PAGE = 4096
+
+
+@dataclass(eq=False)
+class Allocation:
+    """GPU memory that a buffer and its views share; `pointer` is PyCUDA's, None once freed."""
+
+    pointer: Any
+    nbytes: int
+
+
+@dataclass(eq=False)
+class CudaBuffer:
+    """Typed GPU memory. See `base.Buffer`."""
+
+    device: CudaDevice
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    allocation: Allocation
+    offset: int = 0
+    whole: bool = True
+
+    def __repr__(self) -> str:
+        """Short, for messages."""
+        return f"<{self.dtype} {self.shape} on {self.device.gpu}>"
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return _count(self.shape) * self.dtype.itemsize
+
+    @property
+    def address(self) -> int:
+        """Where it starts, on the GPU; `LaunchError` once it is freed."""
+        if self.allocation.pointer is None:
+            raise base.LaunchError(f"{self!r} was freed")
+        return int(self.allocation.pointer) + self.offset
+
+    def view(self, start: int, shape: int | tuple[int, ...]) -> CudaBuffer:
+        """A part of it that shares the memory; `LaunchError` if it is not inside."""
+        shape = _as_shape(shape)
+        if start < 0 or start + _count(shape) > _count(self.shape):
+            raise base.LaunchError(f"elements {start} to {start + _count(shape)} are not inside {self!r}")
+        offset = self.offset + start * self.dtype.itemsize
+        return CudaBuffer(self.device, shape, self.dtype, self.allocation, offset, whole=False)
+
+    def upload(self, array: NDArray[Any]) -> None:
+        """Copy `array` into it; the array may change as soon as this returns."""
+        source = np.asarray(array, order="C")
+        self._check_host(source)
+        with self.device.calling(f"a copy of {self.nbytes} bytes to the GPU") as cuda:
+            if self.nbytes:
+                cuda.memcpy_htod_async(self.address, source, self.device.stream)
+                self.device.stream.synchronize()
+
+    def download(self, into: NDArray[Any] | None = None) -> NDArray[Any]:
+        """A copy, in `into` (contiguous) if that is given."""
+        target = np.empty(self.shape, self.dtype) if into is None else into
+        self._check_host(target)
+        with self.device.calling(f"a copy of {self.nbytes} bytes from the GPU") as cuda:
+            if self.nbytes:
+                cuda.memcpy_dtoh_async(target, self.address, self.device.stream)
+                self.device.stream.synchronize()
+        return target
+
+    def fill(self, value: int) -> None:
+        """Set every byte to `value`."""
+        with self.device.calling(f"filling {self.nbytes} bytes") as cuda:
+            if self.nbytes:
+                cuda.memset_d8_async(self.address, value, self.nbytes, self.device.stream)
+
+    def free(self) -> None:
+        """Give the memory back, when the GPU has done what is queued."""
+        if self.whole:
+            self.device.release(self.allocation)
+
+    def _check_host(self, array: NDArray[Any]) -> None:
+        if array.shape != self.shape or array.dtype != self.dtype or not array.flags.c_contiguous:
+            raise base.LaunchError(f"a contiguous {self.dtype} {self.shape} is needed, not {array.dtype} {array.shape}")
+
+
+@dataclass(frozen=True)
+class CudaKernel:
+    """A function of a loaded module. See `base.Kernel`."""
+
+    name: str
+    signature: str
+    function: Any
+    device: CudaDevice
+
+    def __call__(self, grid: int, block: int, *arguments: int | base.Buffer) -> None:
+        """Queue `grid` blocks of `block` threads."""
+        base.check_arguments(self.name, self.signature, arguments, self.device)
+        if grid <= 0:
+            return
+        values = [int(value) if isinstance(value, (int, np.integer)) else value.address for value in arguments]
+        with self.device.calling(f"kernel {self.name}, {grid} blocks of {block} threads,"):
+            self.function.prepared_async_call((grid, 1, 1), (block, 1, 1), self.device.stream, *values)
+        self.device.last_kernel = self.name
+
+
+@dataclass(eq=False)
+class CudaTimer:
+    """Time between events of the stream. See `base.Timer`."""
+
+    device: CudaDevice
+    total: float = 0.0
+    spans: list[tuple[Any, Any]] = field(default_factory=list)
+    started: Any = None
+
+    MOST_SPANS = 512
+    """Events are the driver's; a run may time a million launches."""
+
+    def start(self) -> None:
+        """Mark the beginning."""
+        self.started = self._mark()
+
+    def stop(self) -> None:
+        """Mark the end."""
+        self.spans.append((self.started, self._mark()))
+        if len(self.spans) >= self.MOST_SPANS:
+            self._settle()
+
+    @property
+    def seconds(self) -> float:
+        """The sum so far; waits for the last mark."""
+        self._settle()
+        return self.total
+
+    def _mark(self) -> Any:
+        with self.device.calling("an event") as cuda:
+            return cuda.Event().record(self.device.stream)
+
+    def _settle(self) -> None:
+        if self.spans:
+            with self.device.calling("an event"):
+                self.spans[-1][1].synchronize()
+                self.total += sum(end.time_since(start) for start, end in self.spans) / 1e3
+                self.spans.clear()
+
+
+@dataclass(eq=False)
+class CudaDevice:
+    """A GPU. See `base.Device`.
+
+    Raises
+    ------
+    ResourceError
+        PyCUDA, the driver or the GPU is not there.
+    EnvironmentFault
+        The GPU cannot be used (somebody else has it exclusively, say), or there is no nvcc.
+    """
+
+    gpu: Gpu
+    info: base.DeviceInfo = field(init=False)
+    allocated: int = 0
+    memory_peak: int = 0
+    cuda: Any = field(init=False, repr=False)
+    context: Any = field(init=False, repr=False, default=None)
+    stream: Any = field(init=False, repr=False, default=None)
+    last_kernel: str = field(init=False, default="")
+    broken: bool = field(init=False, default=False)
+    modules: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
+    allocations: weakref.WeakSet[Allocation] = field(init=False, repr=False, default_factory=weakref.WeakSet)
+    pinned: list[weakref.finalize[..., Any]] = field(init=False, repr=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Retain the primary context and make the stream."""
+        self.info = base.DeviceInfo("cuda", self.gpu.name, self.gpu.uuid, _compiler_version())
+        self.cuda = load_driver()
+        try:
+            self.context = self.cuda.Device(self.gpu.index).retain_primary_context()
+        except self.cuda.Error as error:
+            raise EnvironmentFault(f"{self.gpu} cannot be used: {error}") from None
+        with self.calling("a stream") as cuda:
+            self.stream = cuda.Stream()
+
+    @contextmanager
+    def calling(self, what: str) -> Iterator[Any]:
+        """PyCUDA's driver module with this GPU's context current, its errors turned into ours."""
+        if self.context is None:
+            raise base.LaunchError(f"{what}: {self.gpu} is closed")
+        self.context.push()
+        try:
+            yield self.cuda
+        except self.cuda.Error as error:
+            # A failed kernel leaves the context useless: then nothing of it can be given back one by one.
+            self.broken = True
+            after = f" (the last kernel launched was {self.last_kernel})" if self.last_kernel else ""
+            raise EnvironmentFault(f"{what} failed on {self.gpu}: {error}{after}") from None
+        finally:
+            self.cuda.Context.pop()
+
+    def memory_free(self) -> int:
+        """Bytes that can be allocated now."""
+        with self.calling("reading the free memory") as cuda:
+            return int(cuda.mem_get_info()[0])
+
+    def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CudaBuffer:
+        """Memory with undefined content."""
+        shape, dtype = _as_shape(shape), np.dtype(dtype)
+        return CudaBuffer(self, shape, dtype, self._allocate(_count(shape) * dtype.itemsize))
+
+    def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CudaBuffer:
+        """Memory that holds zeros."""
+        buffer = self.empty(shape, dtype)
+        buffer.fill(0)
+        return buffer
+
+    def upload(self, array: NDArray[Any]) -> CudaBuffer:
+        """A copy of `array`."""
+        buffer = self.empty(array.shape, array.dtype)
+        buffer.upload(array)
+        return buffer
+
+    def staging(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+        """A page-locked host array; a plain one where the system refuses to lock so much.
+
+        All messages pass through here: an MPI that takes GPU addresses would be probed for, and used, in this place.
+        The memory is numpy's, so the array stays good after the device is closed.
+        """
+        raw, array = _page_aligned(_as_shape(shape), np.dtype(dtype))
+        if array.nbytes and not self.broken:
+            with self.calling("page-locking"):
+                # Not PyCUDA's register_host_memory: in PyCUDA 2026.1 it drops a reference too many, and crashes.
+                start, size = ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes)
+                if load_library().cuMemHostRegister_v2(start, size, ctypes.c_uint(0)) == 0:
+                    self.pinned.append(weakref.finalize(raw, self._unlock, array.ctypes.data))
+        return array
+
+    def kernel(self, file: str, name: str, signature: str) -> CudaKernel:
+        """A kernel of `cuda_src/{file}.cu`; `LaunchError` if there is none of that name."""
+        module = self._module(file)
+        with self.calling(f"loading kernel {name}") as cuda:
+            try:
+                function = module.get_function(name)
+            except cuda.LogicError:
+                raise base.LaunchError(f"{file}.cu has no kernel {name}") from None
+            formats = ("P" if code.endswith("*") else np.dtype(code).char for code in signature.split())
+            return CudaKernel(name, signature, function.prepare("".join(formats)), self)
+
+    def timer(self) -> CudaTimer:
+        """A stopwatch on the stream."""
+        return CudaTimer(self)
+
+    def synchronize(self) -> None:
+        """Wait until everything queued is done."""
+        with self.calling("waiting"):
+            self.stream.synchronize()
+
+    def release(self, allocation: Allocation) -> None:
+        """Give an allocation back, once; a broken context gives all of its own back when it is closed."""
+        if allocation.pointer is not None and not self.broken and self.context is not None:
+            with self.calling(f"freeing {allocation.nbytes} bytes"):
+                allocation.pointer.free()
+            allocation.pointer = None
+
+    def close(self) -> None:
+        """Give everything back; what a kernel did wrong after the last copy is nobody's result, and is not told."""
+        if self.context is None:
+            return
+        if not self.broken:
+            with suppress(EnvironmentFault):
+                self.synchronize()
+                self._release_all()
+        self.modules.clear()
+        self.stream = None
+        self.context.detach()
+        # PyCUDA makes the context current to release it, and leaves it so.
+        load_library().cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+        self.context = None
+
+    def __enter__(self) -> CudaDevice:
+        """The device."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def _allocate(self, nbytes: int) -> Allocation:
+        with self.calling(f"allocating {nbytes} bytes") as cuda:
+            try:
+                pointer = cuda.mem_alloc(max(nbytes, 1))
+            except (cuda.MemoryError, OverflowError):
+                free, total = cuda.mem_get_info()
+                raise ResourceError(
+                    f"{nbytes} bytes do not fit on {self.gpu}: {free} of its {total} bytes are free; "
+                    "use more GPUs or a smaller instance"
+                ) from None
+        allocation = Allocation(pointer, nbytes)
+        self.allocations.add(allocation)
+        self.allocated = sum(each.nbytes for each in self.allocations if each.pointer is not None)
+        self.memory_peak = max(self.memory_peak, self.allocated)
+        return allocation
+
+    def _release_all(self) -> None:
+        for allocation in list(self.allocations):
+            self.release(allocation)
+        for unlock in self.pinned:
+            unlock()
+
+    def _unlock(self, address: int) -> None:
+        if self.context is not None and not self.broken:
+            with self.calling("unlocking pages"):
+                load_library().cuMemHostUnregister(ctypes.c_void_p(address))
+
+    def _module(self, file: str) -> Any:
+        if file not in self.modules:
+            image = build.cubin(file, self.gpu.architecture)
+            with self.calling(f"loading {file}.cu, compiled for {self.gpu.architecture},") as cuda:
+                self.modules[file] = cuda.module_from_buffer(image)
+        return self.modules[file]
+
+
+def _as_shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(int(n) for n in shape) if isinstance(shape, tuple) else (int(shape),)
+
+
+def _count(shape: tuple[int, ...]) -> int:
+    count = 1
+    for n in shape:
+        count *= n
+    return count
+
+
+def _page_aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The memory, and an array in it that starts on a page; the memory lives as long as any array in it."""
+    nbytes = _count(shape) * dtype.itemsize
+    raw = np.empty(nbytes + PAGE, np.uint8)
+    start = -raw.ctypes.data % PAGE
+    return raw, raw[start : start + nbytes].view(dtype).reshape(shape)
+
+
+def _compiler_version() -> str:
+    lines = build.compiler_identity("nvcc").splitlines()
+    return next((line for line in lines if "release" in line), lines[0])

@@ -1,0 +1,116 @@
+"""Which GPUs this process sees, through PyCUDA; it and the NVIDIA driver are loaded only when something here is called."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from hpcsolve.errors import ResourceError
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One visible GPU, or a MIG slice of one.
+
+    Attributes
+    ----------
+    index
+        As the driver counts the visible ones, in the order of nvidia-smi.
+    uuid
+        `GPU-...` or `MIG-...`, as nvidia-smi prints it.
+    bus
+        PCI bus id.
+    memory
+        Bytes in all.
+    capability
+        Compute capability, major and minor.
+    """
+
+    index: int
+    name: str
+    uuid: str
+    bus: str
+    memory: int
+    capability: tuple[int, int]
+
+    @property
+    def architecture(self) -> str:
+        """Compute capability as nvcc's -arch wants it, `sm_90`."""
+        return "sm_{}{}".format(*self.capability)
+
+    def __str__(self) -> str:
+        """One GPU for people: `GPU 0 (NVIDIA H100, GPU-2f6c...)`."""
+        return f"GPU {self.index} ({self.name}, {self.uuid})"
+
+
+def list_gpus() -> list[Gpu]:
+    """The GPUs that this process sees, at least one.
+
+    Raises
+    ------
+    ResourceError
+        There is none, or no driver, or no PyCUDA: which of them, in one line.
+    """
+    cuda, library = load_driver(), load_library()
+    gpus = [_describe(cuda, library, index) for index in range(cuda.Device.count())]
+    if not gpus:
+        raise ResourceError(_nothing_visible())
+    return gpus
+
+
+def load_driver() -> Any:
+    """PyCUDA's `driver` module, initialised; PyCUDA ships no types, so this is where `Any` comes in.
+
+    Raises
+    ------
+    ResourceError
+        PyCUDA or the driver is missing, or the driver finds no GPU.
+    """
+    # The driver's own order is "fastest first"; `cuda:1` shall be the GPU 1 of nvidia-smi.
+    os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+    try:
+        import pycuda.driver as cuda
+    except ModuleNotFoundError:
+        raise ResourceError("PyCUDA is not installed (pip install 'hpcsolve[cuda]')") from None
+    except ImportError as error:
+        raise ResourceError(f"PyCUDA finds no NVIDIA driver ({error})") from None
+    try:
+        cuda.init()
+    except cuda.Error as error:
+        raise ResourceError(f"{_nothing_visible()} ({error})") from None
+    return cuda
+
+
+def load_library() -> ctypes.CDLL:
+    """The driver's library, for the few functions that PyCUDA leaves out."""
+    return ctypes.CDLL("libcuda.so.1")
+
+
+def _describe(cuda: Any, library: ctypes.CDLL, index: int) -> Gpu:
+    device = cuda.Device(index)
+    name = device.name()
+    return Gpu(
+        index=index,
+        name=name,
+        uuid=("MIG-" if " MIG " in name else "GPU-") + _uuid(library, index),
+        bus=device.pci_bus_id(),
+        memory=device.total_memory(),
+        capability=device.compute_capability(),
+    )
+
+
+def _uuid(library: ctypes.CDLL, index: int) -> str:
+    handle, content = ctypes.c_int(), ctypes.create_string_buffer(16)
+    library.cuDeviceGet(ctypes.byref(handle), ctypes.c_int(index))
+    # The second version tells the MIG slices of one GPU apart; drivers before CUDA 11.4 have only the first.
+    read = getattr(library, "cuDeviceGetUuid_v2", None) or library.cuDeviceGetUuid
+    read(content, handle)
+    return str(uuid.UUID(bytes=content.raw))
+
+
+def _nothing_visible() -> str:
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return "the driver shows no GPU" + ("" if visible is None else f", CUDA_VISIBLE_DEVICES={visible!r}")

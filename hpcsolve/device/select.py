@@ -1,0 +1,234 @@
+"""Which device a rank gets. All ranks agree on the kind; what one rank cannot do, all ranks refuse with the same line.
+
+A GPU is chosen by the rank's number on its host, modulo the GPUs that it sees, so it does not matter whether the
+launcher shows every rank all GPUs or each rank its own. Two ranks on one GPU are found by the GPU's UUID. There is no
+silent fallback: only `auto` may choose, and it says why.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from hpcsolve.device.base import Device
+from hpcsolve.device.gpus import Gpu, list_gpus
+from hpcsolve.errors import HpcsolveError, InputError, ResourceError
+
+T = TypeVar("T")
+
+
+class Ranks(Protocol):
+    """What is needed of the communicator (`parallel.comm.Comm`, a layer above, has it)."""
+
+    rank: int
+    size: int
+    local_rank: int
+    local_size: int
+
+    def allgather(self, value: T) -> list[T]:
+        """Every rank's value in rank order, on every rank."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a rank will open: a GPU, or this many threads; and why."""
+
+    gpu: Gpu | None
+    threads: int
+    reason: str
+
+
+def open_device(
+    request: str, comm: Ranks, *, share_gpu: bool = False, threads: int | None = None
+) -> tuple[Device, str]:
+    """Open this rank's device. All ranks call it, with the same request.
+
+    Parameters
+    ----------
+    request
+        `auto`, `cpu`, `cuda`, `cuda:1` (as nvidia-smi counts), or a GPU's UUID or a unique beginning of it.
+    comm
+        The ranks of the run.
+    share_gpu
+        Whether several ranks may use one GPU.
+    threads
+        CPU threads of each rank; by default OMP_NUM_THREADS, else a fair share of the host's cores.
+
+    Returns
+    -------
+    The device, and in one line which it is and why.
+
+    Raises
+    ------
+    InputError
+        `request` or `threads` is none of these.
+    ResourceError
+        There is no such GPU, or two ranks would share one: on all ranks alike.
+    EnvironmentFault
+        The device is there but cannot be used: on all ranks alike.
+    """
+    choice = choose(request, comm, share_gpu=share_gpu, threads=threads)
+    return agreed(comm, lambda: _open(choice), give_up=lambda device: device.close()), choice.reason
+
+
+def choose(
+    request: str,
+    comm: Ranks,
+    *,
+    share_gpu: bool = False,
+    threads: int | None = None,
+    survey: Callable[[], list[Gpu]] = list_gpus,
+    host: str | None = None,
+) -> Choice:
+    """What `open_device` will open; `survey` lists the GPUs that this rank sees, `host` is its name."""
+    check_request(request)
+    host = socket.gethostname() if host is None else host
+    kind, why = _choose_kind(request, comm, survey)
+    if kind == "cpu":
+        count, how = agreed(comm, lambda: requested_threads(threads, os.environ))
+        # The share is worked out even where it is not needed: every rank must come to the same collective calls.
+        share, sharing = _fair_share(comm, host)
+        return Choice(None, count or share, f"cpu ({why}): {count or share} threads ({how or sharing})")
+    gpu, sight = agreed(comm, lambda: pick_gpu(request, survey(), comm.local_rank))
+    if not share_gpu:
+        refuse_sharing(comm.allgather((host, gpu)))
+    return Choice(gpu, 0, f"{gpu} ({why}; {sight})")
+
+
+def check_request(request: str) -> None:
+    """Raise `InputError` if this is no way to name a device."""
+    if not re.fullmatch(r"auto|cpu|cuda|cuda:\d{1,4}|(GPU|MIG)-[0-9a-f-]+", request, re.IGNORECASE):
+        raise InputError(f"device {request!r}: it is auto, cpu, cuda, cuda:1 or a GPU's UUID (GPU-...)")
+
+
+def pick_gpu(request: str, gpus: list[Gpu], local_rank: int) -> tuple[Gpu, str]:
+    """The GPU that a rank gets of those it sees, and how it came to it.
+
+    Raises
+    ------
+    ResourceError
+        None of them is meant, or several: in one line with what is visible.
+    """
+    visible = "visible are " + ", ".join(map(str, gpus))
+    if request.lower() in ("auto", "cuda"):
+        return gpus[local_rank % len(gpus)], f"rank {local_rank} on its host, which shows it {len(gpus)}"
+    if request.lower().startswith("cuda:"):
+        meant = [gpu for gpu in gpus if gpu.index == int(request[5:])]
+    else:
+        meant = [gpu for gpu in gpus if gpu.uuid.lower().startswith(request.lower())]
+    if not meant:
+        raise ResourceError(f"there is no GPU {request}; {visible}")
+    if len(meant) > 1:
+        raise ResourceError(f"{request} begins {len(meant)} UUIDs, write more of it; {visible}")
+    return meant[0], f"named by {request}"
+
+
+def refuse_sharing(owners: list[tuple[str, Gpu]]) -> None:
+    """Raise `ResourceError` if two ranks have one GPU; `owners` is (host, GPU) by rank."""
+    first: dict[tuple[str, str], int] = {}
+    for rank, (host, gpu) in enumerate(owners):
+        other = first.setdefault((host, gpu.uuid), rank)
+        if other != rank:
+            raise ResourceError(
+                f"ranks {other} and {rank} on {host} would share {gpu}: "
+                "start one rank a GPU there, or set share-gpu = true"
+            )
+
+
+def share_of_cores(masks: list[frozenset[int]], position: int) -> int:
+    """How many threads a rank gets of its host's cores.
+
+    Parameters
+    ----------
+    masks
+        The cores that each rank of the host may run on. Equal masks are divided, disjoint ones belong to their rank.
+    position
+        Which of them is meant.
+    """
+    count = [0] * len(masks)
+    holders = {core: [i for i, mask in enumerate(masks) if core in mask] for core in frozenset().union(*masks)}
+    for core in sorted(holders, key=lambda core: (len(holders[core]), core)):
+        count[min(holders[core], key=lambda i: count[i])] += 1
+    return max(1, count[position])
+
+
+def requested_threads(threads: int | None, environment: Mapping[str, str]) -> tuple[int, str]:
+    """Threads that the job or OMP_NUM_THREADS asks for, with which of them; 0 if neither does.
+
+    Raises
+    ------
+    InputError
+        Less than 1, or no number.
+    """
+    if threads is not None:
+        if threads < 1:
+            raise InputError(f"threads = {threads}: it must be at least 1")
+        return threads, "as the job says"
+    text = environment.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    if text and not (text.isascii() and text.isdigit() and int(text) > 0):
+        raise InputError(f"OMP_NUM_THREADS={text!r}: it must be a number of at least 1, or unset")
+    return int(text or 0), "OMP_NUM_THREADS" if text else ""
+
+
+def agreed(comm: Ranks, act: Callable[[], T], give_up: Callable[[T], None] = lambda _: None) -> T:
+    """What `act` returns, if it succeeds on every rank; else every rank raises the first rank's error.
+
+    `give_up` gets the result of a rank that succeeded where another did not.
+    """
+    results: list[T] = []
+    error: tuple[type[HpcsolveError], str] | None = None
+    try:
+        results.append(act())
+    except HpcsolveError as problem:
+        error = (type(problem), str(problem))
+    errors = comm.allgather(error)
+    failed = next((rank for rank, each in enumerate(errors) if each is not None), None)
+    if failed is None:
+        return results[0]
+    for result in results:
+        give_up(result)
+    kind, message = errors[failed] or (HpcsolveError, "")
+    raise kind(message if comm.size == 1 else f"rank {failed}: {message}")
+
+
+def _choose_kind(request: str, comm: Ranks, survey: Callable[[], list[Gpu]]) -> tuple[str, str]:
+    if request.lower() == "cpu":
+        return "cpu", "as asked"
+    if request.lower() != "auto":
+        return "cuda", "as asked"
+    reasons = comm.allgather(_why_no_gpu(survey))
+    without = next((rank for rank, reason in enumerate(reasons) if reason), None)
+    if without is None:
+        return "cuda", "auto: every rank sees a GPU"
+    where = "" if comm.size == 1 else f"rank {without}: "
+    return "cpu", f"auto: {where}{reasons[without]}"
+
+
+def _why_no_gpu(survey: Callable[[], list[Gpu]]) -> str:
+    try:
+        survey()
+    except ResourceError as reason:
+        return str(reason)
+    return ""
+
+
+def _fair_share(comm: Ranks, host: str) -> tuple[int, str]:
+    masks = comm.allgather((host, frozenset(os.sched_getaffinity(0))))
+    local = [rank for rank, (name, _) in enumerate(masks) if name == host]
+    cores = len(frozenset().union(*(masks[rank][1] for rank in local)))
+    share = share_of_cores([masks[rank][1] for rank in local], local.index(comm.rank))
+    return share, f"its share of {cores} cores of {len(local)} ranks" if len(local) > 1 else "its cores"
+
+
+def _open(choice: Choice) -> Device:
+    if choice.gpu is None:
+        from hpcsolve.device.host import HostDevice
+
+        return HostDevice(threads=choice.threads)
+    from hpcsolve.device.cuda import CudaDevice
+
+    return CudaDevice(choice.gpu)

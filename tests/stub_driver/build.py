@@ -1,0 +1,103 @@
+"""Builds the stub driver (driver.cpp) and gives the environment in which a process finds it instead of NVIDIA's.
+
+    stub = build_stub(folder)                                     # once
+    subprocess.run(command, env=stub.environment(gpus=2))         # the real PyCUDA on two stub GPUs
+
+A process finds its libcuda when it starts, so everything on the stub runs in a subprocess. In pytest the fixture `stub`
+(`from tests.stub_driver.fixture import stub`) builds it once a session, or skips and says why.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+class CannotBuild(Exception):
+    """No PyCUDA or no compiler; says which."""
+
+
+@dataclass(frozen=True)
+class Stub:
+    """A folder with `lib/libcuda.so.1`, `bin/nvcc` and a compile cache of its own."""
+
+    folder: Path
+
+    def environment(self, gpus: int = 1, **settings: str | int) -> dict[str, str]:
+        """This process's environment with the stub in front.
+
+        Parameters
+        ----------
+        gpus
+            How many it shows.
+        settings
+            `memory`, `fail_launch`, `nvcc`, ... for STUB_MEMORY and so on (driver.cpp and nvcc.py list them); names in
+            capitals go in as they are.
+        """
+        environment = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
+        for name, value in settings.items():
+            environment[name if name.isupper() else f"STUB_{name.upper()}"] = str(value)
+        environment["STUB_GPUS"] = str(gpus)
+        environment["LD_LIBRARY_PATH"] = _joined(self.folder / "lib", os.environ.get("LD_LIBRARY_PATH"))
+        environment["PATH"] = _joined(self.folder / "bin", os.environ.get("PATH"))
+        environment["PYTHONPATH"] = _joined(HERE.parent.parent, os.environ.get("PYTHONPATH"))
+        environment.setdefault("HPCSOLVE_CACHE", str(self.folder / "cache"))
+        return environment
+
+
+def build_stub(folder: Path) -> Stub:
+    """Compile the driver into `folder` and put the fake nvcc beside it.
+
+    Raises
+    ------
+    CannotBuild
+        PyCUDA is not installed, or g++ or nm is missing.
+    """
+    extension = pycuda_extension()
+    for name in ("lib", "bin", "cache"):
+        (folder / name).mkdir(mode=0o700, parents=True)
+    driver, rest, library = folder / "driver.o", folder / "rest.c", folder / "lib" / "libcuda.so.1"
+    _run("g++", *"-std=c++17 -O2 -fPIC -Wall -Wextra -c".split(), str(HERE / "driver.cpp"), "-o", str(driver))
+    missing = sorted(_symbols("--undefined-only", "-D", str(extension)) - _symbols("--defined-only", str(driver)))
+    rest.write_text("".join(f"int {name}(void) {{ return 801; }}\n" for name in missing))
+    link = "g++ -shared -fPIC -Wl,-soname,libcuda.so.1 -o".split()
+    _run(*link, str(library), str(driver), "-x", "c", str(rest), "-ldl")
+    compiler = folder / "bin" / "nvcc"
+    compiler.write_text(f"#!/bin/sh\nexec '{sys.executable}' -S -E '{HERE / 'nvcc.py'}' \"$@\"\n")
+    compiler.chmod(0o755)
+    return Stub(folder)
+
+
+def pycuda_extension() -> Path:
+    """PyCUDA's compiled module, found without importing it."""
+    package = importlib.util.find_spec("pycuda")
+    folders = [] if package is None else package.submodule_search_locations or []
+    found = [path for folder in folders for path in Path(folder).glob("_driver*.so")]
+    if not found:
+        raise CannotBuild(f"PyCUDA is not installed for {sys.executable}")
+    return found[0]
+
+
+def _symbols(*options: str) -> set[str]:
+    """The CUDA driver functions among a file's symbols."""
+    return set(re.findall(r"\b(cu[A-Z]\w*)$", _run("nm", *options), re.MULTILINE))
+
+
+def _run(*command: str) -> str:
+    try:
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    except FileNotFoundError:
+        raise CannotBuild(f"{command[0]} is not on the PATH") from None
+    except subprocess.CalledProcessError as error:
+        raise AssertionError(f"{' '.join(command)}\n{error.stderr}") from None
+
+
+def _joined(first: Path, others: str | None) -> str:
+    return f"{first}:{others}" if others else str(first)

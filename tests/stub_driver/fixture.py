@@ -1,0 +1,16 @@
+"""The pytest fixture `stub`; a test folder's conftest.py takes it with `from tests.stub_driver.fixture import stub`."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.stub_driver.build import CannotBuild, Stub, build_stub
+
+
+@pytest.fixture(scope="session")
+def stub(tmp_path_factory: pytest.TempPathFactory) -> Stub:
+    """The stub driver, built once a session; skips where PyCUDA or a compiler is missing."""
+    try:
+        return build_stub(tmp_path_factory.mktemp("stub-driver"))
+    except CannotBuild as reason:
+        pytest.skip(f"the CUDA device cannot be tried on the stub driver: {reason}")

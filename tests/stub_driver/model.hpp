@@ -1,0 +1,175 @@
+// What the stub driver is made of: settings, memory, a queue of work, devices. driver.cpp puts CUDA's functions over it.
+#pragma once
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+// The few types and numbers of CUDA's cuda.h that PyCUDA and this driver share.
+typedef int CUresult, CUdevice;
+typedef unsigned long long CUdeviceptr;
+enum : CUresult {
+  SUCCESS = 0,
+  INVALID_VALUE = 1,
+  OUT_OF_MEMORY = 2,
+  DEVICE_UNAVAILABLE = 46,
+  NO_DEVICE = 100,
+  INVALID_DEVICE = 101,
+  INVALID_IMAGE = 200,
+  INVALID_CONTEXT = 201,
+  INVALID_HANDLE = 400,
+  NOT_FOUND = 500,
+  NOT_READY = 600,
+  ILLEGAL_ADDRESS = 700,
+  LAUNCH_OUT_OF_RESOURCES = 701,
+  ALREADY_PINNED = 712,
+  NOT_PINNED = 713,
+  NOT_SUPPORTED = 801,
+};
+
+namespace stub {
+
+inline size_t setting(const char *name, size_t otherwise) {
+  const char *value = getenv(name);
+  return value && *value ? strtoull(value, nullptr, 10) : otherwise;
+}
+
+// Device memory: the host's, bounded, poisoned, with a guard on both sides of every allocation.
+class Memory {
+ public:
+  const size_t total = setting("STUB_MEMORY", size_t(1) << 30);
+  size_t used = 0;
+
+  char *allocate(size_t bytes) {
+    if (bytes > total - used) return nullptr;
+    char *block = static_cast<char *>(aligned_alloc(guard, (bytes + 3 * guard - 1) / guard * guard));
+    if (!block) return nullptr;
+    memset(block, guard_byte, guard);
+    memset(block + guard, poison, bytes);
+    memset(block + guard + bytes, guard_byte, guard);
+    used += bytes;
+    blocks[block + guard] = bytes;
+    return block + guard;
+  }
+  bool release(char *start) {
+    auto block = blocks.find(start);
+    if (block == blocks.end()) return false;
+    check_guards(start, block->second);
+    memset(start, poison, block->second);
+    used -= block->second;
+    free(start - guard);
+    blocks.erase(block);
+    return true;
+  }
+  // Whether all of these bytes lie in one allocation.
+  bool holds(const char *start, size_t bytes) const {
+    auto after = blocks.upper_bound(const_cast<char *>(start));
+    if (after == blocks.begin()) return bytes == 0;
+    auto block = std::prev(after);
+    return start + bytes <= block->first + block->second;
+  }
+  size_t release_all() {
+    size_t left = blocks.size();
+    while (!blocks.empty()) release(blocks.begin()->first);
+    return left;
+  }
+
+ private:
+  static constexpr size_t guard = 256;
+  static constexpr int guard_byte = 0xFD, poison = 0xCD;
+  std::map<char *, size_t> blocks;
+
+  static void check_guards(const char *start, size_t bytes) {
+    for (size_t i = 0; i < guard; i++)
+      if ((start[-1 - (long)i] & 0xFF) != guard_byte || (start[bytes + i] & 0xFF) != guard_byte) {
+        fprintf(stderr, "stub driver: a kernel wrote beside its allocation of %zu bytes\n", bytes);
+        abort();
+      }
+  }
+};
+
+// Work in the order it was given. It is done as late as CUDA allows: when somebody waits for it.
+class Queue {
+ public:
+  void add(std::function<void()> task) {
+    tasks.push_back(std::move(task));
+    if (tasks.size() > longest) drain();
+  }
+  void drain() {
+    while (!tasks.empty()) {
+      auto task = std::move(tasks.front());
+      tasks.pop_front();
+      task();
+    }
+  }
+
+ private:
+  static constexpr size_t longest = 256;  // a real queue is finite too; this one holds copies of host memory
+  std::deque<std::function<void()>> tasks;
+};
+
+struct Device {
+  int number;  // among all of the machine; `cuDeviceGet` counts the visible ones
+  int retained = 0;
+  CUresult failure = SUCCESS;  // of a kernel; stays, as a real context stays broken
+  Memory memory;
+  Queue queue;
+};
+
+struct Event {
+  bool pending = false, recorded = false;
+  std::chrono::steady_clock::time_point moment;
+};
+
+struct Function {
+  std::string name;
+  void (*packed)(unsigned grid, unsigned block, const char *buffer);
+};
+
+// "" or absent: all. "1,0" or "GPU-00000001-...": those, in this order; the list ends at the first that is not there.
+inline std::vector<int> visible_devices(int gpus) {
+  std::vector<int> visible;
+  const char *list = getenv("CUDA_VISIBLE_DEVICES");
+  if (!list) {
+    for (int i = 0; i < gpus; i++) visible.push_back(i);
+    return visible;
+  }
+  for (std::string rest = list; !rest.empty();) {
+    std::string one = rest.substr(0, rest.find(','));
+    rest = one.size() < rest.size() ? rest.substr(one.size() + 1) : "";
+    int number = one.rfind("GPU-", 0) == 0 ? (int)strtol(one.c_str() + 4, nullptr, 16) : atoi(one.c_str());
+    if (one.empty() || number < 0 || number >= gpus) break;
+    visible.push_back(number);
+  }
+  return visible;
+}
+
+struct Driver {
+  std::recursive_mutex mutex;
+  std::vector<std::unique_ptr<Device>> devices;
+  std::map<const char *, size_t> pinned;
+  size_t launches = 0;
+
+  Driver() {
+    for (int number : visible_devices((int)setting("STUB_GPUS", 1))) {
+      devices.push_back(std::make_unique<Device>());
+      devices.back()->number = number;
+    }
+  }
+  bool is_pinned(const void *start, size_t bytes) const {
+    auto after = pinned.upper_bound(static_cast<const char *>(start));
+    if (after == pinned.begin()) return false;
+    auto range = std::prev(after);
+    return static_cast<const char *>(start) + bytes <= range->first + range->second;
+  }
+};
+
+}  // namespace stub

@@ -1,0 +1,57 @@
+"""The stub driver's nvcc: takes just the command that hpcsolve gives to nvcc, runs g++, wraps the library as a "cubin".
+
+STUB_NVCC chooses the build: `threads` (-DHOST_THREADS: real threads a block, the default), `single` (one thread a
+block, vector registers), or `fails` (a compiler error). It is part of the version, and so of the compile cache's keys.
+An option that it does not know is an error, so that a change of hpcsolve's command is seen here first. STUB_NVCC_LOG
+names a file that gets a line a call.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+COMMON = "-x c++ -std=c++17 -march=native -ffp-contract=off -fno-gnu-unique -fPIC -shared -pthread -Wno-psabi"
+FLAVORS = {"threads": "-O2 -DHOST_THREADS", "single": "-O3 -fopenmp", "fails": "-include there-is-no-such-header"}
+MAGIC = b"STUBCUBN"
+
+
+def main(arguments: list[str], flavor: str) -> int:
+    """Compile, or print the version; the exit code."""
+    if arguments == ["--version"]:
+        print(f"nvcc: g++ in its place\nCuda compilation tools, release 0.0, stub {flavor}\n{COMMON} {FLAVORS[flavor]}")
+        return 0
+    options = command_line().parse_args(arguments)
+    if log := os.environ.get("STUB_NVCC_LOG"):
+        with open(log, "a") as file:
+            file.write(f"{options.source}\n")
+    with tempfile.NamedTemporaryFile(suffix=".so") as library:
+        flags = [*COMMON.split(), *FLAVORS[flavor].split(), "-I", options.include]
+        code = subprocess.run(["g++", *flags, options.source, "-o", library.name], check=False).returncode
+        image = Path(library.name).read_bytes()
+    if code == 0:
+        Path(options.output).write_bytes(MAGIC + struct.pack("<Q", len(image)) + image)
+    return code
+
+
+def command_line() -> argparse.ArgumentParser:
+    """The options that hpcsolve uses, all of them required."""
+    parser = argparse.ArgumentParser(prog="nvcc", allow_abbrev=False)
+    parser.add_argument("-cubin", action="store_true", required=True)
+    parser.add_argument("-std", choices=["c++17"], required=True)
+    parser.add_argument("-O3", action="store_true", required=True)
+    parser.add_argument("--fmad", choices=["false"], required=True)
+    parser.add_argument("-arch", choices=["sm_80", "sm_90"], required=True)
+    parser.add_argument("-I", dest="include", required=True)
+    parser.add_argument("-o", dest="output", required=True)
+    parser.add_argument("source")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], os.environ.get("STUB_NVCC", "threads")))
