@@ -21,88 +21,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hpcsolve.device import base, build
+from hpcsolve.device.cuda_memory import Allocation, CudaBuffer, as_shape, count, page_aligned
 from hpcsolve.device.gpus import Gpu, load_driver, load_library
 from hpcsolve.errors import EnvironmentFault, ResourceError
-
-PAGE = 4096
-
-
-@dataclass(eq=False)
-class Allocation:
-    """GPU memory that a buffer and its views share; `pointer` is PyCUDA's, None once freed."""
-
-    pointer: Any
-    nbytes: int
-
-
-@dataclass(eq=False)
-class CudaBuffer:
-    """Typed GPU memory. See `base.Buffer`."""
-
-    device: CudaDevice
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    allocation: Allocation
-    offset: int = 0
-    whole: bool = True
-
-    def __repr__(self) -> str:
-        """Short, for messages."""
-        return f"<{self.dtype} {self.shape} on {self.device.gpu}>"
-
-    @property
-    def nbytes(self) -> int:
-        """Size in bytes."""
-        return _count(self.shape) * self.dtype.itemsize
-
-    @property
-    def address(self) -> int:
-        """Where it starts, on the GPU; `LaunchError` once it is freed."""
-        if self.allocation.pointer is None:
-            raise base.LaunchError(f"{self!r} was freed")
-        return int(self.allocation.pointer) + self.offset
-
-    def view(self, start: int, shape: int | tuple[int, ...]) -> CudaBuffer:
-        """A part of it that shares the memory; `LaunchError` if it is not inside."""
-        shape = _as_shape(shape)
-        if start < 0 or start + _count(shape) > _count(self.shape):
-            raise base.LaunchError(f"elements {start} to {start + _count(shape)} are not inside {self!r}")
-        offset = self.offset + start * self.dtype.itemsize
-        return CudaBuffer(self.device, shape, self.dtype, self.allocation, offset, whole=False)
-
-    def upload(self, array: NDArray[Any]) -> None:
-        """Copy `array` into it; the array may change as soon as this returns."""
-        source = np.asarray(array, order="C")
-        self._check_host(source)
-        with self.device.calling(f"a copy of {self.nbytes} bytes to the GPU") as cuda:
-            if self.nbytes:
-                cuda.memcpy_htod_async(self.address, source, self.device.stream)
-                self.device.stream.synchronize()
-
-    def download(self, into: NDArray[Any] | None = None) -> NDArray[Any]:
-        """A copy, in `into` (contiguous) if that is given."""
-        target = np.empty(self.shape, self.dtype) if into is None else into
-        self._check_host(target)
-        with self.device.calling(f"a copy of {self.nbytes} bytes from the GPU") as cuda:
-            if self.nbytes:
-                cuda.memcpy_dtoh_async(target, self.address, self.device.stream)
-                self.device.stream.synchronize()
-        return target
-
-    def fill(self, value: int) -> None:
-        """Set every byte to `value`."""
-        with self.device.calling(f"filling {self.nbytes} bytes") as cuda:
-            if self.nbytes:
-                cuda.memset_d8_async(self.address, value, self.nbytes, self.device.stream)
-
-    def free(self) -> None:
-        """Give the memory back, when the GPU has done what is queued."""
-        if self.whole:
-            self.device.release(self.allocation)
-
-    def _check_host(self, array: NDArray[Any]) -> None:
-        if array.shape != self.shape or array.dtype != self.dtype or not array.flags.c_contiguous:
-            raise base.LaunchError(f"a contiguous {self.dtype} {self.shape} is needed, not {array.dtype} {array.shape}")
 
 
 @dataclass(frozen=True)
@@ -224,8 +145,8 @@ class CudaDevice:
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CudaBuffer:
         """Memory with undefined content."""
-        shape, dtype = _as_shape(shape), np.dtype(dtype)
-        return CudaBuffer(self, shape, dtype, self._allocate(_count(shape) * dtype.itemsize))
+        shape, dtype = as_shape(shape), np.dtype(dtype)
+        return CudaBuffer(self, shape, dtype, self._allocate(count(shape) * dtype.itemsize))
 
     def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CudaBuffer:
         """Memory that holds zeros."""
@@ -245,7 +166,7 @@ class CudaDevice:
         All messages pass through here: an MPI that takes GPU addresses would be probed for, and used, in this place.
         The memory is numpy's, so the array stays good after the device is closed.
         """
-        raw, array = _page_aligned(_as_shape(shape), np.dtype(dtype))
+        raw, array = page_aligned(as_shape(shape), np.dtype(dtype))
         if array.nbytes and not self.broken:
             with self.calling("page-locking"):
                 # Not PyCUDA's register_host_memory: in PyCUDA 2026.1 it drops a reference too many, and crashes.
@@ -337,25 +258,6 @@ class CudaDevice:
             with self.calling(f"loading {file}.cu, compiled for {self.gpu.architecture},") as cuda:
                 self.modules[file] = cuda.module_from_buffer(image)
         return self.modules[file]
-
-
-def _as_shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(int(n) for n in shape) if isinstance(shape, tuple) else (int(shape),)
-
-
-def _count(shape: tuple[int, ...]) -> int:
-    count = 1
-    for n in shape:
-        count *= n
-    return count
-
-
-def _page_aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The memory, and an array in it that starts on a page; the memory lives as long as any array in it."""
-    nbytes = _count(shape) * dtype.itemsize
-    raw = np.empty(nbytes + PAGE, np.uint8)
-    start = -raw.ctypes.data % PAGE
-    return raw, raw[start : start + nbytes].view(dtype).reshape(shape)
 
 
 def _compiler_version() -> str:

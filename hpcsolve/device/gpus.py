@@ -1,4 +1,4 @@
-"""Which GPUs this process sees, through PyCUDA; it and the NVIDIA driver are loaded only when something here is called."""
+"""Which GPUs this process sees, through PyCUDA; nothing of NVIDIA's is loaded before something here is called."""
 
 from __future__ import annotations
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
+FLAGS = ["-std=c++17", "-O2", "-fPIC", "-Wall", "-Wextra"]
 
 
 class CannotBuild(Exception):
@@ -63,12 +64,14 @@ def build_stub(folder: Path) -> Stub:
     extension = pycuda_extension()
     for name in ("lib", "bin", "cache"):
         (folder / name).mkdir(mode=0o700, parents=True)
-    driver, rest, library = folder / "driver.o", folder / "rest.c", folder / "lib" / "libcuda.so.1"
-    _run("g++", *"-std=c++17 -O2 -fPIC -Wall -Wextra -c".split(), str(HERE / "driver.cpp"), "-o", str(driver))
-    missing = sorted(_symbols("--undefined-only", "-D", str(extension)) - _symbols("--defined-only", str(driver)))
-    rest.write_text("".join(f"int {name}(void) {{ return 801; }}\n" for name in missing))
-    link = "g++ -shared -fPIC -Wl,-soname,libcuda.so.1 -o".split()
-    _run(*link, str(library), str(driver), "-x", "c", str(rest), "-ldl")
+    library, objects = folder / "lib" / "libcuda.so.1", []
+    for source in ("driver.cpp", "launches.cpp"):
+        objects.append(str(folder / f"{source}.o"))
+        _run("g++", *FLAGS, "-c", str(HERE / source), "-o", objects[-1])
+    missing = _symbols("--undefined-only", "-D", str(extension)) - _symbols("--defined-only", *objects)
+    rest = folder / "rest.cpp"
+    rest.write_text("".join(f'extern "C" int {name}() {{ return 801; }}\n' for name in sorted(missing)))
+    _run("g++", *FLAGS, "-shared", "-Wl,-soname,libcuda.so.1", *objects, str(rest), "-ldl", "-o", str(library))
     compiler = folder / "bin" / "nvcc"
     compiler.write_text(f"#!/bin/sh\nexec '{sys.executable}' -S -E '{HERE / 'nvcc.py'}' \"$@\"\n")
     compiler.chmod(0o755)

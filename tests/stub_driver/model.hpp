@@ -172,4 +172,28 @@ struct Driver {
   }
 };
 
+inline Driver &driver() {
+  static Driver *it = new Driver;  // outlives every static destructor that may still free something
+  return *it;
+}
+inline thread_local std::vector<Device *> contexts;  // a context is its device
+
 }  // namespace stub
+
+// How every function of the driver begins.
+#define API extern "C" __attribute__((visibility("default"))) CUresult
+#define LOCK std::lock_guard<std::recursive_mutex> lock(driver().mutex)
+// The current context's device; leaves the function if there is none, or if a kernel broke it.
+#define CURRENT                                 \
+  LOCK;                                         \
+  if (contexts.empty()) return INVALID_CONTEXT; \
+  Device &device = *contexts.back();            \
+  if (!device.retained) return INVALID_CONTEXT; \
+  if (device.failure) return device.failure
+// The device of this number.
+#define NAMED(number)                                                                     \
+  LOCK;                                                                                   \
+  if ((number) < 0 || (size_t)(number) >= driver().devices.size()) return INVALID_DEVICE; \
+  Device &device = *driver().devices[number]
+
+API cuCtxSynchronize();

@@ -1,0 +1,113 @@
+"""Typed memory of a GPU, and host memory on page boundaries. `cuda.py` has the device that they belong to."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.device import base
+
+if TYPE_CHECKING:
+    from hpcsolve.device.cuda import CudaDevice
+
+PAGE = 4096
+
+
+@dataclass(eq=False)
+class Allocation:
+    """GPU memory that a buffer and its views share; `pointer` is PyCUDA's, None once freed."""
+
+    pointer: Any
+    nbytes: int
+
+
+@dataclass(eq=False)
+class CudaBuffer:
+    """Typed GPU memory. See `base.Buffer`."""
+
+    device: CudaDevice
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    allocation: Allocation
+    offset: int = 0
+    whole: bool = True
+
+    def __repr__(self) -> str:
+        """Short, for messages."""
+        return f"<{self.dtype} {self.shape} on {self.device.gpu}>"
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return count(self.shape) * self.dtype.itemsize
+
+    @property
+    def address(self) -> int:
+        """Where it starts, on the GPU; `LaunchError` once it is freed."""
+        if self.allocation.pointer is None:
+            raise base.LaunchError(f"{self!r} was freed")
+        return int(self.allocation.pointer) + self.offset
+
+    def view(self, start: int, shape: int | tuple[int, ...]) -> CudaBuffer:
+        """A part of it that shares the memory; `LaunchError` if it is not inside."""
+        shape = as_shape(shape)
+        if start < 0 or start + count(shape) > count(self.shape):
+            raise base.LaunchError(f"elements {start} to {start + count(shape)} are not inside {self!r}")
+        offset = self.offset + start * self.dtype.itemsize
+        return CudaBuffer(self.device, shape, self.dtype, self.allocation, offset, whole=False)
+
+    def upload(self, array: NDArray[Any]) -> None:
+        """Copy `array` into it; the array may change as soon as this returns."""
+        source = np.asarray(array, order="C")
+        self._check_host(source)
+        with self.device.calling(f"a copy of {self.nbytes} bytes to the GPU") as cuda:
+            if self.nbytes:
+                cuda.memcpy_htod_async(self.address, source, self.device.stream)
+                self.device.stream.synchronize()
+
+    def download(self, into: NDArray[Any] | None = None) -> NDArray[Any]:
+        """A copy, in `into` (contiguous) if that is given."""
+        target = np.empty(self.shape, self.dtype) if into is None else into
+        self._check_host(target)
+        with self.device.calling(f"a copy of {self.nbytes} bytes from the GPU") as cuda:
+            if self.nbytes:
+                cuda.memcpy_dtoh_async(target, self.address, self.device.stream)
+                self.device.stream.synchronize()
+        return target
+
+    def fill(self, value: int) -> None:
+        """Set every byte to `value`."""
+        with self.device.calling(f"filling {self.nbytes} bytes") as cuda:
+            if self.nbytes:
+                cuda.memset_d8_async(self.address, value, self.nbytes, self.device.stream)
+
+    def free(self) -> None:
+        """Give the memory back, when the GPU has done what is queued."""
+        if self.whole:
+            self.device.release(self.allocation)
+
+    def _check_host(self, array: NDArray[Any]) -> None:
+        if array.shape != self.shape or array.dtype != self.dtype or not array.flags.c_contiguous:
+            raise base.LaunchError(f"a contiguous {self.dtype} {self.shape} is needed, not {array.dtype} {array.shape}")
+
+
+def as_shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
+    """A shape, given as one or as a length."""
+    return tuple(int(n) for n in shape) if isinstance(shape, tuple) else (int(shape),)
+
+
+def count(shape: tuple[int, ...]) -> int:
+    """Elements of a shape, however many."""
+    return math.prod(shape)
+
+
+def page_aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The memory, and an array in it that starts on a page; the memory lives as long as any array in it."""
+    nbytes = count(shape) * dtype.itemsize
+    raw = np.empty(nbytes + PAGE, np.uint8)
+    start = -raw.ctypes.data % PAGE
+    return raw, raw[start : start + nbytes].view(dtype).reshape(shape)

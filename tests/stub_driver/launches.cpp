@@ -1,0 +1,120 @@
+// The stub driver's modules, launches, streams, events and error texts. See driver.cpp.
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "model.hpp"
+
+using namespace stub;
+
+// --- Modules and launches ---
+API cuModuleLoadDataEx(void **module, const void *image, unsigned, void *, void *) {
+  CURRENT;
+  if (memcmp(image, "STUBCUBN", 8)) return INVALID_IMAGE;
+  uint64_t bytes;
+  memcpy(&bytes, (const char *)image + 8, 8);
+  int file = memfd_create("kernels", 0);
+  if (file < 0 || write(file, (const char *)image + 16, bytes) != (ssize_t)bytes) return INVALID_IMAGE;
+  *module = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!*module) fprintf(stderr, "stub driver: %s\n", dlerror());
+  close(file);
+  return *module ? SUCCESS : INVALID_IMAGE;
+}
+API cuModuleLoadData(void **module, const void *image) { return cuModuleLoadDataEx(module, image, 0, nullptr, nullptr); }
+API cuModuleUnload(void *) { return cuCtxSynchronize(); }  // the library stays: its OpenMP threads may still be there
+API cuModuleGetFunction(Function **function, void *module, const char *name) {
+  CURRENT;
+  auto packed = (void (*)(unsigned, unsigned, const char *))dlsym(module, (std::string(name) + "_packed").c_str());
+  if (!packed) return NOT_FOUND;
+  return *function = new Function{name, packed}, SUCCESS;
+}
+API cuFuncGetAttribute(int *value, int attribute, Function *) { return *value = attribute == 0 ? 1024 : 0, SUCCESS; }
+API cuFuncSetAttribute(Function *, int, int) { return SUCCESS; }
+API cuFuncSetBlockShape(Function *, int, int, int) { return SUCCESS; }  // PyCUDA calls it; the launch says it again
+
+// PyCUDA's packed arguments: a list of (key, value) that ends with key 0; 1 is the buffer, 2 points to its size.
+static std::string packed_arguments(void **extra) {
+  const char *buffer = nullptr;
+  size_t bytes = 0;
+  for (; extra && *extra; extra += 2) {
+    if (*extra == (void *)1) buffer = static_cast<const char *>(extra[1]);
+    if (*extra == (void *)2) bytes = *static_cast<const size_t *>(extra[1]);
+  }
+  return std::string(buffer ? buffer : "", bytes);
+}
+API cuLaunchKernel(Function *function, unsigned grid, unsigned grid_y, unsigned grid_z, unsigned block, unsigned block_y,
+                   unsigned block_z, unsigned shared, void *, void **, void **extra) {
+  CURRENT;
+  if (!function) return INVALID_HANDLE;
+  bool flat = grid_y == 1 && grid_z == 1 && block_y == 1 && block_z == 1;
+  if (!flat || grid < 1 || grid > 0x7fffffffu || block < 1 || block > 1024 || shared > 49152) return INVALID_VALUE;
+  size_t number = ++driver().launches;
+  if (number == setting("STUB_FAIL_LAUNCH", 0)) return LAUNCH_OUT_OF_RESOURCES;
+  bool fails = number == setting("STUB_FAIL_KERNEL", 0);
+  Device *it = &device;
+  auto run = function->packed;
+  device.queue.add([=, arguments = packed_arguments(extra)] {
+    if (fails) it->failure = ILLEGAL_ADDRESS;
+    if (!it->failure) run(grid, block, arguments.data());
+  });
+  return SUCCESS;
+}
+
+// --- Streams and events ---
+API cuStreamCreate(void **stream, unsigned) {
+  CURRENT;
+  return *stream = &device, SUCCESS;
+}
+API cuStreamDestroy_v2(void *) { return cuCtxSynchronize(); }
+API cuStreamSynchronize(void *) { return cuCtxSynchronize(); }
+API cuStreamQuery(void *) { return cuCtxSynchronize(); }
+API cuStreamWaitEvent(void *, Event *, unsigned) { return SUCCESS; }  // one queue: the event is before us
+API cuEventCreate(Event **event, unsigned) {
+  CURRENT;
+  return *event = new Event, SUCCESS;
+}
+API cuEventRecord(Event *event, void *) {
+  CURRENT;
+  event->pending = true;
+  device.queue.add([=] {
+    event->moment = std::chrono::steady_clock::now();
+    event->pending = false;
+    event->recorded = true;
+  });
+  return SUCCESS;
+}
+API cuEventSynchronize(Event *) { return cuCtxSynchronize(); }
+API cuEventQuery(Event *event) {
+  CURRENT;
+  if (!event->pending) return SUCCESS;
+  device.queue.drain();  // the next question will be answered
+  return NOT_READY;
+}
+API cuEventElapsedTime_v2(float *milliseconds, Event *start, Event *end) {
+  CURRENT;
+  if (!start->recorded || !end->recorded) return INVALID_HANDLE;
+  if (start->pending || end->pending) return NOT_READY;
+  *milliseconds = std::chrono::duration<float, std::milli>(end->moment - start->moment).count();
+  return SUCCESS;
+}
+API cuEventElapsedTime(float *milliseconds, Event *start, Event *end) { return cuEventElapsedTime_v2(milliseconds, start, end); }
+API cuEventDestroy_v2(Event *event) {
+  CUresult answer = cuCtxSynchronize();
+  return delete event, answer;
+}
+
+API cuGetErrorString(CUresult error, const char **text) {
+  static const std::map<CUresult, const char *> texts = {
+      {SUCCESS, "no error"}, {INVALID_VALUE, "invalid argument"}, {OUT_OF_MEMORY, "out of memory"},
+      {DEVICE_UNAVAILABLE, "CUDA-capable device(s) is/are busy or unavailable"},
+      {NO_DEVICE, "no CUDA-capable device is detected"}, {INVALID_DEVICE, "invalid device ordinal"},
+      {INVALID_IMAGE, "device kernel image is invalid"}, {INVALID_CONTEXT, "invalid device context"},
+      {INVALID_HANDLE, "invalid resource handle"}, {NOT_FOUND, "named symbol not found"}, {NOT_READY, "device not ready"},
+      {ILLEGAL_ADDRESS, "an illegal memory access was encountered"},
+      {LAUNCH_OUT_OF_RESOURCES, "too many resources requested for launch"},
+      {ALREADY_PINNED, "part or all of the requested memory range is already mapped"},
+      {NOT_PINNED, "pointer does not correspond to a registered memory region"},
+      {NOT_SUPPORTED, "operation not supported by the stub driver"}};
+  auto found = texts.find(error);
+  return *text = found == texts.end() ? "unknown error" : found->second, SUCCESS;
+}
