@@ -117,7 +117,7 @@ template <class T>
 DEVICE void layer(int low, int mid, int top, int step, int lag, int chunks, int chunk_size, int places, int64_t even_size,
                   int64_t odd_size, const int *binomial, const int *chunk_table, const int *slice_table, const int *level_start,
                   const uint32_t *cost, const T *depot, T *even, T *odd, T *stream) {
-  __shared__ T inner[(most_low - lane_bits<T>()) << most_low];
+  alignas(64) __shared__ T inner[(most_low - lane_bits<T>()) << most_low];
   __shared__ planes<T> p;
   const int slice = blockIdx.x / chunk_size, nth = blockIdx.x % chunk_size;
   const int *row = slice_table + slice * (top + 1);

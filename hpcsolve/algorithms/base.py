@@ -27,8 +27,7 @@ class Estimate:
     details: Mapping[str, int | str]
     """More lines for `hpcsolve estimate`, in order: the split, the layers."""
     largest: Callable[[Sequence[int]], int]
-    """Given the free bytes (device and host memory together) of each rank, the largest size (cities, ...) of an instance of this
-    kind that fits."""
+    """Given each rank's free bytes (device and host memory), the most cities (or vertices) of this kind that fit."""
 
 
 @dataclass(frozen=True)

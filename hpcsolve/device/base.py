@@ -143,7 +143,8 @@ def check_arguments(name: str, signature: str, arguments: tuple[int | Buffer, ..
         if isinstance(argument, (int, np.integer)):
             wrong = code.endswith("*") or not _fits(int(argument), np.dtype(code))
         else:
-            wrong = argument.device is not device or np.dtype(code.rstrip("*")) != argument.dtype or not code.endswith("*")
+            typed = code.endswith("*") and np.dtype(code.rstrip("*")) == argument.dtype
+            wrong = not typed or argument.device is not device
         if wrong:
             raise LaunchError(f"{name}: argument {position} must be {code} on this device, not {argument!r}")
 

@@ -1,9 +1,10 @@
 """Compiles `cuda_src/*.cu` at run time, for the CPU with g++ and for a GPU with nvcc, and keeps the results.
 
-The cache is the user's own folder (HPCSOLVE_CACHE, else XDG_CACHE_HOME/hpcsolve, else ~/.cache/hpcsolve), closed to others. An
-entry's name is a hash of everything that the machine code depends on: source, headers, command, compiler version, CPU features.
-It is written beside its own SHA-256 under a temporary name and renamed, under a lock, so that of many ranks on a node one
-builds and the others wait and load; an entry whose bytes do not match is built again, never loaded.
+The cache is the user's own folder (HPCSOLVE_CACHE, else XDG_CACHE_HOME/hpcsolve, else ~/.cache/hpcsolve), closed to
+others. An entry's name is a hash of everything that the machine code depends on: source, headers, command, compiler
+version, CPU features. It is written beside its own SHA-256 under a temporary name and renamed, under a lock, so that
+of many ranks on a node one builds and the others wait and load; an entry whose bytes do not match is built again,
+never loaded.
 
 Everything here starts processes: call it before MPI_Init (`ahead`), after which the answers are remembered.
 """

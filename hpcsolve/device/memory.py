@@ -1,8 +1,9 @@
-"""How much memory this process may still take: the least of what the machine, its cgroups, Slurm and ulimit leave it."""
+"""How much memory this process may still take: the least that machine, cgroups, Slurm and ulimit leave it."""
 
 from __future__ import annotations
 
 import os
+import re
 import resource
 from pathlib import Path
 
@@ -10,7 +11,7 @@ _UNLIMITED = 1 << 60
 
 
 def available_memory() -> int:
-    """Bytes that this process may still allocate, at least 0; a Slurm step's limit is divided among its tasks on the node."""
+    """Bytes that this process may still allocate, at least 0; a Slurm job's limit is shared by its tasks on a node."""
     return max(0, min(_machine(), _cgroup(Path("/sys/fs/cgroup")), _address_space(), _slurm()))
 
 
@@ -49,7 +50,7 @@ def _address_space() -> int:
 
 def _slurm() -> int:
     """Slurm's limit is on the node's tasks together, in MiB."""
-    tasks = int(os.environ.get("SLURM_NTASKS_PER_NODE") or os.environ.get("SLURM_TASKS_PER_NODE", "1").split("(")[0].split(",")[0])
+    tasks = int(re.split(r"\D", os.environ.get("SLURM_TASKS_PER_NODE", "1"))[0])
     if "SLURM_MEM_PER_NODE" in os.environ:
         return int(os.environ["SLURM_MEM_PER_NODE"]) * 2**20 // tasks or _UNLIMITED
     if "SLURM_MEM_PER_CPU" in os.environ:

@@ -1,9 +1,10 @@
 """Held-Karp: the shortest tour, or the shortest open path through all cities, proven.
 
-Dynamic programming over subsets (Bellman 1962; Held and Karp 1962): m (m - 1) 2^(m - 2) additions and comparisons for m cities
-beside the depot, whatever the costs; so it is the method of choice up to some 30 cities a GPU or workstation, for any cost matrix: symmetric or
-not, with forbidden arcs, open or closed, with a proof of infeasibility where there is no tour. Memory is what limits it, and the
-subset lattice is split over the ranks so that each stores 1/R of it.
+Dynamic programming over subsets (Bellman 1962; Held and Karp 1962): m (m - 1) 2^(m - 2) additions and comparisons for
+m cities beside the depot, whatever the costs; so it is the method of choice up to some 30 cities a GPU or
+workstation, for any cost matrix: symmetric or not, with forbidden arcs, open or closed, with a proof of infeasibility
+where there is no tour. Memory is what limits it, and the subset lattice is split over the ranks so that each stores
+1/R of it.
 
 core.py      what the user asks -> one depot and m cities
 reduce.py    costs -> 16- or 32-bit states, exactly

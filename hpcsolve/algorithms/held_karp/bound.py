@@ -1,6 +1,7 @@
-"""A quick tour, for an upper bound: nearest neighbour from every city, then 2-opt and segment insertion until nothing improves.
+"""A quick tour, for an upper bound: nearest neighbour from every city, then 2-opt and insertion of segments.
 
-For instances of Held-Karp's size (some 40 cities) all neighbours of a tour are costed at once: a move is a permutation of positions.
+For instances of Held-Karp's size (some 40 cities) all neighbours of a tour are costed at once: a move is a
+permutation of positions.
 """
 
 from __future__ import annotations
@@ -13,8 +14,17 @@ MISSING = np.int64(1) << 50
 
 
 def quick_tour(cost: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
-    """A good tour of all rows of `cost` (shape (n, n), `MISSING` where there is no arc) and its cost, `MISSING` or more if it
-    needs an arc that does not exist. The same tour for the same matrix, always."""
+    """A good tour and its cost; the same for the same matrix, always.
+
+    Parameters
+    ----------
+    cost
+        Shape (n, n), `MISSING` where there is no arc.
+
+    Returns
+    -------
+        The cost, `MISSING` or more if the tour needs an arc that does not exist; the rows in the order of the tour.
+    """
     n = len(cost)
     if n < 4:
         tour = np.arange(n)
@@ -56,5 +66,5 @@ def _moves(n: int) -> NDArray[np.intp]:
         for a in range(n - length + 1):
             stretch, rest = positions[a : a + length], positions[:a] + positions[a + length :]
             for at in range(len(rest)):
-                insertions += [rest[:at] + part + rest[at:] for part in ((stretch, stretch[::-1]) if length > 1 else (stretch,))]
+                insertions += [rest[:at] + part + rest[at:] for part in (stretch, stretch[::-1])]
     return np.array(reversals + insertions)

@@ -59,7 +59,8 @@ def _fill(m: int, reduced: Reduced, device: Device, timer: Timer, report: Report
     """Shape (m, 2^(m - 1)): g(S, j) at [j, S without place j], 32-bit."""
     wide = replace(reduced, itemsize=4, cost=np.where(reduced.cost < reduced.infinity, reduced.cost, INFINITY[4]))
     kernel = device.kernel(FILE, "held_karp_compact", SIGNATURE)
-    buffers = [device.upload(BINOMIAL), device.upload(cost_patterns(wide.cost, wide)), device.empty(m << (m - 1), np.uint32)]
+    tables = (BINOMIAL, cost_patterns(wide.cost, wide))
+    buffers = [*(device.upload(table) for table in tables), device.empty(m << (m - 1), np.uint32)]
     for size in range(m):
         timer.start()
         kernel(GRID, BLOCK_THREADS, m, size, comb(m - 1, size), *buffers)

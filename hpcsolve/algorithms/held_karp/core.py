@@ -1,7 +1,8 @@
-"""From what the user asks to what the dynamic program solves: the cheapest way from a depot through all cities and back.
+"""From what the user asks to what is solved: the cheapest way from a depot through all cities and back.
 
-An open path becomes a tour by its depot: with free ends, one more place that costs nothing to leave and to reach; with a fixed
-start, the start itself, free to return to; with both ends fixed, the two merged, left as the start and reached as the end.
+An open path becomes a tour by its depot: with free ends, one more place that costs nothing to leave and to reach;
+with a fixed start, the start itself, free to return to; with both ends fixed, the two merged, left as the start and
+reached as the end.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     path
         "cycle": back to the first city; "open": not.
     start, end
-        Labels (as in the instance's file) of the first and the last city; by default the first city of a cycle is the instance's
-        first, the ends of an open path are free. A cycle has no `end`.
+        Labels (as in the instance's file) of the first and the last city; by default the first city of a cycle is the
+        instance's first, the ends of an open path are free. A cycle has no `end`.
     layout
         "planes": split over ranks, any size; "compact": one rank, one table of all states, for study and as an oracle.
     """
@@ -44,9 +45,11 @@ class Core:
     Attributes
     ----------
     cost
-        Shape (m + 1, m + 1), int64: the m cities, then the depot; `FORBIDDEN` where there is no arc, and on the diagonal.
+        Shape (m + 1, m + 1), int64: the m cities, then the depot; `FORBIDDEN` where there is no arc, and on the
+        diagonal.
     before, cities, after
-        Positions in the instance: what precedes the cities in the answer, the cities in the matrix' order, what follows.
+        Positions in the instance: what precedes the cities in the answer, the cities in the matrix' order, what
+        follows.
     """
 
     cost: NDArray[np.int64]

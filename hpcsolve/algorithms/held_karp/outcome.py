@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 import numpy as np
 
@@ -20,8 +21,8 @@ def outcome(core: Core, order: list[int] | None, tables: Mapping[str, Mapping[st
         infeasible = Column(True, "Whether it is proven that no tour exists")
         return Outcome(None, {"infeasible": infeasible}, tables, rank)
     loop = [len(order), *order, len(order)]
-    cost = sum(int(core.cost[a, b]) for a, b in zip(loop, loop[1:], strict=False))
-    tour = as_column(core.tour(order), "Cities in the order of the tour, positions in the instance from 0", dimension="place")
+    cost = sum(int(core.cost[a, b]) for a, b in pairwise(loop))
+    tour = as_column(core.tour(order), "Cities in the order of the tour, positions from 0", "1", "place")
     optimal = Column(True, "Whether the tour is proven to be the cheapest")
     return Outcome(cost, {"tour": tour, "optimal": optimal}, tables, rank)
 
@@ -33,7 +34,7 @@ def layers_table(part: Plan, comm: Comm, statistics: Statistics) -> Mapping[str,
     sent = comm.gather(statistics.layer_bytes_sent) or [[0]]
     states = np.array([split.slices * split.mid * split.plane(size) * len(part.half_runs()) for size in sizes])
     return {
-        "mid_cities": as_column(np.array(sizes, np.int32), "Cities of the Mid group in each set of the layer", "1", "layer"),
+        "mid_cities": as_column(np.array(sizes, np.int32), "Mid cities in each set of the layer", "1", "layer"),
         "states": as_column(states, "Stored states of the layer, all ranks and half runs", "1", "layer"),
         "bytes": as_column(states * part.itemsize, "Memory of the stored states", "byte", "layer"),
         "seconds": as_column(np.array(seconds).max(axis=0), "Kernel time, of the slowest rank", "s", "layer"),

@@ -1,4 +1,4 @@
-"""One rank's part of a distributed run, fixed before it starts: its slices, its buffers to the byte, the messages it will send."""
+"""One rank's part of a distributed run, fixed before it starts: slices, buffers to the byte, messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class Plan:
     forward, backward
         Places of this rank's slices in the two half runs; the same object if the problem is symmetric.
     lag
-        Steps that a chunk has to travel from slice to slice: 2 where it may cross ranks, so that messages overlap with work.
+        Steps that a chunk has to travel from slice to slice: 2 where it may cross ranks, so that messages overlap
+        with work.
     """
 
     split: Split
@@ -102,14 +103,9 @@ def plan(split: Split, ranks: int, rank: int, symmetric: bool, itemsize: int) ->
     backward = forward if symmetric else lattice.places(split, owner[::-1], rank)
     lag = 1 if ranks == 1 else 2
     # The same on all ranks, as chunks travel between them: sized for the fullest rank.
-    most = max(max(p.count for p in _both(split, owner, r, symmetric)) for r in range(ranks)) if ranks > 1 else forward.count
+    most = max(max(lattice.place_counts(split, order)) for order in (owner, owner[::-1]))
     size = lattice.chunk_size(split, most, lag + 1, itemsize)
     return Plan(split, symmetric, itemsize, ranks, rank, forward, backward, size, lattice.chunks(split, size), lag)
-
-
-def _both(split: Split, owner: list[int], rank: int, symmetric: bool) -> tuple[Places, ...]:
-    forward = lattice.places(split, owner, rank)
-    return (forward,) if symmetric else (forward, lattice.places(split, owner[::-1], rank))
 
 
 def _slice_operations(split: Split, top_set: int) -> int:

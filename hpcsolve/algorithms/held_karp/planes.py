@@ -1,8 +1,9 @@
 """The distributed dynamic program: two half runs that meet in the middle, on every rank's own device.
 
-A half run is a wave of steps: in each, every slice of the rank works on the next chunk of its layers, in one launch, and the planes
-of Top cities that this made go on, within the rank where they stand, to other ranks as messages. See cuda_src/held_karp.cu
-for the layout. Nothing is kept but the middle layer; the tour is rebuilt from two half problems of about half the cities.
+A half run is a wave of steps: in each, every slice of the rank works on the next chunk of its layers, in one launch,
+and the planes of Top cities that this made go on, within the rank where they stand, to other ranks as messages. See
+cuda_src/held_karp.cu for the layout. Nothing is kept but the middle layer; the tour is rebuilt from two half problems
+of about half the cities.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Meeting:
 
 @dataclass(frozen=True)
 class Halves:
-    """A half run's buffers: stored layers with an even and an odd number of mid cities, and the stream of Top planes."""
+    """A half run's buffers: the layers with an even and an odd number of mid cities, and the stream."""
 
     even: Buffer
     odd: Buffer
@@ -85,7 +86,7 @@ def _meet_on_device(reduced: Reduced, plan: Plan, device: Device, comm: Comm, re
     ):
         halves = Halves(*((kept, other) if parity == 0 else (other, kept)), stream)
         part = _HalfRun(plan, places, cost, reduced, device, comm, halves)
-        part.run(statistics, lambda done, base=half: report((base + done) / shares))  # type: ignore[misc]
+        part.run(statistics, lambda done, base=half: report((base + done) / shares))
     other.free()
     stream.free()
     meeting = _middle(plan, dtype, device, forward, backward, statistics)
@@ -97,8 +98,8 @@ def _meet_on_device(reduced: Reduced, plan: Plan, device: Device, comm: Comm, re
 class _HalfRun:
     """One wave from the depot to the middle layer."""
 
-    def __init__(self, plan: Plan, places: Places, cost: NDArray[np.int64], reduced: Reduced, device: Device, comm: Comm,
-                 halves: Halves) -> None:
+    def __init__(self, plan: Plan, places: Places, cost: NDArray[np.int64], reduced: Reduced, device: Device,
+                 comm: Comm, halves: Halves) -> None:
         self.plan, self.places, self.device, self.comm, self.halves = plan, places, device, comm, halves
         depot = np.full(COST_STRIDE, reduced.infinity, reduced.dtype)
         depot[0] = 0
@@ -138,9 +139,9 @@ class _HalfRun:
         plan, split = self.plan, self.plan.split
         binomial, chunks, table, level_start, cost, depot = self.tables
         self.kernel(
-            plan.slices * plan.chunk_size, BLOCK_THREADS, split.low, split.mid, split.top, step, plan.lag, len(plan.chunks),
-            plan.chunk_size, self.places.count, split.stored(0), split.stored(1), binomial, chunks, table, level_start, cost,
-            depot, self.halves.even, self.halves.odd, self.halves.stream)  # fmt: skip
+            plan.slices * plan.chunk_size, BLOCK_THREADS, split.low, split.mid, split.top, step, plan.lag,
+            len(plan.chunks), plan.chunk_size, self.places.count, split.stored(0), split.stored(1), binomial, chunks,
+            table, level_start, cost, depot, self.halves.even, self.halves.odd, self.halves.stream)  # fmt: skip
 
     def _arrive(self, step: int, statistics: Statistics) -> None:
         """What was sent `lag` steps ago is here, and its staging is free again."""
@@ -163,7 +164,7 @@ class _HalfRun:
             return
         started = time.perf_counter()
         slot = step % self.plan.lag
-        for group, source, chunk in self._messages(self.places.incoming, step):
+        for group, source, _ in self._messages(self.places.incoming, step):
             array = self.staging[slot][group][: source.shape[0]]
             self.receives[slot].append((self.comm.receive(array, group[1]), source, array))
         for group, source, chunk in self._messages(self.places.outgoing, step):
@@ -187,7 +188,7 @@ class _HalfRun:
 
 
 def cost_patterns(cost: NDArray[np.int64], reduced: Reduced) -> NDArray[np.uint32]:
-    """Shape (64 * 64,), uint32: the cost matrix as kernels read it, the depot's row last, 16-bit values twice in a word."""
+    """The matrix as kernels read it: shape (64 * 64,), uint32, the depot's row last, 16-bit values twice in a word."""
     m = len(cost) - 1
     square = np.full((COST_STRIDE, COST_STRIDE), reduced.infinity, np.uint32)
     square[:m, :m] = cost[:m, :m]
@@ -205,7 +206,8 @@ def _middle(plan: Plan, dtype: np.dtype[np.unsignedinteger], device: Device, for
     kernel = device.kernel(FILE, f"held_karp_middle_u{plan.itemsize}", MIDDLE.format(plan.itemsize))
     timer = device.timer()
     timer.start()
-    kernel(best.shape[0], BLOCK_THREADS, plan.slices, split.mid, stretches, STRETCH, length, slice_size, forward, backward, best)
+    sizes = plan.slices, split.mid, stretches, STRETCH, length, slice_size
+    kernel(best.shape[0], BLOCK_THREADS, *sizes, forward, backward, best)
     timer.stop()
     statistics.middle_timer.append(timer)
     values = best.download()

@@ -16,7 +16,7 @@ from hpcsolve.parallel.comm import SerialComm
 
 
 def order_through(meeting: Meeting, reduced: Reduced, split: Split, device: Device) -> list[int]:
-    """The cities of the best tour in order: the depot's half up to the meeting's city, the city, the rest back to the depot."""
+    """The cities of the best tour in order: from the depot to the meeting's city, and on back to the depot."""
     m = split.cities
     first, city = cities_before(meeting, split), split.low + meeting.city
     rest = [c for c in range(m) if c not in first and c != city]

@@ -1,8 +1,9 @@
 """Small non-negative integers for the states: 16 bits wherever a bound proves that they suffice, else 32.
 
-Two exact tricks. Dual values of the assignment problem, subtracted from rows and columns, shift every tour by the same amount and
-leave no cost negative (for a symmetric matrix both duals of a city are averaged, at twice the scale, so that it stays symmetric).
-And a tour found first by a quick heuristic bounds every prefix of the best one, so larger values may saturate.
+Two exact tricks. Dual values of the assignment problem, subtracted from rows and columns, shift every tour by the
+same amount and leave no cost negative (for a symmetric matrix both duals of a city are averaged, at twice the scale,
+so that it stays symmetric). And a tour found first by a quick heuristic bounds every prefix of the best one, so
+larger values may saturate.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Reduced:
     Attributes
     ----------
     cost
-        Shape (m + 1, m + 1), int64, 0 <= cost <= infinity; infinity also where the cost is above what any best tour can hold.
+        Shape (m + 1, m + 1), int64, 0 <= cost <= infinity; infinity also where an arc is too dear for any best tour.
     itemsize
         Bytes of a state, 2 or 4.
     factor, shift
@@ -104,10 +105,13 @@ def _subtract(cost: NDArray[np.int64], allowed: NDArray[np.bool_], u: NDArray[np
     return reduced, factor, int(u.sum() + v.sum())
 
 
-def _assignment_duals(cost: NDArray[np.int64], allowed: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+def _assignment_duals(
+    cost: NDArray[np.int64], allowed: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """Integers u, v with u[i] + v[j] <= cost[i, j] whose sum is the assignment optimum; None if no assignment exists.
 
-    scipy gives the assignment; the duals are shortest distances (Bellman-Ford) in the exchange graph of its columns, in integers.
+    scipy gives the assignment; the duals are shortest distances (Bellman-Ford) in the exchange graph of its columns,
+    in integers.
     """
     from scipy.optimize import linear_sum_assignment  # rank 0 alone comes here
 

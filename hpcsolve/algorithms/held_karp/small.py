@@ -14,11 +14,13 @@ def cheapest_order(cost: NDArray[np.int64]) -> tuple[int, list[int]] | None:
     Parameters
     ----------
     cost
-        Shape (m + 1, m + 1), the depot last; `INFINITE` or more where there is no arc. Time m^2 2^m, memory m 2^m values.
+        Shape (m + 1, m + 1), the depot last; `INFINITE` or more where there is no arc. Time m^2 2^m, memory m 2^m
+        values.
 
     Returns
     -------
-        The cost and the cities 0..m-1 in their order (ties: the smallest city last in each part); None if there is no way.
+        The cost and the cities 0..m-1 in their order (ties: the smallest city last in each part); None if there is no
+        way.
     """
     m = len(cost) - 1
     if m == 0:

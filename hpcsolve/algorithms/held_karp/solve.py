@@ -97,7 +97,8 @@ def _estimate_planes(m: int, symmetric: bool, itemsize: int, ranks: int, ends: i
     largest = partial(_largest, symmetric, itemsize, ranks, ends)
     if m < FEWEST_CITIES:
         none = (0,) * ranks
-        return Estimate(none, none, m * max(0, m - 1) << max(0, m - 2), "min-add", none, {"layout": "one small table"}, largest)
+        work = m * max(0, m - 1) << max(0, m - 2)
+        return Estimate(none, none, work, "min-add", none, {"layout": "one small table"}, largest)
     split = split_cities(m)
     parts = [plan(split, ranks, rank, symmetric, itemsize) for rank in range(ranks)]
     details: dict[str, int | str] = {
@@ -106,8 +107,8 @@ def _estimate_planes(m: int, symmetric: bool, itemsize: int, ranks: int, ends: i
         "ranks without work": sum(not p.slices for p in parts),
     }
     return Estimate(
-        tuple(p.device_bytes() for p in parts), tuple(p.host_bytes() for p in parts), sum(p.operations() for p in parts), "min-add",
-        tuple(p.bytes_sent() for p in parts), details, largest)  # fmt: skip
+        tuple(p.device_bytes() for p in parts), tuple(p.host_bytes() for p in parts), sum(p.operations() for p in
+        parts), "min-add", tuple(p.bytes_sent() for p in parts), details, largest)  # fmt: skip
 
 
 def _largest(symmetric: bool, itemsize: int, ranks: int, ends: int, free: Sequence[int]) -> int:

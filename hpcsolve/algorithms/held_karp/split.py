@@ -1,8 +1,9 @@
 """How the subset lattice is split: cities into Low | Mid | Top, slices over ranks, layers into chunks.
 
-A slice is a subset A of the Top cities; it works on the sets whose Top part is A. Slices advance by the number of Mid cities, so
-each has the same number of blocks in every layer and the load of the ranks is even. Everything here follows from the instance and
-the number of ranks alone; what decides between equal tours (`Split`) from the instance alone.
+A slice is a subset A of the Top cities; it works on the sets whose Top part is A. Slices advance by the number of Mid
+cities, so each has the same number of blocks in every layer and the load of the ranks is even. Everything here
+follows from the instance and the number of ranks alone; what decides between equal tours (`Split`) from the instance
+alone.
 """
 
 from __future__ import annotations
@@ -61,8 +62,9 @@ class Split:
 def split_cities(cities: int) -> Split:
     """The split of a problem with so many cities beside the depot, at least `FEWEST_CITIES`.
 
-    Low grows with the problem up to 2^10 sets a block (20 KiB of shared memory for 32-bit values); of the rest Top takes up to
-    half, which costs little (its planes stay in caches) and saves storage, and Mid what remains, made odd.
+    Low grows with the problem up to 2^10 sets a block (20 KiB of shared memory for 32-bit values); of the rest Top
+    takes up to half, which costs little (its planes stay in caches) and saves storage, and Mid what remains, made
+    odd.
     """
     low = 5 if cities < 12 else 6 if cities < 20 else 8 if cities < 24 else 10
     high = cities - low
@@ -73,9 +75,10 @@ def split_cities(cities: int) -> Split:
 
 
 def owners(split: Split, ranks: int, symmetric: bool) -> list[int]:
-    """The rank of each slice A. Symmetric: of each pair of A and its complement, which meet in the middle; else floor(A R / 2^p).
+    """The rank of each slice A: floor(A R / 2^p), or of each pair of A and its complement if the problem is symmetric.
 
-    For an asymmetric problem the backward run gives slice A to the forward owner of its complement, so the halves meet without a message.
+    For an asymmetric problem the backward run gives slice A to the forward owner of its complement, so the halves
+    meet without a message.
     """
     last = split.slices - 1
     if symmetric:
@@ -83,22 +86,24 @@ def owners(split: Split, ranks: int, symmetric: bool) -> list[int]:
     return [a * ranks >> split.top for a in range(split.slices)]
 
 
-def crossing_edges(split: Split, owner: list[int]) -> list[int]:
-    """For each rank, the planes that it sends to others in a chunk: pairs (A, A + i) of slices on different ranks."""
-    sent = [0] * (max(owner) + 1)
+def place_counts(split: Split, owner: list[int]) -> list[int]:
+    """For each rank, the pairs (A, A + i) of slices of which it owns one or both: the planes in its stream."""
+    counts = [0] * (max(owner) + 1)
     for a in range(split.slices):
         for i in range(split.top):
-            if not a >> i & 1 and owner[a] != owner[a | 1 << i]:
-                sent[owner[a]] += 1
-    return sent
+            if not a >> i & 1:
+                for rank in {owner[a], owner[a | 1 << i]}:
+                    counts[rank] += 1
+    return counts
 
 
 @dataclass(frozen=True)
 class Places:
     """Where the planes that one rank's slices exchange stand in its stream buffer.
 
-    A place belongs to a pair (A, i): the plane of top city i that slice A sends to A + i. Places are grouped by the number of
-    A's cities, within it by the peer rank, so that what goes to one rank in one step is one contiguous message.
+    A place belongs to a pair (A, i): the plane of top city i that slice A sends to A + i. Places are grouped by the
+    number of A's cities, within it by the peer rank, so that what goes to one rank in one step is one contiguous
+    message.
 
     Attributes
     ----------
@@ -161,7 +166,7 @@ def _pairs_by_level(split: Split, owner: list[int], rank: int) -> list[list[tupl
 
 
 def chunk_size(split: Split, places_count: int, rounds: int, itemsize: int) -> int:
-    """Mid sets a chunk: what keeps the stream in the caches, yet enough chunks that the wave's rise and fall cost little."""
+    """Mid sets a chunk: what fits in the caches, yet so many chunks that the wave's rise and fall cost little."""
     by_memory = STREAM_BYTES // max(1, places_count * rounds * itemsize << split.low)
     by_wave = split.sets() // (16 * max(1, split.top))
     return max(1, min(by_memory, by_wave, comb(split.mid, split.middle)))
