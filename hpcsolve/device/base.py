@@ -7,6 +7,7 @@ a mistake found on the CPU is the same mistake on a GPU.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -147,6 +148,20 @@ def check_arguments(name: str, signature: str, arguments: tuple[int | Buffer, ..
             wrong = not typed or argument.device is not device
         if wrong:
             raise LaunchError(f"{name}: argument {position} must be {code} on this device, not {argument!r}")
+
+
+def check_host_array(buffer: Buffer, array: NDArray[Any], contiguous: bool = False) -> None:
+    """Raise `LaunchError` unless a host array is of the buffer's shape and type, and contiguous if it must be."""
+    if array.shape != buffer.shape or array.dtype != buffer.dtype or (contiguous and not array.flags.c_contiguous):
+        layout = "" if array.flags.c_contiguous else " with strides"
+        raise LaunchError(f"a {buffer.dtype} {buffer.shape} is needed, not a {array.dtype} {array.shape}{layout}")
+
+
+def check_view(buffer: Buffer, start: int, shape: int | tuple[int, ...]) -> None:
+    """Raise `LaunchError` unless these elements lie inside the buffer."""
+    length, count = math.prod(buffer.shape), shape if isinstance(shape, int) else math.prod(shape)
+    if start < 0 or start + count > length:
+        raise LaunchError(f"elements {start} to {start + count} are not inside a buffer of {length}")
 
 
 def _fits(value: int, dtype: np.dtype[Any]) -> bool:

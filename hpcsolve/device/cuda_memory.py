@@ -54,16 +54,14 @@ class CudaBuffer:
 
     def view(self, start: int, shape: int | tuple[int, ...]) -> CudaBuffer:
         """A part of it that shares the memory; `LaunchError` if it is not inside."""
-        shape = as_shape(shape)
-        if start < 0 or start + count(shape) > count(self.shape):
-            raise base.LaunchError(f"elements {start} to {start + count(shape)} are not inside {self!r}")
+        base.check_view(self, start, shape)
         offset = self.offset + start * self.dtype.itemsize
-        return CudaBuffer(self.device, shape, self.dtype, self.allocation, offset, whole=False)
+        return CudaBuffer(self.device, as_shape(shape), self.dtype, self.allocation, offset, whole=False)
 
     def upload(self, array: NDArray[Any]) -> None:
         """Copy `array` into it; the array may change as soon as this returns."""
+        base.check_host_array(self, array)
         source = np.asarray(array, order="C")
-        self._check_host(source)
         with self.device.calling(f"a copy of {self.nbytes} bytes to the GPU") as cuda:
             if self.nbytes:
                 cuda.memcpy_htod_async(self.address, source, self.device.stream)
@@ -72,7 +70,7 @@ class CudaBuffer:
     def download(self, into: NDArray[Any] | None = None) -> NDArray[Any]:
         """A copy, in `into` (contiguous) if that is given."""
         target = np.empty(self.shape, self.dtype) if into is None else into
-        self._check_host(target)
+        base.check_host_array(self, target, contiguous=True)
         with self.device.calling(f"a copy of {self.nbytes} bytes from the GPU") as cuda:
             if self.nbytes:
                 cuda.memcpy_dtoh_async(target, self.address, self.device.stream)
@@ -89,10 +87,6 @@ class CudaBuffer:
         """Give the memory back, when the GPU has done what is queued."""
         if self.whole:
             self.device.release(self.allocation)
-
-    def _check_host(self, array: NDArray[Any]) -> None:
-        if array.shape != self.shape or array.dtype != self.dtype or not array.flags.c_contiguous:
-            raise base.LaunchError(f"a contiguous {self.dtype} {self.shape} is needed, not {array.dtype} {array.shape}")
 
 
 def as_shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:

@@ -52,18 +52,21 @@ class HostBuffer:
 
     def view(self, start: int, shape: int | tuple[int, ...]) -> HostBuffer:
         """A part of it that shares the memory."""
+        base.check_view(self, start, shape)
         count = int(np.prod(shape))
         return HostBuffer(self.array.reshape(-1)[start : start + count].reshape(shape), self.device, whole=False)
 
     def upload(self, array: NDArray[Any]) -> None:
         """Copy `array` into it."""
-        np.copyto(self.array, array, casting="no")
+        base.check_host_array(self, array)
+        np.copyto(self.array, array)
 
     def download(self, into: NDArray[Any] | None = None) -> NDArray[Any]:
         """A copy, in `into` if that is given."""
         if into is None:
             return self.array.copy()
-        np.copyto(into, self.array, casting="no")
+        base.check_host_array(self, into, contiguous=True)
+        np.copyto(into, self.array)
         return into
 
     def fill(self, value: int) -> None:
@@ -166,6 +169,8 @@ class HostDevice:
         library = self.libraries.get(file) or ctypes.CDLL(str(build.host_library(file)))
         self.libraries[file] = library
         library.hpcsolve_set_threads(ctypes.c_int(self.threads))
+        if not hasattr(library, f"{name}_signature"):
+            raise base.LaunchError(f"{file}.cu has no kernel {name}")
         describe = library[f"{name}_signature"]
         describe.restype = ctypes.c_char_p
         actual = describe().decode().split()

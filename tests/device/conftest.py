@@ -1,0 +1,27 @@
+"""The device that the tests of this folder open, and the stub driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from hpcsolve.device.base import Device
+from hpcsolve.device.cuda import CudaDevice
+from hpcsolve.device.gpus import list_gpus
+from hpcsolve.device.host import HostDevice
+from tests.stub_driver.fixture import stub
+
+__all__ = ["stub"]
+
+
+@pytest.fixture
+def device(test_device: str) -> Iterator[Device]:
+    """A new device of the kind under test: the CPU, or with HPCSOLVE_TEST_DEVICE=cuda the first GPU, a stub or a real one."""
+    with new_device(test_device) as opened:
+        yield opened
+
+
+def new_device(kind: str) -> Device:
+    """Open one."""
+    return HostDevice(threads=2) if kind == "cpu" else CudaDevice(list_gpus()[0])

@@ -1,0 +1,203 @@
+"""What every device does alike. `test_stub.py` runs this file again on the stub driver, `make test-gpu` on a real GPU."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hpcsolve.device.base import Device, LaunchError
+from hpcsolve.errors import ResourceError
+from tests.device.conftest import new_device
+
+MINPLUS = "i4 i4 i4 i4 u2* u4* u2*"
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u2", "i4", "u4", "i8", "u8", "f8"])
+@pytest.mark.parametrize("shape", [0, 1, 7, (3, 5), (0, 4), (2, 3, 4)])
+def test_what_goes_up_comes_down(device: Device, dtype: str, shape: int | tuple[int, ...]) -> None:
+    array = np.random.default_rng(1).integers(0, 100, shape).astype(dtype)
+    buffer = device.upload(array)
+    array_before = array.copy()
+    array[...] = 0
+    assert (buffer.shape, buffer.dtype, buffer.nbytes) == (array.shape, array.dtype, array.nbytes)
+    assert np.array_equal(buffer.download(), array_before)
+
+
+def test_zeros_and_fill(device: Device) -> None:
+    buffer = device.zeros((3, 4), np.uint16)
+    assert not buffer.download().any()
+    buffer.view(4, 4).fill(0xFF)
+    assert buffer.download().tolist() == [[0] * 4, [0xFFFF] * 4, [0] * 4]
+
+
+def test_a_view_shares_memory_and_keeps_it(device: Device) -> None:
+    whole = device.upload(np.arange(24, dtype=np.int64))
+    part = whole.view(6, (2, 3))
+    inner = part.view(1, 2)
+    assert part.address == whole.address + 6 * 8
+    inner.upload(np.array([-1, -2]))
+    assert whole.download()[5:10].tolist() == [5, 6, -1, -2, 9]
+    part.free()
+    del whole
+    gc.collect()
+    device.zeros(1000, np.int64)
+    assert part.download().tolist() == [[6, -1, -2], [9, 10, 11]]
+
+
+@pytest.mark.parametrize(("start", "shape"), [(0, 25), (24, 1), (20, (2, 3)), (-1, 1), (-3, 3)])
+def test_a_view_outside_is_refused(device: Device, start: int, shape: int | tuple[int, ...]) -> None:
+    with pytest.raises(LaunchError, match="not inside"):
+        device.zeros(24, np.int64).view(start, shape)
+
+
+@pytest.mark.parametrize("wrong", [np.zeros(3, np.int32), np.zeros(4, np.int64), np.zeros((1, 3), np.int64), np.int64(1)])
+def test_an_upload_of_another_shape_or_type_is_refused(device: Device, wrong: NDArray[Any]) -> None:
+    with pytest.raises(LaunchError, match="int64"):
+        device.zeros(3, np.int64).upload(np.asarray(wrong))
+
+
+@pytest.mark.parametrize("wrong", [np.zeros(3, np.int32), np.zeros(4, np.int64), np.zeros(6, np.int64)[::2]])
+def test_a_download_into_another_shape_or_type_is_refused(device: Device, wrong: NDArray[Any]) -> None:
+    with pytest.raises(LaunchError, match="int64"):
+        device.zeros(3, np.int64).download(wrong)
+
+
+def test_a_strided_array_is_uploaded_as_it_reads(device: Device) -> None:
+    array = np.arange(12).reshape(3, 4).T
+    assert np.array_equal(device.upload(array).download(), array)
+
+
+def test_staging_takes_and_gives_and_outlives_the_device(test_device: str) -> None:
+    with new_device(test_device) as device:
+        staging = device.staging((2, 3), np.int32)
+        assert staging.shape == (2, 3) and staging.dtype == np.int32 and staging.flags.c_contiguous
+        buffer = device.upload(np.arange(6, dtype=np.int32).reshape(2, 3))
+        assert buffer.download(staging) is staging
+        staging += 10
+        buffer.upload(staging)
+        staging[...] = 0
+        buffer.download(staging)
+        for _ in range(3):
+            device.staging(5000, np.uint8)
+        assert device.staging(0, np.int32).size == 0
+    assert staging.tolist() == [[10, 11, 12], [13, 14, 15]]
+
+
+def minplus(device: Device, block: int, seed: int = 0, launches: int = 1) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The kernel's product, and numpy's."""
+    sources, targets, length, chunk = 5, 16, 512, 128
+    generator = np.random.default_rng(seed)
+    rows = generator.integers(0, 10000, (sources, length)).astype(np.uint16)
+    cost = generator.integers(0, 1000, (sources, targets))
+    kernel = device.kernel("minplus", "minplus_multiply", MINPLUS)
+    out = device.empty((targets, length), np.uint16)
+    up, costs = device.upload(rows), device.upload((cost * 0x10001).astype(np.uint32))
+    for _ in range(launches):
+        kernel(length // chunk, block, sources, targets, length, chunk, up, costs, out)
+    return out.download(), (rows[:, None] + cost[:, :, None]).min(axis=0)
+
+
+@pytest.mark.parametrize("block", [1, 32, 64, 100])
+def test_a_kernel_is_right_for_any_block(device: Device, block: int) -> None:
+    ours, expected = minplus(device, block)
+    assert np.array_equal(ours, expected)
+
+
+def test_an_empty_grid_does_nothing(device: Device) -> None:
+    out = device.upload(np.full(512, 7, np.uint16))
+    kernel = device.kernel("minplus", "minplus_multiply", MINPLUS)
+    kernel(0, 32, 1, 8, 64, 64, out, device.zeros(8, np.uint32), out)
+    assert (out.download() == 7).all()
+
+
+def test_arguments_are_checked(device: Device, test_device: str) -> None:
+    kernel = device.kernel("minplus", "minplus_multiply", MINPLUS)
+    rows, cost = device.zeros(64, np.uint16), device.zeros(8, np.uint32)
+    good = (1, 8, 64, 64, rows, cost, device.zeros(512, np.uint16))
+    with new_device(test_device) as other:
+        foreign = other.zeros(64, np.uint16)
+        for position, wrong in [(0, 1 << 31), (0, rows), (4, 1), (4, cost), (4, foreign), (5, rows)]:
+            arguments = [*good[:position], wrong, *good[position + 1 :]]
+            with pytest.raises(LaunchError, match=f"minplus_multiply: argument {position}"):
+                kernel(1, 1, *arguments)
+    with pytest.raises(LaunchError, match="takes 7 arguments, not 6"):
+        kernel(1, 1, *good[:-1])
+    kernel(1, 1, *good)
+
+
+def test_an_unknown_kernel_is_named(device: Device) -> None:
+    with pytest.raises(LaunchError, match=r"minplus\.cu has no kernel minplus_divide"):
+        device.kernel("minplus", "minplus_divide", MINPLUS)
+
+
+def test_a_timer_adds_up(device: Device) -> None:
+    timer = device.timer()
+    assert timer.seconds == 0
+    sums = []
+    for _ in range(3):
+        timer.start()
+        minplus(device, 32)
+        timer.stop()
+        sums.append(timer.seconds)
+    assert 0 < sums[0] < sums[1] < sums[2] < 60
+
+
+def test_memory_is_counted(device: Device) -> None:
+    free = device.memory_free()
+    first, second = device.empty(1000, np.uint8), device.empty((10, 50), np.uint16)
+    assert device.memory_peak == 2000
+    first.free()
+    first.free()
+    third = device.empty(500, np.uint8)
+    assert device.memory_peak == 2000
+    fourth = device.empty(1000, np.uint8)
+    assert device.memory_peak == 2500
+    for buffer in (second, third, fourth):
+        buffer.free()
+    assert 0 < device.memory_free() <= free + (64 << 20)
+
+
+@pytest.mark.parametrize("nbytes", [1 << 50, 1 << 70])
+def test_too_much_memory_is_refused_in_one_line(device: Device, nbytes: int) -> None:
+    with pytest.raises(ResourceError, match=str(nbytes)) as caught:
+        device.empty(nbytes, np.uint8)
+    assert "free" in str(caught.value) and "\n" not in str(caught.value)
+    ours, expected = minplus(device, 32)
+    assert np.array_equal(ours, expected)
+
+
+def test_two_devices_are_used_in_turns(test_device: str) -> None:
+    with new_device(test_device) as one, new_device(test_device) as two:
+        for seed in range(3):
+            for device in (one, two):
+                ours, expected = minplus(device, 32, seed)
+                assert np.array_equal(ours, expected)
+        one.close()
+        ours, expected = minplus(two, 32)
+        assert np.array_equal(ours, expected)
+
+
+def test_closing_twice_is_fine(test_device: str) -> None:
+    device = new_device(test_device)
+    device.zeros(10, np.uint8)
+    device.synchronize()
+    device.close()
+    device.close()
+
+
+def test_many_launches(device: Device) -> None:
+    timer = device.timer()
+    for _ in range(1100):
+        timer.start()
+        timer.stop()
+    ours, expected = minplus(device, 1, launches=300)
+    assert np.array_equal(ours, expected) and timer.seconds >= 0
+
+
+def test_what_it_says_of_itself(device: Device, test_device: str) -> None:
+    assert device.info.kind == test_device and device.info.name and device.info.compiler
+    assert device.info.uuid.startswith("GPU-") == (test_device == "cuda")
