@@ -6,10 +6,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from hpcsolve.device.base import Device
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -46,6 +50,17 @@ def data_dir() -> Path:
 def test_device() -> str:
     """`cpu`, or what HPCSOLVE_TEST_DEVICE says (`make test-gpu`: cuda)."""
     return os.environ.get("HPCSOLVE_TEST_DEVICE", "cpu")
+
+
+@pytest.fixture(scope="session")
+def device(test_device: str) -> Iterator[Device]:
+    """The device that kernels and algorithms are tested on."""
+    from hpcsolve.device.select import open_device
+    from hpcsolve.parallel.comm import SerialComm
+
+    opened, _ = open_device(test_device, SerialComm(), share_gpu=True, threads=None)
+    with opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")
