@@ -11,8 +11,18 @@ _UNLIMITED = 1 << 60
 
 
 def available_memory() -> int:
-    """Bytes that this process may still allocate, at least 0; a Slurm job's limit is shared by its tasks on a node."""
-    return max(0, min(_machine(), _cgroup(Path("/sys/fs/cgroup")), _address_space(), _slurm()))
+    """Bytes that this process may still allocate, at least 0; a Slurm step's limit is divided among its tasks on the node."""
+    return max(0, min(shared_memory(), own_memory(), _slurm() // _tasks()))
+
+
+def shared_memory() -> int:
+    """Bytes that all ranks of this host together may still allocate, at least 0."""
+    return max(0, min(_machine(), _cgroup(Path("/sys/fs/cgroup")), _slurm()))
+
+
+def own_memory() -> int:
+    """Bytes that this process may still allocate by its own limit (ulimit -v), at least 0."""
+    return max(0, _address_space())
 
 
 def _machine() -> int:
@@ -49,13 +59,18 @@ def _address_space() -> int:
 
 
 def _slurm() -> int:
-    """Slurm's limit is on the node's tasks together, in MiB."""
-    tasks = int(re.split(r"\D", os.environ.get("SLURM_TASKS_PER_NODE", "1"))[0])
+    """Slurm's limit is on the node's tasks together, in MiB; 0 means all of the node's memory."""
     if "SLURM_MEM_PER_NODE" in os.environ:
-        return int(os.environ["SLURM_MEM_PER_NODE"]) * 2**20 // tasks or _UNLIMITED
+        return int(os.environ["SLURM_MEM_PER_NODE"]) * 2**20 or _UNLIMITED
     if "SLURM_MEM_PER_CPU" in os.environ:
-        return int(os.environ["SLURM_MEM_PER_CPU"]) * 2**20 * int(os.environ.get("SLURM_CPUS_PER_TASK", "1"))
+        return int(os.environ["SLURM_MEM_PER_CPU"]) * 2**20 * int(os.environ.get("SLURM_CPUS_PER_TASK", "1")) * _tasks()
     return _UNLIMITED
+
+
+def _tasks() -> int:
+    """Slurm's tasks on a node, 1 outside of Slurm: "4", or "4(x2),3" of a step on several nodes."""
+    text = os.environ.get("SLURM_NTASKS_PER_NODE") or os.environ.get("SLURM_TASKS_PER_NODE", "1")
+    return max(1, int(text.split("(")[0].split(",")[0]))
 
 
 def _number(path: Path, default: int = _UNLIMITED) -> int:
