@@ -9,7 +9,9 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 import tokenize
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
@@ -43,7 +45,9 @@ def read_npy(source: Source) -> Tsp:
         if version not in ((1, 0), (2, 0)):
             raise ValueError(f"format version {version} is not for arrays of numbers")
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, fortran_order, dtype = read(file)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # numpy's advice on files of Python 2
+            shape, fortran_order, dtype = read(file)
     except (ValueError, TypeError, SyntaxError, KeyError, RecursionError, MemoryError, tokenize.TokenError) as problem:
         reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
         raise source.error(f"damaged .npy header: {reason}") from None
@@ -98,7 +102,7 @@ def _require_numbers(source: Source, shape: Sequence[int], dtype: np.dtype[Any],
     if dtype.kind not in "iuf":
         raise source.error(f"holds {dtype}; a cost matrix must hold integers or floats")
     needed = math.prod(shape) * dtype.itemsize
-    if needed != available:
+    if needed != available or min(shape, default=0) < 0:
         raise source.error(f"the header says {needed} bytes (shape {tuple(shape)}, {dtype}), there are {available}")
 
 
@@ -128,10 +132,18 @@ def _rows(source: Source) -> list[Row]:
     rows = []
     for number, line in lines:
         try:
+            _require_points(source, line, delimiter, number)
             rows.append((number, _cells(line, delimiter)))
         except csv.Error as problem:
             raise source.error(f"not a row of a CSV table: {problem}", number) from None
     return rows
+
+
+def _require_points(source: Source, line: str, delimiter: str | None, number: int) -> None:
+    """Refuse 1,5 for one and a half, as some languages' spreadsheets write it."""
+    found = re.search(r"(?<![\w,.])[+-]?\d+,\d+(?![\w,.])", line) if delimiter in (";", "\t") else None
+    if found is not None:
+        raise source.error(f"{shown(found[0])} is not a number; write decimals with a point", number)
 
 
 def _names(source: Source, rows: list[Row]) -> tuple[tuple[str, ...], list[Row]]:
@@ -148,6 +160,8 @@ def _names(source: Source, rows: list[Row]) -> tuple[tuple[str, ...], list[Row]]
         message = f"a first row of {len(first)} names over {len(body)} rows; give one name a city"
         raise source.error(message, first_line)
     for (line, cells), name in zip(body, names, strict=True):
+        if len(cells) != len(first):
+            raise source.error(f"{len(cells)} cells under a first row of {len(first)} names; give one a city", line)
         if cells[0] != name:
             raise source.error(f"this row is named {shown(cells[0])}, its column {shown(name)}; order them alike", line)
     return names, [(line, cells[1:]) for line, cells in body]

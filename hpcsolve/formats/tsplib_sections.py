@@ -120,7 +120,9 @@ def take_apart(source: Source) -> TsplibFile:
             _require_known(source, word, found[3], line, sections)
             open_section = (word, line, found.end())
         else:
-            _add_key(source, keys, word, found[2] != b"", decode(found[3]).strip(), line)
+            if not found[2] and word not in KEYS:
+                raise source.error(f"not a number, nor a keyword: {shown(decode(found[0]).strip())}", line)
+            _add_key(source, keys, word, decode(found[3]).strip(), line)
     _close(source, sections, open_section, after, len(source.content))
     return TsplibFile(source, keys, sections)
 
@@ -172,9 +174,7 @@ def _require_known(source: Source, word: str, rest: bytes, line: int, sections: 
         raise source.error(f"{shown(decode(rest).strip())} after {word}; data begin on the next line", line)
 
 
-def _add_key(source: Source, keys: dict[str, Key], word: str, colon: bool, value: str, line: int) -> None:
-    if not colon and word not in KEYS:
-        raise source.error(f"not a number, nor a keyword: {shown((word + ' ' + value).strip())}", line)
+def _add_key(source: Source, keys: dict[str, Key], word: str, value: str, line: int) -> None:
     if word == "COMMENT" and word in keys:
         keys[word] = Key(keys[word].value + "\n" + value, keys[word].line)
     elif word in keys:

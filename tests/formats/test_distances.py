@@ -1,0 +1,122 @@
+"""Each distance function of TSPLIB against a scalar one, written from the documentation, and values by hand."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from hpcsolve.formats import read
+from hpcsolve.formats.distances import dimensions, distance_functions
+from hpcsolve.problems.tsp import FORBIDDEN
+
+
+def nint(x):
+    return math.floor(x + 0.5)
+
+
+def geographical(a, b):
+    def radians(x):
+        degrees = int(x)
+        return 3.141592 * (degrees + 5.0 * (x - degrees) / 3.0) / 180.0
+
+    (lat_a, lon_a), (lat_b, lon_b) = map(radians, a), map(radians, b)
+    q1, q2, q3 = math.cos(lon_a - lon_b), math.cos(lat_a - lat_b), math.cos(lat_a + lat_b)
+    return int(6378.388 * math.acos(max(-1.0, min(1.0, 0.5 * ((1.0 + q1) * q2 - (1.0 - q1) * q3)))) + 1.0)
+
+
+def pseudo_euclidean(a, b):
+    exact = math.sqrt(((a[0] - b[0]) ** 2 + (a[1] - b[1]) ** 2) / 10.0)
+    return nint(exact) + 1 if nint(exact) < exact else nint(exact)
+
+
+def x_ray(a, b, speeds):
+    moves = [abs(p - q) for p, q in zip(a, b, strict=True)]
+    moves[0] = min(moves[0], abs(moves[0] - 360.0))
+    return nint(100.0 * max(move / speed for move, speed in zip(moves, speeds, strict=True)))
+
+
+def root(a, b):
+    total = 0.0
+    for p, q in zip(a, b, strict=True):
+        total += (p - q) ** 2
+    return math.sqrt(total)
+
+
+SCALAR = {
+    "EUC_2D": lambda a, b: nint(root(a, b)),
+    "EUC_3D": lambda a, b: nint(root(a, b)),
+    "CEIL_2D": lambda a, b: math.ceil(root(a, b)),
+    "MAN_2D": lambda a, b: nint(abs(a[0] - b[0]) + abs(a[1] - b[1])),
+    "MAN_3D": lambda a, b: nint(abs(a[0] - b[0]) + abs(a[1] - b[1]) + abs(a[2] - b[2])),
+    "MAX_2D": lambda a, b: max(nint(abs(p - q)) for p, q in zip(a, b, strict=True)),
+    "MAX_3D": lambda a, b: max(nint(abs(p - q)) for p, q in zip(a, b, strict=True)),
+    "GEO": geographical,
+    "ATT": pseudo_euclidean,
+    "XRAY1": lambda a, b: x_ray(a, b, (1.0, 1.0, 1.0)),
+    "XRAY2": lambda a, b: x_ray(a, b, (1.25, 1.5, 1.15)),
+}
+
+# By hand, from the documentation's formulas.
+BY_HAND = [
+    ("EUC_2D", (0, 0), (1, 1), 1),  # 1.414
+    ("EUC_2D", (0, 0), (1.5, 2), 3),  # 2.5 rounds up
+    ("EUC_2D", (-3, 0), (0, -4), 5),
+    ("EUC_3D", (0, 0, 0), (1, 2, 2), 3),
+    ("CEIL_2D", (0, 0), (1, 1), 2),
+    ("CEIL_2D", (0, 0), (3, 4), 5),
+    ("MAN_2D", (0, 0), (1.2, 1.2), 2),  # 2.4
+    ("MAN_3D", (0, 0, 0), (1.2, 1.2, 0.2), 3),  # 2.6
+    ("MAX_2D", (0, 0), (1.4, -2.5), 3),  # nint(2.5)
+    ("MAX_3D", (0, 0, 0), (1, 2, -7), 7),
+    ("ATT", (0, 0), (10, 0), 4),  # sqrt(10) = 3.162: nint is below, so one more
+    ("ATT", (0, 0), (0, 12), 4),  # sqrt(14.4) = 3.795
+    ("ATT", (0, 0), (1, 3), 1),  # sqrt(1) exactly
+    ("GEO", (38.24, 20.42), (39.57, 26.15), 509),  # ulysses16, cities 1 and 2
+    ("GEO", (10.0, 10.0), (10.0, 10.0), 1),
+    ("GEO", (-0.30, 0.0), (0.30, 0.0), 112),  # truncated towards zero: one degree is 111.32 km
+    ("XRAY1", (350, 0, 0), (10, 5, 7), 2000),  # the short way round
+    ("XRAY1", (0, 0, 0), (10, 5, 17.5), 1750),
+    ("XRAY2", (350, 0, 0), (10, 5, 7), 1600),  # 20 / 1.25
+    ("XRAY2", (0, 0, 0), (0, 30, 0), 2000),  # 30 / 1.5
+    ("XRAY2", (0, 0, 0), (0, 0, 23), 2000),  # 23 / 1.15
+]
+
+
+def read_points(tmp_path, weight_type, points):
+    lines = [f"{k} " + " ".join(repr(x) for x in point) for k, point in enumerate(points, 1)]
+    head = ["NAME: x", "TYPE: TSP", f"DIMENSION: {len(points)}", f"EDGE_WEIGHT_TYPE: {weight_type}"]
+    file = tmp_path / "x.tsp"
+    file.write_text("\n".join([*head, "NODE_COORD_SECTION", *lines, "EOF\n"]))
+    return read(file).problem
+
+
+@pytest.mark.parametrize(("weight_type", "a", "b", "distance"), BY_HAND)
+def test_values_by_hand(tmp_path, weight_type, a, b, distance):
+    assert SCALAR[weight_type](a, b) == distance, "the oracle itself"
+    tsp = read_points(tmp_path, weight_type, [a, b])
+    assert tsp.cost.tolist() == [[FORBIDDEN, distance], [distance, FORBIDDEN]]
+
+
+@pytest.mark.parametrize("weight_type", sorted(SCALAR))
+def test_whole_matrices(tmp_path, weight_type):
+    chance = random.Random(weight_type)
+    span = 89.0 if weight_type == "GEO" else 179.0
+    axes = dimensions(weight_type)
+    points = [[round(chance.uniform(-span, span), chance.choice((0, 1, 2))) for _ in range(axes)] for _ in range(60)]
+    tsp = read_points(tmp_path, weight_type, points)
+    for i, a in enumerate(points):
+        for j, b in enumerate(points):
+            assert tsp.cost[i, j] == (FORBIDDEN if i == j else SCALAR[weight_type](a, b)), (a, b)
+    assert tsp.symmetric and np.array_equal(tsp.coordinates, points)
+
+
+def test_every_function_has_an_oracle():
+    assert set(SCALAR) == set(distance_functions()) == {row[0] for row in BY_HAND}
+
+
+def test_more_cities_than_one_block(tmp_path):
+    points = [[x * 7 % 1009, x * x % 997] for x in range(1100)]
+    tsp = read_points(tmp_path, "EUC_2D", points)
+    for i, j in ((0, 1099), (953, 954), (1099, 500)):
+        assert tsp.cost[i, j] == SCALAR["EUC_2D"](points[i], points[j])
