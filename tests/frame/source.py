@@ -1,0 +1,60 @@
+"""The project's own source, as the tests of its shape see it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parent.parent.parent
+PACKAGE = REPOSITORY / "hpcsolve"
+KERNELS = REPOSITORY / "cuda_src"
+
+
+def package_files() -> list[Path]:
+    """Every Python file of the package."""
+    return sorted(PACKAGE.rglob("*.py"))
+
+
+def python_files() -> list[Path]:
+    """Every Python file of ours: package, tests, benchmarks."""
+    return [path for folder in ("hpcsolve", "tests", "jobs") for path in sorted((REPOSITORY / folder).rglob("*.py"))]
+
+
+def parsed(path: Path) -> ast.Module:
+    """The syntax tree of a file."""
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+def name_of(path: Path) -> str:
+    """`hpcsolve/device/host.py` -> `hpcsolve.device.host`; a package's `__init__.py` is the package."""
+    parts = path.relative_to(REPOSITORY).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def shown(path: Path) -> str:
+    """For messages and test ids."""
+    return str(path.relative_to(REPOSITORY))
+
+
+def imports(tree: ast.AST) -> list[tuple[str, int]]:
+    """Every module that a tree imports, at any depth, `from a import b` as `a.b`; with the line."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, node.lineno) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"line {node.lineno}: relative imports hide the layer"
+            found += [(f"{node.module}.{alias.name}", node.lineno) for alias in node.names]
+    return found
+
+
+def without_type_checking(tree: ast.Module) -> ast.Module:
+    """The tree less its `if TYPE_CHECKING:` blocks, which nothing executes."""
+    return _DropTypeChecking().visit(tree)
+
+
+class _DropTypeChecking(ast.NodeTransformer):
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            return node.orelse or ast.Pass()
+        return self.generic_visit(node)

@@ -1,0 +1,101 @@
+"""Each thing that a new machine may lack is told in one line that says what to do."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.frame.source import REPOSITORY
+
+TOOLS = ["sh", "grep", "sed", "tail", "touch", "echo", "cat", "rm", "make", "expand"]
+OLD = '#!/bin/sh\n[ "$1" = --version ] && echo Python 3.8.10 && exit\nexit 1\n'
+NO_VENV = f'#!/bin/sh\ncase "$*" in *ensurepip*) exit 1;; esac\nexec {sys.executable} "$@"\n'
+REAL = f'#!/bin/sh\nexec {sys.executable} "$@"\n'
+
+
+@pytest.fixture
+def checkout(tmp_path):
+    """A folder with the Makefile and no more than it needs, and a `path` with the common tools but no compiler."""
+    if shutil.which("make") is None:
+        pytest.skip("no make")
+    folder, path = tmp_path / "check out", tmp_path / "path"
+    (folder / "hpcsolve").mkdir(parents=True)
+    path.mkdir()
+    for name in ("Makefile", "setup.cfg", "pyproject.toml"):
+        shutil.copy(REPOSITORY / name, folder)
+    (folder / "hpcsolve" / "__init__.py").write_text('__version__ = "0"\n')
+    for name in TOOLS:
+        (path / name).symlink_to(shutil.which(name))
+    return folder
+
+
+def make(folder: Path, target: str, python: str | None = None, compiler: bool = True, **variables: str) -> str:
+    """The only line of a failing `make` that is not make's own."""
+    path = folder.parent / "path"
+    if python is not None:
+        program(path / "python3", python)
+    if compiler:
+        program(path / "g++", "#!/bin/sh\n")
+    environment = {"PATH": str(path), "HOME": str(folder), "LC_ALL": "C", **variables}
+    done = subprocess.run(
+        ["make", target], cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 2, done.stdout
+    lines = [line for line in done.stderr.splitlines() if not line.startswith("make: ***")]
+    assert len(lines) == 1, done.stderr
+    return lines[0]
+
+
+def program(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+@pytest.mark.parametrize("target", ["run", "test"])
+def test_no_compiler(checkout, target):
+    assert "no g++" in (line := make(checkout, target, REAL, compiler=False))
+    assert "apt install g++" in line
+
+
+@pytest.mark.parametrize("target", ["run", "test"])
+def test_no_python(checkout, target):
+    assert "no python3: install Python 3.10" in make(checkout, target)
+
+
+def test_an_old_python(checkout):
+    assert "Python 3.8.10, and 3.10 or newer is needed" in (line := make(checkout, "run", OLD))
+    assert "make PYTHON=" in line
+
+
+def test_no_venv_module(checkout):
+    assert "apt install python3-venv" in make(checkout, "run", NO_VENV)
+    assert not (checkout / ".venv").exists()
+
+
+def test_no_package_index(checkout):
+    nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_CONFIG_FILE": os.devnull}
+    line = make(checkout, "run", REAL, **nowhere)
+    assert "no package index answers" in line
+    assert "PIP_INDEX_URL" in line
+    assert not (checkout / ".venv" / "installed").exists()
+
+
+def test_an_installation_that_fails(checkout):
+    """Any other reason: the log's last line, and where the log is."""
+    (checkout / "setup.cfg").write_text("[metadata\n")
+    program(checkout.parent / "path" / "uv", "#!/bin/sh\nexit 1\n")
+    fake = '#!/bin/sh\necho "ERROR: the disk is full" >&2\nexit 1\n'
+    (checkout / ".venv" / "bin").mkdir(parents=True)
+    program(checkout / ".venv" / "bin" / "python", fake)
+    line = make(checkout, "run", REAL)
+    assert ".venv/install.log" in line
+    assert line.endswith("ERROR: the disk is full")
+
+
+def test_help_lists_every_target():
+    listed = subprocess.run(["make", "help"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
+    names = {line.split()[0] for line in listed.splitlines()}
+    assert names >= {"run", "test", "lint", "check-cuda", "check-races", "bench", "test-gpu", "clean", "help"}

@@ -1,0 +1,59 @@
+"""The wheel, made by the real build backend: all modules, all kernels, and it works without the checkout."""
+
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+from tests.frame.source import KERNELS, PACKAGE, REPOSITORY
+
+setuptools = pytest.importorskip("setuptools", "70.1", reason="no setuptools >= 70.1 (extra `test`)")
+
+BUILD = "import sys, setuptools.build_meta as backend; print(backend.build_wheel(sys.argv[1]))"
+ASK = "import hpcsolve.device.build as build; print(build.source_folder()); print(build.__file__)"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """The wheel of a copy of the source; the checkout is not written to."""
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
+    for folder in ("hpcsolve", "cuda_src"):
+        shutil.copytree(REPOSITORY / folder, source / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for file in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(REPOSITORY / file, source)
+    done = subprocess.run(
+        [sys.executable, "-c", BUILD, str(target)], cwd=source, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    return next(target.glob("hpcsolve-*.whl"))
+
+
+def test_all_kernels_and_modules_are_in_it(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    kernels = {f"hpcsolve/cuda_src/{path.name}" for path in KERNELS.iterdir() if path.suffix in (".cu", ".cuh")}
+    modules = {str(path.relative_to(REPOSITORY)) for path in PACKAGE.rglob("*.py")}
+    assert kernels
+    assert kernels | modules | {"hpcsolve/py.typed"} <= names
+    assert {name.split("/")[0] for name in names} <= {"hpcsolve", wheel.name.split("-py3")[0] + ".dist-info"}
+
+
+def test_it_says_what_it_needs(wheel):
+    archive = zipfile.ZipFile(wheel)
+    read = {name.split("/")[-1]: archive.read(name).decode() for name in archive.namelist() if ".dist-info/" in name}
+    assert "hpcsolve = hpcsolve.cli:main" in read["entry_points.txt"]
+    assert "MIT License" in read["LICENSE"]
+    assert "Requires-Python: >=3.10" in read["METADATA"]
+    extras = {line.split(": ")[1] for line in read["METADATA"].splitlines() if line.startswith("Provides-Extra")}
+    assert extras == {"mpi", "local", "cuda", "plot", "test", "dev"}
+
+
+def test_it_finds_its_own_kernels(wheel, tmp_path):
+    zipfile.ZipFile(wheel).extractall(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", ASK], cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)},
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    inside = ("hpcsolve/cuda_src", "hpcsolve/device/build.py")
+    assert done.stdout.splitlines() == [str(tmp_path / part) for part in inside]
