@@ -109,6 +109,7 @@ class CudaDevice:
     broken: bool = field(init=False, default=False)
     modules: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
     allocations: weakref.WeakSet[Allocation] = field(init=False, repr=False, default_factory=weakref.WeakSet)
+    stranded: list[Any] = field(init=False, repr=False, default_factory=list)
     pinned: list[weakref.finalize[..., Any]] = field(init=False, repr=False, default_factory=list)
 
     def __post_init__(self) -> None:
@@ -131,8 +132,7 @@ class CudaDevice:
         try:
             yield self.cuda
         except self.cuda.Error as error:
-            # A failed kernel leaves the context useless: then nothing of it can be given back one by one.
-            self.broken = True
+            self.broken = self.broken or not self._answers()
             after = f" (the last kernel launched was {self.last_kernel})" if self.last_kernel else ""
             raise EnvironmentFault(f"{what} failed on {self.gpu}: {error}{after}") from None
         finally:
@@ -196,11 +196,17 @@ class CudaDevice:
             self.stream.synchronize()
 
     def release(self, allocation: Allocation) -> None:
-        """Give an allocation back, once; a broken context gives all of its own back when it is closed."""
-        if allocation.pointer is not None and not self.broken and self.context is not None:
+        """Give an allocation back, once, when the GPU has done what is queued."""
+        pointer, allocation.pointer = allocation.pointer, None
+        if pointer is None or self.context is None:
+            return
+        # PyCUDA frees memory without a word to the caller, so look for a failed kernel first. A broken context gives
+        # its memory back when it is closed; until then nobody may free it.
+        self.stranded.append(pointer)
+        if not self.broken:
             with self.calling(f"freeing {allocation.nbytes} bytes"):
-                allocation.pointer.free()
-            allocation.pointer = None
+                self.stream.synchronize()
+                self.stranded.pop().free()
 
     def close(self) -> None:
         """Give everything back; what a kernel did wrong after the last copy is nobody's result, and is not told."""
@@ -210,12 +216,15 @@ class CudaDevice:
             with suppress(EnvironmentFault):
                 self.synchronize()
                 self._release_all()
-        self.modules.clear()
-        self.stream = None
+                self.modules.clear()
+                self.stream = None
         self.context.detach()
         # PyCUDA makes the context current to release it, and leaves it so.
         load_library().cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
-        self.context = None
+        # What is left of a broken context: PyCUDA sees that it is gone, and does not try to free it.
+        self.context = self.stream = None
+        self.modules.clear()
+        self.stranded.clear()
 
     def __enter__(self) -> CudaDevice:
         """The device."""
@@ -235,11 +244,19 @@ class CudaDevice:
                     f"{nbytes} bytes do not fit on {self.gpu}: {free} of its {total} bytes are free; "
                     "use more GPUs or a smaller instance"
                 ) from None
-        allocation = Allocation(pointer, nbytes)
+        allocation = Allocation(self, pointer, nbytes)
         self.allocations.add(allocation)
         self.allocated = sum(each.nbytes for each in self.allocations if each.pointer is not None)
         self.memory_peak = max(self.memory_peak, self.allocated)
         return allocation
+
+    def _answers(self) -> bool:
+        """Whether the context still works: a failed kernel breaks it for good, a refused launch does not."""
+        try:
+            self.cuda.Context.synchronize()
+        except self.cuda.Error:
+            return False
+        return True
 
     def _release_all(self) -> None:
         for allocation in list(self.allocations):

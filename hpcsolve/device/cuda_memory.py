@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.device import base
+from hpcsolve.errors import HpcsolveError
 
 if TYPE_CHECKING:
     from hpcsolve.device.cuda import CudaDevice
@@ -21,8 +23,14 @@ PAGE = 4096
 class Allocation:
     """GPU memory that a buffer and its views share; `pointer` is PyCUDA's, None once freed."""
 
+    device: CudaDevice
     pointer: Any
     nbytes: int
+
+    def __del__(self) -> None:
+        """Give the memory back when nobody has it any more; an error shows itself at the next call."""
+        with suppress(HpcsolveError):
+            self.device.release(self)
 
 
 @dataclass(eq=False)

@@ -17,7 +17,7 @@ __all__ = ["stub"]
 
 @pytest.fixture
 def device(test_device: str) -> Iterator[Device]:
-    """A new device of the kind under test: the CPU, or with HPCSOLVE_TEST_DEVICE=cuda the first GPU, a stub or a real one."""
+    """A new device of the kind under test: the CPU, or with HPCSOLVE_TEST_DEVICE=cuda the first GPU, real or not."""
     with new_device(test_device) as opened:
         yield opened
 

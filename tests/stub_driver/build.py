@@ -43,13 +43,13 @@ class Stub:
             capitals go in as they are.
         """
         environment = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
-        for name, value in settings.items():
-            environment[name if name.isupper() else f"STUB_{name.upper()}"] = str(value)
         environment["STUB_GPUS"] = str(gpus)
         environment["LD_LIBRARY_PATH"] = _joined(self.folder / "lib", os.environ.get("LD_LIBRARY_PATH"))
         environment["PATH"] = _joined(self.folder / "bin", os.environ.get("PATH"))
         environment["PYTHONPATH"] = _joined(HERE.parent.parent, os.environ.get("PYTHONPATH"))
         environment.setdefault("HPCSOLVE_CACHE", str(self.folder / "cache"))
+        for name, value in settings.items():
+            environment[name if name.isupper() else f"STUB_{name.upper()}"] = str(value)
         return environment
 
 

@@ -1,0 +1,147 @@
+"""The CUDA device, under the real PyCUDA on the stub driver: all that goes well, and all that goes wrong."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.stub_driver.build import Stub
+
+HERE = Path(__file__).parent
+PROGRAM = str(HERE / "device_program.py")
+Start = Callable[..., Any]
+
+
+@pytest.fixture
+def program(stub: Stub, run_process: Start) -> Start:
+    """`program(*words, gpus=1, **settings)` runs device_program.py on the stub: (exit code, output, errors)."""
+
+    def start(*words: str, gpus: int = 1, **settings: str | int) -> tuple[int, str, str]:
+        environment = stub.environment(gpus, **settings)
+        done = run_process([sys.executable, PROGRAM, *words], timeout=60, env=environment)
+        return done.returncode, done.stdout, done.stderr
+
+    return start
+
+
+@pytest.fixture
+def ranks(stub: Stub, start_ranks: Start) -> Start:
+    """The same on n ranks."""
+
+    def start(n: int, *words: str, gpus: int = 1, **settings: str | int) -> tuple[int, str, str]:
+        done = start_ranks(n, sys.executable, PROGRAM, *words, timeout=60, env=stub.environment(gpus, **settings))
+        return done.returncode, done.stdout, done.stderr
+
+    return start
+
+
+@pytest.mark.parametrize("nvcc", ["threads", "single"])
+def test_every_device_test_passes_on_it(stub: Stub, run_process: Start, nvcc: str) -> None:
+    environment = stub.environment(2, nvcc=nvcc, HPCSOLVE_TEST_DEVICE="cuda")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(HERE / "test_protocol.py")]
+    done = run_process(command, timeout=200, env=environment)
+    assert done.returncode == 0 and re.search(r"\n\d\d+ passed in", done.stdout), done.stdout + done.stderr
+    assert "stub driver:" not in done.stderr and "PyCUDA" not in done.stderr
+
+
+def one_line(errors: str) -> str:
+    """The program's only line on stderr."""
+    lines = errors.strip().splitlines()
+    assert len(lines) == 1 and lines[0].startswith("hpcsolve: error: "), errors
+    return lines[0]
+
+
+@pytest.mark.parametrize(
+    ("request_", "uuid"),
+    [("cuda", "GPU-00000000"), ("auto", "GPU-00000000"), ("cuda:2", "GPU-00000002"), ("gpu-00000001", "GPU-00000001")],
+)
+def test_the_gpu_that_was_asked_for(program: Start, request_: str, uuid: str) -> None:
+    code, output, errors = program(request_, gpus=3)
+    assert (code, errors) == (0, "") and f"rank 0 has cuda {uuid}" in output
+
+
+def test_visible_gpus_are_counted_as_the_driver_does(program: Start) -> None:
+    code, output, _ = program("cuda:0", gpus=3, CUDA_VISIBLE_DEVICES="2,1")
+    assert code == 0 and "GPU-00000002" in output
+
+
+@pytest.mark.parametrize(
+    ("request_", "settings", "words"),
+    [
+        ("cuda", {"gpus": 0}, "the driver shows no GPU"),
+        ("cuda", {"CUDA_VISIBLE_DEVICES": ""}, "CUDA_VISIBLE_DEVICES=''"),
+        ("cuda:2", {"gpus": 2}, "there is no GPU cuda:2; visible are GPU 0 (Stub GPU 0, GPU-00000000-"),
+        ("GPU-0000000", {"gpus": 2}, "GPU-0000000 begins 2 UUIDs"),
+        ("GPU-77", {"gpus": 2}, "there is no GPU GPU-77"),
+        ("cuda", {"memory": 5000}, "8192 bytes do not fit on GPU 0 (Stub GPU 0"),
+    ],
+)
+def test_what_is_not_there_is_refused(program: Start, request_: str, settings: dict[str, Any], words: str) -> None:
+    code, _, errors = program(request_, **settings)
+    assert code == 3 and words in one_line(errors)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"fail_launch": 1}, "kernel minplus_multiply, 4 blocks of 64 threads, failed on GPU 0 (Stub GPU 0"),
+        ({"fail_kernel": 1}, "the last kernel launched was minplus_multiply"),
+        ({"fail_context": 1}, "GPU 0 (Stub GPU 0, GPU-00000000-7374-7562-0000-000000000000) cannot be used"),
+        ({"nvcc": "fails"}, "nvcc could not compile minplus.cu"),
+    ],
+)
+def test_what_fails_is_one_line_that_names_it(program: Start, settings: dict[str, Any], words: str) -> None:
+    code, _, errors = program("cuda", **settings)
+    assert code == 4 and words in one_line(errors)
+
+
+def test_no_nvcc_is_one_line(program: Start, tmp_path: Path) -> None:
+    code, _, errors = program("cuda", PATH=str(tmp_path))
+    assert code == 4 and "nvcc is not on the PATH" in one_line(errors)
+
+
+def test_memory_that_cannot_be_pinned_is_used_unpinned(ranks: Start) -> None:
+    code, _, errors = ranks(2, "cuda", "share", "exchange", fail_pinned=1)
+    assert (code, errors) == (0, "")
+
+
+def test_auto_without_a_gpu_says_why(program: Start) -> None:
+    code, output, _ = program("auto", gpus=0)
+    assert code == 0 and "rank 0 has cpu" in output and "auto: the driver shows no GPU" in output
+
+
+def test_no_driver_at_all(stub: Stub, run_process: Start) -> None:
+    environment = {**stub.environment(), "LD_LIBRARY_PATH": ""}
+    done = run_process([sys.executable, PROGRAM, "cuda"], timeout=60, env=environment)
+    if done.returncode == 0:
+        pytest.skip("this machine has an NVIDIA driver and a GPU")
+    assert done.returncode == 3 and ("no NVIDIA driver" in done.stderr or "shows no GPU" in done.stderr)
+    one_line(done.stderr)
+
+
+def test_ranks_get_a_gpu_each_and_talk_through_staging(ranks: Start) -> None:
+    code, output, errors = ranks(3, "cuda", "exchange", gpus=3)
+    assert (code, errors) == (0, "")
+    assert sorted(re.findall(r"rank (\d) has cuda GPU-0000000(\d)", output)) == [("0", "0"), ("1", "1"), ("2", "2")]
+
+
+def test_two_ranks_on_one_gpu_are_refused(ranks: Start) -> None:
+    code, output, errors = ranks(3, "cuda", gpus=2)
+    assert code == 3 and output == ""
+    line = one_line(errors)
+    assert re.search(r"ranks 0 and 2 on \S+ would share GPU 0 \(Stub GPU 0, GPU-00000000-.*share-gpu = true", line)
+
+
+def test_two_ranks_share_a_gpu_if_they_may(ranks: Start) -> None:
+    code, output, errors = ranks(2, "cuda", "share", "exchange", gpus=1)
+    assert (code, errors) == (0, "") and output.count("has cuda GPU-00000000") == 2
+
+
+def test_one_rank_that_fails_stops_all_with_one_line(ranks: Start) -> None:
+    code, _, errors = ranks(2, "cuda", gpus=2, fail_context=2)
+    assert code == 4 and "rank 1: GPU 1 (Stub GPU 1" in one_line(errors)
