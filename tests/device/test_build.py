@@ -1,0 +1,196 @@
+"""The compile cache: never somebody else's code, never half a file, one compile however many ranks start at once.
+
+The compiler is a script that writes a line to a log and copies a text into the output, so that compiles can be counted.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from hpcsolve.device import build
+from hpcsolve.errors import EnvironmentFault
+
+COMPILER = """#!/bin/sh
+case "$*" in
+  --version) echo "counting compiler 1"; exit 0;;
+  *--help=target*) echo "cpu features: $FEATURES"; exit 0;;
+esac
+echo "$*" >> "$COMPILE_LOG"
+sleep "${COMPILE_SECONDS:-0}"
+for word in "$@"; do last=$word; done
+printf 'machine code' > "$last"
+if [ -n "$COMPILE_ERROR" ]; then
+  echo "x.cu: note: this comes first" >&2; echo "x.cu:7: error: $COMPILE_ERROR" >&2; exit 1
+fi
+"""
+root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make files of another owner")
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A cache folder that does not exist yet, with the counting compiler for both kinds of code."""
+    compiler = tmp_path / "counting-compiler"
+    compiler.write_text(COMPILER)
+    compiler.chmod(0o755)
+    settings = {"HPCSOLVE_CACHE": tmp_path / "cache", "HPCSOLVE_CXX": compiler, "HPCSOLVE_NVCC": compiler}
+    for name, value in {**settings, "COMPILE_LOG": tmp_path / "log", "FEATURES": "avx2"}.items():
+        monkeypatch.setenv(name, str(value))
+    forget()
+    yield tmp_path / "cache"
+    forget()
+
+
+def forget() -> None:
+    """As a new process would: no answer is remembered."""
+    for function in (build.host_library, build.cubin, build.compiler_identity):
+        function.cache_clear()
+
+
+def compiled(cache: Path) -> int:
+    """Compiles so far."""
+    log = cache.parent / "log"
+    return len(log.read_text().splitlines()) if log.exists() else 0
+
+
+def library() -> Path:
+    """`host_library`, as a new process calls it."""
+    forget()
+    return build.host_library("minplus")
+
+
+def test_the_second_call_does_not_compile(cache: Path) -> None:
+    first = library()
+    assert first == library() and first.read_text() == "machine code" and compiled(cache) == 1
+    assert build.cubin("minplus", "sm_90") == b"machine code" and compiled(cache) == 2
+    forget()
+    build.cubin("minplus", "sm_90")
+    assert compiled(cache) == 2
+    build.cubin("minplus", "sm_80")
+    assert compiled(cache) == 3
+
+
+def test_the_folder_is_for_its_owner_alone(cache: Path) -> None:
+    library()
+    assert stat.S_IMODE(cache.stat().st_mode) == 0o700
+    assert not [name for name in os.listdir(cache) if name.endswith(".part")]
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777, 0o1777])
+def test_a_folder_that_others_may_write_to_is_refused(cache: Path, mode: int) -> None:
+    library()
+    cache.chmod(mode)
+    with pytest.raises(EnvironmentFault, match="HPCSOLVE_CACHE"):
+        library()
+    assert compiled(cache) == 1
+
+
+@root_only
+def test_a_folder_of_another_owner_is_refused(cache: Path) -> None:
+    library()
+    os.chown(cache, 12345, 12345)
+    with pytest.raises(EnvironmentFault, match="not yours alone"):
+        library()
+
+
+@root_only
+def test_an_entry_of_another_owner_is_built_again(cache: Path) -> None:
+    entry = library()
+    os.chown(entry, 12345, 12345)
+    assert library().stat().st_uid == 0 and compiled(cache) == 2
+
+
+@pytest.mark.parametrize("content", ["", "machine", "machine cOde", "machine code and more"])
+def test_a_damaged_entry_is_built_again(cache: Path, content: str) -> None:
+    library().write_text(content)
+    assert library().read_text() == "machine code" and compiled(cache) == 2
+
+
+def test_an_entry_without_its_checksum_is_built_again(cache: Path) -> None:
+    entry = library()
+    for path in cache.glob("*.sha256"):
+        path.unlink()
+    assert library() == entry and compiled(cache) == 2
+
+
+def test_a_planted_entry_is_not_loaded(cache: Path) -> None:
+    entry = library()
+    shutil.rmtree(cache)
+    cache.mkdir(mode=0o700)
+    entry.write_text("planted")
+    assert library().read_text() == "machine code"
+
+
+def test_what_the_code_depends_on_is_in_its_name(cache: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    names = {library().name}
+    monkeypatch.setenv("FEATURES", "avx512bw")
+    names.add(library().name)
+    monkeypatch.setenv("HPCSOLVE_CXXFLAGS", "-O1 -mavx2")
+    names.add(library().name)
+    os.utime(cache.parent / "counting-compiler", (1, 1))
+    names.add(library().name)
+    sources = tmp_path / "sources"
+    shutil.copytree(build.source_folder(), sources)
+    monkeypatch.setattr(build, "source_folder", lambda: sources)
+    library()
+    for file in ("minplus.cu", "device_host.cuh", "subsets.cuh"):
+        with open(sources / file, "a") as source:
+            source.write("// changed\n")
+        names.add(library().name)
+    assert len(names) == 7 and compiled(cache) == 7
+
+
+def test_a_failed_compile_is_one_line_and_leaves_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMPILE_ERROR", "expected ';'")
+    with pytest.raises(EnvironmentFault, match=r"minplus\.cu: x\.cu:7: error: expected ';'") as caught:
+        library()
+    assert "\n" not in str(caught.value)
+    assert [name for name in os.listdir(cache) if not name.endswith(".lock")] == []
+    monkeypatch.delenv("COMPILE_ERROR")
+    assert library().read_text() == "machine code"
+
+
+def test_no_compiler_is_one_line(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HPCSOLVE_CXX", "no-such-compiler")
+    with pytest.raises(EnvironmentFault, match="no-such-compiler is not on the PATH"):
+        library()
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (cache.parent / "file").write_text("")
+    monkeypatch.setenv("HPCSOLVE_CACHE", str(cache.parent / "file" / "cache"))
+    with pytest.raises(EnvironmentFault, match="HPCSOLVE_CACHE"):
+        library()
+
+
+def start_one(code: str) -> subprocess.Popen[str]:
+    """A process that runs this code, leader of a group of its own."""
+    command = [sys.executable, "-c", code]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def test_of_many_that_start_at_once_one_compiles(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMPILE_SECONDS", "1")
+    code = "from hpcsolve.device import build; print(build.host_library('minplus').read_text())"
+    processes = [start_one(code) for _ in range(5)]
+    outputs = [process.communicate(timeout=60)[0].strip() for process in processes]
+    assert outputs == ["machine code"] * 5 and compiled(cache) == 1
+
+
+def test_a_builder_that_is_killed_does_not_stop_the_next(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMPILE_SECONDS", "60")
+    process = start_one("from hpcsolve.device import build; build.host_library('minplus')")
+    while compiled(cache) == 0:
+        assert process.poll() is None
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    monkeypatch.setenv("COMPILE_SECONDS", "0")
+    assert library().read_text() == "machine code" and compiled(cache) == 2

@@ -1,0 +1,207 @@
+"""Which device a rank gets: a table of requests, ranks, hosts and GPUs; no GPU and no PyCUDA are needed for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpcsolve.device.gpus import Gpu
+from hpcsolve.device.select import Choice, agreed, check_request, choose, pick_gpu, requested_threads, share_of_cores
+from hpcsolve.errors import EnvironmentFault, InputError, ResourceError
+from tests.device.ranks import Thread, run_ranks
+
+GIB = 1 << 30
+
+
+def gpu(index: int, number: int | None = None, host: str = "a") -> Gpu:
+    """GPU `number` of a host, visible as `index`."""
+    number = index if number is None else number
+    return Gpu(index, "Test GPU", f"GPU-{number:02x}{ord(host):02x}0000-0000", f"0000:{number:02x}:00.0", GIB, (9, 0))
+
+
+def nothing() -> list[Gpu]:
+    """What `list_gpus` does on a machine without."""
+    raise ResourceError("the driver shows no GPU")
+
+
+def select(hosts: str, request: str, see: Callable[[Thread], list[Gpu]], **options: Any) -> list[Any]:
+    """The choice, or the error, of every rank; `hosts` has a letter a rank, `see` lists the GPUs a rank sees."""
+
+    def body(comm: Thread) -> Choice:
+        return choose(request, comm, survey=lambda: see(comm), host=comm.host, **options)
+
+    return run_ranks(list(hosts), body)
+
+
+def uuids(choices: list[Choice]) -> list[str]:
+    """The GPUs chosen: number and host."""
+    return [choice.gpu.uuid[4:6] + chr(int(choice.gpu.uuid[6:8], 16)) for choice in choices if choice.gpu]
+
+
+@pytest.mark.parametrize("request_", ["cuda", "auto", "CUDA"])
+@pytest.mark.parametrize(
+    ("hosts", "gpus", "expected"),
+    [
+        ("a", 1, ["00a"]),
+        ("a", 4, ["00a"]),
+        ("aaaa", 4, ["00a", "01a", "02a", "03a"]),
+        ("aabb", 2, ["00a", "01a", "00b", "01b"]),
+        ("abab", 2, ["00a", "00b", "01a", "01b"]),
+        ("ab", 1, ["00a", "00b"]),
+    ],
+)
+def test_each_rank_gets_a_gpu_of_its_host(request_: str, hosts: str, gpus: int, expected: list[str]) -> None:
+    assert uuids(select(hosts, request_, lambda comm: [gpu(i, host=comm.host) for i in range(gpus)])) == expected
+
+
+def test_a_launcher_may_show_each_rank_its_own_gpu_only() -> None:
+    assert uuids(select("aabb", "cuda", lambda comm: [gpu(0, comm.local_rank + 4, comm.host)])) == [
+        "04a", "05a", "04b", "05b"
+    ]  # fmt: skip
+
+
+def test_auto_says_which_and_why() -> None:
+    (choice,) = select("a", "auto", lambda comm: [gpu(0)])
+    assert choice.gpu == gpu(0) and "auto: every rank sees a GPU" in choice.reason and gpu(0).uuid in choice.reason
+    (choice,) = select("a", "auto", lambda comm: nothing())
+    assert choice.gpu is None and "auto: the driver shows no GPU" in choice.reason
+
+
+def test_auto_is_one_kind_for_all_ranks() -> None:
+    choices = select("aab", "auto", lambda comm: [gpu(0)] if comm.host == "a" else nothing())
+    assert [choice.gpu for choice in choices] == [None] * 3
+    assert all("rank 2: the driver shows no GPU" in choice.reason for choice in choices)
+
+
+def refused(results: list[Any], kind: type[Exception]) -> str:
+    """The one line that every rank raised."""
+    assert {type(result) for result in results} == {kind}, results
+    lines = {str(result) for result in results}
+    assert len(lines) == 1 and "\n" not in min(lines)
+    return lines.pop()
+
+
+@pytest.mark.parametrize(
+    ("hosts", "request_", "gpus", "ranks"),
+    [
+        ("aa", "cuda", 1, "ranks 0 and 1 on a"),
+        ("aaa", "cuda", 2, "ranks 0 and 2 on a"),
+        ("abb", "cuda", 1, "ranks 1 and 2 on b"),
+        ("aa", "cuda:1", 2, "ranks 0 and 1 on a"),
+        ("aa", "auto", 1, "ranks 0 and 1 on a"),
+    ],
+)
+def test_two_ranks_on_one_gpu_are_refused_unless_they_may(hosts: str, request_: str, gpus: int, ranks: str) -> None:
+    def see(comm: Thread) -> list[Gpu]:
+        return [gpu(i, host=comm.host) for i in range(gpus)]
+
+    line = refused(select(hosts, request_, see), ResourceError)
+    assert line.startswith(f"{ranks} would share GPU") and "Test GPU" in line and "share-gpu = true" in line
+    assert len(uuids(select(hosts, request_, see, share_gpu=True))) == len(hosts)
+
+
+def test_cuda_is_never_replaced() -> None:
+    results = select("aab", "cuda", lambda comm: [gpu(comm.local_rank)] if comm.host == "a" else nothing())
+    assert refused(results, ResourceError) == "rank 2: the driver shows no GPU"
+    assert refused(select("a", "cuda:0", lambda comm: nothing()), ResourceError) == "the driver shows no GPU"
+
+
+@pytest.mark.parametrize(
+    ("request_", "index"),
+    [("cuda:0", 0), ("cuda:2", 2), ("GPU-0161", 1), ("gpu-02610000-0000", 2), ("GPU-026", 2)],
+)
+def test_a_gpu_by_number_or_uuid(request_: str, index: int) -> None:
+    assert pick_gpu(request_, [gpu(0), gpu(1), gpu(2)], local_rank=1)[0] == gpu(index)
+
+
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [("cuda:3", "no GPU cuda:3"), ("GPU-0", "begins 3 UUIDs"), ("GPU-ff", "no GPU GPU-ff"), ("MIG-01", "no GPU")],
+)
+def test_no_such_gpu_names_the_visible_ones(request_: str, words: str) -> None:
+    with pytest.raises(ResourceError, match=words) as caught:
+        pick_gpu(request_, [gpu(0), gpu(1), gpu(2)], local_rank=0)
+    assert all(gpu(i).uuid in str(caught.value) for i in range(3))
+
+
+@pytest.mark.parametrize("request_", ["", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:0,1", "GPU-", "GPU-xyz", "cpu0"])
+def test_what_is_no_device_is_bad_input(request_: str) -> None:
+    with pytest.raises(InputError, match="auto, cpu, cuda"):
+        check_request(request_)
+    assert isinstance(select("a", request_, lambda comm: [gpu(0)])[0], InputError)
+
+
+@pytest.mark.parametrize(
+    ("masks", "expected"),
+    [
+        ([{0, 1, 2, 3}], [4]),
+        ([{0, 1, 2, 3}] * 2, [2, 2]),
+        ([{0, 1, 2, 3, 4}] * 2, [3, 2]),
+        ([{0, 1}] * 5, [1, 1, 1, 1, 1]),
+        ([{0, 1}, {2, 3}], [2, 2]),
+        ([{0}, {1, 2, 3}], [1, 3]),
+        ([{0, 1}, {0, 1}, {2, 3}, {2, 3}], [1, 1, 1, 1]),
+        ([{0, 1}, {0}], [1, 1]),
+    ],
+)
+def test_equal_masks_are_divided_and_disjoint_ones_used_whole(masks: list[set[int]], expected: list[int]) -> None:
+    cores = [frozenset(mask) for mask in masks]
+    assert [share_of_cores(cores, position) for position in range(len(cores))] == expected
+
+
+@given(st.lists(st.frozensets(st.integers(0, 11), min_size=1), min_size=1, max_size=6))
+def test_no_core_is_given_twice(masks: list[frozenset[int]]) -> None:
+    shares = [share_of_cores(masks, position) for position in range(len(masks))]
+    assert all(1 <= share <= len(mask) for share, mask in zip(shares, masks, strict=True))
+    # A rank without a core of its own gets one thread all the same; the others together have every core once.
+    cores = len(frozenset().union(*masks))
+    assert cores <= sum(shares) <= cores + len(masks) - 1
+
+
+def test_ranks_on_the_cpu_share_its_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    choices = select("aaab", "cpu", lambda comm: nothing())
+    assert [choice.threads for choice in choices] == [3, 3, 2, 8]
+    assert choices[0].reason == "cpu (as asked): 3 threads (its share of 8 cores of 3 ranks)"
+
+
+@pytest.mark.parametrize(
+    ("threads", "variable", "expected"),
+    [(None, None, 0), (3, None, 3), (3, "5", 3), (None, "5", 5), (None, "4,2", 4), (None, "", 0)],
+)
+def test_threads_that_were_asked_for(threads: int | None, variable: str | None, expected: int) -> None:
+    environment = {} if variable is None else {"OMP_NUM_THREADS": variable}
+    assert requested_threads(threads, environment)[0] == expected
+
+
+@pytest.mark.parametrize(("threads", "variable"), [(0, "1"), (-2, "1"), (None, "0"), (None, "many"), (None, "-1")])
+def test_threads_that_make_no_sense(threads: int | None, variable: str) -> None:
+    with pytest.raises(InputError, match="at least 1"):
+        requested_threads(threads, {"OMP_NUM_THREADS": variable})
+
+
+def test_the_threads_asked_for_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    assert [choice.threads for choice in select("aa", "cpu", lambda comm: nothing())] == [7, 7]
+    assert [choice.threads for choice in select("aa", "cpu", lambda comm: nothing(), threads=2)] == [2, 2]
+
+
+def test_the_first_error_is_everybodys_and_the_others_give_up() -> None:
+    given_up = []
+
+    def body(comm: Thread) -> int:
+        def act() -> int:
+            if comm.rank in (1, 2):
+                raise EnvironmentFault(f"broken {comm.rank}")
+            return comm.rank
+
+        return agreed(comm, act, given_up.append)
+
+    assert refused(run_ranks(["a"] * 4, body), EnvironmentFault) == "rank 1: broken 1"
+    assert sorted(given_up) == [0, 3]
