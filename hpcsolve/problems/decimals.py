@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ FORBIDDEN = np.iinfo(np.int64).max
 MAXIMUM_DECIMALS = 18
 """10 ** 18 is the largest power of ten below 2 ** 62, the bound of all sums."""
 
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,5})?", re.ASCII)
+_NUMBER = re.compile(r"([+-]?)(?=\.?\d)(\d*)\.?(\d*)(?:[eE]([+-]?\d{1,5}))?", re.ASCII)
 _INFINITY = frozenset(("", "inf", "+inf", "infinity", "+infinity"))
 _LONGEST_TOKEN = 400
 
@@ -74,12 +73,16 @@ def exact_from_texts(tokens: Sequence[str], limit: int) -> tuple[NDArray[np.int6
         At the first token that is no number, or the one with too many digits.
     """
     known: dict[str, _Exact | None] = {}
-    first: dict[str, int] = {}
+    decimals = 0
     for index, token in enumerate(tokens):
-        if token not in known:
-            known[token], first[token] = _parse(token, index), index
-    decimals = _common_decimals(known, first)
-    scaled = {t: FORBIDDEN if v is None else _scaled(v, t, decimals, limit, first[t]) for t, v in known.items()}
+        if token in known:
+            continue
+        value = known[token] = _parse(token, index)
+        if value is not None:
+            decimals = max(decimals, -value.exponent)
+            # At once, not after millions of numbers: what does not fit now never will.
+            _scaled(value, token, decimals, limit, index)
+    scaled = {token: _final(token, value, decimals, limit, tokens) for token, value in known.items()}
     return np.fromiter((scaled[token] for token in tokens), dtype=np.int64, count=len(tokens)), 10**decimals
 
 
@@ -134,30 +137,31 @@ def _parse(token: str, index: int) -> _Exact | None:
         return None
     if len(token) > _LONGEST_TOKEN:
         raise BadNumber(index, f"has too many digits: {shown(token)}")
-    if _NUMBER.fullmatch(token) is None:
+    found = _NUMBER.fullmatch(token)
+    if found is None:
         raise BadNumber(index, _not_a_cost(token))
-    sign, digits, exponent = Decimal(token).as_tuple()
-    text = "".join(map(str, digits))
-    stripped = text.rstrip("0")
-    if not stripped.strip("0"):
+    sign, whole, part, exponent = found.groups(default="")
+    digits = (whole + part).rstrip("0")
+    if not digits.strip("0"):
         return _Exact(0, 0)
-    mantissa = -int(stripped) if sign else int(stripped)
-    return _Exact(mantissa, int(exponent) + len(text) - len(stripped))
+    zeros = len(whole) + len(part) - len(digits)
+    return _Exact(int(sign + digits), int(exponent or "0") - len(part) + zeros)
 
 
-def _common_decimals(known: dict[str, _Exact | None], first: dict[str, int]) -> int:
-    """The number of decimals that makes every value an integer."""
-    decimals = 0
-    for token, value in known.items():
-        if value is not None and -value.exponent > decimals:
-            decimals = -value.exponent
-            if decimals > MAXIMUM_DECIMALS:
-                reason = f"has too many digits: {shown(token)} needs {decimals} decimals"
-                raise BadNumber(first[token], f"{reason}, at most {MAXIMUM_DECIMALS} fit; round the costs")
-    return decimals
+def _final(token: str, value: _Exact | None, decimals: int, limit: int, tokens: Sequence[str]) -> int:
+    if value is None:
+        return FORBIDDEN
+    try:
+        return _scaled(value, token, decimals, limit, 0)
+    except BadNumber as problem:
+        raise BadNumber(tokens.index(token), problem.reason) from None
 
 
 def _scaled(value: _Exact, token: str, decimals: int, limit: int, index: int) -> int:
+    """The value times 10 ** decimals, or why it does not fit."""
+    if decimals > MAXIMUM_DECIMALS:
+        reason = f"has too many digits: {shown(token)} needs {decimals} decimals, at most {MAXIMUM_DECIMALS} fit"
+        raise BadNumber(index, reason + "; round the costs")
     zeros = value.exponent + decimals
     if zeros <= MAXIMUM_DECIMALS:
         result = value.mantissa * int(10**zeros)
@@ -165,7 +169,7 @@ def _scaled(value: _Exact, token: str, decimals: int, limit: int, index: int) ->
             return result
     if decimals == 0:
         raise BadNumber(index, too_large(token, limit))
-    reason = f"has too many digits: {shown(token)} times 10^{decimals} (the decimals of all costs) is beyond {limit}"
+    reason = f"has too many digits: {shown(token)} times 10^{decimals} (the decimals of the costs) is beyond {limit}"
     raise BadNumber(index, reason + "; round the costs to fewer decimals")
 
 

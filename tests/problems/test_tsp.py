@@ -1,5 +1,6 @@
 """Instances from matrices, and the check of tours, against brute-force Python."""
 
+import time
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -167,3 +168,11 @@ def test_positions_of_labels():
     for missing in (6, 51, -1):
         with pytest.raises(InputError, match=f"no city {missing}; its cities are numbered 0 to 50"):
             positions(tsp, [50, missing])
+
+
+def test_a_million_random_floats_are_refused_at_once():
+    begin = time.process_time()
+    with pytest.raises(InputError, match="too many digits"):
+        from_matrix(np.random.default_rng(1).random((1000, 1000)))
+    assert time.process_time() - begin < 2
+    assert from_matrix(np.random.default_rng(1).random((50, 50)).round(6)).scale == 10**6
