@@ -10,10 +10,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 if TYPE_CHECKING:
     from hpcsolve.device.base import Device
+
+# No deadlines on shared machines; the same examples in every run, so that a red build is red for everyone.
+hypothesis.settings.register_profile("hpcsolve", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("hpcsolve")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

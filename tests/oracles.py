@@ -16,7 +16,9 @@ def cost_of(cost: NDArray[np.int64], tour: list[int], closed: bool = True) -> in
     return None if FORBIDDEN in arcs else sum(arcs)
 
 
-def brute_force(cost: NDArray[np.int64], closed: bool = True, start: int | None = None, end: int | None = None) -> int | None:
+def brute_force(
+    cost: NDArray[np.int64], closed: bool = True, start: int | None = None, end: int | None = None
+) -> int | None:
     """The least cost over all orders of the cities; None if every one uses a forbidden arc."""
     n = len(cost)
     if n == 1:
@@ -32,8 +34,10 @@ def brute_force(cost: NDArray[np.int64], closed: bool = True, start: int | None 
 
 
 def pull_table(cost: NDArray[np.int64]) -> dict[tuple[int, int], float]:
-    """Bellman's recursion as it stands in the textbook: (set of cities, city outside) -> cheapest path from the last row's city
-    through the set to the city; infinite where there is none."""
+    """Bellman's recursion as it stands in the textbook.
+
+    (set of cities, city outside) -> the cheapest path from the last row's city through the set to the city; infinite
+    where there is none."""
     m = len(cost) - 1
     distance = np.where(cost == FORBIDDEN, np.inf, cost.astype(float)).tolist()
     table: dict[tuple[int, int], float] = {}

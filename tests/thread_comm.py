@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from queue import Queue
 from typing import Any, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 T = TypeVar("T")

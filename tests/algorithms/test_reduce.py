@@ -1,4 +1,4 @@
-"""Smaller integers for the states: the order of tours stays, and 16 bits are taken only where they are proven to suffice."""
+"""Smaller integers for the states: tours keep their order, and 16 bits are taken only where they suffice."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hpcsolve.algorithms.held_karp import split as lattice
 from hpcsolve.algorithms.held_karp.split import Places, Split
@@ -38,7 +37,7 @@ class Plan:
     forward: Places
     backward: Places
     chunk_size: int
-    chunks: NDArray[np.int32]
+    chunk_count: int
     lag: int
 
     @property
@@ -49,7 +48,7 @@ class Plan:
     @property
     def steps(self) -> int:
         """Launches of a half run."""
-        return len(self.chunks) + self.lag * self.split.top
+        return self.chunk_count + self.lag * self.split.top
 
     @property
     def stretches(self) -> int:
@@ -65,7 +64,7 @@ class Plan:
         if not self.slices:
             return 0
         item = self.itemsize
-        tables = self.forward.table.nbytes + self.forward.level_start.nbytes + BINOMIAL.nbytes + self.chunks.nbytes
+        tables = self.forward.table.nbytes + self.forward.level_start.nbytes + BINOMIAL.nbytes + 12 * self.chunk_count
         tables += COST_STRIDE**2 * 4 + COST_STRIDE * item
         best = 4 * self.slices * self.split.mid * self.stretches
         return self.stored_bytes() + max(self.stream_values() * item + tables, best)
@@ -105,7 +104,8 @@ def plan(split: Split, ranks: int, rank: int, symmetric: bool, itemsize: int) ->
     # The same on all ranks, as chunks travel between them: sized for the fullest rank.
     most = max(max(lattice.place_counts(split, order)) for order in (owner, owner[::-1]))
     size = lattice.chunk_size(split, most, lag + 1, itemsize)
-    return Plan(split, symmetric, itemsize, ranks, rank, forward, backward, size, lattice.chunks(split, size), lag)
+    count = lattice.chunk_count(split, size)
+    return Plan(split, symmetric, itemsize, ranks, rank, forward, backward, size, count, lag)
 
 
 def _slice_operations(split: Split, top_set: int) -> int:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.held_karp.plan import BINOMIAL, COST_STRIDE, STRETCH, Plan
 from hpcsolve.algorithms.held_karp.reduce import Reduced
-from hpcsolve.algorithms.held_karp.split import Places
+from hpcsolve.algorithms.held_karp.split import Places, chunks
 from hpcsolve.device.base import Buffer, Device, Timer
 from hpcsolve.parallel.comm import Comm, Request
 
@@ -85,7 +85,7 @@ def _meet_on_device(reduced: Reduced, plan: Plan, device: Device, comm: Comm, re
         zip(plan.half_runs(), (forward, backward), (reduced.cost, reduced.cost.T), strict=False)
     ):
         halves = Halves(*((kept, other) if parity == 0 else (other, kept)), stream)
-        part = _HalfRun(plan, places, cost, reduced, device, comm, halves)
+        part = HalfRun(plan, places, cost, reduced, device, comm, halves)
         part.run(statistics, lambda done, base=half: report((base + done) / shares))
     other.free()
     stream.free()
@@ -95,15 +95,16 @@ def _meet_on_device(reduced: Reduced, plan: Plan, device: Device, comm: Comm, re
     return meeting
 
 
-class _HalfRun:
+class HalfRun:
     """One wave from the depot to the middle layer."""
 
     def __init__(self, plan: Plan, places: Places, cost: NDArray[np.int64], reduced: Reduced, device: Device,
                  comm: Comm, halves: Halves) -> None:
         self.plan, self.places, self.device, self.comm, self.halves = plan, places, device, comm, halves
+        self.chunks = chunks(plan.split, plan.chunk_size)
         depot = np.full(COST_STRIDE, reduced.infinity, reduced.dtype)
         depot[0] = 0
-        self.tables = [device.upload(a) for a in (BINOMIAL, plan.chunks, places.table, places.level_start,
+        self.tables = [device.upload(a) for a in (BINOMIAL, self.chunks, places.table, places.level_start,
                                                   cost_patterns(cost, reduced), depot)]
         self.kernel = device.kernel(FILE, f"held_karp_layer_u{plan.itemsize}", LAYER.format(plan.itemsize))
         largest = plan.chunk_size << plan.split.low
@@ -119,7 +120,7 @@ class _HalfRun:
         told = time.perf_counter()
         for step in range(self.plan.steps):
             self._arrive(step, statistics)
-            layer = int(self.plan.chunks[min(step, len(self.plan.chunks) - 1), 0])
+            layer = int(self.chunks[min(step, len(self.chunks) - 1), 0])
             timer = statistics.layer_timers[layer]
             timer.start()
             self._launch(step)
@@ -137,10 +138,10 @@ class _HalfRun:
 
     def _launch(self, step: int) -> None:
         plan, split = self.plan, self.plan.split
-        binomial, chunks, table, level_start, cost, depot = self.tables
+        binomial, chunk_table, table, level_start, cost, depot = self.tables
         self.kernel(
             plan.slices * plan.chunk_size, BLOCK_THREADS, split.low, split.mid, split.top, step, plan.lag,
-            len(plan.chunks), plan.chunk_size, self.places.count, split.stored(0), split.stored(1), binomial, chunks,
+            len(self.chunks), plan.chunk_size, self.places.count, split.stored(0), split.stored(1), binomial, chunk_table,
             table, level_start, cost, depot, self.halves.even, self.halves.odd, self.halves.stream)  # fmt: skip
 
     def _arrive(self, step: int, statistics: Statistics) -> None:
@@ -170,7 +171,7 @@ class _HalfRun:
         for group, source, chunk in self._messages(self.places.outgoing, step):
             array = source.download(self.staging[slot][group][: source.shape[0]])
             self.sends[slot].append(self.comm.send(array, group[1]))
-            statistics.layer_bytes_sent[int(self.plan.chunks[chunk, 0])] += array.nbytes
+            statistics.layer_bytes_sent[int(self.chunks[chunk, 0])] += array.nbytes
         statistics.seconds_copy += time.perf_counter() - started
 
     def _messages(self, groups: list[tuple[int, int, int, int]], step: int) -> Iterator[
@@ -180,8 +181,8 @@ class _HalfRun:
         for group in groups:
             level, _, first, count = group
             chunk = step - plan.lag * level
-            if 0 <= chunk < len(plan.chunks):
-                sets = int(plan.chunks[chunk, 2])
+            if 0 <= chunk < len(self.chunks):
+                sets = int(self.chunks[chunk, 2])
                 place = step % (plan.lag + 1) * self.places.count + int(self.places.level_start[level])
                 start = (place * plan.chunk_size + first * sets) << plan.split.low
                 yield group, self.halves.stream.view(start, count * sets << plan.split.low), chunk

@@ -172,6 +172,11 @@ def chunk_size(split: Split, places_count: int, rounds: int, itemsize: int) -> i
     return max(1, min(by_memory, by_wave, comb(split.mid, split.middle)))
 
 
+def chunk_count(split: Split, size: int) -> int:
+    """Chunks of a half run's layers."""
+    return sum(-(-comb(split.mid, cities) // size) for cities in range(split.middle + 1))
+
+
 def chunks(split: Split, size: int) -> NDArray[np.int32]:
     """Shape (chunks, 3), int32: mid cities, colex rank of the first set, sets; the layers of a half run in order."""
     rows = [

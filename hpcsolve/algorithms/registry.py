@@ -1,0 +1,51 @@
+"""Which algorithms there are: a name in the job file -> a module that is loaded when it is asked for."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from typing import Any, Protocol, cast
+
+import msgspec
+
+from hpcsolve.algorithms.base import Estimate, Outcome, Report
+from hpcsolve.device.base import Device
+from hpcsolve.errors import InputError
+from hpcsolve.parallel.comm import Comm
+
+MODULES = {"held-karp": "hpcsolve.algorithms.held_karp"}
+DESIGNED = ("ant-colony", "steiner-kmb", "shortest-paths")
+"""Named in the design, not written yet."""
+
+
+class Algorithm(Protocol):
+    """What a module of `MODULES` has."""
+
+    KERNEL_FILES: tuple[str, ...]
+    """Files of cuda_src that a run loads, without suffix."""
+    Parameters: type[msgspec.Struct]
+    """The algorithm's own table of the job file; every field has a default."""
+
+    def estimate(self, problem: Any, parameters: Any, ranks: int) -> Estimate:
+        """What a run on so many ranks will need."""
+
+    def run(self, problem: Any, device: Device, comm: Comm, parameters: Any, report: Report) -> Outcome:
+        """The answer; all ranks call it with the same problem."""
+
+
+def algorithm(name: str) -> Algorithm:
+    """The algorithm of that name.
+
+    Raises
+    ------
+    InputError
+        There is none, or it is not written yet.
+    """
+    if name in MODULES:
+        return cast(Algorithm, importlib.import_module(MODULES[name]))
+    there = "there is " + ", ".join(MODULES)
+    if name in DESIGNED:
+        raise InputError(f"algorithm {name!r} is designed but not written yet; {there}")
+    close = difflib.get_close_matches(name, MODULES, n=1)
+    hint = f", did you mean {close[0]!r}?" if close else ""
+    raise InputError(f"unknown algorithm {name!r}{hint}; {there}")

@@ -1,0 +1,205 @@
+"""Held-Karp against brute force, the textbook's table and published optima; equal for any ranks and threads."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms import held_karp
+from hpcsolve.algorithms.base import Outcome, silent
+from hpcsolve.algorithms.held_karp import Parameters
+from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
+from hpcsolve.errors import InputError
+from hpcsolve.formats import read
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp, check_tour, from_costs
+from tests.oracles import brute_force, textbook_optimum
+from tests.thread_comm import ThreadComm, on_ranks
+
+KINDS = ("asymmetric", "symmetric", "ties", "wide", "negative", "sparse")
+
+
+def instance(n: int, kind: str, seed: int = 0) -> Tsp:
+    """A random instance of a kind."""
+    rng = np.random.default_rng([n, seed, KINDS.index(kind)])
+    low, high = {"ties": (1, 2), "wide": (1, 10**6), "negative": (-500, 500)}.get(kind, (1, 1000))
+    cost = rng.integers(low, high + 1, (n, n))
+    if kind == "symmetric":
+        cost = np.minimum(cost, cost.T)
+    if kind == "sparse":
+        cost[rng.random((n, n)) < 0.6] = FORBIDDEN
+    return from_costs(cost, f"{kind}-{n}", labels=np.arange(1, n + 1))
+
+
+def solve(tsp: Tsp, device: Device, **parameters: object) -> Outcome:
+    """One rank's outcome; a tour is checked here."""
+    chosen = Parameters(**parameters)  # type: ignore[arg-type]
+    outcome = held_karp.run(tsp, device, SerialComm(), chosen, silent)
+    check(tsp, outcome, chosen)
+    return outcome
+
+
+def check(tsp: Tsp, outcome: Outcome, parameters: Parameters) -> None:
+    """The tour costs what it says and begins and ends where it must."""
+    if outcome.cost is None:
+        assert outcome.solution["infeasible"].values is True
+        return
+    start = None if parameters.start is None else parameters.start - 1
+    end = None if parameters.end is None else parameters.end - 1
+    tour = outcome.solution["tour"].values
+    assert isinstance(tour, np.ndarray) and tour.dtype == np.int32
+    assert check_tour(tsp, tour, path=parameters.path, start=start, end=end) == outcome.cost
+
+
+@pytest.mark.parametrize("layout", ["planes", "compact"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 9])
+def test_equals_brute_force(n: int, kind: str, layout: str, device: Device) -> None:
+    tsp = instance(n, kind)
+    assert solve(tsp, device, layout=layout).cost == brute_force(tsp.cost)
+
+
+@pytest.mark.parametrize("layout", ["planes", "compact"])
+@pytest.mark.parametrize("kind", ["asymmetric", "symmetric", "sparse"])
+@pytest.mark.parametrize(("start", "end"), [(None, None), (3, None), (None, 2), (4, 1)])
+@pytest.mark.parametrize("n", [2, 4, 8])
+def test_open_paths_equal_brute_force(n: int, start: int | None, end: int | None, kind: str, layout: str,
+                                      device: Device) -> None:
+    start, end = (None if label is None else min(label, n) for label in (start, end))
+    tsp = instance(n, kind)
+    expected = brute_force(tsp.cost, False, None if start is None else start - 1, None if end is None else end - 1)
+    assert solve(tsp, device, layout=layout, path="open", start=start, end=end).cost == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n", [10, 12, 13])
+def test_equals_the_textbook_table(n: int, kind: str, device: Device) -> None:
+    tsp = instance(n, kind, seed=1)
+    expected = textbook_optimum(tsp.cost)
+    assert solve(tsp, device).cost == expected
+    assert solve(tsp, device, layout="compact").cost == expected
+
+
+def test_a_cycle_begins_where_it_is_told(device: Device) -> None:
+    tsp = instance(11, "asymmetric")
+    free, told = solve(tsp, device), solve(tsp, device, start=7)
+    assert free.cost == told.cost and told.solution["tour"].values[0] == 6  # type: ignore[index]
+
+
+@pytest.mark.parametrize("n", [4, 8, 14])
+def test_no_tour_is_proven(n: int, device: Device) -> None:
+    """Two halves with no way back; and two without a bridge, which the assignment problem cannot see."""
+    half = np.arange(n) < n // 2
+    one_way = np.where(half[:, None] & ~half[None, :], FORBIDDEN, 1)
+    apart = np.where(half[:, None] != half[None, :], FORBIDDEN, 1)
+    for cost in (one_way, apart):
+        outcome = solve(from_costs(cost.astype(np.int64), "apart"), device)
+        assert outcome.cost is None and "tour" not in outcome.solution
+
+
+def test_planes_equal_the_compact_table_at_18(device: Device) -> None:
+    for kind in ("asymmetric", "symmetric", "wide"):
+        tsp = instance(18, kind)
+        assert solve(tsp, device).cost == solve(tsp, device, layout="compact").cost
+
+
+SMALL_TSPLIB = ("burma14", "ulysses16", "gr17", "br17", "gr21", "ulysses22", "gr24", "fri26", "bayg29", "bays29")
+
+
+@pytest.mark.parametrize("name", SMALL_TSPLIB)
+def test_published_optima(name: str, data_dir: Path, device: Device) -> None:
+    folder = data_dir / "tsplib"
+    with open(folder / "optima.csv") as file:
+        optimum = next(int(row["optimum"]) for row in csv.DictReader(file) if row["name"] == name)
+    path = next(folder.glob(f"{name}.*tsp"))
+    assert solve(read(str(path)).problem, device).cost == optimum
+
+
+def test_start_and_end_must_be_cities(device: Device) -> None:
+    tsp = instance(5, "asymmetric")
+    for parameters, text in (({"start": 9}, "no city 9"), ({"end": 2}, "cycle"),
+                             ({"path": "open", "start": 2, "end": 2}, "cannot end")):
+        with pytest.raises(InputError, match=text):
+            solve(tsp, device, **parameters)
+
+
+def shared(tsp: Tsp, ranks: int, parameters: Parameters, threads: int = 1) -> list[Outcome]:
+    """The outcomes of as many ranks, each with CPU cores of its own; and what they sent is what they say."""
+
+    def work(comm: ThreadComm) -> Outcome:
+        with HostDevice(threads) as device:
+            outcome = held_karp.run(tsp, device, comm, parameters, silent)
+            need = held_karp.estimate(tsp, parameters, ranks)
+            assert device.memory_peak <= need.device_bytes[comm.rank] + 2**16  # the two halves behind it are smaller
+            assert comm.sent == outcome.rank["bytes_sent"] == need.bytes_sent[comm.rank]
+            return outcome
+
+    return on_ranks(ranks, work)
+
+
+def solution_bytes(outcome: Outcome) -> dict[str, tuple[object, ...]]:
+    """Everything of `/solution` that could differ."""
+    arrays: dict[str, NDArray[np.generic]] = {k: np.asarray(c.values) for k, c in outcome.solution.items()}
+    return {k: (a.dtype.str, a.shape, a.tobytes()) for k, a in arrays.items()}
+
+
+@pytest.mark.parametrize("kind", ["asymmetric", "symmetric", "ties", "wide"])
+@pytest.mark.parametrize("path", ["cycle", "open"])
+def test_ranks_and_threads_do_not_change_the_solution(kind: str, path: str) -> None:
+    tsp = instance(17, kind)
+    parameters = Parameters(path=path)  # type: ignore[arg-type]
+    alone = solution_bytes(solve(tsp, HostDevice(1), path=path))
+    assert solution_bytes(solve(tsp, HostDevice(2), path=path)) == alone
+    for ranks in (2, 3, 4, 5):
+        for outcome in shared(tsp, ranks, parameters):
+            check(tsp, outcome, parameters)
+            assert solution_bytes(outcome) == alone
+
+
+def test_all_costs_equal_on_any_ranks() -> None:
+    tsp = from_costs(np.full((15, 15), 7), "equal")
+    alone = solution_bytes(solve(tsp, HostDevice(1)))
+    assert all(solution_bytes(outcome) == alone for r in (2, 3, 5) for outcome in shared(tsp, r, Parameters()))
+
+
+@pytest.mark.parametrize("kind", ["asymmetric", "symmetric"])
+def test_storage_is_divided_among_the_ranks(kind: str) -> None:
+    tsp = instance(17, kind)
+    whole = shared(tsp, 1, Parameters())[0].rank["stored_bytes"]
+    for ranks in (2, 4):
+        assert [o.rank["stored_bytes"] for o in shared(tsp, ranks, Parameters())] == [whole / ranks] * ranks
+
+
+def test_ranks_without_work_idle() -> None:
+    tsp = instance(9, "asymmetric")  # 8 cities: 2 top cities, 4 slices
+    outcomes = shared(tsp, 6, Parameters())
+    assert sorted(o.rank["operations"] for o in outcomes)[:2] == [0, 0]
+    assert {o.cost for o in outcomes} == {textbook_optimum(tsp.cost)}
+
+
+@pytest.mark.parametrize("n", [8, 10, 12, 14, 16, 18, 20, 21, 22, 23])
+def test_device_memory_is_the_estimate(n: int) -> None:
+    """To the byte; problems that hardly need any themselves may need a little more for their two halves."""
+    tsp = instance(n, "asymmetric")
+    with HostDevice(2) as device:
+        held_karp.run(tsp, device, SerialComm(), Parameters(), silent)
+        need = held_karp.estimate(tsp, Parameters(), 1).device_bytes[0]
+        assert device.allocated == 0
+        assert device.memory_peak == need or device.memory_peak < 2**21
+
+
+def test_the_largest_size_that_fits_is_the_largest() -> None:
+    tsp = instance(14, "symmetric")
+    for ranks in (1, 3):
+        largest = held_karp.estimate(tsp, Parameters(), ranks).largest
+        for gib in (0.01, 1, 139):
+            size = largest([int(gib * 2**30)] * ranks)
+            assert 20 < size < 45
+            need = [held_karp.estimate(instance(n, "symmetric"), Parameters(), ranks) for n in (size, size + 1)]
+            fits = [all(a + b <= gib * 2**30 for a, b in zip(e.device_bytes, e.host_bytes)) for e in need]
+            assert fits == [True, False]

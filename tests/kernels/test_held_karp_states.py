@@ -1,0 +1,66 @@
+"""Every stored state of the middle layer against the textbook's table: not only the optimum must be right."""
+
+from __future__ import annotations
+
+from math import comb
+
+import numpy as np
+import pytest
+
+from hpcsolve.algorithms.base import silent
+from hpcsolve.algorithms.held_karp import planes, recover
+from hpcsolve.algorithms.held_karp.plan import Plan, plan
+from hpcsolve.algorithms.held_karp.planes import HalfRun, Halves, Meeting, Statistics
+from hpcsolve.algorithms.held_karp.reduce import INFINITY, Reduced
+from hpcsolve.algorithms.held_karp.split import Split
+from hpcsolve.device.base import Device
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.tsp import FORBIDDEN
+from tests.oracles import pull_table
+
+SPLITS = [Split(5, 1, 1), Split(5, 3, 1), Split(5, 3, 2), Split(6, 3, 1), Split(5, 5, 1)]
+
+
+def random_problem(cities: int, itemsize: int, seed: int) -> Reduced:
+    """Costs up to 999 and a few forbidden arcs."""
+    rng = np.random.default_rng(seed)
+    cost = rng.integers(0, 1000, (cities + 1, cities + 1))
+    cost[rng.random(cost.shape) < 0.1] = INFINITY[itemsize]
+    np.fill_diagonal(cost, INFINITY[itemsize])
+    return Reduced(cost, itemsize, 1, 0, True, None)
+
+
+def middle_layer(reduced: Reduced, part: Plan, device: Device) -> np.ndarray:
+    """Shape (slices, mid cities, values of a plane): what a half run leaves."""
+    split = part.split
+    buffers = [device.zeros(max(1, split.slices * split.stored(parity)), reduced.dtype) for parity in (0, 1)]
+    halves = Halves(*buffers, device.zeros(part.stream_values(), reduced.dtype))
+    statistics = Statistics([device.timer() for _ in range(split.middle + 1)], [], [0] * (split.middle + 1))
+    HalfRun(part, part.forward, reduced.cost, reduced, device, SerialComm(), halves).run(statistics, silent)
+    layer = buffers[split.middle % 2].download()[: split.slices * split.mid * split.plane(split.middle)]
+    return layer.reshape(split.slices, split.mid, -1)
+
+
+@pytest.mark.parametrize("itemsize", [2, 4])
+@pytest.mark.parametrize("split", SPLITS, ids=str)
+def test_states_equal_the_table(split: Split, itemsize: int, device: Device) -> None:
+    reduced = random_problem(split.cities, itemsize, seed=split.cities)
+    layer = middle_layer(reduced, plan(split, 1, 0, False, itemsize), device)
+    table = pull_table(np.where(reduced.cost == reduced.infinity, FORBIDDEN, reduced.cost))
+    assert layer.shape[2] == comb(split.mid - 1, split.middle) << split.low
+    for top_set, city, entry in np.ndindex(layer.shape):
+        members = recover.cities_before(Meeting(0, top_set, city, entry), split)
+        expected = table[sum(1 << c for c in members), split.low + city]
+        assert layer[top_set, city, entry] == min(expected, reduced.infinity), (members, city)
+
+
+@pytest.mark.parametrize("split", SPLITS[:4], ids=str)
+def test_the_meeting_is_the_least_and_the_first(split: Split, device: Device) -> None:
+    reduced = random_problem(split.cities, 2, seed=5)
+    part = plan(split, 1, 0, False, 2)
+    meeting = planes.meet(reduced, part, device, SerialComm(), silent, Statistics())
+    turned = Reduced(reduced.cost.T.copy(), 2, 1, 0, True, None)
+    forward, backward = (middle_layer(r, part, device).astype(np.int64) for r in (reduced, turned))
+    sums = forward + backward[::-1, :, ::-1]
+    first = np.unravel_index(int(sums.argmin()), sums.shape)
+    assert (meeting.value, meeting.top_set, meeting.city, meeting.entry) == (sums.min(), *first)
