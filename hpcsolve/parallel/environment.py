@@ -19,6 +19,7 @@ STEP = "SLURM_STEP_NUM_TASKS"
 """Tasks of a Slurm step. Under `mpiexec` these are the launcher's own helpers, so it counts only where no launcher of
 `LAUNCHERS` spoke. `SLURM_NTASKS` says what the job asked for, not what was started, and counts nowhere."""
 
+# The innermost launcher's first: under mpiexec in a Slurm job, SLURM_PROCID numbers the launcher's helpers.
 RANKS = ("OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
 LOCAL_SIZES = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PALS_LOCAL_SIZE")
 SIGNS = ("PMIX_RANK", "PMI_RANK", "PALS_RANKID")
@@ -41,9 +42,14 @@ def launched(environment: Mapping[str, str]) -> bool:
     return any(name in environment for name in SIGNS)
 
 
+def pmix_only(environment: Mapping[str, str]) -> bool:
+    """Whether the launcher speaks PMIx (Open MPI's mpiexec, srun --mpi=pmix) and not the PMI that MPICH wants."""
+    return "PMIX_RANK" in environment and "PMI_RANK" not in environment
+
+
 def announced_rank(environment: Mapping[str, str]) -> int:
     """This process's number as the launcher counts, 0 where it does not."""
-    return max((_number(environment, name) for name in RANKS if name in environment), default=0)
+    return next((_number(environment, name) for name in RANKS if name in environment), 0)
 
 
 def set_quiet_waiting(environment: MutableMapping[str, str] = os.environ) -> None:

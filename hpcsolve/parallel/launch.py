@@ -11,6 +11,7 @@ import os
 import socket
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
@@ -34,6 +35,10 @@ PATIENCE = 4.0
 """Seconds that a rank with an error gives the others to come with the same one."""
 
 
+HEAD_START = 2.0
+"""Seconds that the others leave rank 0 to say why no rank can start; their end may be what kills it."""
+
+
 def join() -> Comm:
     """The ranks of this run: `SerialComm` when alone (nothing of MPI is imported), `MpiComm` under a launcher.
 
@@ -53,8 +58,13 @@ def join() -> Comm:
 def _join_mpi() -> MpiComm:
     environment.set_quiet_waiting()
     try:
-        from hpcsolve.parallel.mpi import MpiComm  # brings mpi4py
+        from hpcsolve.parallel.mpi import MpiComm, library, speaks_pmix  # brings mpi4py
 
+        if environment.pmix_only(os.environ) and not speaks_pmix():
+            raise EnvironmentFault(
+                f"started by a PMIx launcher (Open MPI's mpiexec or srun --mpi=pmix), which {library()} does not "
+                f"understand: start it with {_right_command(library())}"
+            )
         comm = MpiComm()
     except (ImportError, RuntimeError) as error:  # RuntimeError: no library found, or it did not start
         raise EnvironmentFault(
@@ -136,6 +146,8 @@ def guard(main: Callable[[Comm], int], prepare: Callable[[], object] | None = No
     except EnvironmentFault as fault:
         if environment.announced_rank(os.environ) == 0:
             _say(fault)
+        else:
+            time.sleep(HEAD_START)
         return fault.exit_code
     if comm.size == 1:
         return _guard_one(main, comm, early)

@@ -164,6 +164,12 @@ def library() -> str:
     return " ".join(words).replace("MPICH Version:", "MPICH")
 
 
+def speaks_pmix() -> bool:
+    """Whether a PMIx launcher can start this library; an MPICH built without PMIx aborts in MPI_Init there."""
+    words = MPI.Get_library_version()
+    return not words.startswith("MPICH") or "--with-pmix" in words
+
+
 def tree(rank: int, size: int) -> tuple[int, list[int]]:
     """Parent and children of a rank in the binomial tree under rank 0, its own parent; the longest branch first."""
     lowest_bit = rank & -rank or 1 << size.bit_length()

@@ -62,6 +62,18 @@ def test_a_launcher_of_another_mpi_is_refused(run_process, mpiexec_path, variabl
     assert "start it with" in line
 
 
+def test_mpich_under_a_launcher_that_speaks_only_pmix(run_process, mpiexec_path):
+    """It would abort in MPI_Init, on every rank, with a page of its own."""
+    if pytest.importorskip("hpcsolve.parallel.mpi", reason="no mpi4py (extra `local`)").speaks_pmix():
+        pytest.skip("this MPI speaks PMIx")
+    done = alone(run_process, PMIX_RANK="0", SLURM_STEP_NUM_TASKS="2")
+    assert done.returncode == 4
+    assert len(done.stderr.splitlines()) == 1
+    assert "started by a PMIx launcher" in done.stderr
+    assert "MPICH" in done.stderr
+    assert alone(run_process, PMIX_RANK="1", SLURM_STEP_NUM_TASKS="2").stderr == ""
+
+
 def test_only_one_of_the_refused_processes_says_it(run_process, mpiexec_path):
     done = alone(run_process, SLURM_STEP_NUM_TASKS="4", SLURM_PROCID="3")
     assert (done.returncode, done.stderr) == (4, "")
