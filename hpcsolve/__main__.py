@@ -1,0 +1,8 @@
+"""`python -m hpcsolve`."""
+
+import sys
+
+from hpcsolve.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Reading results: tables, plots. Needs no MPI and no device."""

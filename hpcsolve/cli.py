@@ -1,0 +1,239 @@
+"""The command line: one short function a command.
+
+`--help` must answer at once, so everything heavy (numpy, h5py, msgspec, MPI) is imported inside of the commands.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import hpcsolve
+from hpcsolve.errors import HpcsolveError, InputError
+
+if TYPE_CHECKING:
+    from hpcsolve.output.log import Log
+    from hpcsolve.parallel.comm import Comm
+
+EPILOG = """\
+examples:
+  hpcsolve run jobs/eu-capitals.toml                      one rank, on a GPU if there is one
+  mpiexec -n 2 hpcsolve run job.toml --device cpu         two ranks
+  hpcsolve run job.toml --set held-karp.path=open         another value for one run
+  hpcsolve estimate job.toml -n 8 --memory 80G            will it fit, how long will it take?
+  hpcsolve verify results/eu-capitals.h5                  check the answer again
+
+exit codes: 0 solved and verified, 1 the check of the answer failed, 2 bad input or usage, 3 refused: memory or GPUs,
+4 environment: MPI, compiler, disk, 5 a damaged file, 70 a bug of ours
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    options = _parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = options.command
+    return command(options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="hpcsolve", description=hpcsolve.__doc__, epilog=EPILOG, allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("--version", action="version", version=f"hpcsolve {hpcsolve.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for add in (_add_run, _add_estimate, _add_verify, _add_info, _add_generate):
+        add(commands)
+    return parser
+
+
+def _add(commands: Any, name: str, command: Callable[[argparse.Namespace], int], text: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+    parser.set_defaults(command=command)
+    return parser
+
+
+def _add_job(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("job", metavar="JOB.toml", help="a job file, or a result file: its job again")
+    _add_set(parser, "another value of a key; may be repeated")
+    parser.add_argument("--device", help="auto, cpu, cuda, cuda:1 or a GPU's UUID")
+
+
+def _add_set(parser: argparse.ArgumentParser, text: str) -> None:
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=text)
+
+
+def _add_run(commands: Any) -> None:
+    parser = _add(commands, "run", _run, "solve a job; alone, or on the ranks that mpiexec or srun start")
+    _add_job(parser)
+    parser.add_argument("--output", metavar="FILE", help="the result file")
+    parser.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
+    parser.add_argument("--quiet", action="store_true", help="print the answer alone")
+    parser.add_argument("--log-dir", metavar="FOLDER", help="one log file a rank")
+
+
+def _add_estimate(commands: Any) -> None:
+    parser = _add(commands, "estimate", _estimate, "memory to the byte, work and time that a job would take")
+    _add_job(parser)
+    parser.add_argument("-n", "--ranks", type=_at_least_one, default=1, help="number of ranks (default 1)")
+    text = "free for each rank, such as 80G (default: what this machine has)"
+    parser.add_argument("--memory", type=_memory, metavar="SIZE", help=text)
+
+
+def _add_verify(commands: Any) -> None:
+    parser = _add(commands, "verify", _verify, "check the answer in a result file, in plain numpy")
+    parser.add_argument("result", metavar="RESULT.h5")
+    parser.add_argument("--instance", metavar="FILE", help="the instance, if it is no longer where it was")
+
+
+def _add_info(commands: Any) -> None:
+    _add(commands, "info", _info, "versions, devices, MPI, compilers, problems; under mpiexec one line a rank")
+
+
+def _add_generate(commands: Any) -> None:
+    parser = _add(commands, "generate", _generate, "write a random instance")
+    parser.add_argument("kind", metavar="KIND", help="uniform-tsp, clustered-tsp or random-matrix")
+    parser.add_argument("--n", type=int, required=True, help="number of cities")
+    parser.add_argument("--seed", type=int, default=1, help="of the random numbers (default 1)")
+    _add_set(parser, "another key of the generator, such as clusters=5")
+    text = "TSPLIB, or a numpy matrix if it ends in .npy"
+    parser.add_argument("-o", "--output", required=True, metavar="FILE", help=text)
+    parser.add_argument("--overwrite", action="store_true", help="replace the file if it exists")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from hpcsolve.parallel.launch import guard
+
+    seconds_build: list[float] = []
+
+    def prepare() -> None:
+        from hpcsolve.runner.ahead import build_ahead
+
+        seconds_build.append(build_ahead(options.job, options.set, options.device))
+
+    def run(comm: Comm) -> int:
+        from hpcsolve.runner.run import run_task
+
+        log = _open_log(comm, options)
+        return run_task(comm, lambda: _task(options), log, sum(seconds_build)).exit_code
+
+    return guard(run, prepare)
+
+
+def _task(options: argparse.Namespace) -> Any:
+    from hpcsolve.job.load import load_job
+    from hpcsolve.runner.task import make_task
+
+    job = load_job(options.job, options.set, output=options.output, device=options.device)
+    return make_task(job, options.overwrite)
+
+
+def _open_log(comm: Comm, options: argparse.Namespace) -> Log:
+    from hpcsolve.output.log import Log
+    from hpcsolve.parallel.launch import agree
+
+    log, fault = Log(comm.rank, options.quiet), None
+    try:
+        log = Log(comm.rank, options.quiet, options.log_dir)
+    except HpcsolveError as error:
+        fault = error
+    agree(comm, fault)
+    return log
+
+
+def _on_rank_0(command: Callable[[], int], prepare: Callable[[], object] | None = None) -> int:
+    """A command that makes sense once, also if somebody starts it under mpiexec."""
+    from hpcsolve.parallel.launch import guard, on_rank_0
+
+    return guard(lambda comm: on_rank_0(comm, command), prepare)
+
+
+def _estimate(options: argparse.Namespace) -> int:
+    def estimate() -> int:
+        from hpcsolve.errors import ResourceError
+        from hpcsolve.job.load import load_job
+        from hpcsolve.runner.forecast import forecast
+        from hpcsolve.runner.task import read_instance
+
+        job = load_job(options.job, options.set, device=options.device)
+        found = forecast(job, read_instance(job.settings.instance), options.ranks, options.memory)
+        print("\n".join(found.lines()))
+        if options.memory is not None and not found.fits:
+            raise ResourceError("the job does not fit: see above")
+        return 0
+
+    def prepare() -> None:
+        from hpcsolve.runner.ahead import build_ahead
+
+        build_ahead(options.job, options.set, options.device)
+
+    return _on_rank_0(estimate, prepare)
+
+
+def _verify(options: argparse.Namespace) -> int:
+    def verify() -> int:
+        from hpcsolve.runner.summary import answer_lines
+        from hpcsolve.runner.verify import verify_file
+
+        contents, verdict = verify_file(options.result, options.instance)
+        print("\n".join([*answer_lines(contents), f"check:  {verdict}"]))
+        return 1 if verdict.passed is False else 0
+
+    return _on_rank_0(verify)
+
+
+def _info(_: argparse.Namespace) -> int:
+    from hpcsolve.parallel.launch import guard
+    from hpcsolve.runner import survey
+
+    found: list[str] = []
+
+    def info(comm: Comm) -> int:
+        lines = comm.gather(survey.rank_line(comm.rank, comm.size))
+        if lines is not None:
+            library = getattr(comm, "library", "not started: one process")
+            print("\n".join([*survey.general_lines(library), *found, *lines, *survey.problem_lines(found)]))
+        return 0
+
+    return guard(info, lambda: found.extend(survey.compilers()))
+
+
+def _generate(options: argparse.Namespace) -> int:
+    def generate() -> int:
+        from hpcsolve.job.load import parsed_value
+        from hpcsolve.problems.generate import generate as make
+        from hpcsolve.runner.task import write_instance
+
+        if os.path.exists(options.output) and not options.overwrite:
+            raise InputError(f"{options.output}: exists; choose another file, or replace it with --overwrite")
+        more = [item.partition("=") for item in options.set]
+        tsp = make(options.kind, n=options.n, seed=options.seed, **{key: parsed_value(value) for key, _, value in more})
+        write_instance(tsp, options.output)
+        if options.output != "-":
+            print(f"{options.output}: {tsp.name}, {tsp.n} cities")
+        return 0
+
+    return _on_rank_0(generate)
+
+
+def _at_least_one(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+def _memory(text: str) -> int:
+    from hpcsolve.runner.forecast import parsed_size
+
+    try:
+        return parsed_size(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size such as 80G") from None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+"""Jobs: TOML, or the text kept in a result file, into frozen structs; every mistake is one line that names its place.
+
+The docstrings of the structs are the reference of all keys: jobs/README.md is generated from them (`reference.py`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import msgspec
+
+from hpcsolve.algorithms.registry import DESIGNED, MODULES, algorithm
+from hpcsolve.errors import InputError
+from hpcsolve.job.convert import Source, convert
+from hpcsolve.output.toml import toml_text
+
+Seed = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
+Threads = Annotated[int, msgspec.Meta(ge=1, le=65536)]
+Instance = str | dict[str, Any]
+ELSEWHERE = ("output", "device", "threads", "share-gpu")
+"""Keys that say where and how a job runs; its answer, and so its hash, does not depend on them."""
+
+
+class Stop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """The `[stop]` table: end before the algorithm would, with the best answer so far.
+
+    Attributes
+    ----------
+    seconds
+        Time since the start, in seconds.
+    target
+        A cost that is good enough, in the instance's own unit.
+    iterations
+        Number of iterations.
+    """
+
+    seconds: float | None = None
+    target: float | None = None
+    iterations: int | None = None
+
+
+class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab", kw_only=True):
+    """The keys above the first table of a job file.
+
+    Attributes
+    ----------
+    algorithm
+        "held-karp".
+    instance
+        A file (relative to the job file's folder; "-" is standard input), or a table such as
+        `{ generate = "uniform-tsp", n = 24, seed = 1 }`.
+    output
+        The result file, relative to the working directory; by default `results/NAME.h5` for a job file `NAME.toml`.
+    device
+        "cpu", "cuda", "cuda:1" (the GPU as nvidia-smi counts), a GPU's UUID, or "auto": GPUs if every rank sees one.
+    seed
+        Of the random numbers.
+    share_gpu
+        Whether several ranks may use one GPU.
+    threads
+        CPU threads of each rank; by default OMP_NUM_THREADS, else a fair share of the cores.
+    stop
+        When to end early, a table; see below.
+    """
+
+    algorithm: str
+    instance: Instance
+    output: str
+    device: str = "auto"
+    seed: Seed = 1
+    share_gpu: bool = False
+    threads: Threads | None = None
+    stop: Stop = Stop()
+
+
+@dataclass(frozen=True)
+class Job:
+    """A checked job.
+
+    Attributes
+    ----------
+    settings
+        The keys above the tables; the instance's path is absolute.
+    parameters
+        The algorithm's own table.
+    """
+
+    settings: Settings
+    parameters: Any
+
+    def tables(self) -> dict[str, Any]:
+        """Everything, defaults written out, as TOML has it; unset keys (None) are left out."""
+        content = _set_keys(msgspec.to_builtins(self.settings))
+        return {**content, self.settings.algorithm: _set_keys(msgspec.to_builtins(self.parameters))}
+
+    def text(self) -> str:
+        """The effective job as TOML."""
+        return toml_text(self.tables(), inline=("instance",))
+
+    def hash(self, instance_sha256: str) -> str:
+        """SHA-256 of all that the answer depends on: the keys, but those of `ELSEWHERE`, and the instance's content."""
+        content = {key: value for key, value in self.tables().items() if key not in (*ELSEWHERE, "instance")}
+        content["instance-sha256"] = instance_sha256
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+    def with_settings(self, **changes: Any) -> Job:
+        """The same job with other settings."""
+        return Job(msgspec.structs.replace(self.settings, **changes), self.parameters)
+
+
+def job_from_table(table: Mapping[str, Any], source: Source | None = None) -> Job:
+    """Check the keys of a job and fill in the defaults.
+
+    Raises
+    ------
+    InputError
+        A key is unknown (naming the nearest), missing, of a wrong type or value, or for another algorithm.
+    """
+    place = source or Source("job", "", {})
+    rest = dict(table)
+    name = rest.get("algorithm")
+    if name is None:
+        raise InputError('the key algorithm is missing, for example algorithm = "held-karp"', place.file)
+    if not isinstance(name, str):
+        raise place.error("algorithm", "expected a text")
+    parameters_type = _parameters_type(name, place)
+    own = rest.pop(name, {})
+    _refuse_other_tables(rest, name, place)
+    settings = convert(rest, Settings, "", place, extra=(name,))
+    _refuse_stop(settings, place)
+    return Job(settings, convert(own, parameters_type, name, place))
+
+
+def _parameters_type(name: str, place: Source) -> type[msgspec.Struct]:
+    try:
+        return algorithm(name).Parameters
+    except InputError as error:
+        raise place.error("algorithm", str(error)) from None
+
+
+def _refuse_other_tables(table: Mapping[str, Any], name: str, place: Source) -> None:
+    for other in (*MODULES, *DESIGNED):
+        if other in table:
+            raise place.error(other, f'this table is not read, since algorithm = "{name}"; remove it')
+
+
+def _refuse_stop(settings: Settings, place: Source) -> None:
+    """Held-Karp, so far the only algorithm, has no partial answer to stop with."""
+    for key, value in msgspec.to_builtins(settings.stop).items():
+        if value is not None:
+            raise place.error(f"stop.{key}", f"{settings.algorithm} has no partial answer to stop with; remove it")
+
+
+def _set_keys(table: dict[str, Any]) -> dict[str, Any]:
+    """Without the keys that are None, and without tables that are empty then."""
+    kept = {key: _set_keys(value) if isinstance(value, dict) else value for key, value in table.items()}
+    return {key: value for key, value in kept.items() if value is not None and value != {}}

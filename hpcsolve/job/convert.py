@@ -1,0 +1,94 @@
+"""From a TOML table to a struct: a mistake is one line that names the key and where it stands."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from hpcsolve.errors import InputError
+
+
+@dataclass(frozen=True)
+class Source:
+    """The text of a job, for the place of a mistake."""
+
+    file: str
+    text: str
+    overridden: Mapping[str, str]
+    """Keys that do not stand in the file -> the option that gave them."""
+
+    def error(self, key: str, message: str) -> InputError:
+        """A mistake in `key`, a dotted path."""
+        if key in self.overridden:
+            return InputError(f"{key}: {message}", self.overridden[key])
+        return InputError(f"{key}: {message}", self.file, _line_of(self.text, key))
+
+
+def keys_of(struct: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
+    """The keys of a struct as a job file spells them."""
+    return {field.encode_name: field for field in msgspec.structs.fields(struct)}
+
+
+def convert(table: Any, struct: type[msgspec.Struct], path: str, place: Source, extra: tuple[str, ...] = ()) -> Any:
+    """The struct of a table, or the mistake in it."""
+    prefix = f"{path}." if path else ""
+    if not isinstance(table, dict):
+        raise place.error(path, f"expected a table: [{path}]")
+    fields = keys_of(struct)
+    for key in table:
+        if key not in fields:
+            raise place.error(f"{prefix}{key}", f"unknown key{_nearest(key, (*fields, *extra))}")
+    for key, field in fields.items():
+        if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct) and key in table:
+            convert(table[key], field.type, f"{prefix}{key}", place)
+        if field.required and key not in table:
+            raise InputError(f"the key {prefix}{key} is missing", place.file)
+    try:
+        return msgspec.convert(table, struct)
+    except msgspec.ValidationError as error:
+        message, _, at = str(error).partition(" - at `$.")
+        key = at.rstrip("`") or path
+        raise place.error(f"{prefix}{key}", _explained(message, struct, key, table.get(key))) from None
+
+
+def _explained(message: str, struct: type[msgspec.Struct], key: str, value: Any) -> str:
+    """msgspec's message, with the choices where there are some."""
+    kind = get_type_hints(struct).get(key.replace("-", "_"))
+    if get_origin(kind) is Literal:
+        return f"{value!r} is none of {', '.join(json.dumps(choice) for choice in get_args(kind))}"
+    plain = re.sub("`([^`]*)`", lambda quoted: _in_words(quoted[1]), message)
+    got = f", got {value}" if ">=" in plain or "<=" in plain else ""
+    return f"{plain[:1].lower()}{plain[1:]}{got}"
+
+
+def _in_words(types: str) -> str:
+    """`int >= 1 | null` -> integer >= 1; null is how a key is left out, which TOML does by leaving it out."""
+    names = {"str": "text", "int": "integer", "float": "number", "bool": "true or false"}
+    names |= {"object": "table", "array": "list"}
+    alternatives = [part for part in types.split(" | ") if part != "null"]
+    return " or ".join(re.sub(r"^\w+", lambda word: names.get(word[0], word[0]), part) for part in alternatives)
+
+
+def _nearest(key: str, keys: Sequence[str]) -> str:
+    close = difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
+    return f"; did you mean {close[0]}?" if close else f"; there are {', '.join(keys)}"
+
+
+def _line_of(text: str, key: str) -> int | None:
+    """The line that a dotted key stands on, as far as that is easy to see."""
+    *tables, last = key.split(".")
+    table, quoted = ".".join(tables), f"[\"']?{re.escape(last)}[\"']?"
+    current = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        header = re.match(r"\s*\[([^\]]+)\]", line)
+        current = header[1].strip().strip("\"'") if header else current
+        if (current == table and re.match(rf"\s*{quoted}\s*[=.]", line)) or (header and current == key):
+            return number
+    return None
+

@@ -1,0 +1,118 @@
+"""Reading a job: from a TOML file, or from a result file, with changes from the command line."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from hpcsolve.errors import InputError
+from hpcsolve.job import Job, job_from_table
+from hpcsolve.job.convert import Source
+from hpcsolve.output.hdf5 import is_hdf5, read_job_text
+from hpcsolve.problems import generate
+
+LONGEST = 1 << 20
+"""Bytes of a job file."""
+
+
+def load_job(path: str, overrides: Sequence[str] = (), **replaced: str | None) -> Job:
+    """Read a job file, or the job of a result file.
+
+    Parameters
+    ----------
+    path
+        A TOML file or a result file.
+    overrides
+        `key=value` with a TOML value, or a plain word: `held-karp.path=open`.
+    replaced
+        Values of `output`, `device`; None leaves the file's.
+
+    Raises
+    ------
+    InputError
+        One line with file and line, or the key.
+    """
+    text = _read_text(path)
+    table = _parse(text, path)
+    changed = {key: f"--{key}" for key, value in replaced.items() if value is not None}
+    changed |= dict.fromkeys(_apply_overrides(table, overrides), "--set")
+    table |= {key: value for key, value in replaced.items() if value is not None}
+    table.setdefault("output", f"results/{Path(path).stem}.h5")
+    job = job_from_table(table, Source(path, text, changed))
+    return job.with_settings(instance=_complete(job.settings.instance, Path(path).parent))
+
+
+def parsed_value(text: str) -> Any:
+    """What `text` means as a TOML value; a word that is none is a string."""
+    try:
+        table = msgspec.toml.decode(f"value = {text.strip()}")
+    except msgspec.DecodeError:
+        return text.strip()
+    return table["value"] if len(table) == 1 else text.strip()
+
+
+def _complete(instance: str | dict[str, Any], folder: Path) -> str | dict[str, Any]:
+    """The absolute path of a file, or all keys of a generator; what is wrong with them shows when it is read."""
+    if isinstance(instance, str):
+        return instance if instance == "-" else os.path.abspath(folder / instance)
+    maker = getattr(generate, str(instance.get("generate", "")).replace("-", "_"), None)
+    keys = inspect.signature(maker).parameters.values() if inspect.isfunction(maker) else ()
+    defaults = {key.name: key.default for key in keys if isinstance(key.default, (int, str))}
+    return {**instance, **{key: value for key, value in defaults.items() if key not in instance}}
+
+
+def _read_text(path: str) -> str:
+    try:
+        with open(path, "rb") as file:
+            content = file.read(LONGEST + 1)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path) from None
+    if is_hdf5(content):
+        return read_job_text(path)
+    if len(content) > LONGEST:
+        raise InputError(f"is no job file: larger than {LONGEST} bytes", path)
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise InputError("is no text in UTF-8", path, content.count(b"\n", 0, error.start) + 1) from None
+
+
+def _parse(text: str, path: str) -> dict[str, Any]:
+    try:
+        table: dict[str, Any] = msgspec.toml.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        message, line = " ".join(str(error).split()), None
+        found = re.match(r"(.*) \(at line (\d+), column (\d+)\)", message)
+        if found:
+            message, line = f"{found[1]} at column {found[3]}", int(found[2])
+        raise InputError(f"no valid TOML: {message}{_hint(text)}", path, line) from None
+    return table
+
+
+def _hint(text: str) -> str:
+    """What people give by mistake."""
+    return "; this looks like an instance: name it in a job file" if re.search(r"(?m)^\s*DIMENSION\s*:", text) else ""
+
+
+def _apply_overrides(table: dict[str, Any], overrides: Sequence[str]) -> set[str]:
+    """Change the table; the dotted keys that were touched."""
+    changed = set()
+    for override in overrides:
+        path, equals, value = override.partition("=")
+        keys = [key.strip() for key in path.split(".")]
+        if not equals or not all(keys):
+            raise InputError(f"{override!r} is not KEY=VALUE, for example held-karp.path=open", "--set")
+        inner = table
+        for key in keys[:-1]:
+            inner = inner.setdefault(key, {})
+            if not isinstance(inner, dict):
+                raise InputError(f"{override}: {key} is no table in the job", "--set")
+        inner[keys[-1]] = parsed_value(value)
+        changed |= {".".join(keys[:length]) for length in range(1, len(keys) + 1)}
+    return changed

@@ -1,0 +1,1 @@
+"""What a run leaves behind: the result file, provenance, the log, progress."""

@@ -1,0 +1,140 @@
+"""The result file, HDF5, format version 1: one dataset a column, with dimension scales, `units` and `description`.
+
+Written by one process. The file is made in memory and then written as plain bytes to `NAME.part`, synced and renamed,
+so a kill leaves the old file or the new one, and a full disk is an ordinary error (libhdf5, met by one, leaves files
+that open with data missing). Booleans are stored as 0 and 1 (uint8), texts as variable-length UTF-8: what netCDF,
+xarray and pandas read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from hpcsolve.algorithms.base import Column
+from hpcsolve.errors import EnvironmentFault
+from hpcsolve.output.contents import GROUPS, Contents
+
+MAGIC = b"\x89HDF\r\n\x1a\n"
+COMPRESSED_FROM = 1 << 16
+"""Bytes from which a column is chunked and compressed."""
+
+
+def is_hdf5(head: bytes) -> bool:
+    """Whether a file that begins so is HDF5."""
+    return head.startswith(MAGIC)
+
+
+def write_result(path: str | os.PathLike[str], contents: Contents) -> None:
+    """Write a result file, whole or not at all.
+
+    Raises
+    ------
+    EnvironmentFault
+        The disk is full, read-only, ...; an older file of that name is intact.
+    """
+    write_bytes(Path(path), file_image(contents))
+
+
+def file_image(contents: Contents) -> bytes:
+    """The bytes of the result file."""
+    file = h5py.File("result", "w", driver="core", backing_store=False, libver=("earliest", "v110"))
+    with file:
+        for name, value in contents.attributes.items():
+            file.attrs[name] = _plain(value)
+        for name, columns in contents.groups.items():
+            _write_group(file.create_group(name), columns, GROUPS[name])
+        file.flush()
+        return bytes(file.id.get_file_image())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Replace a file at once; raises as `write_result`."""
+    part = path.with_name(path.name + ".part")
+    try:
+        with _removed_on_error(part):
+            part.unlink(missing_ok=True)  # a link or a file that a killed run has left
+            with open(part, "xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, path)
+    except OSError as error:
+        way_out = "free space or choose another --output"
+        raise EnvironmentFault(f"{path}: cannot be written: {error.strerror}; {way_out}") from None
+
+
+def make_folder(path: Path) -> None:
+    """Make the folder of an output, and see that files can be made there.
+
+    Raises
+    ------
+    EnvironmentFault
+        It cannot be made or written to.
+    """
+    probe = path.with_name(path.name + ".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _removed_on_error(probe):
+            probe.unlink(missing_ok=True)
+            probe.touch(exist_ok=False)
+            probe.unlink()
+    except OSError as error:
+        what = f"no file can be made there: {error.strerror}; choose another --output"
+        raise EnvironmentFault(f"{path.parent}: {what}") from None
+
+
+def read_job_text(path: str) -> str:
+    """The effective job in a result file; raises as `read_result`."""
+    from hpcsolve.output.reader import read_result
+
+    text = read_result(path, ("job",)).value("job", "toml", "")
+    return str(text)
+
+
+def _write_group(group: h5py.Group, columns: Mapping[str, Column], meaning: str) -> None:
+    group.attrs["description"] = meaning
+    lengths = {column.dimension: len(np.asarray(column.values)) for column in columns.values() if column.dimension}
+    for name, length in lengths.items():
+        if name not in columns:
+            scale = _write_column(group, name, Column(np.arange(length, dtype=np.int32), "Number, from 0", "1"))
+            scale.make_scale(name)
+    for name, column in columns.items():
+        dataset = _write_column(group, name, column)
+        if name == column.dimension:
+            dataset.make_scale(name)
+        elif column.dimension:
+            dataset.dims[0].attach_scale(group[column.dimension])
+
+
+def _write_column(group: h5py.Group, name: str, column: Column) -> h5py.Dataset:
+    data = np.asarray(_plain(column.values))
+    text = data.dtype.kind in "UO"
+    options: dict[str, Any] = {"dtype": h5py.string_dtype()} if text else {}
+    if data.nbytes >= COMPRESSED_FROM and data.ndim:
+        options |= {"chunks": True, "compression": "gzip", "shuffle": not text}
+    dataset = group.create_dataset(name, data=data.astype(object) if text else data, **options)
+    dataset.attrs["units"] = column.unit
+    dataset.attrs["description"] = column.description
+    return dataset
+
+
+def _plain(value: Any) -> Any:
+    """Booleans as numbers: HDF5 would make enumerations of them, which netCDF does not read."""
+    array = np.asarray(value)
+    return array.astype(np.uint8) if array.dtype == bool else value
+
+
+@contextmanager
+def _removed_on_error(part: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise

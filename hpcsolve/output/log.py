@@ -1,0 +1,63 @@
+"""What a run says: rank 0 on standard output, and every rank in a file of its own where `--log-dir` asks for it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import IO
+
+from hpcsolve.errors import EnvironmentFault
+
+
+class Log:
+    """Lines for people.
+
+    Parameters
+    ----------
+    rank
+        Only rank 0 prints.
+    quiet
+        Print the answer alone.
+    folder
+        For one file a rank; None: no files.
+    """
+
+    def __init__(self, rank: int = 0, quiet: bool = False, folder: str | None = None) -> None:
+        self.prints = rank == 0
+        self.quiet = quiet
+        self._file: IO[str] | None = None
+        if folder is not None:
+            self._file = _open(Path(folder) / f"rank-{rank:04d}.log")
+
+    def say(self, line: str) -> None:
+        """A line about the run."""
+        self._write(line, self.prints and not self.quiet)
+
+    def answer(self, line: str) -> None:
+        """A line of the answer; `--quiet` does not hide it."""
+        self._write(line, self.prints)
+
+    def note(self, line: str) -> None:
+        """A line for this rank's file alone."""
+        self._write(line, False)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file:
+            self._file.close()
+            self._file = None
+
+    def _write(self, line: str, on_screen: bool) -> None:
+        if on_screen:
+            print(line, file=sys.stdout, flush=True)
+        if self._file:
+            print(time.strftime("%Y-%m-%dT%H:%M:%S"), line, file=self._file, flush=True)
+
+
+def _open(path: Path) -> IO[str]:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return open(path, "a", encoding="utf-8")
+    except OSError as error:
+        raise EnvironmentFault(f"{path}: cannot be written: {error.strerror}; choose another --log-dir") from None

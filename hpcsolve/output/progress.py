@@ -1,0 +1,80 @@
+"""How far a run is: a bar on a terminal, in a log a line every few seconds with the time that is left."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import IO, Any
+
+from hpcsolve.output.log import Log
+
+INTERVAL = 5.0
+"""Seconds between two lines."""
+
+
+class Progress:
+    """A `Report` (see algorithms/base.py) that people see. Calls are cheap: most of them do nothing.
+
+    Parameters
+    ----------
+    log
+        Where the lines go; nothing is shown where it does not print.
+    stream
+        A bar is drawn here if it is a terminal.
+    clock
+        Seconds that never run backwards.
+    """
+
+    def __init__(self, log: Log, stream: IO[str] = sys.stderr, clock: Callable[[], float] = time.monotonic) -> None:
+        self._log = log
+        self._clock = clock
+        self._started = self._shown = clock()
+        self._bar: Any = None
+        if log.prints and not log.quiet and stream.isatty():
+            from tqdm import tqdm
+
+            form = "{percentage:3.0f}%|{bar}| {elapsed}<{remaining} {postfix}"
+            self._bar = tqdm(total=1.0, file=stream, leave=False, bar_format=form)
+
+    def __call__(self, done: float, message: str = "") -> None:
+        """`done` of all work, 0 to 1, is behind us."""
+        if self._bar is not None:
+            self._bar.set_postfix_str(message, refresh=False)
+            self._bar.update(max(0.0, min(done, 1.0) - self._bar.n))
+            return
+        now = self._clock()
+        if now - self._shown < INTERVAL:
+            return
+        self._shown = now
+        self._log.say(progress_line(done, now - self._started, message))
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.close()
+
+
+def progress_line(done: float, seconds: float, message: str = "") -> str:
+    """`42 % after 12 s, about 17 s to go`."""
+    left = f", about {duration(seconds * (1 - done) / done)} to go" if 0 < done <= 1 else ""
+    return f"{100 * done:3.0f} % after {duration(seconds)}{left}{': ' + message if message else ''}"
+
+
+def duration(seconds: float) -> str:
+    """Time for people: `0.031 s`, `12 s`, `3 min 20 s`, `2 h 05 min`."""
+    if seconds < 60:
+        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest:02d} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02d} min" if hours < 100 else f"{hours / 24:.3g} days"
+
+
+def size(count: float) -> str:
+    """Bytes for people: `512 bytes`, `1.5 MiB`, `20 GiB`."""
+    for unit, scale in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if count >= scale:
+            return f"{count / scale:.3g} {unit}" if count / scale < 1000 else f"{count / scale:.0f} {unit}"
+    return f"{count:.0f} bytes"

@@ -1,0 +1,98 @@
+"""What produced a result: versions, sources, compiler, launch. Of the environment only what is named here."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import hpcsolve
+from hpcsolve.algorithms.base import Column
+from hpcsolve.device.base import DeviceInfo
+from hpcsolve.device.build import source_hash
+
+ENVIRONMENT = (
+    "SLURM_JOB_ID", "SLURM_JOB_NAME", "SLURM_JOB_NUM_NODES", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS",
+    "SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_RESTART_COUNT", "SLURM_JOB_PARTITION", "SLURM_CLUSTER_NAME",
+    "OMP_NUM_THREADS", "OMP_WAIT_POLICY", "OMP_PLACES", "OMP_PROC_BIND", "CUDA_VISIBLE_DEVICES",
+)  # fmt: skip
+"""The variables that are kept, where they are set."""
+
+LIBRARIES = ("numpy", "scipy", "h5py", "msgspec", "mpi4py", "pycuda")
+
+
+def provenance(info: DeviceInfo, mpi_library: str, kernel_files: Sequence[str], command: Sequence[str]
+               ) -> dict[str, Column]:
+    """The content of `/provenance`: one text a dataset."""
+    texts = {
+        "hpcsolve": ("Version of hpcsolve", hpcsolve.__version__),
+        "source_sha256": ("SHA-256 of the package's Python files", package_hash()),
+        "git_commit": ("Commit of the checkout, empty outside of one", git_commit(_package().parent)),
+        "python": ("Version of Python", platform.python_version()),
+        "system": ("Operating system", f"{platform.system()} {platform.release()} {platform.machine()}"),
+        "mpi": ("MPI library of the run", mpi_library),
+        "compiler": ("Compiler of rank 0's kernels", info.compiler),
+        "command_line": ("As it was started, without the home folder's name", command_line(command)),
+    }
+    texts |= {name: (f"Version of {name}, empty if it is not installed", version(name)) for name in LIBRARIES}
+    texts |= {f"kernel_{file}": (f"SHA-256 of {file}.cu and the headers", source_hash(file)) for file in kernel_files}
+    texts |= {name: ("Variable of the environment", value) for name, value in allowed(os.environ).items()}
+    return {name: Column(value, description) for name, (description, value) in texts.items()}
+
+
+def allowed(environment: Mapping[str, str]) -> dict[str, str]:
+    """The part of an environment that may be kept."""
+    return {name: environment[name][:1000] for name in ENVIRONMENT if name in environment}
+
+
+def command_line(command: Sequence[str]) -> str:
+    """The command as one would type it; the home folder as ~."""
+    home = os.path.expanduser("~")
+    shown = [word.replace(home, "~") if len(home) > 1 else word for word in command]
+    return shlex.join(shown).encode(errors="replace").decode()
+
+
+def version(distribution: str) -> str:
+    """The installed version, or nothing."""
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def package_hash() -> str:
+    """SHA-256 of the package's Python files with their names: tells of changes that no commit knows."""
+    digest = hashlib.sha256()
+    for path in sorted(_package().rglob("*.py")):
+        digest.update(str(path.relative_to(_package())).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def git_commit(folder: Path) -> str:
+    """The commit that is checked out in a folder, read without starting git: MPI runs already."""
+    try:
+        head = (folder / ".git" / "HEAD").read_text().strip()
+        if not head.startswith("ref: "):
+            return head
+        name = head.removeprefix("ref: ")
+        loose = folder / ".git" / name
+        if loose.is_file():
+            return loose.read_text().strip()
+        packed = (folder / ".git" / "packed-refs").read_text().split("\n")
+    except OSError:
+        return ""
+    return next((line.split(" ")[0] for line in packed if line.endswith(f" {name}")), "")
+
+
+def _package() -> Path:
+    return Path(hpcsolve.__file__).resolve().parent
+
+
+def started_as() -> list[str]:
+    """The command line of this process."""
+    return [Path(sys.argv[0]).name, *sys.argv[1:]]

@@ -1,0 +1,128 @@
+"""Reading result files of anybody: the layout is checked before any data are read.
+
+libhdf5 follows links and file names that a file holds, and reserves what a header promises. So only hard links, no
+external and no virtual datasets, only numbers and texts, only gzip and shuffle, and no more bytes than the file can
+hold.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import h5py
+import numpy as np
+
+from hpcsolve.algorithms.base import Column
+from hpcsolve.errors import DamagedFileError, InputError
+from hpcsolve.output.contents import FORMAT, FORMAT_VERSION, GROUPS, Contents
+from hpcsolve.output.hdf5 import is_hdf5
+
+MOST_DATASETS = 64
+LARGEST = 8 * 2**30
+"""Bytes of one dataset."""
+DEFLATE = 1032
+"""No gzip stream grows more than so many times."""
+FILTERS = (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE)
+ATTRIBUTES = ("format", "format_version", "created", "complete", "algorithm", "cost", "verified")
+
+
+def read_result(path: str | os.PathLike[str], groups: Sequence[str] = tuple(GROUPS)) -> Contents:
+    """Read a result file, or some of its groups.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, is no result file, or of a newer format.
+    DamagedFileError
+        It is damaged, or holds what no result file of ours holds.
+    """
+    name = os.fspath(path)
+    try:
+        with open(name, "rb") as file:
+            if not is_hdf5(file.read(8)):
+                raise InputError("is no HDF5 file, so no result of hpcsolve", name)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", name) from None
+    try:
+        with h5py.File(name, "r", locking="best-effort") as opened:
+            return _contents(opened, groups, name)
+    except (OSError, RuntimeError, KeyError, ValueError, TypeError, MemoryError) as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        raise DamagedFileError(f"{name}: damaged: {first}") from None
+
+
+def _contents(file: h5py.File, wanted: Sequence[str], name: str) -> Contents:
+    attributes = {key: _attribute(file, key) for key in ATTRIBUTES if key in file.attrs}
+    if attributes.get("format") != FORMAT:
+        raise InputError("is HDF5, but no result of hpcsolve", name)
+    version = attributes.get("format_version")
+    if version != FORMAT_VERSION:
+        raise InputError(f"is of format version {version}; this hpcsolve reads version {FORMAT_VERSION}", name)
+    found = [str(key) for key in file]
+    groups = {}
+    for key in found:
+        if key not in GROUPS or not isinstance(_linked(file, key), h5py.Group):
+            raise ValueError(f"/{key[:40]} is not part of the format")
+        if key in wanted:
+            groups[key] = _read_group(file[key], os.path.getsize(name))
+    return Contents(attributes, groups)
+
+
+def _read_group(group: h5py.Group, file_size: int) -> dict[str, Column]:
+    if len(group) > MOST_DATASETS:
+        raise ValueError(f"{group.name} has {len(group)} datasets")
+    return {str(key): _read_column(group, str(key), file_size) for key in group}
+
+
+def _read_column(group: h5py.Group, key: str, file_size: int) -> Column:
+    place = f"{group.name}/{key[:40]}"
+    dataset = _linked(group, key)
+    if not isinstance(dataset, h5py.Dataset) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,63}", key):
+        raise ValueError(f"{place} is not part of the format")
+    _check_layout(dataset, place, file_size)
+    values = dataset.asstr()[()] if _is_text(dataset) else dataset[()]
+    dimension = ""
+    if dataset.ndim == 1:
+        scales = list(dataset.dims[0].keys())
+        dimension = key if dataset.is_scale else str(scales[0]) if scales else ""
+    return Column(values, _attribute(dataset, "description"), _attribute(dataset, "units"), dimension)
+
+
+def _linked(group: h5py.Group, key: str) -> Any:
+    """The object behind a hard link; other links may lead to any file."""
+    if not isinstance(group.get(key, getlink=True), h5py.HardLink):
+        raise ValueError(f"{group.name}{key[:40]} is a link")
+    return group[key]
+
+
+def _check_layout(dataset: h5py.Dataset, place: str, file_size: int) -> None:
+    if dataset.external or dataset.is_virtual:
+        raise ValueError(f"{place} takes its data from elsewhere")
+    if dataset.shape is None or dataset.ndim > 2 or not (_is_text(dataset) or dataset.dtype.kind in "iuf"):
+        raise ValueError(f"{place} holds {dataset.dtype} of {dataset.ndim} dimensions, which the format has not")
+    creation = dataset.id.get_create_plist()
+    filters = {creation.get_filter(number)[0] for number in range(creation.get_nfilters())}
+    if not filters <= set(FILTERS):
+        raise ValueError(f"{place} needs the filters {sorted(filters)}; the format has gzip and shuffle")
+    size = int(np.prod(dataset.shape, dtype=object)) * dataset.dtype.itemsize
+    stored = dataset.id.get_storage_size()
+    if size > LARGEST or stored > file_size or size > stored * (DEFLATE if filters else 1):
+        raise ValueError(f"{place} claims {size} bytes of {stored} stored")
+
+
+def _is_text(dataset: h5py.Dataset) -> bool:
+    return h5py.check_string_dtype(dataset.dtype) is not None
+
+
+def _attribute(item: Any, key: str) -> Any:
+    """A scalar attribute as a Python value; texts of a sane length."""
+    if key not in item.attrs:
+        return ""
+    identifier = item.attrs.get_id(key)
+    if identifier.shape != () or identifier.get_storage_size() > 1 << 16:
+        raise ValueError(f"the attribute {key} is no single value")
+    value = item.attrs[key]
+    return value.item() if isinstance(value, np.generic) else value

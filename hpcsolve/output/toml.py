@@ -1,0 +1,58 @@
+"""The little of writing TOML that an effective job needs; Python and msgspec only read it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from hpcsolve.errors import InputError
+
+BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def toml_text(table: Mapping[str, Any], inline: tuple[str, ...] = ()) -> str:
+    """Keys, then tables; the tables named in `inline`, and those inside of tables, as `{ ... }`.
+
+    Raises
+    ------
+    InputError
+        A value that the format of job files has not, or text that is not UTF-8.
+    """
+    plain = {key: value for key, value in table.items() if not isinstance(value, dict) or key in inline}
+    lines = [f"{_key(key)} = {_value(value)}" for key, value in plain.items()]
+    for key, inner in table.items():
+        if key not in plain:
+            lines += ["", f"[{_key(key)}]", *(f"{_key(name)} = {_value(value)}" for name, value in inner.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _key(key: str) -> str:
+    return key if BARE_KEY.fullmatch(key) else _quoted(key)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else f"{value:+}".replace("+nan", "nan")
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{_key(key)} = {_value(inner)}" for key, inner in value.items()) + " }"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    raise InputError(f"{value!r} is neither text, number, true, false, list nor table")
+
+
+def _quoted(text: str) -> str:
+    """A basic string: JSON's escapes are TOML's too, but for DEL."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{text!r} is not valid UTF-8; rename it") from None
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

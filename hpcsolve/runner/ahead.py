@@ -1,0 +1,52 @@
+"""Kernels are built before MPI starts: afterwards no process may be started safely."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from hpcsolve.algorithms.registry import algorithm
+from hpcsolve.device import build
+from hpcsolve.device.gpus import list_gpus
+from hpcsolve.errors import HpcsolveError, ResourceError
+from hpcsolve.job.load import load_job
+
+
+def build_ahead(path: str, overrides: Sequence[str] = (), device: str | None = None) -> float:
+    """Build what a job will load, on every process; of those on one node one builds, the others wait.
+
+    Returns
+    -------
+    float
+        The seconds that it took.
+
+    Raises
+    ------
+    EnvironmentFault
+        No compiler, or it failed.
+    """
+    started = time.perf_counter()
+    try:
+        job = load_job(path, overrides, device=device)
+    except HpcsolveError:
+        return 0.0  # rank 0 will find the same, and say it for all
+    build_for(job.settings.algorithm, job.settings.device)
+    return time.perf_counter() - started
+
+
+def build_for(name: str, device: str) -> None:
+    """Build the kernels of an algorithm for the device that a job asks for; raises as `build_ahead`."""
+    architectures = _architectures(device)
+    build.ahead(algorithm(name).KERNEL_FILES, architectures)
+    if not architectures:
+        build.compiler_identity("g++")  # the CPU device asks again, when no process may be started
+
+
+def _architectures(device: str) -> tuple[str, ...]:
+    """Of the GPUs that this process sees, if the job may use one."""
+    if device.lower() == "cpu":
+        return ()
+    try:
+        return tuple(sorted({gpu.architecture for gpu in list_gpus()}))
+    except ResourceError:
+        return ()  # `auto` takes the CPU then; a job that wants a GPU is refused by all ranks together

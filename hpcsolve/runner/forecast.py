@@ -1,0 +1,143 @@
+"""What a job would need on so many ranks, and how long it would take; solves a small instance only, for the rate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from hpcsolve.algorithms.base import Estimate, silent
+from hpcsolve.algorithms.registry import algorithm
+from hpcsolve.device.memory import available_memory
+from hpcsolve.device.select import open_device
+from hpcsolve.errors import HpcsolveError
+from hpcsolve.formats import Instance
+from hpcsolve.job import Job
+from hpcsolve.output.progress import duration, size
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.generate import random_matrix
+
+TRIAL_CITIES = 25
+"""Of the instance that the rate is measured with; takes some hundredths of a second."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """An estimate with what it is compared to.
+
+    Attributes
+    ----------
+    memory
+        Bytes free for each rank.
+    rate
+        Operations a second of one rank, measured here; None if that was not possible.
+    rate_from
+        What it was measured on, or why not.
+    """
+
+    job: Job
+    instance: Instance
+    estimate: Estimate
+    memory: int
+    rate: float | None
+    rate_from: str
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+        return len(self.estimate.device_bytes)
+
+    @property
+    def needed(self) -> list[int]:
+        """Bytes of each rank, on the device and for messages."""
+        return [a + b for a, b in zip(self.estimate.device_bytes, self.estimate.host_bytes)]
+
+    @property
+    def fits(self) -> bool:
+        """Whether every rank's part fits."""
+        return max(self.needed) <= self.memory
+
+    def lines(self) -> Iterator[str]:
+        """The forecast for people."""
+        tsp, estimate = self.instance.problem, self.estimate
+        yield f"{self.job.settings.algorithm}, {tsp.name}, {tsp.n} cities, {self.ranks} rank{'s' * (self.ranks > 1)}"
+        yield f"device memory a rank  {_range(estimate.device_bytes)}"
+        yield f"host memory a rank    {_range(estimate.host_bytes)}, for messages and tables, without Python's own"
+        yield f"all ranks             {size(sum(self.needed))}"
+        yield f"messages a rank       {_range(estimate.bytes_sent)}"
+        yield from (f"{name:21} {value}" for name, value in estimate.details.items())
+        yield f"work                  {estimate.operations:.4g} operations ({estimate.operation})"
+        yield f"time                  {self._time()}"
+        largest = estimate.largest([self.memory] * self.ranks)
+        verdict = f"{'yes' if self.fits else 'no'}: {size(self.memory)} a rank"
+        yield f"fits                  {verdict}; the largest that fits: {largest} cities"
+
+    def _time(self) -> str:
+        if self.rate is None:
+            return f"not known: {self.rate_from}"
+        seconds = self.estimate.operations / self.rate / self.ranks
+        return f"about {duration(seconds)} in kernels if each rank has a device as fast as this one: {self.rate_from}"
+
+
+def forecast(job: Job, instance: Instance, ranks: int, memory: int | None = None) -> Forecast:
+    """What a job would need.
+
+    Parameters
+    ----------
+    memory
+        Bytes free for each rank; by default what is free here, divided among them.
+
+    Raises
+    ------
+    InputError
+        The job does not fit the instance.
+    """
+    estimate = algorithm(job.settings.algorithm).estimate(instance.problem, job.parameters, ranks)
+    free = available_memory() // ranks if memory is None else memory
+    rate, source = measured_rate(job, instance.problem.symmetric)
+    return Forecast(job, instance, estimate, free, rate, source)
+
+
+def measured_rate(job: Job, symmetric: bool) -> tuple[float | None, str]:
+    """Operations a second of this machine's device on a small instance of the same kind, and what was measured."""
+    module = algorithm(job.settings.algorithm)
+    trial = random_matrix(TRIAL_CITIES, symmetric=symmetric)
+    unset = {key: None for key in ("start", "end") if hasattr(job.parameters, key)}
+    parameters = msgspec.structs.replace(job.parameters, **unset)
+    try:
+        device, _ = open_device(job.settings.device, SerialComm(), threads=job.settings.threads)
+        with device:
+            module.run(trial, device, SerialComm(), parameters, silent)  # the first one loads the kernels
+            rows = [module.run(trial, device, SerialComm(), parameters, silent).rank for _ in range(3)]
+            rate = max(map(_rate, rows))
+    except HpcsolveError as error:
+        return None, str(error)
+    return rate, f"{rate:.2g} a second, measured now with {TRIAL_CITIES} cities on {device.info.name}"
+
+
+def parsed_size(text: str) -> int:
+    """`80G`, `512 MiB`, `1e9` in bytes; a letter counts in powers of 1024.
+
+    Raises
+    ------
+    ValueError
+        It is none of these.
+    """
+    plain = text.strip().upper().removesuffix("IB").removesuffix("B").strip()
+    power = "KMGT".find(plain[-1:]) + 1 if plain[-1:] else 0
+    number = float(plain[:-1] if power else plain) * 1024**power
+    if not 0 < number < 2**60:
+        raise ValueError(text)
+    return int(number)
+
+
+def _rate(row: Any) -> float:
+    return float(row["operations"]) / max(float(row["seconds_kernel"]), 1e-9)
+
+
+def _range(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    exact = f"{high:,} bytes" if low == high else f"{low:,} to {high:,} bytes"
+    return exact if high < 1024 else f"{size(high)} ({exact})"

@@ -1,0 +1,182 @@
+"""The run itself. Every function here is called by all ranks, in the same order, unless it says otherwise."""
+
+from __future__ import annotations
+
+import resource
+import socket
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import hpcsolve
+from hpcsolve.algorithms.base import Column, Outcome, Report, silent
+from hpcsolve.algorithms.registry import Algorithm, algorithm
+from hpcsolve.device.base import Device
+from hpcsolve.device.select import open_device
+from hpcsolve.output.contents import Contents
+from hpcsolve.output.hdf5 import file_image, make_folder, write_bytes
+from hpcsolve.output.log import Log
+from hpcsolve.output.progress import Progress
+from hpcsolve.output.provenance import provenance, started_as
+from hpcsolve.parallel.comm import Comm
+from hpcsolve.parallel.launch import on_rank_0
+from hpcsolve.runner.check import Verdict, check_answer
+from hpcsolve.runner.collect import contents_of
+from hpcsolve.runner.memory import check_memory, memory_line, place_of
+from hpcsolve.runner.summary import answer_lines, seconds_line
+from hpcsolve.runner.task import Task
+
+CHECK_FAILED = 1
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run that is over; `contents` is on rank 0 alone."""
+
+    contents: Contents | None
+    exit_code: int
+
+
+def run_task(comm: Comm, read: Callable[[], Task], log: Log, seconds_build: float = 0.0) -> Finished:
+    """Run a job on all ranks.
+
+    Parameters
+    ----------
+    read
+        Makes the task; called on rank 0.
+    seconds_build
+        What building the kernels ahead took.
+
+    Raises
+    ------
+    InputError, ResourceError, EnvironmentFault
+        The same on every rank, before device memory is taken, but for a disk that fills up.
+    """
+    started = time.perf_counter()
+    task = on_rank_0(comm, read)
+    seconds = {"seconds_read": time.perf_counter() - started}
+    if task.finished is not None:
+        return _print_again(task, comm, log)
+    _say_head(task, comm, log)
+    settings, started = task.job.settings, time.perf_counter()
+    device, reason = open_device(settings.device, comm, share_gpu=settings.share_gpu, threads=settings.threads)
+    with device:
+        seconds["seconds_build"] = seconds_build + time.perf_counter() - started
+        _say_devices(reason, comm, log)
+        foreseen = _check_estimate(task, device, comm, log)
+        outcome, seconds["seconds_run"] = _run_algorithm(task, device, comm, log)
+        row = _rank_row(device, reason, outcome, seconds) | {"estimated_bytes": foreseen}
+        return _finish(task, outcome, row, device, comm, log)
+
+
+def _print_again(task: Task, comm: Comm, log: Log) -> Finished:
+    assert task.finished is not None
+    verified = bool(task.finished.attributes.get("verified"))
+    infeasible = bool(task.finished.value("solution", "infeasible"))
+    log.say(f"{task.output}: this job is done already; its result:")
+    for line in answer_lines(task.finished):
+        log.answer(line)
+    log.answer(f"check:  {'PASS' if verified else 'NOT CHECKED' if infeasible else 'FAIL'} (when it was solved)")
+    log.answer(f"file:   {task.output}")
+    return Finished(task.finished if comm.rank == 0 else None, 0 if verified or infeasible else CHECK_FAILED)
+
+
+def _say_head(task: Task, comm: Comm, log: Log) -> None:
+    tsp = task.instance.problem
+    kind = "symmetric" if tsp.symmetric else "asymmetric"
+    log.say(f"hpcsolve {hpcsolve.__version__}: {task.job.settings.algorithm}, {tsp.name}, {tsp.n} cities, {kind}")
+    hosts = comm.allgather(socket.gethostname())
+    where = ", ".join(f"{hosts.count(host)} on {host}" for host in dict.fromkeys(hosts))
+    log.say(f"ranks:  {comm.size} ({where})")
+
+
+def _say_devices(reason: str, comm: Comm, log: Log) -> None:
+    reasons = comm.allgather(reason)
+    for text in dict.fromkeys(reasons):
+        ranks = [rank for rank, other in enumerate(reasons) if other == text]
+        who = "every rank" if len(ranks) == comm.size else f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
+        log.say(f"device: {who}: {text}")
+    log.note(f"device of this rank: {reason}")
+
+
+def _check_estimate(task: Task, device: Device, comm: Comm, log: Log) -> int:
+    """Refuse what does not fit, and make the output's folder; the bytes that are foreseen for this rank."""
+    places = comm.gather(place_of(device))
+    needed = on_rank_0(comm, lambda: _foreseen(task, places or [], log))
+    log.note(f"memory of this rank: {needed[comm.rank]} bytes foreseen")
+    return needed[comm.rank]
+
+
+def _foreseen(task: Task, places: list[Any], log: Log) -> list[int]:
+    tsp = task.instance.problem
+    estimate = _module(task).estimate(tsp, task.job.parameters, len(places))
+    check_memory(estimate, places, f"{tsp.n} cities")
+    log.say(memory_line(estimate, places))
+    if task.output is not None:
+        make_folder(Path(task.output))
+    return [a + b for a, b in zip(estimate.device_bytes, estimate.host_bytes)]
+
+
+def _run_algorithm(task: Task, device: Device, comm: Comm, log: Log) -> tuple[Outcome, float]:
+    started = time.perf_counter()
+    progress = Progress(log) if comm.rank == 0 else None
+    report: Report = progress or silent
+    try:
+        outcome = _module(task).run(task.instance.problem, device, comm, task.job.parameters, report)
+    finally:
+        if progress:
+            progress.close()
+    return outcome, time.perf_counter() - started
+
+
+def _rank_row(device: Device, reason: str, outcome: Outcome, seconds: Mapping[str, float]) -> dict[str, Any]:
+    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    own = {"host": socket.gethostname(), "device": f"{device.info.name}: {reason}", "uuid": device.info.uuid}
+    return {**own, "peak_bytes": device.memory_peak, "peak_resident_bytes": resident, **outcome.rank, **seconds}
+
+
+def _finish(task: Task, outcome: Outcome, row: dict[str, Any], device: Device, comm: Comm, log: Log) -> Finished:
+    """Gather, check, write and print, on rank 0; the exit code is everybody's."""
+    rows = comm.gather(row)
+    contents: list[Contents] = []
+
+    def conclude() -> int:
+        library = getattr(comm, "library", "none: one process")
+        sources = provenance(device.info, library, _module(task).KERNEL_FILES, started_as())
+        result, verdict = _write(task, outcome, rows or [], sources)
+        contents.append(result)
+        _say_answer(task, result, verdict, log)
+        return CHECK_FAILED if verdict.passed is False else 0
+
+    code = on_rank_0(comm, conclude)
+    return Finished(contents[0] if contents else None, code)
+
+
+def _write(task: Task, outcome: Outcome, rows: list[dict[str, Any]], sources: Mapping[str, Column]
+           ) -> tuple[Contents, Verdict]:
+    tour = outcome.solution["tour"].values if "tour" in outcome.solution else None
+    verdict = check_answer(task.instance.problem, task.job.parameters, tour, outcome.cost)
+    started = time.perf_counter()
+    contents = contents_of(task, outcome, verdict.passed is True, rows, sources)
+    if task.output is None:
+        return contents, verdict
+    file_image(contents)  # once to see how long it takes, once with that number in it
+    rows[0]["seconds_write"] = time.perf_counter() - started
+    contents = replace(contents, groups=contents_of(task, outcome, bool(verdict.passed), rows, sources).groups)
+    write_bytes(Path(task.output), file_image(contents))
+    return contents, verdict
+
+
+def _say_answer(task: Task, contents: Contents, verdict: Verdict, log: Log) -> None:
+    for line in answer_lines(contents):
+        log.answer(line)
+    log.answer(f"check:  {verdict}")
+    log.say(seconds_line(contents))
+    if task.output is not None:
+        log.answer(f"file:   {task.output}")
+
+
+def _module(task: Task) -> Algorithm:
+    return algorithm(task.job.settings.algorithm)

@@ -1,0 +1,66 @@
+"""What is installed here and what would not work: the lines of `hpcsolve info`."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import socket
+from collections.abc import Iterator
+
+import hpcsolve
+from hpcsolve.device.build import cache_folder, compiler_identity
+from hpcsolve.device.gpus import list_gpus
+from hpcsolve.device.memory import available_memory
+from hpcsolve.errors import HpcsolveError
+from hpcsolve.output.progress import size
+from hpcsolve.output.provenance import LIBRARIES, version
+
+
+def general_lines(mpi_library: str) -> Iterator[str]:
+    """What is the same on every rank. Starts compilers, so it must run before MPI does; see `compilers`."""
+    yield f"hpcsolve   {hpcsolve.__version__}, Python {platform.python_version()}"
+    yield "libraries  " + ", ".join(f"{name} {version(name) or 'not installed'}" for name in LIBRARIES)
+    yield f"MPI        {mpi_library}"
+
+
+def compilers() -> list[str]:
+    """One line each for g++ and nvcc, and one for the folder of compiled kernels."""
+    lines = [f"{name:10} {_compiler(name)}" for name in ("g++", "nvcc")]
+    try:
+        lines.append(f"cache      {cache_folder()}")
+    except HpcsolveError as error:
+        lines.append(f"cache      PROBLEM: {error}")
+    return lines
+
+
+def problem_lines(compiler_lines: list[str]) -> Iterator[str]:
+    """What would keep a run from working."""
+    if "not on the PATH" in compiler_lines[0]:
+        yield "PROBLEM: no g++: the CPU cannot be used; install a C++ compiler, or load its module"
+    if not version("mpi4py"):
+        way_out = "pip install 'hpcsolve[local]' on a workstation, 'hpcsolve[mpi]' on a cluster"
+        yield f"problem: no mpi4py: one rank only; {way_out}"
+    elif not shutil.which("mpiexec") and not shutil.which("srun"):
+        yield "problem: neither mpiexec nor srun on the PATH: activate the virtual environment, or load the MPI module"
+
+
+def rank_line(rank: int, ranks: int) -> str:
+    """Host, cores, memory and GPUs of one rank."""
+    cores = len(os.sched_getaffinity(0))
+    return f"rank {rank}/{ranks} on {socket.gethostname()}: {cores} cores, {size(available_memory())} free; {_gpus()}"
+
+
+def _compiler(name: str) -> str:
+    try:
+        lines = compiler_identity(name).splitlines()
+    except HpcsolveError as error:
+        return str(error)
+    return next((line for line in lines if "release" in line), lines[0]) + f" ({shutil.which(name)})"
+
+
+def _gpus() -> str:
+    try:
+        return ", ".join(f"{gpu} {size(gpu.memory)} {gpu.architecture}" for gpu in list_gpus())
+    except HpcsolveError as error:
+        return f"no GPU: {error}"

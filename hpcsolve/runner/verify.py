@@ -1,0 +1,45 @@
+"""A result file checked again, from the instance that it names."""
+
+from __future__ import annotations
+
+from hpcsolve.errors import InputError
+from hpcsolve.formats import Instance
+from hpcsolve.job.load import load_job
+from hpcsolve.output.contents import Contents
+from hpcsolve.output.reader import read_result
+from hpcsolve.runner.check import Verdict, check_contents
+from hpcsolve.runner.task import content_hash, read_instance
+
+
+def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdict]:
+    """Check the answer in a result file in plain numpy.
+
+    Parameters
+    ----------
+    instance
+        A file, if the instance is no longer where it was.
+
+    Raises
+    ------
+    InputError
+        The file is no result, or the instance is not the one that was solved.
+    DamagedFileError
+        The file is damaged.
+    """
+    contents = read_result(path)
+    job = load_job(path)
+    try:
+        found = read_instance(instance or job.settings.instance)
+    except InputError as error:
+        hint = "" if instance else "; if it has moved, say --instance FILE"
+        raise InputError(f"{path}: its instance cannot be read: {error}{hint}") from None
+    _require_same(contents, found, path)
+    return contents, check_contents(contents, found.problem, job.parameters)
+
+
+def _require_same(contents: Contents, found: Instance, path: str) -> None:
+    solved = contents.value("instance", "sha256")
+    if solved not in (found.sha256, content_hash(found.problem)):
+        where = found.path or "what its generator makes now"
+        what = "is not the instance that was solved (another SHA-256); give that one with --instance"
+        raise InputError(f"{path}: {where} {what}")
