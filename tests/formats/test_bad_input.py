@@ -78,6 +78,7 @@ BAD_TSPLIB = {
     "NaN cost": (MATRIX, "1 0 3", "1 0 NaN", ":8: the cost from city 2 to city 3 is NaN"),
     "-inf": (MATRIX, "1 0 3", "1 0 -inf", ":8: the cost from city 2 to city 3 is -inf"),
     "huge cost": (MATRIX, "1 0 3", "1 0 3000000000000000000", ":8: the cost from city 2 to city 3 is too large"),
+    "beyond 64 bits": (MATRIX, "1 0 3", "1 0 99999999999999999999", ":8: the cost from city 2 to city 3 is too large"),
     "overflow of sums": (MATRIX, "1 0 3", f"1 0 {2**62 // 3 + 1}", ":8: the cost from city 2 to city 3 is too large"),
     "too many decimals": (MATRIX, "1 0 3", "1 0 1e-30", ":8: the cost from city 2 to city 3 has too many digits"),
     "too many digits": (MATRIX, "1 0 3", "1 0 1234567890.0123456789", ":8: the cost from city 2 to city 3 has too"),

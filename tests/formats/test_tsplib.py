@@ -5,6 +5,7 @@ import gzip
 import hashlib
 import io
 import lzma
+import re
 import sys
 import time
 import tracemalloc
@@ -245,6 +246,7 @@ def test_round_trip_of_published_instances(data_dir, tmp_path, name):
 def test_round_trip_of_decimals(n, places, random):
     table = [[random.randint(-9999, 9999) / 10**places for _ in range(n)] for _ in range(n)]
     tsp = from_matrix(table, "decimals")
+    assert not re.search(r"\d\.\d*0( |\n)", tsplib_text(tsp)), "no zeros behind the last decimal"
     assert_equal_instances(tsp, parse(tsplib_text(tsp)))
 
 

@@ -51,6 +51,13 @@ def test_floats_and_texts_agree(values):
     assert scale == 1 or any(v % 10 for v in from_floats), "the smallest power of ten"
 
 
+@given(st.integers(10**15, 10**18), st.integers(1, 9))
+def test_floats_at_the_end_of_their_precision(digits, places):
+    value = digits / 10**places
+    result, scale = exact_from_floats(np.array([value]), 2**62)
+    assert Fraction(int(result[0]), scale) == Fraction(repr(value))
+
+
 @given(st.lists(st.floats(allow_nan=False, width=32, min_value=-1e6, max_value=1e6), min_size=1, max_size=6))
 def test_single_precision_means_its_own_shortest_decimals(values):
     singles = np.array(values, dtype=np.float32)
