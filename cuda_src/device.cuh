@@ -9,8 +9,8 @@
 //   DEVICE                    marks a function that kernels call;  UNROLL  before a loop whose count is a constant
 //   lanes<T>                  2^lane_bits<T>() values of T side by side; +, min, load, store, splat, without, mirrored
 //   one_thread_blocks         whether the block is one thread
+//   warp_size                 threads that hold one register
 //   lane(), warp(), warps()   this thread's place where lanes are threads; 0, 0 and 1 where a register is a vector
-//   tile_width<T>()           results that fit in the registers beside a loop's operands
 //   lower_to(target, x)       atomic minimum of all of x into *target, in no particular order
 //   lowest(set), count(set)   of a 64-bit set: its smallest element, how many there are
 #pragma once

@@ -32,17 +32,13 @@ struct lanes {
   vector v;
 };
 
+constexpr int warp_size = 1;  // threads that hold one register
 // Whether a block is one thread, so that the order of its work is free and nothing need be shared.
 constexpr bool one_thread_blocks = true;
 
 template <class T>
 constexpr int lane_bits() {
   return __builtin_ctz(lanes<T>::width);
-}
-// AVX-512 has 32 registers, the others 16.
-template <class T>
-constexpr int tile_width() {
-  return VECTOR_BYTES == 64 ? 12 : 6;
 }
 DEVICE int lane() { return 0; }
 DEVICE int warp() { return 0; }

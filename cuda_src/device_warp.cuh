@@ -7,16 +7,13 @@ struct lanes {
   T v;
 };
 
+constexpr int warp_size = 32;  // threads that hold one register
 // Whether a block is one thread, so that the order of its work is free and nothing need be shared.
 constexpr bool one_thread_blocks = false;
 
 template <class T>
 constexpr DEVICE int lane_bits() {
   return 5;
-}
-template <class T>
-constexpr DEVICE int tile_width() {
-  return 12;
 }
 DEVICE int lane() { return threadIdx.x % 32; }
 DEVICE int warp() { return threadIdx.x / 32; }

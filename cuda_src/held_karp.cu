@@ -28,24 +28,32 @@
 // how far from the machine's min-add peak (cuda_src/minplus.cu) this runs.
 #include "subsets.cuh"
 
-constexpr int stride = 64;      // of the cost matrix; row 63 is the depot's
+constexpr int stride = 64;        // of the cost matrix; row 63 is the depot's
 constexpr int home = stride - 1;
-constexpr int most_low = 10;    // low cities at the most
+constexpr int most_low = 10;      // low cities at the most
+constexpr int most_outside = 38;  // mid and top cities at the most
 
+// What the registers of a block share. Low cities keep their numbers; the others, numbered from most_low on, are counted
+// apart: those in the block's set are sources, those outside it targets.
 template <class T>
-struct planes {  // by city: entry 0 of this block's source and target
-  const T *source[stride];
-  T *target[stride];
+struct block_problem {
+  int sources, targets;
+  const T *source[most_outside];  // entry 0 of each plane
+  T *target[most_outside];
+  T *inner[most_low];
+  int source_city[most_outside], target_city[most_outside];
+  uint32_t cost[most_low + most_outside][most_low + most_outside];  // from row to column
 };
 
 template <int N>
 struct constant {
   static constexpr int value = N;
 };
-// Calls f with 1 <= n <= 12 as a compile-time number, so that a tile of n results stays in registers.
+// Calls f with 0 <= n <= 12 as a compile-time number, so that a tile of n results stays in registers.
 template <class F>
 DEVICE void with_constant(int n, F f) {
   switch (n) {
+    case 0: return f(constant<0>());
     case 1: return f(constant<1>());
     case 2: return f(constant<2>());
     case 3: return f(constant<3>());
@@ -60,103 +68,138 @@ DEVICE void with_constant(int n, F f) {
     case 12: return f(constant<12>());
   }
 }
+constexpr int widest_tile = 12;
 
 template <class T>
 constexpr DEVICE uint32_t infinity() {
   return sizeof(T) == 2 ? 0x7fff7fffu : 0x7fffffffu;
 }
-// best[k] = min over i in `from` of g(S - i, i) + cost[i][to[k]].
+// best[k] = min(best[k], path + cost[k]) for N targets.
 template <int N, class T>
-DEVICE void relax(lanes<T> *best, uint64_t from, const int *to, int position, const planes<T> &p, const uint32_t *cost) {
-  for (; from; from &= from - 1) {
+DEVICE void reach(lanes<T> *best, lanes<T> path, const uint32_t *cost) {
+  UNROLL for (int k = 0; k < N; k++) best[k] = min(best[k], path + splat<T>(cost[k]));
+}
+// Calls f(path, costs) for every source of a register outside the lane cities: g(S - i, i) and the costs from i.
+template <class T, class F>
+DEVICE void for_each_path(const block_problem<T> &p, uint64_t subset, int position, F f) {
+  for (int s = 0; s < p.sources; s++) f(load(p.source[s] + position), p.cost[most_low + s]);
+  for (uint64_t from = subset; from; from &= from - 1) {
     int i = lowest(from);
-    lanes<T> path = load(p.source[i] + position);
-    UNROLL for (int k = 0; k < N; k++) best[k] = min(best[k], path + splat<T>(cost[i * stride + to[k]]));
+    f(load(p.inner[i] + position - (1 << i)), p.cost[i]);
   }
 }
 // Paths that arrive at a lane city from a lane city: sweep s settles the sets with s of them. after[b] = g(S - b, b).
 template <class T>
-DEVICE void settle(lanes<T> *best, lanes<T> *after, const uint32_t *cost) {
+DEVICE void settle(lanes<T> *best, lanes<T> *after, const block_problem<T> &p) {
   constexpr int n = lane_bits<T>();
   UNROLL for (int sweep = 1; sweep <= n; sweep++) {
     UNROLL for (int b = 0; b < n; b++) after[b] = without(best[b], b);
-    if (sweep < n)
-      UNROLL for (int a = 0; a < n; a++)
+    if (sweep < n) UNROLL for (int a = 0; a < n; a++)
         UNROLL for (int b = 0; b < n; b++)
-          if (a != b) best[a] = min(best[a], after[b] + splat<T>(cost[b * stride + a]));
+          if (a != b) best[a] = min(best[a], after[b] + splat<T>(p.cost[b][a]));
   }
 }
-// The lane cities (the first tile only: L = lane_bits, else 0) and the lowest N cities of `to`.
-template <int L, int N, class T>
-DEVICE void solve_tile(uint64_t from, uint64_t to, int position, lanes<T> *after, const planes<T> &p, const uint32_t *cost) {
-  lanes<T> best[L + N];
-  int city[L + N];
-  UNROLL for (int k = 0; k < L + N; k++) best[k] = splat<T>(infinity<T>());
-  UNROLL for (int k = 0; k < L; k++) city[k] = k;
-  UNROLL for (int k = L; k < L + N; k++, to &= to - 1) city[k] = lowest(to);
-  relax<L + N>(best, from, city, position, p, cost);
-  if (L) settle(best, after, cost);
-  UNROLL for (int k = L; k < L + N; k++) {
-    UNROLL for (int b = 0; b < lane_bits<T>(); b++) best[k] = min(best[k], after[b] + splat<T>(cost[b * stride + city[k]]));
-    store(p.target[city[k]] + position, best[k]);
+// The lane cities and the N inner cities of `to`.
+template <int N, class T>
+DEVICE void solve_low(const block_problem<T> &p, uint64_t subset, uint64_t to, int position, lanes<T> *after) {
+  constexpr int n = lane_bits<T>();
+  lanes<T> best[n + N];
+  int city[n + N];
+  UNROLL for (int k = 0; k < n + N; k++) best[k] = splat<T>(infinity<T>());
+  UNROLL for (int k = n; k < n + N; k++, to &= to - 1) city[k] = lowest(to);
+  for_each_path(p, subset, position, [&](lanes<T> path, const uint32_t *cost) {
+    reach<n>(best, path, cost);
+    UNROLL for (int k = n; k < n + N; k++) best[k] = min(best[k], path + splat<T>(cost[city[k]]));
+  });
+  settle(best, after, p);
+  UNROLL for (int k = n; k < n + N; k++) {
+    UNROLL for (int b = 0; b < n; b++) best[k] = min(best[k], after[b] + splat<T>(p.cost[b][city[k]]));
+    store(p.inner[city[k]] + position, best[k]);
   }
+}
+// N targets outside Low, from the first-th on.
+template <int N, class T>
+DEVICE void solve_outside(const block_problem<T> &p, uint64_t subset, int first, int position, const lanes<T> *after) {
+  lanes<T> best[N + 1];
+  UNROLL for (int k = 0; k < N; k++) best[k] = splat<T>(infinity<T>());
+  for_each_path(p, subset, position,
+                [&](lanes<T> path, const uint32_t *cost) { reach<N>(best, path, cost + most_low + first); });
+  UNROLL for (int b = 0; b < lane_bits<T>(); b++) reach<N>(best, after[b], p.cost[b] + most_low + first);
+  UNROLL for (int k = 0; k < N; k++) store(p.target[first + k] + position, best[k]);
 }
 template <class T>
-DEVICE void solve_register(uint64_t from, uint64_t to, int position, const planes<T> &p, const uint32_t *cost) {
+DEVICE void solve_register(const block_problem<T> &p, uint64_t subset, uint64_t to, int position) {
   lanes<T> after[lane_bits<T>()];
-  int n = count(to) < tile_width<T>() ? count(to) : tile_width<T>();
-  with_constant(n, [&](auto N) { solve_tile<lane_bits<T>(), decltype(N)::value>(from, to, position, after, p, cost); });
-  while (n--) to &= to - 1;
-  for (; to; to &= to - 1) solve_tile<0, 1>(from, to, position, after, p, cost);
+  with_constant(count(to), [&](auto N) { solve_low<decltype(N)::value>(p, subset, to, position, after); });
+  for (int first = 0, left = p.targets; left > 0;) {
+    const int tiles = (left + widest_tile - 1) / widest_tile, n = (left + tiles - 1) / tiles;  // of even width
+    with_constant(n, [&](auto N) { solve_outside<decltype(N)::value>(p, subset, first, position, after); });
+    first += n;
+    left -= n;
+  }
+}
+// The costs between the cities of a block, in the block's numbers: rows of consecutive targets.
+template <class T>
+DEVICE void copy_costs(block_problem<T> &p, int low, const uint32_t *cost) {
+  for (int r = warp(); r < low + p.sources; r += warps()) {
+    const uint32_t *from = cost + stride * (r < low ? r : p.source_city[r - low]);
+    uint32_t *row = p.cost[r < low ? r : most_low + r - low];
+    for (int k = lane(); k < low; k += warp_size) row[k] = from[k];
+    for (int k = lane(); k < p.targets; k += warp_size) row[most_low + k] = from[p.target_city[k]];
+  }
 }
 
-// One step of all slices of a rank. `chunk_table` has (mid cities, first set, sets) a chunk; `slice_table` a row a slice: its top
-// set, then for each top city its place in the stream: read there if the slice has the city, written if not. `level_start`:
-// the first place of the planes that slices with l cities send. Stored layers with an even and an odd number of mid cities alternate.
+// One step of all slices of a rank. `chunk_table` has (mid cities, first set, sets) a chunk; `slice_table` a row a slice:
+// its top set, then for each top city its place in the stream: read there if the slice has the city, written if not.
+// `level_start`: the first place of the planes that slices with l cities send. Stored layers with an even and an odd number
+// of mid cities alternate. `depot` is a plane whose only path is the empty one.
 template <class T>
 DEVICE void layer(int low, int mid, int top, int step, int lag, int chunks, int chunk_size, int places, int64_t even_size,
                   int64_t odd_size, const int *binomial, const int *chunk_table, const int *slice_table, const int *level_start,
                   const uint32_t *cost, const T *depot, T *even, T *odd, T *stream) {
   alignas(64) __shared__ T inner[(most_low - lane_bits<T>()) << most_low];
-  __shared__ planes<T> p;
+  __shared__ block_problem<T> p;
   const int slice = blockIdx.x / chunk_size, nth = blockIdx.x % chunk_size;
   const int *row = slice_table + slice * (top + 1);
   const int level = count(row[0]), chunk = step - lag * level;
   if (chunk < 0 || chunk >= chunks || nth >= chunk_table[3 * chunk + 2]) return;
-  const int size = chunk_table[3 * chunk], sets = chunk_table[3 * chunk + 2], first = low + mid;
-  const uint64_t set = colex_unrank(chunk_table[3 * chunk + 1] + nth, size, binomial);
+  const int size = chunk_table[3 * chunk], sets = chunk_table[3 * chunk + 2];
+  const uint64_t mid_set = colex_unrank(chunk_table[3 * chunk + 1] + nth, size, binomial);
+  const uint64_t outside = mid_set | (uint64_t)row[0] << mid;
   const T *in = size % 2 ? even + slice * even_size : odd + slice * odd_size;
   T *out = size % 2 ? odd + slice * odd_size : even + slice * even_size;
   auto stored = [&](int city, int layer_size) {
-    int block = colex_rank(squeeze(set & ~(1ull << city), city), binomial);
+    int block = colex_rank(squeeze(mid_set & ~(1ull << city), city), binomial);
     return ((size_t)city * choose(binomial, mid - 1, layer_size) + block) << low;
   };
-  auto streamed = [&](int sender_level, int place, int sent) {
+  auto streamed = [&](int sender_level, int city, int sent) {
     size_t round = (size_t)(sent % (lag + 1)) * places + level_start[sender_level];
-    return stream + ((round * chunk_size + (size_t)place * sets + nth) << low);
+    return stream + ((round * chunk_size + (size_t)row[1 + city - mid] * sets + nth) << low);
   };
-  for (int c = lane_bits<T>() + threadIdx.x; c < first + top; c += blockDim.x) {
-    if (c < low) {
-      p.target[c] = inner + ((size_t)(c - lane_bits<T>()) << low);
-      p.source[c] = p.target[c] - (1 << c);
-    } else if (c < first) {
-      if (set >> (c - low) & 1)
-        p.source[c] = in + stored(c - low, size - 1);
-      else
-        p.target[c] = out + stored(c - low, size);
-    } else if (row[0] >> (c - first) & 1) {
-      p.source[c] = streamed(level - 1, row[1 + c - first], step - lag);
+  for (int c = threadIdx.x; c < mid + top; c += blockDim.x) {
+    const int before = count(outside & ((1ull << c) - 1));
+    if (outside >> c & 1) {
+      p.source[before] = c < mid ? in + stored(c, size - 1) : streamed(level - 1, c, step - lag);
+      p.source_city[before] = low + c;
     } else {
-      p.target[c] = streamed(level, row[1 + c - first], step);
+      p.target[c - before] = c < mid ? out + stored(c, size) : streamed(level, c, step);
+      p.target_city[c - before] = low + c;
     }
   }
-  if (threadIdx.x == 0) p.source[home] = depot;
+  for (int c = lane_bits<T>() + threadIdx.x; c < low; c += blockDim.x)
+    p.inner[c] = inner + ((size_t)(c - lane_bits<T>()) << low);
+  if (threadIdx.x == 0) {
+    p.sources = outside ? count(outside) : 1;
+    p.targets = mid + top - count(outside);
+    if (!outside) p.source[0] = depot, p.source_city[0] = home;
+  }
   __syncthreads();
-  const uint64_t everyone = (1ull << (first + top)) - (1ull << lane_bits<T>());
-  for_each_subset(low - lane_bits<T>(), binomial, [&](uint64_t subset) {
-    uint64_t from = subset << lane_bits<T>() | set << low | (uint64_t)row[0] << first;
-    int position = (subset << lane_bits<T>()) + lane();
-    solve_register(from ? from : 1ull << home, everyone & ~from, position, p, cost);
+  copy_costs(p, low, cost);
+  __syncthreads();
+  const int lane_cities = lane_bits<T>();
+  for_each_subset(low - lane_cities, binomial, [&](uint64_t inner_set) {
+    const uint64_t subset = inner_set << lane_cities, everyone = (1ull << low) - (1ull << lane_cities);
+    solve_register(p, subset, everyone & ~subset, (int)subset + lane());
   });
 }
 KERNEL held_karp_layer_u2(int low, int mid, int top, int step, int lag, int chunks, int chunk_size, int places,

@@ -65,7 +65,7 @@ class Plan:
             return 0
         item = self.itemsize
         tables = self.forward.table.nbytes + self.forward.level_start.nbytes + BINOMIAL.nbytes + 12 * self.chunk_count
-        tables += COST_STRIDE**2 * 4 + COST_STRIDE * item
+        tables += COST_STRIDE**2 * 4 + (item << self.split.low)
         best = 4 * self.slices * self.split.mid * self.stretches
         return self.stored_bytes() + max(self.stream_values() * item + tables, best)
 

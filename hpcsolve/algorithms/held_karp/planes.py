@@ -102,7 +102,7 @@ class HalfRun:
                  comm: Comm, halves: Halves) -> None:
         self.plan, self.places, self.device, self.comm, self.halves = plan, places, device, comm, halves
         self.chunks = chunks(plan.split, plan.chunk_size)
-        depot = np.full(COST_STRIDE, reduced.infinity, reduced.dtype)
+        depot = np.full(1 << plan.split.low, reduced.infinity, reduced.dtype)
         depot[0] = 0
         self.tables = [device.upload(a) for a in (BINOMIAL, self.chunks, places.table, places.level_start,
                                                   cost_patterns(cost, reduced), depot)]

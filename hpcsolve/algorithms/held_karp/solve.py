@@ -20,8 +20,8 @@ from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
 
 KERNEL_FILES = ("held_karp",)
-MOST_CITIES = 60
-"""Bits of a set and rows of the kernels' cost matrix; memory ends long before."""
+MOST_CITIES = 46
+"""Rows of the cost matrix in a block of the kernel; memory ends long before."""
 
 
 @dataclass(frozen=True)
