@@ -20,22 +20,30 @@
 static thread_local index3 threadIdx;
 static index3 blockIdx, blockDim, gridDim;
 
+// Two barriers in turn. ThreadSanitizer takes who leaves a barrier for later than all who have come to it so far, and with only
+// one, whoever leaves late would be later than those who have come to it again: it would miss the races between them.
 class barrier {
  public:
-  explicit barrier(unsigned threads) { pthread_barrier_init(&it, nullptr, threads); }
-  ~barrier() { pthread_barrier_destroy(&it); }
+  explicit barrier(unsigned threads) {
+    for (auto &one : turns) pthread_barrier_init(&one, nullptr, threads);
+  }
+  ~barrier() {
+    for (auto &one : turns) pthread_barrier_destroy(&one);
+  }
   barrier(const barrier &) = delete;
-  void wait() { pthread_barrier_wait(&it); }
+  // `turn`: how often this thread has come here, in this launch.
+  void wait(unsigned &turn) { pthread_barrier_wait(&turns[turn++ % 2]); }
 
  private:
-  pthread_barrier_t it;
+  pthread_barrier_t turns[2];
 };
 static std::unique_ptr<barrier> block_barrier;
 static std::vector<std::unique_ptr<barrier>> warp_barriers;
 static std::vector<uint32_t> exchange;
+static thread_local unsigned block_turn, warp_turn;  // a launch has new threads, so they start at 0
 
-static inline void __syncthreads() { block_barrier->wait(); }
-static inline void __syncwarp() { warp_barriers[threadIdx.x / 32]->wait(); }
+static inline void __syncthreads() { block_barrier->wait(block_turn); }
+static inline void __syncwarp() { warp_barriers[threadIdx.x / 32]->wait(warp_turn); }
 static inline uint32_t __shfl_xor_sync(uint32_t, uint32_t value, int mask) {
   exchange[threadIdx.x] = value;
   __syncwarp();
