@@ -1,3 +1,20 @@
 """hpcsolve: exact and heuristic graph optimisation on MPI ranks that own a GPU or CPU cores each."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from hpcsolve.api import Result, join, load, solve
+
 __version__ = "0.1.0"
+__all__ = ["Result", "__version__", "join", "load", "solve"]
+
+
+def __getattr__(name: str) -> object:
+    """The Python interface (api.py), loaded when it is first used."""
+    if name in __all__:
+        from hpcsolve import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'hpcsolve' has no attribute {name!r}")

@@ -21,6 +21,8 @@ from hpcsolve.output.toml import toml_text
 Seed = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Threads = Annotated[int, msgspec.Meta(ge=1, le=65536)]
 Instance = str | dict[str, Any]
+IN_MEMORY = "(in memory)"
+"""Stands for the path of an instance that a Python program gave."""
 ELSEWHERE = ("output", "device", "threads", "share-gpu")
 """Keys that say where and how a job runs; its answer, and so its hash, does not depend on them."""
 
@@ -49,12 +51,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     Attributes
     ----------
     algorithm
-        "held-karp".
+        The method; so far "held-karp".
     instance
         A file (relative to the job file's folder; "-" is standard input), or a table such as
         `{ generate = "uniform-tsp", n = 24, seed = 1 }`.
     output
-        The result file, relative to the working directory; by default `results/NAME.h5` for a job file `NAME.toml`.
+        The result file, relative to the working directory; for a job file `NAME.toml` by default as shown.
     device
         "cpu", "cuda", "cuda:1" (the GPU as nvidia-smi counts), a GPU's UUID, or "auto": GPUs if every rank sees one.
     seed

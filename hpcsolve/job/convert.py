@@ -62,12 +62,12 @@ def _explained(message: str, struct: type[msgspec.Struct], key: str, value: Any)
     kind = get_type_hints(struct).get(key.replace("-", "_"))
     if get_origin(kind) is Literal:
         return f"{value!r} is none of {', '.join(json.dumps(choice) for choice in get_args(kind))}"
-    plain = re.sub("`([^`]*)`", lambda quoted: _in_words(quoted[1]), message)
+    plain = re.sub("`([^`]*)`", lambda quoted: in_words(quoted[1]), message)
     got = f", got {value}" if ">=" in plain or "<=" in plain else ""
     return f"{plain[:1].lower()}{plain[1:]}{got}"
 
 
-def _in_words(types: str) -> str:
+def in_words(types: str) -> str:
     """`int >= 1 | null` -> integer >= 1; null is how a key is left out, which TOML does by leaving it out."""
     names = {"str": "text", "int": "integer", "float": "number", "bool": "true or false"}
     names |= {"object": "table", "array": "list"}

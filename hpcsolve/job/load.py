@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from hpcsolve.errors import InputError
-from hpcsolve.job import Job, job_from_table
+from hpcsolve.job import IN_MEMORY, Job, job_from_table
 from hpcsolve.job.convert import Source
 from hpcsolve.output.hdf5 import is_hdf5, read_job_text
 from hpcsolve.problems import generate
@@ -60,7 +60,7 @@ def parsed_value(text: str) -> Any:
 def _complete(instance: str | dict[str, Any], folder: Path) -> str | dict[str, Any]:
     """The absolute path of a file, or all keys of a generator; what is wrong with them shows when it is read."""
     if isinstance(instance, str):
-        return instance if instance == "-" else os.path.abspath(folder / instance)
+        return instance if instance in ("-", IN_MEMORY) else os.path.abspath(folder / instance)
     maker = getattr(generate, str(instance.get("generate", "")).replace("-", "_"), None)
     keys = inspect.signature(maker).parameters.values() if inspect.isfunction(maker) else ()
     defaults = {key.name: key.default for key in keys if isinstance(key.default, (int, str))}

@@ -53,8 +53,10 @@ def uniform_tsp(n: int, seed: int = 1, extent: int = 1000) -> Tsp:
 
     Parameters
     ----------
-    n, seed
-        Number of cities, at least 1; seed, at least 0.
+    n
+        Number of cities, at least 1.
+    seed
+        Of the random numbers, at least 0.
     extent
         Number of integer coordinates a side.
     """

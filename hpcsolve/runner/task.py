@@ -14,15 +14,12 @@ import numpy as np
 
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats import Instance, read, write_tsplib
-from hpcsolve.job import Job
+from hpcsolve.job import IN_MEMORY, Job
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.hdf5 import write_bytes
 from hpcsolve.output.reader import read_result
 from hpcsolve.problems.generate import generate
 from hpcsolve.problems.tsp import Tsp
-
-IN_MEMORY = "(in memory)"
-"""Stands for the path of an instance that a Python program gave."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +71,7 @@ def read_instance(named: str | dict[str, Any]) -> Instance:
     """
     if isinstance(named, str):
         if named == IN_MEMORY:
-            raise InputError("the instance was in the memory of a Python program; give its file with --instance")
+            raise InputError("the instance was in the memory of a Python program: name its file, --set instance=FILE")
         found = read(named)
         return replace(found, problem=_with_names(found.problem))
     keys = dict(named)

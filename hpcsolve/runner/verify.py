@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import Instance
+from hpcsolve.job import IN_MEMORY
 from hpcsolve.job.load import load_job
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.reader import read_result
@@ -28,6 +29,8 @@ def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdi
     """
     contents = read_result(path)
     job = load_job(path)
+    if job.settings.instance in ("-", IN_MEMORY) and instance is None:
+        raise InputError(f"{path}: its instance came from standard input or a program; give its file with --instance")
     try:
         found = read_instance(instance or job.settings.instance)
     except InputError as error:

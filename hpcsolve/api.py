@@ -1,0 +1,110 @@
+"""hpcsolve from Python: `solve` and `load`; `import hpcsolve` loads nothing of it until it is used."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from numpy.typing import ArrayLike
+
+from hpcsolve.analysis.load import Result, load
+from hpcsolve.formats import Instance
+from hpcsolve.job import IN_MEMORY, Job, job_from_table
+from hpcsolve.output.log import Log
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.parallel.launch import join
+from hpcsolve.problems.tsp import Tsp, from_matrix
+from hpcsolve.runner.ahead import build_for
+from hpcsolve.runner.run import run_task
+from hpcsolve.runner.task import Task, content_hash, read_instance
+
+if TYPE_CHECKING:
+    from hpcsolve.parallel.comm import Comm
+
+__all__ = ["Result", "join", "load", "solve"]
+
+
+def solve(
+    problem: Tsp | ArrayLike | str | os.PathLike[str],
+    algorithm: str = "held-karp",
+    comm: Comm | None = None,
+    *,
+    device: str = "auto",
+    threads: int | None = None,
+    share_gpu: bool = False,
+    output: str | os.PathLike[str] | None = None,
+    quiet: bool = True,
+    **parameters: object,
+) -> Result:
+    """Solve a problem.
+
+    Parameters
+    ----------
+    problem
+        An instance, a matrix of costs (from row to column; `inf`: no arc), or the path of a file.
+    algorithm
+        As in a job file.
+    comm
+        `hpcsolve.join()` under mpiexec, where every rank calls `solve`; by default this process alone. Then kernels
+        should be in the cache already: compilers cannot be started safely while MPI runs.
+    device, threads, share_gpu
+        As in a job file.
+    output
+        Also write a result file, replacing any; by default none.
+    quiet
+        Print nothing.
+    parameters
+        The algorithm's own, as in its table of a job file: `path="open"`.
+
+    Returns
+    -------
+    Result
+        On every rank.
+
+    Raises
+    ------
+    InputError, ResourceError, EnvironmentFault
+        As the command line's exit codes 2, 3 and 4.
+
+    Examples
+    --------
+    >>> import hpcsolve
+    >>> hpcsolve.solve([[0, 1, 9], [9, 0, 1], [1, 9, 0]], device="cpu").cost
+    3
+    """
+    ranks = comm or SerialComm()
+    path = os.path.abspath(problem) if isinstance(problem, (str, os.PathLike)) else IN_MEMORY
+    table = {"algorithm": algorithm, "instance": path, "output": os.fspath(output or ""), "device": device,
+             "threads": threads, "share-gpu": share_gpu, algorithm: _keys(parameters)}  # fmt: skip
+    job = job_from_table(table)
+    if ranks.size == 1:
+        build_for(algorithm, device)
+    log = _Silent() if quiet else Log(ranks.rank)
+    finished = run_task(ranks, lambda: _task(job, problem, output is not None), log)
+    contents = ranks.bcast(finished.contents)
+    assert contents is not None
+    return Result(contents)
+
+
+class _Silent(Log):
+    """A log that prints not even the answer."""
+
+    def __init__(self) -> None:
+        super().__init__(rank=-1)
+
+
+def _task(job: Job, problem: Tsp | ArrayLike | str | os.PathLike[str], write: bool) -> Task:
+    instance = _instance(job, problem)
+    return Task(job, instance, job.hash(instance.sha256), job.settings.output if write else None)
+
+
+def _instance(job: Job, problem: Tsp | ArrayLike | str | os.PathLike[str]) -> Instance:
+    if isinstance(problem, (str, os.PathLike)):
+        return read_instance(job.settings.instance)
+    tsp = problem if isinstance(problem, Tsp) else from_matrix(problem)
+    return Instance(tsp, IN_MEMORY, content_hash(tsp), "memory")
+
+
+def _keys(parameters: dict[str, object]) -> dict[str, object]:
+    """Python's names as a job file spells them; None leaves a key out."""
+    return {name.replace("_", "-"): value for name, value in parameters.items() if value is not None}

@@ -1,0 +1,114 @@
+"""The reference of all keys, from the structs and their docstrings: `python -m hpcsolve.job.reference jobs/README.md`.
+
+A file that holds the two marker lines gets the tables between them; a test sees that jobs/README.md is up to date.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from hpcsolve.algorithms.registry import MODULES, algorithm
+from hpcsolve.errors import InputError
+from hpcsolve.job import Settings, Stop
+from hpcsolve.job.convert import in_words, keys_of
+from hpcsolve.problems import generate
+
+BEGIN = "<!-- keys: made by `python -m hpcsolve.job.reference jobs/README.md` -->"
+END = "<!-- end of keys -->"
+GENERATORS: tuple[Callable[..., Any], ...] = (generate.uniform_tsp, generate.clustered_tsp, generate.random_matrix)
+HEADER = ["| key | type | default | meaning |", "|---|---|---|---|"]
+
+
+def reference() -> str:
+    """All keys of a job file, as Markdown tables."""
+    lines = ["### Above the tables", "", *_struct_rows(Settings)]
+    for name in MODULES:
+        lines += ["", f"### `[{name}]`", "", *_struct_rows(algorithm(name).Parameters)]
+    lines += ["", "### `[stop]`", "", "Refused for `held-karp`, which has no partial answer.", "", *_struct_rows(Stop)]
+    for maker in GENERATORS:
+        lines += ["", f"### `instance = {{ generate = \"{maker.__name__.replace('_', '-')}\", ... }}`", ""]
+        lines += [_first_sentence(maker), "", *_generator_rows(maker)]
+    return "\n".join(lines) + "\n"
+
+
+def updated(text: str) -> str:
+    """The text of a file with the reference between its markers.
+
+    Raises
+    ------
+    InputError
+        It has no markers.
+    """
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise InputError(f"there is no line {BEGIN!r}, or none {END!r} after it")
+    return f"{before}{BEGIN}\n\n{reference()}\n{END}{after}"
+
+
+def _struct_rows(struct: type[msgspec.Struct]) -> Iterator[str]:
+    yield from HEADER
+    meanings = _described(inspect.getdoc(struct) or "", "Attributes")
+    hints = get_type_hints(struct, include_extras=True)
+    for key, field in keys_of(struct).items():
+        default = "required" if field.required else _shown(field.default)
+        if key == "output":
+            default = "`results/NAME.h5`"
+        yield f"| `{key}` | {_type(hints[field.name])} | {default} | {meanings[field.name]} |"
+
+
+def _generator_rows(maker: Callable[..., Any]) -> Iterator[str]:
+    yield from HEADER
+    meanings = _described(inspect.getdoc(generate.uniform_tsp) or "", "Parameters")
+    meanings |= _described(inspect.getdoc(maker) or "", "Parameters")
+    for name, parameter in inspect.signature(maker).parameters.items():
+        required = parameter.default is inspect.Parameter.empty
+        kind = str(parameter.annotation).removesuffix(" | None")
+        row = [f"`{name}`", in_words(kind), "required" if required else _shown(parameter.default), meanings[name]]
+        yield f"| {' | '.join(row)} |"
+
+
+def _described(docstring: str, section: str) -> dict[str, str]:
+    """Name -> meaning, from a section of a numpydoc docstring; `a, b` share one."""
+    found = re.search(rf"{section}\n-+\n(.*?)(?:\n\n|\Z)", docstring, re.S)
+    meanings: dict[str, str] = {}
+    for names, text in re.findall(r"(?m)^(\w[\w, ]*)\n((?:[ ]+.*(?:\n|\Z))+)", found[1] if found else ""):
+        meanings |= dict.fromkeys(names.split(", "), " ".join(text.split()))
+    return meanings
+
+
+def _type(hint: Any) -> str:
+    if get_origin(hint) is Literal:
+        return " or ".join(f"`{json.dumps(choice)}`" for choice in get_args(hint))
+    base = getattr(hint, "__origin__", hint)
+    if isinstance(base, type) and issubclass(base, msgspec.Struct):
+        return "table"
+    alternatives = [_type(part) for part in get_args(hint) if part is not type(None)]
+    if alternatives and hasattr(hint, "__args__") and not hasattr(hint, "__metadata__") and base is not dict:
+        return " or ".join(alternatives)
+    limits = "".join(f", at least {meta.ge}" for meta in getattr(hint, "__metadata__", ()) if meta.ge is not None)
+    name: str = base.__name__ if isinstance(base, type) else str(base)
+    return in_words(name.replace("dict", "object")) + limits
+
+
+def _shown(default: Any) -> str:
+    if default is None or isinstance(default, msgspec.Struct) or default is msgspec.NODEFAULT:
+        return "none"
+    return f"`{json.dumps(default)}`"
+
+
+def _first_sentence(maker: Callable[..., Any]) -> str:
+    return " ".join((inspect.getdoc(maker) or "").split("\n\n")[0].split())
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1])
+    target.write_text(updated(target.read_text(encoding="utf-8")), encoding="utf-8")
