@@ -101,9 +101,7 @@ def plan(split: Split, ranks: int, rank: int, symmetric: bool, itemsize: int) ->
     forward = lattice.places(split, owner, rank)
     backward = forward if symmetric else lattice.places(split, owner[::-1], rank)
     lag = 1 if ranks == 1 else 2
-    # The same on all ranks, as chunks travel between them: sized for the fullest rank.
-    most = max(max(lattice.place_counts(split, order)) for order in (owner, owner[::-1]))
-    size = lattice.chunk_size(split, most, lag + 1, itemsize)
+    size = lattice.chunk_size(split, ranks, symmetric)
     count = lattice.chunk_count(split, size)
     return Plan(split, symmetric, itemsize, ranks, rank, forward, backward, size, count, lag)
 

@@ -18,8 +18,8 @@ FEWEST_CITIES = 7
 """Smaller problems are solved by `small.py`: 5 low cities (a warp's lanes), 1 mid city, 1 top city."""
 MOST_TOP = 8
 """At most 2^8 slices: as many ranks can share one problem (half as many if it is symmetric)."""
-STREAM_BYTES = 32 * 2**20
-"""About what the chunks under way may take on a rank: they should stay in its caches."""
+LAUNCH_BLOCKS = 1024
+"""About as many blocks as one launch has."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def split_cities(cities: int) -> Split:
     takes up to half, which costs little (its planes stay in caches) and saves storage, and Mid what remains, made
     odd.
     """
-    low = 5 if cities < 12 else 6 if cities < 20 else 8 if cities < 24 else 10
+    low = 5 if cities < 12 else 6 if cities < 16 else 8 if cities < 19 else 10
     high = cities - low
     top = min(high // 2, MOST_TOP)
     if (high - top) % 2 == 0:
@@ -84,17 +84,6 @@ def owners(split: Split, ranks: int, symmetric: bool) -> list[int]:
     if symmetric:
         return [min(a, last ^ a) * ranks >> (split.top - 1) for a in range(split.slices)]
     return [a * ranks >> split.top for a in range(split.slices)]
-
-
-def place_counts(split: Split, owner: list[int]) -> list[int]:
-    """For each rank, the pairs (A, A + i) of slices of which it owns one or both: the planes in its stream."""
-    counts = [0] * (max(owner) + 1)
-    for a in range(split.slices):
-        for i in range(split.top):
-            if not a >> i & 1:
-                for rank in {owner[a], owner[a | 1 << i]}:
-                    counts[rank] += 1
-    return counts
 
 
 @dataclass(frozen=True)
@@ -165,11 +154,15 @@ def _pairs_by_level(split: Split, owner: list[int], rank: int) -> list[list[tupl
     return [sorted(pairs) for pairs in levels]
 
 
-def chunk_size(split: Split, places_count: int, rounds: int, itemsize: int) -> int:
-    """Mid sets a chunk: what fits in the caches, yet so many chunks that the wave's rise and fall cost little."""
-    by_memory = STREAM_BYTES // max(1, places_count * rounds * itemsize << split.low)
-    by_wave = split.sets() // (16 * max(1, split.top))
-    return max(1, min(by_memory, by_wave, comb(split.mid, split.middle)))
+def chunk_size(split: Split, ranks: int, symmetric: bool) -> int:
+    """Mid sets a chunk: enough blocks a launch to keep a device busy, few enough that the stream stays in caches.
+
+    With several ranks also so few that the wave has many more chunks than it needs to rise and fall.
+    """
+    unit = 2 if symmetric else 1
+    slices = -(-split.slices // (unit * ranks)) * unit
+    size = min(-(-LAUNCH_BLOCKS // slices), comb(split.mid, split.middle))
+    return max(1, size if ranks == 1 else min(size, split.sets() // (16 * split.top)))
 
 
 def chunk_count(split: Split, size: int) -> int:
