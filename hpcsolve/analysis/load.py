@@ -33,7 +33,7 @@ class Result:
 
     @property
     def cost(self) -> float:
-        """Cost of the answer in the instance's own unit, an int if its costs are; not a number if there is no answer."""
+        """Cost of the answer in the instance's own unit, an int if its costs are; NaN if there is no answer."""
         cost: float = self.contents.attributes["cost"]
         return cost
 

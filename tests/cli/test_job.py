@@ -1,0 +1,143 @@
+"""Job files: every mistake is one line with file and line, or the option; what is written is what is read."""
+
+import tomllib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpcsolve.errors import InputError
+from hpcsolve.job import job_from_table
+from hpcsolve.job.load import load_job, parsed_value
+from hpcsolve.job.reference import updated
+from hpcsolve.output.toml import toml_text
+
+GOOD = 'algorithm = "held-karp"\ninstance = "a.tsp"\n'
+
+MISTAKES = {
+    "unknown key": (GOOD + "sede = 1\n", ":3: sede: unknown key; did you mean seed?"),
+    "unknown key of the table": (GOOD + '[held-karp]\npat = "x"\n', ":4: held-karp.pat: unknown key; did you mean path?"),
+    "nothing near": (GOOD + "zzz = 1\n", "zzz: unknown key; there are algorithm, instance,"),
+    "choice": (GOOD + '[held-karp]\n\npath = "ring"\n', ":5: held-karp.path: 'ring' is none of \"cycle\", \"open\""),
+    "type": (GOOD + '[held-karp]\nstart = "x"\n', ":4: held-karp.start: expected integer, got text"),
+    "boolean": (GOOD + "share-gpu = 1\n", ":3: share-gpu: expected true or false, got integer"),
+    "range": (GOOD + "threads = 0\n", ":3: threads: expected integer >= 1, got 0"),
+    "negative seed": (GOOD + "seed = -1\n", ":3: seed: expected integer >= 0, got -1"),
+    "large seed": (GOOD + "seed = 99999999999999999999\n", ":3: seed: expected integer"),
+    "no table": (GOOD + "held-karp = 1\n", ":3: held-karp: expected a table"),
+    "stop": (GOOD + "[stop]\nseconds = 60.0\n", ":4: stop.seconds: held-karp has no partial answer"),
+    "TOML": (GOOD + "seed = tru\n", ":3: no valid TOML: Invalid value"),
+    "an instance": ("NAME : x\nDIMENSION : 3\n", ":1: no valid TOML: Expected '=' after a key in a key/value pair at column 6; "
+                    "this looks like an instance"),
+    "no algorithm": ('instance = "a"\n', ": the key algorithm is missing"),
+    "no instance": ('algorithm = "held-karp"\n', ": the key instance is missing"),
+    "not yet": ('algorithm = "ant-colony"\n', ":1: algorithm: algorithm 'ant-colony' is designed but not written yet"),
+    "misspelt": ('algorithm = "held-carp"\n', "did you mean 'held-karp'?"),
+    "other table": (GOOD + "[ant-colony]\nants = 3\n", ":3: ant-colony: this table is not read"),
+    "algorithm's type": ("algorithm = 3\n", ":1: algorithm: expected a text"),
+    "instance's type": ("algorithm = 'held-karp'\ninstance = 3\n", ":2: instance: expected text or table, got integer"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_mistake_is_one_line_with_its_place(name, tmp_path):
+    text, message = MISTAKES[name]
+    path = tmp_path / "job.toml"
+    path.write_text(text)
+    with pytest.raises(InputError) as error:
+        load_job(str(path))
+    assert str(error.value).startswith(str(path))
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"\x89HDF\r\n\x1a\n", b"a = [" * 5000, b"x" * (2 << 20)])
+def test_what_is_no_job_file_is_refused(content, tmp_path):
+    path = tmp_path / "job.toml"
+    path.write_bytes(content)
+    with pytest.raises(Exception) as error:
+        load_job(str(path))
+    assert error.value.exit_code in (2, 5)
+    assert str(path) in str(error.value) and "\n" not in str(error.value)
+
+
+def job(tmp_path, text=GOOD, *overrides, **replaced):
+    path = tmp_path / "round.toml"
+    path.write_text(text)
+    return load_job(str(path), overrides, **replaced)
+
+
+def test_overrides_have_toml_values_or_words(tmp_path):
+    found = job(tmp_path, GOOD, "held-karp.path=open", "held-karp.start=3", "seed = 7", device="cpu")
+    assert (found.parameters.path, found.parameters.start) == ("open", 3)
+    assert (found.settings.seed, found.settings.device) == (7, "cpu")
+    assert job(tmp_path, GOOD, "share-gpu=true").settings.share_gpu is True
+    assert parsed_value('"3"') == "3" and parsed_value("1\nx = 2") == "1\nx = 2" and parsed_value("[1, 2]") == [1, 2]
+
+
+@pytest.mark.parametrize(("override", "message"), [
+    ("held-karp.start=x", "--set: held-karp.start: expected integer, got text"),
+    ("held-karp", "--set: 'held-karp' is not KEY=VALUE"),
+    ("=3", "is not KEY=VALUE"),
+    ("held-karp..start=3", "is not KEY=VALUE"),
+    ("instance.n=3", "instance is no table"),
+    ("sed=3", "--set: sed: unknown key; did you mean seed?"),
+])  # fmt: skip
+def test_a_wrong_override_is_named(override, message, tmp_path):
+    with pytest.raises(InputError) as error:
+        job(tmp_path, GOOD, override)
+    assert message in str(error.value)
+
+
+def test_paths_and_defaults(tmp_path):
+    found = job(tmp_path)
+    assert found.settings.instance == str(tmp_path / "a.tsp")
+    assert found.settings.output == "results/round.h5"
+    assert job(tmp_path, 'algorithm = "held-karp"\ninstance = "-"\n').settings.instance == "-"
+    generated = job(tmp_path, 'algorithm = "held-karp"\ninstance = { generate = "uniform-tsp", n = 4 }\n')
+    assert generated.settings.instance == {"generate": "uniform-tsp", "n": 4, "seed": 1, "extent": 1000}
+
+
+def test_the_effective_job_reads_back_as_the_same(tmp_path):
+    text = GOOD + 'device = "cuda:1"\nthreads = 3\n[held-karp]\npath = "open"\nstart = -4\n'
+    found = job(tmp_path, text)
+    again = job(tmp_path, found.text())
+    assert again == found
+    assert 'layout = "planes"' in found.text() and "seed = 1" in found.text()
+
+
+def test_the_hash_holds_what_the_answer_depends_on_and_no_more(tmp_path):
+    base = job(tmp_path).hash("0")
+    elsewhere = ("device=cpu", "threads=3", "output=x.h5", "share-gpu=true", "instance=other-name.tsp")
+    assert {job(tmp_path, GOOD, change).hash("0") for change in elsewhere} == {base}
+    changed = ("seed=2", "held-karp.path=open", "held-karp.start=2", "held-karp.layout=compact")
+    assert len({base, job(tmp_path).hash("1"), *(job(tmp_path, GOOD, change).hash("0") for change in changed)}) == 6
+
+
+SCALARS = st.text() | st.integers(-(2**63), 2**63 - 1) | st.booleans() | st.floats(allow_nan=False)
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3))
+
+
+@given(st.dictionaries(st.text(), SCALARS | st.lists(VALUES) | st.dictionaries(st.text(), VALUES), max_size=6))
+def test_any_table_reads_back(table):
+    assert tomllib.loads(toml_text(table)) == table
+    assert tomllib.loads(toml_text(table, inline=tuple(table))) == table
+
+
+def test_a_table_in_python_is_checked_alike():
+    with pytest.raises(InputError, match=r"job: held-karp\.pth: unknown key; did you mean path\?"):
+        job_from_table({"algorithm": "held-karp", "instance": "x", "output": "y", "held-karp": {"pth": 1}})
+
+
+def test_the_reference_is_up_to_date(repository):
+    text = (repository / "jobs" / "README.md").read_text(encoding="utf-8")
+    assert updated(text) == text, "run: python -m hpcsolve.job.reference jobs/README.md"
+    for key in ("share-gpu", "held-karp", "layout", "clusters"):
+        assert f"`{key}`" in text or f"[{key}]" in text
+
+
+@pytest.mark.parametrize("name", ["eu-capitals", "lisbon-to-helsinki", "one-way", "old-town"])
+def test_every_example_is_a_job(name, repository):
+    assert load_job(str(repository / "jobs" / f"{name}.toml")).settings.output == f"results/{name}.h5"
+    assert f"({name}.toml)" in (repository / "jobs" / "README.md").read_text(encoding="utf-8")
+    assert len(list((repository / "jobs").glob("*.toml"))) == 4

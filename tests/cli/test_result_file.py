@@ -1,0 +1,196 @@
+"""The result file: what is written reads back, whole or not at all; what others made is refused before it is read."""
+
+import resource
+import subprocess
+import sys
+import time
+
+import h5py
+import numpy as np
+import pytest
+
+from hpcsolve.algorithms.base import Column, as_column
+from hpcsolve.errors import DamagedFileError, EnvironmentFault, InputError
+from hpcsolve.output.contents import FORMAT, FORMAT_VERSION, Contents
+from hpcsolve.output.hdf5 import file_image, make_folder, write_result
+from hpcsolve.output.reader import read_result
+
+ATTRIBUTES = {
+    "format": FORMAT, "format_version": FORMAT_VERSION, "created": "2026-11-21T00:00:00+00:00", "complete": True,
+    "algorithm": "held-karp", "cost": 12, "verified": True,
+}  # fmt: skip
+
+
+def contents(**groups):
+    solution = {"tour": as_column(np.arange(5, dtype=np.int32), "Cities", dimension="place"), "optimal": Column(True, "O")}
+    return Contents(ATTRIBUTES, {"solution": solution, **groups})
+
+
+def names(*texts):
+    return as_column(np.array(texts, dtype=object), "Name", dimension="city")
+
+
+def test_everything_reads_back(tmp_path):
+    big = as_column(np.arange(100_000) % 7 / 3, "Many", "km", "row")
+    written = contents(job={"toml": Column("a = 1\n", "Job")}, instance={"city_name": names("Zürich", "", "東京")}, layers={"big": big})
+    write_result(tmp_path / "r.h5", written)
+    found = read_result(tmp_path / "r.h5")
+    assert found.attributes == ATTRIBUTES
+    assert found.value("job", "toml") == "a = 1\n"
+    assert found.value("instance", "city_name").tolist() == ["Zürich", "", "東京"]
+    assert np.array_equal(found.value("layers", "big"), big.values)
+    assert found.value("solution", "tour").dtype == np.int32
+    assert found.value("solution", "optimal") == 1
+    column = found.groups["layers"]["big"]
+    assert (column.unit, column.description, column.dimension) == ("km", "Many", "row")
+    assert (tmp_path / "r.h5").stat().st_size < 200_000, "large columns are compressed"
+
+
+def test_the_layout_is_what_other_tools_read(tmp_path):
+    write_result(tmp_path / "r.h5", contents(instance={"city_name": names("a", "b")}))
+    with h5py.File(tmp_path / "r.h5") as file:
+        tour = file["solution/tour"]
+        assert dict(tour.attrs).items() >= {"units": "1", "description": "Cities"}.items()
+        assert file["solution/place"].is_scale and list(tour.dims[0].keys()) == ["place"]
+        assert file["solution/optimal"].dtype == np.uint8, "no enumerations"
+        assert h5py.check_string_dtype(file["instance/city_name"].dtype).encoding == "utf-8"
+    head = (tmp_path / "r.h5").read_bytes()[8]
+    assert head == 0, "superblock of version 0: any HDF5 reads it"
+
+
+def test_the_bytes_have_no_time_in_them():
+    first = file_image(contents())
+    time.sleep(1.1)
+    assert file_image(contents()) == first
+
+
+def test_a_folder_is_made_and_a_bad_one_refused(tmp_path):
+    make_folder(tmp_path / "a" / "b" / "r.h5")
+    assert list((tmp_path / "a" / "b").iterdir()) == []
+    (tmp_path / "file").touch()
+    for path in (tmp_path / "file" / "r.h5", tmp_path / "file" / "x" / "r.h5"):
+        with pytest.raises(EnvironmentFault, match="no file can be made there"):
+            make_folder(path)
+
+
+FULL = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+from tests.cli.test_result_file import contents
+from hpcsolve.output.hdf5 import write_result
+try:
+    write_result(sys.argv[1], contents())
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path, repository):
+    path = tmp_path / "r.h5"
+    path.write_bytes(b"old")
+    done = subprocess.run([sys.executable, "-c", FULL, path], cwd=repository, capture_output=True, text=True, timeout=30)
+    assert done.stdout.startswith(f"EnvironmentFault {path}: cannot be written: File too large"), done.stdout + done.stderr
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["r.h5"]
+
+
+def test_a_stale_part_or_link_is_no_obstacle_and_is_not_followed(tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"mine")
+    (tmp_path / "r.h5.part").symlink_to(victim)
+    write_result(tmp_path / "r.h5", contents())
+    assert victim.read_bytes() == b"mine"
+    assert read_result(tmp_path / "r.h5").attributes["cost"] == 12
+
+
+def tampered(tmp_path, change):
+    write_result(tmp_path / "r.h5", contents(job={"toml": Column("x", "Job")}))
+    with h5py.File(tmp_path / "r.h5", "r+") as file:
+        change(file)
+    return tmp_path / "r.h5"
+
+
+def external_data(file):
+    (secret := file.filename + ".secret")
+    open(secret, "wb").write(b"secret..")
+    del file["solution/tour"]
+    file["solution"].create_dataset("tour", (2,), "i4", external=[(secret, 0, 8)])
+
+
+def virtual_data(file):
+    layout = h5py.VirtualLayout(shape=(5,), dtype="i4")
+    layout[:] = h5py.VirtualSource(file.filename, "solution/tour", shape=(5,))
+    file["solution"].create_virtual_dataset("x", layout)
+
+
+def bomb(file):
+    file["solution"].create_dataset("x", (1 << 40,), "u1", chunks=(1 << 20,), compression="gzip")
+
+
+def promise(file):
+    file["solution"].create_dataset("x", (1 << 33,), "u1")
+
+
+def link(target):
+    def change(file):
+        file["solution/x"] = target
+
+    return change
+
+
+HOSTILE = {
+    "external link": (link(h5py.ExternalLink("other.h5", "/x")), "is a link"),
+    "soft link": (link(h5py.SoftLink("/solution/tour")), "is a link"),
+    "external data": (external_data, "takes its data from elsewhere"),
+    "virtual data": (virtual_data, "takes its data from elsewhere"),
+    "bomb": (bomb, "claims 1099511627776 bytes of 0 stored"),
+    "promise": (promise, "claims 8589934592 bytes of 0 stored"),
+    "unknown group": (lambda file: file.create_group("extra"), "/extra is not part of the format"),
+    "group in a group": (lambda file: file["solution"].create_group("x"), "is not part of the format"),
+    "named type": (lambda file: file.__setitem__("solution/x", np.dtype("i4")), "is not part of the format"),
+    "filter": (lambda file: file["solution"].create_dataset("x", data=np.zeros(9), compression="lzf"), "needs the filters"),
+    "checksum filter": (lambda file: file["solution"].create_dataset("x", data=np.zeros(9), fletcher32=True), "needs the filters"),
+    "compound": (lambda file: file["solution"].create_dataset("x", data=np.zeros(2, "i4,i4")), "which the format has not"),
+    "cube": (lambda file: file["solution"].create_dataset("x", data=np.zeros((2, 2, 2))), "which the format has not"),
+    "reference": (lambda file: file["solution"].create_dataset("x", data=file["solution/tour"].ref), "which the format has not"),
+    "vlen": (lambda file: file["solution"].create_dataset("x", (2,), h5py.vlen_dtype("i4")), "which the format has not"),
+    "long attribute": (lambda file: file["solution/tour"].attrs.__setitem__("units", np.zeros(4000)), "is no single value"),
+    "many": (lambda file: [file["solution"].create_dataset(f"x{i}", data=1) for i in range(99)], "has 102 datasets"),
+    "odd name": (lambda file: file["solution"].create_dataset("../x y", data=1), "is not part of the format"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_files_are_refused_before_they_are_read(name, tmp_path):
+    change, message = HOSTILE[name]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(DamagedFileError) as error:
+        read_result(tampered(tmp_path, change))
+    assert message in str(error.value) and "\n" not in str(error.value)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 256 * 1024, "KiB"
+
+
+@pytest.mark.parametrize(("key", "value", "message"), [
+    ("format", "other", "no result of hpcsolve"),
+    ("format_version", 2, "format version 2; this hpcsolve reads version 1"),
+])  # fmt: skip
+def test_other_formats_are_named(key, value, message, tmp_path):
+    path = tampered(tmp_path, lambda file: file.attrs.__setitem__(key, value))
+    with pytest.raises(InputError, match=message):
+        read_result(path)
+
+
+def test_every_truncation_is_refused(tmp_path):
+    whole = file_image(contents())
+    for length in [*range(9, 100, 7), *range(100, len(whole), 499), len(whole) - 1]:
+        (tmp_path / "r.h5").write_bytes(whole[:length])
+        with pytest.raises((DamagedFileError, InputError)) as error:
+            read_result(tmp_path / "r.h5")
+        assert "\n" not in str(error.value)
+
+
+def test_what_is_no_file_of_ours(tmp_path):
+    (tmp_path / "r.h5").write_text("text")
+    for path, message in ((tmp_path / "r.h5", "no HDF5 file"), (tmp_path / "none.h5", "No such file"), (tmp_path, "Is a dir")):
+        with pytest.raises(InputError, match=message):
+            read_result(path)
