@@ -1,0 +1,157 @@
+"""`make check-races`: every kernel of cuda_src under ThreadSanitizer, AddressSanitizer and UBSan, on tiny inputs.
+
+ThreadSanitizer watches the CUDA form of the kernels on real threads (-DHOST_THREADS), the launch configurations of a
+GPU; the other two watch the CPU's own form. The interpreter runs program.py with the sanitizer's library loaded first,
+on kernels that hpcsolve's own build makes with other flags (HPCSOLVE_CXXFLAGS). Kernels with planted mistakes
+(planted.cu) must be reported, or the check itself is broken. Exits with 1 at the first thing that is not as it must be.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+COMMON = "-x c++ -std=c++17 -g -march=native -ffp-contract=off -fPIC -shared -Wno-psabi"
+REPORT = re.compile(r"WARNING: ThreadSanitizer: [\w ]+|ERROR: AddressSanitizer: [\w-]+|runtime error: [^\n]+")
+
+
+@dataclass(frozen=True)
+class Build:
+    """A way to compile and watch kernels.
+
+    Attributes
+    ----------
+    name
+        For people.
+    flags
+        Of g++.
+    library
+        Of the sanitizer, loaded before the interpreter's own.
+    clean, planted
+        Kernels of planted.cu that it must pass, and those that it must report with these words.
+    """
+
+    name: str
+    flags: str
+    library: str
+    clean: tuple[str, ...]
+    planted: dict[str, str]
+
+
+THREADS = Build(
+    "ThreadSanitizer, real threads",
+    "-O1 -DHOST_THREADS -pthread -fsanitize=thread",
+    "libtsan.so",
+    ("nothing",),
+    {"race": "ThreadSanitizer: data race"},
+)
+ADDRESSES = Build(
+    "AddressSanitizer and UBSan, one thread a block",
+    "-O1 -fopenmp -fsanitize=address,undefined -fno-sanitize-recover=undefined",
+    "libasan.so",
+    ("nothing", "race"),
+    {"overrun": "AddressSanitizer: heap-buffer-overflow", "overflow": "runtime error: signed integer overflow"},
+)
+
+
+def main() -> int:
+    """The exit code; what was checked on stdout, what is wrong on stderr."""
+    for build in (THREADS, ADDRESSES):
+        problem = missing(build) or check(build)
+        if problem:
+            print(f"check-races: {build.name}: {problem}", file=sys.stderr)
+            return 1
+        print(f"check-races: {build.name}: every kernel clean, every planted mistake reported", flush=True)
+    return 0
+
+
+def missing(build: Build) -> str:
+    """Why this build cannot be tried on this machine, or nothing."""
+    if shutil.which("g++") is None:
+        return "g++ is not on the PATH"
+    if not sanitizer(build).is_absolute():
+        return f"g++ has no {build.library}: install the compiler's sanitizer libraries"
+    return ""
+
+
+def check(build: Build) -> str:
+    """What is wrong with the kernels, or with the sanitizer, in this build; nothing if all is well."""
+    with tempfile.TemporaryDirectory() as cache:
+        return check_planted(build, cache) or check_kernels(build, cache)
+
+
+def check_kernels(build: Build, cache: str) -> str:
+    """What the sanitizer, or the answers, say against the kernels of cuda_src; nothing if all is well."""
+    compiled = run(build, cache, "compile", watched=False)
+    if compiled.returncode != 0:
+        return compiled.stderr
+    done = run(build, cache, "kernels")
+    if done.returncode != 0 or REPORT.search(done.stdout + done.stderr):
+        return done.stdout + done.stderr
+    forgotten = exported_kernels() - set(done.stdout.split())
+    return f"tests/races/program.py does not launch {', '.join(sorted(forgotten))}" if forgotten else ""
+
+
+def check_planted(build: Build, cache: str) -> str:
+    """Whether the sanitizer overlooks a planted mistake, or sees one where there is none; nothing if all is well."""
+    compiled = run(build, cache, "compile", "planted", watched=False)
+    if compiled.returncode != 0:
+        return compiled.stderr
+    for name in build.clean:
+        done = run(build, cache, name)
+        if done.returncode != 0 or REPORT.search(done.stdout + done.stderr):
+            return f"planted_{name} is right, but:\n{done.stdout}{done.stderr}"
+    for name, words in build.planted.items():
+        done = run(build, cache, name)
+        if words not in done.stderr or f"planted_{name}" not in done.stderr:
+            return f"the mistake in planted_{name} was not reported: the check is blind\n{done.stderr}"
+    return ""
+
+
+def run(build: Build, cache: str, *words: str, watched: bool = True) -> subprocess.CompletedProcess[str]:
+    """program.py, under a sanitizer if it is watched (compilers are slow then)."""
+    environment = {
+        **os.environ,
+        "HPCSOLVE_CACHE": cache,
+        "HPCSOLVE_CXX": "g++",
+        "HPCSOLVE_CXXFLAGS": f"{COMMON} {build.flags}",
+        "PYTHONPATH": str(REPOSITORY),
+        "PYTHONMALLOC": "malloc",
+        "OPENBLAS_NUM_THREADS": "1",
+        "TSAN_OPTIONS": "exitcode=66 report_thread_leaks=0",
+        "ASAN_OPTIONS": "detect_leaks=0",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+    }
+    # ThreadSanitizer needs memory where it expects it, which address randomisation of newer kernels does not grant.
+    fixed = ["setarch", "-R"] if works("setarch", "-R", "true") else []
+    preloaded = ["env", f"LD_PRELOAD={sanitizer(build)}"] if watched else []
+    command = [*fixed, *preloaded, sys.executable, "-m", "tests.races.program", *words]
+    return subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+
+
+def sanitizer(build: Build) -> Path:
+    """Where g++ keeps the library; a bare name if it has none."""
+    command = ["g++", f"-print-file-name={build.library}"]
+    return Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
+
+
+def exported_kernels() -> set[str]:
+    """The kernels of cuda_src."""
+    texts = (path.read_text() for path in (REPOSITORY / "cuda_src").glob("*.cu"))
+    return {name for text in texts for name in re.findall(r"^EXPORT_KERNEL\((\w+)\)", text, re.MULTILINE)}
+
+
+def works(*command: str) -> bool:
+    """Whether a command runs here."""
+    return shutil.which(command[0]) is not None and subprocess.run(command, check=False).returncode == 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

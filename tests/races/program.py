@@ -1,0 +1,131 @@
+"""Launches every kernel on tiny inputs and checks the answers; check.py runs it on builds that watch the kernels.
+
+    program.py compile [planted]    all of cuda_src, or planted.cu, and run nothing
+    program.py kernels              all of cuda_src; the kernels that ran are printed, a line each
+    program.py NAME                 one kernel of planted.cu, which does what its name says
+
+Memory is allocated to the byte, so that AddressSanitizer sees the first byte beyond.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms import held_karp
+from hpcsolve.algorithms.base import silent
+from hpcsolve.algorithms.held_karp import Parameters
+from hpcsolve.device import build
+from hpcsolve.device.host import HostDevice, HostKernel
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp
+
+
+@dataclass(eq=False)
+class WatchedDevice(HostDevice):
+    """The CPU, with the names of the kernels that were asked for, and no spare bytes around a buffer."""
+
+    names: set[str] = field(default_factory=set)
+
+    def kernel(self, file: str, name: str, signature: str) -> HostKernel:
+        """As the CPU's."""
+        self.names.add(name)
+        return super().kernel(file, name, signature)
+
+    def _allocate(self, shape: int | tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        return np.empty(shape, dtype)
+
+
+def run_kernels() -> None:
+    """All kernels; the names of those that ran on stdout."""
+    device = WatchedDevice(threads=2)
+    minplus(device)
+    for n, high, symmetric, layout in [
+        (12, 100, False, "planes"),
+        (11, 100, True, "planes"),
+        (11, 10**8, False, "planes"),
+        (8, 100, False, "compact"),
+    ]:
+        tsp = random_tsp(n, high, symmetric)
+        outcome = held_karp.run(tsp, device, SerialComm(), Parameters(layout=layout), silent)
+        assert outcome.cost == optimum(tsp.cost), (n, high, symmetric, layout, outcome.cost)
+    print("\n".join(sorted(device.names)))
+
+
+def minplus(device: HostDevice) -> None:
+    """A product, 3 x 8 by 3 x 256."""
+    rows = np.arange(3 * 256, dtype=np.uint16).reshape(3, 256)
+    cost = np.arange(24, dtype=np.uint32).reshape(3, 8) * 7 % 23
+    kernel = device.kernel("minplus", "minplus_multiply", "i4 i4 i4 i4 u2* u4* u2*")
+    out = device.empty((8, 256), np.uint16)
+    kernel(2, 64, 3, 8, 256, 128, device.upload(rows), device.upload((cost * 0x10001).astype(np.uint32)), out)
+    assert (out.download() == (rows[:, None] + cost[:, :, None]).min(axis=0)).all()
+
+
+def random_tsp(n: int, high: int, symmetric: bool) -> Tsp:
+    """Random costs from 1 to `high`."""
+    cost = np.random.default_rng(n).integers(1, high, (n, n), endpoint=True)
+    cost = np.minimum(cost, cost.T) if symmetric else cost
+    np.fill_diagonal(cost, FORBIDDEN)
+    return Tsp(name="random", cost=cost, labels=np.arange(1, n + 1))
+
+
+def optimum(cost: NDArray[np.int64]) -> int:
+    """The cheapest tour, by the textbook's table over sets and ends."""
+    n = len(cost)
+    best = {(1 << j, j): int(cost[0, j]) for j in range(1, n)}
+    for size in range(2, n):
+        for members in itertools.combinations(range(1, n), size):
+            whole = sum(1 << j for j in members)
+            for j in members:
+                rest = whole ^ (1 << j)
+                best[whole, j] = min(best[rest, i] + int(cost[i, j]) for i in members if i != j)
+    everyone = (1 << n) - 2
+    return min(best[everyone, j] + int(cost[j, 0]) for j in range(1, n))
+
+
+def run_planted(name: str) -> None:
+    """One kernel of planted.cu, 64 threads on 64 values."""
+    device = WatchedDevice(threads=2)
+    with planted_sources():
+        kernel = device.kernel("planted", f"planted_{name}", "i4 i4* i4*")
+    kernel(1, 64, 64, device.upload(np.arange(64, dtype=np.int32)), device.zeros(64, np.int32))
+
+
+def compile_only(planted: bool) -> None:
+    """Fill the compile cache."""
+    with planted_sources() if planted else nullcontext():
+        for source in sorted(build.source_folder().glob("planted.cu" if planted else "*.cu")):
+            build.host_library(source.stem)
+
+
+@contextmanager
+def planted_sources() -> Iterator[None]:
+    """planted.cu among the headers of cuda_src."""
+    original = build.source_folder
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copytree(original(), folder, dirs_exist_ok=True)
+        shutil.copy(Path(__file__).parent / "planted.cu", folder)
+        build.source_folder = lambda: Path(folder)
+        yield
+        build.source_folder = original
+
+
+if __name__ == "__main__":
+    match sys.argv[1:]:
+        case ["compile", *what]:
+            compile_only(planted=what == ["planted"])
+        case ["kernels"]:
+            run_kernels()
+        case [name]:
+            run_planted(name)
