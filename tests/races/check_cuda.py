@@ -65,7 +65,8 @@ def compile_one(source: Path, architecture: str) -> tuple[str, int]:
     """What nvcc says, and its exit code."""
     with tempfile.TemporaryDirectory() as folder:
         target = ["-arch", architecture, "-I", str(source.parent), "-o", f"{folder}/kernels.cubin", str(source)]
-        done = subprocess.run(["nvcc", *CUDA_FLAGS.split(), "-Xptxas", "-v", *target], capture_output=True, text=True, check=False)
+        command = ["nvcc", *CUDA_FLAGS.split(), "-Xptxas", "-v", *target]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr, done.returncode
 
 

@@ -55,6 +55,6 @@ def test_what_nvcc_says_of_kernels_is_read(spills: int) -> None:
     assert complaint(output, 0, uses) == ("one spills registers to memory" if spills else "")
 
 
-@pytest.mark.parametrize(("output", "code"), [("x.cu(3): error: no", 2), ("x.cu(3): warning #177-D: unused", 0), ("", 0)])
+@pytest.mark.parametrize(("output", "code"), [("x.cu(3): error: no", 2), ("x.cu(3): warning #177: unused", 0), ("", 0)])
 def test_what_nvcc_dislikes_is_a_failure(output: str, code: int) -> None:
     assert complaint(output, code, kernels(output)) != ""
