@@ -1,6 +1,6 @@
-// The g++ build: a block is one thread, OpenMP runs the blocks, a register is a vector of the CPU (GCC vector extensions).
-// `__shared__` memory is then the thread's stack, and a block-stride loop is a plain loop that the compiler sees through.
-// (`static thread_local` in its place costs a call an access: 0.6 of the speed.)
+// The g++ build: a block is one thread, OpenMP runs the blocks, a register is a vector of the CPU (GCC vector
+// extensions). `__shared__` memory is then the thread's stack, and a block-stride loop is a plain loop that the
+// compiler sees through. (`static thread_local` in its place costs a call an access: 0.6 of the speed.)
 #pragma once
 #include <utility>
 
@@ -52,8 +52,8 @@ template <class T>
 DEVICE void store(T *p, lanes<T> x) {
   *(typename lanes<T>::vector *)p = x.v;
 }
-// The same value in every lane. A pattern is 32 bits wide and holds a 16-bit value twice: x86 broadcasts 32 bits for the price
-// of a load, 16 bits only with a shuffle after it.
+// The same value in every lane. A pattern is 32 bits wide and holds a 16-bit value twice: x86 broadcasts 32 bits for
+// the price of a load, 16 bits only with a shuffle after it.
 template <class T>
 DEVICE lanes<T> splat(uint32_t pattern) {
   typedef uint32_t words __attribute__((vector_size(VECTOR_BYTES)));
@@ -74,7 +74,8 @@ DEVICE lanes<T> without_bit(lanes<T> x, std::index_sequence<S...>) {
   vector other = __builtin_shuffle(x.v, partner);
   return {other > absent ? other : absent};
 }
-// At lane s: x of the lane s without bit b; infinite (the largest value with a clear top bit) where s does not have bit b.
+// At lane s: x of the lane s without bit b; infinite (the largest value with a clear top bit) where s does not have
+// bit b.
 template <class T>
 DEVICE lanes<T> without(lanes<T> x, int b) {
   constexpr int last = lane_bits<T>() - 1;
@@ -82,8 +83,8 @@ DEVICE lanes<T> without(lanes<T> x, int b) {
   switch (b) {
     case 0: return without_bit<T, 0>(x, all);
     case 1: return without_bit<T, 1>(x, all);
-    case 2: return without_bit<T, last < 2 ? last : 2>(x, all);
-    case 3: return without_bit<T, last < 3 ? last : 3>(x, all);
+    case 2: return without_bit < T, last<2 ? last : 2>(x, all);
+    case 3: return without_bit < T, last<3 ? last : 3>(x, all);
     default: return without_bit<T, last>(x, all);
   }
 }

@@ -1,6 +1,7 @@
 // How a host-compiled kernel is launched: EXPORT_KERNEL(name) makes three C functions of it.
 //   name_launch(grid, block, params)   params as cuLaunchKernel has them: a pointer to each argument
-//   name_packed(grid, block, buffer)   the arguments in one buffer, each at its natural alignment, as PyCUDA hands them over
+// name_packed(grid, block, buffer)   the arguments in one buffer, each at its natural alignment, as PyCUDA hands them
+// over
 //   name_signature()                   numpy's type codes of the arguments, `*` behind a pointer's: "i4 u2* u2*"
 #pragma once
 #include <cstddef>
@@ -47,11 +48,9 @@ static const char *signature_of(void (*)(A...)) {
   static const std::string codes = (type_code<A>() + ... + std::string());
   return codes.c_str();
 }
-#define EXPORT_KERNEL(name)                                                    \
-  extern "C" void name##_launch(unsigned grid, unsigned block, void **params) { \
-    run_launch(name, grid, block, params);                                     \
-  }                                                                            \
-  extern "C" void name##_packed(unsigned grid, unsigned block, const char *b) { \
-    run_packed(name, grid, block, b);                                          \
-  }                                                                            \
+#define EXPORT_KERNEL(name)                                                                                         \
+  extern "C" void name##_launch(unsigned grid, unsigned block, void **params) {                                     \
+    run_launch(name, grid, block, params);                                                                          \
+  }                                                                                                                 \
+  extern "C" void name##_packed(unsigned grid, unsigned block, const char *b) { run_packed(name, grid, block, b); } \
   extern "C" const char *name##_signature() { return signature_of(name); }

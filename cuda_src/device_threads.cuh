@@ -1,6 +1,6 @@
-// The CUDA forms on real threads (g++ -DHOST_THREADS): `block` threads a block, blocks one after the other, a barrier as
-// __syncthreads, an exchange through memory as a warp shuffle. ThreadSanitizer sees in it what one thread a block cannot show,
-// and the stub driver of the tests runs the very launch configurations of a GPU with it.
+// The CUDA forms on real threads (g++ -DHOST_THREADS): `block` threads a block, blocks one after the other, a barrier
+// as __syncthreads, an exchange through memory as a warp shuffle. ThreadSanitizer sees in it what one thread a block
+// cannot show, and the stub driver of the tests runs the very launch configurations of a GPU with it.
 #pragma once
 #include <pthread.h>
 
@@ -20,8 +20,9 @@
 static thread_local index3 threadIdx;
 static index3 blockIdx, blockDim, gridDim;
 
-// Two barriers in turn. ThreadSanitizer takes who leaves a barrier for later than all who have come to it so far, and with only
-// one, whoever leaves late would be later than those who have come to it again: it would miss the races between them.
+// Two barriers in turn. ThreadSanitizer takes who leaves a barrier for later than all who have come to it so far, and
+// with only one, whoever leaves late would be later than those who have come to it again: it would miss the races
+// between them.
 class barrier {
  public:
   explicit barrier(unsigned threads) {

@@ -40,7 +40,8 @@ template <class T>
 DEVICE lanes<T> min(lanes<T> a, lanes<T> b) {
   return {a.v < b.v ? a.v : b.v};
 }
-// At lane s: x of the lane s without bit b; infinite (the largest value with a clear top bit) where s does not have bit b.
+// At lane s: x of the lane s without bit b; infinite (the largest value with a clear top bit) where s does not have
+// bit b.
 template <class T>
 DEVICE lanes<T> without(lanes<T> x, int b) {
   uint32_t other = __shfl_xor_sync(0xffffffffu, (uint32_t)x.v, 1 << b);

@@ -1,31 +1,36 @@
 // Held-Karp dynamic programming for the travelling salesman problem, one step of a wave of layers a launch.
 //
 //   g(S, j) = min over i in S of g(S - i, i) + cost(i, j),   j not in S:
-// the cheapest path from the depot through all of S to j (Bellman 1962; Held and Karp 1962). Every value has exactly ONE reader,
-// the set S + j, so the recurrence is a min-plus product of the cost matrix with rows of values, and each value is written once
-// and read once.
+// the cheapest path from the depot through all of S to j (Bellman 1962; Held and Karp 1962). Every value has exactly
+// ONE reader, the set S + j, so the recurrence is a min-plus product of the cost matrix with rows of values, and each
+// value is written once and read once.
 //
 // Layout. The cities but the depot are bits of a set, split Low | Mid | Top. Low holds lane cities | inner cities.
-// - A register holds the sets that agree outside the lane cities: lane number = subset of the lane cities. A lane city needs no
-//   storage: the only reader of g(S, a) is S + a, another lane of the same register (`settle`). How many cities are lane
-//   cities does not show in the data: entry p of a plane is low set p, whatever the register's width.
-// - A block owns one mid set in one slice and its 2^low low sets. An inner city's plane is the block's own memory: the reader of
-//   g(S, i) is S + i, so its source is its target shifted by 1 << i, once.
-// - A mid city's plane is stored: block colex_rank(S without that bit) of plane j of the slice, layer by layer (a layer: the sets
-//   with as many mid cities), two layers in turn. Written once, read once, both in order.
-// - A top city's plane is never stored. A slice is a subset of Top; slice A sends the plane of top city i to slice A + i, chunk by
-//   chunk, through `stream`. In step s a slice with l cities works on chunk s - lag * l: all slices work in every step,
-//   and a chunk has `lag` steps to travel, on this rank or to another.
-// The complement of entry e of a plane is entry length - 1 - e of the same city's plane in the complementary slice: with the
-// stored layer that holds half of the other mid cities, both halves of a tour meet (`held_karp_middle`), and nothing else
-// need be kept.
+// - A register holds the sets that agree outside the lane cities: lane number = subset of the lane cities. A lane
+//   city needs no storage: the only reader of g(S, a) is S + a, another lane of the same register (`settle`). How
+//   many cities are lane cities does not show in the data: entry p of a plane is low set p, whatever the register's
+//   width.
+// - A block owns one mid set in one slice and its 2^low low sets. An inner city's plane is the block's own memory:
+//   the reader of g(S, i) is S + i, so its source is its target shifted by 1 << i, once.
+// - A mid city's plane is stored: block colex_rank(S without that bit) of plane j of the slice, layer by layer (a
+//   layer: the sets with as many mid cities), two layers in turn. Written once, read once, both in order.
+// - A top city's plane is never stored. A slice is a subset of Top; slice A sends the plane of top city i to slice
+//   A + i, chunk by chunk, through `stream`. In step s a slice with l cities works on chunk s - lag * l: all slices
+//   work in every step, and a chunk has `lag` steps to travel, on this rank or to another.
+// The complement of entry e of a plane is entry length - 1 - e of the same city's plane in the complementary slice:
+// with the stored layer that holds half of the other mid cities, both halves of a tour meet (`held_karp_middle`), and
+// nothing else need be kept.
 //
-// Values are at most 0x7f.. = infinity, so a sum never wraps and a forbidden arc costs infinity. A cost is a 32-bit pattern that
-// holds a 16-bit value twice.
+// Values are at most 0x7f.. = infinity, so a sum never wraps and a forbidden arc costs infinity. A cost is a 32-bit
+// pattern that holds a 16-bit value twice.
 //
-// Floor, per register of 2^b lanes with f sources and t targets outside the lanes: f * t min-adds, all useful, and (b) lane
-// cities: f * b + b * t + b * (b - 1)^2, of which half, half and 1 in 2^(b-2) * ... are useful. jobs/benchmarks/held_karp.md says
-// how far from the machine's min-add peak (cuda_src/minplus.cu) this runs.
+// Floor. m cities beside the depot take m (m - 1) 2^(m - 2) min-adds. A register with b lane cities, f sources and t
+// targets outside them executes f t + b (f + t) + b (b - 1)^2 of them, of which f t + b (f + t) / 2 + b (b - 1) / 4 are
+// useful: 69 % for b = 4 (16-bit values, AVX2), f = t = 11. A stored value moves twice: 2 mid 2^(m - 1) values in
+// all, at m = 27 and 16 bits 2.4 GB for 2.4e10 min-adds, so the arithmetic is the limit and not the memory, on a CPU
+// and on a GPU (H200: 17 ms of arithmetic, 21 ms of memory at 32 cities asymmetric if nothing but Low were in caches;
+// not measured yet). jobs/benchmarks/held_karp.md says how far from the machine's min-add peak (cuda_src/minplus.cu)
+// this runs.
 #include "subsets.cuh"
 
 constexpr int stride = 64;        // of the cost matrix; row 63 is the depot's
@@ -33,8 +38,8 @@ constexpr int home = stride - 1;
 constexpr int most_low = 10;      // low cities at the most
 constexpr int most_outside = 38;  // mid and top cities at the most
 
-// What the registers of a block share. Low cities keep their numbers; the others, numbered from most_low on, are counted
-// apart: those in the block's set are sources, those outside it targets.
+// What the registers of a block share. Low cities keep their numbers; the others, numbered from most_low on, are
+// counted apart: those in the block's set are sources, those outside it targets.
 template <class T>
 struct block_problem {
   int sources, targets;
@@ -94,9 +99,9 @@ DEVICE void settle(lanes<T> *best, lanes<T> *after, const block_problem<T> &p) {
   constexpr int n = lane_bits<T>();
   UNROLL for (int sweep = 1; sweep <= n; sweep++) {
     UNROLL for (int b = 0; b < n; b++) after[b] = without(best[b], b);
-    if (sweep < n) UNROLL for (int a = 0; a < n; a++)
-        UNROLL for (int b = 0; b < n; b++)
-          if (a != b) best[a] = min(best[a], after[b] + splat<T>(p.cost[b][a]));
+    if (sweep < n)
+      UNROLL for (int a = 0; a < n; a++) UNROLL for (int b = 0; b < n; b++) if (a != b) best[a] =
+          min(best[a], after[b] + splat<T>(p.cost[b][a]));
   }
 }
 // The lane cities and the N inner cities of `to`.
@@ -149,14 +154,15 @@ DEVICE void copy_costs(block_problem<T> &p, int low, const uint32_t *cost) {
   }
 }
 
-// One step of all slices of a rank. `chunk_table` has (mid cities, first set, sets) a chunk; `slice_table` a row a slice:
-// its top set, then for each top city its place in the stream: read there if the slice has the city, written if not.
-// `level_start`: the first place of the planes that slices with l cities send. Stored layers with an even and an odd number
-// of mid cities alternate. `depot` is a plane whose only path is the empty one.
+// One step of all slices of a rank. `chunk_table` has (mid cities, first set, sets) a chunk; `slice_table` a row a
+// slice: its top set, then for each top city its place in the stream: read there if the slice has the city, written
+// if not. `level_start`: the first place of the planes that slices with l cities send. Stored layers with an even and
+// an odd number of mid cities alternate. `depot` is a plane whose only path is the empty one.
 template <class T>
-DEVICE void layer(int low, int mid, int top, int step, int lag, int chunks, int chunk_size, int places, int64_t even_size,
-                  int64_t odd_size, const int *binomial, const int *chunk_table, const int *slice_table, const int *level_start,
-                  const uint32_t *cost, const T *depot, T *even, T *odd, T *stream) {
+DEVICE void layer(int low, int mid, int top, int step, int lag, int chunks, int chunk_size, int places,
+                  int64_t even_size, int64_t odd_size, const int *binomial, const int *chunk_table,
+                  const int *slice_table, const int *level_start, const uint32_t *cost, const T *depot, T *even, T *odd,
+                  T *stream) {
   alignas(64) __shared__ T inner[(most_low - lane_bits<T>()) << most_low];
   __shared__ block_problem<T> p;
   const int slice = blockIdx.x / chunk_size, nth = blockIdx.x % chunk_size;
@@ -206,22 +212,23 @@ KERNEL held_karp_layer_u2(int low, int mid, int top, int step, int lag, int chun
                           int64_t even_size, int64_t odd_size, const int *binomial, const int *chunk_table,
                           const int *slice_table, const int *level_start, const uint32_t *cost, const uint16_t *depot,
                           uint16_t *even, uint16_t *odd, uint16_t *stream) {
-  layer<uint16_t>(low, mid, top, step, lag, chunks, chunk_size, places, even_size, odd_size, binomial, chunk_table, slice_table,
-                  level_start, cost, depot, even, odd, stream);
+  layer<uint16_t>(low, mid, top, step, lag, chunks, chunk_size, places, even_size, odd_size, binomial, chunk_table,
+                  slice_table, level_start, cost, depot, even, odd, stream);
 }
 EXPORT_KERNEL(held_karp_layer_u2)
 KERNEL held_karp_layer_u4(int low, int mid, int top, int step, int lag, int chunks, int chunk_size, int places,
                           int64_t even_size, int64_t odd_size, const int *binomial, const int *chunk_table,
                           const int *slice_table, const int *level_start, const uint32_t *cost, const uint32_t *depot,
                           uint32_t *even, uint32_t *odd, uint32_t *stream) {
-  layer<uint32_t>(low, mid, top, step, lag, chunks, chunk_size, places, even_size, odd_size, binomial, chunk_table, slice_table,
-                  level_start, cost, depot, even, odd, stream);
+  layer<uint32_t>(low, mid, top, step, lag, chunks, chunk_size, places, even_size, odd_size, binomial, chunk_table,
+                  slice_table, level_start, cost, depot, even, odd, stream);
 }
 EXPORT_KERNEL(held_karp_layer_u4)
 
-// The middle: the least g(S, j) + g'(everyone - S - j, j) of each stretch of the stored layer, where g' is the same for tours run
-// backwards. `best` is given all ones. Planes are `length` long, a multiple of 32. The slices of a rank are in ascending order and
-// those of the backward run their complements, so the complement of a slice stands as far from the end as it from the start.
+// The middle: the least g(S, j) + g'(everyone - S - j, j) of each stretch of the stored layer, where g' is the same
+// for tours run backwards. `best` is given all ones. Planes are `length` long, a multiple of 32. The slices of a rank
+// are in ascending order and those of the backward run their complements, so the complement of a slice stands as far
+// from the end as it from the start.
 template <class T>
 DEVICE void middle(int slices, int cities, int stretches, int stretch, int64_t length, int64_t slice_size,
                    const T *forward, const T *backward, uint32_t *best) {
@@ -245,8 +252,9 @@ KERNEL held_karp_middle_u4(int slices, int cities, int stretches, int stretch, i
 }
 EXPORT_KERNEL(held_karp_middle_u4)
 
-// The study layout: one table of all states, in the compact index of a set among the other cities, plane j at j * 2^(cities - 1).
-// One launch a subset size; pull form, each state from all its predecessors. For small problems and as an oracle.
+// The study layout: one table of all states, in the compact index of a set among the other cities, plane j at j *
+// 2^(cities - 1). One launch a subset size; pull form, each state from all its predecessors. For small problems and
+// as an oracle.
 KERNEL held_karp_compact(int cities, int size, int sets, const int *binomial, const uint32_t *cost, uint32_t *table) {
   const size_t plane = (size_t)1 << (cities - 1);
   for (int nth = blockIdx.x * blockDim.x + threadIdx.x; nth < sets * cities; nth += gridDim.x * blockDim.x) {

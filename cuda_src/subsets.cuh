@@ -1,4 +1,5 @@
-// Subsets of small sets in colexicographic order: ranks, and visiting them all so that each comes after its own subsets.
+// Subsets of small sets in colexicographic order: ranks, and visiting them all so that each comes after its own
+// subsets.
 #pragma once
 #include "device.cuh"
 
@@ -31,15 +32,17 @@ DEVICE uint64_t spread(uint64_t set, int element) {
   return (set & below) | (set & ~below) << 1;
 }
 
-// Calls f(set) for every subset of `bits` elements, each after all its own subsets: size by size, the warps sharing a size and
-// all threads of a warp on one set; or in plain binary order where the block is one thread (contiguous streams: a third faster).
+// Calls f(set) for every subset of `bits` elements, each after all its own subsets: size by size, the warps sharing a
+// size and all threads of a warp on one set; or in plain binary order where the block is one thread (contiguous
+// streams: a third faster).
 template <class F>
 DEVICE void for_each_subset(int bits, const int *binomial, F f) {
   if constexpr (one_thread_blocks) {
     for (uint64_t set = 0; set < 1ull << bits; set++) f(set);
   } else {
     for (int size = 0; size <= bits; size++) {
-      for (int rank = warp(); rank < choose(binomial, bits, size); rank += warps()) f(colex_unrank(rank, size, binomial));
+      for (int rank = warp(); rank < choose(binomial, bits, size); rank += warps())
+        f(colex_unrank(rank, size, binomial));
       __syncthreads();
     }
   }
