@@ -27,15 +27,15 @@
 // Floor. m cities beside the depot take m (m - 1) 2^(m - 2) min-adds. A register with b lane cities, f sources and t
 // targets outside them executes f t + b (f + t) + b (b - 1)^2 of them, of which f t + b (f + t) / 2 + b (b - 1) / 4 are
 // useful: 69 % for b = 4 (16-bit values, AVX2), f = t = 11. A stored value moves twice: 2 mid 2^(m - 1) values in
-// all, at m = 27 and 16 bits 2.4 GB for 2.4e10 min-adds, so the arithmetic is the limit and not the memory, on a CPU
-// and on a GPU (H200: 17 ms of arithmetic, 21 ms of memory at 32 cities asymmetric if nothing but Low were in caches;
-// not measured yet). jobs/benchmarks/held_karp.md says how far from the machine's min-add peak (cuda_src/minplus.cu)
-// this runs.
+// all, at m = 27 and 16 bits 2.4 GB for 2.4e10 min-adds, so arithmetic is the limit and not memory. An H200 (4.3 TB/s;
+// 3e13 packed 16-bit min-adds a second, assumed) would take 17 ms of arithmetic and 13 ms of memory for 32 cities,
+// asymmetric; not measured yet. jobs/benchmarks/held_karp.md says how far from the machine's min-add peak
+// (cuda_src/minplus.cu) this runs.
 #include "subsets.cuh"
 
-constexpr int stride = 64;        // of the cost matrix; row 63 is the depot's
+constexpr int stride = 64;  // of the cost matrix; row 63 is the depot's
 constexpr int home = stride - 1;
-constexpr int most_low = 10;      // low cities at the most
+constexpr int most_low = 10;  // low cities at the most
 constexpr int most_outside = 38;  // mid and top cities at the most
 
 // What the registers of a block share. Low cities keep their numbers; the others, numbered from most_low on, are
