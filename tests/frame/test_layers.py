@@ -27,7 +27,6 @@ HOMES = {  # library -> the only places that may import it
     "pycuda": ("hpcsolve.device.",),
     "h5py": ("hpcsolve.output.", "hpcsolve.analysis."),
     "matplotlib": ("hpcsolve.analysis.",),
-    "msgspec": ("hpcsolve.job.", "hpcsolve.algorithms.", "hpcsolve.output.", "hpcsolve.analysis."),
     "scipy": ("hpcsolve.algorithms.", "hpcsolve.analysis.", "hpcsolve.formats.", "hpcsolve.problems."),
 }
 FORBIDDEN = {"pandas", "networkx", "tsplib95", "vrplib"}
