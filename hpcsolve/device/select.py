@@ -115,7 +115,7 @@ def pick_gpu(request: str, gpus: list[Gpu], local_rank: int) -> tuple[Gpu, str]:
     """
     visible = "visible are " + ", ".join(map(str, gpus))
     if request.lower() in ("auto", "cuda"):
-        return gpus[local_rank % len(gpus)], f"rank {local_rank} on its host, which shows it {len(gpus)}"
+        return gpus[local_rank % len(gpus)], f"local rank {local_rank}, {len(gpus)} visible"
     if request.lower().startswith("cuda:"):
         meant = [gpu for gpu in gpus if gpu.index == int(request[5:])]
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 from typing import Any
 
 import numpy as np
@@ -137,17 +138,17 @@ def test_an_unknown_kernel_is_named(device: Device) -> None:
 def test_a_timer_adds_up(device: Device) -> None:
     timer = device.timer()
     assert timer.seconds == 0
-    sums = []
+    sums, began = [], time.perf_counter()
     for _ in range(3):
         timer.start()
         minplus(device, 32)
         timer.stop()
         sums.append(timer.seconds)
-    assert 0 < sums[0] < sums[1] < sums[2] < 60
+    assert 0 < sums[0] < sums[1] < sums[2] < time.perf_counter() - began
 
 
 def test_memory_is_counted(device: Device) -> None:
-    free = device.memory_free()
+    assert device.memory_free() > 0
     first, second = device.empty(1000, np.uint8), device.empty((10, 50), np.uint16)
     assert device.memory_peak == 2000
     first.free()
@@ -158,7 +159,8 @@ def test_memory_is_counted(device: Device) -> None:
     assert device.memory_peak == 2500
     for buffer in (second, third, fourth):
         buffer.free()
-    assert 0 < device.memory_free() <= free + (64 << 20)
+    device.empty(600, np.uint8)
+    assert device.memory_peak == 2500
 
 
 @pytest.mark.parametrize("nbytes", [1 << 50, 1 << 70])

@@ -15,7 +15,7 @@
 // gives wrong data here every time, where a real GPU gives it now and then. All streams of a device are one queue, in order.
 //
 // Memory is bounded, filled with 0xCD before use and after, and has guard bytes on both sides that are checked when it is
-// freed. A copy must lie inside one allocation. A context that goes away with allocations alive says so on stderr.
+// freed. A copy must lie inside one allocation. A context that goes away with memory allocated or pinned says so on stderr.
 //
 // Settings, from the environment of each process:
 //   STUB_GPUS         number of GPUs (1); CUDA_VISIBLE_DEVICES chooses among them as usual
@@ -91,10 +91,15 @@ API cuDevicePrimaryCtxRelease_v2(CUdevice number) {
   if (--device.retained) return SUCCESS;
   device.queue.drain();
   bool broken = device.failure;
-  size_t left = device.memory.release_all();
+  size_t left = device.memory.release_all(), locked = driver().pinned.size();
   device.failure = SUCCESS;
   if (left && !broken) fprintf(stderr, "stub driver: GPU %d released with %zu allocations alive\n", device.number, left);
+  if (locked && !broken) fprintf(stderr, "stub driver: GPU %d released with %zu ranges pinned\n", device.number, locked);
   return SUCCESS;
+}
+API cuDevicePrimaryCtxGetState(CUdevice number, unsigned *flags, int *active) {
+  NAMED(number);
+  return *flags = 0, *active = device.retained > 0, SUCCESS;
 }
 API cuCtxPushCurrent_v2(void *context) { return contexts.push_back(static_cast<Device *>(context)), SUCCESS; }
 API cuCtxPopCurrent_v2(void **context) {

@@ -1,0 +1,82 @@
+"""What only a CUDA device can do wrong. Runs on the stub driver (test_stub.py), or on a real GPU (`make test-gpu`)."""
+
+from __future__ import annotations
+
+import ctypes
+
+import numpy as np
+import pytest
+
+from hpcsolve.device.base import LaunchError
+from hpcsolve.device.cuda import CudaDevice
+from hpcsolve.device.gpus import list_gpus, load_library
+from hpcsolve.errors import EnvironmentFault
+from tests.device.test_protocol import MINPLUS, minplus
+
+
+@pytest.fixture(autouse=True)
+def _only_with_a_gpu(test_device: str) -> None:
+    if test_device == "cpu":
+        pytest.skip("needs a GPU or the stub driver; test_stub.py runs it on that")
+
+
+def current_context() -> int | None:
+    """What any other user of CUDA in this process would find."""
+    context = ctypes.c_void_p()
+    load_library().cuCtxGetCurrent(ctypes.byref(context))
+    return context.value
+
+
+def primary_context_is_active() -> bool:
+    """Whether anybody in this process holds GPU 0."""
+    flags, active = ctypes.c_uint(), ctypes.c_int()
+    load_library().cuDevicePrimaryCtxGetState(0, ctypes.byref(flags), ctypes.byref(active))
+    return bool(active.value)
+
+
+def test_the_context_is_current_only_inside_calls_and_gone_after_closing() -> None:
+    device = CudaDevice(list_gpus()[0])
+    assert current_context() is None and primary_context_is_active()
+    ours, expected = minplus(device, 32)
+    device.staging(100, np.uint8)
+    with pytest.raises(LaunchError):
+        device.kernel("minplus", "no_such_kernel", MINPLUS)
+    assert np.array_equal(ours, expected) and current_context() is None
+    device.close()
+    assert current_context() is None and not primary_context_is_active()
+
+
+def test_a_block_that_no_gpu_has_is_refused_and_the_device_works_on() -> None:
+    with CudaDevice(list_gpus()[0]) as device:
+        kernel = device.kernel("minplus", "minplus_multiply", MINPLUS)
+        arguments = (1, 8, 64, 64, *(device.zeros(512, dtype) for dtype in (np.uint16, np.uint32, np.uint16)))
+        with pytest.raises(EnvironmentFault, match="minplus_multiply, 1 blocks of 2048 threads, failed on GPU 0"):
+            kernel(1, 2048, *arguments)
+        ours, expected = minplus(device, 32)
+        assert np.array_equal(ours, expected)
+
+
+def test_freed_and_closed_are_told_apart() -> None:
+    device = CudaDevice(list_gpus()[0])
+    buffer = device.zeros(8, np.int64)
+    part = buffer.view(2, 2)
+    buffer.free()
+    with pytest.raises(LaunchError, match="was freed"):
+        part.download()
+    left = device.zeros(8, np.int64)
+    device.close()
+    with pytest.raises(LaunchError, match="is closed"):
+        left.download()
+    with pytest.raises(LaunchError, match="is closed"):
+        device.memory_free()
+    left.free()
+
+
+def test_what_nobody_has_any_more_is_given_back() -> None:
+    with CudaDevice(list_gpus()[0]) as device:
+        free = device.memory_free()
+        for _ in range(10):
+            device.empty(free // 2, np.uint8)
+        staging = [device.staging(100_000, np.uint8) for _ in range(3)]
+        del staging
+        assert device.memory_free() > free // 2
