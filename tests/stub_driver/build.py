@@ -62,8 +62,9 @@ def build_stub(folder: Path) -> Stub:
         PyCUDA is not installed, or g++ or nm is missing.
     """
     extension = pycuda_extension()
+    folder.mkdir(mode=0o700, exist_ok=True)
     for name in ("lib", "bin", "cache"):
-        (folder / name).mkdir(mode=0o700, parents=True)
+        (folder / name).mkdir(mode=0o700)
     library, objects = folder / "lib" / "libcuda.so.1", []
     for source in ("driver.cpp", "launches.cpp"):
         objects.append(str(folder / f"{source}.o"))

@@ -13,11 +13,10 @@ API cuModuleLoadDataEx(void **module, const void *image, unsigned, void *, void 
   if (memcmp(image, "STUBCUBN", 8)) return INVALID_IMAGE;
   uint64_t bytes;
   memcpy(&bytes, (const char *)image + 8, 8);
-  int file = memfd_create("kernels", 0);
+  int file = memfd_create("kernels", 0);  // stays open: dlopen would take a second file of the same number for the first
   if (file < 0 || write(file, (const char *)image + 16, bytes) != (ssize_t)bytes) return INVALID_IMAGE;
   *module = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!*module) fprintf(stderr, "stub driver: %s\n", dlerror());
-  close(file);
   return *module ? SUCCESS : INVALID_IMAGE;
 }
 API cuModuleLoadData(void **module, const void *image) { return cuModuleLoadDataEx(module, image, 0, nullptr, nullptr); }

@@ -1,0 +1,115 @@
+"""The stub driver is as strict as it says: what it is there to find, it finds."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.stub_driver import nvcc
+from tests.stub_driver.build import CannotBuild, Stub, build_stub
+
+Start = Callable[..., Any]
+
+PINNED_WITHOUT_WAITING = """
+import numpy as np, pycuda.driver as cuda
+cuda.init(); context = cuda.Device(0).retain_primary_context(); context.push()
+stream, device, host = cuda.Stream(), cuda.mem_alloc(800), cuda.pagelocked_zeros(100, np.int64)
+cuda.memcpy_htod(device, np.arange(100))
+cuda.memcpy_dtoh_async(host, device, stream)
+before = host.sum()
+stream.synchronize()
+print(before, host.sum())
+host[:] = 1
+cuda.memcpy_htod_async(device, host, stream)
+host[:] = 2
+stream.synchronize()
+back = np.empty(100, np.int64)
+cuda.memcpy_dtoh(back, device)
+print(back.sum())
+context.pop()
+"""
+
+NEW_MEMORY = """
+import numpy as np
+from hpcsolve.device.gpus import list_gpus
+from hpcsolve.device.cuda import CudaDevice
+with CudaDevice(list_gpus()[0]) as device:
+    print(device.empty(4, np.uint8).download().tolist())
+"""
+
+KERNEL_BESIDE_ITS_MEMORY = """
+import numpy as np
+from hpcsolve.device.gpus import list_gpus
+from hpcsolve.device.cuda import CudaDevice
+with CudaDevice(list_gpus()[0]) as device:
+    kernel = device.kernel("minplus", "minplus_multiply", "i4 i4 i4 i4 u2* u4* u2*")
+    out = device.empty(8 * 64 - 1, np.uint16)
+    kernel(1, 32, 1, 8, 64, 64, device.zeros(64, np.uint16), device.zeros(8, np.uint32), out)
+"""
+
+FORGOTTEN_MEMORY = """
+import pycuda.driver as cuda
+cuda.init(); context = cuda.Device(0).retain_primary_context(); context.push()
+memory = cuda.mem_alloc(10)
+context.pop(); context.detach()
+"""
+
+
+@pytest.fixture
+def python(stub: Stub, run_process: Start) -> Start:
+    """`python(code)` runs it on the stub."""
+    return lambda code: run_process([sys.executable, "-c", code], timeout=60, env=stub.environment())
+
+
+def test_pinned_memory_moves_when_somebody_waits(python: Start) -> None:
+    done = python(PINNED_WITHOUT_WAITING)
+    assert done.stdout.split() == ["0", "4950", "200"], done.stderr
+
+
+def test_new_memory_holds_rubbish(python: Start) -> None:
+    assert python(NEW_MEMORY).stdout.strip() == str([0xCD] * 4)
+
+
+def test_a_kernel_that_writes_beside_its_memory_ends_the_process(python: Start) -> None:
+    done = python(KERNEL_BESIDE_ITS_MEMORY)
+    assert done.returncode < 0 and "wrote beside its allocation of 1022 bytes" in done.stderr
+
+
+def test_forgotten_memory_is_told(python: Start) -> None:
+    assert "GPU 0 released with 1 allocations alive" in python(FORGOTTEN_MEMORY).stderr
+
+
+COMMAND = "-cubin -std=c++17 -O3 --fmad=false -arch=sm_90 -I include -o out"
+
+
+def test_nvcc_takes_hpcsolves_command_and_no_other() -> None:
+    options = nvcc.command_line().parse_args([*COMMAND.split(), "x.cu"])
+    assert (options.source, options.output, options.include) == ("x.cu", "out", "include")
+    for wrong in (f"{COMMAND} x.cu -G", f"{COMMAND} x.cu --fmad=true", COMMAND, COMMAND.replace("-O3", "") + " x.cu"):
+        with pytest.raises(SystemExit):
+            nvcc.command_line().parse_args(wrong.split())
+
+
+def test_without_pycuda_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(CannotBuild, match="PyCUDA is not installed"):
+        build_stub(tmp_path)
+
+
+def test_without_a_compiler_it_says_so(tmp_path: Path, stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CannotBuild, match=r"g\+\+ is not on the PATH"):
+        build_stub(tmp_path / "again")
+
+
+def test_the_packages_own_build_uses_it(stub: Stub, tmp_path: Path) -> None:
+    code = "from hpcsolve.device import build; print(build.cubin('minplus', 'sm_80')[:8])"
+    environment = stub.environment(nvcc_log=tmp_path / "log", HPCSOLVE_CACHE=tmp_path / "cache")
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "b'STUBCUBN'" and (tmp_path / "log").read_text().strip().endswith("minplus.cu")
