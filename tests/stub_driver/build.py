@@ -64,7 +64,7 @@ def build_stub(folder: Path) -> Stub:
     extension = pycuda_extension()
     folder.mkdir(mode=0o700, exist_ok=True)
     for name in ("lib", "bin", "cache"):
-        (folder / name).mkdir(mode=0o700)
+        (folder / name).mkdir(mode=0o700, exist_ok=True)
     library, objects = folder / "lib" / "libcuda.so.1", []
     for source in ("driver.cpp", "launches.cpp"):
         objects.append(str(folder / f"{source}.o"))

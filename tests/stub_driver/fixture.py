@@ -12,6 +12,6 @@ def stub(tmp_path_factory: pytest.TempPathFactory) -> Stub:
     """The stub driver, built once a session, however many folders take it; skips where PyCUDA or g++ is missing."""
     folder = tmp_path_factory.getbasetemp() / "stub-driver"
     try:
-        return Stub(folder) if folder.exists() else build_stub(folder)
+        return Stub(folder) if (folder / "bin" / "nvcc").exists() else build_stub(folder)
     except CannotBuild as reason:
         pytest.skip(f"the CUDA device cannot be tried on the stub driver: {reason}")
