@@ -12,14 +12,16 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import h5py
 import numpy as np
 
 from hpcsolve.algorithms.base import Column
 from hpcsolve.errors import EnvironmentFault
 from hpcsolve.output.contents import GROUPS, Contents
+
+if TYPE_CHECKING:
+    import h5py  # else only where a file is made: ranks beside rank 0 never load it
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
 COMPRESSED_FROM = 1 << 16
@@ -44,6 +46,8 @@ def write_result(path: str | os.PathLike[str], contents: Contents) -> None:
 
 def file_image(contents: Contents) -> bytes:
     """The bytes of the result file."""
+    import h5py
+
     file = h5py.File("result", "w", driver="core", backing_store=False, libver=("earliest", "v110"))
     with file:
         for name, value in contents.attributes.items():
@@ -114,6 +118,8 @@ def _write_group(group: h5py.Group, columns: Mapping[str, Column], meaning: str)
 
 
 def _write_column(group: h5py.Group, name: str, column: Column) -> h5py.Dataset:
+    import h5py
+
     data = np.asarray(_plain(column.values))
     text = data.dtype.kind in "UO"
     options: dict[str, Any] = {"dtype": h5py.string_dtype()} if text else {}

@@ -10,9 +10,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import h5py
 import numpy as np
 
 from hpcsolve.algorithms.base import Column
@@ -20,12 +19,16 @@ from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.output.contents import FORMAT, FORMAT_VERSION, GROUPS, Contents
 from hpcsolve.output.hdf5 import is_hdf5
 
+if TYPE_CHECKING:
+    import h5py  # else only where a file is read: ranks beside rank 0 never load it
+
 MOST_DATASETS = 64
 LARGEST = 8 * 2**30
 """Bytes of one dataset."""
 DEFLATE = 1032
 """No gzip stream grows more than so many times."""
-FILTERS = (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE)
+FILTERS = {1, 2}
+"""HDF5's numbers of gzip and shuffle."""
 ATTRIBUTES = ("format", "format_version", "created", "complete", "algorithm", "cost", "verified")
 
 
@@ -46,6 +49,8 @@ def read_result(path: str | os.PathLike[str], groups: Sequence[str] = tuple(GROU
                 raise InputError("is no HDF5 file, so no result of hpcsolve", name)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", name) from None
+    import h5py
+
     try:
         with h5py.File(name, "r", locking="best-effort") as opened:
             return _contents(opened, groups, name)
@@ -61,6 +66,8 @@ def _contents(file: h5py.File, wanted: Sequence[str], name: str) -> Contents:
     version = attributes.get("format_version")
     if version != FORMAT_VERSION:
         raise InputError(f"is of format version {version}; this hpcsolve reads version {FORMAT_VERSION}", name)
+    import h5py
+
     found = [str(key) for key in file]
     groups = {}
     for key in found:
@@ -78,6 +85,8 @@ def _read_group(group: h5py.Group, file_size: int) -> dict[str, Column]:
 
 
 def _read_column(group: h5py.Group, key: str, file_size: int) -> Column:
+    import h5py
+
     place = f"{group.name}/{key[:40]}"
     dataset = _linked(group, key)
     if not isinstance(dataset, h5py.Dataset) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,63}", key):
@@ -93,6 +102,8 @@ def _read_column(group: h5py.Group, key: str, file_size: int) -> Column:
 
 def _linked(group: h5py.Group, key: str) -> Any:
     """The object behind a hard link; other links may lead to any file."""
+    import h5py
+
     if not isinstance(group.get(key, getlink=True), h5py.HardLink):
         raise ValueError(f"{group.name}{key[:40]} is a link")
     return group[key]
@@ -105,7 +116,7 @@ def _check_layout(dataset: h5py.Dataset, place: str, file_size: int) -> None:
         raise ValueError(f"{place} holds {dataset.dtype} of {dataset.ndim} dimensions, which the format has not")
     creation = dataset.id.get_create_plist()
     filters = {creation.get_filter(number)[0] for number in range(creation.get_nfilters())}
-    if not filters <= set(FILTERS):
+    if not filters <= FILTERS:
         raise ValueError(f"{place} needs the filters {sorted(filters)}; the format has gzip and shuffle")
     size = int(np.prod(dataset.shape, dtype=object)) * dataset.dtype.itemsize
     stored = dataset.id.get_storage_size()
@@ -114,6 +125,8 @@ def _check_layout(dataset: h5py.Dataset, place: str, file_size: int) -> None:
 
 
 def _is_text(dataset: h5py.Dataset) -> bool:
+    import h5py
+
     return h5py.check_string_dtype(dataset.dtype) is not None
 
 

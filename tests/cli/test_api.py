@@ -1,0 +1,107 @@
+"""hpcsolve from Python: solve, load, tables, plots."""
+
+import subprocess
+import sys
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+import hpcsolve
+from hpcsolve.errors import EnvironmentFault, InputError
+from hpcsolve.problems.generate import random_matrix, uniform_tsp
+
+
+def brute_force(cost):
+    """The cheapest round trip of a small matrix."""
+    n = len(cost)
+    tours = ((0, *rest) for rest in permutations(range(1, n)))
+    return min(sum(cost[a][b] for a, b in zip(tour, (*tour[1:], 0), strict=True)) for tour in tours)
+
+
+def test_a_matrix_is_solved():
+    cost = np.random.default_rng(3).integers(1, 100, (7, 7))
+    result = hpcsolve.solve(cost, device="cpu")
+    assert result.cost == brute_force(cost.tolist())
+    assert result.optimal and result.verified and not result.infeasible
+    assert sorted(result.tour) == list(range(7)) and result.tour.dtype == np.int32
+    assert result.tour_labels == result.tour.tolist()
+    assert repr(result) == f"<held-karp: cost {result.cost}, optimal, 7 cities>"
+
+
+def test_decimals_keep_their_unit():
+    result = hpcsolve.solve([[0, 1.25, 9], [9, 0, 1.5], [1, 9, 0]], device="cpu")
+    assert result.cost == 3.75
+    assert result.contents.value("instance", "scale") == 100 and result.contents.value("solution", "cost") == 375
+
+
+def test_an_instance_a_file_and_a_result(tmp_path, capfd):
+    tsp = uniform_tsp(13, 2)
+    result = hpcsolve.solve(tsp, device="cpu", path="open", start=3, output=tmp_path / "new" / "r.h5")
+    again = hpcsolve.load(tmp_path / "new" / "r.h5")
+    assert again.cost == result.cost and again.tour_labels == result.tour_labels and again.tour_labels[0] == 3
+    assert 'path = "open"' in again.job and np.array_equal(again.coordinates, tsp.coordinates)
+    assert capfd.readouterr() == ("", "")
+    hpcsolve.solve(tsp, device="cpu", quiet=False)
+    assert "proven optimal" in capfd.readouterr().out
+
+
+def test_tables_are_dicts_of_arrays_of_one_length():
+    result = hpcsolve.solve(random_matrix(18), device="cpu")
+    for name in ("layers", "ranks"):
+        table = result.table(name)
+        assert len({len(values) for values in table.values()}) == 1
+    assert result.table("layers")["states"].sum() > 0
+    with pytest.raises(InputError, match="no table 'layer'; it has instance, solution, layers, ranks"):
+        result.table("layer")
+
+
+def test_memory_is_what_was_foreseen():
+    """Sizes and kinds: the peak on the device, within 5 % or 64 MiB of the estimate, and never above it."""
+    for n, symmetric in ((9, True), (14, False), (17, True), (20, False), (22, True), (23, False), (24, True)):
+        table = hpcsolve.solve(random_matrix(n, symmetric=symmetric), device="cpu").table("ranks")
+        peak, foreseen = int(table["peak_bytes"][0]), int(table["estimated_bytes"][0])
+        assert 0 <= foreseen - peak <= max(0.05 * foreseen, 64 * 2**20), (n, symmetric)
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    ({"problem": [[0, 1], [1, 0]], "pth": "open"}, "held-karp.pth: unknown key; did you mean path?"),
+    ({"problem": [[0, 1], [1, 0]], "algorithm": "magic"}, "unknown algorithm 'magic'"),
+    ({"problem": [[0, 1, 2], [1, 0, 2]]}, "shape"),
+    ({"problem": [[0, float("nan")], [1, 0]]}, "NaN"),
+    ({"problem": "none.tsp"}, "none.tsp: cannot be read"),
+])  # fmt: skip
+def test_mistakes_are_input_errors(arguments, message):
+    with pytest.raises(InputError) as error:
+        hpcsolve.solve(**arguments, device="cpu")
+    assert message.lower() in str(error.value).lower()
+
+
+def test_importing_is_light():
+    code = "import sys, hpcsolve; print([m for m in ('numpy', 'h5py', 'msgspec', 'mpi4py') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30).stdout == "[]\n"
+    assert hpcsolve.solve and hpcsolve.load and hpcsolve.join and hpcsolve.Result
+    with pytest.raises(AttributeError, match="no attribute 'slove'"):
+        hpcsolve.slove  # noqa: B018
+
+
+def test_the_tour_can_be_drawn(tmp_path):
+    pytest.importorskip("matplotlib", reason="extra `plot`")
+    from hpcsolve.analysis.plot import plot_tour
+
+    result = hpcsolve.solve(uniform_tsp(8), device="cpu")
+    axes = plot_tour(result)
+    (line,) = axes.lines
+    x, y = line.get_data()
+    assert len(x) == 9 and (x[0], y[0]) == (x[-1], y[-1]) == tuple(result.coordinates[result.tour[0]])
+    axes.figure.savefig(tmp_path / "tour.png")
+    flat = hpcsolve.solve([[0, 1, 9], [9, 0, 1], [1, 9, 0]], device="cpu", path="open")
+    assert len(plot_tour(flat, names=False).lines[0].get_xdata()) == 3
+
+
+def test_no_matplotlib_is_said(monkeypatch):
+    from hpcsolve.analysis.plot import plot_tour
+
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(EnvironmentFault, match=r"hpcsolve\[plot\]"):
+        plot_tour(hpcsolve.solve([[0, 1], [1, 0]], device="cpu"))

@@ -1,0 +1,149 @@
+"""Bad input on the command line: one line with file and line, or key; exit 2; under 2 s; nothing written."""
+
+import time
+
+import numpy as np
+import pytest
+
+from tests.cli.lines import error_line
+
+SECONDS = 2.0
+HEAD = "NAME : x\nTYPE : TSP\nDIMENSION : 3\nEDGE_WEIGHT_TYPE : EXPLICIT\nEDGE_WEIGHT_FORMAT : FULL_MATRIX\n"
+MATRIX = HEAD + "EDGE_WEIGHT_SECTION\n0 1 2\n1 0 3\n2 3 0\nEOF\n"
+POINTS = "NAME : x\nTYPE : TSP\nDIMENSION : 3\nEDGE_WEIGHT_TYPE : EUC_2D\nNODE_COORD_SECTION\n1 0 0\n2 3 4\n3 6 0\nEOF\n"
+
+INSTANCES = {  # name -> (content, what the line must say); each file is bad.tsp unless it says so
+    "truncated": (MATRIX[: MATRIX.index("2 3 0")], "bad.tsp:"),
+    "truncated coordinates": (POINTS[: POINTS.index("3 6 0")], "bad.tsp:"),
+    "wrong DIMENSION": (POINTS.replace("DIMENSION : 3", "DIMENSION : 4"), "bad.tsp:"),
+    "smaller DIMENSION": (MATRIX.replace("DIMENSION : 3", "DIMENSION : 2"), "bad.tsp:"),
+    "NaN": (MATRIX.replace("1 0 3", "1 0 nan"), "bad.tsp:8"),
+    "NaN coordinate": (POINTS.replace("2 3 4", "2 nan 4"), "bad.tsp:7"),
+    "10^9 cities": ("TYPE:TSP\nDIMENSION:1000000000\nEDGE_WEIGHT_TYPE:EUC_2D\nEOF\n", "bad.tsp"),
+    "asymmetric TSP": (MATRIX.replace("1 0 3", "1 0 4"), "bad.tsp:"),
+    "empty": ("", "is empty"),
+    "NUL": (MATRIX.replace("NAME", "N\0ME"), "bad.tsp:1"),
+    "no format": ("hello world\n", "bad.tsp"),
+    "SOP": (MATRIX.replace("TYPE : TSP", "TYPE : SOP"), "bad.tsp:2"),
+}
+
+JOB = 'algorithm = "held-karp"\ninstance = "bad.tsp"\n'
+JOBS = {
+    "unknown key": (JOB + "devise = 'cpu'\n", "job.toml:3: devise: unknown key; did you mean device?"),
+    "unknown parameter": (JOB + "[held-karp]\nlayuot = 'planes'\n", "job.toml:4: held-karp.layuot"),
+    "missing instance": (JOB.replace("bad.tsp", "none.tsp"), "none.tsp: cannot be read: No such file"),
+    "folder": (JOB.replace("bad.tsp", "."), "cannot be read: Is a directory"),
+    "unknown city": (JOB + "[held-karp]\nstart = 7\n", "held-karp.start: the instance has no city 7"),
+    "cycle with an end": (JOB + "[held-karp]\nend = 2\n", "held-karp.end: a cycle ends where it starts"),
+    "same ends": (JOB + "[held-karp]\npath = 'open'\nstart = 2\nend = 2\n", "held-karp.end: an open path cannot end"),
+    "stop": (JOB + "[stop]\ntarget = 3\n", "job.toml:4: stop.target"),
+    "device": (JOB + "device = 'gpu'\n", "device 'gpu'"),
+    "generator": (JOB.replace('"bad.tsp"', '{ generate = "uniform" }'), "instance: unknown generator 'uniform'"),
+    "generator's key": (JOB.replace('"bad.tsp"', '{ generate = "uniform-tsp", n = 4, sed = 1 }'), "instance: uniform-tsp has no"),
+    "generator's value": (JOB.replace('"bad.tsp"', '{ generate = "uniform-tsp", n = -4 }'), "instance: n is -4"),
+    "no generator": (JOB.replace('"bad.tsp"', "{ n = 4 }"), "instance: a table needs generate"),
+    "result of nothing": ("\x89HDF", "job.toml"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def warm(hpcsolve, tmp_path_factory, test_device):
+    """Compile once; a user's mistake is told in two seconds, whatever the compiler takes the first time."""
+    folder = tmp_path_factory.mktemp("warm")
+    (folder / "job.toml").write_text('algorithm = "held-karp"\ninstance = { generate = "uniform-tsp", n = 9 }\n')
+    assert hpcsolve("run", "job.toml", "--device", test_device, cwd=folder, timeout=300).returncode == 0
+
+
+def refused(hpcsolve, folder, *arguments, code=2):
+    """The error's line; what is in the folder stays as it was."""
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    started = time.perf_counter()
+    done = hpcsolve(*arguments, cwd=folder)
+    seconds = time.perf_counter() - started
+    assert done.returncode == code, done.stdout + done.stderr
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    assert [path.name for path in folder.iterdir() if path.is_dir()] == []
+    assert seconds < SECONDS
+    return error_line(done)
+
+
+@pytest.mark.parametrize("name", INSTANCES)
+def test_bad_instances(name, hpcsolve, tmp_path, test_device):
+    content, message = INSTANCES[name]
+    (tmp_path / "bad.tsp").write_text(content)
+    (tmp_path / "job.toml").write_text(JOB)
+    assert message in refused(hpcsolve, tmp_path, "run", "job.toml", "--device", test_device)
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_bad_jobs(name, hpcsolve, tmp_path, test_device):
+    text, message = JOBS[name]
+    (tmp_path / "bad.tsp").write_text(POINTS)
+    (tmp_path / "job.toml").write_text(text, encoding="latin-1")
+    options = [] if name == "device" else ["--device", test_device]
+    assert message in refused(hpcsolve, tmp_path, "run", "job.toml", *options)
+
+
+@pytest.mark.parametrize(("matrix", "message"), [
+    (np.array([[0, 1.5], [np.nan, 0]]), "bad.npy"),
+    (np.zeros((2, 3)), "shape (2, 3)"),
+    (np.array([["a", "b"], ["c", "d"]]), "bad.npy"),
+])  # fmt: skip
+def test_bad_matrices(matrix, message, hpcsolve, tmp_path, test_device):
+    np.save(tmp_path / "bad.npy", matrix)
+    (tmp_path / "job.toml").write_text(JOB.replace("bad.tsp", "bad.npy"))
+    assert message in refused(hpcsolve, tmp_path, "run", "job.toml", "--device", test_device)
+
+
+def test_an_output_in_the_way(hpcsolve, tmp_path, test_device):
+    (tmp_path / "good.tsp").write_text(POINTS)
+    (tmp_path / "job.toml").write_text(JOB.replace("bad.tsp", "good.tsp"))
+    (tmp_path / "out.h5").write_text("somebody's text")
+    run = ("run", "job.toml", "--device", test_device, "--output")
+    assert "out.h5: is no HDF5 file" in refused(hpcsolve, tmp_path, *run, "out.h5")
+    assert "--overwrite" in refused(hpcsolve, tmp_path, *run, "out.h5")
+    assert hpcsolve(*run, "out.h5", "--overwrite", cwd=tmp_path).returncode == 0
+    other = refused(hpcsolve, tmp_path, *run, "out.h5", "--set", "held-karp.path=open")
+    assert "out.h5: the output exists, of another job or instance" in other
+    (tmp_path / "good.tsp").write_text(POINTS.replace("6 0", "7 0"))
+    assert "of another job or instance" in refused(hpcsolve, tmp_path, *run, "out.h5")
+    assert "a folder" in refused(hpcsolve, tmp_path, *run, ".")
+
+
+def test_an_output_that_cannot_be_written_is_found_before_the_work(hpcsolve, tmp_path, test_device):
+    (tmp_path / "job.toml").write_text('algorithm = "held-karp"\ninstance = { generate = "uniform-tsp", n = 26 }\n')
+    run = ("run", "job.toml", "--device", test_device, "--output")
+    for output in ("job.toml/out.h5", "/proc/out.h5", "/proc/x/out.h5"):
+        assert "no file can be made there" in refused(hpcsolve, tmp_path, *run, output, code=4)
+
+
+def test_too_many_cities_for_the_memory(hpcsolve, tmp_path, test_device):
+    (tmp_path / "job.toml").write_text('algorithm = "held-karp"\ninstance = { generate = "uniform-tsp", n = 40 }\n')
+    line = refused(hpcsolve, tmp_path, "run", "job.toml", "--device", test_device, code=3)
+    assert "40 cities need" in line and "the largest that fits on 1 rank like these is" in line
+    largest = int(line.split("like these is ")[1].split(" ")[0])
+    assert 20 < largest < 40
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["run"], "the following arguments are required: JOB.toml"),
+    (["solve", "x"], "invalid choice: 'solve'"),
+    (["run", "none.toml"], "none.toml: cannot be read: No such file or directory"),
+    (["verify", "none.h5"], "none.h5: cannot be read: No such file or directory"),
+    (["estimate", "none.toml", "-n", "0"], "at least 1"),
+    (["estimate", "none.toml", "--memory", "much"], "is no size such as 80G"),
+    (["generate", "uniform-tsp", "--n", "0", "-o", "x.tsp"], "n is 0"),
+    (["generate", "unifrm-tsp", "--n", "5", "-o", "x.tsp"], "did you mean 'uniform-tsp'?"),
+    (["generate", "uniform-tsp", "--n", "5", "--set", "extend=3", "-o", "x.tsp"], "did you mean 'extent'?"),
+])  # fmt: skip
+def test_usage(arguments, message, hpcsolve, tmp_path):
+    assert message in refused(hpcsolve, tmp_path, *arguments)
+
+
+def test_all_ranks_leave_with_one_line(mpiexec, tmp_path, test_device):
+    (tmp_path / "bad.tsp").write_text(INSTANCES["NaN"][0])
+    (tmp_path / "job.toml").write_text(JOB)
+    done = mpiexec(3, "run", "job.toml", "--device", test_device, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "bad.tsp:8" in error_line(done)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["bad.tsp", "job.toml"]

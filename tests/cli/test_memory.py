@@ -1,0 +1,82 @@
+"""The estimate against free memory, for hosts and GPUs that are not here."""
+
+import pytest
+
+from hpcsolve.algorithms.base import Estimate
+from hpcsolve.errors import ResourceError
+from hpcsolve.runner.forecast import parsed_size
+from hpcsolve.runner.memory import Place, check_memory, free_bytes, memory_line
+
+GIB = 2**30
+
+
+def estimate(device, host=None):
+    host = host or [0] * len(device)
+    seen = []
+
+    def largest(free):
+        seen.append(list(free))
+        return 17
+
+    found = Estimate(tuple(device), tuple(host), 1, "op", (0,) * len(device), {}, largest)
+    return found, seen
+
+
+def cpu(host="a", shared=8 * GIB, own=1 << 60):
+    return Place(host, "cpu", "", shared, own, shared)
+
+
+def gpu(device, free, host="a", shared=8 * GIB):
+    return Place(host, "cuda", device, shared, 1 << 60, free)
+
+
+def test_ranks_of_a_host_share_its_memory_as_they_need_it():
+    found, _ = estimate([3 * GIB, GIB, GIB])
+    assert free_bytes(found, [cpu("a"), cpu("a"), cpu("b")]) == [6 * GIB, 2 * GIB, 8 * GIB]
+    check_memory(found, [cpu("a"), cpu("a"), cpu("b")], "n cities")
+    with pytest.raises(ResourceError):
+        check_memory(found, [cpu("a", shared=3 * GIB), cpu("a", shared=8 * GIB), cpu("b")], "n cities")
+
+
+def test_a_limit_of_the_process_counts():
+    found, _ = estimate([2 * GIB])
+    check_memory(found, [cpu(own=2 * GIB)], "n cities")
+    with pytest.raises(ResourceError, match="2 GiB on rank 0, 2 GiB are free|2 GiB on rank 0"):
+        check_memory(found, [cpu(own=2 * GIB - 1)], "n cities")
+
+
+def test_a_gpu_and_its_host_both_count():
+    found, seen = estimate([4 * GIB, 4 * GIB], [GIB, GIB])
+    places = [gpu("GPU-0", 5 * GIB), gpu("GPU-1", 6 * GIB)]
+    assert free_bytes(found, places) == [6 * GIB, 7 * GIB]
+    with pytest.raises(ResourceError, match="on rank 1"):
+        check_memory(found, [gpu("GPU-0", 5 * GIB), gpu("GPU-1", 3 * GIB)], "n cities")
+    with pytest.raises(ResourceError):
+        check_memory(found, [gpu("GPU-0", 5 * GIB, shared=GIB), gpu("GPU-1", 5 * GIB, shared=GIB)], "n cities")
+    with pytest.raises(ResourceError):  # two ranks on one GPU
+        check_memory(found, [gpu("GPU-0", 7 * GIB), gpu("GPU-0", 7 * GIB)], "n cities")
+    assert len(seen) == 3 and seen[0] == [6 * GIB, 4 * GIB]
+
+
+def test_the_refusal_says_what_would_fit():
+    found, _ = estimate([3 * GIB])
+    with pytest.raises(ResourceError) as error:
+        check_memory(found, [cpu(shared=2 * GIB)], "40 cities")
+    assert str(error.value) == (
+        "40 cities need 3 GiB on rank 0, 2 GiB are free there; the largest that fits on 1 rank like these is 17 cities; "
+        "use more ranks on more nodes"
+    )
+    assert memory_line(estimate([GIB, GIB])[0], [cpu(), cpu()]) == "memory: 1 GiB a rank of 4 GiB free, 2 GiB in all"
+
+
+@pytest.mark.parametrize(("text", "count"), [
+    ("80G", 80 * GIB), ("512 MiB", 512 * 2**20), ("1e9", 10**9), ("1.5GB", 3 * GIB // 2), ("2T", 2 * 2**40), ("100", 100),
+])  # fmt: skip
+def test_sizes(text, count):
+    assert parsed_size(text) == count
+
+
+@pytest.mark.parametrize("text", ["", "G", "much", "-1G", "0", "nan", "inf", "1e30"])
+def test_what_is_no_size(text):
+    with pytest.raises(ValueError):
+        parsed_size(text)

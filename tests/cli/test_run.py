@@ -1,0 +1,198 @@
+"""The commands of one process: run, run again, verify, estimate, generate; and what a kill leaves."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import h5py
+import numpy as np
+import pytest
+
+from hpcsolve.output.reader import read_result
+from tests.cli.lines import error_line
+
+JOB = 'algorithm = "held-karp"\ninstance = {}\noutput = "sub/out.h5"\n'
+GENERATED = '{ generate = "random-matrix", n = 12, seed = 5 }'
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "job.toml").write_text(JOB.format(GENERATED))
+    return tmp_path
+
+
+def run(hpcsolve, folder, device, *more):
+    return hpcsolve("run", "job.toml", "--device", device, *more, cwd=folder)
+
+
+def test_a_finished_job_is_printed_again(hpcsolve, folder, test_device):
+    first = run(hpcsolve, folder, test_device)
+    assert first.returncode == 0, first.stderr
+    before = (folder / "sub" / "out.h5").stat()
+    again = run(hpcsolve, folder, test_device, "--set", "threads=1")
+    assert again.returncode == 0
+    assert "this job is done already" in again.stdout
+    answer = [line for line in first.stdout.splitlines() if line.startswith(("tour", "cost", "file"))]
+    assert [line for line in again.stdout.splitlines() if line.startswith(("tour", "cost", "file"))] == answer
+    after = (folder / "sub" / "out.h5").stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    assert run(hpcsolve, folder, test_device, "--overwrite").returncode == 0
+    assert (folder / "sub" / "out.h5").stat().st_ino != before.st_ino
+    assert os.listdir(folder / "sub") == ["out.h5"]
+
+
+def test_the_log_says_what_matters(hpcsolve, folder, test_device):
+    lines = run(hpcsolve, folder, test_device).stdout.splitlines()
+    starts = ["hpcsolve 0.", "ranks:  1 (", "device: every rank: ", "memory: ", "tour:   ", "cost:   ", "check:  PASS", "time:   ", "file:   "]
+    assert [line.startswith(start) for line, start in zip(lines, starts, strict=True)] == [True] * len(starts)
+
+
+def test_the_job_of_a_result_runs_again_from_anywhere(hpcsolve, folder, test_device, tmp_path_factory):
+    np.save(folder / "costs.npy", np.arange(49).reshape(7, 7) * 37 % 23)
+    (folder / "job.toml").write_text(JOB.format('"costs.npy"'))
+    assert run(hpcsolve, folder, test_device).returncode == 0
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    result = folder / "sub" / "out.h5"
+    done = hpcsolve("run", result, "--output", "again.h5", "--device", test_device, cwd=elsewhere)
+    assert done.returncode == 0, done.stderr
+    first, again = read_result(result), read_result(elsewhere / "again.h5")
+    assert np.array_equal(first.value("solution", "tour"), again.value("solution", "tour"))
+    assert first.value("job", "hash") == again.value("job", "hash")
+
+
+def tampered(result, change):
+    with h5py.File(result, "r+") as file:
+        change(file)
+
+
+def swap(file):
+    tour = file["solution/tour"][:]
+    tour[[3, 4]] = tour[[4, 3]]
+    file["solution/tour"][:] = tour
+
+
+def repeat(file):
+    tour = file["solution/tour"][:]
+    tour[3] = tour[4]
+    file["solution/tour"][:] = tour
+
+
+def outside(file):
+    file["solution/tour"][2] = 99
+
+
+def cheaper(file):
+    file["solution/cost"][()] -= 1
+    file.attrs["cost"] -= 1
+
+
+def attribute(file):
+    file.attrs["cost"] += 1
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    (swap, "the tour costs"), (repeat, "is visited 2 times"), (outside, "out of range"), (cheaper, "the tour costs"), (attribute, "the attribute cost is"),
+])  # fmt: skip
+def test_verify_finds_a_wrong_answer(change, message, hpcsolve, folder, test_device):
+    assert run(hpcsolve, folder, test_device).returncode == 0
+    good = hpcsolve("verify", "sub/out.h5", cwd=folder)
+    assert good.returncode == 0 and "check:  PASS" in good.stdout
+    tampered(folder / "sub" / "out.h5", change)
+    bad = hpcsolve("verify", "sub/out.h5", cwd=folder)
+    assert bad.returncode == 1
+    assert "check:  FAIL" in bad.stdout and message in bad.stdout
+
+
+def test_verify_wants_the_instance_that_was_solved(hpcsolve, folder, test_device):
+    np.save(folder / "costs.npy", np.arange(49).reshape(7, 7))
+    (folder / "job.toml").write_text(JOB.format('"costs.npy"'))
+    assert run(hpcsolve, folder, test_device).returncode == 0
+    os.rename(folder / "costs.npy", folder / "moved.npy")
+    assert "if it has moved, say --instance" in error_line(hpcsolve("verify", "sub/out.h5", cwd=folder))
+    assert hpcsolve("verify", "sub/out.h5", "--instance", "moved.npy", cwd=folder).returncode == 0
+    np.save(folder / "costs.npy", np.ones((7, 7)))
+    done = hpcsolve("verify", "sub/out.h5", cwd=folder)
+    assert done.returncode == 2 and "not the instance that was solved" in error_line(done)
+
+
+def test_an_answer_that_fails_its_check_is_exit_1(folder, test_device, repository):
+    """A solver that lies: the run says so, keeps the file, and marks it."""
+    program = (
+        "import sys, dataclasses\nfrom hpcsolve.algorithms import held_karp\nhonest = held_karp.run\n"
+        "held_karp.run = lambda *a: dataclasses.replace(honest(*a), cost=1)\n"
+        "from hpcsolve.cli import main\nsys.exit(main(sys.argv[1:]))\n"
+    )
+    command = [sys.executable, "-c", program, "run", "job.toml", "--device", test_device]
+    for _ in range(2):  # the second time the file is found and its verdict printed
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1 and "FAIL" in done.stdout, done.stdout + done.stderr
+    assert not read_result(folder / "sub" / "out.h5").attributes["verified"]
+
+
+def test_no_tour_is_an_answer(hpcsolve, folder, test_device):
+    inf = float("inf")
+    np.save(folder / "apart.npy", np.array([[0, 1, inf, inf], [1, 0, inf, inf], [inf, inf, 0, 1], [inf, inf, 1, 0]]))
+    (folder / "job.toml").write_text(JOB.format('"apart.npy"'))
+    for _ in range(2):
+        done = run(hpcsolve, folder, test_device)
+        assert done.returncode == 0, done.stderr
+        assert "there is none, proven" in done.stdout and "NOT CHECKED" in done.stdout
+    contents = read_result(folder / "sub" / "out.h5")
+    assert contents.value("solution", "infeasible") == 1 and np.isnan(contents.attributes["cost"])
+    assert hpcsolve("verify", "sub/out.h5", cwd=folder).returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_a_kill_leaves_the_old_output(number, folder, test_device):
+    (folder / "sub").mkdir()
+    (folder / "sub" / "out.h5").write_bytes(b"old")
+    command = [sys.executable, "-m", "hpcsolve", "run", "job.toml", "--device", test_device, "--overwrite"]
+    command += ["--set", "instance.n=27"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        for line in process.stdout:
+            if line.startswith("memory:"):
+                process.send_signal(number)
+        process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert (folder / "sub" / "out.h5").read_bytes() == b"old"
+    assert os.listdir(folder / "sub") == ["out.h5"]
+
+
+def test_estimate(hpcsolve, folder, test_device):
+    estimate = ("estimate", "job.toml", "--device", test_device, "--set", "instance.n=30", "-n", "2", "--memory")
+    fits = hpcsolve(*estimate, "80G", cwd=folder)
+    assert fits.returncode == 0, fits.stderr
+    assert "fits                  yes: 80 GiB a rank" in fits.stdout and "min-add" in fits.stdout
+    tight = hpcsolve(*estimate, "64M", cwd=folder)
+    assert tight.returncode == 3 and "fits                  no: 64 MiB a rank" in tight.stdout
+    assert error_line(tight)
+    assert os.listdir(folder) == ["job.toml"]
+
+
+def test_what_is_generated_can_be_solved(hpcsolve, folder, test_device):
+    for name in ("points.tsp", "matrix.npy"):
+        made = hpcsolve("generate", "clustered-tsp", "--n", 9, "--seed", 3, "--set", "clusters=2", "-o", name, cwd=folder)
+        assert made.returncode == 0, made.stderr
+        (folder / "job.toml").write_text(JOB.format(f'"{name}"').replace("out.h5", f"{name}.h5"))
+        assert run(hpcsolve, folder, test_device).returncode == 0
+    costs = {read_result(path).attributes["cost"] for path in (folder / "sub").iterdir()}
+    assert len(costs) == 1
+    again = hpcsolve("generate", "uniform-tsp", "--n", 9, "-o", "points.tsp", cwd=folder)
+    assert again.returncode == 2 and "--overwrite" in error_line(again)
+
+
+def test_standard_input(folder, test_device):
+    command = [sys.executable, "-m", "hpcsolve", "run", "job.toml", "--device", test_device, "--set", "instance=-"]
+    done = subprocess.run(command, cwd=folder, input="0 1 9\n9 0 1\n1 9 0\n", capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "cost:   3, proven optimal" in done.stdout
+
+
+def test_no_secret_of_the_environment_is_kept(hpcsolve, folder, test_device):
+    secrets = {f"{name}_{kind}": f"secret-{name}-{kind}" for name in ("AWS", "SLURM", "GITHUB") for kind in ("TOKEN", "KEY")}
+    environment = {**os.environ, **secrets, "SLURM_JOB_ID": "4711"}
+    assert hpcsolve("run", "job.toml", "--device", test_device, cwd=folder, env=environment).returncode == 0
+    content = (folder / "sub" / "out.h5").read_bytes()
+    assert b"secret-" not in content
+    assert read_result(folder / "sub" / "out.h5").value("provenance", "SLURM_JOB_ID") == "4711"
