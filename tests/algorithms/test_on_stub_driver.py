@@ -1,0 +1,31 @@
+"""The whole Held-Karp test set on the CUDA device, on the stub driver: the same tests, the real PyCUDA, no GPU.
+
+Once with a kernel's blocks as one thread, for everything; once with the launches' own block sizes as real threads, for
+small cases, since each warp shuffle then waits for 32 threads.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Start
+from tests.stub_driver.build import Stub
+from tests.stub_driver.fixture import stub
+
+__all__ = ["stub"]
+
+HERE = Path(__file__).parent
+KERNELS = HERE.parent / "kernels"
+SMALL = "minplus or test_the_meeting or (brute and 9 and asymmetric and planes)"
+
+
+@pytest.mark.parametrize(("nvcc", "chosen"), [("single", ""), ("threads", SMALL)], ids=["all", "block-sizes"])
+def test_held_karp_on_the_cuda_device(nvcc: str, chosen: str, stub: Stub, run_process: Start) -> None:
+    environment = stub.environment(nvcc=nvcc, memory=4 * 2**30, HPCSOLVE_TEST_DEVICE="cuda")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", chosen, "--ignore", __file__]
+    finished = run_process([*command, str(HERE), str(KERNELS)], timeout=280, env=environment)
+    assert finished.returncode == 0, finished.stdout[-3000:] + finished.stderr[-1000:]
+    assert " passed" in finished.stdout and " failed" not in finished.stdout
