@@ -31,7 +31,7 @@ def tour_text(contents: Contents) -> str:
     """The cities in order: names, else labels."""
     tour = np.asarray(contents.value("solution", "tour"))
     names = contents.value("instance", "city_name", contents.value("instance", "label"))
-    if not ((0 <= tour) & (tour < len(names))).all():
+    if not ((tour >= 0) & (tour < len(names))).all():
         return "/solution/tour names cities that the instance has not"
     if len(tour) > LONGEST_TOUR:
         return f"{len(tour)} cities, /solution/tour in the file"

@@ -30,7 +30,8 @@ def table(path):
 
 
 if __name__ == "__main__":
-    text = open("README.md", encoding="utf-8").read()
+    with open("README.md", encoding="utf-8") as file:
+        text = file.read()
     before, rest = text.split(BEGIN)
     after = rest.split(END)[1]
     with open("README.md", "w", encoding="utf-8") as file:

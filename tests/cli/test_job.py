@@ -1,7 +1,6 @@
 """Job files: every mistake is one line with file and line, or the option; what is written is what is read."""
 
-import tomllib
-
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +15,7 @@ GOOD = 'algorithm = "held-karp"\ninstance = "a.tsp"\n'
 
 MISTAKES = {
     "unknown key": (GOOD + "sede = 1\n", ":3: sede: unknown key; did you mean seed?"),
-    "unknown key of the table": (GOOD + '[held-karp]\npat = "x"\n', ":4: held-karp.pat: unknown key; did you mean path?"),
+    "unknown key of a table": (GOOD + "[held-karp]\npat = 1\n", ":4: held-karp.pat: unknown key; did you mean path?"),
     "nothing near": (GOOD + "zzz = 1\n", "zzz: unknown key; there are algorithm, instance,"),
     "choice": (GOOD + '[held-karp]\n\npath = "ring"\n', ":5: held-karp.path: 'ring' is none of \"cycle\", \"open\""),
     "type": (GOOD + '[held-karp]\nstart = "x"\n', ":4: held-karp.start: expected integer, got text"),
@@ -27,8 +26,7 @@ MISTAKES = {
     "no table": (GOOD + "held-karp = 1\n", ":3: held-karp: expected a table"),
     "stop": (GOOD + "[stop]\nseconds = 60.0\n", ":4: stop.seconds: held-karp has no partial answer"),
     "TOML": (GOOD + "seed = tru\n", ":3: no valid TOML: Invalid value"),
-    "an instance": ("NAME : x\nDIMENSION : 3\n", ":1: no valid TOML: Expected '=' after a key in a key/value pair at column 6; "
-                    "this looks like an instance"),
+    "an instance": ("NAME : x\nDIMENSION : 3\n", "at column 6; this looks like an instance: name it in a job file"),
     "no algorithm": ('instance = "a"\n', ": the key algorithm is missing"),
     "no instance": ('algorithm = "held-karp"\n', ": the key instance is missing"),
     "not yet": ('algorithm = "ant-colony"\n', ":1: algorithm: algorithm 'ant-colony' is designed but not written yet"),
@@ -115,13 +113,13 @@ def test_the_hash_holds_what_the_answer_depends_on_and_no_more(tmp_path):
 
 
 SCALARS = st.text() | st.integers(-(2**63), 2**63 - 1) | st.booleans() | st.floats(allow_nan=False)
-VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3))
+VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=9)
 
 
 @given(st.dictionaries(st.text(), SCALARS | st.lists(VALUES) | st.dictionaries(st.text(), VALUES), max_size=6))
 def test_any_table_reads_back(table):
-    assert tomllib.loads(toml_text(table)) == table
-    assert tomllib.loads(toml_text(table, inline=tuple(table))) == table
+    assert msgspec.toml.decode(toml_text(table)) == table
+    assert msgspec.toml.decode(toml_text(table, inline=tuple(table))) == table
 
 
 def test_a_table_in_python_is_checked_alike():

@@ -41,7 +41,7 @@ def test_ranks_of_a_host_share_its_memory_as_they_need_it():
 def test_a_limit_of_the_process_counts():
     found, _ = estimate([2 * GIB])
     check_memory(found, [cpu(own=2 * GIB)], "n cities")
-    with pytest.raises(ResourceError, match="2 GiB on rank 0, 2 GiB are free|2 GiB on rank 0"):
+    with pytest.raises(ResourceError, match="need 2 GiB on rank 0"):
         check_memory(found, [cpu(own=2 * GIB - 1)], "n cities")
 
 
@@ -63,14 +63,14 @@ def test_the_refusal_says_what_would_fit():
     with pytest.raises(ResourceError) as error:
         check_memory(found, [cpu(shared=2 * GIB)], "40 cities")
     assert str(error.value) == (
-        "40 cities need 3 GiB on rank 0, 2 GiB are free there; the largest that fits on 1 rank like these is 17 cities; "
-        "use more ranks on more nodes"
+        "40 cities need 3 GiB on rank 0, 2 GiB are free there; the largest that fits on 1 rank like these is "
+        "17 cities; use more ranks on more nodes"
     )
     assert memory_line(estimate([GIB, GIB])[0], [cpu(), cpu()]) == "memory: 1 GiB a rank of 4 GiB free, 2 GiB in all"
 
 
 @pytest.mark.parametrize(("text", "count"), [
-    ("80G", 80 * GIB), ("512 MiB", 512 * 2**20), ("1e9", 10**9), ("1.5GB", 3 * GIB // 2), ("2T", 2 * 2**40), ("100", 100),
+    ("80G", 80 * GIB), ("512 MiB", 512 * 2**20), ("1e9", 10**9), ("1.5GB", 3 * GIB // 2), ("2T", 2**41), ("100", 100),
 ])  # fmt: skip
 def test_sizes(text, count):
     assert parsed_size(text) == count

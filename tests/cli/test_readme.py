@@ -1,4 +1,4 @@
-"""README.md is executed: every shell and Python block, in order, in one folder; its table of the result file is true."""
+"""README.md is executed: every shell and Python block, in order, in one folder; its table of a result is true."""
 
 import os
 import re

@@ -1,9 +1,9 @@
 """The result file: what is written reads back, whole or not at all; what others made is refused before it is read."""
 
 import resource
-import subprocess
 import sys
 import time
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -22,8 +22,8 @@ ATTRIBUTES = {
 
 
 def contents(**groups):
-    solution = {"tour": as_column(np.arange(5, dtype=np.int32), "Cities", dimension="place"), "optimal": Column(True, "O")}
-    return Contents(ATTRIBUTES, {"solution": solution, **groups})
+    tour = as_column(np.arange(5, dtype=np.int32), "Cities", dimension="place")
+    return Contents(ATTRIBUTES, {"solution": {"tour": tour, "optimal": Column(True, "O")}, **groups})
 
 
 def names(*texts):
@@ -32,12 +32,13 @@ def names(*texts):
 
 def test_everything_reads_back(tmp_path):
     big = as_column(np.arange(100_000) % 7 / 3, "Many", "km", "row")
-    written = contents(job={"toml": Column("a = 1\n", "Job")}, instance={"city_name": names("Zürich", "", "東京")}, layers={"big": big})
+    job, instance = {"toml": Column("a = 1\n", "Job")}, {"city_name": names("Zürich", "", "Αθήνα")}
+    written = contents(job=job, instance=instance, layers={"big": big})
     write_result(tmp_path / "r.h5", written)
     found = read_result(tmp_path / "r.h5")
     assert found.attributes == ATTRIBUTES
     assert found.value("job", "toml") == "a = 1\n"
-    assert found.value("instance", "city_name").tolist() == ["Zürich", "", "東京"]
+    assert found.value("instance", "city_name").tolist() == ["Zürich", "", "Αθήνα"]
     assert np.array_equal(found.value("layers", "big"), big.values)
     assert found.value("solution", "tour").dtype == np.int32
     assert found.value("solution", "optimal") == 1
@@ -85,11 +86,11 @@ except Exception as error:
 """
 
 
-def test_a_full_disk_leaves_the_old_file(tmp_path, repository):
+def test_a_full_disk_leaves_the_old_file(tmp_path, repository, run_process):
     path = tmp_path / "r.h5"
     path.write_bytes(b"old")
-    done = subprocess.run([sys.executable, "-c", FULL, path], cwd=repository, capture_output=True, text=True, timeout=30)
-    assert done.stdout.startswith(f"EnvironmentFault {path}: cannot be written: File too large"), done.stdout + done.stderr
+    done = run_process([sys.executable, "-c", FULL, str(path)], timeout=30, cwd=repository)
+    assert done.stdout.startswith(f"EnvironmentFault {path}: cannot be written: File too large"), done.stderr
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["r.h5"]
 
@@ -111,8 +112,8 @@ def tampered(tmp_path, change):
 
 
 def external_data(file):
-    (secret := file.filename + ".secret")
-    open(secret, "wb").write(b"secret..")
+    secret = file.filename + ".secret"
+    Path(secret).write_bytes(b"secret..")
     del file["solution/tour"]
     file["solution"].create_dataset("tour", (2,), "i4", external=[(secret, 0, 8)])
 
@@ -138,6 +139,19 @@ def link(target):
     return change
 
 
+def dataset(name="x", **options):
+    return lambda file: file["solution"].create_dataset(name, **options)
+
+
+def reference(file):
+    file["solution"]["x"] = file["solution/tour"].ref
+
+
+def many(file):
+    for number in range(99):
+        file["solution"][f"x{number}"] = 1
+
+
 HOSTILE = {
     "external link": (link(h5py.ExternalLink("other.h5", "/x")), "is a link"),
     "soft link": (link(h5py.SoftLink("/solution/tour")), "is a link"),
@@ -148,15 +162,15 @@ HOSTILE = {
     "unknown group": (lambda file: file.create_group("extra"), "/extra is not part of the format"),
     "group in a group": (lambda file: file["solution"].create_group("x"), "is not part of the format"),
     "named type": (lambda file: file.__setitem__("solution/x", np.dtype("i4")), "is not part of the format"),
-    "filter": (lambda file: file["solution"].create_dataset("x", data=np.zeros(9), compression="lzf"), "needs the filters"),
-    "checksum filter": (lambda file: file["solution"].create_dataset("x", data=np.zeros(9), fletcher32=True), "needs the filters"),
-    "compound": (lambda file: file["solution"].create_dataset("x", data=np.zeros(2, "i4,i4")), "which the format has not"),
-    "cube": (lambda file: file["solution"].create_dataset("x", data=np.zeros((2, 2, 2))), "which the format has not"),
-    "reference": (lambda file: file["solution"].create_dataset("x", data=file["solution/tour"].ref), "which the format has not"),
-    "vlen": (lambda file: file["solution"].create_dataset("x", (2,), h5py.vlen_dtype("i4")), "which the format has not"),
-    "long attribute": (lambda file: file["solution/tour"].attrs.__setitem__("units", np.zeros(4000)), "is no single value"),
-    "many": (lambda file: [file["solution"].create_dataset(f"x{i}", data=1) for i in range(99)], "has 102 datasets"),
-    "odd name": (lambda file: file["solution"].create_dataset("../x y", data=1), "is not part of the format"),
+    "filter": (dataset(data=np.zeros(9), compression="lzf"), "needs the filters"),
+    "checksum filter": (dataset(data=np.zeros(9), fletcher32=True), "needs the filters"),
+    "compound": (dataset(data=np.zeros(2, "i4,i4")), "which the format has not"),
+    "cube": (dataset(data=np.zeros((2, 2, 2))), "which the format has not"),
+    "reference": (reference, "which the format has not"),
+    "vlen": (dataset(shape=(2,), dtype=h5py.vlen_dtype("i4")), "which the format has not"),
+    "long attribute": (lambda file: file["solution/tour"].attrs.create("units", np.zeros(4000)), "is no single value"),
+    "many": (many, "has 102 datasets"),
+    "odd name": (dataset("x y", data=1), "is not part of the format"),
 }  # fmt: skip
 
 
@@ -191,6 +205,7 @@ def test_every_truncation_is_refused(tmp_path):
 
 def test_what_is_no_file_of_ours(tmp_path):
     (tmp_path / "r.h5").write_text("text")
-    for path, message in ((tmp_path / "r.h5", "no HDF5 file"), (tmp_path / "none.h5", "No such file"), (tmp_path, "Is a dir")):
+    cases = {tmp_path / "r.h5": "no HDF5 file", tmp_path / "none.h5": "No such file", tmp_path: "Is a directory"}
+    for path, message in cases.items():
         with pytest.raises(InputError, match=message):
             read_result(path)
