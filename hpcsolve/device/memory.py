@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import resource
 from pathlib import Path
 
@@ -11,7 +10,7 @@ _UNLIMITED = 1 << 60
 
 
 def available_memory() -> int:
-    """Bytes that this process may still allocate, at least 0; a Slurm step's limit is divided among its tasks on the node."""
+    """Bytes that this process may still allocate, at least 0; tasks of a node divide a Slurm limit."""
     return max(0, min(shared_memory(), own_memory(), _slurm() // _tasks()))
 
 

@@ -120,7 +120,7 @@ class HalfRun:
         told = time.perf_counter()
         for step in range(self.plan.steps):
             self._arrive(step, statistics)
-            layer = int(self.chunks[min(step, len(self.chunks) - 1), 0])
+            layer = int(self.chunks[min(step, self.plan.chunk_count - 1), 0])
             timer = statistics.layer_timers[layer]
             timer.start()
             self._launch(step)
@@ -137,12 +137,12 @@ class HalfRun:
             table.free()
 
     def _launch(self, step: int) -> None:
-        plan, split = self.plan, self.plan.split
-        binomial, chunk_table, table, level_start, cost, depot = self.tables
-        self.kernel(
-            plan.slices * plan.chunk_size, BLOCK_THREADS, split.low, split.mid, split.top, step, plan.lag,
-            len(self.chunks), plan.chunk_size, self.places.count, split.stored(0), split.stored(1), binomial, chunk_table,
-            table, level_start, cost, depot, self.halves.even, self.halves.odd, self.halves.stream)  # fmt: skip
+        plan, split, halves = self.plan, self.plan.split, self.halves
+        lattice = split.low, split.mid, split.top
+        wave = step, plan.lag, plan.chunk_count, plan.chunk_size, self.places.count
+        buffers = *self.tables, halves.even, halves.odd, halves.stream
+        grid = plan.slices * plan.chunk_size
+        self.kernel(grid, BLOCK_THREADS, *lattice, *wave, split.stored(0), split.stored(1), *buffers)
 
     def _arrive(self, step: int, statistics: Statistics) -> None:
         """What was sent `lag` steps ago is here, and its staging is free again."""
@@ -181,7 +181,7 @@ class HalfRun:
         for group in groups:
             level, _, first, count = group
             chunk = step - plan.lag * level
-            if 0 <= chunk < len(self.chunks):
+            if 0 <= chunk < plan.chunk_count:
                 sets = int(self.chunks[chunk, 2])
                 place = step % (plan.lag + 1) * self.places.count + int(self.places.level_start[level])
                 start = (place * plan.chunk_size + first * sets) << plan.split.low
