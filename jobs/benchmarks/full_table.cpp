@@ -1,0 +1,99 @@
+// Held-Karp over a full table, twice: what jobs/benchmarks/held_karp.py compares hpcsolve with. Not part of hpcsolve.
+//
+// Bellman (1962), Held and Karp (1962): the cheapest path that leaves the depot, visits the cities of a set S and ends at j is
+// the cheapest over the city before j. One row of 32-bit values a set, all 2^m rows kept (m = n - 1 cities, the last is the
+// depot), the optimum's value only: a program that also returns the tour is not faster. Compiled as hpcsolve's kernels are.
+//
+// `full_table_textbook` is the form of textbooks and course work, with care: [set][last city], sets size by size (so that
+// OpenMP may share a size among threads), loops over the members of a set by their bits. The sets are sorted by size before
+// the clock starts. Its time goes into reading rows all over the table (each value n / 2 times) and into loops without vectors.
+//
+// `full_table_vectorised` is what an afternoon of work makes of it. Row S holds the paths that end at a city j OUTSIDE of S, so
+// that a predecessor i is one value of row S - i, read once, added to row i of the costs: vectors over all j, half of them in
+// vain (j in S), but in registers. And of the bits of a set the low ones count up in order within a thread, only the high ones
+// go size by size: most rows are then read from caches.
+//
+// Neither splits the lattice into planes, meets in the middle, uses 16-bit values or symmetry: that is hpcsolve's part.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace {
+constexpr uint32_t infinity = 0x3fffffff;
+constexpr int low_bits = 10;
+
+template <int Width>  // n rounded up to a multiple of 8
+void fill_row(int n, const uint32_t (*cost)[Width], uint32_t set, uint32_t *table) {
+  uint32_t best[Width];
+  std::fill(best, best + Width, infinity);
+  if (set == 0) std::copy(cost[n - 1], cost[n - 1] + Width, best);
+  for (uint32_t left = set; left; left &= left - 1) {
+    const int i = __builtin_ctz(left);
+    const uint32_t path = table[(size_t)(set ^ 1u << i) * Width + i];
+    for (int j = 0; j < Width; j++) best[j] = std::min(best[j], path + cost[i][j]);
+  }
+  std::copy(best, best + Width, table + (size_t)set * Width);
+}
+
+template <int Width>
+uint32_t vectorised(int n, int threads, const uint32_t *given, uint32_t *table) {
+  alignas(64) uint32_t cost[Width][Width];
+  for (int i = 0; i < Width; i++)
+    for (int j = 0; j < Width; j++) cost[i][j] = i < n && j < n ? given[i * n + j] : infinity;
+  const int m = n - 1, low = std::min(m, low_bits), high = m - low;
+  for (int size = 0; size <= high; size++) {
+#pragma omp parallel for schedule(dynamic, 1) num_threads(threads)
+    for (uint32_t h = 0; h < 1u << high; h++)
+      if (__builtin_popcount(h) == size)
+        for (uint32_t l = 0; l < 1u << low; l++) fill_row<Width>(n, cost, h << low | l, table);
+  }
+  return table[(size_t)((1u << m) - 1) * Width + m];
+}
+}  // namespace
+
+// order: the sets of m cities, small ones first; start[k]: the first of those with k cities, m + 2 entries.
+extern "C" void full_table_order(int m, uint32_t *order, uint32_t *start) {
+  std::fill(start, start + m + 2, 0);
+  for (uint32_t set = 0; set < 1u << m; set++) start[__builtin_popcount(set) + 1]++;
+  for (int k = 0; k <= m; k++) start[k + 1] += start[k];
+  uint32_t next[33];
+  std::copy(start, start + m + 1, next);
+  for (uint32_t set = 0; set < 1u << m; set++) order[next[__builtin_popcount(set)]++] = set;
+}
+
+// cost: n * n, the depot last; table: 2^m * m values.
+extern "C" uint32_t full_table_textbook(int n, int threads, const uint32_t *cost, const uint32_t *order,
+                                        const uint32_t *start, uint32_t *table) {
+  const int m = n - 1;
+  for (int j = 0; j < m; j++) table[((size_t)1 << j) * m + j] = cost[m * n + j];
+  for (int size = 2; size <= m; size++) {
+#pragma omp parallel for schedule(static) num_threads(threads)
+    for (uint32_t nth = start[size]; nth < start[size + 1]; nth++) {
+      const uint32_t set = order[nth];
+      for (uint32_t ends = set; ends; ends &= ends - 1) {
+        const int j = __builtin_ctz(ends);
+        const uint32_t *row = table + (size_t)(set ^ 1u << j) * m;
+        uint32_t best = infinity;
+        for (uint32_t left = set ^ 1u << j; left; left &= left - 1) {
+          const int i = __builtin_ctz(left);
+          best = std::min(best, row[i] + cost[i * n + j]);
+        }
+        table[(size_t)set * m + j] = best;
+      }
+    }
+  }
+  uint32_t best = infinity;
+  const uint32_t *last = table + (size_t)((1u << m) - 1) * m;
+  for (int j = 0; j < m; j++) best = std::min(best, last[j] + cost[j * n + m]);
+  return best;
+}
+
+// table: 2^m * (n rounded up to a multiple of 8) values; n <= 32.
+extern "C" uint32_t full_table_vectorised(int n, int threads, const uint32_t *cost, uint32_t *table) {
+  switch ((n + 7) / 8) {
+    case 1: return vectorised<8>(n, threads, cost, table);
+    case 2: return vectorised<16>(n, threads, cost, table);
+    case 3: return vectorised<24>(n, threads, cost, table);
+    default: return vectorised<32>(n, threads, cost, table);
+  }
+}

@@ -1,0 +1,160 @@
+"""Held-Karp against its rivals, in one process: a table of times and ratios, a chart of time against n.
+
+    python jobs/benchmarks/held_karp.py                      # some three minutes
+    python jobs/benchmarks/held_karp.py --threads 2 --sizes 20 22 24
+    python jobs/benchmarks/held_karp.py --full --threads 2 --chart times.svg
+
+Prints Markdown. Exit code 1 if two solvers disagree about an optimum: then no time counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+# Not this file's folder: a file called held_karp stands there, and so is one rival called.
+sys.path.pop(0)
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
+os.environ["OMP_WAIT_POLICY"] = "passive"  # waiting threads would count as CPU time
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+from hpcsolve.algorithms import held_karp
+from hpcsolve.algorithms.base import Outcome, silent
+from hpcsolve.device.base import Device
+from hpcsolve.device.select import open_device
+from hpcsolve.errors import HpcsolveError
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.generate import random_matrix
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp, check_tour
+from jobs.benchmarks import report
+from jobs.benchmarks.measure import MeasuredDevice, best_of, describe_machine, load, peak_rate
+from jobs.benchmarks.report import Row
+from jobs.benchmarks.rivals import TEXTBOOK, Rival, all_rivals
+from jobs.benchmarks.whole_process import whole_processes
+
+SIZES = [12, 14, 16, 18, 20, 22, 24, 26, 28]
+KINDS = {"asymmetric, costs to 10^3": (1000, False), "asymmetric, costs to 10^6": (10**6, False),
+         "symmetric, costs to 10^3": (1000, True), "symmetric, costs to 10^6": (10**6, True)}  # fmt: skip
+"""The first is that of the rivals. Costs to 10^6 need 32-bit states."""
+CHECKED = 22
+"""Up to this n, one rival also solves the other kinds, for the answer alone."""
+
+
+def main() -> int:
+    """Measure, compare, print."""
+    options = _options()
+    if options.chart:
+        report.require_matplotlib()
+    rivals, skipped = all_rivals(options.threads)
+    device = _device(options)
+    peak, load_before = peak_rate(device, options.repeats), load()
+    rows = []
+    for row in _rows(options, device, rivals, skipped):
+        print(row.progress(), file=sys.stderr, flush=True)
+        rows.append(row)
+    peak = max(peak, peak_rate(device, options.repeats))
+    print("\n".join(["# Held-Karp: hpcsolve and its rivals", "", *describe_machine(device, options.threads)]))
+    print(f"- processes that wanted a core: {load_before:.1f} before, {load():.1f} at the end (one-minute means)")
+    print(f"- the best of {options.repeats} runs, fewer of slow ones; wall-clock and CPU time each at its best")
+    print("\n".join(report.tables(rows, peak, skipped)))
+    if options.full:
+        print("\n".join(whole_processes(options.threads, options.repeats, options.device)))
+    if options.chart:
+        report.draw(rows, options.chart)
+    return _agree(rows)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="N", help="cities, 4 to 32")
+    parser.add_argument("--repeats", type=int, default=5, help="runs, of which the best counts (default 5)")
+    parser.add_argument("--seconds", type=float, help="no other run after so long (10, --full: 120)")
+    parser.add_argument("--threads", type=int, default=1, help="of hpcsolve and of the OpenMP rivals (default 1)")
+    parser.add_argument("--device", default="cpu", help="of hpcsolve: cpu, or cuda for a GPU (default cpu)")
+    parser.add_argument("--full", action="store_true", help="also whole processes: n = 28, n = 32 (12 GiB)")
+    parser.add_argument("--chart", metavar="FILE", help="draw the times, .svg or .png (needs matplotlib)")
+    options = parser.parse_args()
+    if not all(4 <= n <= 32 for n in options.sizes) or min(options.threads, options.repeats) < 1:
+        parser.error("sizes are 4 to 32, threads and repeats at least 1")
+    options.seconds = options.seconds or (120.0 if options.full else 10.0)
+    return options
+
+
+def _device(options: argparse.Namespace) -> Device:
+    if options.device == "cpu":
+        return MeasuredDevice(options.threads)
+    return open_device(options.device, SerialComm())[0]
+
+
+def _rows(options: argparse.Namespace, device: Device, rivals: list[Rival], skipped: list[str]) -> Iterator[Row]:
+    for n in sorted(set(options.sizes)):
+        for kind, (high, symmetric) in KINDS.items():
+            tsp = random_matrix(n, seed=n, high=high, symmetric=symmetric)
+            yield _measure(tsp, kind, device, options)
+            timed = kind == next(iter(KINDS))
+            for rival in rivals:
+                if n > rival.largest or not (timed or (rival.name == TEXTBOOK and n <= CHECKED)):
+                    continue
+                if timed and rival.table_bytes(n) > device_host_memory() // 2:
+                    skipped.append(f"{rival.name}: n = {n} skipped, no {rival.table_bytes(n) / 1e9:.1f} GB to spare")
+                    continue
+                yield _measure_rival(rival, tsp, kind, options if timed else None)
+
+
+def device_host_memory() -> int:
+    """Bytes that this process may still allocate."""
+    return MeasuredDevice().memory_free()
+
+
+def _measure(tsp: Tsp, kind: str, device: Device, options: argparse.Namespace) -> Row:
+    """hpcsolve, from the costs to the tour."""
+    kernels: list[tuple[float, float | None]] = []
+
+    def solve() -> Outcome:
+        outcome = held_karp.run(tsp, device, SerialComm(), held_karp.Parameters(), silent)
+        told = float(outcome.rank["seconds_kernel"]), None
+        kernels.append(device.kernel_seconds() if isinstance(device, MeasuredDevice) else told)
+        return outcome
+
+    measured = best_of(solve, options.repeats, options.seconds)
+    outcome = measured.value
+    assert isinstance(outcome, Outcome)
+    value = check_tour(tsp, outcome.solution["tour"].values)
+    if value != outcome.cost:
+        raise AssertionError(f"n = {tsp.n}: the tour costs {value}, not {outcome.cost}")
+    details = held_karp.estimate(tsp, held_karp.Parameters(), 1).details
+    states = str(details.get("states", "small table")).split(",")[0]
+    return Row(tsp.n, kind, report.HPCSOLVE, "h", value, measured.wall, measured.cpu, measured.runs, states,
+               min(wall for wall, _ in kernels), min((cpu for _, cpu in kernels if cpu is not None), default=None),
+               int(outcome.rank["operations"]))  # fmt: skip
+
+
+def _measure_rival(rival: Rival, tsp: Tsp, kind: str, options: argparse.Namespace | None) -> Row:
+    """A rival; without options once, for its answer alone."""
+    call = rival.ready(tsp.cost * (tsp.cost != FORBIDDEN))
+    measured = best_of(call, options.repeats if options else 1, options.seconds if options else 0.0)
+    times = (measured.wall, measured.cpu) if options else (None, None)
+    return Row(tsp.n, kind, rival.name, rival.letter, int(str(measured.value)), *times, measured.runs)
+
+
+def _agree(rows: list[Row]) -> int:
+    """Exit code 1, and a line, if two solvers have different optima for an instance."""
+    wrong = 0
+    for n, kind in dict.fromkeys((row.n, row.kind) for row in rows):
+        found = {row.solver: row.optimum for row in rows if (row.n, row.kind) == (n, kind)}
+        if len(set(found.values())) > 1:
+            print(f"optima differ, n = {n}, {kind}: " + ", ".join(f"{name} {value}" for name, value in found.items()),
+                  file=sys.stderr)  # fmt: skip
+            wrong = 1
+    return wrong
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except HpcsolveError as error:
+        print(f"held_karp.py: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)

@@ -1,0 +1,160 @@
+"""Other exact solvers that use the same recursion, each up to the n that it does in reasonable time.
+
+A rival takes a matrix of costs, shape (n, n), int64, zeros on the diagonal, and returns the cost of the best tour.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import combinations, pairwise
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.device import build
+from hpcsolve.errors import EnvironmentFault
+
+Costs = NDArray[np.int64]
+FULL_TABLE = Path(__file__).with_name("full_table.cpp")
+TEXTBOOK, VECTORISED = "OpenMP full table", "OpenMP full table, vectorised"
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A solver to compare with.
+
+    Attributes
+    ----------
+    letter
+        For the chart.
+    largest
+        The largest n that it is given.
+    ready
+        Takes the costs and returns the call that is timed: whatever can be had before the clock starts is done.
+    table_bytes
+        Of n: memory that must be free.
+    """
+
+    name: str
+    letter: str
+    largest: int
+    ready: Callable[[Costs], Callable[[], int]]
+    table_bytes: Callable[[int], int] = lambda n: 0
+
+
+def all_rivals(threads: int) -> tuple[list[Rival], list[str]]:
+    """Those that are installed, and a line for each that is not."""
+    library = _compile(FULL_TABLE)
+    rivals = [
+        Rival(TEXTBOOK, "t", 26, partial(_textbook, library, threads), lambda n: 4 * n << n - 1),
+        Rival(VECTORISED, "v", 26, partial(_vectorised, library, threads), lambda n: 4 * _width(n) << n - 1),
+    ]
+    skipped = []
+    for name, letter, largest, maker in (("held-karp (Rust)", "r", 20, _rust), ("python-tsp", "p", 16, _python_tsp)):
+        try:
+            rivals.append(Rival(name, letter, largest, maker()))
+        except ImportError as error:
+            skipped.append(f"{name}: skipped, {error}")
+    rivals.append(Rival("Python dictionary", "d", 18, lambda costs: lambda: dictionary_held_karp(costs.tolist())))
+    return rivals, skipped
+
+
+def dictionary_held_karp(cost: list[list[int]]) -> int:
+    """The recursion as study scripts write it: (set, last city) -> (cost, city before), sets by size."""
+    n = len(cost)
+    best = {(1 << j, j): (cost[0][j], 0) for j in range(1, n)}
+    for size in range(2, n):
+        for cities in combinations(range(1, n), size):
+            whole = sum(1 << j for j in cities)
+            for j in cities:
+                before = whole & ~(1 << j)
+                best[whole, j] = min((best[before, i][0] + cost[i][j], i) for i in cities if i != j)
+    whole = 2**n - 2
+    value, last = min((best[whole, j][0] + cost[j][0], j) for j in range(1, n))
+    tour = [last]
+    while whole.bit_count() > 1:
+        whole, last = whole & ~(1 << last), best[whole, last][1]
+        tour.append(last)
+    loop = [0, *reversed(tour), 0]
+    assert sum(cost[a][b] for a, b in pairwise(loop)) == value
+    return value
+
+
+def _rust() -> Callable[[Costs], Callable[[], int]]:
+    from held_karp import solve_flat
+
+    def ready(costs: Costs) -> Callable[[], int]:
+        flat, n = costs.astype(float).reshape(-1).tolist(), len(costs)
+        return lambda: _whole(solve_flat(flat, n)[1])
+
+    return ready
+
+
+def _python_tsp() -> Callable[[Costs], Callable[[], int]]:
+    from python_tsp.exact import solve_tsp_dynamic_programming
+
+    return lambda costs: lambda: _whole(solve_tsp_dynamic_programming(costs)[1])
+
+
+def _whole(value: float) -> int:
+    if value != int(value):
+        raise ValueError(f"the costs are integers, the optimum is {value}")
+    return int(value)
+
+
+def _compile(source: Path) -> ctypes.CDLL:
+    """The rival in C++, with the compiler and the flags of hpcsolve's kernels."""
+    compiler = os.environ.get("HPCSOLVE_CXX", "g++")
+    flags = os.environ.get("HPCSOLVE_CXXFLAGS", build.HOST_FLAGS).split()
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "full_table.so"
+        done = subprocess.run(
+            [compiler, *flags, str(source), "-o", str(target)], capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            raise EnvironmentFault(f"{compiler} could not compile {source.name}: {done.stderr.strip()}")
+        library = ctypes.CDLL(str(target))
+    for name in ("full_table_textbook", "full_table_vectorised"):
+        library[name].restype = ctypes.c_uint32
+    return library
+
+
+def _textbook(library: ctypes.CDLL, threads: int, costs: Costs) -> Callable[[], int]:
+    n = len(costs)
+    order, start = np.empty(1 << n - 1, np.uint32), np.empty(n + 1, np.uint32)
+    library.full_table_order(n - 1, _pointer(order), _pointer(start))
+    given, table = _depot_last(costs), _touched((n - 1) << n - 1)
+    keep = given, order, start, table
+    pointers = [_pointer(array) for array in keep]
+    return lambda: library.full_table_textbook(len(keep[0]), threads, *pointers)
+
+
+def _vectorised(library: ctypes.CDLL, threads: int, costs: Costs) -> Callable[[], int]:
+    n = len(costs)
+    keep = _depot_last(costs), _touched(_width(n) << n - 1)
+    pointers = [_pointer(array) for array in keep]
+    return lambda: library.full_table_vectorised(len(keep[0]), threads, *pointers)
+
+
+def _width(n: int) -> int:
+    return (n + 7) // 8 * 8
+
+
+def _touched(values: int) -> NDArray[np.uint32]:
+    """A table whose pages the system has already given: that is not counted against a rival."""
+    return np.full(values, 7, np.uint32)
+
+
+def _depot_last(costs: Costs) -> NDArray[np.uint32]:
+    return np.ascontiguousarray(np.roll(costs, -1, axis=(0, 1)), dtype=np.uint32)
+
+
+def _pointer(array: NDArray[np.uint32]) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)

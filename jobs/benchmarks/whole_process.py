@@ -1,0 +1,72 @@
+"""`hpcsolve run` as a user starts it: the whole process, from the shell to the result file, and its peak memory."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from hpcsolve.analysis.load import load
+
+JOBS = {
+    "random-matrix, n = 28 (asymmetric)": ("random-matrix", 28),
+    "uniform-tsp, n = 32 (symmetric)": ("uniform-tsp", 32),
+}
+WARM_UP = ("uniform-tsp", 10)
+
+
+@dataclass(frozen=True)
+class Process:
+    """A finished process: seconds, and its most memory in bytes."""
+
+    code: int
+    wall: float
+    cpu: float
+    peak_bytes: int
+    message: str
+
+
+def whole_processes(threads: int, repeats: int, device: str) -> list[str]:
+    """Markdown: a table of jobs, run by the command line."""
+    lines = [
+        "", "## Whole processes", "",
+        f"`hpcsolve run JOB.toml --device {device}`, one rank, threads = {threads}, seed = 1, compile cache warm.", "",
+        "| job | cost | wall s | CPU s | peak memory, GiB | foreseen by `estimate`, GiB | runs |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        _run(Path(folder), *WARM_UP, threads, device)
+        for title, (kind, n) in JOBS.items():
+            done = [_run(Path(folder), kind, n, threads, device) for _ in range(repeats if n < 30 else min(repeats, 2))]
+            failed = next((process for process in done if process.code), None)
+            if failed:
+                lines.append(f"| {title} | not run: {failed.message} | | | | | |")
+                continue
+            result = load(Path(folder) / "result.h5")
+            foreseen = int(result.table("ranks")["estimated_bytes"].sum())
+            peak = max(process.peak_bytes for process in done)
+            wall, cpu = min(p.wall for p in done), min(p.cpu for p in done)
+            lines.append(f"| {title} | {result.cost} | {wall:.2f} | {cpu:.2f} | {peak / 2**30:.2f} "
+                         f"| {foreseen / 2**30:.2f} | {len(done)} |")  # fmt: skip
+    return lines
+
+
+def _run(folder: Path, kind: str, n: int, threads: int, device: str) -> Process:
+    job, output = folder / "job.toml", folder / "result.h5"
+    job.write_text(f'algorithm = "held-karp"\ninstance = {{ generate = "{kind}", n = {n}, seed = 1 }}\n'
+                   f'output = "{output}"\ndevice = "{device}"\nthreads = {threads}\n')  # fmt: skip
+    command = [sys.executable, "-m", "hpcsolve", "run", str(job), "--quiet", "--overwrite"]
+    output.unlink(missing_ok=True)
+    with open(folder / "messages", "w+") as messages:
+        started = time.perf_counter()
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=messages)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+        messages.seek(0)
+        message = " ".join(messages.read().split())
+    return Process(process.returncode, wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, message)

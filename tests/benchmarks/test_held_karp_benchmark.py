@@ -1,0 +1,88 @@
+"""The benchmark runs, prints its tables, and fails when a solver gives a wrong optimum."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+RIGHT = """\
+from functools import cache
+
+def solve_flat(flat, n):
+    @cache
+    def back_from(city, left):
+        return min((flat[city * n + j] + back_from(j, left - {j}) for j in left), default=flat[city * n])
+
+    return [], back_from(0, frozenset(range(1, n)))
+"""
+WRONG_AT_10 = RIGHT.replace("return [], back_from(", "return [], (n == 10) + back_from(")
+
+
+@pytest.fixture
+def benchmark(run_process: Run, repository: Path) -> Run:
+    """`benchmark(*options, packages=None)`: the program; packages in that folder hide installed ones."""
+    if shutil.which(os.environ.get("HPCSOLVE_CXX", "g++")) is None:
+        pytest.skip("no C++ compiler")
+
+    def start(*options: str, packages: Path | None = None) -> subprocess.CompletedProcess[str]:
+        paths = [str(packages)] if packages else []
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*paths, str(repository)])}
+        command = [sys.executable, str(repository / "jobs/benchmarks/held_karp.py"), "--repeats", "1", *options]
+        return run_process(command, timeout=120, env=environment)
+
+    return start
+
+
+def packages(folder: Path, held_karp: str) -> Path:
+    """Stand-ins for the two packages from PyPI, so that the tests need neither; python-tsp is not installed."""
+    (folder / "held_karp.py").write_text(held_karp)
+    (folder / "python_tsp.py").write_text("raise ModuleNotFoundError(\"No module named 'python_tsp'\")\n")
+    return folder
+
+
+def table(text: str, heading: str) -> list[dict[str, str]]:
+    """The rows of the table under a heading."""
+    lines = [line for line in text.split(heading, 1)[1].split("\n## ", 1)[0].splitlines() if line.startswith("|")]
+    names, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def test_tables_and_chart(benchmark: Run, tmp_path: Path) -> None:
+    done = benchmark("--sizes", "8", "10", packages=packages(tmp_path, RIGHT))
+    assert done.returncode == 0, done.stderr
+    assert "All solvers found the same optima: 8 instances" in done.stdout
+    ours = table(done.stdout, "## hpcsolve")
+    assert [row["n"] for row in ours] == ["8"] * 4 + ["10"] * 4
+    assert {row["states"] for row in ours} == {"16-bit", "32-bit"}
+    assert all(float(row["solve, CPU s"]) >= float(row["kernels, CPU s"]) > 0 for row in ours)
+    rivals = table(done.stdout, "## Rivals")
+    assert len(rivals) == 2 * 5
+    assert all(float(row["ratio, CPU"]) > 0 for row in rivals if row["solver"] != "hpcsolve")
+    assert "python-tsp: skipped, No module named" in done.stdout
+    assert re.search(r"^- vectors: (AVX-512|AVX2|128-bit)", done.stdout, re.MULTILINE)
+    assert re.search(r"^- peak of a core: [\d.e+]+ min-adds", done.stdout, re.MULTILINE)
+    assert re.search(r"^  10 \|.*h", done.stdout, re.MULTILINE), "the chart has a line for n = 10"
+
+
+def test_a_wrong_optimum_fails(benchmark: Run, tmp_path: Path) -> None:
+    done = benchmark("--sizes", "8", "10", packages=packages(tmp_path, WRONG_AT_10))
+    assert done.returncode == 1
+    assert re.search(r"optima differ, n = 10, .*held-karp \(Rust\) \d+", done.stderr)
+    assert "optima differ, n = 8" not in done.stderr
+    assert "**The solvers found different optima**" in done.stdout
+
+
+def test_a_picture(benchmark: Run, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="no matplotlib (extra `plot`)")
+    done = benchmark("--sizes", "8", "--chart", str(tmp_path / "times.svg"), packages=packages(tmp_path, RIGHT))
+    assert done.returncode == 0, done.stderr
+    assert "<svg" in (tmp_path / "times.svg").read_text()
