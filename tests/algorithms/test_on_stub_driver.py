@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from hpcsolve.output.reader import read_result
 from tests.conftest import Start
 from tests.stub_driver.build import Stub
 from tests.stub_driver.fixture import stub
@@ -29,3 +30,25 @@ def test_held_karp_on_the_cuda_device(nvcc: str, chosen: str, stub: Stub, run_pr
     finished = run_process([*command, str(HERE), str(KERNELS)], timeout=280, env=environment)
     assert finished.returncode == 0, finished.stdout[-3000:] + finished.stderr[-1000:]
     assert " passed" in finished.stdout and " failed" not in finished.stdout
+
+
+@pytest.mark.parametrize("kind", ["random-matrix", "uniform-tsp"])
+def test_a_gpu_a_rank_equals_the_cpu(kind: str, stub: Stub, tmp_path: Path, mpiexec: Start, hpcsolve: Start) -> None:
+    job = tmp_path / "job.toml"
+    job.write_text(f'algorithm = "held-karp"\ninstance = {{ generate = "{kind}", n = 17, seed = 5 }}\n')
+    run = ("run", job, "--output")
+    assert hpcsolve(*run, tmp_path / "cpu.h5", "--device", "cpu").returncode == 0
+    expected = solution(tmp_path / "cpu.h5")
+    for ranks in (1, 2, 3, 4):
+        environment = stub.environment(gpus=4, nvcc="single")
+        done = mpiexec(ranks, *run, tmp_path / f"{ranks}.h5", "--device", "cuda", env=environment)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert solution(tmp_path / f"{ranks}.h5") == expected
+        ranks_table = read_result(tmp_path / f"{ranks}.h5").groups["ranks"]
+        assert len(set(ranks_table["uuid"].values)) == ranks and "GPU" in str(ranks_table["device"].values[0])
+
+
+def solution(path: Path) -> dict[str, tuple[object, ...]]:
+    """`/solution`, bit for bit."""
+    columns = read_result(path).groups["solution"]
+    return {k: (c.values.dtype, c.values.shape, c.values.tobytes()) for k, c in columns.items()}
