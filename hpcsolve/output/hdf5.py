@@ -4,10 +4,14 @@ Written by one process. The file is made in memory and then written as plain byt
 so a kill leaves the old file or the new one, and a full disk is an ordinary error (libhdf5, met by one, leaves files
 that open with data missing). Booleans are stored as 0 and 1 (uint8), texts as variable-length UTF-8: what netCDF,
 xarray and pandas read.
+
+Behind the HDF5 bytes stands a seal, their SHA-256: libhdf5 may crash on damaged bytes, so they are not shown to it.
+HDF5 ignores what stands behind its end, and cuts it off when a user opens the file to change it: then there is no seal.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
     import h5py  # else only where a file is made: ranks beside rank 0 never load it
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
+SEAL = b"hpcsolve-sha256:"
+"""Begins the seal; 32 bytes follow."""
 COMPRESSED_FROM = 1 << 16
 """Bytes from which a column is chunked and compressed."""
 
@@ -55,7 +61,19 @@ def file_image(contents: Contents) -> bytes:
         for name, columns in contents.groups.items():
             _write_group(file.create_group(name), columns, GROUPS[name])
         file.flush()
-        return bytes(file.id.get_file_image())
+        return sealed(bytes(file.id.get_file_image()))
+
+
+def sealed(image: bytes) -> bytes:
+    """The bytes of a file with its seal."""
+    return image + SEAL + hashlib.sha256(image).digest()
+
+
+def seal_broken(content: bytes) -> bool:
+    """Whether a file has a seal that does not match its bytes."""
+    length = len(SEAL) + 32
+    image, seal = content[:-length], content[-length:]
+    return seal.startswith(SEAL) and seal[len(SEAL) :] != hashlib.sha256(image).digest()
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -50,9 +51,17 @@ class Log:
 
     def _write(self, line: str, on_screen: bool) -> None:
         if on_screen:
-            print(line, file=sys.stdout, flush=True)
+            _print(line)
         if self._file:
             print(time.strftime("%Y-%m-%dT%H:%M:%S"), line, file=self._file, flush=True)
+
+
+def _print(line: str) -> None:
+    """Print; a reader that has gone away (`| head`) must not end the run."""
+    try:
+        print(line, file=sys.stdout, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _open(path: Path) -> IO[str]:

@@ -17,7 +17,7 @@ import numpy as np
 from hpcsolve.algorithms.base import Column
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.output.contents import FORMAT, FORMAT_VERSION, GROUPS, Contents
-from hpcsolve.output.hdf5 import is_hdf5
+from hpcsolve.output.hdf5 import is_hdf5, seal_broken
 
 if TYPE_CHECKING:
     import h5py  # else only where a file is read: ranks beside rank 0 never load it
@@ -45,8 +45,11 @@ def read_result(path: str | os.PathLike[str], groups: Sequence[str] = tuple(GROU
     name = os.fspath(path)
     try:
         with open(name, "rb") as file:
-            if not is_hdf5(file.read(8)):
+            head = file.read(8)
+            if not is_hdf5(head):
                 raise InputError("is no HDF5 file, so no result of hpcsolve", name)
+            if seal_broken(head + file.read()):
+                raise DamagedFileError(f"{name}: damaged: its bytes are not those that were written (SHA-256)")
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", name) from None
     import h5py

@@ -196,11 +196,26 @@ def test_other_formats_are_named(key, value, message, tmp_path):
 
 def test_every_truncation_is_refused(tmp_path):
     whole = file_image(contents())
-    for length in [*range(9, 100, 7), *range(100, len(whole), 499), len(whole) - 1]:
+    for length in [*range(9, 100, 7), *range(100, len(whole) - 49, 499), len(whole) - 49]:
         (tmp_path / "r.h5").write_bytes(whole[:length])
         with pytest.raises((DamagedFileError, InputError)) as error:
             read_result(tmp_path / "r.h5")
         assert "\n" not in str(error.value)
+
+
+def test_every_changed_byte_is_found_before_hdf5_sees_it(tmp_path):
+    whole = file_image(contents())
+    assert whole[-48:-32] == b"hpcsolve-sha256:"
+    for place in [*range(8, len(whole) - 48, 97), *range(len(whole) - 32, len(whole))]:
+        (tmp_path / "r.h5").write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(DamagedFileError, match="not those that were written"):
+            read_result(tmp_path / "r.h5")
+
+
+def test_what_a_user_adds_is_no_damage(tmp_path):
+    path = tampered(tmp_path, lambda file: file.attrs.create("note", "mine"))
+    assert b"hpcsolve-sha256:" not in path.read_bytes()
+    assert read_result(path).attributes["cost"] == 12
 
 
 def test_what_is_no_file_of_ours(tmp_path):

@@ -1,0 +1,71 @@
+"""The command line with GPUs, on the stub driver: the CPU's answer, and each refusal in one line with exit code 3."""
+
+import sys
+
+import pytest
+
+from hpcsolve.output.reader import read_result
+from tests.cli.lines import error_line
+from tests.stub_driver.fixture import stub  # noqa: F401  (a fixture)
+
+JOB = 'algorithm = "held-karp"\ninstance = { generate = "random-matrix", n = 15, high = 30 }\noutput = "out.h5"\n'
+
+
+@pytest.fixture
+def start(stub, start_ranks, tmp_path):  # noqa: F811
+    """`start(ranks, gpus, *arguments, **settings of the stub)` runs the job."""
+    (tmp_path / "job.toml").write_text(JOB)
+
+    def run(ranks, gpus, *arguments, **settings):
+        command = (sys.executable, "-m", "hpcsolve", "run", "job.toml", *arguments)
+        environment = stub.environment(gpus, nvcc="single", **settings)
+        return start_ranks(ranks, *command, timeout=120, cwd=tmp_path, env=environment)
+
+    return run
+
+
+def solution(path):
+    return {name: column.values.tobytes() for name, column in read_result(path).groups["solution"].items()}
+
+
+def test_gpus_give_the_cpus_answer(start, tmp_path):
+    runs = [(1, 1, "cpu"), (1, 1, "cuda"), (2, 2, "cuda"), (3, 4, "auto")]
+    for ranks, gpus, device in runs:
+        done = start(ranks, gpus, "--device", device, "--output", f"{ranks}{device}.h5")
+        assert done.returncode == 0, done.stderr
+    found = [solution(tmp_path / f"{ranks}{device}.h5") for ranks, _, device in runs]
+    assert all(other == found[0] for other in found)
+    contents = read_result(tmp_path / "3auto.h5")
+    assert len(set(contents.value("ranks", "uuid"))) == 3
+    assert all(text.startswith("GPU-") for text in contents.value("ranks", "uuid"))
+    assert (contents.value("ranks", "peak_bytes") <= contents.value("ranks", "estimated_bytes")).all()
+
+
+@pytest.mark.parametrize(("ranks", "gpus", "arguments", "settings", "message"), [
+    (2, 1, ["--device", "cuda"], {}, "would share GPU 0"),
+    (2, 0, ["--device", "cuda"], {}, "the driver shows no GPU"),
+    (1, 2, ["--device", "cuda:7"], {}, "there is no GPU cuda:7; visible are GPU 0"),
+    (1, 1, ["--device", "cuda", "--set", "instance.n=30"], {"memory": 64 << 20}, "30 cities need"),
+])  # fmt: skip
+def test_each_refusal_is_one_line(ranks, gpus, arguments, settings, message, start, tmp_path):
+    done = start(ranks, gpus, *arguments, **settings)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert message in error_line(done)
+    assert [path.name for path in tmp_path.iterdir()] == ["job.toml"]
+
+
+def test_two_ranks_share_a_gpu_if_they_may(start, tmp_path):
+    done = start(2, 1, "--device", "cuda", "--set", "share-gpu=true")
+    assert done.returncode == 0, done.stderr
+    assert len(set(read_result(tmp_path / "out.h5").value("ranks", "uuid"))) == 1
+
+
+def test_a_compiler_that_fails_is_exit_4(start, tmp_path):
+    compiler = tmp_path / "broken-nvcc"
+    script = 'test "$1" = --version && exit 0\necho "held_karp.cu(3): error: no such thing" >&2\nexit 1\n'
+    compiler.write_text(f"#!/bin/sh\n{script}")
+    compiler.chmod(0o755)
+    done = start(2, 2, "--device", "cuda", HPCSOLVE_NVCC=compiler)
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert "could not compile held_karp.cu: held_karp.cu(3): error: no such thing" in done.stderr
+    assert done.stderr.count("hpcsolve: error:") == 1 and not (tmp_path / "out.h5").exists()
