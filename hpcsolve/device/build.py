@@ -38,6 +38,11 @@ def source_folder() -> Path:
     raise EnvironmentFault(f"the kernels' sources (cuda_src) are not beside {package}: install hpcsolve again")
 
 
+def host_compiler() -> str:
+    """The C++ compiler's command."""
+    return os.environ.get("HPCSOLVE_CXX", "g++")
+
+
 @functools.cache
 def host_library(file: str) -> Path:
     """The shared library of `cuda_src/{file}.cu` for this CPU; built if no cache has it.
@@ -47,7 +52,7 @@ def host_library(file: str) -> Path:
     EnvironmentFault
         No compiler, or it failed: its first line.
     """
-    compiler = os.environ.get("HPCSOLVE_CXX", "g++")
+    compiler = host_compiler()
     command = [compiler, *os.environ.get("HPCSOLVE_CXXFLAGS", HOST_FLAGS).split()]
     identity = compiler_identity(compiler) + _output([*command[:1], "-march=native", "-Q", "--help=target"])
     return _cached(file, command, identity, ".so")

@@ -138,7 +138,7 @@ class HostDevice:
     def __post_init__(self) -> None:
         """Describe the processor."""
         name = f"{_processor_name()}, {self.threads} thread{'s' * (self.threads > 1)}"
-        self.info = base.DeviceInfo("cpu", name, "", build.compiler_identity("g++").splitlines()[0])
+        self.info = base.DeviceInfo("cpu", name, "", build.compiler_identity(build.host_compiler()).splitlines()[0])
 
     def memory_free(self) -> int:
         """Bytes that this process may still allocate."""

@@ -96,7 +96,7 @@ def exact_from_floats(values: NDArray[np.floating[Any]], limit: int) -> tuple[ND
         if not values[index] > 0:
             raise BadNumber(int(index), _not_a_cost(str(values[index])))
     if values.dtype == np.float64:
-        quick = _few_decimals(values[finite], limit)
+        quick = few_decimals(values[finite], limit)
         if quick is not None:
             result = np.full(len(values), FORBIDDEN, dtype=np.int64)
             result[finite] = quick[0]
@@ -105,8 +105,8 @@ def exact_from_floats(values: NDArray[np.floating[Any]], limit: int) -> tuple[ND
     return exact_from_texts(texts, limit)
 
 
-def _few_decimals(values: NDArray[np.float64], limit: int) -> tuple[NDArray[np.int64], int] | None:
-    """Vectorised case: at most nine decimals, and integers so small that float arithmetic is exact.
+def few_decimals(values: NDArray[np.float64], limit: int) -> tuple[NDArray[np.int64], int] | None:
+    """Integers and scale of finite floats with at most nine decimals, so small that float arithmetic is exact, or None.
 
     An integer below 2 ** 53 divided by a power of ten up to 10 ** 22 is rounded once: the quotient is the float
     nearest to that decimal. So equality proves that the decimal is the float's own.

@@ -39,7 +39,7 @@ def build_for(name: str, device: str) -> None:
     architectures = _architectures(device)
     build.ahead(algorithm(name).KERNEL_FILES, architectures)
     if not architectures:
-        build.compiler_identity("g++")  # the CPU device asks again, when no process may be started
+        build.compiler_identity(build.host_compiler())  # the CPU device asks again, when no process may be started
 
 
 def _architectures(device: str) -> tuple[str, ...]:

@@ -46,7 +46,7 @@ def run(core: Core, reduced: Reduced, device: Device, comm: Comm, report: Report
     m = len(core.cities)
     if m > MOST_CITIES:
         raise InputError(f'held-karp.layout: "compact" ends at {MOST_CITIES + 1} cities; use "planes"')
-    order: list[int] | None = [] if m == 0 and reduced.feasible else None
+    order: list[int] | None = [] if m == 0 and reduced.cost[0, 0] < reduced.infinity else None
     rank: dict[str, float | int] = {}
     if comm.rank == 0 and reduced.feasible and m > 0:
         timer = device.timer()

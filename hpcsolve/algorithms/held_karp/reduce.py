@@ -8,6 +8,7 @@ larger values may saturate.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,20 +74,42 @@ def reduce_costs(cost: NDArray[np.int64]) -> Reduced:
     allowed = cost != FORBIDDEN
     tour_cost, _ = quick_tour(np.where(allowed, cost, MISSING))
     upper_bound = tour_cost if tour_cost < MISSING // 2 else None
-    plain = (cost, 1, 0)
-    duals = _assignment_duals(cost, allowed)
-    if duals is None:
-        return Reduced(np.where(allowed, 0, INFINITY[2]), 2, 1, 0, False, None)
+    candidates = _Candidates(cost, allowed)
     for itemsize in (2, 4):
-        for matrix, factor, shift in (plain, _subtract(cost, allowed, *duals)):
+        for matrix, factor, shift in candidates.in_order():
             if allowed.any() and matrix[allowed].min() < 0:
                 continue
             largest = _largest_prefix(matrix, allowed, None if upper_bound is None else factor * upper_bound - shift)
             if largest < INFINITY[itemsize]:
                 clipped = np.where(allowed & (matrix <= largest), matrix, INFINITY[itemsize])
                 return Reduced(clipped, itemsize, factor, shift, True, upper_bound)
+    if not candidates.feasible:
+        return Reduced(np.where(allowed, 0, INFINITY[2]), 2, 1, 0, False, None)
     raise InputError("the costs are too far apart for 32-bit states even after subtracting dual values: "
                      "round them to fewer digits, or give a matrix that allows a good tour")
+
+
+Matrix = tuple[NDArray[np.int64], int, int]
+"""Costs with their factor and shift."""
+
+
+class _Candidates:
+    """The costs as they are, then with dual values subtracted, which are computed only if they are asked for."""
+
+    def __init__(self, cost: NDArray[np.int64], allowed: NDArray[np.bool_]) -> None:
+        self.cost, self.allowed = cost, allowed
+        self.feasible = True
+        self.subtracted: Matrix | None = None
+
+    def in_order(self) -> Iterator[Matrix]:
+        """The matrices to try."""
+        yield self.cost, 1, 0
+        if self.subtracted is None and self.feasible:
+            duals = _assignment_duals(self.cost, self.allowed)
+            self.feasible = duals is not None
+            self.subtracted = None if duals is None else _subtract(self.cost, self.allowed, *duals)
+        if self.subtracted is not None:
+            yield self.subtracted
 
 
 def _largest_prefix(matrix: NDArray[np.int64], allowed: NDArray[np.bool_], upper_bound: int | None) -> int:

@@ -24,7 +24,7 @@ def cheapest_order(cost: NDArray[np.int64]) -> tuple[int, list[int]] | None:
     """
     m = len(cost) - 1
     if m == 0:
-        return 0, []
+        return (int(cost[0, 0]), []) if cost[0, 0] < INFINITE else None
     # best[S, j]: the cheapest path from the depot through all of S that ends in its member j.
     best = np.full((1 << m, m), INFINITE)
     best[1 << np.arange(m), np.arange(m)] = cost[m, :m]
