@@ -20,7 +20,7 @@ RANKS = {
     "host": ("Name of the host", "1"),
     "device": ("Device and why it was chosen", "1"),
     "uuid": ("UUID of the GPU, empty on a CPU", "1"),
-    "estimated_bytes": ("Memory that the estimate foresaw, on the device and for messages", "byte"),
+    "estimated_bytes": ("Memory foreseen: device, messages, and the process before the run", "byte"),
     "peak_bytes": ("Most memory allocated on the device at a time", "byte"),
     "peak_resident_bytes": ("Most memory of the process at a time, Python and libraries included", "byte"),
     "stored_bytes": ("Of the device memory: what the algorithm's own tables take", "byte"),

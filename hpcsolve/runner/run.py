@@ -105,8 +105,9 @@ def _check_estimate(task: Task, device: Device, comm: Comm, log: Log) -> int:
     """Refuse what does not fit, and make the output's folder; the bytes that are foreseen for this rank."""
     places = comm.gather(place_of(device))
     needed = on_rank_0(comm, lambda: _foreseen(task, places or [], log))
-    log.note(f"memory of this rank: {needed[comm.rank]} bytes foreseen")
-    return needed[comm.rank]
+    foreseen = needed[comm.rank] + _peak_resident()
+    log.note(f"memory of this rank: {foreseen} bytes foreseen, the process as it is included")
+    return foreseen
 
 
 def _foreseen(task: Task, places: list[Any], log: Log) -> list[int]:
@@ -132,9 +133,12 @@ def _run_algorithm(task: Task, device: Device, comm: Comm, log: Log) -> tuple[Ou
 
 
 def _rank_row(device: Device, reason: str, outcome: Outcome, seconds: Mapping[str, float]) -> dict[str, Any]:
-    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     own = {"host": socket.gethostname(), "device": f"{device.info.name}: {reason}", "uuid": device.info.uuid}
-    return {**own, "peak_bytes": device.memory_peak, "peak_resident_bytes": resident, **outcome.rank, **seconds}
+    return {**own, "peak_bytes": device.memory_peak, "peak_resident_bytes": _peak_resident(), **outcome.rank, **seconds}
+
+
+def _peak_resident() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def _finish(task: Task, outcome: Outcome, row: dict[str, Any], device: Device, comm: Comm, log: Log) -> Finished:

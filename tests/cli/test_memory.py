@@ -4,6 +4,7 @@ import pytest
 
 from hpcsolve.algorithms.base import Estimate
 from hpcsolve.errors import ResourceError
+from hpcsolve.output.reader import read_result
 from hpcsolve.runner.forecast import parsed_size
 from hpcsolve.runner.memory import Place, check_memory, free_bytes, memory_line
 
@@ -80,3 +81,16 @@ def test_sizes(text, count):
 def test_what_is_no_size(text):
     with pytest.raises(ValueError):
         parsed_size(text)
+
+
+@pytest.mark.parametrize("n", [5, 9, 12, 15, 18, 21, 23, 24, 25, 26])
+def test_a_process_takes_what_was_foreseen(n, hpcsolve, tmp_path):
+    run = ("--set", f"instance.n={n}", "--output", "out.h5", "--device", "cpu")
+    (tmp_path / "job.toml").write_text(
+        'algorithm = "held-karp"\ninstance = { generate = "random-matrix", n = 5, high = 900 }\n'
+    )
+    done = hpcsolve("run", "job.toml", *run, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    ranks = read_result(tmp_path / "out.h5").groups["ranks"]
+    foreseen, taken = (int(ranks[name].values[0]) for name in ("estimated_bytes", "peak_resident_bytes"))
+    assert abs(taken - foreseen) <= max(0.05 * foreseen, 64 * 2**20)
