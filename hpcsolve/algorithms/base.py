@@ -42,6 +42,29 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """This rank's rows of a table too large to gather: the runner writes them to `/solution` rank by rank, in order.
+
+    Attributes
+    ----------
+    values
+        Shape (own rows, columns): rows `first` to `first` + own rows of the whole table's `total`.
+    dimensions
+        Names of the rows' and of the columns' dimension.
+    fill
+        What stands for "none" (unreached, nobody), or None; kept as the attribute `none`.
+    """
+
+    values: NDArray[Any]
+    first: int
+    total: int
+    description: str
+    unit: str
+    dimensions: tuple[str, str]
+    fill: int | float | None = None
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What a run gives back on every rank; the bytes of `solution` depend on the job alone.
 
@@ -51,6 +74,8 @@ class Outcome:
         Of the answer, in scaled integers; None if the instance has none (proven).
     solution
         Content of `/solution`, by dataset name.
+    rows
+        Large tables of `/solution`, by dataset name; every rank has its own part.
     tables
         Groups beside it (`layers`, `colonies`, ...): group name -> columns. Filled on rank 0.
     rank
@@ -59,6 +84,7 @@ class Outcome:
 
     cost: int | None
     solution: Mapping[str, Column]
+    rows: Mapping[str, Rows] = field(default_factory=dict)
     tables: Mapping[str, Mapping[str, Column]] = field(default_factory=dict)
     rank: Mapping[str, float | int] = field(default_factory=dict)
 

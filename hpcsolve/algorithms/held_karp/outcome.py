@@ -19,12 +19,12 @@ def outcome(core: Core, order: list[int] | None, tables: Mapping[str, Mapping[st
     """The outcome of an order of the core's cities, or of the proof that there is none."""
     if order is None:
         infeasible = Column(True, "Whether it is proven that no tour exists")
-        return Outcome(None, {"infeasible": infeasible}, tables, rank)
+        return Outcome(None, {"infeasible": infeasible}, tables=tables, rank=rank)
     loop = [len(order), *order, len(order)]
     cost = sum(int(core.cost[a, b]) for a, b in pairwise(loop))
     tour = as_column(core.tour(order), "Cities in the order of the tour, positions from 0", "1", "place")
     optimal = Column(True, "Whether the tour is proven to be the cheapest")
-    return Outcome(cost, {"tour": tour, "optimal": optimal}, tables, rank)
+    return Outcome(cost, {"tour": tour, "optimal": optimal}, tables=tables, rank=rank)
 
 
 def layers_table(part: Plan, comm: Comm, statistics: Statistics) -> Mapping[str, Column]:
