@@ -8,17 +8,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats.base import Instance, Source, open_source, suffix_of, text_source
+from hpcsolve.formats.base import GraphInstance, Instance, Source, open_source, suffix_of, text_source
+from hpcsolve.formats.graph import graph_format, read_graph
 from hpcsolve.formats.matrix import NPY_MAGIC, looks_like_text_matrix, read_npy, read_text_matrix
 from hpcsolve.formats.tsplib import read_tour_text, read_tsplib
 from hpcsolve.formats.tsplib_sections import looks_like_tsplib
 from hpcsolve.formats.write import write_tour, write_tsplib
+from hpcsolve.formats.write_graph import write_coordinates, write_dimacs, write_steinlib
 
-__all__ = ["Instance", "read", "read_tour", "write_tour", "write_tsplib"]
+__all__ = [
+    "GraphInstance",
+    "Instance",
+    "read",
+    "read_graph",
+    "read_tour",
+    "write_coordinates",
+    "write_dimacs",
+    "write_steinlib",
+    "write_tour",
+    "write_tsplib",
+]
 
 
 def read(path: str | os.PathLike[str]) -> Instance:
-    """Read an instance: TSPLIB (TSP, ATSP), a numpy matrix (.npy), or a text matrix (CSV, blanks); gz and xz too.
+    """Read an instance of the TSP: TSPLIB (TSP, ATSP), a numpy or text matrix (.npy; CSV, blanks); gz and xz too.
 
     Parameters
     ----------
@@ -70,6 +83,9 @@ def _text_format(source: Source, path: str) -> str:
     suffix = suffix_of(path)
     if looks_like_tsplib(source.content):
         return "tsplib"
+    graph = graph_format(source.content, suffix)
+    if graph not in ("", "edge list"):
+        raise source.error(f"is a graph ({graph}), not a travelling salesman problem, which needs all distances")
     if suffix not in (".tsp", ".atsp", ".tour") and looks_like_text_matrix(source.content):
         return "text matrix"
     if suffix in (".tsp", ".atsp", ".tour", ".sop", ".hcp", ".vrp"):

@@ -10,9 +10,11 @@ import re
 import sys
 import zlib
 from dataclasses import dataclass
-from typing import IO
+from pathlib import PurePath
+from typing import IO, Generic, TypeVar
 
 from hpcsolve.errors import InputError
+from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import Tsp
 
 MAXIMUM_BYTES = 4 * 2**30
@@ -20,9 +22,11 @@ MAXIMUM_BYTES = 4 * 2**30
 
 STANDARD_INPUT = "<stdin>"
 
+Problem = TypeVar("Problem")
+
 
 @dataclass(frozen=True, eq=False)
-class Instance:
+class InstanceOf(Generic[Problem]):
     """A problem and where it came from.
 
     Attributes
@@ -32,13 +36,21 @@ class Instance:
     sha256
         Of the file's own bytes (compressed, if it is).
     format
-        "tsplib", "npy" or "text matrix".
+        "tsplib", "npy" or "text matrix"; of graphs "dimacs", "steinlib", "pace", "matrix market", "metis",
+        "edge list" or "npz".
     """
 
-    problem: Tsp
+    problem: Problem
     path: str
     sha256: str
     format: str
+
+
+Instance = InstanceOf[Tsp]
+"""A travelling salesman problem and where it came from."""
+
+GraphInstance = InstanceOf[Graph]
+"""A graph, perhaps with terminals, and where it came from."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +68,11 @@ class Source:
     name: str
     content: bytes
     sha256: str
+
+    @property
+    def stem(self) -> str:
+        """The file's name up to its first point, or nothing for standard input."""
+        return "" if self.name == STANDARD_INPUT else PurePath(self.name).name.split(".")[0]
 
     def line(self, offset: int) -> int:
         """The line (from 1) that a byte is on."""

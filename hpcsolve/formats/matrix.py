@@ -14,13 +14,12 @@ import tokenize
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import PurePath
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.formats.base import STANDARD_INPUT, Source, decode
+from hpcsolve.formats.base import Source, decode
 from hpcsolve.formats.tsplib_sections import integers_only
 from hpcsolve.problems.decimals import BadNumber, exact_from_texts, is_number, shown
 from hpcsolve.problems.tsp import Tsp, from_costs, from_matrix, largest_cost, require_memory
@@ -32,12 +31,25 @@ Row = tuple[int, list[str]]
 
 
 def read_npy(source: Source) -> Tsp:
-    """Read a square matrix of integers or floats that `numpy.save` wrote; pickled objects are never loaded.
+    """Read a square matrix of integers or floats that `numpy.save` wrote.
 
     Raises
     ------
     InputError
-        The header is damaged or promises another number of bytes than there are; or as `from_matrix`.
+        As `npy_array`, or as `from_matrix`.
+    """
+    # The path as its name first, so that errors begin with it.
+    tsp = from_matrix(npy_array(source), source.name)
+    return replace(tsp, name=_name_of(source))
+
+
+def npy_array(source: Source) -> NDArray[Any]:
+    """Read an array of integers or floats that `numpy.save` wrote; pickled objects are never loaded.
+
+    Raises
+    ------
+    InputError
+        The header is damaged or promises another number of bytes than there are.
     """
     file = io.BytesIO(source.content)
     try:
@@ -53,9 +65,7 @@ def read_npy(source: Source) -> Tsp:
         raise source.error(f"damaged .npy header: {reason}") from None
     _require_numbers(source, shape, dtype, len(source.content) - file.tell())
     flat = np.frombuffer(source.content, dtype=dtype, offset=file.tell())
-    # The path as its name first, so that errors begin with it.
-    tsp = from_matrix(flat.reshape(shape, order="F" if fortran_order else "C"), source.name)
-    return replace(tsp, name=_name_of(source))
+    return flat.reshape(shape, order="F" if fortran_order else "C")
 
 
 def read_text_matrix(source: Source) -> Tsp:
@@ -94,13 +104,13 @@ def looks_like_text_matrix(content: bytes) -> bool:
 
 
 def _name_of(source: Source) -> str:
-    return "matrix" if source.name == STANDARD_INPUT else PurePath(source.name).name.split(".")[0]
+    return source.stem or "matrix"
 
 
 def _require_numbers(source: Source, shape: Sequence[int], dtype: np.dtype[Any], available: int) -> None:
     """Check a header against the bytes there are, before anything is allocated."""
     if dtype.kind not in "iuf":
-        raise source.error(f"holds {dtype}; a cost matrix must hold integers or floats")
+        raise source.error(f"holds {dtype}; it must hold integers or floats")
     needed = math.prod(shape) * dtype.itemsize
     if needed != available or min(shape, default=0) < 0:
         raise source.error(f"the header says {needed} bytes (shape {tuple(shape)}, {dtype}), there are {available}")

@@ -32,7 +32,7 @@ def write_tsplib(tsp: Tsp, path: str) -> None:
     EnvironmentFault
         If the file cannot be written.
     """
-    _write(tsplib_text(tsp), path)
+    write_text(tsplib_text(tsp), path)
 
 
 def write_tour(labels: ArrayLike, path: str, *, name: str = "tour", comment: str = "") -> None:
@@ -45,7 +45,7 @@ def write_tour(labels: ArrayLike, path: str, *, name: str = "tour", comment: str
     """
     cities = np.asarray(labels, dtype=np.int64)
     head = [f"NAME : {_one_line(name)}", *_comments(comment), "TYPE : TOUR", f"DIMENSION : {len(cities)}"]
-    _write("\n".join([*head, "TOUR_SECTION", *map(str, cities.tolist()), "-1", "EOF", ""]), path)
+    write_text("\n".join([*head, "TOUR_SECTION", *map(str, cities.tolist()), "-1", "EOF", ""]), path)
 
 
 def tsplib_text(tsp: Tsp) -> str:
@@ -90,7 +90,7 @@ def _matrix_lines(tsp: Tsp) -> Iterator[str]:
     for row in range(tsp.n):
         costs = tsp.cost[row].tolist()
         costs[row] = 0
-        yield " ".join(_decimal(cost, tsp.scale) for cost in costs)
+        yield " ".join(decimal(cost, tsp.scale) for cost in costs)
     if shows and tsp.coordinates is not None:
         yield "DISPLAY_DATA_SECTION"
         yield from _points(tsp.labels, tsp.coordinates)
@@ -106,8 +106,8 @@ def _points(labels: NDArray[np.int64], points: NDArray[np.float64]) -> Iterator[
         yield f"{label} " + " ".join(repr(x).removesuffix(".0") for x in place)
 
 
-def _decimal(cost: int, scale: int) -> str:
-    """`cost / scale` exactly."""
+def decimal(cost: int, scale: int) -> str:
+    """`cost / scale` exactly, as a decimal number."""
     if scale == 1:
         return str(cost)
     whole, part = divmod(abs(cost), scale)
@@ -123,7 +123,14 @@ def _comments(text: str) -> list[str]:
     return [f"COMMENT : {_one_line(line)}" for line in text.splitlines() if line.strip()]
 
 
-def _write(text: str, path: str) -> None:
+def write_text(text: str, path: str) -> None:
+    """Write a file whole or not at all; "-" is standard output.
+
+    Raises
+    ------
+    EnvironmentFault
+        If it cannot be written.
+    """
     if path == "-":
         sys.stdout.write(text)
         return

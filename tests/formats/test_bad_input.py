@@ -180,7 +180,7 @@ BAD_NPY = {
     "no shape": (npy(None), ": damaged .npy header"),
     "cut header": (npy((2, 2))[:30], ": damaged .npy header"),
     "version 9": (npy((2, 2), version=(9, 0)), ": damaged .npy header"),
-    "pickle": (saved(np.array([[0, {}], [1, 0]], dtype=object), allow_pickle=True), ": holds object; a cost matrix"),
+    "pickle": (saved(np.array([[0, {}], [1, 0]], dtype=object), allow_pickle=True), ": holds object; it must hold"),
     "texts": (saved(np.array([["a", "b"], ["c", "d"]])), ": holds <U1"),
     "one row": (saved(np.zeros(4)), ": the cost matrix has shape (4,)"),
     "nothing": (saved(np.zeros((0, 0))), ": the cost matrix has shape (0, 0)"),

@@ -1,0 +1,125 @@
+"""Weighted graphs in compressed rows: the arcs that leave a vertex stand together, their heads in ascending order.
+
+Of parallel arcs the least is kept and self loops are dropped, since no shortest path or tree needs them; both are
+counted. An undirected graph holds each edge as two arcs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hpcsolve.errors import InputError
+from hpcsolve.problems.weights import Weights
+
+LARGEST_ORDER = 2**31 - 1
+"""At most so many vertices: positions are 32-bit integers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A graph with non-negative weights, and perhaps terminals of a Steiner problem.
+
+    Attributes
+    ----------
+    offsets
+        Shape (n + 1,), int64: the arcs that leave vertex v are `offsets[v]` to `offsets[v + 1]` of `heads`, `weights`.
+    heads
+        Shape (m,), int32: positions 0..n-1, strictly ascending in each row.
+    weights
+        Shape (m,), uint32, uint64 or float64 (see `problems.weights`); in the input's own unit `weights / scale`.
+    directed
+        If not, each edge stands in both directions with one weight.
+    labels
+        Shape (n,), int64: the vertices' ids in the input.
+    coordinates
+        Shape (n, 2 or 3), float64, as in the input, or None.
+    terminals
+        Positions of the terminals, int64, in the input's order, or None.
+    vertex_names
+        One name a vertex, where the input has no numbers, or empty.
+    parallel_arcs, loops, repeated_terminals
+        How many arcs (undirected: edges) and terminals of the input were dropped.
+    """
+
+    name: str
+    offsets: NDArray[np.int64]
+    heads: NDArray[np.int32]
+    weights: Weights
+    directed: bool
+    labels: NDArray[np.int64]
+    scale: int = 1
+    coordinates: NDArray[np.float64] | None = None
+    terminals: NDArray[np.int64] | None = None
+    comment: str = ""
+    vertex_names: tuple[str, ...] = ()
+    parallel_arcs: int = 0
+    loops: int = 0
+    repeated_terminals: int = 0
+
+    @property
+    def n(self) -> int:
+        """Number of vertices."""
+        return len(self.offsets) - 1
+
+    @property
+    def arcs(self) -> int:
+        """Number of arcs; of an undirected graph two an edge."""
+        return len(self.heads)
+
+    @property
+    def edges(self) -> int:
+        """Number of edges of an undirected graph, of arcs of a directed one."""
+        return self.arcs if self.directed else self.arcs // 2
+
+    def tails(self) -> NDArray[np.int32]:
+        """The vertex that each arc leaves, shape (m,)."""
+        return np.repeat(np.arange(self.n, dtype=np.int32), np.diff(self.offsets))
+
+
+def vertex_positions(graph: Graph, labels: ArrayLike) -> NDArray[np.int64]:
+    """Positions (0-based) of vertices by their labels; the inverse of `graph.labels[...]`.
+
+    Raises
+    ------
+    InputError
+        At the first label that no vertex has.
+    """
+    wanted = np.asarray(labels, dtype=np.int64)
+    if graph.n == 0 and wanted.size:
+        raise InputError(f"{graph.name} has no vertices")
+    order = np.argsort(graph.labels, kind="stable")
+    found = np.minimum(np.searchsorted(graph.labels[order], wanted), graph.n - 1)
+    result: NDArray[np.int64] = order[found]
+    missing = wanted[graph.labels[result] != wanted]
+    if missing.size:
+        low, high = graph.labels.min(), graph.labels.max()
+        raise InputError(f"{graph.name} has no vertex {missing.flat[0]}; its vertices are numbered {low} to {high}")
+    return result
+
+
+def require_order(n: int, name: str) -> None:
+    """Refuse a number of vertices that is negative or beyond 32 bits.
+
+    Raises
+    ------
+    InputError
+        Naming the bound.
+    """
+    if not 0 <= n <= LARGEST_ORDER:
+        raise InputError(f"{n} vertices; a graph has 0 to {LARGEST_ORDER}", name)
+
+
+def require_in_range(values: NDArray[np.int64], n: int, name: str, message: str) -> None:
+    """Refuse positions that are not 0..n-1; `message` has places for `{index}` and `{value}`.
+
+    Raises
+    ------
+    InputError
+        At the first one.
+    """
+    if values.size and (values.min() < 0 or values.max() >= n):
+        index = int(np.argmax((values < 0) | (values >= n)))
+        raise InputError(message.format(index=index, value=values[index]), name)

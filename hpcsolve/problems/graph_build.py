@@ -1,0 +1,166 @@
+"""Building graphs: from lists of edges, and rows from arcs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hpcsolve.errors import InputError
+from hpcsolve.problems.decimals import BadNumber
+from hpcsolve.problems.graph import Graph, require_in_range, require_order
+from hpcsolve.problems.weights import Weights, exact_weights, number_table
+
+
+def from_edges(
+    tails: ArrayLike,
+    heads: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    n: int | None = None,
+    directed: bool = False,
+    labels: ArrayLike | None = None,
+    coordinates: ArrayLike | None = None,
+    terminals: ArrayLike | None = None,
+    name: str = "graph",
+    comment: str = "",
+    vertex_names: tuple[str, ...] = (),
+) -> Graph:
+    """Build a graph from lists of arcs or edges, in any order.
+
+    Parameters
+    ----------
+    tails, heads
+        Shape (m,), integers 0..n-1; undirected: either end first, each edge once (a second time it is parallel).
+    weights
+        Shape (m,), numbers of at least 0; default 1 each.
+    n
+        Number of vertices, default the largest end plus 1.
+    labels
+        Shape (n,), default 0..n-1.
+    terminals
+        Positions 0..n-1; of repeated ones the first is kept.
+
+    Raises
+    ------
+    InputError
+        Shapes that differ, ends out of range, a weight that is negative, NaN, infinite or too large.
+    """
+    a, b = _ends(tails, "tails", name), _ends(heads, "heads", name)
+    size = max(int(a.max(initial=-1)), int(b.max(initial=-1))) + 1 if n is None else n
+    require_order(size, name)
+    values = np.ones(len(a), dtype=np.uint32) if weights is None else _weights(weights, name)
+    if not a.shape == b.shape == values.shape:
+        message = f"tails, heads, weights have shapes {a.shape}, {b.shape}, {values.shape}; give three of one length"
+        raise InputError(message, name)
+    for ends in (a, b):
+        require_in_range(ends, size, name, f"an end of arc {{index}} is {{value}}, out of range 0 to {size - 1}")
+    try:
+        final, scale = exact_weights(values, size)
+    except BadNumber as problem:
+        index = problem.index
+        raise InputError(f"the weight of arc {index} ({a[index]} to {b[index]}) {problem.reason}", name) from None
+    return assembled(
+        name, size, a, b, final, directed=directed, scale=scale, comment=comment, vertex_names=vertex_names,
+        labels=_table(labels, (size,), np.int64, "labels", name),
+        coordinates=_table(coordinates, (size, 2), np.float64, "coordinates", name),
+        terminals=None if terminals is None else _ends(terminals, "terminals", name),
+    )  # fmt: skip
+
+
+def assembled(
+    name: str,
+    n: int,
+    tails: NDArray[np.int64],
+    heads: NDArray[np.int64],
+    weights: Weights,
+    *,
+    directed: bool,
+    labels: NDArray[np.int64] | None = None,
+    terminals: NDArray[np.int64] | None = None,
+    **fields: Any,
+) -> Graph:
+    """Sort checked arcs into rows, with what `from_edges` says of loops, parallel arcs and terminals.
+
+    Parameters
+    ----------
+    fields
+        Others of `Graph`.
+
+    Raises
+    ------
+    InputError
+        A terminal out of range.
+    """
+    proper = tails != heads
+    loops = len(tails) - int(np.count_nonzero(proper))
+    if loops:
+        tails, heads, weights = tails[proper], heads[proper], weights[proper]
+    if not directed:
+        tails, heads = np.concatenate([tails, heads]), np.concatenate([heads, tails])
+        weights = np.concatenate([weights, weights])
+    offsets, kept, least = _rows(n, tails, heads, weights)
+    dropped = len(tails) - len(kept)
+    wanted = None if terminals is None else _first_of_each(terminals, n, name)
+    return Graph(
+        name, offsets, kept, least, directed, np.arange(n, dtype=np.int64) if labels is None else labels,
+        parallel_arcs=dropped if directed else dropped // 2, loops=loops, terminals=wanted,
+        repeated_terminals=0 if terminals is None or wanted is None else len(terminals) - len(wanted), **fields,
+    )  # fmt: skip
+
+
+def with_rows(graph: Graph, tails: NDArray[np.int64], heads: NDArray[np.int64], **changed: Any) -> Graph:
+    """The same graph with other ends of its arcs, none of them parallel, sorted into rows anew."""
+    offsets, kept, weights = _rows(graph.n, tails, heads, graph.weights)
+    return replace(graph, offsets=offsets, heads=kept, weights=weights, **changed)
+
+
+def _rows(
+    n: int, tails: NDArray[np.int64], heads: NDArray[np.int64], weights: Weights
+) -> tuple[NDArray[np.int64], NDArray[np.int32], Weights]:
+    """Offsets, heads and weights of the rows; of parallel arcs the least."""
+    keys = tails * max(n, 1) + heads
+    if len(keys) and not (keys[1:] > keys[:-1]).all():
+        # The order of equal keys does not matter: their minimum is taken.
+        order = np.argsort(keys)
+        keys, weights = keys[order], weights[order]
+        first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
+        if len(first) < len(keys):
+            keys, weights = keys[first], cast(Weights, np.minimum.reduceat(weights, first))
+    rows, columns = np.divmod(keys, max(n, 1))
+    offsets = np.zeros(n + 1, dtype=np.int64)
+    np.cumsum(np.bincount(rows, minlength=n)[:n], out=offsets[1:])
+    return offsets, columns.astype(np.int32), weights
+
+
+def _first_of_each(terminals: NDArray[np.int64], n: int, name: str) -> NDArray[np.int64]:
+    require_in_range(terminals, n, name, f"terminal {{value}} is out of range 0 to {n - 1}")
+    return terminals[np.sort(np.unique(terminals, return_index=True)[1])]
+
+
+def _ends(values: ArrayLike, what: str, name: str) -> NDArray[np.int64]:
+    table = np.asarray(values)
+    if table.size == 0:
+        table = table.astype(np.int64)
+    if table.ndim != 1 or table.dtype.kind not in "iu":
+        raise InputError(f"{what} are {table.dtype} of shape {table.shape}; give a list of integers", name)
+    return table.astype(np.int64)
+
+
+def _weights(values: ArrayLike, name: str) -> NDArray[Any]:
+    try:
+        return number_table(values)
+    except BadNumber as problem:
+        raise InputError(f"the weight of arc {problem.index} {problem.reason}", name) from None
+
+
+def _table(values: ArrayLike | None, shape: tuple[int, ...], kind: Any, what: str, name: str) -> NDArray[Any] | None:
+    """An array of that shape (of 3 columns too, where it says 2), or None."""
+    if values is None:
+        return None
+    table = np.ascontiguousarray(values, dtype=kind)
+    if table.shape not in (shape, (*shape[:-1], 3)):
+        raise InputError(f"{what} have shape {table.shape}; {shape} is needed", name)
+    return table

@@ -1,0 +1,114 @@
+"""A graph arranged otherwise: its vertices in an order that keeps neighbours near in memory, its arcs turned round."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hpcsolve.errors import InputError
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.graph_build import with_rows
+
+
+def reversed_graph(graph: Graph) -> Graph:
+    """The graph with every arc turned round; an undirected one is its own reverse."""
+    if not graph.directed:
+        return graph
+    return with_rows(graph, graph.heads.astype(np.int64), graph.tails().astype(np.int64))
+
+
+def undirected(graph: Graph) -> Graph:
+    """A graph that lists every arc in both directions with one weight, as an undirected one.
+
+    Raises
+    ------
+    InputError
+        Naming an arc without its like in the other direction.
+    """
+    if not graph.directed:
+        return graph
+    back = reversed_graph(graph)
+    tails, others = graph.tails(), back.tails()
+    same = (tails == others) & (graph.heads == back.heads) & (graph.weights == back.weights)
+    if same.all():
+        return replace(graph, directed=False)
+    index = int(np.argmin(same))
+    a, b = min((tails[index], graph.heads[index]), (others[index], back.heads[index]))
+    message = f"the arcs between the vertices {graph.labels[a]} and {graph.labels[b]} differ by their direction"
+    raise InputError(f"{message}; an undirected graph is needed", graph.name)
+
+
+def spatial_order(graph: Graph) -> NDArray[np.int64]:
+    """An order of the vertices in which neighbours stand near each other, for `permuted`.
+
+    Returns
+    -------
+    order
+        Shape (n,), int64: the position of the vertex that comes k-th. Along a Z-curve through the first two
+        coordinates, without coordinates by the reverse of Cuthill and McKee (scipy), ties by position.
+    """
+    if graph.coordinates is not None:
+        return z_order(graph.coordinates)
+    if graph.arcs == 0 or graph.arcs > np.iinfo(np.int32).max:
+        return np.arange(graph.n, dtype=np.int64)
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+    pattern = np.ones(graph.arcs, dtype=np.int8)
+    rows = csr_matrix((pattern, graph.heads, graph.offsets.astype(np.int32)), shape=(graph.n, graph.n))
+    return np.asarray(reverse_cuthill_mckee(rows, symmetric_mode=not graph.directed), dtype=np.int64)
+
+
+def z_order(points: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The order of points along a Z-curve: by the bits of x and y in turn; equal cells by position.
+
+    Parameters
+    ----------
+    points
+        Shape (n, 2 or more), finite; the first two columns count, each in 2 ** 31 steps of the longer side.
+    """
+    if not len(points):
+        return np.empty(0, dtype=np.int64)
+    low = points[:, :2].min(axis=0)
+    side = float((points[:, :2].max(axis=0) - low).max())
+    steps = ((points[:, :2] - low) * ((2**31 - 1) / side) if side > 0 else points[:, :2] * 0).astype(np.uint64)
+    return np.argsort(_spread(steps[:, 0]) | _spread(steps[:, 1]) << np.uint64(1), kind="stable")
+
+
+def permuted(graph: Graph, order: ArrayLike) -> Graph:
+    """The same graph with its vertices in another order; labels, coordinates and terminals go with them.
+
+    Parameters
+    ----------
+    order
+        Shape (n,): the position in `graph` of the vertex that comes k-th; `order[p]` maps new positions back.
+
+    Raises
+    ------
+    ValueError
+        If it is no permutation of 0..n-1.
+    """
+    old = np.asarray(order)
+    if old.shape != (graph.n,) or not np.array_equal(np.bincount(old, minlength=graph.n), np.ones(graph.n)):
+        raise ValueError(f"the order must be a permutation of 0 to {graph.n - 1}")
+    new = np.empty(graph.n, dtype=np.int64)
+    new[old] = np.arange(graph.n)
+    names = graph.vertex_names
+    return with_rows(
+        graph, new[graph.tails()], new[graph.heads], labels=graph.labels[old],
+        coordinates=None if graph.coordinates is None else graph.coordinates[old],
+        terminals=None if graph.terminals is None else new[graph.terminals],
+        vertex_names=tuple(names[position] for position in old) if names else (),
+    )  # fmt: skip
+
+
+def _spread(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The lower 32 bits of each value, with a zero bit between any two."""
+    for shift, mask in (
+        (16, 0x0000FFFF0000FFFF), (8, 0x00FF00FF00FF00FF), (4, 0x0F0F0F0F0F0F0F0F), (2, 0x3333333333333333),
+        (1, 0x5555555555555555),
+    ):  # fmt: skip
+        values = (values | values << np.uint64(shift)) & np.uint64(mask)
+    return values
