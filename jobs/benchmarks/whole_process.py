@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
+import json
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +16,15 @@ JOBS = {
     "uniform-tsp, n = 32 (symmetric)": ("uniform-tsp", 32),
 }
 WARM_UP = ("uniform-tsp", 10)
+CLOCK = """
+import json, os, subprocess, sys, time
+started = time.perf_counter()
+process = subprocess.Popen(sys.argv[1:], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+_, status, usage = os.wait4(process.pid, 0)
+wall, cpu = time.perf_counter() - started, usage.ru_utime + usage.ru_stime
+print(json.dumps([os.waitstatus_to_exitcode(status), wall, cpu, usage.ru_maxrss * 1024]))
+"""
+"""A small process starts the measured one: Linux counts the memory of the parent as the child's own until exec."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +69,7 @@ def _run(folder: Path, kind: str, n: int, threads: int, device: str) -> Process:
                    f'output = "{output}"\ndevice = "{device}"\nthreads = {threads}\n')  # fmt: skip
     command = [sys.executable, "-m", "hpcsolve", "run", str(job), "--quiet", "--overwrite"]
     output.unlink(missing_ok=True)
-    with open(folder / "messages", "w+") as messages:
-        started = time.perf_counter()
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=messages)
-        _, status, usage = os.wait4(process.pid, 0)
-        wall = time.perf_counter() - started
-        process.returncode = os.waitstatus_to_exitcode(status)
-        messages.seek(0)
-        message = " ".join(messages.read().split())
-    return Process(process.returncode, wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, message)
+    clock = [sys.executable, "-I", "-c", CLOCK, *command]
+    done = subprocess.run(clock, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
+    code, wall, cpu, peak_bytes = json.loads(done.stdout)
+    return Process(code, wall, cpu, peak_bytes, " ".join(done.stderr.split()))
