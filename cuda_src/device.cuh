@@ -15,9 +15,13 @@
 //   lane(), warp(), warps()   this thread's place where lanes are threads; 0, 0 and 1 where a register is a vector
 //   lower_to(target, x)       atomic minimum of all of x into *target, in no particular order
 //   lowest(set), count(set)   of a 64-bit set: its smallest element, how many there are
+//   atomicMin_block, atomicAdd_block, atomicOr_block   among the threads of a block, 32 and 64 bits
+//   peek(p), prefetch(p)      a read that atomics may race with; a hint that *p will be read
+//   bits_as<To>(x)            the bits of x as another type
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #if defined(__CUDACC__)
 #include "device_cuda.cuh"
@@ -26,3 +30,12 @@
 #else
 #include "device_host.cuh"
 #endif
+
+// The bits of x as another type of the same size.
+template <class To, class From>
+DEVICE To bits_as(From x) {
+  static_assert(sizeof(To) == sizeof(From), "bits of one size");
+  To y;
+  memcpy(&y, &x, sizeof y);
+  return y;
+}

@@ -98,6 +98,30 @@ template <class T>
 DEVICE lanes<T> load_mirrored(const T *last, size_t position) {
   return reversed(load(last - position - (lanes<T>::width - 1)), std::make_index_sequence<lanes<T>::width>());
 }
+// Atomics within a block, which is one thread here: plain reads and writes.
+template <class T>
+DEVICE T atomicMin_block(T *target, T value) {
+  T old = *target;
+  *target = value < old ? value : old;
+  return old;
+}
+template <class T>
+DEVICE T atomicAdd_block(T *target, T value) {
+  T old = *target;
+  *target = old + value;
+  return old;
+}
+template <class T>
+DEVICE T atomicOr_block(T *target, T value) {
+  T old = *target;
+  *target = old | value;
+  return old;
+}
+template <class T>
+DEVICE T peek(const T *p) {
+  return *p;
+}
+DEVICE void prefetch(const void *p) { __builtin_prefetch(p); }
 static inline uint32_t atomicMin(uint32_t *target, uint32_t value) {
   uint32_t old = __atomic_load_n(target, __ATOMIC_RELAXED);
   while (value < old && !__atomic_compare_exchange_n(target, &old, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {

@@ -58,6 +58,26 @@ static inline uint32_t atomicMin(uint32_t *target, uint32_t value) {
   }
   return old;
 }
+template <class T>
+static inline T atomicMin_block(T *target, T value) {
+  T old = __atomic_load_n(target, __ATOMIC_RELAXED);
+  while (value < old && !__atomic_compare_exchange_n(target, &old, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+  return old;
+}
+template <class T>
+static inline T atomicAdd_block(T *target, T value) {
+  return __atomic_fetch_add(target, value, __ATOMIC_RELAXED);
+}
+template <class T>
+static inline T atomicOr_block(T *target, T value) {
+  return __atomic_fetch_or(target, value, __ATOMIC_RELAXED);
+}
+template <class T>
+static inline T peek(const T *p) {
+  return __atomic_load_n(p, __ATOMIC_RELAXED);
+}
+static inline void prefetch(const void *) {}
 static inline int __ffsll(long long x) { return __builtin_ffsll(x); }
 static inline int __popcll(uint64_t x) { return __builtin_popcountll(x); }
 #include "device_warp.cuh"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import heapq
 from itertools import pairwise, permutations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import FORBIDDEN
 
 
@@ -54,3 +56,37 @@ def textbook_optimum(cost: NDArray[np.int64]) -> int | None:
     m = len(cost) - 1
     value = pull_table(cost)[(1 << m) - 1, m]
     return None if value == np.inf else int(value)
+
+
+def least_distances(graph: Graph, seeds: list[int]) -> list[int | float | None]:
+    """Dijkstra's algorithm in Python's own numbers; None where no path leads."""
+    distance: list[int | float | None] = [None] * graph.n
+    heap: list[tuple[int | float, int]] = [(0, s) for s in seeds]
+    while heap:
+        here, u = heapq.heappop(heap)
+        if distance[u] is not None:
+            continue
+        distance[u] = here
+        for a in range(graph.offsets[u], graph.offsets[u + 1]):
+            heapq.heappush(heap, (here + graph.weights[a].item(), int(graph.heads[a])))
+    return distance
+
+
+def smallest_predecessors(graph: Graph, seeds: list[int], distance: list[int | float | None]) -> list[int]:
+    """By their definition: the smallest u with a fitting arc from a lower distance; on a plateau, breadth first from
+    where it is entered, the smallest of those one hop nearer. -1 for seeds and what is not reached."""
+    fitting: list[list[int]] = [[] for _ in range(graph.n)]
+    for u, v, weight in zip(graph.tails().tolist(), graph.heads.tolist(), graph.weights.tolist()):
+        if distance[u] is not None and distance[v] is not None and distance[u] + weight == distance[v]:  # type: ignore[operator]
+            fitting[v].append(u)
+    below = [[u for u in fitting[v] if distance[u] < distance[v]] for v in range(graph.n)]  # type: ignore[operator]
+    hops = [0 if below[v] or v in seeds else None for v in range(graph.n)]
+    while True:
+        found = {v: 1 + min(h) for v in range(graph.n) if hops[v] is None
+                 and (h := [x for u in fitting[v] if (x := hops[u]) is not None])}  # fmt: skip
+        if not found:
+            break
+        for v, steps in found.items():
+            hops[v] = steps
+    beside = [[u for u in fitting[v] if hops[v] and hops[u] == hops[v] - 1] for v in range(graph.n)]  # type: ignore[operator]
+    return [-1 if v in seeds else min(below[v] or beside[v], default=-1) for v in range(graph.n)]

@@ -21,10 +21,12 @@ DESIGNED = ("ant-colony", "steiner-kmb", "shortest-paths")
 class Algorithm(Protocol):
     """What a module of `MODULES` has."""
 
+    KIND: str
+    """Kind of problem that it solves: "tsp" or "graph"."""
     KERNEL_FILES: tuple[str, ...]
     """Files of cuda_src that a run loads, without suffix."""
     Parameters: type[msgspec.Struct]
-    """The algorithm's own table of the job file; every field has a default."""
+    """The algorithm's own table of the job file."""
 
     def estimate(self, problem: Any, parameters: Any, ranks: int) -> Estimate:
         """What a run on so many ranks will need."""

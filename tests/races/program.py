@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,12 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms import held_karp
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp import Parameters
+from hpcsolve.algorithms.shortest_paths.engine import Engine, searcher
+from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD
 from hpcsolve.device import build
 from hpcsolve.device.host import HostDevice, HostKernel
 from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp
 
 
@@ -59,6 +62,7 @@ def run_kernels() -> None:
         tsp = random_tsp(n, high, symmetric)
         outcome = held_karp.run(tsp, device, SerialComm(), Parameters(layout=layout), silent)
         assert outcome.cost == optimum(tsp.cost), (n, high, symmetric, layout, outcome.cost)
+    shortest_paths(device)
     print("\n".join(sorted(device.names)))
 
 
@@ -70,6 +74,22 @@ def minplus(device: HostDevice) -> None:
     out = device.empty((8, 256), np.uint16)
     kernel(2, 64, 3, 8, 256, 128, device.upload(rows), device.upload((cost * 0x10001).astype(np.uint32)), out)
     assert (out.download() == (rows[:, None] + cost[:, :, None]).min(axis=0)).all()
+
+
+def shortest_paths(device: HostDevice) -> None:
+    """Every engine and kind of key on a small graph with plateaus; all agree, and the device's check finds nothing."""
+    rng = np.random.default_rng(5)
+    ends, weights = rng.integers(0, 60, (2, 240)), rng.integers(0, 9, 240)
+    for kind, values in ((WORD, weights), (LONG, weights), (REAL, weights / 3)):
+        graph = from_edges(*ends, values, n=60, directed=True)
+        answers = []
+        for engine in get_args(Engine):
+            prepared = searcher(graph, device, kind if kind is not REAL else None, engine)
+            found = next(prepared.search([np.array([0]), np.array([7, 59])]))
+            prepared.close()
+            assert not found.wrong.any()
+            answers.append((found.keys.tobytes(), found.predecessor.tobytes()))
+        assert len(set(answers)) == 1
 
 
 def random_tsp(n: int, high: int, symmetric: bool) -> Tsp:

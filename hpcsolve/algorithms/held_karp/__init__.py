@@ -20,4 +20,6 @@ bound.py     a quick tour, as an upper bound
 from hpcsolve.algorithms.held_karp.core import Parameters
 from hpcsolve.algorithms.held_karp.solve import KERNEL_FILES, estimate, run
 
-__all__ = ["KERNEL_FILES", "Parameters", "estimate", "run"]
+KIND = "tsp"
+
+__all__ = ["KERNEL_FILES", "KIND", "Parameters", "estimate", "run"]

@@ -1,0 +1,61 @@
+// Distances as keys: unsigned integers that order like the distances. An integer is its own key, a non-negative IEEE
+// number has its bit pattern. And what searches need beside it: a queue's push, a block's minimum.
+#pragma once
+#include "device.cuh"
+
+// How keys add up. Integers: exactly, and beyond the limit if the sum would pass it.
+template <class T>
+struct integer {
+  using key = T;
+};
+template <class T>
+DEVICE T plus(integer<T>, T distance, T weight) {
+  return distance + weight;
+}
+template <class T>
+DEVICE bool beyond(integer<T>, T distance, T weight, T limit) {
+  return weight > limit - distance;
+}
+// Non-negative IEEE numbers, by their bit patterns; infinity is beyond any limit.
+template <class T, class Number>
+struct real {
+  using key = T;
+};
+template <class T, class Number>
+DEVICE T plus(real<T, Number>, T distance, T weight) {
+  return bits_as<T>(bits_as<Number>(distance) + bits_as<Number>(weight));
+}
+template <class T, class Number>
+DEVICE bool beyond(real<T, Number> sum, T distance, T weight, T limit) {
+  return plus(sum, distance, weight) > limit;
+}
+
+template <class T>
+constexpr DEVICE T unreached() {
+  return ~(T)0;
+}
+
+// Whether the a-th arc, (tail, weight) of those that come in, is a last arc of a shortest path to a vertex at `here`.
+template <class Sum, class T = typename Sum::key>
+DEVICE bool tight(const T *distance, const T *in_arcs, uint32_t a, T here) {
+  const T there = distance[in_arcs[2 * (size_t)a]], weight = in_arcs[2 * (size_t)a + 1];
+  return there <= here && here != unreached<T>() && plus(Sum(), there, weight) == here;
+}
+
+// Appends x unless the items are full. *count runs past the capacity then: read it through a minimum.
+DEVICE bool push(uint32_t *items, uint32_t capacity, uint32_t *count, uint32_t x) {
+  const uint32_t place = atomicAdd_block(count, 1u);
+  if (place < capacity) items[place] = x;
+  return place < capacity;
+}
+// The smallest x of the block, given to every thread; barriers before and after.
+template <class T>
+DEVICE T block_min(T *shared, T x) {
+  if (threadIdx.x == 0) *shared = ~(T)0;
+  __syncthreads();
+  atomicMin_block(shared, x);
+  __syncthreads();
+  const T result = *shared;
+  __syncthreads();
+  return result;
+}

@@ -1,0 +1,19 @@
+"""Shortest paths: from many sources at once, exact, the same on every machine.
+
+Each search is a Near-Far search (Davidson, Baxter, Garland, Owens, IPDPS 2014) by one block of threads, so that a GPU
+works on hundreds of sources at a time and a CPU core on one; the sources are dealt to the ranks in blocks. Distances
+are exact integers (or floats added as they are), widened where they would not fit; predecessors follow from the
+distances afterwards, the smallest of those that fit, so nothing depends on who was first.
+
+question.py  the job's table -> searches
+keys.py      distances as unsigned integers that order like them
+engine.py    a graph on a device, and batches of searches
+solve.py     the runner's calls
+"""
+
+from hpcsolve.algorithms.shortest_paths.question import Parameters
+from hpcsolve.algorithms.shortest_paths.solve import KERNEL_FILES, check, estimate, run
+
+KIND = "graph"
+
+__all__ = ["KERNEL_FILES", "KIND", "Parameters", "check", "estimate", "run"]

@@ -1,0 +1,71 @@
+"""Distances as the kernels hold them: unsigned integers that order like the distances (cuda_src/distances.cuh)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.problems.graph import Graph
+
+
+@dataclass(frozen=True)
+class Keys:
+    """A kind of keys.
+
+    Attributes
+    ----------
+    code
+        Of the kernels that work on them: "u4" and "u8" are integers, "f8" the bit patterns of float64.
+    limit
+        The largest distance, as a key, that Near-Far can hold beside its own bit.
+    whole_limit
+        The largest that Bellman-Ford can hold, one below `unreached`.
+    """
+
+    code: str
+    limit: int
+    whole_limit: int
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the keys in memory."""
+        return np.dtype("u4" if self.code == "u4" else "u8")
+
+    @property
+    def unreached(self) -> int:
+        """The key of what no path reaches: all ones."""
+        return int(np.iinfo(self.dtype).max)
+
+    def encode(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Keys of distances or weights."""
+        if self.code == "f8":
+            return np.ascontiguousarray(values, np.float64).view(np.uint64)
+        return np.ascontiguousarray(values).astype(self.dtype)
+
+    def encode_one(self, value: float) -> int:
+        """The key of a number: of an integer kind the largest whole one below, at most `whole_limit`."""
+        if self.code == "f8":
+            return int(self.encode(np.array([value]))[0])
+        return min(int(value), self.whole_limit)
+
+    def decode(self, keys: NDArray[Any]) -> NDArray[Any]:
+        """Distances of keys; of floats, infinity where no path leads."""
+        if self.code != "f8":
+            return keys
+        return np.where(keys == np.uint64(self.unreached), np.inf, keys.view(np.float64))
+
+
+WORD = Keys("u4", 2**31 - 2, 2**32 - 2)
+LONG = Keys("u8", 2**63 - 2, 2**64 - 2)
+REAL = Keys("f8", 0x7FEFFFFFFFFFFFFF, 0x7FEFFFFFFFFFFFFF)
+
+
+def first_keys(graph: Graph) -> Keys:
+    """The narrowest kind that holds the weights; distances may need the next one."""
+    if graph.weights.dtype.kind == "f":
+        return REAL
+    small = not graph.arcs or int(graph.weights.max()) <= WORD.limit
+    return WORD if small else LONG

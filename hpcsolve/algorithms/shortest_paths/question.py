@@ -1,0 +1,114 @@
+"""What is asked of a graph: the `[shortest-paths]` table of a job file, and its answer's rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.errors import InputError
+from hpcsolve.problems.graph import Graph, vertex_positions
+
+
+class RandomSources(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """So many different vertices, at random.
+
+    Attributes
+    ----------
+    random
+        How many; no more than there are.
+    seed
+        Of the random numbers.
+    """
+
+    random: Annotated[int, msgspec.Meta(ge=1)]
+    seed: int = 1
+
+
+class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """The `[shortest-paths]` table of a job file.
+
+    Attributes
+    ----------
+    sources
+        Where paths begin: labels as in the graph's file, "terminals", or { random = 10, seed = 1 }.
+    targets
+        Where distances are wanted, in this order: labels or "terminals"; by default at every vertex.
+    voronoi
+        One search from all sources at once: every vertex finds its nearest source, kept as `nearest`.
+    predecessors
+        Whether to keep, for each source and vertex, the vertex before it on a shortest path.
+    cutoff
+        Vertices farther away than this count as unreached, in the unit of the file.
+    engine
+        "near-far"; for study also "dijkstra" (a heap), "bellman-ford-push", "bellman-ford-pull", "k-pull" (3 sweeps).
+    delta
+        Width of Near-Far's buckets, in the unit of the file; by default from weights and degrees.
+    """
+
+    sources: list[int] | Literal["terminals"] | RandomSources
+    targets: list[int] | Literal["terminals"] | None = None
+    voronoi: bool = False
+    predecessors: bool = False
+    cutoff: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    engine: Literal["near-far", "dijkstra", "bellman-ford-push", "bellman-ford-pull", "k-pull"] = "near-far"
+    delta: Annotated[float, msgspec.Meta(gt=0)] | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """What to search.
+
+    Attributes
+    ----------
+    sources
+        Shape (sources,), int64: positions, in the order of the job.
+    seeds
+        One set of sources a search: each alone, or all in one.
+    targets
+        Positions of the targets, or None for all vertices.
+    """
+
+    sources: NDArray[np.int64]
+    seeds: tuple[NDArray[np.int64], ...]
+    targets: NDArray[np.int64] | None
+
+
+def question(graph: Graph, parameters: Parameters) -> Question:
+    """The searches that the parameters ask for.
+
+    Raises
+    ------
+    InputError
+        A source is no vertex or stands twice, there is none, the graph has no terminals, or keys contradict each other.
+    """
+    if parameters.targets is not None and (parameters.predecessors or parameters.voronoi):
+        raise InputError("shortest-paths.targets: predecessors and voronoi need every vertex; remove one of them")
+    sources = _positions(graph, "sources", parameters.sources)
+    targets = None if parameters.targets is None else _positions(graph, "targets", parameters.targets)
+    if not len(sources):
+        raise InputError("shortest-paths.sources: there is no source")
+    repeated = np.flatnonzero(np.bincount(sources, minlength=graph.n) > 1)
+    if len(repeated):
+        raise InputError(f"shortest-paths.sources: vertex {graph.labels[repeated[0]]} stands there twice")
+    seeds = (np.sort(sources),) if parameters.voronoi else tuple(sources[i : i + 1] for i in range(len(sources)))
+    return Question(sources, seeds, targets)
+
+
+def _positions(graph: Graph, key: str, asked: list[int] | str | RandomSources) -> NDArray[np.int64]:
+    if isinstance(asked, RandomSources):
+        if asked.random > graph.n:
+            raise InputError(f"shortest-paths.{key}: {asked.random} random sources of {graph.n} vertices")
+        words = np.random.PCG64(asked.seed).random_raw(graph.n)  # raw words are the same in every numpy
+        return np.argsort(words, kind="stable")[: asked.random].astype(np.int64)
+    if isinstance(asked, str):
+        if graph.terminals is None or not len(graph.terminals):
+            raise InputError(f"shortest-paths.{key}: {graph.name} has no terminals; name vertices instead")
+        return np.asarray(graph.terminals, np.int64)
+    try:
+        return vertex_positions(graph, asked)
+    except InputError as error:
+        raise InputError(f"shortest-paths.{key}: {error}") from None

@@ -1,0 +1,146 @@
+"""Every engine against Dijkstra's algorithm in Python's own integers: distances, predecessors, and the check itself."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpcsolve.algorithms.shortest_paths.engine import Engine, Found, Searcher, searcher
+from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD, Keys
+from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.graph_build import from_edges
+from tests.oracles import least_distances, smallest_predecessors
+
+ENGINES = get_args(Engine)
+NEAR = st.integers(0, 20)
+LARGE = st.one_of(st.integers(0, 3), st.integers(2**31 - 3, 2**31 + 3), st.integers(2**32 - 3, 2**32 + 3))
+
+
+def graphs(weights: st.SearchStrategy[int | float]) -> st.SearchStrategy[Graph]:
+    """Up to 12 vertices: parallel arcs, loops, several parts, directed or not."""
+
+    def of(n: int) -> st.SearchStrategy[Graph]:
+        arc = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1), weights)
+        lists = st.lists(arc, min_size=1, max_size=40)
+        return st.builds(lambda arcs, directed: from_edges(*zip(*arcs), n=n, directed=directed), lists, st.booleans())
+
+    return st.integers(1, 12).flatmap(of)
+
+
+def search(graph: Graph, seeds: list[list[int]], device: Device, **options: object) -> tuple[Searcher, Found]:
+    """One batch."""
+    prepared = searcher(graph, device, **options)  # type: ignore[arg-type]
+    found = next(prepared.search([np.array(s) for s in seeds]))
+    prepared.close()
+    return prepared, found
+
+
+def check(graph: Graph, seeds: list[list[int]], prepared: Searcher, found: Found) -> None:
+    """Distances and predecessors are those of the oracle, and the device's own check finds nothing."""
+    assert not found.wrong.any() and not found.cut.any()
+    values = prepared.keys.decode(found.keys)
+    nothing = np.inf if prepared.keys is REAL else prepared.keys.unreached
+    for row, mine in enumerate(seeds):
+        expected = least_distances(graph, mine)
+        assert values[row].tolist() == [nothing if d is None else d for d in expected]
+        assert found.predecessor[row].tolist() == smallest_predecessors(graph, mine, expected)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@given(graph=graphs(NEAR), delta=st.sampled_from([None, 1, 7, 1000]))
+def test_equals_dijkstra(engine: Engine, graph: Graph, delta: float | None) -> None:
+    device = HostDevice(1)
+    seeds = [[0], [graph.n - 1], sorted({0, graph.n // 2})]
+    check(graph, seeds, *search(graph, seeds, device, engine=engine, delta=delta))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@given(graph=graphs(LARGE))
+def test_long_integers(engine: Engine, graph: Graph) -> None:
+    check(graph, [[0]], *search(graph, [[0]], HostDevice(1), engine=engine, keys=LONG))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@given(graph=graphs(st.floats(0, 1e300).filter(lambda x: x == 0 or x > 1e-300).map(lambda x: x + 0.1234567890123)))
+def test_floats_are_added_as_they_are(engine: Engine, graph: Graph) -> None:
+    assert graph.weights.dtype == np.float64
+    prepared, found = search(graph, [[0]], HostDevice(1), engine=engine)
+    values = prepared.keys.decode(found.keys)[0].tolist()
+    expected = [np.inf if d is None else d for d in least_distances(graph, [0])]
+    assert values == expected and not found.wrong.any()
+
+
+def random_graph(n: int, arcs: int, largest: int, seed: int = 0, least: int = 0) -> Graph:
+    """Directed, with parallel arcs and loops."""
+    rng = np.random.default_rng(seed)
+    ends = rng.integers(0, n, (2, arcs))
+    return from_edges(*ends, rng.integers(least, largest + 1, arcs), n=n, directed=True)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("largest", [1, 5, 1000])
+def test_larger_graphs_on_every_device(engine: Engine, largest: int, device: Device) -> None:
+    graph = random_graph(300, 1200, largest, seed=largest)
+    seeds = [[0], [299], [3, 70, 140]]
+    check(graph, seeds, *search(graph, seeds, device, engine=engine))
+
+
+def test_a_full_near_queue_loses_nothing(device: Device) -> None:
+    """A star of 20000 leaves behind one arc: all of them wait at once, five times what the near queue holds."""
+    n = 20000
+    leaves = np.arange(2, n)
+    tails = np.concatenate([[0], np.ones(n - 2, int), leaves[:-1]])
+    heads = np.concatenate([[1], leaves, leaves[1:]])
+    weights = np.concatenate([[1], 1 + leaves % 7, np.full(n - 3, 1)])
+    graph = from_edges(tails, heads, weights, n=n, directed=True)
+    _, wide = search(graph, [[0]], device, delta=10**6)
+    _, exact = search(graph, [[0]], device, engine="dijkstra")
+    assert np.array_equal(wide.keys, exact.keys) and np.array_equal(wide.predecessor, exact.predecessor)
+
+
+def test_a_cutoff_is_exact_and_is_seen(device: Device) -> None:
+    graph = random_graph(400, 1600, 50, least=1)
+    everything = least_distances(graph, [0])
+    for engine in ENGINES:
+        prepared, found = search(graph, [[0]], device, engine=engine, cutoff=40)
+        expected = [d if d is not None and d <= 40 else prepared.keys.unreached for d in everything]
+        assert found.keys[0].tolist() == expected
+        assert found.cut[0] > 0 and not found.wrong.any()
+
+
+@pytest.mark.parametrize(("keys", "limit"), [(WORD, 2**31 - 2), (LONG, 2**63 - 2)])
+def test_what_does_not_fit_is_cut_and_seen(keys: Keys, limit: int, device: Device) -> None:
+    weights = np.array([limit - 5, 5, 1], np.uint64)
+    chain = from_edges([0, 1, 2], [1, 2, 3], weights, n=4, directed=True)
+    _, found = search(chain, [[0]], device, keys=keys)
+    assert found.keys[0].tolist() == [0, limit - 5, limit, keys.unreached] and found.cut[0] == 1
+    _, whole = search(chain, [[0]], device, keys=keys, engine="bellman-ford-push")
+    assert whole.keys[0].tolist() == [0, limit - 5, limit, limit + 1] and whole.cut[0] == 0
+
+
+def test_threads_and_batches_do_not_matter(device: Device) -> None:
+    graph = random_graph(200, 900, 9)
+    seeds = [[v] for v in range(40)]
+    _, together = search(graph, seeds, device)
+    prepared = searcher(graph, HostDevice(2))
+    alone = [next(prepared.search([np.array(s)])) for s in seeds]
+    assert np.array_equal(together.keys, np.concatenate([f.keys for f in alone]))
+    assert np.array_equal(together.predecessor, np.concatenate([f.predecessor for f in alone]))
+
+
+def test_near_far_does_little_more_than_dijkstra() -> None:
+    """On a grid with weights 1..100, at the default delta."""
+    rows = np.arange(60 * 60).reshape(60, 60)
+    tails = np.concatenate([rows[:, :-1].ravel(), rows[:-1].ravel()])
+    heads = np.concatenate([rows[:, 1:].ravel(), rows[1:].ravel()])
+    graph = from_edges(tails, heads, np.random.default_rng(0).integers(1, 101, len(tails)), n=3600)
+    _, near_far = search(graph, [[0]], HostDevice(1))
+    _, dijkstra = search(graph, [[0]], HostDevice(1), engine="dijkstra")
+    assert dijkstra.relaxed[0] == graph.arcs
+    assert graph.arcs <= near_far.relaxed[0] <= 1.35 * graph.arcs
