@@ -1,23 +1,16 @@
-"""Random instances from a seed: the same bytes on every platform and with every version of numpy.
-
-numpy promises the raw 64-bit words of PCG64 for a seed for ever, but not what `Generator.integers` or `normal` make of
-them. So the integers here are made from raw words by integer arithmetic alone; no libm either.
-"""
+"""Random travelling salesman problems from a seed: the same bytes on every platform and with every version of numpy."""
 
 from __future__ import annotations
 
-import difflib
-import inspect
 from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
+from hpcsolve.problems.generate_graph import graph_kinds
+from hpcsolve.problems.random_words import below, made, require_integers, words
 from hpcsolve.problems.tsp import Tsp, from_costs, largest_cost, require_memory
-
-_WIDEST = 2**31
-"""Ranges of random integers are at most so wide: the product with 32 random bits must fit 63."""
 
 
 def generate(kind: str, **parameters: object) -> Tsp:
@@ -35,17 +28,9 @@ def generate(kind: str, **parameters: object) -> Tsp:
     InputError
         Unknown kind or key (naming the nearest), a missing n, a value of the wrong type or out of range.
     """
-    kinds = _kinds()
-    if kind not in kinds:
-        raise InputError(f"unknown generator {kind!r}{_nearest(kind, kinds)}; there are {', '.join(kinds)}")
-    maker = kinds[kind]
-    keys = inspect.signature(maker).parameters
-    for key in parameters:
-        if key not in keys:
-            raise InputError(f"{kind} has no key {key!r}{_nearest(key, keys)}; it has {', '.join(keys)}")
-    if "n" not in parameters:
-        raise InputError(f"{kind} needs n, the number of cities")
-    return maker(**parameters)
+    if kind in graph_kinds():
+        raise InputError(f"{kind} makes a graph, not a travelling salesman problem")
+    return made(_kinds(), kind, parameters)
 
 
 def uniform_tsp(n: int, seed: int = 1, extent: int = 1000) -> Tsp:
@@ -60,9 +45,9 @@ def uniform_tsp(n: int, seed: int = 1, extent: int = 1000) -> Tsp:
     extent
         Number of integer coordinates a side.
     """
-    _require_integers(n=(n, 1), seed=(seed, 0), extent=(extent, 1))
+    require_integers(n=(n, 1), seed=(seed, 0), extent=(extent, 1))
     require_memory(n)
-    points = _below(_words(seed, 2 * n), extent).reshape(n, 2)
+    points = below(words(seed, 2 * n), extent).reshape(n, 2)
     return _euclidean(points, f"uniform-{n}-seed{seed}", f"uniform-tsp n={n} seed={seed} extent={extent}")
 
 
@@ -77,13 +62,13 @@ def clustered_tsp(n: int, seed: int = 1, extent: int = 1000, clusters: int = 4, 
         Largest offset in x and in y, default extent / 10; points outside of the square are reflected into it.
     """
     spread = max(extent // 10, 1) if spread is None and isinstance(extent, int) else spread
-    _require_integers(n=(n, 1), seed=(seed, 0), extent=(extent, 1), clusters=(clusters, 1), spread=(spread, 0))
+    require_integers(n=(n, 1), seed=(seed, 0), extent=(extent, 1), clusters=(clusters, 1), spread=(spread, 0))
     assert spread is not None
     require_memory(max(n, clusters))
-    words = _words(seed, 2 * clusters + 9 * n)
-    centres = _below(words[: 2 * clusters], extent).reshape(clusters, 2)
-    chosen = _below(words[2 * clusters : 2 * clusters + n], clusters)
-    quarters = _below(words[2 * clusters + n :], spread + 1).reshape(4, n, 2)
+    raw = words(seed, 2 * clusters + 9 * n)
+    centres = below(raw[: 2 * clusters], extent).reshape(clusters, 2)
+    chosen = below(raw[2 * clusters : 2 * clusters + n], clusters)
+    quarters = below(raw[2 * clusters + n :], spread + 1).reshape(4, n, 2)
     # Sum of four in 0..spread, less its mean, halved: within -spread..spread, bell-shaped.
     offsets = (quarters.sum(axis=0) - 2 * spread) // 2
     points = _reflected(centres[chosen] + offsets, extent)
@@ -101,13 +86,13 @@ def random_matrix(n: int, seed: int = 1, low: int = 1, high: int = 1000, symmetr
     symmetric
         Whether both directions of an arc cost the same.
     """
-    _require_integers(n=(n, 1), seed=(seed, 0), low=(low, -(2**31)), high=(high, -(2**31)))
+    require_integers(n=(n, 1), seed=(seed, 0), low=(low, -(2**31)), high=(high, -(2**31)))
     if not isinstance(symmetric, bool):
         raise InputError(f"symmetric is {symmetric!r}; it must be true or false")
     if high < low or max(abs(low), abs(high)) > largest_cost(n):
         raise InputError(f"low is {low}, high is {high}; low <= high, within {largest_cost(n)}, must hold")
     require_memory(n)
-    cost = _below(_words(seed, n * n), high - low + 1).reshape(n, n) + low
+    cost = below(words(seed, n * n), high - low + 1).reshape(n, n) + low
     if symmetric:
         cost = np.triu(cost, 1) + np.triu(cost, 1).T
     text = f"random-matrix n={n} seed={seed} low={low} high={high} symmetric={str(symmetric).lower()}"
@@ -125,33 +110,6 @@ def euclidean_costs(points: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _kinds() -> Mapping[str, Callable[..., Tsp]]:
     return {"uniform-tsp": uniform_tsp, "clustered-tsp": clustered_tsp, "random-matrix": random_matrix}
-
-
-def _nearest(word: str, words: Mapping[str, object]) -> str:
-    close = difflib.get_close_matches(word, words, n=1, cutoff=0.5)
-    return f", did you mean {close[0]!r}?" if close else ""
-
-
-def _require_integers(**values: tuple[object, int]) -> None:
-    """Each value must be an integer, at least its bound and below 2 ** 31 (a seed: 2 ** 63)."""
-    for key, (value, least) in values.items():
-        most = 2**63 - 1 if key == "seed" else _WIDEST - 1
-        if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
-            raise InputError(f"{key} is {value!r}; it must be an integer")
-        if not least <= value <= most:
-            raise InputError(f"{key} is {value}; it must be {least} to {most}")
-
-
-def _words(seed: int, count: int) -> NDArray[np.uint64]:
-    words: NDArray[np.uint64] = np.random.PCG64(seed).random_raw(count)
-    return words
-
-
-def _below(words: NDArray[np.uint64], bound: int) -> NDArray[np.int64]:
-    """One integer in 0..bound-1 a word, from its high 32 bits; no value's chance is off by more than 2 ** -32."""
-    if bound > _WIDEST:
-        raise InputError(f"a range of {bound} integers is too wide; at most {_WIDEST}")
-    return ((words >> np.uint64(32)) * np.uint64(bound) >> np.uint64(32)).astype(np.int64)
 
 
 def _reflected(points: NDArray[np.int64], extent: int) -> NDArray[np.int64]:

@@ -121,18 +121,37 @@ def _rows(
     n: int, tails: NDArray[np.int64], heads: NDArray[np.int64], weights: Weights
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], Weights]:
     """Offsets, heads and weights of the rows; of parallel arcs the least."""
-    keys = tails * max(n, 1) + heads
+    keys = (tails * max(n, 1) + heads).view(np.uint64)
     if len(keys) and not (keys[1:] > keys[:-1]).all():
-        # The order of equal keys does not matter: their minimum is taken.
-        order = np.argsort(keys)
-        keys, weights = keys[order], weights[order]
-        first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-        if len(first) < len(keys):
-            keys, weights = keys[first], cast(Weights, np.minimum.reduceat(weights, first))
-    rows, columns = np.divmod(keys, max(n, 1))
+        keys, weights = _least_of_parallel(keys, weights, n)
+    # Not divmod: for unsigned integers it is slower than both of these.
+    rows = (keys // np.uint64(max(n, 1))).view(np.int64)
     offsets = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(rows, minlength=n)[:n], out=offsets[1:])
-    return offsets, columns.astype(np.int32), weights
+    return offsets, (keys.view(np.int64) - rows * n).astype(np.int32), weights
+
+
+def _least_of_parallel(
+    keys: NDArray[np.uint64], weights: Weights, n: int
+) -> tuple[NDArray[np.uint64], Weights]:
+    """Each key once, in ascending order, with the least of its weights."""
+    bits = int(weights.max()).bit_length() if weights.dtype.kind == "u" else 64
+    if (n * n - 1).bit_length() + bits <= 64:
+        # Key and weight in one word: numpy sorts words ten times as fast as it finds an order.
+        both = np.sort(keys << np.uint64(bits) | weights)
+        keys = both >> np.uint64(bits)
+        first = _first_of_runs(keys)
+        least = (both[first] & np.uint64((1 << bits) - 1)).astype(weights.dtype)
+        return keys[first], cast(Weights, least)
+    # The order of equal keys does not matter: their minimum is taken.
+    order = np.argsort(keys)
+    keys, weights = keys[order], weights[order]
+    first = _first_of_runs(keys)
+    return keys[first], cast(Weights, np.minimum.reduceat(weights, first))
+
+
+def _first_of_runs(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
+    return np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
 
 
 def _first_of_each(terminals: NDArray[np.int64], n: int, name: str) -> NDArray[np.int64]:

@@ -77,13 +77,16 @@ def z_order(points: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.argsort(_spread(steps[:, 0]) | _spread(steps[:, 1]) << np.uint64(1), kind="stable")
 
 
-def permuted(graph: Graph, order: ArrayLike) -> Graph:
+def permuted(graph: Graph, order: ArrayLike, labels: NDArray[np.int64] | None = None) -> Graph:
     """The same graph with its vertices in another order; labels, coordinates and terminals go with them.
 
     Parameters
     ----------
     order
         Shape (n,): the position in `graph` of the vertex that comes k-th; `order[p]` maps new positions back.
+
+    labels
+        Of the vertices in their new order, default their old ones.
 
     Raises
     ------
@@ -97,7 +100,7 @@ def permuted(graph: Graph, order: ArrayLike) -> Graph:
     new[old] = np.arange(graph.n)
     names = graph.vertex_names
     return with_rows(
-        graph, new[graph.tails()], new[graph.heads], labels=graph.labels[old],
+        graph, new[graph.tails()], new[graph.heads], labels=graph.labels[old] if labels is None else labels,
         coordinates=None if graph.coordinates is None else graph.coordinates[old],
         terminals=None if graph.terminals is None else new[graph.terminals],
         vertex_names=tuple(names[position] for position in old) if names else (),
