@@ -1,0 +1,163 @@
+"""Shortest paths checked in plain numpy, nothing of a solver used.
+
+Distances are right if and only if no arc offers less, sources are at 0, and every other vertex that is reached has a
+tight arc (one with `distance[tail] + weight == distance[head]`) into it, such that tight arcs lead to it from a source.
+Floats are added as a search adds them, from the source on; the comparison is exact for them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hpcsolve.problems.graph import Graph
+
+Mask = NDArray[np.bool_]
+
+
+def check_distances(
+    graph: Graph, sources: Iterable[ArrayLike], distance: ArrayLike, predecessor: ArrayLike | None = None, *,
+    cutoff: float | None = None, nobody: int = -1, first: int = 0,
+) -> None:  # fmt: skip
+    """Check a table of distances, row by row.
+
+    Parameters
+    ----------
+    sources
+        Of each row the position of its source, or several positions: a search from all of them at once.
+    distance
+        Shape (rows, n), in scaled integers (the dtype's maximum: not reached) or floats (infinity).
+    predecessor
+        Shape (rows, n): positions of the vertices before, `nobody` at sources and where no path leads.
+    cutoff
+        In the unit of `distance`: what is farther away counts as not reached.
+    first
+        Number of the first row, for messages.
+
+    Raises
+    ------
+    ValueError
+        What is wrong, with row and vertex (by their labels).
+    """
+    table, before = np.asarray(distance), None if predecessor is None else np.asarray(predecessor)
+    seeds = [np.atleast_1d(np.asarray(item, dtype=np.int64)) for item in sources]
+    _require(table.shape == (len(seeds), graph.n), f"distances have shape {table.shape}, not {(len(seeds), graph.n)}")
+    _require(before is None or before.shape == table.shape, "predecessors and distances differ in shape")
+    tails = graph.tails()
+    for number, row in enumerate(table):
+        one = _Row(graph, tails, seeds[number], row, cutoff, f"row {first + number}: ")
+        one.check(None if before is None else before[number], nobody)
+
+
+def unreached_of(dtype: Any) -> int | float:
+    """What stands for "not reached" in distances of that type."""
+    kind = np.dtype(dtype)
+    return int(np.iinfo(kind).max) if kind.kind in "iu" else float(np.inf)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One search."""
+
+    graph: Graph
+    tails: NDArray[np.int32]
+    seeds: NDArray[np.int64]
+    distance: NDArray[Any]
+    cutoff: float | None
+    place: str
+
+    def check(self, before: NDArray[Any] | None, nobody: int) -> None:
+        """Raise what is wrong."""
+        reached = self.distance != unreached_of(self.distance.dtype)
+        self._check_range(reached)
+        tight = self._tight_arcs(reached)
+        rest = reached.copy()
+        rest[self.seeds] = False
+        if before is None:
+            self._check_led_to(tight, rest)
+        else:
+            self._check_predecessors(before, nobody, tight, rest)
+
+    def _check_range(self, reached: Mask) -> None:
+        values, n = self.distance, self.graph.n
+        _require(values.dtype.kind in "uif", f"{self.place}distances are {values.dtype}")
+        _require(bool(((self.seeds >= 0) & (self.seeds < n)).all()), f"{self.place}a source is no vertex")
+        self._none(values[self.seeds] != 0, "source {} has distance {}, not 0", self.seeds)
+        vertices = np.arange(n)
+        self._none(np.isnan(values) | (values < 0), "vertex {} has distance {}", vertices)
+        if self.cutoff is not None:
+            self._none(reached & (values > self._limit()), "vertex {} has distance {}, beyond the cutoff", vertices)
+
+    def _limit(self) -> int | float:
+        """The largest distance that may be reached, as the distances are held."""
+        most = 2**64 - 1 if self.cutoff is None else self.cutoff
+        return most if self.distance.dtype.kind == "f" else min(int(most), 2**64 - 1)
+
+    def _tight_arcs(self, reached: Mask) -> Mask:
+        """Which arcs are tight; refuses those that offer less."""
+        tails, heads, weights = self.tails, self.graph.heads, self.graph.weights
+        start, end, from_reached = self.distance[tails], self.distance[heads], reached[tails]
+        if self.distance.dtype.kind == "f":
+            with np.errstate(over="ignore"):
+                offer = start + weights
+            less, equal = offer < end, offer == end
+            counts = from_reached & np.isfinite(offer)
+            within = np.ones(1, dtype=bool) if self.cutoff is None else offer <= self.cutoff
+        else:  # differences, since sums may not fit
+            gap = np.where(end >= start, end - start, 0).astype(np.uint64)
+            less, equal, counts = gap > weights, (gap == weights) & (end >= start), from_reached
+            left = np.uint64(self._limit()) - np.where(from_reached, start, 0).astype(np.uint64)
+            within = weights <= left
+        wrong = counts & np.where(reached[heads], less, within)
+        if wrong.any():
+            arc = int(np.argmax(wrong))
+            tail, head = (self.graph.labels[int(ends[arc])] for ends in (tails, heads))
+            had = end[arc] if reached[heads[arc]] else "none"
+            raise ValueError(f"{self.place}vertex {head} has distance {had}; from vertex {tail} at {start[arc]} an arc "
+                             f"of {weights[arc]} leads to it")  # fmt: skip
+        found: Mask = counts & reached[heads] & equal
+        return found
+
+    def _check_led_to(self, tight: Mask, rest: Mask) -> None:
+        """Every vertex of `rest` must be at the end of tight arcs from a source, also across arcs of no length."""
+        tails, heads = self.tails[tight], self.graph.heads[tight]
+        led = ~rest
+        led[heads[self.distance[tails] < self.distance[heads]]] = True
+        level = self.distance[tails] == self.distance[heads]
+        tails, heads = tails[level], heads[level]
+        while True:
+            new = led[tails] & ~led[heads]
+            if not new.any():
+                break
+            led[heads[new]] = True
+            tails, heads = tails[~new], heads[~new]
+        self._none(~led, "vertex {} has distance {}, but no path of that length leads to it", np.arange(len(led)))
+
+    def _check_predecessors(self, before: NDArray[Any], nobody: int, tight: Mask, rest: Mask) -> None:
+        vertices, n = np.arange(self.graph.n), self.graph.n
+        text = "vertex {} at {} has a predecessor, but is a source or not reached"
+        self._none(~rest & (before != nobody), text, vertices)
+        self._none(rest & ~((before >= 0) & (before < n)), "vertex {} at {} has no predecessor", vertices)
+        fits = ~rest
+        heads = self.graph.heads[tight]
+        fits[heads[before[heads] == self.tails[tight]]] = True
+        self._none(~fits, "vertex {} at {} has a predecessor from which no arc fits", vertices)
+        above = np.where(rest, before, vertices).astype(np.int64)
+        for _ in range(int(n).bit_length()):  # steps taken double
+            above = above[above]
+        self._none(rest[above], "vertex {} at {} has predecessors that lead in a circle", vertices)
+
+    def _none(self, wrong: Mask, message: str, vertices: NDArray[np.int64]) -> None:
+        """Raise at the first vertex that is wrong."""
+        if wrong.any():
+            vertex = int(vertices[int(np.argmax(wrong))])
+            raise ValueError(self.place + message.format(self.graph.labels[vertex], self.distance[vertex]))
+
+
+def _require(right: bool, message: str) -> None:
+    if not right:
+        raise ValueError(message)
