@@ -48,8 +48,18 @@ def main() -> int:
     options = _options()
     if options.chart:
         report.require_matplotlib()
+    with _device(options) as device:
+        rows = _report(options, device)
+    if options.full:
+        print("\n".join(whole_processes(options.threads, options.repeats, options.device)))
+    if options.chart:
+        report.draw(rows, options.chart)
+    return _agree(rows)
+
+
+def _report(options: argparse.Namespace, device: Device) -> list[Row]:
+    """Measure all but whole processes, and print it."""
     rivals, skipped = all_rivals(options.threads)
-    device = _device(options)
     peak, load_before = peak_rate(device, options.repeats), load()
     rows = []
     for row in _rows(options, device, rivals, skipped):
@@ -60,16 +70,12 @@ def main() -> int:
     print(f"- processes that wanted a core: {load_before:.1f} before, {load():.1f} at the end (one-minute means)")
     print(f"- the best of {options.repeats} runs, fewer of slow ones; wall-clock and CPU time each at its best")
     print("\n".join(report.tables(rows, peak, skipped)))
-    if options.full:
-        print("\n".join(whole_processes(options.threads, options.repeats, options.device)))
-    if options.chart:
-        report.draw(rows, options.chart)
-    return _agree(rows)
+    return rows
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="N", help="cities, 4 to 32")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="N", help="cities, 4 to 36")
     parser.add_argument("--repeats", type=int, default=5, help="runs, of which the best counts (default 5)")
     parser.add_argument("--seconds", type=float, help="no other run after so long (10, --full: 120)")
     parser.add_argument("--threads", type=int, default=1, help="of hpcsolve and of the OpenMP rivals (default 1)")
@@ -77,8 +83,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--full", action="store_true", help="also whole processes: n = 28, n = 32 (12 GiB)")
     parser.add_argument("--chart", metavar="FILE", help="draw the times, .svg or .png (needs matplotlib)")
     options = parser.parse_args()
-    if not all(4 <= n <= 32 for n in options.sizes) or min(options.threads, options.repeats) < 1:
-        parser.error("sizes are 4 to 32, threads and repeats at least 1")
+    if not all(4 <= n <= 36 for n in options.sizes) or min(options.threads, options.repeats) < 1:
+        parser.error("sizes are 4 to 36, threads and repeats at least 1")
     options.seconds = options.seconds or (120.0 if options.full else 10.0)
     return options
 

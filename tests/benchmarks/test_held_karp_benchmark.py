@@ -69,7 +69,7 @@ def test_tables_and_chart(benchmark: Run, tmp_path: Path) -> None:
     assert all(float(row["ratio, CPU"]) > 0 for row in rivals if row["solver"] != "hpcsolve")
     assert "python-tsp: skipped, No module named" in done.stdout
     assert re.search(r"^- vectors: (AVX-512|AVX2|128-bit)", done.stdout, re.MULTILINE)
-    assert re.search(r"^- peak of a core: [\d.e+]+ min-adds", done.stdout, re.MULTILINE)
+    assert re.search(r"^- peak of a core, a CPU second: [\d.e+]+ min-adds", done.stdout, re.MULTILINE)
     assert re.search(r"^  10 \|.*h", done.stdout, re.MULTILINE), "the chart has a line for n = 10"
 
 
