@@ -8,6 +8,7 @@ other ends' original positions, so that the first that fits a predecessor is the
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -156,7 +157,16 @@ class Searcher:
         for first in range(0, len(seeds), size):
             yield self._batch(seeds[first : first + size])
 
-    def _batch(self, seeds: Sequence[NDArray[np.int64]]) -> Found:
+    def distances(self, seeds: Sequence[NDArray[np.int64]]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """The search alone, of one batch: keys (searches, n), arcs followed and steps; nothing is checked."""
+        with self._memory(seeds) as own:
+            self._launch(len(seeds), len(self.layout.order), own)
+            keys, work = own["keys"].download()[:, self.layout.place], own["work"].download()
+            return keys, work[:, 0], work[:, 1]
+
+    @contextmanager
+    def _memory(self, seeds: Sequence[NDArray[np.int64]]) -> Iterator[dict[str, Buffer]]:
+        """The buffers of a batch."""
         jobs, n = len(seeds), len(self.layout.order)
         starts = np.concatenate([[0], np.cumsum([len(s) for s in seeds])]).astype(np.uint32)
         places = self.layout.place[np.concatenate(seeds)].astype(np.uint32)
@@ -166,13 +176,18 @@ class Searcher:
                                    ("scratch", (jobs, 2 * n), np.uint32), ("overflowed", jobs, np.uint32),
                                    ("targets", 1 + n // 32, np.uint32)):
             own[name] = self.device.empty(shape, dtype)
-        self.timer.start()
-        self._launch(jobs, n, own)
-        self._derive(jobs, n, own)
-        self.timer.stop()
-        results = {name: own[name].download() for name in ("keys", "predecessor", "wrong", "work", "overflowed")}
+        yield own
         for buffer in own.values():
             buffer.free()
+
+    def _batch(self, seeds: Sequence[NDArray[np.int64]]) -> Found:
+        jobs, n = len(seeds), len(self.layout.order)
+        with self._memory(seeds) as own:
+            self.timer.start()
+            self._launch(jobs, n, own)
+            self._derive(jobs, n, own)
+            self.timer.stop()
+            results = {name: own[name].download() for name in ("keys", "predecessor", "wrong", "work", "overflowed")}
         if self.engine == "near-far" and results["overflowed"].any():
             raise AssertionError("a far pile of two entries a vertex was full")
         mapped = results["predecessor"][:, self.layout.place]
@@ -215,13 +230,13 @@ def batch_size(n: int, keys: Keys) -> int:
 
 
 def default_delta(graph: Graph) -> float:
-    """A bucket's width that keeps extra work small: the mean weight, times 50 over the square of the mean degree.
+    """A bucket's width that keeps extra work small: the mean weight, times 35 over the square of the mean degree.
 
-    Roads (degree 2.5 to 3) get 6 to 8 mean weights, grids 3, power-law graphs a tenth and less, as measured
-    (jobs/benchmarks).
+    Roads (degree 2.5 to 3) get some 5 mean weights, grids 2, power-law graphs a tenth and less: what
+    jobs/benchmarks/shortest_paths.py found best.
     """
     degree = max(graph.arcs / max(graph.n, 1), 1.5)
-    return float(graph.weights.mean()) * min(50 / degree**2, 16) if graph.arcs else 1.0
+    return float(graph.weights.mean()) * min(35 / degree**2, 16) if graph.arcs else 1.0
 
 
 def searcher(graph: Graph, device: Device, keys: Keys | None = None, engine: Engine = "near-far",
