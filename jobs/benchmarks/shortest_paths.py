@@ -47,7 +47,8 @@ def main() -> int:
     options = _options()
     device, agree = HostDevice(1), True
     print("\n".join(["# Shortest paths: hpcsolve and scipy", "", *describe_machine(device, 1)]))
-    print(f"- one core; CPU milliseconds a source, best of {options.repeats}, {SOURCES} sources; the load is {load():.1f}")
+    clock = f"best of {options.repeats}, {SOURCES} sources; the load is {load():.1f}"
+    print(f"- one core; CPU milliseconds a source, {clock}")
     print("\n| graph | vertices | arcs | delta | work | steps | hpcsolve | scipy | ratio |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name in options.graphs:
