@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
 from hpcsolve.analysis.load import Result, load
-from hpcsolve.formats import Instance
+from hpcsolve.formats.base import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job, job_from_table
 from hpcsolve.output.log import Log
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.parallel.launch import join
-from hpcsolve.problems.tsp import Tsp, from_matrix
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.tsp import Tsp
 from hpcsolve.runner.ahead import build_for
+from hpcsolve.runner.kinds import kind_of, read_instance
 from hpcsolve.runner.run import run_task
-from hpcsolve.runner.task import Task, content_hash, read_instance
+from hpcsolve.runner.task import Task, task_of
 
 if TYPE_CHECKING:
     from hpcsolve.parallel.comm import Comm
+
+Problem = Tsp | Graph | ArrayLike | str | os.PathLike[str]
 
 __all__ = ["Result", "join", "load", "solve"]
 
 
 def solve(
-    problem: Tsp | ArrayLike | str | os.PathLike[str],
+    problem: Problem,
     algorithm: str = "held-karp",
     comm: Comm | None = None,
     *,
@@ -41,7 +45,8 @@ def solve(
     Parameters
     ----------
     problem
-        An instance, a matrix of costs (from row to column; `inf`: no arc), or the path of a file.
+        An instance, a matrix of costs (from row to column; `inf`: no arc), or the path of a file; for graphs a
+        `Graph`, a sparse matrix of scipy, or a graph of networkx.
     algorithm
         As in a job file.
     comm
@@ -80,7 +85,7 @@ def solve(
     if ranks.size == 1:
         build_for(algorithm, device)
     log = _Silent() if quiet else Log(ranks.rank)
-    finished = run_task(ranks, lambda: _task(job, problem, output is not None), log)
+    finished = run_task(ranks, lambda: _task(job, problem, output is not None), log, keep=True)
     contents = ranks.bcast(finished.contents)
     assert contents is not None
     return Result(contents)
@@ -93,16 +98,16 @@ class _Silent(Log):
         super().__init__(rank=-1)
 
 
-def _task(job: Job, problem: Tsp | ArrayLike | str | os.PathLike[str], write: bool) -> Task:
-    instance = _instance(job, problem)
-    return Task(job, instance, job.hash(instance.sha256), job.settings.output if write else None)
+def _task(job: Job, problem: Problem, write: bool) -> Task:
+    return task_of(job, _instance(job, problem), job.settings.output if write else None)
 
 
-def _instance(job: Job, problem: Tsp | ArrayLike | str | os.PathLike[str]) -> Instance:
+def _instance(job: Job, problem: Problem) -> InstanceOf[Any]:
     if isinstance(problem, (str, os.PathLike)):
-        return read_instance(job.settings.instance)
-    tsp = problem if isinstance(problem, Tsp) else from_matrix(problem)
-    return Instance(tsp, IN_MEMORY, content_hash(tsp), "memory")
+        return read_instance(job)
+    kind = kind_of(job)
+    given = kind.given(problem)
+    return InstanceOf(given, IN_MEMORY, kind.content_hash(given), "memory")
 
 
 def _keys(parameters: dict[str, object]) -> dict[str, object]:

@@ -95,11 +95,11 @@ def _add_info(commands: Any) -> None:
 
 def _add_generate(commands: Any) -> None:
     parser = _add(commands, "generate", _generate, "write a random instance")
-    parser.add_argument("kind", metavar="KIND", help="uniform-tsp, clustered-tsp or random-matrix")
-    parser.add_argument("--n", type=int, required=True, help="number of cities")
+    parser.add_argument("kind", metavar="KIND", help="uniform-tsp, road-graph, ...: jobs/README.md has all")
+    parser.add_argument("--n", type=int, help="number of cities or vertices")
     parser.add_argument("--seed", type=int, default=1, help="of the random numbers (default 1)")
     _add_set(parser, "another key of the generator, such as clusters=5")
-    text = "TSPLIB, or a numpy matrix if it ends in .npy"
+    text = "TSPLIB (.npy: a numpy matrix); of a graph DIMACS (.stp: SteinLib, .co: its coordinates)"
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help=text)
     parser.add_argument("--overwrite", action="store_true", help="replace the file if it exists")
 
@@ -156,10 +156,10 @@ def _estimate(options: argparse.Namespace) -> int:
         from hpcsolve.errors import ResourceError
         from hpcsolve.job.load import load_job
         from hpcsolve.runner.forecast import forecast
-        from hpcsolve.runner.task import read_instance
+        from hpcsolve.runner.kinds import read_instance
 
         job = load_job(options.job, options.set, device=options.device)
-        found = forecast(job, read_instance(job.settings.instance), options.ranks, options.memory)
+        found = forecast(job, read_instance(job), options.ranks, options.memory)
         print("\n".join(found.lines()))
         if options.memory is not None and not found.fits:
             raise ResourceError("the job does not fit: see above")
@@ -175,11 +175,11 @@ def _estimate(options: argparse.Namespace) -> int:
 
 def _verify(options: argparse.Namespace) -> int:
     def verify() -> int:
-        from hpcsolve.runner.summary import answer_lines
+        from hpcsolve.runner.kinds import kind_in
         from hpcsolve.runner.verify import verify_file
 
         contents, verdict = verify_file(options.result, options.instance)
-        print("\n".join([*answer_lines(contents), f"check:  {verdict}"]))
+        print("\n".join([*kind_in(contents).answer_lines(contents), f"check:  {verdict}"]))
         return 1 if verdict.passed is False else 0
 
     return _on_rank_0(verify)
@@ -204,16 +204,17 @@ def _info(_: argparse.Namespace) -> int:
 def _generate(options: argparse.Namespace) -> int:
     def generate() -> int:
         from hpcsolve.job.load import parsed_value
-        from hpcsolve.problems.generate import generate as make
-        from hpcsolve.runner.task import write_instance
+        from hpcsolve.runner.kinds import generated, kind, kind_of_generator
 
         if os.path.exists(options.output) and not options.overwrite:
             raise InputError(f"{options.output}: exists; choose another file, or replace it with --overwrite")
-        more = [item.partition("=") for item in options.set]
-        tsp = make(options.kind, n=options.n, seed=options.seed, **{key: parsed_value(value) for key, _, value in more})
-        write_instance(tsp, options.output)
+        keys = {key: value for key, value in (("n", options.n), ("seed", options.seed)) if value is not None}
+        keys |= {key: parsed_value(value) for key, _, value in (item.partition("=") for item in options.set)}
+        name = kind_of_generator(options.kind)
+        own, problem = kind(name), generated(name, options.kind, keys)
+        own.write(problem, options.output)
         if options.output != "-":
-            print(f"{options.output}: {tsp.name}, {tsp.n} cities")
+            print(f"{options.output}: {problem.name}, {own.size(problem)} {own.SIZE}")
         return 0
 
     return _on_rank_0(generate)

@@ -50,6 +50,29 @@ class Result:
         return in_order
 
     @property
+    def sources(self) -> list[Any]:
+        """The sources of shortest paths, by name, or by their numbers in the instance's file; else empty."""
+        labels = self.contents.value("instance", "vertex_name", self.contents.value("instance", "label"))
+        found: list[Any] = np.asarray(labels)[np.asarray(self.contents.value("solution", "source", []), int)].tolist()
+        return found
+
+    @property
+    def distance(self) -> NDArray[np.float64]:
+        """Shape (searches, vertices or targets): distances in the instance's own unit, `inf` where no path leads.
+
+        The exact integers are `contents.value("solution", "distance")`; empty if the result has no distances.
+        """
+        values = np.asarray(self.contents.value("solution", "distance", np.empty((0, 0))))
+        scale = int(self.contents.value("instance", "scale"))
+        none = np.iinfo(values.dtype).max if values.dtype.kind in "iu" else np.inf
+        return np.where(values == none, np.inf, values / scale)
+
+    @property
+    def predecessor(self) -> NDArray[np.int32]:
+        """Shape (searches, vertices): positions of the vertices before, -1: none; empty if they were not asked for."""
+        return np.asarray(self.contents.value("solution", "predecessor", np.empty((0, 0))), dtype=np.int32)
+
+    @property
     def optimal(self) -> bool:
         """Whether the answer is proven to be the best."""
         return bool(self.contents.value("solution", "optimal", False))
@@ -95,7 +118,11 @@ class Result:
     def __repr__(self) -> str:
         """One line."""
         what = "infeasible" if self.infeasible else f"cost {self.cost}{', optimal' if self.optimal else ''}"
-        return f"<{self.algorithm}: {what}, {self.contents.value('instance', 'n')} cities>"
+        vertices = self.contents.value("instance", "vertices")
+        if vertices is None:
+            return f"<{self.algorithm}: {what}, {self.contents.value('instance', 'n')} cities>"
+        tables = ", ".join(f"{name} {t.shape[0]} x {t.shape[1]}" for name, t in self.contents.tables.items())
+        return f"<{self.algorithm}: {tables}; {vertices} vertices>"
 
 
 def load(path: str | os.PathLike[str]) -> Result:

@@ -151,9 +151,10 @@ def _refuse_other_tables(table: Mapping[str, Any], name: str, place: Source) -> 
 
 
 def _refuse_stop(settings: Settings, place: Source) -> None:
-    """Held-Karp, so far the only algorithm, has no partial answer to stop with."""
+    """Refuse what the algorithm does not name in its `STOPS`: it has no partial answer to stop with."""
+    honoured = getattr(algorithm(settings.algorithm), "STOPS", ())
     for key, value in msgspec.to_builtins(settings.stop).items():
-        if value is not None:
+        if value is not None and key not in honoured:
             raise place.error(f"stop.{key}", f"{settings.algorithm} has no partial answer to stop with; remove it")
 
 

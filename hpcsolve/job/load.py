@@ -11,11 +11,12 @@ from typing import Any
 
 import msgspec
 
+from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.errors import InputError
 from hpcsolve.job import IN_MEMORY, Job, job_from_table
 from hpcsolve.job.convert import Source
+from hpcsolve.job.generators import makers
 from hpcsolve.output.hdf5 import is_hdf5, read_job_text
-from hpcsolve.problems import generate
 
 LONGEST = 1 << 20
 """Bytes of a job file."""
@@ -45,7 +46,7 @@ def load_job(path: str, overrides: Sequence[str] = (), **replaced: str | None) -
     table |= {key: value for key, value in replaced.items() if value is not None}
     table.setdefault("output", f"results/{Path(path).stem}.h5")
     job = job_from_table(table, Source(path, text, changed))
-    return job.with_settings(instance=_complete(job.settings.instance, Path(path).parent))
+    return job.with_settings(instance=_complete(job, Path(path).parent))
 
 
 def parsed_value(text: str) -> Any:
@@ -57,11 +58,15 @@ def parsed_value(text: str) -> Any:
     return table["value"] if len(table) == 1 else text.strip()
 
 
-def _complete(instance: str | dict[str, Any], folder: Path) -> str | dict[str, Any]:
-    """The absolute path of a file, or all keys of a generator; what is wrong with them shows when it is read."""
+def _complete(job: Job, folder: Path) -> str | dict[str, Any]:
+    """Absolute paths of files, all keys of a generator; what is wrong with them shows when the instance is read."""
+    instance = job.settings.instance
     if isinstance(instance, str):
         return instance if instance in ("-", IN_MEMORY) else os.path.abspath(folder / instance)
-    maker = getattr(generate, str(instance.get("generate", "")).replace("-", "_"), None)
+    files = {key: instance[key] for key in ("file", "coordinates") if isinstance(instance.get(key), str)}
+    if "file" in files:
+        return {**instance, **{key: os.path.abspath(folder / name) for key, name in files.items()}}
+    maker = makers(algorithm(job.settings.algorithm).KIND).get(str(instance.get("generate", "")))
     keys = inspect.signature(maker).parameters.values() if inspect.isfunction(maker) else ()
     defaults = {key.name: key.default for key in keys if isinstance(key.default, (int, str))}
     return {**instance, **{key: value for key, value in defaults.items() if key not in instance}}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hpcsolve.algorithms.base import Column
@@ -18,10 +18,28 @@ GROUPS = {
     "layers": "Layers of the dynamic program",
     "colonies": "One row a colony",
     "terminals": "One row a terminal",
+    "searches": "One row a search",
     "ranks": "One row an MPI rank",
     "provenance": "What produced this file",
 }
 """The groups that a file may have, with their meaning."""
+
+
+@dataclass(frozen=True)
+class TableShape:
+    """A table of `/solution` without its values.
+
+    Attributes
+    ----------
+    shape, dtype
+        Rows and columns; numpy's name of the type.
+    none
+        What stands for "none" (unreached, nobody), or None.
+    """
+
+    shape: tuple[int, int]
+    dtype: str
+    none: int | float | None
 
 
 @dataclass(frozen=True)
@@ -34,10 +52,13 @@ class Contents:
         Of the root: `format`, `format_version`, `created`, `complete`, `algorithm`, `cost`, `verified`.
     groups
         Group name -> dataset name -> column.
+    tables
+        The two-dimensional tables of `/solution`, by dataset name, whose values are not among the columns.
     """
 
     attributes: Mapping[str, Any]
     groups: Mapping[str, Mapping[str, Column]]
+    tables: Mapping[str, TableShape] = field(default_factory=dict)
 
     def value(self, group: str, name: str, default: Any = None) -> Any:
         """The values of one dataset, or the default."""

@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -56,12 +56,24 @@ def file_image(contents: Contents) -> bytes:
 
     file = h5py.File("result", "w", driver="core", backing_store=False, libver=("earliest", "v110"))
     with file:
-        for name, value in contents.attributes.items():
-            file.attrs[name] = _plain(value)
-        for name, columns in contents.groups.items():
-            _write_group(file.create_group(name), columns, GROUPS[name])
+        write_contents(file, contents)
         file.flush()
         return sealed(bytes(file.id.get_file_image()))
+
+
+def write_contents(file: h5py.File, contents: Contents, lengths: Mapping[str, int] | None = None) -> None:
+    """Write attributes and groups into an open file.
+
+    Parameters
+    ----------
+    lengths
+        Dimensions that `/solution` must have scales for, with their lengths.
+    """
+    for name, value in contents.attributes.items():
+        file.attrs[name] = _plain(value)
+    for name, columns in contents.groups.items():
+        group = file[name] if name in file else file.create_group(name)
+        _write_group(group, columns, GROUPS[name], lengths or {} if name == "solution" else {})
 
 
 def sealed(image: bytes) -> bytes:
@@ -69,23 +81,38 @@ def sealed(image: bytes) -> bytes:
     return image + SEAL + hashlib.sha256(image).digest()
 
 
-def seal_broken(content: bytes) -> bool:
-    """Whether a file has a seal that does not match its bytes."""
+def seal_broken(file: BinaryIO) -> bool:
+    """Whether an open file has a seal that does not match its bytes."""
     length = len(SEAL) + 32
-    image, seal = content[:-length], content[-length:]
-    return seal.startswith(SEAL) and seal[len(SEAL) :] != hashlib.sha256(image).digest()
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - length))
+    seal = file.read(length)
+    if not seal.startswith(SEAL) or len(seal) < length:
+        return False
+    file.seek(0)
+    digest, left = hashlib.sha256(), size - length
+    while left and (piece := file.read(min(left, 1 << 20))):
+        digest.update(piece)
+        left -= len(piece)
+    return seal[len(SEAL) :] != digest.digest()
 
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Replace a file at once; raises as `write_result`."""
+    with replaced(path) as part, open(part, "xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """A path to write to that takes the place of another in the end; raises as `write_result`."""
     part = path.with_name(path.name + ".part")
     try:
         with _removed_on_error(part):
             part.unlink(missing_ok=True)  # a link or a file that a killed run has left
-            with open(part, "xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
+            yield part
             os.replace(part, path)
     except OSError as error:
         way_out = "free space or choose another --output"
@@ -116,13 +143,14 @@ def read_job_text(path: str) -> str:
     """The effective job in a result file; raises as `read_result`."""
     from hpcsolve.output.reader import read_result
 
-    text = read_result(path, ("job",)).value("job", "toml", "")
+    text = read_result(path, ("job",), tables=False).value("job", "toml", "")
     return str(text)
 
 
-def _write_group(group: h5py.Group, columns: Mapping[str, Column], meaning: str) -> None:
+def _write_group(group: h5py.Group, columns: Mapping[str, Column], meaning: str, more: Mapping[str, int]) -> None:
     group.attrs["description"] = meaning
     lengths = {column.dimension: len(np.asarray(column.values)) for column in columns.values() if column.dimension}
+    lengths |= {name: length for name, length in more.items() if name not in lengths}
     for name, length in lengths.items():
         if name not in columns:
             scale = _write_column(group, name, Column(np.arange(length, dtype=np.int32), "Number, from 0", "1"))

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Column, Outcome, as_column
-from hpcsolve.formats import Instance
-from hpcsolve.output.contents import FORMAT, FORMAT_VERSION, Contents
-from hpcsolve.problems.tsp import Tsp
+from hpcsolve.output.contents import FORMAT, FORMAT_VERSION, Contents, TableShape
+from hpcsolve.runner.kinds import kind_of
 from hpcsolve.runner.task import Task
 
 RANKS = {
@@ -38,27 +37,26 @@ RANKS = {
 
 
 def contents_of(task: Task, outcome: Outcome, verified: bool, ranks: Sequence[Mapping[str, Any]],
-                provenance: Mapping[str, Column]) -> Contents:
+                provenance: Mapping[str, Column], tables: Mapping[str, TableShape]) -> Contents:
     """The whole content of the result file."""
-    tsp = task.instance.problem
     attributes = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "created": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "complete": True,
         "algorithm": task.job.settings.algorithm,
-        "cost": own_unit(outcome.cost, tsp.scale),
+        "cost": own_unit(outcome.cost, task.instance.problem.scale),
         "verified": verified,
     }
     groups = {
         "job": job_group(task),
-        "instance": instance_group(task.instance),
+        "instance": kind_of(task.job).columns(task.instance),
         "solution": solution_group(outcome),
         **outcome.tables,
         "ranks": rank_table(ranks),
         "provenance": provenance,
     }
-    return Contents(attributes, groups)
+    return Contents(attributes, groups, tables)
 
 
 def own_unit(cost: int | None, scale: int) -> int | float:
@@ -80,34 +78,6 @@ def solution_group(outcome: Outcome) -> dict[str, Column]:
         return dict(outcome.solution)
     cost = Column(_int64(outcome.cost), "Cost in exact integers: the instance's own unit times /instance/scale")
     return {**outcome.solution, "cost": cost}
-
-
-def instance_group(instance: Instance) -> dict[str, Column]:
-    """The problem: names, sizes, cities; not its costs."""
-    tsp = instance.problem
-    return {
-        "name": Column(tsp.name, "Name"),
-        "kind": Column("tsp", "Kind of problem"),
-        "comment": Column(tsp.comment, "Comment of the file"),
-        "path": Column(instance.path, "Where it was read, empty if it was generated"),
-        "format": Column(instance.format, "How it was read"),
-        "sha256": Column(instance.sha256, "SHA-256 of the file, or of the costs if there was no file"),
-        "n": Column(_int64(tsp.n), "Number of cities"),
-        "symmetric": Column(tsp.symmetric, "Whether every arc costs the same both ways"),
-        "scale": Column(_int64(tsp.scale), "A cost in the instance's own unit is cost / scale"),
-        "label": as_column(tsp.labels, "Number of each city in the file", dimension="city"),
-        **_city_columns(tsp),
-    }
-
-
-def _city_columns(tsp: Tsp) -> dict[str, Column]:
-    columns: dict[str, Column] = {}
-    if tsp.city_names:
-        columns["city_name"] = as_column(np.array(tsp.city_names, dtype=object), "Name of each city", dimension="city")
-    if tsp.coordinates is not None:
-        for axis, values in zip("xyz", tsp.coordinates.T):
-            columns[axis] = as_column(values, f"Coordinate {axis}, as in the file", dimension="city")
-    return columns
 
 
 def rank_table(rows: Sequence[Mapping[str, Any]]) -> dict[str, Column]:

@@ -6,21 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
 from hpcsolve.algorithms.base import Estimate, silent
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.device.memory import available_memory
 from hpcsolve.device.select import open_device
 from hpcsolve.errors import HpcsolveError
-from hpcsolve.formats import Instance
+from hpcsolve.formats.base import InstanceOf
 from hpcsolve.job import Job
 from hpcsolve.output.progress import duration, size
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.generate import random_matrix
-
-TRIAL_CITIES = 25
-"""Of the instance that the rate is measured with; takes some hundredths of a second."""
+from hpcsolve.runner.kinds import kind_of
 
 
 @dataclass(frozen=True)
@@ -38,7 +33,7 @@ class Forecast:
     """
 
     job: Job
-    instance: Instance
+    instance: InstanceOf[Any]
     estimate: Estimate
     memory: int
     rate: float | None
@@ -61,8 +56,9 @@ class Forecast:
 
     def lines(self) -> Iterator[str]:
         """The forecast for people."""
-        tsp, estimate = self.instance.problem, self.estimate
-        yield f"{self.job.settings.algorithm}, {tsp.name}, {tsp.n} cities, {self.ranks} rank{'s' * (self.ranks > 1)}"
+        problem, estimate, kind = self.instance.problem, self.estimate, kind_of(self.job)
+        what = f"{problem.name}, {kind.size(problem)} {kind.SIZE}"
+        yield f"{self.job.settings.algorithm}, {what}, {self.ranks} rank{'s' * (self.ranks > 1)}"
         yield f"device memory a rank  {_range(estimate.device_bytes)}"
         yield f"host memory a rank    {_range(estimate.host_bytes)}, for messages and tables, without Python's own"
         yield f"all ranks             {size(sum(self.needed))}"
@@ -72,7 +68,7 @@ class Forecast:
         yield f"time                  {self._time()}"
         largest = estimate.largest([self.memory] * self.ranks)
         verdict = f"{'yes' if self.fits else 'no'}: {size(self.memory)} a rank"
-        yield f"fits                  {verdict}; the largest that fits: {largest} cities"
+        yield f"fits                  {verdict}; the largest that fits: {largest} {kind.SIZE}"
 
     def _time(self) -> str:
         if self.rate is None:
@@ -81,7 +77,7 @@ class Forecast:
         return f"about {duration(seconds)} in kernels if each rank has a device as fast as this one: {self.rate_from}"
 
 
-def forecast(job: Job, instance: Instance, ranks: int, memory: int | None = None) -> Forecast:
+def forecast(job: Job, instance: InstanceOf[Any], ranks: int, memory: int | None = None) -> Forecast:
     """What a job would need.
 
     Parameters
@@ -96,25 +92,26 @@ def forecast(job: Job, instance: Instance, ranks: int, memory: int | None = None
     """
     estimate = algorithm(job.settings.algorithm).estimate(instance.problem, job.parameters, ranks)
     free = available_memory() // ranks if memory is None else memory
-    rate, source = measured_rate(job, instance.problem.symmetric)
+    rate, source = measured_rate(job, instance.problem)
     return Forecast(job, instance, estimate, free, rate, source)
 
 
-def measured_rate(job: Job, symmetric: bool) -> tuple[float | None, str]:
+def measured_rate(job: Job, problem: Any) -> tuple[float | None, str]:
     """Operations a second of this machine's device on a small instance of the same kind, and what was measured."""
     module = algorithm(job.settings.algorithm)
-    trial = random_matrix(TRIAL_CITIES, symmetric=symmetric)
-    unset = {key: None for key in ("start", "end") if hasattr(job.parameters, key)}
-    parameters = msgspec.structs.replace(job.parameters, **unset)
+    trial = kind_of(job).trial(problem, job.parameters)
+    if trial is None:
+        return None, f"the work of {job.settings.algorithm} depends on the instance too much to measure it beforehand"
+    small, parameters, name = trial
     try:
         device, _ = open_device(job.settings.device, SerialComm(), threads=job.settings.threads)
         with device:
-            module.run(trial, device, SerialComm(), parameters, silent)  # the first one loads the kernels
-            rows = [module.run(trial, device, SerialComm(), parameters, silent).rank for _ in range(3)]
+            module.run(small, device, SerialComm(), parameters, silent)  # the first one loads the kernels
+            rows = [module.run(small, device, SerialComm(), parameters, silent).rank for _ in range(3)]
             rate = max(map(_rate, rows))
     except HpcsolveError as error:
         return None, str(error)
-    return rate, f"{rate:.2g} a second, measured now with {TRIAL_CITIES} cities on {device.info.name}"
+    return rate, f"{rate:.2g} a second, measured now with {name} on {device.info.name}"
 
 
 def parsed_size(text: str) -> int:

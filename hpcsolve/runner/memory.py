@@ -50,7 +50,7 @@ def free_bytes(estimate: Estimate, places: Sequence[Place]) -> list[int]:
     return [_free(rank, estimate, places) for rank in range(len(places))]
 
 
-def check_memory(estimate: Estimate, places: Sequence[Place], what: str) -> None:
+def check_memory(estimate: Estimate, places: Sequence[Place], what: str, unit: str = "cities") -> None:
     """See that a run fits.
 
     Parameters
@@ -59,6 +59,8 @@ def check_memory(estimate: Estimate, places: Sequence[Place], what: str) -> None
         By rank.
     what
         The problem in words: `40 cities`.
+    unit
+        What its size counts.
 
     Raises
     ------
@@ -74,7 +76,7 @@ def check_memory(estimate: Estimate, places: Sequence[Place], what: str) -> None
     ranks = f"{len(places)} rank{'s' * (len(places) > 1)}"
     raise ResourceError(
         f"{what} need {size(need[worst])} on rank {worst}, {size(free[worst])} are free there; the largest that fits "
-        f"on {ranks} like these is {largest} cities; use more ranks on more nodes"
+        f"on {ranks} like these is {largest} {unit}; use more ranks on more nodes"
     )
 
 

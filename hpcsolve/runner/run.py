@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,13 +20,16 @@ from hpcsolve.output.hdf5 import file_image, make_folder, write_bytes
 from hpcsolve.output.log import Log
 from hpcsolve.output.progress import Progress
 from hpcsolve.output.provenance import provenance, started_as
+from hpcsolve.output.tables import write_with_tables
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
-from hpcsolve.runner.check import Verdict, check_answer
 from hpcsolve.runner.collect import contents_of
+from hpcsolve.runner.kinds import kind_in, kind_of
 from hpcsolve.runner.memory import check_memory, memory_line, place_of
-from hpcsolve.runner.summary import answer_lines, seconds_line
+from hpcsolve.runner.rows import Arriving, send, spread_tables
+from hpcsolve.runner.summary import seconds_line
 from hpcsolve.runner.task import Task
+from hpcsolve.runner.verdict import Verdict
 
 CHECK_FAILED = 1
 
@@ -39,7 +42,9 @@ class Finished:
     exit_code: int
 
 
-def run_task(comm: Comm, read: Callable[[], Task], log: Log, seconds_build: float = 0.0) -> Finished:
+def run_task(
+    comm: Comm, read: Callable[[], Task], log: Log, seconds_build: float = 0.0, *, keep: bool = False
+) -> Finished:
     """Run a job on all ranks.
 
     Parameters
@@ -48,6 +53,8 @@ def run_task(comm: Comm, read: Callable[[], Task], log: Log, seconds_build: floa
         Makes the task; called on rank 0.
     seconds_build
         What building the kernels ahead took.
+    keep
+        Large tables are wanted in `Finished.contents` too.
 
     Raises
     ------
@@ -68,7 +75,7 @@ def run_task(comm: Comm, read: Callable[[], Task], log: Log, seconds_build: floa
         foreseen = _check_estimate(task, device, comm, log)
         outcome, seconds["seconds_run"] = _run_algorithm(task, device, comm, log)
         row = _rank_row(device, reason, outcome, seconds) | {"estimated_bytes": foreseen}
-        return _finish(task, outcome, row, device, comm, log)
+        return _finish(task, outcome, row, device, comm, log, keep)
 
 
 def _print_again(task: Task, comm: Comm, log: Log) -> Finished:
@@ -76,7 +83,7 @@ def _print_again(task: Task, comm: Comm, log: Log) -> Finished:
     verified = bool(task.finished.attributes.get("verified"))
     infeasible = bool(task.finished.value("solution", "infeasible"))
     log.say(f"{task.output}: this job is done already; its result:")
-    for line in answer_lines(task.finished):
+    for line in kind_in(task.finished).answer_lines(task.finished):
         log.answer(line)
     log.answer(f"check:  {'PASS' if verified else 'NOT CHECKED' if infeasible else 'FAIL'} (when it was solved)")
     log.answer(f"file:   {task.output}")
@@ -84,9 +91,8 @@ def _print_again(task: Task, comm: Comm, log: Log) -> Finished:
 
 
 def _say_head(task: Task, comm: Comm, log: Log) -> None:
-    tsp = task.instance.problem
-    kind = "symmetric" if tsp.symmetric else "asymmetric"
-    log.say(f"hpcsolve {hpcsolve.__version__}: {task.job.settings.algorithm}, {tsp.name}, {tsp.n} cities, {kind}")
+    what = kind_of(task.job).headline(task.instance.problem)
+    log.say(f"hpcsolve {hpcsolve.__version__}: {task.job.settings.algorithm}, {what}")
     hosts = comm.allgather(socket.gethostname())
     where = ", ".join(f"{hosts.count(host)} on {host}" for host in dict.fromkeys(hosts))
     log.say(f"ranks:  {comm.size} ({where})")
@@ -111,9 +117,9 @@ def _check_estimate(task: Task, device: Device, comm: Comm, log: Log) -> int:
 
 
 def _foreseen(task: Task, places: list[Any], log: Log) -> list[int]:
-    tsp = task.instance.problem
-    estimate = _module(task).estimate(tsp, task.job.parameters, len(places))
-    check_memory(estimate, places, f"{tsp.n} cities")
+    problem, kind = task.instance.problem, kind_of(task.job)
+    estimate = _module(task).estimate(problem, task.job.parameters, len(places))
+    check_memory(estimate, places, f"{kind.size(problem)} {kind.SIZE}", kind.SIZE)
     log.say(memory_line(estimate, places))
     if task.output is not None:
         make_folder(Path(task.output))
@@ -141,40 +147,62 @@ def _peak_resident() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def _finish(task: Task, outcome: Outcome, row: dict[str, Any], device: Device, comm: Comm, log: Log) -> Finished:
-    """Gather, check, write and print, on rank 0; the exit code is everybody's."""
-    rows = comm.gather(row)
+def _finish(task: Task, outcome: Outcome, row: dict[str, Any], device: Device, comm: Comm, log: Log, keep: bool
+            ) -> Finished:
+    """Check on all ranks; gather, write and print on rank 0; the exit code is everybody's."""
+    verdict = kind_of(task.job).check(_module(task), task.instance.problem, task.job.parameters, outcome, comm)
+    rows, tables = comm.gather(row), spread_tables(outcome.rows, comm)
     contents: list[Contents] = []
 
-    def conclude() -> int:
+    def conclude() -> None:
         library = getattr(comm, "library", "none: one process")
         sources = provenance(device.info, library, _module(task).KERNEL_FILES, started_as())
-        result, verdict = _write(task, outcome, rows or [], sources)
-        contents.append(result)
-        _say_answer(task, result, verdict, log)
-        return CHECK_FAILED if verdict.passed is False else 0
+        arriving = [Arriving(table, comm, keep) for table in tables]
+        try:
+            contents.append(_write(task, outcome, verdict, rows or [], sources, arriving))
+        finally:
+            for table in arriving:
+                table.drain()
+        if keep:
+            contents.append(_with_tables(contents.pop(), arriving))
+        _say_answer(task, contents[0], verdict, log)
 
-    code = on_rank_0(comm, conclude)
-    return Finished(contents[0] if contents else None, code)
+    if comm.rank != 0:
+        for table in tables:
+            send(table, comm)
+    on_rank_0(comm, conclude)
+    return Finished(contents[0] if contents else None, CHECK_FAILED if verdict.passed is False else 0)
 
 
-def _write(task: Task, outcome: Outcome, rows: list[dict[str, Any]], sources: Mapping[str, Column]
-           ) -> tuple[Contents, Verdict]:
-    tour = outcome.solution["tour"].values if "tour" in outcome.solution else None
-    verdict = check_answer(task.instance.problem, task.job.parameters, tour, outcome.cost)
+def _write(task: Task, outcome: Outcome, verdict: Verdict, rows: list[dict[str, Any]], sources: Mapping[str, Column],
+           arriving: Sequence[Arriving]) -> Contents:
+    """Make the contents, and write them if there is an output."""
     started = time.perf_counter()
-    contents = contents_of(task, outcome, verdict.passed is True, rows, sources)
+    shapes = {table.table.name: table.table.shape for table in arriving}
+
+    def contents() -> Contents:
+        rows[0]["seconds_write"] = time.perf_counter() - started
+        return contents_of(task, outcome, verdict.passed is True, rows, sources, shapes)
+
     if task.output is None:
-        return contents, verdict
-    file_image(contents)  # once to see how long it takes, once with that number in it
-    rows[0]["seconds_write"] = time.perf_counter() - started
-    contents = replace(contents, groups=contents_of(task, outcome, bool(verdict.passed), rows, sources).groups)
-    write_bytes(Path(task.output), file_image(contents))
-    return contents, verdict
+        return contents()
+    if arriving:
+        return write_with_tables(Path(task.output), [table.as_table() for table in arriving], contents)
+    file_image(contents())  # once to see how long it takes, once with that number in it
+    final = contents()
+    write_bytes(Path(task.output), file_image(final))
+    return final
+
+
+def _with_tables(contents: Contents, arrived: Sequence[Arriving]) -> Contents:
+    """The same with the tables' values."""
+    values = {table.table.name: table.column() for table in arrived}
+    solution = {**contents.groups["solution"], **values}
+    return replace(contents, groups={**contents.groups, "solution": solution})
 
 
 def _say_answer(task: Task, contents: Contents, verdict: Verdict, log: Log) -> None:
-    for line in answer_lines(contents):
+    for line in kind_of(task.job).answer_lines(contents):
         log.answer(line)
     log.answer(f"check:  {verdict}")
     log.say(seconds_line(contents))

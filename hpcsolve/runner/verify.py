@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hpcsolve.errors import InputError
-from hpcsolve.formats import Instance
+from hpcsolve.formats.base import InstanceOf
 from hpcsolve.job import IN_MEMORY
 from hpcsolve.job.load import load_job
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.reader import read_result
-from hpcsolve.runner.check import Verdict, check_contents
-from hpcsolve.runner.task import content_hash, read_instance
+from hpcsolve.runner.kinds import Kind, kind_of, read_instance
+from hpcsolve.runner.verdict import Verdict
 
 
 def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdict]:
@@ -27,22 +29,23 @@ def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdi
     DamagedFileError
         The file is damaged.
     """
-    contents = read_result(path)
+    contents = read_result(path, tables=False)
     job = load_job(path)
+    kind = kind_of(job)
     if job.settings.instance in ("-", IN_MEMORY) and instance is None:
         raise InputError(f"{path}: its instance came from standard input or a program; give its file with --instance")
     try:
-        found = read_instance(instance or job.settings.instance)
+        found = read_instance(job, instance)
     except InputError as error:
         hint = "" if instance else "; if it has moved, say --instance FILE"
         raise InputError(f"{path}: its instance cannot be read: {error}{hint}") from None
-    _require_same(contents, found, path)
-    return contents, check_contents(contents, found.problem, job.parameters)
+    _require_same(kind, contents, found, path)
+    return contents, kind.verify(path, contents, found.problem, job.parameters)
 
 
-def _require_same(contents: Contents, found: Instance, path: str) -> None:
-    solved = contents.value("instance", "sha256")
-    if solved not in (found.sha256, content_hash(found.problem)):
+def _require_same(kind: Kind, contents: Contents, found: InstanceOf[Any], path: str) -> None:
+    solved = contents.value("instance", "content_sha256", contents.value("instance", "sha256"))
+    if solved not in (kind.identity(found), kind.content_hash(found.problem)):
         where = found.path or "what its generator makes now"
         what = "is not the instance that was solved (another SHA-256); give that one with --instance"
         raise InputError(f"{path}: {where} {what}")
