@@ -48,7 +48,7 @@ def read_dimacs(source: Source, directed: bool | None = None) -> Graph:
         With file and line.
     """
     records = read_records(source, source.content, 1, ("a tail", "a head", "a weight"), b"a")
-    header = header_of(source, records, ["sp"], 2, "`p sp VERTICES ARCS`")
+    header = header_of(source, records, ["sp"], 2, "`p sp VERTICES ARCS`", "an arc (a)")
     n, count = header.numbers
     require_plausible(source, n, header.line)
     require_count(source, count, len(records.lines), "arcs", header.line)
@@ -69,7 +69,7 @@ def with_coordinates(graph: Graph, source: Source) -> Graph:
         With file and line.
     """
     records = read_records(source, source.content, 1, ("a vertex", "an x", "a y"), b"v")
-    header = header_of(source, records, ["aux", "sp", "co"], 1, "`p aux sp co VERTICES`")
+    header = header_of(source, records, ["aux", "sp", "co"], 1, "`p aux sp co VERTICES`", "a vertex (v)")
     require_count(source, header.numbers[0], len(records.lines), "vertices", header.line)
     if len(records.lines) != graph.n:
         raise source.error(f"has {len(records.lines)} vertices, {graph.name} has {graph.n}", header.line)
@@ -85,7 +85,7 @@ def with_coordinates(graph: Graph, source: Source) -> Graph:
     return replace(graph, coordinates=points)
 
 
-def header_of(source: Source, records: Records, words: list[str], count: int, example: str) -> Header:
+def header_of(source: Source, records: Records, words: list[str], count: int, example: str, what: str) -> Header:
     """The one `p` line, which must have these words and that many numbers; all other lines must be comments.
 
     Raises
@@ -93,22 +93,19 @@ def header_of(source: Source, records: Records, words: list[str], count: int, ex
     InputError
         With file and line.
     """
-    header: tuple[int, list[str]] | None = None
-    comments = []
-    for line, text in records.others:
-        kind, *rest = text.split()
-        if kind == "c":
-            comments.append(text[1:].strip())
-        elif kind != "p":
-            raise source.error(f"expected a line that begins with c, p or a key, found {shown(text)}", line)
-        elif header is not None:
-            raise source.error(f"a second p line; the first is line {header[0]}", line)
-        else:
-            header = line, rest
-    if header is None:
+    found = [(line, text.split()) for line, text in records.others if text.split()[0] == "p"]
+    if not found:
         raise source.error(f"has no line {example}")
-    line, found = header
-    if found[: len(words)] != words or len(found) != len(words) + count:
-        raise source.error(f"expected {example}, found {shown(' '.join(['p', *found]))}", line)
-    numbers = header_numbers(source, found[len(words) :], line, example)
+    line, header = found[0]
+    if header[1 : 1 + len(words)] != words or len(header) != 1 + len(words) + count:
+        raise source.error(f"expected {example}, found {shown(' '.join(header))}", line)
+    numbers = header_numbers(source, header[1 + len(words) :], line, example)
+    if len(found) > 1:
+        raise source.error(f"a second p line; the first is line {line}", found[1][0])
+    comments = []
+    for number, text in records.others:
+        kind = text.split()[0]
+        if kind not in ("c", "p"):
+            raise source.error(f"neither a comment (c) nor {what}: {shown(text)}", number)
+        comments += [text[1:].strip()] if kind == "c" else []
     return Header(numbers, line, "\n".join(comment for comment in comments if comment))

@@ -75,7 +75,7 @@ def read_metis(source: Source) -> Graph:
 
 
 def _body(source: Source) -> Body:
-    lines = source.content.split(b"\n")
+    lines = source.content.removesuffix(b"\n").split(b"\n")
     kept = [index for index, line in enumerate(lines) if not line.lstrip().startswith(b"%")]
     first = next((place for place, index in enumerate(kept) if lines[index].strip()), None)
     if first is None:

@@ -24,7 +24,7 @@ def read_pace(source: Source) -> Graph:
         With file and line.
     """
     records = read_records(source, source.content, 1, ("a vertex", "a vertex"))
-    header = header_of(source, records, ["tw"], 2, "`p tw VERTICES EDGES`")
+    header = header_of(source, records, ["tw"], 2, "`p tw VERTICES EDGES`", "two vertices")
     n, count = header.numbers
     require_plausible(source, n, header.line)
     require_count(source, count, len(records.lines), "edges", header.line)

@@ -16,7 +16,15 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import assembled
 from hpcsolve.problems.plane_graphs import geometric_graph as geometric_graph
 from hpcsolve.problems.plane_graphs import road_graph as road_graph
-from hpcsolve.problems.random_words import WIDEST, below, made, next_words, require_integers, sorted_once
+from hpcsolve.problems.random_words import (
+    WIDEST,
+    below,
+    made,
+    next_words,
+    require_integers,
+    require_memory_of,
+    sorted_once,
+)
 from hpcsolve.problems.weights import LARGEST_WEIGHT
 
 Edges = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -67,7 +75,7 @@ def grid_graph(rows: int, columns: int, seed: int = 1, low: int = 1, high: int =
         Weights are uniform integers of this range, both included; high - low below 2 ** 31.
     """
     require_integers(rows=(rows, 1), columns=(columns, 1), seed=(seed, 0))
-    n = _order(rows * columns)
+    n = _order(rows * columns, 2 * rows * columns)
     numbers = np.arange(n).reshape(rows, columns)
     tails = np.concatenate([numbers[:, :-1].ravel(), numbers[:-1].ravel()])
     heads = np.concatenate([numbers[:, 1:].ravel(), numbers[1:].ravel()])
@@ -87,7 +95,7 @@ def rmat_graph(scale: int, edge_factor: int = 16, seed: int = 1, low: int = 1, h
         Edges drawn a vertex, of which loops and parallel ones are dropped.
     """
     require_integers(scale=(scale, 1), edge_factor=(edge_factor, 1), seed=(seed, 0))
-    n = _order(2**scale if scale <= 30 else 2**31)
+    n = _order(2 ** min(scale, 31), edge_factor << min(scale, 31))
     stream = np.random.PCG64(seed)
     tails, heads = _rmat_ends(stream, scale, n * edge_factor)
     order = np.argsort(next_words(stream, n), kind="stable")
@@ -107,6 +115,7 @@ def path_graph(n: int, seed: int = 1, low: int = 1, high: int = 100) -> Graph:
         Number of vertices, at least 1.
     """
     require_integers(n=(n, 1), seed=(seed, 0))
+    _order(n, n)
     first = np.arange(n - 1)
     text = f"path-graph n={n} seed={seed} low={low} high={high}"
     return _graph(f"path-{n}", n, (first, first + 1), seed, low, high, text)
@@ -115,7 +124,7 @@ def path_graph(n: int, seed: int = 1, low: int = 1, high: int = 100) -> Graph:
 def star_graph(n: int, seed: int = 1, low: int = 1, high: int = 100) -> Graph:
     """A star: the first vertex is joined to all others."""
     require_integers(n=(n, 1), seed=(seed, 0))
-    leaves = np.arange(1, n)
+    leaves = np.arange(1, _order(n, n))
     text = f"star-graph n={n} seed={seed} low={low} high={high}"
     return _graph(f"star-{n}", n, (np.zeros_like(leaves), leaves), seed, low, high, text)
 
@@ -123,7 +132,7 @@ def star_graph(n: int, seed: int = 1, low: int = 1, high: int = 100) -> Graph:
 def hub_graph(n: int, seed: int = 1, low: int = 1, high: int = 100) -> Graph:
     """A chain of the first half of the vertices; its last one is the hub that all others hang on."""
     require_integers(n=(n, 1), seed=(seed, 0))
-    heads = np.arange(1, n)
+    heads = np.arange(1, _order(n, n))
     hub = max(n // 2 - 1, 0)
     text = f"hub-graph n={n} seed={seed} low={low} high={high}"
     return _graph(f"hub-{n}", n, (np.minimum(heads - 1, hub), heads), seed, low, high, text)
@@ -140,10 +149,13 @@ def random_graph(
         Arcs drawn a vertex; undirected, every second one makes an edge.
     parts
         Vertices v and w are joined only if v - w is a multiple of it: at least so many components.
+    directed
+        Whether an arc leads one way only.
     """
     require_integers(n=(n, 1), degree=(degree, 0), seed=(seed, 0), parts=(parts, 1))
     if not isinstance(directed, bool):
         raise InputError(f"directed is {directed!r}; it must be true or false")
+    _order(n, n * degree)
     stream = np.random.PCG64(seed)
     count = n * degree if directed else n * degree // 2
     tails = below(next_words(stream, count), n)
@@ -191,7 +203,9 @@ def _require_range(low: int, high: int) -> None:
         raise InputError(f"low is {low}, high is {high}; 0 <= low <= high < low + 2^31 must hold, high < 2^64 - 1")
 
 
-def _order(n: int) -> int:
+def _order(n: int, edges: int) -> int:
+    """The number of vertices, if they and that many edges fit this machine."""
     if n >= WIDEST:
         raise InputError(f"{n} vertices are too many; at most {WIDEST - 1}")
+    require_memory_of(24 * n + 80 * edges, f"a graph of {n} vertices and {edges} edges")
     return n

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.problems.decimals import BadNumber
 from hpcsolve.problems.graph import Graph, require_in_range, require_order
-from hpcsolve.problems.weights import Weights, exact_weights, number_table
+from hpcsolve.problems.weights import Weights, exact_weights, narrowed, number_table
 
 
 def from_edges(
@@ -102,6 +102,7 @@ def assembled(
         tails, heads = np.concatenate([tails, heads]), np.concatenate([heads, tails])
         weights = np.concatenate([weights, weights])
     offsets, kept, least = _rows(n, tails, heads, weights)
+    least = narrowed(least)
     dropped = len(tails) - len(kept)
     wanted = None if terminals is None else _first_of_each(terminals, n, name)
     return Graph(
@@ -138,7 +139,7 @@ def _least_of_parallel(
     bits = int(weights.max()).bit_length() if weights.dtype.kind == "u" else 64
     if (n * n - 1).bit_length() + bits <= 64:
         # Key and weight in one word: numpy sorts words ten times as fast as it finds an order.
-        both = np.sort(keys << np.uint64(bits) | weights)
+        both = np.sort(keys << np.uint64(bits) | weights.astype(np.uint64))
         keys = both >> np.uint64(bits)
         first = _first_of_runs(keys)
         least = (both[first] & np.uint64((1 << bits) - 1)).astype(weights.dtype)

@@ -84,7 +84,6 @@ def permuted(graph: Graph, order: ArrayLike, labels: NDArray[np.int64] | None = 
     ----------
     order
         Shape (n,): the position in `graph` of the vertex that comes k-th; `order[p]` maps new positions back.
-
     labels
         Of the vertices in their new order, default their old ones.
 
@@ -93,8 +92,8 @@ def permuted(graph: Graph, order: ArrayLike, labels: NDArray[np.int64] | None = 
     ValueError
         If it is no permutation of 0..n-1.
     """
-    old = np.asarray(order)
-    if old.shape != (graph.n,) or not np.array_equal(np.bincount(old, minlength=graph.n), np.ones(graph.n)):
+    old = np.asarray(order, dtype=np.int64)
+    if old.shape != (graph.n,) or not np.array_equal(np.sort(old), np.arange(graph.n)):
         raise ValueError(f"the order must be a permutation of 0 to {graph.n - 1}")
     new = np.empty(graph.n, dtype=np.int64)
     new[old] = np.arange(graph.n)

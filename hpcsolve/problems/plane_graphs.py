@@ -16,7 +16,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import assembled
 from hpcsolve.problems.graph_order import permuted, z_order
-from hpcsolve.problems.random_words import below, next_words, require_integers, sorted_once
+from hpcsolve.problems.random_words import below, next_words, require_integers, require_memory_of, sorted_once
 
 SIDE = 2**30
 
@@ -46,6 +46,7 @@ def road_graph(n: int, seed: int = 1, shuffle: bool = False) -> Graph:
     require_integers(n=(n, 1), seed=(seed, 0))
     if not isinstance(shuffle, bool):
         raise InputError(f"shuffle is {shuffle!r}; it must be true or false")
+    require_memory_of(700 * n, f"a road graph of {n} vertices")
     stream = np.random.PCG64(seed)
     in_towns = 6 * n // 10
     points = np.concatenate([_town_points(stream, in_towns, max(8, n // 3000)), _points(stream, n - in_towns)])
@@ -69,6 +70,7 @@ def geometric_graph(n: int, degree: int = 12, seed: int = 1) -> Graph:
         Mean number of neighbours, away from the border.
     """
     require_integers(n=(n, 1), degree=(degree, 0), seed=(seed, 0))
+    require_memory_of((120 + 50 * degree) * n, f"a geometric graph of {n} vertices and degree {degree}")
     points = _points(np.random.PCG64(seed), n)
     points = points[z_order(points.astype(np.float64))]
     tails, heads = _near_pairs(points, int(min(degree / (_PI * n), 2.0) * SIDE * SIDE))

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import os
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.errors import InputError
+from hpcsolve.errors import InputError, ResourceError
 
 WIDEST = 2**31
 """Ranges of random integers are at most so wide: the product with 32 random bits must fit 63."""
@@ -49,7 +50,10 @@ def below(raw: NDArray[np.uint64], bound: int) -> NDArray[np.int64]:
 def sorted_once(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """The different keys in ascending order: as `numpy.unique`, which hashes and is far slower on millions."""
     keys = np.sort(keys)
-    return keys[np.concatenate([keys[:1] == keys[:1], keys[1:] != keys[:-1]])]
+    first = np.ones(len(keys), dtype=bool)
+    first[1:] = keys[1:] != keys[:-1]
+    result: NDArray[np.int64] = keys[first]
+    return result
 
 
 def require_integers(**values: tuple[object, int]) -> None:
@@ -66,6 +70,21 @@ def require_integers(**values: tuple[object, int]) -> None:
             raise InputError(f"{key} is {value!r}; it must be an integer")
         if not least <= value <= most:
             raise InputError(f"{key} is {value}; it must be {least} to {most}")
+
+
+def require_memory_of(size: int, what: str) -> None:
+    """Refuse to make what takes more bytes than this machine has.
+
+    Raises
+    ------
+    ResourceError
+        Naming both.
+    """
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if size > memory:
+        need, have = size / 2**30, memory / 2**30
+        message = f"{what}, to be made, takes some {need:.3g} GiB, this machine has {have:.3g} GiB"
+        raise ResourceError(f"{message}; make it smaller")
 
 
 def made(makers: Mapping[str, Callable[..., Made]], kind: str, keys: Mapping[str, Any]) -> Made:

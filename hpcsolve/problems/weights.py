@@ -50,7 +50,7 @@ def exact_weights(values: ArrayLike, n: int) -> tuple[Weights, int]:
         _refuse(table < 0, table, "is negative")
     whole = table.astype(np.uint64, copy=False)
     _refuse(whole > np.uint64(LARGEST_WEIGHT), table, f"is too large, beyond {LARGEST_WEIGHT}")
-    return _narrowed(whole), 1
+    return narrowed(whole), 1
 
 
 def number_table(values: ArrayLike) -> NDArray[Any]:
@@ -63,12 +63,12 @@ def number_table(values: ArrayLike) -> NDArray[Any]:
     """
     try:
         table = np.asarray(values)
-        if not isinstance(values, np.ndarray) and table.dtype.kind in "fO":
-            # numpy makes floats of lists with an integer beyond 2 ** 63.
-            items = np.asarray(values, dtype=object)
-            table = _of_integers(items) if all(isinstance(item, int) for item in items.flat) else table
+        items = np.asarray(values, dtype=object) if table.dtype.kind in "fO" and table is not values else table
     except (ValueError, TypeError):
         raise BadNumber(0, "is no number: the weights are no table of numbers") from None
+    if items.dtype == object and all(isinstance(item, int) for item in items.flat):
+        # numpy makes floats of lists with an integer beyond 2 ** 63.
+        table = _of_integers(items)
     if table.dtype.kind not in "biuf":
         raise BadNumber(0, f"is no number: the weights are {table.dtype}; give integers or floats")
     return table.astype(np.uint8) if table.dtype.kind == "b" else table
@@ -85,11 +85,11 @@ def _of_floats(values: NDArray[np.float64], n: int) -> tuple[Weights, int]:
     _refuse(values < 0, values, "is negative")
     _refuse(np.isinf(values), values, "is infinite; leave arcs out that do not exist")
     if values.size == 0 or (values.max() < _EXACT_FLOATS and np.array_equal(np.rint(values), values)):
-        return _narrowed(values.astype(np.uint64)), 1
+        return narrowed(values.astype(np.uint64)), 1
     scaled = few_decimals(values, (2**63 - 1) // max(n, 1))
     if scaled is None:
         return values + 0.0, 1
-    return _narrowed(scaled[0].astype(np.uint64)), scaled[1]
+    return narrowed(scaled[0].astype(np.uint64)), scaled[1]
 
 
 def _refuse(bad: NDArray[np.bool_], values: NDArray[Any], reason: str) -> None:
@@ -99,5 +99,8 @@ def _refuse(bad: NDArray[np.bool_], values: NDArray[Any], reason: str) -> None:
         raise BadNumber(index, f"{reason}: {value:.17g}" if values.dtype.kind == "f" else f"{reason}: {value}")
 
 
-def _narrowed(values: NDArray[np.uint64]) -> NDArray[np.uint32] | NDArray[np.uint64]:
-    return values.astype(np.uint32) if not values.size or values.max() < 2**32 else values
+def narrowed(values: Weights) -> Weights:
+    """Integers as uint32 if all fit; floats as they are."""
+    if values.dtype != np.uint64 or (values.size and values.max() >= 2**32):
+        return values
+    return values.astype(np.uint32)

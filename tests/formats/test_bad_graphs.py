@@ -1,0 +1,273 @@
+"""Bad graph files: one line each with file and line, at once; and mutants of good ones."""
+
+import gzip
+import io
+import random
+import time
+import zipfile
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from hpcsolve.errors import InputError
+from hpcsolve.formats import read_graph
+
+GR = "c x\np sp 3 3\na 1 2 5\na 2 3 4\na 3 1 9\n"
+CO = "p aux sp co 3\nv 1 0 0\nv 2 5 -1\nv 3 1 1\n"
+STP = """33D32945 STP File
+SECTION Graph
+Nodes 3
+Edges 2
+E 1 2 5
+E 2 3 4
+END
+SECTION Terminals
+Terminals 2
+T 1
+T 2
+END
+SECTION Coordinates
+DD 1 0 0
+DD 2 1 1
+DD 3 2 2
+END
+EOF
+"""
+TW = "c x\np tw 3 2\n1 2\n2 3\n"
+MTX = "%%MatrixMarket matrix coordinate real general\n% x\n3 3 2\n1 2 5\n2 3 4.5\n"
+METIS = "% x\n3 2 1\n2 5\n1 5 3 4\n2 4\n"
+EDGES = "# x\n1 2 5\n2 3 4\n"
+FILES = {"t.gr": GR, "t.stp": STP, "tw.gr": TW, "t.mtx": MTX, "t.graph": METIS, "t.edges": EDGES}
+
+BAD = [
+    # a trillion promised
+    ("t.gr", "p sp 3 3", "p sp 3 1000000000000", ":2: 1000000000000 arcs are promised, the file has 3; it may"),
+    ("t.gr", "p sp 3 3", "p sp 1000000000000 3", ":2: 1000000000000 vertices are promised, by "),
+    ("t.gr", "p sp 3 3", "p sp 2000000000 3", ":2: 2000000000 vertices are promised"),
+    ("t.stp", "Nodes 3", "Nodes 1000000000000", ":3: 1000000000000 vertices are promised"),
+    ("t.stp", "Edges 2", "Edges 1000000000000", ":4: 1000000000000 edges are promised"),
+    ("tw.gr", "3 2", "3 1000000000000", ":2: 1000000000000 edges are promised"),
+    ("t.mtx", "3 3 2", "3 3 1000000000000", ":3: 1000000000000 entries are promised"),
+    ("t.mtx", "3 3 2", "1000000000000 1000000000000 2", ":3: 1000000000000 vertices are promised"),
+    ("t.graph", "3 2 1", "1000000000000 2 1", ":2: 1000000000000 vertices are promised"),
+    ("t.graph", "3 2 1", "3 1000000000000 1", ":2: 2000000000000 neighbours (two an edge) are promised, the"),
+    # headers
+    ("t.gr", "p sp 3 3\n", "", ": has no line `p sp VERTICES ARCS`"),
+    ("t.gr", "p sp 3 3", "p sp 3", ":2: expected `p sp VERTICES ARCS`, found 'p sp 3'"),
+    ("t.gr", "p sp 3 3", "p max 3 3", ":2: expected `p sp VERTICES ARCS`, found 'p max 3 3'"),
+    ("t.gr", "p sp 3 3", "p sp three 3", ":2: expected `p sp VERTICES ARCS`, found 'three'"),
+    ("t.gr", "p sp 3 3", "p sp -3 3", ":2: expected `p sp VERTICES ARCS`, found '-3'"),
+    ("t.gr", "a 1 2 5", "p sp 3 3\na 1 2 5", ":3: a second p line; the first is line 2"),
+    ("t.gr", "a 3 1 9\n", "", ":2: 3 arcs are promised, the file has 2; it may be truncated"),
+    ("t.gr", "a 3 1 9\n", "a 3 1 9\na 3 1 9\n", ":2: 3 arcs are promised, the file has 4"),
+    ("t.gr", "a 3 1 9", "e 3 1 9", ":5: neither a comment (c) nor an arc (a): 'e 3 1 9'"),
+    ("tw.gr", "p tw", "p td", ":2: expected `p sp VERTICES ARCS`, found 'p td 3 2'"),
+    # records
+    ("t.gr", "a 2 3 4", "a 2 4 4", ":4: vertex 4 is out of range 1 to 3"),
+    ("t.gr", "a 2 3 4", "a 0 3 4", ":4: vertex 0 is out of range 1 to 3"),
+    ("t.gr", "a 2 3 4", "a -2 3 4", ":4: vertex -2 is out of range 1 to 3"),
+    ("t.gr", "a 2 3 4", "a 2.5 3 4", ":4: vertex 2.5 is out of range 1 to 3"),
+    ("t.gr", "a 2 3 4", f"a 2 {10**30} 4", ":4: vertex 18446744073709551615 is out of range 1 to 3"),
+    ("t.gr", "a 2 3 4", "a 2 3", ":4: expected a, a tail, a head, a weight, found 'a 2 3'"),
+    ("t.gr", "a 2 3 4", "a 2 3 4 5", ":4: expected a, a tail, a head, a weight, found 'a 2 3 4 5'"),
+    ("t.gr", "a 2 3 4", "a 2 3 -4", ":4: the weight is negative: -4"),
+    ("t.gr", "a 2 3 4", "a 2 3 -0.5", ":4: the weight is negative: -0.5"),
+    ("t.gr", "a 2 3 4", "a 2 3 NaN", ":4: a weight must be a number, found 'NaN'"),
+    ("t.gr", "a 2 3 4", "a 2 3 inf", ":4: a weight must be a number, found 'inf'"),
+    ("t.gr", "a 2 3 4", "a 2 3 1e999", ":4: the weight is infinite; leave arcs out that do not exist"),
+    ("t.gr", "a 2 3 4", f"a 2 3 {2**64 - 1}", ":4: the weight is too large, beyond 18446744073709551614"),
+    ("t.gr", "a 2 3 4", "a 2 3 " + "9" * 5000, ":4: the weight is too large, beyond 18446744073709551614"),
+    ("t.gr", "a 2 3 4", "a 2 3 0x4", ":4: a weight must be a number, found '0x4'"),
+    ("t.gr", "a 2 3 4", "a 2 3 1_0", ":4: a weight must be a number, found '1_0'"),
+    ("t.gr", "a 2 3 4", "a 2 3 1-2", ":4: a weight must be a number, found '1-2'"),
+    ("t.gr", "a 2 3 4", "a 2 3 1e", ":4: a weight must be a number, found '1e'"),
+    ("t.gr", "a 2 3 4", "a 2 x 4", ":4: a head must be a number, found 'x'"),
+    ("t.gr", "a 2 3 4", "a 2 3 \0", ":4: a NUL byte"),
+    ("t.stp", "E 2 3 4", "E 2 9 4", ":6: vertex 9 is out of range 1 to 3"),
+    ("t.stp", "E 2 3 4", "E 2 3", ":6: expected e, a vertex, a vertex, a weight, found 'E 2 3'"),
+    ("t.stp", "E 2 3 4", "A 2 3 4", ":6: arcs (A) are directed; only"),
+    ("t.stp", "E 2 3 4", "X 2 3 4", ":6: expected Nodes, Edges or an edge (E), found 'X 2 3 4'"),
+    ("t.stp", "Nodes 3\n", "", ":2: SECTION Graph has no line `Nodes NUMBER`"),
+    ("t.stp", "Edges 2\n", "Edges 2\nEdges 2\n", ":5: Edges for the second time"),
+    ("t.stp", "T 2", "T 4", ":11: vertex 4 is out of range 1 to 3"),
+    ("t.stp", "T 2", "T 1 2", ":11: expected t, a vertex, found 'T 1 2'"),
+    ("t.stp", "T 2", "TP 2 7", ":11: 'TP': this is a prize-collecting Steiner problem, which is not solved"),
+    ("t.stp", "T 2", "Root 2", ":11: 'Root': this is a rooted Steiner problem"),
+    ("t.stp", "Terminals 2", "Terminals 3", ":9: 3 terminals are promised, the file has 2; it may be truncated"),
+    ("t.stp", "Terminals 2\n", "", ":8: SECTION Terminals has no line `Terminals NUMBER`"),
+    ("t.stp", "DD 3", "DD 7", ":16: vertex 7 is out of range 1 to 3"),
+    ("t.stp", "DD 3 2 2", "DD 3 2 x", ":16: a coordinate must be a number, found 'x'"),
+    ("t.stp", "SECTION Coordinates", "SECTION Graph", ":13: SECTION Graph for the second time"),
+    ("t.stp", "SECTION Terminals", "SECTION Terms", ": SECTION Terminals is missing; the file may be truncated"),
+    ("t.stp", "END\nSECTION T", "END\n1 2\nSECTION T", ":8: neither SECTION nor in a section: '1'"),
+    ("tw.gr", "2 3", "2 3 4", ":4: expected a vertex, a vertex, found '2 3 4'"),
+    ("t.mtx", "coordinate real", "array real", ":1: 'array': only sparse matrices (coordinate) are graphs"),
+    ("t.mtx", "real", "complex", ":1: values are 'complex'; weights must be real, integer or pattern"),
+    ("t.mtx", "general", "skew-symmetric", ":1: the matrix is 'skew-symmetric'; it must be general or symmetric"),
+    ("t.mtx", " general", "", ":1: expected `%%MatrixMarket matrix coordinate"),
+    ("t.mtx", "3 3 2", "3 4 2", ":3: the matrix has 3 rows and 4 columns; a graph's is square"),
+    ("t.mtx", "3 3 2", "3 3", ":3: expected ROWS COLUMNS ENTRIES, found '3 3'"),
+    ("t.mtx", "3 3 2\n1 2 5\n2 3 4.5\n", "", ": has no line of sizes, ROWS COLUMNS ENTRIES"),
+    ("t.mtx", "2 3 4.5", "2 3 -4.5", ":5: the weight is negative: -4.5"),
+    ("t.mtx", "2 3 4.5", "2 3 nan", ":5: a value must be a number, found 'nan'"),
+    ("t.graph", "3 2 1", "3 2 2", ":2: the format '2' is not three digits of 0 and 1"),
+    ("t.graph", "3 2 1", "3", ":2: expected `VERTICES EDGES [FORMAT [CONSTRAINTS]]`, found '3'"),
+    ("t.graph", "3 2 1", "4 2 1", ":2: 4 vertices are promised, the file has 3; it may be truncated"),
+    ("t.graph", "1 5 3 4", "1 5 3", ":4: 3 numbers do not fit the format on line 2"),
+    ("t.graph", "1 5 3 4", "1 5 7 4", ":4: vertex 7 is out of range 1 to 3"),
+    ("t.graph", "1 5 3 4", "1 5 x 4", ":4: expected a number, found 'x'"),
+    ("t.graph", "1 5 3 4", "1 6 3 4", ": the arcs between the vertices 1 and 2 differ by their direction"),
+    ("t.edges", "2 3 4", "2 3", ":3: expected a vertex, a vertex, a weight, found '2 3'"),
+    ("t.edges", "2 3 4", "2 -3 4", ":3: vertex -3.0 is no whole number of 63 bits"),
+    ("t.edges", "2 3 4", "Oslo Rome 4", ":3: expected a vertex, a vertex, a weight, found 'Oslo Rome 4'"),
+    ("t.edges", "1 2 5\n2 3 4", "1;2;0,5\n2;3;4", ":2: a weight must be a number, found '0,5'"),
+]  # fmt: skip
+
+
+def refusal(action, *arguments):
+    """The one line of the error; it must come within a second."""
+    begin = time.process_time()
+    with pytest.raises(InputError) as caught:
+        action(*arguments)
+    assert time.process_time() - begin < 1 and "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "old", "new", "message"), BAD)
+def test_bad_files(tmp_path, name, old, new, message):
+    assert old in FILES[name]
+    path = tmp_path / name
+    path.write_text(FILES[name].replace(old, new, 1))
+    assert refusal(read_graph, str(path)).removeprefix(str(path)).startswith(message)
+
+
+BAD_COORDINATES = [
+    ("v 3 1 1\n", "", ":1: 3 vertices are promised, the file has 2; it may be truncated"),
+    ("v 3 1 1", "v 1 1 1", ":4: vertex 1 for the second time"),
+    ("v 3 1 1", "v 4 1 1", ":4: vertex 4 is out of range 1 to 3"),
+    ("v 3 1 1", "v 3 1", ":4: expected v, a vertex, an x, a y, found 'v 3 1'"),
+    ("v 3 1 1", "v 3 1 nan", ":4: a y must be a number, found 'nan'"),
+    ("co 3\n", "co 4\nv 4 0 0\n", ":1: has 4 vertices, t has 3"),
+    ("p aux sp co 3", "p sp 3 3", ":1: expected `p aux sp co VERTICES`, found 'p sp 3 3'"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "message"), BAD_COORDINATES)
+def test_bad_coordinates(tmp_path, old, new, message):
+    (tmp_path / "t.gr").write_text(GR)
+    path = tmp_path / "t.co"
+    path.write_text(CO)
+    assert read_graph(tmp_path / "t.gr", path).problem.coordinates.tolist() == [[0, 0], [5, -1], [1, 1]]
+    path.write_text(CO.replace(old, new, 1))
+    assert refusal(read_graph, str(tmp_path / "t.gr"), str(path)).removeprefix(str(path)).startswith(message)
+
+
+def zipped(**arrays):
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def promising(count):
+    """A row list whose header promises more than it has."""
+    file = io.BytesIO()
+    np.save(file, np.zeros(2, dtype=np.int64))
+    member = file.getvalue().replace(b"(2,), }" + b" " * len(str(count)), f"({count},), }}".encode() + b" ")
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, array in CSR.items():
+            file = io.BytesIO()
+            np.save(file, array)
+            archive.writestr(f"{name}.npy", member if name == "indices" else file.getvalue())
+    return content.getvalue()
+
+
+CSR = {"format": np.array(b"csr"), "shape": np.array([2, 2]), "data": np.array([1, 2]), "indices": np.array([1, 0]),
+       "indptr": np.array([0, 1, 2])}  # fmt: skip
+BAD_NPZ = {
+    "no zip": (b"PK\x03\x04" + bytes(100), ": is a damaged zip file"),
+    "other arrays": (zipped(a=np.eye(2)), ": has no array 'format'"),
+    "dia": (zipped(**CSR | {"format": np.array(b"dia")}), ": the sparse format is 'dia'; save csr, csc or coo"),
+    "not square": (zipped(**CSR | {"shape": np.array([2, 3])}), ": the matrix has shape (2, 3)"),
+    "out of range": (zipped(**CSR | {"indices": np.array([1, 2])}), ": entry 1: vertex 2 is out of range 0 to 1"),
+    "below range": (zipped(**CSR | {"indices": np.array([-1, 1])}), ": entry 0: vertex -1 is out of range 0 to 1"),
+    "offsets fall": (zipped(**CSR | {"indptr": np.array([0, 3, 2])}), ": indptr does not divide 2 entries into 2 rows"),
+    "offsets end": (zipped(**CSR | {"indptr": np.array([0, 1, 9])}), ": indptr does not divide 2 entries into 2 rows"),
+    "trillion": (zipped(**CSR | {"shape": np.array([10**12] * 2)}), ": 1000000000000 vertices are promised"),
+    "long list": (promising(10**12), ": indices.npy: the header says 8000000000000 bytes"),
+    "negative": (zipped(**CSR | {"data": np.array([1, -2])}), ": the weight of entry 1 is negative: -2"),
+    "NaN": (zipped(**CSR | {"data": np.array([np.nan, 2])}), ": the weight of entry 0 is NaN; give a number"),
+    "text": (zipped(**CSR | {"data": np.array(["a", "b"])}), ": data.npy: holds <U1; it must hold integers or floats"),
+    "short": (zipped(**CSR | {"data": np.array([1])}), ": indices and data have shapes"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD_NPZ)
+def test_bad_npz(tmp_path, name):
+    path = tmp_path / "t.npz"
+    path.write_bytes(zipped(**CSR))
+    assert read_graph(path).problem.weights.tolist() == [1, 2]
+    path.write_bytes(BAD_NPZ[name][0])
+    assert refusal(read_graph, str(path)).removeprefix(str(path)).startswith(BAD_NPZ[name][1])
+
+
+@pytest.mark.parametrize(("content", "message"), [
+    (b"", ": is empty"), (b"<html>\n<body>404", ": no known format of graphs; hpcsolve reads DIMACS"),
+    (b"BZh9", ": is compressed with bzip2"), (b"\x89HDF\r\n", ": is an HDF5 file"), (b"\x93NUMPY", ": is a dense"),
+    (gzip.compress(GR.encode())[:40], ": is damaged, it does not decompress"), (b"NAME: x\n", ": is an instance of"),
+    (CO.encode(), ":1: expected `p sp VERTICES ARCS`, found 'p aux sp co 3'"),
+])  # fmt: skip
+def test_other_files(tmp_path, content, message):
+    (tmp_path / "t").write_bytes(content)
+    assert refusal(read_graph, str(tmp_path / "t")).removeprefix(str(tmp_path / "t")).startswith(message)
+    assert "cannot be read" in refusal(read_graph, str(tmp_path / "none.gr"))
+
+
+SPLICES = [b"\0", b"-", b"nan", b"inf", b"1e999", b"99999999999999999999", b"\n", b" ", b"a ", b"E ", b"p sp 1 1\n",
+           b"c", b"%", b"#", b"END\n", b"SECTION Graph\n", b"0", b"\xff", b".", b"e", b"1e-30", b"\x0b", b"\x1c", b","]
+
+
+def mutant(content, chance):
+    """One to three small damages: a splice, a cut, a doubled or dropped piece, a changed byte."""
+    for _ in range(chance.randint(1, 3)):
+        at, width = chance.randrange(len(content) + 1), chance.choice((1, 1, 5, 60))
+        piece = content[at : at + width]
+        content = chance.choice((
+            content[:at] + chance.choice(SPLICES) + content[at:],
+            content[:at] + content[at + width :],
+            content[:at] + piece + content[at:],
+            content[:at] + bytes([chance.randrange(256)]) + content[at + 1 :],
+        )) or b"x"  # fmt: skip
+    return content
+
+
+@pytest.mark.parametrize("name", [*FILES, "t.npz", "t.co"])
+def test_mutants(tmp_path, name):
+    """Either a graph of valid form or an error of ours: nothing else, and at once."""
+    content = {"t.npz": zipped(**CSR), "t.co": CO.encode()}.get(name) or FILES[name].encode()
+    (tmp_path / "t.gr").write_text(GR)
+    path, chance, read = tmp_path / name, random.Random(name), 0
+    for _ in range(300):
+        damaged = mutant(content, chance)
+        path.write_bytes(damaged)
+        begin = time.process_time()
+        try:
+            graph = read_graph(tmp_path / "t.gr", path).problem if name == "t.co" else read_graph(path).problem
+            require_valid(graph)
+            read += 1
+        except InputError as problem:
+            assert "\n" not in str(problem) and str(path) in str(problem)
+        assert time.process_time() - begin < 1, damaged
+    assert 2 < read < 290, "the mutants must reach both ends"
+
+
+def require_valid(graph):
+    assert graph.offsets[0] == 0 and graph.offsets[-1] == len(graph.heads) == len(graph.weights)
+    assert (np.diff(graph.offsets) >= 0).all() and len(graph.labels) == graph.n == len(set(graph.labels.tolist()))
+    keys = graph.tails().astype(np.int64) * max(graph.n, 1) + graph.heads
+    assert (np.diff(keys) > 0).all() and (graph.heads < max(graph.n, 1)).all()
+    if graph.weights.dtype.kind == "f":
+        assert np.isfinite(graph.weights).all() and not np.signbit(graph.weights).any()
+    rows = scipy.sparse.csr_matrix((graph.weights, graph.heads, graph.offsets), shape=(graph.n, graph.n))
+    assert graph.directed or (rows != rows.T).nnz == 0

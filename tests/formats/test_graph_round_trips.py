@@ -1,0 +1,142 @@
+"""Graphs written and read again, matrices that scipy wrote, and long files: hypothesis and scipy as oracles."""
+
+import io
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpcsolve.errors import InputError
+from hpcsolve.formats import read_graph, write_coordinates, write_dimacs, write_steinlib
+from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.graph_convert import from_scipy
+from hpcsolve.problems.graph_order import undirected
+
+numbers = st.one_of(
+    st.integers(0, 2**64 - 2), st.integers(0, 5), st.sampled_from([2**31, 2**32 - 1, 2**32, 2**63 - 1, 2**63 + 1])
+)  # fmt: skip
+floats = st.floats(0, 1e300).map(lambda x: x + 0.0)
+tenths = st.integers(0, 10**6).map(lambda x: x / 10)
+
+
+@st.composite
+def graphs(draw, directed=None, terminals=False):
+    n = draw(st.integers(1, 8))
+    kind = draw(st.sampled_from([numbers, floats, tenths, st.just(0)]))
+    ends = st.integers(0, n - 1)
+    edges = draw(st.lists(st.tuples(ends, ends, kind), max_size=20))
+    return from_edges(
+        [a for a, _, _ in edges], [b for _, b, _ in edges], [weight for _, _, weight in edges], n=n,
+        directed=draw(st.booleans()) if directed is None else directed, labels=np.arange(1, n + 1),
+        terminals=draw(st.lists(ends, min_size=1, unique=True)) if terminals else None,
+        coordinates=draw(st.lists(st.tuples(floats, tenths), min_size=n, max_size=n)), name="t",
+    )  # fmt: skip
+
+
+def assert_same(a, b):
+    """Equal by value: dropped parallel arcs and loops may have had more decimals."""
+    assert (a.n, a.directed) == (b.n, b.directed)
+    for name in ("offsets", "heads", "labels", "coordinates"):
+        assert np.array_equal(getattr(a, name), getattr(b, name)), name
+    values = [[Fraction(weight) / graph.scale for weight in graph.weights.tolist()] for graph in (a, b)]
+    assert values[0] == values[1]
+
+
+@given(graphs())
+def test_dimacs_round_trip(tmp_path_factory, graph):
+    folder = tmp_path_factory.mktemp("g")
+    write_dimacs(graph, str(folder / "t.gr"))
+    write_coordinates(graph, str(folder / "t.co"))
+    again = read_graph(folder / "t.gr", folder / "t.co", directed=True).problem
+    if graph.directed:
+        assert_same(again, graph)
+    else:
+        assert_same(undirected(again), graph)
+
+
+@given(graphs(directed=False, terminals=True))
+def test_steinlib_round_trip(tmp_path_factory, graph):
+    path = tmp_path_factory.mktemp("g") / "t.stp"
+    write_steinlib(graph, str(path))
+    again = read_graph(path).problem
+    assert_same(again, graph)
+    assert np.array_equal(again.terminals, graph.terminals)
+
+
+@st.composite
+def matrices(draw):
+    """A sparse matrix without parallel entries, of integers or floats."""
+    n = draw(st.integers(1, 8))
+    kind = draw(st.sampled_from(["i8", "f8", "u4"]))
+    values = floats if kind == "f8" else st.integers(0, 2**31)
+    places = draw(st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=16, unique=True))
+    data = np.array([draw(values) for _ in places], dtype=kind)
+    rows, columns = [a for a, _ in places], [b for _, b in places]
+    return scipy.sparse.coo_matrix((data, (rows, columns)), shape=(n, n))
+
+
+def expected(matrix):
+    """The arcs of a matrix that scipy read, without loops, by Python's own numbers."""
+    entries = matrix.tocoo()
+    arcs = zip(entries.row.tolist(), entries.col.tolist(), entries.data.tolist(), strict=True)
+    return {(a, b): Fraction(value) for a, b, value in arcs if a != b}
+
+
+def arcs_of(graph):
+    weights = [Fraction(weight) / graph.scale for weight in graph.weights.tolist()]
+    return dict(zip(zip(graph.tails().tolist(), graph.heads.tolist(), strict=True), weights, strict=True))
+
+
+@given(matrices(), st.sampled_from(["general", "symmetric"]))
+def test_matrix_market_as_scipy_reads_it(tmp_path_factory, matrix, symmetry):
+    path = tmp_path_factory.mktemp("g") / "t.mtx"
+    if symmetry == "symmetric":
+        matrix = scipy.sparse.coo_matrix(matrix.maximum(matrix.T))
+    scipy.io.mmwrite(path, matrix, symmetry=symmetry)
+    graph = read_graph(path).problem
+    assert graph.directed == (symmetry == "general")
+    assert arcs_of(graph) == expected(scipy.io.mmread(path, spmatrix=False))
+
+
+@given(matrices(), st.sampled_from(["csr", "csc", "coo"]), st.booleans())
+def test_npz_of_scipy(tmp_path_factory, matrix, layout, compressed):
+    path = tmp_path_factory.mktemp("g") / "t.npz"
+    scipy.sparse.save_npz(path, matrix.asformat(layout), compressed=compressed)
+    instance = read_graph(path)
+    assert (instance.format, instance.problem.directed) == ("npz", True)
+    assert arcs_of(instance.problem) == expected(matrix) == arcs_of(from_scipy(matrix))
+    assert instance.problem.labels.tolist() == list(range(matrix.shape[0]))
+
+
+def test_parallel_entries_are_not_summed(tmp_path):
+    """As scipy would, on the way from coo to csr."""
+    matrix = scipy.sparse.coo_matrix(([5, 3, 9], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
+    file = io.BytesIO()
+    scipy.sparse.save_npz(file, matrix)
+    (tmp_path / "t.npz").write_bytes(file.getvalue())
+    graph = read_graph(tmp_path / "t.npz").problem
+    assert (graph.weights.tolist(), graph.parallel_arcs) == ([3, 9], 1)
+    assert read_graph(tmp_path / "t.npz", directed=False).problem.weights.tolist() == [3, 3]
+
+
+def test_a_long_file_is_read_in_pieces(tmp_path):
+    """Some 10 MB: the pieces join, and errors name the line in the file."""
+    count = 800_000
+    lines = [f"a {1 + i % 1000} {1 + i * 7 % 1000} {i}" for i in range(count)]
+    path = tmp_path / "t.gr"
+    path.write_text("\n".join(["p sp 1000 800000", *lines]))
+    graph = read_graph(path).problem
+    tails, heads = np.arange(count) % 1000, np.arange(count) * 7 % 1000
+    assert_same(graph, from_edges(tails, heads, np.arange(count), directed=True, labels=np.arange(1, 1001)))
+    lines[700_000] = "a 1 x 3"
+    path.write_text("\n".join(["p sp 1000 800000", *lines]))
+    with pytest.raises(InputError, match=":700002: a head must be a number, found 'x'"):
+        read_graph(path)
+    lines[700_000] = "a 1 1001 3.5"
+    path.write_text("\n".join(["p sp 1000 800000", *lines]))
+    with pytest.raises(InputError, match=":700002: vertex 1001 is out of range 1 to 1000"):
+        read_graph(path)

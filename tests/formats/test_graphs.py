@@ -1,0 +1,228 @@
+"""Graph files: the published road networks and their reference sums, the odd Steiner files, spellings."""
+
+import csv
+import gzip
+import lzma
+import time
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy.sparse.csgraph import dijkstra
+
+from hpcsolve.errors import InputError
+from hpcsolve.formats import read, read_graph
+from hpcsolve.problems.graph_convert import to_scipy
+from hpcsolve.problems.graph_order import permuted, reversed_graph, spatial_order, undirected
+
+# From the README of the road networks: vertices reached from the first one, largest distance, sum of distances.
+ROADS = {
+    "USA-road-d.NY.gr.gz": (264_346, 1_440_081, 186_686_642_878),
+    "rome99.gr.gz": (3_353, 69_102, 116_006_476),
+    "BAY.pace.gr.xz": (321_270, 573_453, 81_808_785_220),
+    "NE.pace.gr.xz": (1_524_453, 1_137_118, 915_422_809_094),
+}
+
+
+@pytest.fixture
+def roads(data_dir):
+    """The folder of road networks."""
+    if not (data_dir / "roads").is_dir():
+        pytest.skip("HPCSOLVE_DATA has no roads/")
+    return data_dir / "roads"
+
+
+@pytest.fixture
+def steiner(data_dir):
+    """The folder of Steiner problems."""
+    if not (data_dir / "steiner").is_dir():
+        pytest.skip("HPCSOLVE_DATA has no steiner/")
+    return data_dir / "steiner"
+
+
+def splitmix_weights(graph):
+    """The rule of the README for files without weights: 100 + splitmix64((smaller << 32) | larger) mod 2000."""
+    tails, heads = graph.tails().astype(np.uint64), graph.heads.astype(np.uint64)
+    x = np.minimum(tails, heads) << np.uint64(32) | np.maximum(tails, heads)
+    x = x + np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return (x ^ (x >> np.uint64(31))) % np.uint64(2000) + np.uint64(100)
+
+
+@pytest.mark.parametrize("name", ROADS)
+def test_reference_sums_of_road_networks(roads, name):
+    graph = read_graph(roads / name).problem
+    matrix = to_scipy(graph).astype(np.float64)
+    if ".pace" in name:
+        assert (graph.weights == 1).all()
+        matrix.data[:] = splitmix_weights(graph)
+    distance = dijkstra(matrix, indices=0)
+    reached = np.isfinite(distance)
+    found = int(reached.sum()), int(distance[reached].max()), int(distance[reached].astype(np.int64).sum())
+    assert found == ROADS[name]
+
+
+def test_what_else_new_york_says(roads):
+    begin = time.process_time()
+    instance = read_graph(roads / "USA-road-d.NY.gr.gz", roads / "USA-road-d.NY.co.gz")
+    seconds = time.process_time() - begin
+    graph = instance.problem
+    assert (instance.format, graph.name, graph.directed) == ("dimacs", "USA-road-d", True)
+    assert (graph.arcs, graph.parallel_arcs, graph.loops, graph.scale) == (730_100, 733_846 - 730_100, 0, 1)
+    assert (graph.heads.dtype, graph.weights.dtype) == (np.int32, np.uint32)
+    assert graph.labels[[0, -1]].tolist() == [1, 264_346] and "TIGER/Line graph" in graph.comment
+    assert graph.coordinates[0].tolist() == [-73530767, 41085396]
+    assert seconds < 4, "a file of 12 MB is read by whole arrays, not by lines"
+    both = undirected(graph)
+    assert not both.directed and both.edges == 365_050
+    moved = permuted(both, spatial_order(both))
+    assert (moved.n, moved.arcs) == (graph.n, graph.arcs)
+    apart = [np.abs(g.tails().astype(np.int64) - g.heads).mean() for g in (both, moved)]
+    assert apart[1] < apart[0], "along the Z-curve neighbours stand nearer"
+
+
+@pytest.mark.parametrize("index", range(30))
+def test_odd_steiner_files(steiner, index):
+    """As the table says; what is only wrong with the problem, not with the file, is the solver's to refuse."""
+    with open(steiner / "odd" / "expected.csv", encoding="utf-8") as table:
+        rows = list(csv.DictReader(table))
+    assert len(rows) == 30
+    row = rows[index]
+    path = steiner / "odd" / row["name"]
+    if row["expect"] == "reject" and row["name"] != "disconnected_terminals.stp":
+        with pytest.raises(InputError) as caught:
+            read_graph(path)
+        assert str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
+        return
+    graph = read_graph(path).problem
+    assert not graph.directed and len(graph.terminals) >= 1
+    assert least_tree(graph) == (Fraction(row["optimum"]) if row["optimum"] else None)
+    assert graph.repeated_terminals == (row["name"] == "duplicate_terminal.stp")
+    assert (graph.parallel_arcs, graph.loops) == ((2, 1) if row["name"] == "parallel_loops.stp" else (0, 0))
+    assert (graph.coordinates is not None) == (row["name"] == "coords_comment_hash.stp")
+    assert (graph.n == 6) == (row["name"] == "isolated_vertex.stp")
+
+
+def least_tree(graph):
+    """The weight of the least set of edges that joins all terminals, by trying every set; None if there is none."""
+    edges = [(a, b, w) for (a, b), w in zip(edges_of(graph), graph.weights.tolist(), strict=True) if a < b]
+    terminals, best = set(graph.labels[graph.terminals].tolist()), None
+    for chosen in product((False, True), repeat=len(edges)):
+        kept = [edge for edge, wanted in zip(edges, chosen, strict=True) if wanted]
+        reached = {min(terminals)}
+        for _ in kept:
+            reached |= {v for a, b, _ in kept if {a, b} & reached for v in (a, b)}
+        weight = sum(w for _, _, w in kept)
+        if terminals <= reached and (best is None or weight < best):
+            best = weight
+    return None if best is None else Fraction(best, graph.scale)
+
+
+def test_published_steiner_files(steiner):
+    """Sizes as in the table of optima; parsed once more by plain splitting."""
+    with open(steiner / "optima.csv", encoding="utf-8") as table:
+        for row in csv.DictReader(table):
+            path = steiner / row["name"]
+            graph = read_graph(path).problem
+            sizes = graph.n, graph.edges + graph.parallel_arcs + graph.loops, len(graph.terminals)
+            assert sizes == (int(row["vertices"]), int(row["edges"]), int(row["terminals"])), path
+            if graph.n < 5000:
+                assert {frozenset(edge) for edge in edges_of(graph)} == split_by_hand(path), path
+
+
+def edges_of(graph):
+    return zip(graph.labels[graph.tails()].tolist(), graph.labels[graph.heads].tolist(), strict=True)
+
+
+def split_by_hand(path):
+    content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    rows = [line.split() for line in content.decode("latin-1").splitlines()]
+    return {frozenset((int(row[1]), int(row[2]))) for row in rows if row and row[0].lower() == "e" and len(row) == 4}
+
+
+TRIANGLE = {
+    "dimacs": ("t.gr", "c a\np sp 3 3\na 1 2 5\na 2 3 4\na 3 1 9\n", True),
+    "dimacs at length": ("t", "c\nc  \n\np  sp\t3 3\na 1 2 5\nc in between\n a\t2  3 4 \nA 3 1 9", True),
+    "dimacs in real numbers": ("t", "p sp 3 3\na 1 2 5.0\na 2 3 4e0\na 3 1 +9\n", True),
+    "steinlib": ("t.stp", "33D32945 STP\nSECTION Graph\nNodes 3\nEdges 3\nE 1 2 5\nE 2 3 4\nE 3 1 9\nEND\n"
+                          "SECTION Terminals\nTerminals 1\nT 2\nEND\nEOF\n", False),
+    "pace steiner": ("t.gr", "SECTION Graph\nNodes 3\nEdges 3\nE 1 2 5\nE 2 3 4\nE 3 1 9\nEND\n"
+                             "SECTION Terminals\nTerminals 1\nT 2\nEND\n\nEOF", False),
+    "matrix market": ("t.mtx", "%%MatrixMarket matrix coordinate integer symmetric\n% a\n\n"
+                               "3 3 3\n2 1 5\n3 2 4\n3 1 9\n", False),
+    "matrix market real": ("t", "%%MatrixMarket MATRIX Coordinate Real General\n3 3 3\n1 2 5e0\n2 3 4.\n3 1 9\n", True),
+    "metis": ("t.graph", "% a\n3 3 001\n2 5 3 9\n1 5 3 4\n%b\n2 4 1 9\n", False),
+    "metis, all weights": ("t.metis", "3 3 111 2\n7 1 1 2 5 3 9\n7 1 1 1 5 3 4\n7 1 1 2 4 1 9\n\n", False),
+    "edge list": ("t.edges", "# a\n1 2 5\n2 3 4\n3 1 9\n", False),
+    "csv": ("t.csv", "from,to,km\n1,2,5\n2,3,4\n3,1,9\n", False),
+    "semicolons": ("t", "1;2;5\n2;3;4\n3;1;9\n", False),
+    "SNAP": ("t.txt", "# Directed graph (each unordered pair of nodes is saved once)\n1\t2\t5\n2\t3\t4\n3\t1\t9", True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("spelling", TRIANGLE)
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+@pytest.mark.parametrize("packed", ["", ".gz", ".xz"])
+def test_spellings_of_one_graph(tmp_path, spelling, line_end, packed):
+    name, text, directed = TRIANGLE[spelling]
+    content = text.replace("\n", line_end).encode()
+    pack = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}[packed]
+    (tmp_path / (name + packed)).write_bytes(pack(content))
+    graph = read_graph(tmp_path / (name + packed)).problem
+    assert (graph.n, graph.directed, graph.name, graph.scale) == (3, directed, "t", 1)
+    assert graph.labels.tolist() == [1, 2, 3]
+    wanted = {(1, 2): 5, (2, 3): 4, (3, 1): 9}
+    if not directed:
+        wanted |= {(b, a): weight for (a, b), weight in wanted.items()}
+    assert dict(zip(edges_of(graph), graph.weights.tolist(), strict=True)) == wanted
+    if "stein" in spelling:
+        assert graph.terminals.tolist() == [1]
+
+
+PATTERNS = {
+    "pace": "c\np tw 4 3\n1 2\nc x\n2 3\n2 1\n",
+    "metis": "4 3\n2 2\n1 1 3\n2\n\n",
+    "matrix market": "%%MatrixMarket matrix coordinate pattern symmetric\n4 4 3\n2 1\n3 2\n2 1\n",
+}
+
+
+@pytest.mark.parametrize("kind", PATTERNS)
+def test_graphs_without_weights(tmp_path, kind):
+    path = tmp_path / {"metis": "t.graph"}.get(kind, "t.gr")
+    path.write_text(PATTERNS[kind])
+    instance = read_graph(path)
+    graph = instance.problem
+    assert (instance.format, graph.n, graph.edges, graph.directed) == (kind, 4, 2, False)
+    assert (graph.parallel_arcs, graph.weights.tolist()) == (1, [1, 1, 1, 1])
+
+
+def test_directed_or_not_is_the_callers_choice(tmp_path):
+    (tmp_path / "t.gr").write_text("p sp 2 2\na 1 2 5\na 2 1 3\n")
+    one_way, edges = read_graph(tmp_path / "t.gr").problem, read_graph(tmp_path / "t.gr", directed=False).problem
+    assert (one_way.directed, one_way.weights.tolist(), one_way.parallel_arcs) == (True, [5, 3], 0)
+    assert (edges.directed, edges.weights.tolist(), edges.parallel_arcs) == (False, [3, 3], 1)
+    assert reversed_graph(one_way).weights.tolist() == [3, 5] and reversed_graph(edges) is edges
+    with pytest.raises(InputError, match="between the vertices 1 and 2 differ"):
+        undirected(one_way)
+    (tmp_path / "t.txt").write_text("7 9\n")
+    assert read_graph(tmp_path / "t.txt", directed=True).problem.arcs == 1
+    (tmp_path / "t.graph").write_text("2 1\n2\n1\n")
+    with pytest.raises(InputError, match="undirected"):
+        read_graph(tmp_path / "t.graph", directed=True)
+
+
+def test_ids_of_edge_lists_are_kept(tmp_path):
+    (tmp_path / "t").write_text(f"% x\n{2**62} 7\n7 0\n")
+    graph = read_graph(tmp_path / "t").problem
+    assert graph.labels.tolist() == [0, 7, 2**62] and set(edges_of(graph)) == {(0, 7), (7, 0), (7, 2**62), (2**62, 7)}
+
+
+def test_readers_of_the_two_problems_name_each_other(tmp_path):
+    (tmp_path / "t.gr").write_text(TRIANGLE["dimacs"][1])
+    with pytest.raises(InputError, match=r"is a graph \(dimacs\), not a travelling"):
+        read(tmp_path / "t.gr")
+    (tmp_path / "t.tsp").write_text("TYPE: TSP\n")
+    with pytest.raises(InputError, match="is an instance of the TSP"):
+        read_graph(tmp_path / "t.tsp")

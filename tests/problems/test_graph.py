@@ -1,0 +1,195 @@
+"""Graphs: what is kept of arcs, against Python's own dictionaries; conversions; orders; bad arguments."""
+
+import math
+from fractions import Fraction
+
+import networkx
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse.csgraph import dijkstra, reverse_cuthill_mckee
+
+from hpcsolve.errors import InputError
+from hpcsolve.problems.generate_graph import generate_graph
+from hpcsolve.problems.graph import vertex_positions
+from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.graph_convert import from_networkx, from_scipy, to_networkx, to_scipy
+from hpcsolve.problems.graph_order import permuted, reversed_graph, spatial_order, undirected, z_order
+from hpcsolve.problems.weights import exact_weights
+
+
+def arcs_of(graph):
+    weights = [Fraction(weight) / graph.scale for weight in graph.weights.tolist()]
+    return dict(zip(zip(graph.tails().tolist(), graph.heads.tolist(), strict=True), weights, strict=True))
+
+
+weights = st.one_of(st.integers(0, 9), st.integers(0, 2**64 - 2), st.sampled_from([2**31, 2**32 - 1, 2**32, 2**63]))
+edge_lists = st.integers(1, 9).flatmap(
+    lambda n: st.tuples(
+        st.just(n), st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1), weights), max_size=40)
+    )
+)
+
+
+@given(edge_lists, st.booleans())
+def test_rows_hold_the_least_of_parallel_arcs(drawn, directed):
+    n, edges = drawn
+    columns = [[edge[place] for edge in edges] for place in range(3)]
+    graph = from_edges(*columns, n=n, directed=directed)
+    least, dropped = {}, 0
+    for a, b, weight in edges:
+        key = (a, b) if directed else (min(a, b), max(a, b))
+        if a != b:
+            dropped += key in least
+            least[key] = min(weight, least.get(key, weight))
+    both = least if directed else least | {(b, a): weight for (a, b), weight in least.items()}
+    assert arcs_of(graph) == both and graph.heads.tolist() == [b for _, b in sorted(both)]
+    assert (graph.n, graph.parallel_arcs, graph.loops) == (n, dropped, sum(a == b for a, b, _ in edges))
+    assert graph.weights.dtype == (np.uint64 if max(both.values(), default=0) >= 2**32 else np.uint32)
+    assert graph.arcs == len(both) and graph.edges == len(least)
+    back = reversed_graph(graph)
+    assert arcs_of(back) == {(b, a): weight for (a, b), weight in both.items()}
+    assert (np.diff(back.tails() * n + back.heads) > 0).all()
+
+
+@given(edge_lists, st.booleans(), st.randoms(use_true_random=False))
+def test_permuted_graphs_are_the_same_graph(drawn, directed, random):
+    n, edges = drawn
+    columns = [[edge[place] for edge in edges] for place in range(3)]
+    points = [(random.random(), random.random()) for _ in range(n)]
+    graph = from_edges(*columns, n=n, directed=directed, labels=range(10, 10 + n), terminals=[n - 1, 0, n - 1],
+                       coordinates=points)  # fmt: skip
+    assert graph.repeated_terminals == (2 if n == 1 else 1)
+    order = random.sample(range(n), n)
+    moved = permuted(graph, order)
+    assert moved.labels.tolist() == [10 + old for old in order]
+    assert arcs_of(moved) == {(order.index(a), order.index(b)): weight for (a, b), weight in arcs_of(graph).items()}
+    assert moved.labels[moved.terminals].tolist() == graph.labels[graph.terminals].tolist()
+    assert moved.coordinates.tolist() == [list(points[old]) for old in order]
+    assert vertex_positions(moved, graph.labels[order]).tolist() == list(range(n))
+
+
+EXACT = [
+    ([1, 2, 3], np.uint32, 1, [1, 2, 3]),
+    ([True, False], np.uint32, 1, [1, 0]),
+    ([2**32 - 1], np.uint32, 1, [2**32 - 1]),
+    ([2**32], np.uint64, 1, [2**32]),
+    ([2**63 + 1, 1], np.uint64, 1, [2**63 + 1, 1]),
+    ([2**64 - 2, 0], np.uint64, 1, [2**64 - 2, 0]),
+    ([0.5, 0.25], np.uint32, 100, [50, 25]),
+    ([3.0, 1e15], np.uint64, 1, [3, 10**15]),
+    ([0.1, 1e-10], np.float64, 1, [0.1, 1e-10]),
+    ([-0.0, 1e300], np.float64, 1, [0.0, 1e300]),
+    ([math.pi], np.float64, 1, [math.pi]),
+    ([1e17], np.float64, 1, [1e17]),
+    (np.array([0.1], dtype=np.float32), np.float64, 1, [float(np.float32(0.1))]),
+    (np.array([7], dtype=">i2"), np.uint32, 1, [7]),
+    ([], np.uint32, 1, []),
+]
+
+
+@pytest.mark.parametrize(("values", "dtype", "scale", "wanted"), EXACT)
+def test_weights_are_exact(values, dtype, scale, wanted):
+    found, factor = exact_weights(values, 3)
+    assert (found.dtype, factor, found.tolist()) == (dtype, scale, wanted)
+    assert not np.signbit(found).any()
+
+
+def test_decimals_that_could_overflow_stay_floats():
+    """Sums along a path of 10^7 vertices would leave 63 bits; in the file's own numbers they do not."""
+    assert exact_weights([123456.123456789], 10)[1] == 10**9
+    assert exact_weights([123456.123456789], 10**7)[0].dtype == np.float64
+
+
+BAD_EDGES = [
+    (([0], [1], [-1]), {}, r"the weight of arc 0 \(0 to 1\) is negative: -1"),
+    (([0, 0], [1, 1], [1, -0.5]), {}, r"the weight of arc 1 \(0 to 1\) is negative: -0.5"),
+    (([0], [1], [math.nan]), {}, "is NaN; give a number"),
+    (([0], [1], [math.inf]), {}, "is infinite; leave arcs out"),
+    (([0], [1], [2**64 - 1]), {}, "the weight of arc 0 .*is too large, beyond 18446744073709551614"),
+    (([0], [1], [2**70]), {}, "the weight of arc 0 is too large"),
+    (([0], [1], [-(2**70)]), {}, "the weight of arc 0 is negative"),
+    (([0], [1], ["x"]), {}, "the weights are <U1; give integers or floats"),
+    (([0], [1], [1j]), {}, "the weights are complex128"),
+    (([0], [1], [[1]]), {}, r"have shapes \(1,\), \(1,\), \(1, 1\)"),
+    (([0, 1], [1], [1]), {}, "have shapes"),
+    (([0.5], [1], [1]), {}, "tails are float64"),
+    (([0], [3], [1]), {"n": 3}, "an end of arc 0 is 3, out of range 0 to 2"),
+    (([-1], [1], [1]), {}, "an end of arc 0 is -1"),
+    (([], [], []), {"n": 2**31}, "2147483648 vertices"),
+    (([], [], []), {"n": -1}, "-1 vertices"),
+    (([0], [1], [1]), {"terminals": [2]}, "terminal 2 is out of range 0 to 1"),
+    (([0], [1], [1]), {"labels": [1]}, r"labels have shape \(1,\)"),
+    (([0], [1], [1]), {"coordinates": [[1, 2]]}, r"coordinates have shape \(1, 2\)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("columns", "options", "message"), BAD_EDGES)
+def test_bad_edges(columns, options, message):
+    with pytest.raises(InputError, match=message) as caught:
+        from_edges(*columns, **options, name="my graph")
+    assert str(caught.value).startswith("my graph: ")
+
+
+def test_small_things():
+    empty = from_edges([], [], [])
+    assert (empty.n, empty.arcs, empty.offsets.tolist()) == (0, 0, [0])
+    assert from_edges([0, 4], [1, 2]).weights.tolist() == [1, 1, 1, 1]
+    assert permuted(empty, []).n == 0 and spatial_order(empty).tolist() == []
+    assert from_edges([], [], [], n=3).offsets.tolist() == [0, 0, 0, 0]
+    with pytest.raises(ValueError, match="permutation of 0 to 4"):
+        permuted(from_edges([0, 4], [1, 2]), [0, 1, 2, 3, 3])
+    with pytest.raises(InputError, match="no vertex 9; its vertices are numbered 0 to 4"):
+        vertex_positions(from_edges([0, 4], [1, 2]), [2, 9])
+    with pytest.raises(InputError, match="has no vertices"):
+        vertex_positions(empty, [1])
+    with pytest.raises(InputError, match="takes a sparse matrix, not list"):
+        from_scipy([[0, 1], [1, 0]])
+    with pytest.raises(InputError, match=r"shape \(2, 3\)"):
+        from_scipy(scipy.sparse.eye(2, 3))
+
+
+@given(edge_lists, st.booleans())
+def test_scipy_and_networkx_there_and_back(drawn, directed):
+    n, edges = drawn
+    small = [(a, b, weight % 2**50 / 4) for a, b, weight in edges]
+    graph = from_edges(*([edge[place] for edge in small] for place in range(3)), n=n, directed=directed)
+    again = from_scipy(to_scipy(graph))
+    assert arcs_of(again) == arcs_of(graph) == arcs_of(from_scipy(to_scipy(graph), directed=directed))
+    assert directed or arcs_of(undirected(again)) == arcs_of(graph)
+    theirs = networkx.MultiDiGraph() if directed else networkx.MultiGraph()
+    theirs.add_nodes_from(range(n))
+    theirs.add_weighted_edges_from(small)
+    mine = from_networkx(theirs)
+    assert (arcs_of(mine), mine.directed, mine.parallel_arcs) == (arcs_of(graph), directed, graph.parallel_arcs)
+    back = to_networkx(graph)
+    assert back.is_directed() == directed and arcs_of(from_networkx(back)) == arcs_of(graph)
+    for source in range(n):
+        theirs = networkx.single_source_dijkstra_path_length(back, source)
+        distance = dijkstra(to_scipy(graph), indices=source)
+        assert {v: d for v, d in enumerate(distance.tolist()) if d < math.inf} == theirs
+
+
+def test_nodes_that_are_no_numbers():
+    theirs = networkx.Graph([("Oslo", "Rome", {"km": 5}), ("Rome", "Bonn", {"km": 3})])
+    graph = from_networkx(theirs, weight="km")
+    assert graph.vertex_names == ("Oslo", "Rome", "Bonn") and graph.labels.tolist() == [0, 1, 2]
+    assert sorted(to_networkx(graph).edges(data="weight")) == [("Oslo", "Rome", 5), ("Rome", "Bonn", 3)]
+    assert permuted(graph, [2, 0, 1]).vertex_names == ("Bonn", "Oslo", "Rome")
+    assert from_networkx(networkx.path_graph([7, 3])).labels.tolist() == [7, 3]
+
+
+def test_spatial_order():
+    """Along a Z: a 4 x 4 grid by hand; without coordinates as scipy's reverse Cuthill-McKee."""
+    places = np.array([(x, y) for y in range(4) for x in range(4)], dtype=float)
+    assert z_order(places).tolist() == [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]
+    assert z_order(np.zeros((3, 2))).tolist() == [0, 1, 2]
+    assert z_order(places - 1e9).tolist() == z_order(places * 1e-9).tolist() == z_order(places).tolist()
+    path = permuted(generate_graph("path-graph", n=50), np.random.default_rng(1).permutation(50))
+    order = spatial_order(path)
+    assert order.tolist() == reverse_cuthill_mckee(scipy.sparse.csr_matrix(to_scipy(path)), True).tolist()
+    moved = permuted(path, order)
+    assert np.abs(moved.tails() - moved.heads).max() == 1
+    assert sorted(spatial_order(generate_graph("random-graph", n=50, directed=True)).tolist()) == list(range(50))
