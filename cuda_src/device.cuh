@@ -1,8 +1,7 @@
 // One kernel source, three builds. Kernels are plain CUDA C++17 and know nothing of this; here is what they may use
 // beside it.
 //
-// nvcc                 device_cuda.cuh     a `lanes` is one value of one thread; a warp of 32 threads holds a
-// register
+//   nvcc                 device_cuda.cuh     a `lanes` is one value of a thread; a warp holds a register
 //   g++                  device_host.cuh     a `lanes` is one vector register of the CPU; a block has one thread
 //   g++ -DHOST_THREADS   device_threads.cuh  the CUDA forms on real threads: slow, for race checks and the stub driver
 //

@@ -1,7 +1,6 @@
 // How a host-compiled kernel is launched: EXPORT_KERNEL(name) makes three C functions of it.
 //   name_launch(grid, block, params)   params as cuLaunchKernel has them: a pointer to each argument
-// name_packed(grid, block, buffer)   the arguments in one buffer, each at its natural alignment, as PyCUDA hands them
-// over
+//   name_packed(grid, block, buffer)   as PyCUDA hands them over: in one buffer, each at its natural alignment
 //   name_signature()                   numpy's type codes of the arguments, `*` behind a pointer's: "i4 u2* u2*"
 #pragma once
 #include <cstddef>

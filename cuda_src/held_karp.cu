@@ -29,7 +29,7 @@
 // useful: 69 % for b = 4 (16-bit values, AVX2), f = t = 11. A stored value moves twice: 2 mid 2^(m - 1) values in
 // all, at m = 27 and 16 bits 2.4 GB for 2.4e10 min-adds, so arithmetic is the limit and not memory. An H200 (4.3 TB/s;
 // 3e13 packed 16-bit min-adds a second, assumed) would take 17 ms of arithmetic and 13 ms of memory for 32 cities,
-// asymmetric; not measured yet. jobs/benchmarks/held_karp.md says how far from the machine's min-add peak
+// asymmetric; not measured yet. jobs/benchmarks/README.md says how far from the machine's min-add peak
 // (cuda_src/minplus.cu) this runs.
 #include "subsets.cuh"
 

@@ -1,7 +1,7 @@
 // The min-plus product of a cost matrix with rows of values: out[j][r] = min over i of in[i][r] + cost[i][j].
 //
 // Not part of any solver: the smallest kernel that shows the rule "one source, two compilers" at the machine's peak,
-// and the device's speed in the unit of Held-Karp, min-adds a second. `hpcsolve info` and the tests run it. A block
+// and the device's speed in the unit of Held-Karp, min-adds a second. Tests and benchmarks run it. A block
 // takes `chunk` positions r; a thread keeps 8 targets in registers. `targets` is a multiple of 8, `length` and
 // `chunk` of 64 bytes' worth of values; values stay below 2^15, so that no sum wraps.
 #include "device.cuh"

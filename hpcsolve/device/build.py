@@ -39,8 +39,13 @@ def source_folder() -> Path:
 
 
 def host_compiler() -> str:
-    """The C++ compiler's command."""
+    """The C++ compiler's command: HPCSOLVE_CXX, else g++."""
     return os.environ.get("HPCSOLVE_CXX", "g++")
+
+
+def cuda_compiler() -> str:
+    """nvcc's command: HPCSOLVE_NVCC, else nvcc."""
+    return os.environ.get("HPCSOLVE_NVCC", "nvcc")
 
 
 @functools.cache
@@ -61,7 +66,7 @@ def host_library(file: str) -> Path:
 @functools.cache
 def cubin(file: str, architecture: str) -> bytes:
     """The GPU code of `cuda_src/{file}.cu` for an architecture such as `sm_90`; built if no cache has it."""
-    compiler = os.environ.get("HPCSOLVE_NVCC", "nvcc")
+    compiler = cuda_compiler()
     command = [compiler, *CUDA_FLAGS.split(), f"-arch={architecture}"]
     return _cached(file, command, compiler_identity(compiler), ".cubin").read_bytes()
 
@@ -100,8 +105,7 @@ def cache_folder() -> Path:
     EnvironmentFault
         It belongs to someone else or others may write to it, so its content cannot be trusted.
     """
-    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(os.environ.get("HPCSOLVE_CACHE") or Path(home) / "hpcsolve")
+    folder = _cache_name()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.stat()
@@ -110,6 +114,14 @@ def cache_folder() -> Path:
     if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise EnvironmentFault(f"{folder} is not yours alone (owner and mode 0700): name another one in HPCSOLVE_CACHE")
     return folder
+
+
+def _cache_name() -> Path:
+    named = os.environ.get("HPCSOLVE_CACHE")
+    try:
+        return Path(named or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hpcsolve")
+    except RuntimeError:  # no HOME, and no entry of this user's in the system's list
+        raise EnvironmentFault("there is no home folder: name a folder of your own in HPCSOLVE_CACHE") from None
 
 
 def source_hash(file: str) -> str:
@@ -146,9 +158,15 @@ def _checksum_file(entry: Path) -> Path:
 
 @contextmanager
 def _lock(path: Path) -> Iterator[None]:
-    with open(path, "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise EnvironmentFault(f"{path.parent}: {error.strerror}; name another folder in HPCSOLVE_CACHE") from None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(descriptor)
 
 
 def _build(file: str, command: list[str], entry: Path) -> None:
@@ -158,7 +176,7 @@ def _build(file: str, command: list[str], entry: Path) -> None:
         result = _run([*command, "-I", str(folder), str(folder / f"{file}.cu"), "-o", str(part)])
         if result.returncode != 0:
             lines = result.stderr.strip().splitlines() or [f"exit code {result.returncode}"]
-            first = next((line for line in lines if "error" in line), lines[0])
+            first = next((line for word in ("No space left", "error") for line in lines if word in line), lines[0])
             raise EnvironmentFault(f"{command[0]} could not compile {file}.cu: {first}")
         _checksum_file(part).write_text(hashlib.sha256(part.read_bytes()).hexdigest())
         os.replace(_checksum_file(part), _checksum_file(entry))

@@ -36,9 +36,11 @@ def build_ahead(path: str, overrides: Sequence[str] = (), device: str | None = N
 
 def build_for(name: str, device: str) -> None:
     """Build the kernels of an algorithm for the device that a job asks for; raises as `build_ahead`."""
-    architectures = _architectures(device)
-    build.ahead(algorithm(name).KERNEL_FILES, architectures)
-    if not architectures:
+    architectures, files = _architectures(device), algorithm(name).KERNEL_FILES
+    build.ahead(files, architectures)
+    if device.lower() == "auto" and architectures:
+        build.ahead(files)  # some other rank may see no GPU, and then all take the CPU
+    if not architectures or device.lower() == "auto":
         build.compiler_identity(build.host_compiler())  # the CPU device asks again, when no process may be started
 
 

@@ -7,9 +7,10 @@ import platform
 import shutil
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import hpcsolve
-from hpcsolve.device.build import cache_folder, compiler_identity
+from hpcsolve.device.build import cache_folder, compiler_identity, cuda_compiler, host_compiler
 from hpcsolve.device.gpus import list_gpus
 from hpcsolve.device.memory import available_memory
 from hpcsolve.errors import HpcsolveError
@@ -18,26 +19,26 @@ from hpcsolve.output.provenance import LIBRARIES, version
 
 
 def general_lines(mpi_library: str) -> Iterator[str]:
-    """What is the same on every rank. Starts compilers, so it must run before MPI does; see `compilers`."""
+    """What is the same on every rank."""
     yield f"hpcsolve   {hpcsolve.__version__}, Python {platform.python_version()}"
     yield "libraries  " + ", ".join(f"{name} {version(name) or 'not installed'}" for name in LIBRARIES)
     yield f"MPI        {mpi_library}"
 
 
 def compilers() -> list[str]:
-    """One line each for g++ and nvcc, and one for the folder of compiled kernels."""
-    lines = [f"{name:10} {_compiler(name)}" for name in ("g++", "nvcc")]
+    """Both compilers and the folder of compiled kernels. Starts them, so it must run before MPI does."""
+    lines = [f"{Path(name).name:10} {_compiler(name)}" for name in (host_compiler(), cuda_compiler())]
     try:
         lines.append(f"cache      {cache_folder()}")
     except HpcsolveError as error:
-        lines.append(f"cache      PROBLEM: {error}")
+        lines.append(f"cache      problem: {error}")
     return lines
 
 
 def problem_lines(compiler_lines: list[str]) -> Iterator[str]:
     """What would keep a run from working."""
     if "not on the PATH" in compiler_lines[0]:
-        yield "PROBLEM: no g++: the CPU cannot be used; install a C++ compiler, or load its module"
+        yield "problem: no C++ compiler: the CPU cannot be used; install a C++ compiler, or load its module"
     if not version("mpi4py"):
         way_out = "pip install 'hpcsolve[local]' on a workstation, 'hpcsolve[mpi]' on a cluster"
         yield f"problem: no mpi4py: one rank only; {way_out}"

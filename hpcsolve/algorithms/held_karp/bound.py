@@ -9,9 +9,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-MISSING = np.int64(1) << 50
-"""Cost of an arc that does not exist: above any sum of real ones."""
-
 
 def quick_tour(cost: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
     """A good tour and its cost; the same for the same matrix, always.
@@ -19,11 +16,12 @@ def quick_tour(cost: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
     Parameters
     ----------
     cost
-        Shape (n, n), `MISSING` where there is no arc.
+        Shape (n, n), int64; n times the largest must stay below 2^63. Where there is no arc, a cost above all others:
+        the tour may use such an arc all the same.
 
     Returns
     -------
-        The cost, `MISSING` or more if the tour needs an arc that does not exist; the rows in the order of the tour.
+        The cost; the rows in the order of the tour.
     """
     n = len(cost)
     if n < 4:

@@ -90,8 +90,10 @@ def ends(tsp: Tsp, parameters: Parameters) -> tuple[int | None, int | None]:
     end = _position(tsp, parameters.end, "end")
     if parameters.path == "cycle" and end is not None:
         raise InputError('held-karp.end: a cycle ends where it starts; remove it or set path = "open"')
-    if start is not None and start == end and tsp.n > 1:
-        raise InputError("held-karp.end: an open path cannot end in the city where it starts")
+    if start is not None and start == end:
+        if tsp.n > 1:
+            raise InputError("held-karp.end: an open path cannot end in the city where it starts")
+        end = None  # one city is both ends
     return start, end
 
 

@@ -60,7 +60,7 @@ class Plan:
         return (self.forward,) if self.symmetric else (self.forward, self.backward)
 
     def device_bytes(self) -> int:
-        """Device memory at the peak, exact."""
+        """Device memory at the peak of the two half runs, exact."""
         if not self.slices:
             return 0
         item = self.itemsize
@@ -68,6 +68,13 @@ class Plan:
         tables += COST_STRIDE**2 * 4 + (item << self.split.low)
         best = 4 * self.slices * self.split.mid * self.stretches
         return self.stored_bytes() + max(self.stream_values() * item + tables, best)
+
+    def recovery_bytes(self) -> int:
+        """Device memory that rank 0 may need afterwards, to rebuild the longer half of the tour alone."""
+        cities = self.split.cities - self.split.middle - 1
+        if self.rank or cities < lattice.FEWEST_CITIES:
+            return 0
+        return plan(lattice.split_cities(cities), 1, 0, False, self.itemsize).device_bytes()
 
     def stored_bytes(self) -> int:
         """Of them the stored layers: about 1/R of all."""

@@ -85,8 +85,10 @@ def _meet_on_device(reduced: Reduced, plan: Plan, device: Device, comm: Comm, re
         zip(plan.half_runs(), (forward, backward), (reduced.cost, reduced.cost.T), strict=False)
     ):
         halves = Halves(*((kept, other) if parity == 0 else (other, kept)), stream)
-        part = HalfRun(plan, places, cost, reduced, device, comm, halves)
-        part.run(statistics, lambda done, base=half: report((base + done) / shares))
+        # Not kept in a name, so that one half run's staging is gone before the next one's is made.
+        HalfRun(plan, places, cost, reduced, device, comm, halves).run(
+            statistics, lambda done, base=half: report((base + done) / shares)
+        )
     other.free()
     stream.free()
     meeting = _middle(plan, dtype, device, forward, backward, statistics)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.held_karp.bound import MISSING, quick_tour
+from hpcsolve.algorithms.held_karp.bound import quick_tour
 from hpcsolve.errors import InputError
 from hpcsolve.problems.tsp import FORBIDDEN
 
@@ -72,8 +72,7 @@ def reduce_costs(cost: NDArray[np.int64]) -> Reduced:
         Not even 32 bits suffice.
     """
     allowed = cost != FORBIDDEN
-    tour_cost, _ = quick_tour(np.where(allowed, cost, MISSING))
-    upper_bound = tour_cost if tour_cost < MISSING // 2 else None
+    upper_bound = _quick_bound(cost, allowed)
     candidates = _Candidates(cost, allowed)
     for itemsize in (2, 4):
         for matrix, factor, shift in candidates.in_order():
@@ -87,6 +86,15 @@ def reduce_costs(cost: NDArray[np.int64]) -> Reduced:
         return Reduced(np.where(allowed, 0, INFINITY[2]), 2, 1, 0, False, None)
     raise InputError("the costs are too far apart for 32-bit states even after subtracting dual values: "
                      "round them to fewer digits, or give a matrix that allows a good tour")
+
+
+def _quick_bound(cost: NDArray[np.int64], allowed: NDArray[np.bool_]) -> int | None:
+    """Cost of the quick tour, None if it needs an arc that does not exist."""
+    # Missing arcs must cost more than any tour gains elsewhere, and sums must stay within 64 bits.
+    spread = int(np.abs(cost[allowed]).max()) if allowed.any() else 0
+    missing = min(2 * (spread + 1) * len(cost), 2**62 // max(1, len(cost)))
+    value, tour = quick_tour(np.where(allowed, cost, missing))
+    return value if allowed[tour, np.roll(tour, -1)].all() else None
 
 
 Matrix = tuple[NDArray[np.int64], int, int]
@@ -125,7 +133,7 @@ def _subtract(cost: NDArray[np.int64], allowed: NDArray[np.bool_], u: NDArray[np
         factor, u = 2, u + v
         v = u
     reduced = np.where(allowed, factor * np.where(allowed, cost, 0) - u[:, None] - v[None, :], FORBIDDEN)
-    return reduced, factor, int(u.sum() + v.sum())
+    return reduced, factor, sum(map(int, u)) + sum(map(int, v))
 
 
 def _assignment_duals(
@@ -145,10 +153,10 @@ def _assignment_duals(
     n = len(cost)
     chosen = cost[np.arange(n), column]
     # Giving the column of row i to the one who wants column j: an arc column[i] -> j of length cost[i, j] - chosen[i].
-    length = np.where(allowed, np.where(allowed, cost, 0) - chosen[:, None], MISSING)
+    length = np.where(allowed, cost, 0) - chosen[:, None]
     v = np.zeros(n, np.int64)
     for _ in range(n + 1):
-        shorter = np.minimum(v, (v[column][:, None] + length).min(axis=0))
+        shorter = np.minimum(v, np.where(allowed, v[column][:, None] + length, 0).min(axis=0))
         if np.array_equal(shorter, v):
             return chosen - v[column], v
         v = shorter

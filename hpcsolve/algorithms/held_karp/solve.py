@@ -16,12 +16,15 @@ from hpcsolve.algorithms.held_karp.planes import Statistics
 from hpcsolve.algorithms.held_karp.reduce import Reduced, reduce_costs
 from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, split_cities
 from hpcsolve.device.base import Device
+from hpcsolve.errors import ResourceError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
 
 KERNEL_FILES = ("held_karp",)
 MOST_CITIES = 46
 """Rows of the cost matrix in a block of the kernel; memory ends long before."""
+MOST_RANKS = 4096
+"""Of them at most 2^MOST_TOP find work; the others idle."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +40,19 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int) -> Estimate:
     ------
     InputError
         The parameters do not fit the instance, or its costs do not fit 32 bits.
+    ResourceError
+        So many cities that no machine could hold them, or more ranks than can share one problem.
     """
     core = core_problem(tsp, parameters)
     m = len(core.cities)
-    if m > MOST_CITIES:  # no machine holds it, so no need for the exact states
-        return _estimate_planes(m, tsp.symmetric, 4, ranks, tsp.n - m)
-    reduced = reduce_costs(core.cost)
     if parameters.layout == "compact":
         return compact.estimate(m, ranks, tsp.n - m)
+    if m > MOST_CITIES:
+        why = f"Held-Karp's memory doubles with every city, and {MOST_CITIES + 1} are the most that are tried"
+        raise ResourceError(f"{tsp.n} cities are too many: {why}; use a heuristic or branch and cut")
+    if ranks > MOST_RANKS:
+        raise ResourceError(f"{ranks} ranks: one problem is shared by {MOST_RANKS} at the most")
+    reduced = reduce_costs(core.cost)
     return _estimate_planes(m, reduced.symmetric, reduced.itemsize, ranks, tsp.n - m)
 
 
@@ -107,8 +115,12 @@ def _estimate_planes(m: int, symmetric: bool, itemsize: int, ranks: int, ends: i
         "ranks without work": sum(not p.slices for p in parts),
     }
     return Estimate(
-        tuple(p.device_bytes() for p in parts), tuple(p.host_bytes() for p in parts), sum(p.operations() for p in
+        tuple(_device_bytes(p) for p in parts), tuple(p.host_bytes() for p in parts), sum(p.operations() for p in
         parts), "min-add", tuple(p.bytes_sent() for p in parts), details, largest)  # fmt: skip
+
+
+def _device_bytes(part: Plan) -> int:
+    return max(part.device_bytes(), part.recovery_bytes())
 
 
 def _largest(symmetric: bool, itemsize: int, ranks: int, ends: int, free: Sequence[int]) -> int:
@@ -122,4 +134,4 @@ def _largest(symmetric: bool, itemsize: int, ranks: int, ends: int, free: Sequen
 
 def _needs(m: int, symmetric: bool, itemsize: int, ranks: int) -> list[int]:
     parts = (plan(split_cities(m), ranks, rank, symmetric, itemsize) for rank in range(ranks))
-    return [p.device_bytes() + p.host_bytes() for p in parts]
+    return [_device_bytes(p) + p.host_bytes() for p in parts]
