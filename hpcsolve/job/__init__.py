@@ -51,10 +51,11 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     Attributes
     ----------
     algorithm
-        The method; so far "held-karp".
+        The method: "held-karp" or "shortest-paths".
     instance
-        A file (relative to the job file's folder; "-" is standard input), or a table such as
-        `{ generate = "uniform-tsp", n = 24, seed = 1 }`.
+        A file (relative to the job file's folder; "-" is standard input), or a table: for a generator
+        `{ generate = "uniform-tsp", n = 24, seed = 1 }`, for a graph `{ file = "city.gr", coordinates = "city.co",
+        directed = true }`, whose last two keys may be left out.
     output
         The result file, relative to the working directory; for a job file `NAME.toml` by default as shown.
     device

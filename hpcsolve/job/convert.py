@@ -27,7 +27,7 @@ class Source:
         """A mistake in `key`, a dotted path."""
         if key in self.overridden:
             return InputError(f"{key}: {message}", self.overridden[key])
-        return InputError(f"{key}: {message}", self.file, _line_of(self.text, key))
+        return InputError(f"{key}: {message}", self.file, _line_of(self.text, re.sub(r"\[.*", "", key)))
 
 
 def keys_of(struct: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:

@@ -9,7 +9,7 @@ import inspect
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -19,11 +19,10 @@ from hpcsolve.algorithms.registry import MODULES, algorithm
 from hpcsolve.errors import InputError
 from hpcsolve.job import Settings, Stop
 from hpcsolve.job.convert import in_words, keys_of
-from hpcsolve.problems import generate
+from hpcsolve.job.generators import makers
 
 BEGIN = "<!-- keys: made by `python -m hpcsolve.job.reference jobs/README.md` -->"
 END = "<!-- end of keys -->"
-GENERATORS: tuple[Callable[..., Any], ...] = (generate.uniform_tsp, generate.clustered_tsp, generate.random_matrix)
 HEADER = ["| key | type | default | meaning |", "|---|---|---|---|"]
 
 
@@ -32,10 +31,15 @@ def reference() -> str:
     lines = ["### Above the tables", "", *_struct_rows(Settings)]
     for name in MODULES:
         lines += ["", f"### `[{name}]`", "", *_struct_rows(algorithm(name).Parameters)]
-    lines += ["", "### `[stop]`", "", "Refused for `held-karp`, which has no partial answer.", "", *_struct_rows(Stop)]
-    for maker in GENERATORS:
-        lines += ["", f"### `instance = {{ generate = \"{maker.__name__.replace('_', '-')}\", ... }}`", ""]
-        lines += [_first_sentence(maker), "", *_generator_rows(maker)]
+    lines += ["", "### `[stop]`", "", "Refused by all that is here so far: neither has a partial answer.", ""]
+    lines += _struct_rows(Stop)
+    for kind in ("tsp", "graph"):
+        meanings: dict[str, str] = {}
+        for maker in makers(kind).values():  # what one says, the others need not repeat
+            meanings |= {**_described(inspect.getdoc(maker) or "", "Parameters"), **meanings}
+        for name, maker in makers(kind).items():
+            lines += ["", f"### `instance = {{ generate = \"{name}\", ... }}`", "", _first_sentence(maker), ""]
+            lines += _generator_rows(maker, meanings)
     return "\n".join(lines) + "\n"
 
 
@@ -65,10 +69,9 @@ def _struct_rows(struct: type[msgspec.Struct]) -> Iterator[str]:
         yield f"| `{key}` | {_type(hints[field.name])} | {default} | {meanings[field.name]} |"
 
 
-def _generator_rows(maker: Callable[..., Any]) -> Iterator[str]:
+def _generator_rows(maker: Callable[..., Any], known: Mapping[str, str]) -> Iterator[str]:
     yield from HEADER
-    meanings = _described(inspect.getdoc(generate.uniform_tsp) or "", "Parameters")
-    meanings |= _described(inspect.getdoc(maker) or "", "Parameters")
+    meanings = dict(known) | _described(inspect.getdoc(maker) or "", "Parameters")
     for name, parameter in inspect.signature(maker).parameters.items():
         required = parameter.default is inspect.Parameter.empty
         kind = str(parameter.annotation).removesuffix(" | None")
@@ -86,6 +89,8 @@ def _described(docstring: str, section: str) -> dict[str, str]:
 
 
 def _type(hint: Any) -> str:
+    if get_origin(hint) is list:
+        return f"list of {_type(get_args(hint)[0])}s"
     if get_origin(hint) is Literal:
         return " or ".join(f"`{json.dumps(choice)}`" for choice in get_args(hint))
     base = getattr(hint, "__origin__", hint)

@@ -54,8 +54,9 @@ def block_rows(shape: tuple[int, int], itemsize: int) -> int:
 
 
 def chunk_shape(shape: tuple[int, int], itemsize: int) -> tuple[int, int]:
-    """About a megabyte: some whole rows, or part of one."""
-    wide = max(1, min(shape[1], CHUNK_BYTES // itemsize))
+    """At most a megabyte: some whole rows, or one of equal parts of a row."""
+    parts = max(1, -(-shape[1] * itemsize // CHUNK_BYTES))
+    wide = max(1, -(-shape[1] // parts))
     return max(1, min(shape[0], CHUNK_BYTES // (wide * itemsize))), wide
 
 
@@ -149,6 +150,12 @@ class _Noting:
     def tell(self) -> int:
         """As of any file."""
         return int(self._raw.tell())
+
+    def read(self, count: int) -> bytes:
+        """As of any file; h5py knows files by this name."""
+        data = bytearray(count)
+        self.readinto(memoryview(data))
+        return bytes(data)
 
     def readinto(self, buffer: Any) -> int:
         """Fill the buffer; zeros where nothing could be written."""

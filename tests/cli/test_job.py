@@ -134,8 +134,8 @@ def test_the_reference_is_up_to_date(repository):
         assert f"`{key}`" in text or f"[{key}]" in text
 
 
-@pytest.mark.parametrize("name", ["eu-capitals", "lisbon-to-helsinki", "one-way", "old-town"])
+@pytest.mark.parametrize("name", ["eu-capitals", "lisbon-to-helsinki", "one-way", "old-town", "river-town"])
 def test_every_example_is_a_job(name, repository):
     assert load_job(str(repository / "jobs" / f"{name}.toml")).settings.output == f"results/{name}.h5"
     assert f"({name}.toml)" in (repository / "jobs" / "README.md").read_text(encoding="utf-8")
-    assert len(list((repository / "jobs").glob("*.toml"))) == 4
+    assert len(list((repository / "jobs").glob("*.toml"))) == 5

@@ -1,0 +1,238 @@
+"""Shortest paths on the command line: the same tables on any number of ranks, checked, refused in one line."""
+
+import h5py
+import numpy as np
+import pytest
+from scipy.sparse.csgraph import dijkstra
+
+import hpcsolve as package
+from hpcsolve.errors import InputError
+from hpcsolve.formats import write_coordinates, write_dimacs
+from hpcsolve.output.reader import read_result
+from hpcsolve.problems.generate_graph import grid_graph, random_graph
+from hpcsolve.problems.graph_convert import to_scipy
+from tests.cli.lines import error_line
+
+JOB = 'algorithm = "shortest-paths"\ninstance = {}\noutput = "out.h5"\n\n[shortest-paths]\n{}\n'
+GRID = '{ generate = "grid-graph", rows = 9, columns = 11 }'
+
+
+@pytest.fixture
+def job(tmp_path):
+    """`job(table, instance)` writes a job file."""
+
+    def write(table, instance=GRID):
+        (tmp_path / "job.toml").write_text(JOB.format(instance, table))
+        return tmp_path
+
+    return write
+
+
+@pytest.fixture
+def run(hpcsolve, test_device):
+    """`run(folder, *options)` runs the job there."""
+    return lambda folder, *more: hpcsolve("run", "job.toml", "--device", test_device, *more, cwd=folder, timeout=200)
+
+
+def solution(path):
+    """All of /solution, stored bytes and attributes included."""
+    with h5py.File(path) as file:
+        return {
+            name: (d.dtype.str, d.shape, d.chunks, d[()].tobytes(), d.attrs["units"], d.attrs["description"])
+            for name, d in file["solution"].items()
+        }
+
+
+def expected(graph, labels):
+    return dijkstra(to_scipy(graph), indices=[graph.labels.tolist().index(label) for label in labels])
+
+
+def test_one_to_four_ranks_give_the_same_tables(job, mpiexec, test_device):
+    folder = job("sources = [1, 99, 50, 2, 11, 98]\npredecessors = true")
+    found = []
+    for ranks in (1, 2, 3, 4):
+        out = folder / f"{ranks}.h5"
+        more = ("--device", test_device, "--set", "share-gpu=true", "--output", out)
+        done = mpiexec(ranks, "run", "job.toml", *more, cwd=folder, timeout=200)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stdout.count("check:  PASS (no arc offers less") == 1
+        found.append(solution(out))
+        assert len(read_result(out).value("ranks", "rank")) == ranks
+    assert all(other == found[0] for other in found)
+    contents = read_result(folder / "1.h5")
+    graph = grid_graph(9, 11)
+    assert np.array_equal(contents.value("solution", "distance"), expected(graph, [1, 99, 50, 2, 11, 98]))
+    assert contents.attributes["verified"] and np.isnan(contents.attributes["cost"])
+    assert contents.tables["predecessor"].none == -1
+    assert contents.value("instance", "kind") == "graph" and contents.value("instance", "vertices") == 99
+
+
+def test_more_ranks_than_sources(job, mpiexec, test_device):
+    folder = job("sources = [5]")
+    done = mpiexec(3, "run", "job.toml", "--device", test_device, "--set", "share-gpu=true", cwd=folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = read_result(folder / "out.h5").value("solution", "distance")
+    assert np.array_equal(found, expected(grid_graph(9, 11), [5]))
+
+
+def test_a_finished_job_is_printed_again_and_a_result_is_a_job(job, run, hpcsolve, test_device):
+    folder = job("sources = { random = 3 }\nvoronoi = true")
+    first = run(folder)
+    assert first.returncode == 0, first.stderr
+    assert "hpcsolve 0.1.0: shortest-paths, grid-9x11, 99 vertices, 178 edges, undirected" in first.stdout
+    assert "table:  nearest, 1 x 99, int32" in first.stdout
+    again = run(folder)
+    assert "this job is done already" in again.stdout
+    chosen = [line for line in first.stdout.splitlines() if line.startswith(("source", "table"))]
+    assert [line for line in again.stdout.splitlines() if line.startswith(("source", "table"))] == chosen
+    done = hpcsolve("run", "out.h5", "--output", "b.h5", "--device", test_device, cwd=folder)
+    assert done.returncode == 0 and solution(folder / "out.h5") == solution(folder / "b.h5"), done.stderr
+    assert run(folder, "--set", "instance.seed=2").returncode == 2
+
+
+@pytest.mark.parametrize(("table", "message"), [
+    ("sources = [1, 100]", "shortest-paths.sources: grid-9x11 has no vertex 100; its vertices are numbered 1 to 99"),
+    ("sources = [3, 3]", "shortest-paths.sources: vertex 3 stands there twice"),
+    ("sources = []", "shortest-paths.sources: there is no source"),
+    ("sources = 'terminals'", "shortest-paths.sources: grid-9x11 has no terminals"),
+    ("sources = { random = 100 }", "shortest-paths.sources: 100 random sources of 99 vertices"),
+    ("", "the key shortest-paths.sources is missing"),
+    ("sources = [1]\ncutof = 3", "job.toml:7: shortest-paths.cutof: unknown key; did you mean cutoff?"),
+    ("sources = [1, 'x']", "job.toml:6: shortest-paths.sources"),
+    ("sources = [1]\n[stop]\nseconds = 3", "stop.seconds: shortest-paths has no partial answer"),
+    ("sources = [1]\n[held-karp]\npath = 'open'", "held-karp: this table is not read"),
+])  # fmt: skip
+def test_bad_questions_are_one_line(table, message, job, run):
+    folder = job(table)
+    done = run(folder)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert message in error_line(done)
+    assert [path.name for path in folder.iterdir()] == ["job.toml"]
+
+
+@pytest.mark.parametrize(("content", "message"), [
+    ("p sp 2 1\na 1 2 -3\n", "g.gr:2"),
+    ("p sp 2 1\na 1 2 nan\n", "g.gr:2"),
+    ("p sp 2 1\na 1 3 4\n", "g.gr:2"),
+    ("p sp 9 1000000000000\na 1 2 3\n", "g.gr"),
+    ("NAME : x\nTYPE : TSP\nDIMENSION : 3\n", "g.gr: has no line `p sp"),
+    (None, "g.gr: cannot be read"),
+])  # fmt: skip
+def test_bad_graphs_are_one_line(content, message, job, run):
+    folder = job("sources = [1]", '{ file = "g.gr" }')
+    if content is not None:
+        (folder / "g.gr").write_text(content)
+    done = run(folder)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert message in error_line(done)
+
+
+@pytest.mark.parametrize(("instance", "message"), [
+    ('{ file = "g.gr", colour = 1 }', "no key 'colour' beside file"),
+    ('{ file = "g.gr", directed = 1 }', "directed is true or false"),
+    ('{ file = "g.gr", coordinates = "none.co" }', "none.co: cannot be read"),
+    ('{ n = 4 }', "a table needs generate"),
+    ('{ generate = "uniform-tsp", n = 4 }', "unknown generator 'uniform-tsp'"),
+])  # fmt: skip
+def test_bad_instances_are_one_line(instance, message, job, run):
+    folder = job("sources = [1]", instance)
+    write_dimacs(grid_graph(2, 2), str(folder / "g.gr"))
+    done = run(folder)
+    assert done.returncode == 2 and message in error_line(done), done.stdout + done.stderr
+
+
+def test_a_file_with_coordinates_read_from_elsewhere(job, run, hpcsolve, test_device, tmp_path_factory):
+    folder = job("sources = [4]", '{ file = "g.gr", coordinates = "g.co", directed = false }')
+    graph = grid_graph(4, 5)
+    write_dimacs(graph, str(folder / "g.gr"))
+    write_coordinates(graph, str(folder / "g.co"))
+    assert run(folder).returncode == 0
+    contents = read_result(folder / "out.h5")
+    assert np.array_equal(contents.value("instance", "x"), graph.coordinates[:, 0])
+    assert (contents.value("instance", "directed"), contents.value("instance", "arcs")) == (0, graph.arcs)
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    assert hpcsolve("verify", folder / "out.h5", cwd=elsewhere).returncode == 0
+    (folder / "g.gr").rename(elsewhere / "moved.gr")
+    assert "if it has moved" in error_line(hpcsolve("verify", folder / "out.h5", cwd=elsewhere))
+    moved = hpcsolve("verify", folder / "out.h5", "--instance", "moved.gr", cwd=elsewhere)
+    assert moved.returncode == 0, moved.stdout + moved.stderr
+    write_dimacs(grid_graph(4, 5, seed=2), str(elsewhere / "moved.gr"))
+    other = hpcsolve("verify", folder / "out.h5", "--instance", "moved.gr", cwd=elsewhere)
+    assert other.returncode == 2 and "not the instance that was solved" in error_line(other)
+
+
+def change(table, row, vertex, value):
+    def apply(file):
+        file[f"solution/{table}"][row, vertex] = value
+
+    return apply
+
+
+def wrong_source(file):
+    file["solution/source"][:] = [9, 1]
+
+
+def missing_row(file):
+    kept = file["solution/distance"][:1]
+    del file["solution/distance"]
+    file["solution/distance"] = kept
+
+
+@pytest.mark.parametrize(("tamper", "message", "code"), [
+    (change("distance", 1, 40, 3), "row 1: vertex", 1),
+    (change("distance", 0, 98, 2**32 - 1), "row 0: vertex 99 has distance none", 1),
+    (change("predecessor", 0, 5, 88), "row 0: vertex 6 at", 1),
+    (change("predecessor", 1, 5, -1), "row 1: vertex 6 at", 1),
+    (wrong_source, "/solution/source has not the sources of the job", 1),
+    (missing_row, "/solution/distance has no scale of length 1", 5),
+])  # fmt: skip
+def test_verify_finds_a_wrong_table(tamper, message, code, job, run, hpcsolve):
+    folder = job("sources = [1, 50]\npredecessors = true")
+    assert run(folder).returncode == 0
+    good = hpcsolve("verify", "out.h5", cwd=folder)
+    assert good.returncode == 0 and "check:  PASS (in every row" in good.stdout
+    with h5py.File(folder / "out.h5", "r+") as file:
+        tamper(file)
+    bad = hpcsolve("verify", "out.h5", cwd=folder)
+    assert bad.returncode == code and message in bad.stdout + bad.stderr, bad.stdout + bad.stderr
+
+
+def test_verify_finds_a_wrong_nearest_source(job, run, hpcsolve):
+    folder = job("sources = [1, 99]\nvoronoi = true")
+    assert run(folder).returncode == 0
+    assert hpcsolve("verify", "out.h5", cwd=folder).returncode == 0
+    with h5py.File(folder / "out.h5", "r+") as file:
+        nearest = file["solution/nearest"][:]
+        file["solution/nearest"][:] = np.where(np.arange(99) == 1, 98, nearest)
+    bad = hpcsolve("verify", "out.h5", cwd=folder)
+    assert bad.returncode == 1 and "the nearest source of vertex 2" in bad.stdout
+
+
+def test_targets_alone_are_not_verified_again(job, run, hpcsolve):
+    folder = job("sources = [1, 50]\ntargets = [7, 3]")
+    assert run(folder).returncode == 0
+    contents = read_result(folder / "out.h5")
+    assert np.array_equal(contents.value("solution", "distance"), expected(grid_graph(9, 11), [1, 50])[:, [6, 2]])
+    done = hpcsolve("verify", "out.h5", cwd=folder)
+    assert done.returncode == 0 and "NOT CHECKED" in done.stdout
+
+
+def test_estimate_and_generate(job, hpcsolve, test_device):
+    folder = job("sources = [1]")
+    done = hpcsolve("estimate", "job.toml", "--device", test_device, "-n", "2", cwd=folder)
+    assert done.returncode == 0 and "99 vertices" in done.stdout, done.stderr
+    assert "not known" in done.stdout and "the largest that fits" in done.stdout
+    made = hpcsolve("generate", "grid-graph", "--set", "rows=3", "--set", "columns=4", "-o", "g.gr", cwd=folder)
+    assert made.returncode == 0 and made.stdout == "g.gr: grid-3x4, 12 vertices\n", made.stderr
+
+
+def test_from_python(test_device):
+    graph = random_graph(300, seed=3, directed=True)
+    result = package.solve(graph, "shortest-paths", device=test_device, sources=[4, 200], predecessors=True)
+    assert np.array_equal(result.distance, expected(graph, [4, 200]))
+    assert result.sources == [4, 200] and result.verified and result.predecessor.shape == (2, 300)
+    assert repr(result) == "<shortest-paths: distance 2 x 300, predecessor 2 x 300; 300 vertices>"
+    sparse = package.solve(to_scipy(graph), "shortest-paths", device=test_device, sources=[3, 199])
+    assert np.array_equal(sparse.distance, result.distance)
+    with pytest.raises(InputError, match="list is no graph"):
+        package.solve([[0, 1], [1, 0]], "shortest-paths", device=test_device, sources=[0])
