@@ -70,7 +70,7 @@ def geometric_graph(n: int, degree: int = 12, seed: int = 1) -> Graph:
         Mean number of neighbours, away from the border.
     """
     require_integers(n=(n, 1), degree=(degree, 0), seed=(seed, 0))
-    require_memory_of((120 + 50 * degree) * n, f"a geometric graph of {n} vertices and degree {degree}")
+    require_memory_of((200 + 65 * degree) * n, f"a geometric graph of {n} vertices and degree {degree}")
     points = _points(np.random.PCG64(seed), n)
     points = points[z_order(points.astype(np.float64))]
     tails, heads = _near_pairs(points, int(min(degree / (_PI * n), 2.0) * SIDE * SIDE))
