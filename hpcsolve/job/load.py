@@ -65,11 +65,15 @@ def _complete(job: Job, folder: Path) -> str | dict[str, Any]:
         return instance if instance in ("-", IN_MEMORY) else os.path.abspath(folder / instance)
     files = {key: instance[key] for key in ("file", "coordinates") if isinstance(instance.get(key), str)}
     if "file" in files:
-        return {**instance, **{key: os.path.abspath(folder / name) for key, name in files.items()}}
+        return {**instance, **{key: _absolute(folder, name) for key, name in files.items()}}
     maker = makers(algorithm(job.settings.algorithm).KIND).get(str(instance.get("generate", "")))
     keys = inspect.signature(maker).parameters.values() if inspect.isfunction(maker) else ()
     defaults = {key.name: key.default for key in keys if isinstance(key.default, (int, str))}
     return {**instance, **{key: value for key, value in defaults.items() if key not in instance}}
+
+
+def _absolute(folder: Path, name: str) -> str:
+    return name if name == "-" else os.path.abspath(folder / name)
 
 
 def _read_text(path: str) -> str:

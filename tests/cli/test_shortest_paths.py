@@ -1,5 +1,7 @@
 """Shortest paths on the command line: the same tables on any number of ranks, checked, refused in one line."""
 
+import sys
+
 import h5py
 import numpy as np
 import pytest
@@ -215,6 +217,48 @@ def test_targets_alone_are_not_verified_again(job, run, hpcsolve):
     assert np.array_equal(contents.value("solution", "distance"), expected(grid_graph(9, 11), [1, 50])[:, [6, 2]])
     done = hpcsolve("verify", "out.h5", cwd=folder)
     assert done.returncode == 0 and "NOT CHECKED" in done.stdout
+
+
+LIES = {  # what a wrong solver would do to its rows -> what finds it
+    "rows.values[0, 40] = 0": "rank 0: row 0: vertex",
+    "rows.values[-1, 40] += 1": "row 2: vertex 41 has distance",
+    "outcome = dataclasses.replace(outcome, rank={**outcome.rank, 'wrong': 2})": "2 entries contradict the arcs",
+}
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("lie", LIES)
+def test_an_answer_that_fails_its_check_is_exit_1(lie, ranks, job, start_ranks, test_device):
+    program = (
+        "import sys, dataclasses\nfrom hpcsolve.algorithms import shortest_paths\nhonest = shortest_paths.run\n"
+        "def run(graph, device, comm, parameters, report):\n"
+        "    outcome = honest(graph, device, comm, parameters, report)\n"
+        "    rows = outcome.rows['distance']\n"
+        f"    if comm.rank == comm.size - 1 or {lie.startswith('rows.values[0')}:\n        {lie}\n"
+        "    return outcome\n"
+        "shortest_paths.run = run\nfrom hpcsolve.cli import main\nsys.exit(main(sys.argv[1:]))\n"
+    )
+    folder = job("sources = [1, 99, 50]")
+    options = ("--device", test_device, "--set", "share-gpu=true")
+    done = start_ranks(ranks, sys.executable, "-c", program, "run", "job.toml", *options, cwd=folder)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "check:  FAIL" in done.stdout and LIES[lie] in done.stdout
+    assert not read_result(folder / "out.h5").attributes["verified"]
+
+
+def test_a_full_disk_ends_all_ranks_with_one_line(job, start_ranks, test_device):
+    program = (
+        "import resource, sys\nfrom hpcsolve.runner import run\nwrite = run.write_with_tables\n"
+        "def full(*arguments):\n    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000,) * 2)\n"
+        "    return write(*arguments)\n"
+        "run.write_with_tables = full\nfrom hpcsolve.cli import main\nsys.exit(main(sys.argv[1:]))\n"
+    )
+    folder = job("sources = [1, 2, 3, 4]", '{ generate = "grid-graph", rows = 300, columns = 300 }')
+    options = ("--device", test_device, "--set", "share-gpu=true")
+    done = start_ranks(2, sys.executable, "-c", program, "run", "job.toml", *options, cwd=folder)
+    assert done.returncode == 4, done.stdout + done.stderr
+    assert "out.h5: cannot be written: File too large" in error_line(done)
+    assert sorted(path.name for path in folder.iterdir()) == ["job.toml"]
 
 
 def test_estimate_and_generate(job, hpcsolve, test_device):

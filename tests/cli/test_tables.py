@@ -1,0 +1,179 @@
+"""Tables that stream from the ranks to the file: the same bytes however they are spread, whole or not at all."""
+
+import sys
+import time
+
+import h5py
+import numpy as np
+import pytest
+
+from hpcsolve.algorithms.base import Rows
+from hpcsolve.errors import DamagedFileError
+from hpcsolve.output.contents import Contents, TableShape
+from hpcsolve.output.reader import read_result, row_blocks
+from hpcsolve.output.tables import Table, block_rows, chunk_shape, write_with_tables
+from hpcsolve.runner.rows import Arriving, send, spread_tables
+from tests.cli.test_result_file import contents
+from tests.thread_comm import on_ranks
+
+
+def table_of(values, size=3, none=None):
+    """A table whose rows come a few at a time."""
+    blocks = (values[start : start + size] for start in range(0, len(values), size))
+    shape = TableShape(values.shape, values.dtype.name, none)
+    return Table("distance", shape, "Distances", "m", ("search", "vertex"), blocks)
+
+
+def write(path, values, **options):
+    return write_with_tables(path, [table_of(values, **options)], contents)
+
+
+def test_a_table_reads_back_with_its_scales(tmp_path):
+    values = np.arange(7 * 1000, dtype=np.uint32).reshape(7, 1000) ** 2
+    made = write(tmp_path / "r.h5", values, none=2**32 - 1)
+    assert isinstance(made, Contents)
+    found = read_result(tmp_path / "r.h5")
+    assert np.array_equal(found.value("solution", "distance"), values)
+    assert found.tables == {"distance": TableShape((7, 1000), "uint32", 2**32 - 1)}
+    assert found.value("solution", "tour").tolist() == [0, 1, 2, 3, 4]
+    small = read_result(tmp_path / "r.h5", tables=False)
+    assert small.value("solution", "distance") is None and small.tables == found.tables
+    with h5py.File(tmp_path / "r.h5") as file:
+        dataset = file["solution/distance"]
+        assert (dataset.compression, dataset.compression_opts, dataset.shuffle) == ("gzip", 1, True)
+        assert [list(dataset.dims[axis].keys()) for axis in (0, 1)] == [["search"], ["vertex"]]
+        assert dataset.attrs["none"] == dataset.fillvalue == 2**32 - 1 and dataset.attrs["units"] == "m"
+    assert (tmp_path / "r.h5").read_bytes()[8] == 0, "superblock of version 0"
+    assert [path.name for path in tmp_path.iterdir()] == ["r.h5"]
+
+
+@pytest.mark.parametrize(("shape", "itemsize"), [((1, 1), 4), ((64, 264346), 4), ((99999, 3), 8), ((2, 10**7), 8)])
+def test_chunks_are_about_a_megabyte_and_little_is_padding(shape, itemsize):
+    rows, columns = chunk_shape(shape, itemsize)
+    assert 1 <= rows <= shape[0] and 1 <= columns <= shape[1] and rows * columns * itemsize <= 1 << 20
+    assert rows == 1 or columns == shape[1]
+    assert -(-shape[1] // columns) * columns < shape[1] * 1.01 + 1
+    assert block_rows(shape, itemsize) % rows == 0
+
+
+def test_rows_in_pieces(tmp_path, monkeypatch):
+    values = np.arange(40, dtype=np.int32).reshape(8, 5)
+    write(tmp_path / "r.h5", values)
+    monkeypatch.setattr("hpcsolve.output.reader.BLOCK", 3 * 5 * 4)
+    pieces = list(row_blocks(tmp_path / "r.h5", ["distance", "distance"]))
+    assert [first for first, _ in pieces] == [0, 3, 6]
+    assert np.array_equal(np.concatenate([blocks[1] for _, blocks in pieces]), values)
+
+
+SPLITS = [[0, 9], [0, 4, 9], [0, 0, 9, 9], [0, 1, 1, 2, 9]]
+
+
+def test_ranks_make_the_same_bytes(tmp_path, monkeypatch):
+    monkeypatch.setattr("hpcsolve.output.tables.CHUNK_BYTES", 2 * 40)
+    monkeypatch.setattr("hpcsolve.output.tables.BLOCK_BYTES", 5 * 40)
+    values = np.random.default_rng(1).integers(0, 99, (9, 10)).astype(np.uint32)
+
+    def work(bounds, path):
+        def of_rank(comm):
+            first, stop = bounds[comm.rank : comm.rank + 2]
+            rows = {"distance": Rows(values[first:stop], first, 9, "D", "m", ("search", "vertex"), 7)}
+            (spread,) = spread_tables(rows, comm)
+            if comm.rank:
+                return send(spread, comm)
+            arriving = Arriving(spread, comm, keep=True)
+            write_with_tables(path, [arriving.as_table()], contents)
+            arriving.drain()
+            return arriving.column().values
+
+        return of_rank
+
+    found = []
+    for bounds in SPLITS:
+        kept = on_ranks(len(bounds) - 1, work(bounds, tmp_path / "r.h5"))[0]
+        assert np.array_equal(kept, values)
+        found.append((tmp_path / "r.h5").read_bytes())
+    assert found[1:] == found[:-1]
+    assert np.array_equal(read_result(tmp_path / "r.h5").value("solution", "distance"), values)
+
+
+def test_rows_that_do_not_fit_together_are_a_bug():
+    def work(comm):
+        rows = Rows(np.zeros((3, 2)), 2 * comm.rank, 6, "D", "m", ("search", "vertex"))
+        return spread_tables({"distance": rows}, comm)
+
+    with pytest.raises(ValueError, match="the ranks have"):
+        on_ranks(2, work)
+
+
+FULL = """
+import resource, sys
+import numpy as np
+from pathlib import Path
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
+from tests.cli.test_tables import write
+try:
+    write(Path(sys.argv[1]), np.random.default_rng(1).integers(0, 2**32, (20, 10**5), dtype=np.uint32))
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.parametrize("limit", [1000, 1_000_000, 7_900_000])
+def test_a_full_disk_leaves_the_old_file(limit, tmp_path, repository, run_process):
+    path = tmp_path / "r.h5"
+    path.write_bytes(b"old")
+    done = run_process([sys.executable, "-c", FULL, str(path), str(limit)], timeout=30, cwd=repository)
+    assert done.stdout.startswith(f"EnvironmentFault {path}: cannot be written: File too large"), done.stderr
+    assert done.stderr == "" and path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["r.h5"]
+
+
+def bomb(file):
+    file["solution"].create_dataset("x", (1 << 20, 1 << 20), "u1", chunks=(1 << 10, 1 << 10), compression="gzip")
+
+
+def without_scales(file):
+    file["solution"]["x"] = np.zeros((3, 4))
+
+
+def scale_of_other_length(file):
+    file["solution"]["x"] = np.zeros((3, 4))
+    for axis in (0, 1):
+        file["solution/x"].dims[axis].attach_scale(file["solution/vertex"])
+
+
+def table_elsewhere(file):
+    file.create_group("layers")["x"] = np.zeros((3, 4))
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    (bomb, "claims 1099511627776 bytes of 0 stored"), (without_scales, "/solution/x has no scale of length 3"),
+    (scale_of_other_length, "/solution/x has no scale of length 3"), (table_elsewhere, "/layers/x has two dimensions"),
+])  # fmt: skip
+@pytest.mark.parametrize("tables", [True, False])
+def test_hostile_tables_are_refused(change, message, tables, tmp_path):
+    write(tmp_path / "r.h5", np.zeros((2, 9), dtype=np.uint32))
+    with h5py.File(tmp_path / "r.h5", "r+") as file:
+        change(file)
+    with pytest.raises(DamagedFileError) as error:
+        read_result(tmp_path / "r.h5", tables=tables)
+    assert message in str(error.value)
+
+
+def test_every_changed_byte_is_found(tmp_path):
+    write(tmp_path / "r.h5", np.arange(5000, dtype=np.uint32).reshape(5, 1000))
+    whole = (tmp_path / "r.h5").read_bytes()
+    for place in [*range(8, len(whole) - 48, 997), *range(len(whole) - 32, len(whole))]:
+        (tmp_path / "r.h5").write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(DamagedFileError, match="not those that were written"):
+            read_result(tmp_path / "r.h5", tables=False)
+
+
+def test_a_large_table_takes_seconds(tmp_path):
+    """As many numbers as one table of 64 sources in New York has, and as hard to compress."""
+    n = 264_346
+    row = np.sort(np.random.default_rng(1).integers(0, 1_400_000, n)).astype(np.uint32)
+    values = np.stack([np.abs(row.astype(np.int64) - row[k * 4000]).astype(np.uint32) for k in range(64)])
+    started = time.process_time()
+    write(tmp_path / "r.h5", values, size=8)
+    assert time.process_time() - started < 6
