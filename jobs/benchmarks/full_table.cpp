@@ -10,9 +10,8 @@
 //
 // `full_table_vectorised` is what an afternoon of work makes of it. Row S holds the paths that end at a city j OUTSIDE of S, so
 // that a predecessor i is one value of row S - i, read once, added to row i of the costs: vectors over all j, half of them in
-// vain (j in S), but in registers. Rows are n values apart (padded to 128 bytes, it was three times slower for n = 26). And of
-// the bits of a set the low ones count up in order within a thread, only the high ones go size by size: most rows are then
-// read from caches.
+// vain (j in S), but in registers. And of the bits of a set the low ones count up in order within a thread, only the high ones
+// go size by size: most rows are then read from caches.
 //
 // Neither splits the lattice into planes, meets in the middle, uses 16-bit values or symmetry: that is hpcsolve's part.
 #include <algorithm>
@@ -23,17 +22,24 @@ namespace {
 constexpr uint32_t infinity = 0x3fffffff;
 constexpr int low_bits = 10;
 
-template <int Width>  // n rounded up to a multiple of 8: computed in vectors, of which n values are kept
+// Values from row to row. Width is n rounded up to a multiple of 8; at 128 bytes padding costs more than it gives (three times
+// slower for n = 26: every value on a cache line of its own).
+template <int Width>
+size_t stride(int n) {
+  return Width <= 24 ? Width : n;
+}
+
+template <int Width>
 void fill_row(int n, const uint32_t (*cost)[Width], uint32_t set, uint32_t *table) {
   uint32_t best[Width];
   std::fill(best, best + Width, infinity);
   if (set == 0) std::copy(cost[n - 1], cost[n - 1] + Width, best);
   for (uint32_t left = set; left; left &= left - 1) {
     const int i = __builtin_ctz(left);
-    const uint32_t path = table[(size_t)(set ^ 1u << i) * n + i];
+    const uint32_t path = table[(set ^ 1u << i) * stride<Width>(n) + i];
     for (int j = 0; j < Width; j++) best[j] = std::min(best[j], path + cost[i][j]);
   }
-  std::copy(best, best + n, table + (size_t)set * n);
+  std::copy(best, best + stride<Width>(n), table + set * stride<Width>(n));
 }
 
 template <int Width>
@@ -48,7 +54,7 @@ uint32_t vectorised(int n, int threads, const uint32_t *given, uint32_t *table) 
       if (__builtin_popcount(h) == size)
         for (uint32_t l = 0; l < 1u << low; l++) fill_row<Width>(n, cost, h << low | l, table);
   }
-  return table[(size_t)((1u << m) - 1) * n + m];
+  return table[((1u << m) - 1) * stride<Width>(n) + m];
 }
 }  // namespace
 
@@ -89,7 +95,7 @@ extern "C" uint32_t full_table_textbook(int n, int threads, const uint32_t *cost
   return best;
 }
 
-// table: 2^m * n values; n <= 32.
+// table: 2^m * (n <= 24 ? n rounded up to a multiple of 8 : n) values; n <= 32.
 extern "C" uint32_t full_table_vectorised(int n, int threads, const uint32_t *cost, uint32_t *table) {
   switch ((n + 7) / 8) {
     case 1: return vectorised<8>(n, threads, cost, table);

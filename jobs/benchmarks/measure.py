@@ -31,12 +31,12 @@ class Measurement:
 
 
 def best_of(call: Callable[[], object], repeats: int, seconds: float) -> Measurement:
-    """Run `call` so often, at least once, but start no run after so many seconds; a quick one is warmed up first."""
+    """Run `call` so often, but start no third run after so many seconds; a quick one is warmed up first."""
     begin = time.perf_counter()
     runs = [_timed(call)]
     if repeats > 1 and runs[0].wall < seconds / 4:  # memory is touched and code is in the caches now: once for nothing
         runs.clear()
-    while not runs or (len(runs) < repeats and time.perf_counter() - begin < seconds):
+    while len(runs) < min(repeats, 2) or (len(runs) < repeats and time.perf_counter() - begin < seconds):
         runs.append(_timed(call))
     return Measurement(runs[-1].value, min(run.wall for run in runs), min(run.cpu for run in runs), len(runs))
 

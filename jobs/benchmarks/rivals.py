@@ -54,7 +54,7 @@ def all_rivals(threads: int) -> tuple[list[Rival], list[str]]:
     library = _compile(FULL_TABLE)
     rivals = [
         Rival(TEXTBOOK, "t", 26, partial(_textbook, library, threads), lambda n: 4 * (n - 1) << n - 1),
-        Rival(VECTORISED, "v", 26, partial(_vectorised, library, threads), lambda n: 4 * n << n - 1),
+        Rival(VECTORISED, "v", 26, partial(_vectorised, library, threads), lambda n: 4 * _stride(n) << n - 1),
     ]
     skipped = []
     for name, letter, largest, maker in (("held-karp (Rust)", "r", 20, _rust), ("python-tsp", "p", 16, _python_tsp)):
@@ -138,9 +138,14 @@ def _textbook(library: ctypes.CDLL, threads: int, costs: Costs) -> Callable[[], 
 
 def _vectorised(library: ctypes.CDLL, threads: int, costs: Costs) -> Callable[[], int]:
     n = len(costs)
-    keep = _depot_last(costs), _touched(n << n - 1)
+    keep = _depot_last(costs), _touched(_stride(n) << n - 1)
     pointers = [_pointer(array) for array in keep]
     return lambda: library.full_table_vectorised(len(keep[0]), threads, *pointers)
+
+
+def _stride(n: int) -> int:
+    """Values from row to row of the vectorised table."""
+    return (n + 7) // 8 * 8 if n <= 24 else n
 
 
 def _touched(values: int) -> NDArray[np.uint32]:
