@@ -84,8 +84,10 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
     share = blocks(len(asked.seeds), comm.size)[comm.rank]
     mine = _search(graph, asked.seeds[share.start : share.stop], device, parameters, report)
     started = time.perf_counter()
-    kinds = comm.allgather(mine.keys.code)
+    kinds = comm.allgather(None if mine is None else mine.keys.code)
     waited = time.perf_counter() - started
+    if mine is None or None in kinds:
+        raise InputError("a shortest path is longer than 2^64 - 2; scale the weights down", graph.name)
     # One type on all ranks: the widest that any of them needed.
     keys = LONG if "u8" in kinds else mine.keys
     rank = {
@@ -106,8 +108,8 @@ def check(graph: Graph, parameters: Parameters, outcome: Outcome) -> str | None:
 
 
 def _search(graph: Graph, seeds: Sequence[NDArray[np.int64]], device: Device, parameters: Parameters,
-            report: Report) -> _Mine:
-    """All searches of this rank, with keys wide enough that nothing is cut off but by the cutoff."""
+            report: Report) -> _Mine | None:
+    """All searches of this rank, with keys wide enough that nothing is cut off but by the cutoff; None if none are."""
     keys: Keys | None = first_keys(graph)
     engine = parameters.engine
     while keys is not None:
@@ -121,7 +123,7 @@ def _search(graph: Graph, seeds: Sequence[NDArray[np.int64]], device: Device, pa
             engine = "bellman-ford-push"  # holds the one bit more
         else:
             keys = wider(keys)
-    raise InputError("a shortest path is longer than 2^64 - 2; scale the weights down", graph.name)
+    return None
 
 
 def _all_batches(prepared: Searcher, seeds: Sequence[NDArray[np.int64]], report: Report) -> list[Found]:
