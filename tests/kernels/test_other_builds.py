@@ -1,0 +1,39 @@
+"""The same kernels for narrower registers and without optimisation are as right; for AVX-512 they compile."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hpcsolve.device.build import HOST_FLAGS, source_folder
+from tests.conftest import Start
+
+HERE = Path(__file__).parent
+X86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="flags of x86-64 processors")
+BUILDS = {"128-bit": ("-march=native", "-march=x86-64-v2"), "unoptimised": ("-O3", "-O1")}
+
+
+@X86
+@pytest.mark.parametrize("name", BUILDS)
+def test_states_are_right_in_every_build(name: str, run_process: Start, test_device: str) -> None:
+    if test_device != "cpu":
+        pytest.skip("other builds are for the CPU")
+    flags = HOST_FLAGS.replace(*BUILDS[name])
+    tests = [HERE / "test_held_karp_states.py", HERE / "test_minplus.py", HERE / "test_paths.py"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *map(str, tests)]
+    done = run_process(command, timeout=200, env={**os.environ, "HPCSOLVE_CXXFLAGS": flags})
+    assert done.returncode == 0 and " passed" in done.stdout, done.stdout[-2000:]
+
+
+@X86
+@pytest.mark.parametrize("file", sorted(source_folder().glob("*.cu")), ids=lambda path: path.stem)
+def test_kernels_compile_for_avx512(file: Path, tmp_path: Path) -> None:
+    flags = HOST_FLAGS.replace("-march=native", "-march=x86-64-v4").split()
+    command = ["g++", *flags, "-I", str(file.parent), str(file), "-o", str(tmp_path / "kernel.so")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
