@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import hpcsolve
 from hpcsolve.errors import HpcsolveError, InputError
+from hpcsolve.parallel.printing import show, warn
 
 if TYPE_CHECKING:
     from hpcsolve.output.log import Log
     from hpcsolve.parallel.comm import Comm
 
+INTERRUPTED = 130
+"""What shells make of Ctrl-C."""
 EPILOG = """\
 examples:
   hpcsolve run jobs/eu-capitals.toml                      one rank, on a GPU if there is one
@@ -27,7 +30,7 @@ examples:
   hpcsolve verify results/eu-capitals.h5                  check the answer again
 
 exit codes: 0 solved and verified, 1 the check of the answer failed, 2 bad input or usage, 3 refused: memory or GPUs,
-4 environment: MPI, compiler, disk, 5 a damaged file, 70 a bug of ours
+4 environment: MPI, compiler, disk, 5 a damaged file, 70 a bug of ours, 130 interrupted (Ctrl-C)
 """
 
 
@@ -35,7 +38,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     options = _parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = options.command
-    return command(options)
+    try:
+        return command(options)
+    except KeyboardInterrupt:  # before the ranks have met; afterwards `guard` sees it
+        warn("hpcsolve: interrupted")
+        return INTERRUPTED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -160,7 +167,7 @@ def _estimate(options: argparse.Namespace) -> int:
 
         job = load_job(options.job, options.set, device=options.device)
         found = forecast(job, read_instance(job), options.ranks, options.memory)
-        print("\n".join(found.lines()))
+        show("\n".join(found.lines()))
         if options.memory is not None and not found.fits:
             raise ResourceError("the job does not fit: see above")
         return 0
@@ -179,7 +186,7 @@ def _verify(options: argparse.Namespace) -> int:
         from hpcsolve.runner.verify import verify_file
 
         contents, verdict = verify_file(options.result, options.instance)
-        print("\n".join([*kind_in(contents).answer_lines(contents), f"check:  {verdict}"]))
+        show("\n".join([*kind_in(contents).answer_lines(contents), f"check:  {verdict}"]))
         return 1 if verdict.passed is False else 0
 
     return _on_rank_0(verify)
@@ -195,7 +202,7 @@ def _info(_: argparse.Namespace) -> int:
         lines = comm.gather(survey.rank_line(comm.rank, comm.size))
         if lines is not None:
             library = getattr(comm, "library", "not started: one process")
-            print("\n".join([*survey.general_lines(library), *found, *lines, *survey.problem_lines(found)]))
+            show("\n".join([*survey.general_lines(library), *found, *lines, *survey.problem_lines(found)]))
         return 0
 
     return guard(info, lambda: found.extend(survey.compilers()))
@@ -209,12 +216,15 @@ def _generate(options: argparse.Namespace) -> int:
         if os.path.exists(options.output) and not options.overwrite:
             raise InputError(f"{options.output}: exists; choose another file, or replace it with --overwrite")
         keys = {key: value for key, value in (("n", options.n), ("seed", options.seed)) if value is not None}
-        keys |= {key: parsed_value(value) for key, _, value in (item.partition("=") for item in options.set)}
+        for key, equals, value in (item.partition("=") for item in options.set):
+            if not equals or (key in keys and key != "seed"):
+                raise InputError(f"--set {key}{equals}{value}: give each key once, as KEY=VALUE")
+            keys[key] = parsed_value(value)
         name = kind_of_generator(options.kind)
         own, problem = kind(name), generated(name, options.kind, keys)
         own.write(problem, options.output)
         if options.output != "-":
-            print(f"{options.output}: {problem.name}, {own.size(problem)} {own.SIZE}")
+            show(f"{options.output}: {problem.name}, {own.size(problem)} {own.SIZE}")
         return 0
 
     return _on_rank_0(generate)

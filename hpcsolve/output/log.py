@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
 from hpcsolve.errors import EnvironmentFault
+from hpcsolve.parallel.printing import show, warn
 
 
 class Log:
@@ -51,22 +51,24 @@ class Log:
 
     def _write(self, line: str, on_screen: bool) -> None:
         if on_screen:
-            _print(line)
+            show(line)
         if self._file:
-            print(time.strftime("%Y-%m-%dT%H:%M:%S"), line, file=self._file, flush=True)
+            self._write_to_file(self._file, line)
 
-
-def _print(line: str) -> None:
-    """Print; a reader that has gone away (`| head`) must not end the run."""
-    try:
-        print(line, file=sys.stdout, flush=True)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    def _write_to_file(self, file: IO[str], line: str) -> None:
+        """A disk that is full costs the log, not the run."""
+        try:
+            print(time.strftime("%Y-%m-%dT%H:%M:%S"), line, file=file, flush=True)
+        except OSError as error:
+            self._file = None
+            warn(f"hpcsolve: {file.name}: {error.strerror}; the log ends here, the run goes on")
+            with suppress(OSError):
+                file.close()
 
 
 def _open(path: Path) -> IO[str]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return open(path, "a", encoding="utf-8")
+        return open(path, "a", encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise EnvironmentFault(f"{path}: cannot be written: {error.strerror}; choose another --log-dir") from None

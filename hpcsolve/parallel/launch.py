@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from hpcsolve.errors import EnvironmentFault, HpcsolveError
 from hpcsolve.parallel import environment
+from hpcsolve.parallel.printing import warn
 
 if TYPE_CHECKING:
     from hpcsolve.parallel.comm import Comm
@@ -136,8 +137,9 @@ def guard(main: Callable[[Comm], int], prepare: Callable[[], object] | None = No
 
     Notes
     -----
-    Any other exception, `SystemExit` and `KeyboardInterrupt` included, in any thread of any rank ends all ranks with
-    `BUG`. So does an `HpcsolveError` that only some ranks raise, with its own code, after `PATIENCE` seconds.
+    Any other exception, `SystemExit` included, in any thread of any rank ends all ranks with `BUG`; Ctrl-C
+    (`KeyboardInterrupt`) ends them with `INTERRUPTED` and one line. So does an `HpcsolveError` that only some ranks
+    raise, with its own code, after `PATIENCE` seconds.
     """
     environment.set_quiet_waiting()
     early = _error_of(prepare) if prepare else None
@@ -162,7 +164,7 @@ def _guard_one(main: Callable[[Comm], int], comm: Comm, early: BaseException | N
         _say(failure)
         return failure.exit_code
     except KeyboardInterrupt:
-        print("hpcsolve: interrupted", file=sys.stderr)
+        warn("hpcsolve: interrupted")
         return INTERRUPTED
     except BaseException as bug:  # noqa: BLE001 (whatever it is, the user sees it, and the code says so)
         _say_bug(comm, bug)
@@ -178,6 +180,8 @@ def _guard_all(main: Callable[[Comm], int], comm: MpiComm, early: BaseException 
         code = main(comm)
     except HpcsolveError as raised:
         failure, code = raised, raised.exit_code
+    except KeyboardInterrupt:
+        _end_interrupted(comm)
     except BaseException as bug:  # noqa: BLE001 (the other ranks wait for this one, whatever stopped it)
         _die(comm, bug)
     return _meet(comm, code, failure)
@@ -192,9 +196,17 @@ def _meet(comm: MpiComm, code: int, failure: HpcsolveError | None) -> int:
     if ends is None:
         _die_alone(comm, code)
         return code
-    sys.stdout.flush()
     comm.finalize()
     return max(theirs for theirs, _ in ends)
+
+
+def _end_interrupted(comm: MpiComm) -> None:
+    """End all ranks after Ctrl-C. Most launchers pass it to all of them: rank 0 says so, the others give it time."""
+    if comm.rank != 0:
+        with suppress(KeyboardInterrupt):
+            time.sleep(HEAD_START)
+    warn("hpcsolve: interrupted")
+    comm.abort(INTERRUPTED)
 
 
 def _die(comm: MpiComm, bug: BaseException | None) -> None:
@@ -203,7 +215,7 @@ def _die(comm: MpiComm, bug: BaseException | None) -> None:
 
 
 def _die_alone(comm: MpiComm, code: int) -> None:
-    print(f"hpcsolve: rank {comm.rank} on {socket.gethostname()} failed alone; ending all ranks", file=sys.stderr)
+    warn(f"hpcsolve: rank {comm.rank} on {socket.gethostname()} failed alone; ending all ranks")
     comm.abort(code)
 
 
@@ -229,15 +241,13 @@ def _attempt(function: Callable[[], T]) -> tuple[T | None, HpcsolveError | None]
 
 
 def _say(error: HpcsolveError) -> None:
-    sys.stdout.flush()
-    print(f"hpcsolve: error: {_one_line(error)}", file=sys.stderr, flush=True)
+    warn(f"hpcsolve: error: {_one_line(error)}")
 
 
 def _say_bug(comm: Comm, bug: BaseException | None) -> None:
-    sys.stdout.flush()
     text = "".join(traceback.format_exception(bug)) if bug else ""
     place = f"rank {comm.rank} of {comm.size} on {socket.gethostname()}"
-    print(f"{text}hpcsolve: {place} failed: {bug!r}", file=sys.stderr, flush=True)
+    warn(f"{text}hpcsolve: {place} failed: {bug!r}")
 
 
 def _one_line(error: BaseException) -> str:

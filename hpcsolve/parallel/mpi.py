@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 import mpi4py
@@ -151,8 +152,9 @@ class MpiComm:
 
     def abort(self, code: int) -> None:
         """End all ranks at once."""
-        sys.stdout.flush()
-        sys.stderr.flush()
+        with suppress(OSError):  # a closed pipe, a full disk: there is nobody to tell
+            sys.stdout.flush()
+            sys.stderr.flush()
         time.sleep(LAST_WORDS)
         MPI.COMM_WORLD.Abort(code)
         os._exit(code)  # some libraries return

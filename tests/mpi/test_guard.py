@@ -26,7 +26,6 @@ def scenario(start_ranks, ranks, name, rank):
         ("exception", "KeyError"),
         ("sys.exit", "SystemExit"),
         ("sys.exit-0", "SystemExit"),
-        ("interrupt", "KeyboardInterrupt"),
         ("thread", "ZeroDivisionError"),
     ],
 )
@@ -35,6 +34,13 @@ def test_an_uncaught_exception_ends_all_ranks(start_ranks, name, traceback, rank
     assert done.returncode == 70
     assert "Traceback" in done.stderr
     assert re.search(rf"^hpcsolve: rank {rank} of 3 on \S+ failed: {traceback}", done.stderr, re.M)
+
+
+@pytest.mark.parametrize("rank", ["0", "2"])
+def test_ctrl_c_on_one_rank_is_one_line(start_ranks, rank):
+    done = scenario(start_ranks, 3, "interrupt", rank)
+    assert done.returncode == 130 and "Traceback" not in done.stderr
+    assert done.stderr.count("hpcsolve: interrupted\n") == 1
 
 
 @pytest.mark.parametrize("name", ["kill", "segfault", "exit-now"])
