@@ -86,3 +86,9 @@ def _field(path: Path, name: str, default: int = _UNLIMITED // 1024) -> int:
         return next((int(row[1]) for row in rows if row and row[0] == name), default)
     except OSError:
         return default
+
+
+def peak_resident_memory() -> int:
+    """Most bytes of memory that this process has had so far; what its parent had before does not count."""
+    own = _field(Path("/proc/self/status"), "VmHWM", default=0) * 1024
+    return own or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
