@@ -10,6 +10,7 @@ import pytest
 
 from hpcsolve import errors
 from hpcsolve.job.load import load_job
+from hpcsolve.parallel.launch import INTERRUPTED
 from tests.cli.readme_table import BEGIN, END, rows
 
 
@@ -79,4 +80,4 @@ def test_every_file_that_the_documents_name_exists(repository):
 def test_the_exit_codes_are_those_of_the_code(readme):
     stated = set(re.findall(r"(?m)^\| (\d+) \|", readme))
     known = {kind.exit_code for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)}
-    assert {str(code) for code in known | {0, 1}} == stated
+    assert {str(code) for code in known | {0, 1, INTERRUPTED}} == stated
