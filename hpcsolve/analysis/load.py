@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.reader import read_result
+from hpcsolve.output.schema import require_whole
 
 
 @dataclass(frozen=True)
@@ -135,4 +136,6 @@ def load(path: str | os.PathLike[str]) -> Result:
     DamagedFileError
         It is damaged.
     """
-    return Result(read_result(path))
+    contents = read_result(path)
+    require_whole(contents, os.fspath(path))
+    return Result(contents)

@@ -1,7 +1,7 @@
 """The result file, HDF5, format version 1: one dataset a column, with dimension scales, `units` and `description`.
 
-Written by one process. The file is made in memory and then written as plain bytes to `NAME.part`, synced and renamed,
-so a kill leaves the old file or the new one, and a full disk is an ordinary error (libhdf5, met by one, leaves files
+Written by one process. The file is made in memory, written as plain bytes to `NAME.<random>.part`, synced and renamed:
+a kill leaves the old file or the new one, and a full disk is an ordinary error (libhdf5, met by one, leaves files
 that open with data missing). Booleans are stored as 0 and 1 (uint8), texts as variable-length UTF-8: what netCDF,
 xarray and pandas read.
 
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,6 +82,14 @@ def sealed(image: bytes) -> bytes:
     return image + SEAL + hashlib.sha256(image).digest()
 
 
+def has_seal(path: str | os.PathLike[str]) -> bool:
+    """Whether a file ends in a seal; without one, somebody has opened it to change it."""
+    with open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - len(SEAL) - 32))
+        return file.read().startswith(SEAL)
+
+
 def seal_broken(file: BinaryIO) -> bool:
     """Whether an open file has a seal that does not match its bytes."""
     length = len(SEAL) + 32
@@ -108,10 +117,9 @@ def write_bytes(path: Path, content: bytes) -> None:
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
     """A path to write to that takes the place of another in the end; raises as `write_result`."""
-    part = path.with_name(path.name + ".part")
+    part = _part(path)
     try:
         with _removed_on_error(part):
-            part.unlink(missing_ok=True)  # a link or a file that a killed run has left
             yield part
             os.replace(part, path)
     except OSError as error:
@@ -127,11 +135,10 @@ def make_folder(path: Path) -> None:
     EnvironmentFault
         It cannot be made or written to.
     """
-    probe = path.with_name(path.name + ".part")
+    probe = _part(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with _removed_on_error(probe):
-            probe.unlink(missing_ok=True)
             probe.touch(exist_ok=False)
             probe.unlink()
     except OSError as error:
@@ -181,6 +188,11 @@ def _plain(value: Any) -> Any:
     """Booleans as numbers: HDF5 would make enumerations of them, which netCDF does not read."""
     array = np.asarray(value)
     return array.astype(np.uint8) if array.dtype == bool else value
+
+
+def _part(path: Path) -> Path:
+    """A name beside the file that no other process has, so that whoever uses it may remove it."""
+    return path.with_name(f"{path.name}.{secrets.token_hex(6)}.part")
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from hpcsolve.algorithms.base import Column
 from hpcsolve.errors import DamagedFileError, HpcsolveError, InputError
 from hpcsolve.output.contents import FORMAT, FORMAT_VERSION, GROUPS, Contents, TableShape
 from hpcsolve.output.hdf5 import is_hdf5, seal_broken
+from hpcsolve.output.schema import ATTRIBUTES, check_attributes, check_types
 
 if TYPE_CHECKING:
     import h5py  # else only where a file is read: ranks beside rank 0 never load it
@@ -32,9 +33,6 @@ DEFLATE = 1032
 """No gzip stream grows more than so many times."""
 FILTERS = {1, 2}
 """HDF5's numbers of gzip and shuffle."""
-ATTRIBUTES = ("format", "format_version", "created", "complete", "algorithm", "cost", "verified")
-
-
 BLOCK = 1 << 26
 """Bytes of the rows that are read at a time."""
 
@@ -111,6 +109,7 @@ def _contents(file: h5py.File, wanted: Sequence[str], name: str, tables: bool) -
     version = attributes.get("format_version")
     if version != FORMAT_VERSION:
         raise InputError(f"is of format version {version}; this hpcsolve reads version {FORMAT_VERSION}", name)
+    check_attributes(attributes)
     import h5py
 
     found = [str(key) for key in file]
@@ -124,7 +123,9 @@ def _contents(file: h5py.File, wanted: Sequence[str], name: str, tables: bool) -
             found_tables = {key: dataset for key, dataset in datasets.items() if dataset.ndim == 2}
             shapes |= {name: _table_shape(dataset, tables) for name, dataset in found_tables.items()}
             groups[key] = {k: _column(k, d) for k, d in datasets.items() if tables or k not in found_tables}
-    return Contents(attributes, groups, shapes)
+    contents = Contents(attributes, groups, shapes)
+    check_types(contents)
+    return contents
 
 
 def _datasets(group: h5py.Group, file_size: int) -> dict[str, h5py.Dataset]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +13,7 @@ import hpcsolve
 from hpcsolve.algorithms.base import Column, Outcome, Report, silent
 from hpcsolve.algorithms.registry import Algorithm, algorithm
 from hpcsolve.device.base import Device
+from hpcsolve.device.memory import peak_resident_memory
 from hpcsolve.device.select import open_device
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.hdf5 import file_image, make_folder, write_bytes
@@ -79,15 +79,13 @@ def run_task(
 
 
 def _print_again(task: Task, comm: Comm, log: Log) -> Finished:
-    assert task.finished is not None
-    verified = bool(task.finished.attributes.get("verified"))
-    infeasible = bool(task.finished.value("solution", "infeasible"))
+    assert task.finished is not None and task.verdict is not None
     log.say(f"{task.output}: this job is done already; its result:")
     for line in kind_in(task.finished).answer_lines(task.finished):
         log.answer(line)
-    log.answer(f"check:  {'PASS' if verified else 'NOT CHECKED' if infeasible else 'FAIL'} (when it was solved)")
+    log.answer(f"check:  {task.verdict}")
     log.answer(f"file:   {task.output}")
-    return Finished(task.finished if comm.rank == 0 else None, 0 if verified or infeasible else CHECK_FAILED)
+    return Finished(task.finished if comm.rank == 0 else None, CHECK_FAILED if task.verdict.passed is False else 0)
 
 
 def _say_head(task: Task, comm: Comm, log: Log) -> None:
@@ -111,7 +109,7 @@ def _check_estimate(task: Task, device: Device, comm: Comm, log: Log) -> int:
     """Refuse what does not fit, and make the output's folder; the bytes that are foreseen for this rank."""
     places = comm.gather(place_of(device))
     needed = on_rank_0(comm, lambda: _foreseen(task, places or [], log))
-    foreseen = needed[comm.rank] + _peak_resident()
+    foreseen = needed[comm.rank] + peak_resident_memory()
     log.note(f"memory of this rank: {foreseen} bytes foreseen, the process as it is included")
     return foreseen
 
@@ -140,11 +138,8 @@ def _run_algorithm(task: Task, device: Device, comm: Comm, log: Log) -> tuple[Ou
 
 def _rank_row(device: Device, reason: str, outcome: Outcome, seconds: Mapping[str, float]) -> dict[str, Any]:
     own = {"host": socket.gethostname(), "device": f"{device.info.name}: {reason}", "uuid": device.info.uuid}
-    return {**own, "peak_bytes": device.memory_peak, "peak_resident_bytes": _peak_resident(), **outcome.rank, **seconds}
-
-
-def _peak_resident() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peaks = {"peak_bytes": device.memory_peak, "peak_resident_bytes": peak_resident_memory()}
+    return {**own, **peaks, **outcome.rank, **seconds}
 
 
 def _finish(task: Task, outcome: Outcome, row: dict[str, Any], device: Device, comm: Comm, log: Log, keep: bool

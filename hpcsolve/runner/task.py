@@ -11,8 +11,12 @@ from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats.base import InstanceOf
 from hpcsolve.job import Job
 from hpcsolve.output.contents import Contents
+from hpcsolve.output.hdf5 import has_seal
 from hpcsolve.output.reader import read_result
-from hpcsolve.runner.kinds import kind_of, read_instance
+from hpcsolve.output.schema import require_whole
+from hpcsolve.runner.kinds import kind_in, kind_of, read_instance
+from hpcsolve.runner.verdict import Verdict
+from hpcsolve.runner.verify import checked
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,8 @@ class Task:
         Path of the result file; None: none is written.
     finished
         The result, if `output` holds that of this very job.
+    verdict
+        On that result.
     """
 
     job: Job
@@ -34,6 +40,7 @@ class Task:
     hash: str
     output: str | None
     finished: Contents | None = None
+    verdict: Verdict | None = None
 
 
 def make_task(job: Job, overwrite: bool = False) -> Task:
@@ -42,15 +49,34 @@ def make_task(job: Job, overwrite: bool = False) -> Task:
     Raises
     ------
     InputError
-        The instance is bad, or the output exists and is not the result of this job.
+        The instance is bad, or the output is no name of a file, or exists and is not the result of this job.
+    DamagedFileError
+        The output exists and is damaged.
     """
     output = job.settings.output
-    if os.path.isdir(output):
-        raise InputError(f"{output}: the output is a folder; name a file, with output or --output")
+    _require_file_name(output)
     task = task_of(job, read_instance(job), output)
     if os.path.exists(output) and not overwrite:
-        return replace(task, finished=_finished(task))
+        finished = _finished(task)
+        return replace(task, finished=finished, verdict=_verdict(task, finished))
     return task
+
+
+def _require_file_name(output: str) -> None:
+    if not output or "\0" in output:
+        raise InputError(f"{output!r}: the output is no name of a file; give one, with output or --output")
+    if os.path.isdir(output) or output.endswith("/"):
+        raise InputError(f"{output}: the output is a folder; name a file, with output or --output")
+
+
+def _verdict(task: Task, finished: Contents) -> Verdict:
+    """That of the run, as long as nobody has opened the file to change it since; else a new one."""
+    assert task.output is not None
+    if not has_seal(task.output):
+        return checked(kind_of(task.job), task.output, finished, task.instance.problem, task.job.parameters)
+    infeasible = bool(finished.value("solution", "infeasible"))
+    verified = bool(finished.attributes["verified"])
+    return Verdict(True if verified else None if infeasible else False, "when it was solved")
 
 
 def task_of(job: Job, instance: InstanceOf[Any], output: str | None) -> Task:
@@ -64,10 +90,15 @@ def _finished(task: Task) -> Contents:
     assert task.output is not None
     try:
         contents = read_result(task.output, tables=False)
-    except (InputError, DamagedFileError) as error:
+        require_whole(contents, task.output)
+    except DamagedFileError as error:
+        raise DamagedFileError(f"the output exists: {error}; {way_out}") from None
+    except InputError as error:
         raise InputError(f"the output exists and cannot be read as a result ({error}); {way_out}") from None
     if contents.value("job", "hash") != task.hash:
         raise InputError(f"{Path(task.output)}: the output exists, of another job or instance; {way_out}")
-    if not contents.attributes.get("complete"):
+    if kind_in(contents) is not kind_of(task.job):
+        raise DamagedFileError(f"{task.output}: damaged: /instance/kind is of another kind of problem; {way_out}")
+    if not contents.attributes["complete"]:
         raise InputError(f"{Path(task.output)}: the output exists and is not complete; {way_out}")
     return contents

@@ -140,6 +140,8 @@ def check_answer(tsp: Tsp, parameters: Any, tour: Any, cost: int | None) -> Verd
 def verify(path: str, contents: Contents, problem: Tsp, parameters: Any) -> Verdict:
     """Check the tour and the costs in a result file."""
     if contents.value("solution", "infeasible"):
+        if not np.isnan(contents.attributes["cost"]):
+            return Verdict(False, "the attribute cost is a number, though there is no tour")
         return check_answer(problem, parameters, None, None)
     tour, cost = contents.value("solution", "tour"), contents.value("solution", "cost")
     if tour is None or cost is None:

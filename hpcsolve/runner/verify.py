@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from hpcsolve.errors import InputError
+from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats.base import InstanceOf
 from hpcsolve.job import IN_MEMORY
 from hpcsolve.job.load import load_job
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.reader import read_result
-from hpcsolve.runner.kinds import Kind, kind_of, read_instance
+from hpcsolve.output.schema import require_whole
+from hpcsolve.runner.kinds import Kind, kind_in, kind_of, read_instance
 from hpcsolve.runner.verdict import Verdict
 
 
@@ -30,8 +31,11 @@ def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdi
         The file is damaged.
     """
     contents = read_result(path, tables=False)
+    require_whole(contents, path)
     job = load_job(path)
     kind = kind_of(job)
+    if kind_in(contents) is not kind:
+        raise DamagedFileError(f"{path}: damaged: its job and its instance are of two kinds of problems")
     if job.settings.instance in ("-", IN_MEMORY) and instance is None:
         raise InputError(f"{path}: its instance came from standard input or a program; give its file with --instance")
     try:
@@ -40,7 +44,15 @@ def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdi
         hint = "" if instance else "; if it has moved, say --instance FILE"
         raise InputError(f"{path}: its instance cannot be read: {error}{hint}") from None
     _require_same(kind, contents, found, path)
-    return contents, kind.verify(path, contents, found.problem, job.parameters)
+    return contents, checked(kind, path, contents, found.problem, job.parameters)
+
+
+def checked(kind: Kind, path: str, contents: Contents, problem: Any, parameters: Any) -> Verdict:
+    """The kind's check of a file; values so odd that the check itself stumbles over them are no answer."""
+    try:
+        return kind.verify(path, contents, problem, parameters)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        return Verdict(False, f"the answer cannot be checked: {' '.join(str(error).split()) or type(error).__name__}")
 
 
 def _require_same(kind: Kind, contents: Contents, found: InstanceOf[Any], path: str) -> None:

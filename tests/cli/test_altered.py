@@ -1,0 +1,145 @@
+"""Result files that somebody has changed: FAIL (1) or damaged (5), in one line, from `verify` and from `run`."""
+
+import os
+import shutil
+
+import h5py
+import numpy as np
+import pytest
+
+from hpcsolve.errors import DamagedFileError
+from hpcsolve.output.hdf5 import has_seal, make_folder, replaced
+from tests.cli.lines import error_line
+
+JOB = 'algorithm = "held-karp"\ninstance = { generate = "random-matrix", n = 9, seed = 5 }\noutput = "out.h5"\n'
+
+
+@pytest.fixture(scope="module")
+def solved(hpcsolve, tmp_path_factory, test_device):
+    folder = tmp_path_factory.mktemp("solved")
+    (folder / "job.toml").write_text(JOB)
+    done = hpcsolve("run", "job.toml", "--device", test_device, cwd=folder, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def folder(solved, tmp_path):
+    shutil.copytree(solved, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def put(name, value):
+    def change(file):
+        old = dict(file[name].attrs) if name in file else {}
+        if name in file:
+            del file[name]
+        file[name] = value
+        for key in ("units", "description"):
+            file[name].attrs[key] = old.get(key, "1")
+
+    return change
+
+
+def without(name):
+    return lambda file: file.__delitem__(name)
+
+
+def unnamed(name):
+    return lambda file: file.attrs.__delitem__(name)
+
+
+def said(name, value):
+    return lambda file: file.attrs.__setitem__(name, value)
+
+
+STRUCTURE = {
+    "tour of floats": (put("solution/tour", np.arange(9.0)), "/solution/tour is not a column, each value an integer"),
+    "tour of texts": (put("solution/tour", ["a"] * 9), "/solution/tour"),
+    "one city": (put("solution/tour", 3), "/solution/tour"),
+    "no solution": (without("solution"), "/solution"),
+    "no job": (without("job"), "/job/toml is missing"),
+    "no label": (without("instance/label"), "/instance/label is missing"),
+    "no kind": (without("instance/kind"), "/instance/kind is missing"),
+    "other kind": (put("instance/kind", "graph"), "another kind of problem"),
+    "short names": (put("instance/city_name", ["a", "b"]), "/instance/city_name has 2 values"),
+    "two costs": (put("solution/cost", np.array([1, 2])), "/solution/cost is not an integer"),
+    "cost of text": (put("solution/cost", "12"), "/solution/cost is not an integer"),
+    "no cost": (without("solution/cost"), "/solution is no whole answer"),
+    "both": (put("solution/infeasible", 1), "/solution is no whole answer"),
+    **{f"no attribute {name}": (unnamed(name), f"the attribute {name} is missing")
+       for name in ("cost", "verified", "complete", "algorithm", "created")},
+    "cost is a text": (said("cost", "cheap"), "the attribute cost is not a number"),
+    "verified is a text": (said("verified", "yes"), "the attribute verified is not an integer"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STRUCTURE)
+def test_an_altered_structure_is_damage(name, hpcsolve, folder, test_device):
+    change, message = STRUCTURE[name]
+    with h5py.File(folder / "out.h5", "r+") as file:
+        change(file)
+    verified = hpcsolve("verify", "out.h5", cwd=folder)
+    assert verified.returncode == 5 and "damaged" in error_line(verified), verified.stdout
+    again = hpcsolve("run", "job.toml", "--device", test_device, cwd=folder)
+    if name == "no job":  # then nothing says whose result it is
+        assert again.returncode in (2, 5)
+    else:
+        assert again.returncode == 5 and "--overwrite" in error_line(again), again.stdout
+    assert message in error_line(again) and "\ntour:" not in again.stdout
+
+
+def swapped(file):
+    tour = file["solution/tour"][:]
+    file["solution/tour"][:] = tour[[0, 2, 1, *range(3, 9)]]
+
+
+WRONG = {
+    "swapped": swapped,
+    "outside": lambda file: file["solution/tour"].__setitem__(2, 99),
+    "short": put("solution/tour", np.arange(3)),
+    "cheaper": lambda file: (file["solution/cost"].__setitem__((), 1), said("cost", 1)(file)),
+    "attribute": said("cost", 1),
+    "huge cost": put("solution/cost", np.uint64(2**64 - 1)),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_changed_answer_fails_though_the_file_says_it_passed(name, hpcsolve, folder, test_device):
+    with h5py.File(folder / "out.h5", "r+") as file:
+        WRONG[name](file)
+    assert not has_seal(folder / "out.h5")
+    for command in (["verify", "out.h5"], ["run", "job.toml", "--device", test_device]):
+        done = hpcsolve(*command, cwd=folder)
+        assert done.returncode == 1 and done.stderr == "", done.stderr
+        assert "check:  FAIL" in done.stdout and "PASS" not in done.stdout
+
+
+def test_a_note_beside_a_right_answer_passes(hpcsolve, folder, test_device):
+    untouched = hpcsolve("run", "job.toml", "--device", test_device, cwd=folder)
+    assert has_seal(folder / "out.h5") and "check:  PASS (when it was solved)" in untouched.stdout
+    with h5py.File(folder / "out.h5", "r+") as file:
+        file.attrs["note"] = "mine"
+    again = hpcsolve("run", "job.toml", "--device", test_device, cwd=folder)
+    assert again.returncode == 0 and "check:  PASS (every city once" in again.stdout
+
+
+def test_a_load_of_what_is_not_whole(folder):
+    import hpcsolve
+
+    with h5py.File(folder / "out.h5", "r+") as file:
+        del file["solution"]
+    with pytest.raises(DamagedFileError, match="no whole answer"):
+        hpcsolve.load(folder / "out.h5")
+
+
+def test_two_runs_with_one_output_leave_each_other_alone(tmp_path):
+    path = tmp_path / "out.h5"
+    with replaced(path) as first:
+        first.write_bytes(b"first")
+        make_folder(path)
+        with replaced(path) as second:
+            assert second != first
+            second.write_bytes(b"second")
+        assert path.read_bytes() == b"second" and first.read_bytes() == b"first"
+    assert path.read_bytes() == b"first" and os.listdir(tmp_path) == ["out.h5"]
