@@ -156,21 +156,29 @@ def share_of_cores(masks: list[frozenset[int]], position: int) -> int:
     return max(1, count[position])
 
 
+def most_threads() -> int:
+    """Threads beyond which OpenMP may abort the process: four a core, and as many as the smallest machine bears."""
+    return max(64, 4 * (os.cpu_count() or 1))
+
+
 def requested_threads(threads: int | None, environment: Mapping[str, str]) -> tuple[int, str]:
     """Threads that the job or OMP_NUM_THREADS asks for, with which of them; 0 if neither does.
 
     Raises
     ------
     InputError
-        Less than 1, or no number.
+        Less than 1, more than `most_threads`, or no number.
     """
     if threads is not None:
-        if threads < 1:
-            raise InputError(f"threads = {threads}: it must be at least 1")
+        if not 1 <= threads <= most_threads():
+            raise InputError(f"threads = {threads}: it must be at least 1, at most {most_threads()} on this machine")
         return threads, "as the job says"
     text = environment.get("OMP_NUM_THREADS", "").split(",")[0].strip()
-    if text and not (text.isascii() and text.isdigit() and int(text) > 0):
+    if text and not re.fullmatch("0*[1-9][0-9]*", text):
         raise InputError(f"OMP_NUM_THREADS={text!r}: it must be a number of at least 1, or unset")
+    if len(text) > 9 or int(text or 0) > most_threads():
+        way_out = "unset it, or set threads"
+        raise InputError(f"OMP_NUM_THREADS={text[:20]}: at most {most_threads()} on this machine; {way_out}")
     return int(text or 0), "OMP_NUM_THREADS" if text else ""
 
 

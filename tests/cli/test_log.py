@@ -115,3 +115,9 @@ def test_the_commit_is_read_without_git(tmp_path, repository):
     assert git_commit(tmp_path) == head
     git("checkout", "-q", "--detach")
     assert git_commit(tmp_path) == head
+
+
+@pytest.mark.parametrize("count", [10**40, 10**400, 1e300, float("inf")])
+def test_sizes_beyond_any_machine(count):
+    assert size(count) == "more than 2^100 bytes"
+    assert size(2**99).endswith(" TiB")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -23,7 +23,7 @@ from hpcsolve.problems.tsp import Tsp
 KERNEL_FILES = ("held_karp",)
 MOST_CITIES = 46
 """Rows of the cost matrix in a block of the kernel; memory ends long before."""
-MOST_RANKS = 4096
+MOST_RANKS = 2048
 """Of them at most 2^MOST_TOP find work; the others idle."""
 
 
@@ -126,12 +126,12 @@ def _device_bytes(part: Plan) -> int:
 def _largest(symmetric: bool, itemsize: int, ranks: int, ends: int, free: Sequence[int]) -> int:
     """Most cities of an instance that fit in so many bytes a rank."""
     for m in range(MOST_CITIES, FEWEST_CITIES - 1, -1):
-        need = _needs(m, symmetric, itemsize, ranks)
+        need = _needs(m, symmetric, itemsize, ranks)  # one by one: mostly the first rank is too large already
         if all(a <= b for a, b in zip(need, free, strict=True)):
             return m + ends
     return FEWEST_CITIES - 1 + ends
 
 
-def _needs(m: int, symmetric: bool, itemsize: int, ranks: int) -> list[int]:
+def _needs(m: int, symmetric: bool, itemsize: int, ranks: int) -> Iterator[int]:
     parts = (plan(split_cities(m), ranks, rank, symmetric, itemsize) for rank in range(ranks))
-    return [_device_bytes(p) + p.host_bytes() for p in parts]
+    return (_device_bytes(p) + p.host_bytes() for p in parts)
