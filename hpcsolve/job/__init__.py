@@ -14,6 +14,7 @@ from typing import Annotated, Any
 import msgspec
 
 from hpcsolve.algorithms.registry import DESIGNED, MODULES, algorithm
+from hpcsolve.device.select import check_request
 from hpcsolve.errors import InputError
 from hpcsolve.job.convert import Source, convert
 from hpcsolve.output.toml import toml_text
@@ -53,9 +54,9 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     algorithm
         The method: "held-karp" or "shortest-paths".
     instance
-        A file (relative to the job file's folder; "-" is standard input), or a table: for a generator
-        `{ generate = "uniform-tsp", n = 24, seed = 1 }`, for a graph `{ file = "city.gr", coordinates = "city.co",
-        directed = true }`, whose last two keys may be left out.
+        A file (relative to the job file's folder, with --set to the working directory; "-" is standard input), or a
+        table: for a generator `{ generate = "uniform-tsp", n = 24, seed = 1 }`, for a graph `{ file = "city.gr",
+        coordinates = "city.co", directed = true }`, whose last two keys may be left out.
     output
         The result file, relative to the working directory; for a job file `NAME.toml` by default as shown.
     device
@@ -135,6 +136,7 @@ def job_from_table(table: Mapping[str, Any], source: Source | None = None) -> Jo
     _refuse_other_tables(rest, name, place)
     settings = convert(rest, Settings, "", place, extra=(name,))
     _refuse_stop(settings, place)
+    _refuse_device(settings.device, place)
     return Job(settings, convert(own, parameters_type, name, place))
 
 
@@ -149,6 +151,13 @@ def _refuse_other_tables(table: Mapping[str, Any], name: str, place: Source) -> 
     for other in (*MODULES, *DESIGNED):
         if other in table:
             raise place.error(other, f'this table is not read, since algorithm = "{name}"; remove it')
+
+
+def _refuse_device(device: str, place: Source) -> None:
+    try:
+        check_request(device)
+    except InputError as error:
+        raise place.error("device", str(error).removeprefix("device ")) from None
 
 
 def _refuse_stop(settings: Settings, place: Source) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import codecs
 import inspect
 import os
 import re
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -30,7 +32,8 @@ def load_job(path: str, overrides: Sequence[str] = (), **replaced: str | None) -
     path
         A TOML file or a result file.
     overrides
-        `key=value` with a TOML value, or a plain word: `held-karp.path=open`.
+        `key=value` with a TOML value, or a plain word: `held-karp.path=open`. Files that the job's file names are
+        relative to its folder, those named here to the working directory.
     replaced
         Values of `output`, `device`; None leaves the file's.
 
@@ -72,14 +75,26 @@ def _complete(job: Job, folder: Path) -> str | dict[str, Any]:
     return {**instance, **{key: value for key, value in defaults.items() if key not in instance}}
 
 
+def _from_here(keys: list[str], value: Any) -> Any:
+    """A value of the command line: the files that it names are relative to the working directory, not to the job."""
+    if keys in (["instance"], ["instance", "file"], ["instance", "coordinates"]) and isinstance(value, str):
+        return value if value in ("", "-", IN_MEMORY) else os.path.abspath(value)
+    if keys == ["instance"] and isinstance(value, dict):
+        return {key: _from_here(["instance", key], inner) for key, inner in value.items()}
+    return value
+
+
 def _absolute(folder: Path, name: str) -> str:
     return name if name == "-" else os.path.abspath(folder / name)
 
 
 def _read_text(path: str) -> str:
     try:
+        mode = os.stat(path).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a job is read more than once, a pipe gives it once
+            raise InputError("is a pipe or a device; write the job into a file", path)
         with open(path, "rb") as file:
-            content = file.read(LONGEST + 1)
+            content = file.read(LONGEST + 1).removeprefix(codecs.BOM_UTF8)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path) from None
     if is_hdf5(content):
@@ -122,6 +137,6 @@ def _apply_overrides(table: dict[str, Any], overrides: Sequence[str]) -> set[str
             inner = inner.setdefault(key, {})
             if not isinstance(inner, dict):
                 raise InputError(f"{override}: {key} is no table in the job", "--set")
-        inner[keys[-1]] = parsed_value(value)
+        inner[keys[-1]] = _from_here(keys, parsed_value(value))
         changed |= {".".join(keys[:length]) for length in range(1, len(keys) + 1)}
     return changed

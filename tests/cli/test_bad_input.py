@@ -1,6 +1,8 @@
 """Bad input on the command line: one line with file and line, or key; exit 2; under 2 s; nothing written."""
 
+import os
 import resource
+import sys
 
 import numpy as np
 import pytest
@@ -39,7 +41,10 @@ JOBS = {
     "cycle with an end": (JOB + "[held-karp]\nend = 2\n", "held-karp.end: a cycle ends where it starts"),
     "same ends": (JOB + "[held-karp]\npath = 'open'\nstart = 2\nend = 2\n", "held-karp.end: an open path cannot end"),
     "stop": (JOB + "[stop]\ntarget = 3\n", "job.toml:4: stop.target"),
-    "device": (JOB + "device = 'gpu'\n", "device 'gpu'"),
+    "device": (JOB + "device = 'gpu'\n", "job.toml:3: device: 'gpu': it is auto, cpu"),
+    "no output": (JOB + 'output = ""\n', "'': the output is no name of a file"),
+    "NUL in the output": (JOB + 'output = "a\\u0000b.h5"\n', "the output is no name of a file"),
+    "threads": (JOB + "threads = 60000\n", "threads = 60000: it must be at least 1, at most"),
     "generator": (JOB.replace('"bad.tsp"', '{ generate = "uniform" }'), "instance: unknown generator 'uniform'"),
     "generator's key": (UNIFORM.replace("n = 4", "n = 4, sed = 1"), "uniform-tsp has no key 'sed', did you mean"),
     "generator's value": (UNIFORM.replace("n = 4", "n = -4"), "instance: n is -4"),
@@ -111,6 +116,37 @@ def test_an_output_in_the_way(hpcsolve, tmp_path, test_device):
     (tmp_path / "good.tsp").write_text(POINTS.replace("6 0", "7 0"))
     assert "of another job or instance" in refused(hpcsolve, tmp_path, *run, "out.h5")
     assert "a folder" in refused(hpcsolve, tmp_path, *run, ".")
+    assert "a folder" in refused(hpcsolve, tmp_path, *run, "newdir/")
+    assert "no name of a file" in refused(hpcsolve, tmp_path, *run, "")
+
+
+def test_a_key_that_the_generator_has_not(hpcsolve, tmp_path, test_device):
+    (tmp_path / "job.toml").write_text(UNIFORM)
+    line = refused(hpcsolve, tmp_path, "run", "job.toml", "--device", test_device, "--set", "instance.kind=x")
+    assert "instance: uniform-tsp has no key 'kind'" in line
+
+
+def test_a_job_from_a_pipe_is_refused_at_once(tmp_path, run_process):
+    (tmp_path / "job.toml").write_text(UNIFORM)
+    for how in ("run <(cat job.toml)", "run /dev/stdin < <(cat job.toml)", "estimate /dev/null"):
+        command = ["bash", "-c", f'"$0" -m hpcsolve {how}', sys.executable]
+        done = run_process(command, timeout=30, cwd=tmp_path)
+        assert done.returncode == 2 and "is a pipe or a device; write the job into a file" in error_line(done)
+
+
+def test_more_threads_than_openmp_bears(hpcsolve, tmp_path):
+    (tmp_path / "job.toml").write_text(UNIFORM)
+    for threads in ("60000", "9" * 5000):
+        environment = {**os.environ, "OMP_NUM_THREADS": threads}
+        done = hpcsolve("run", "job.toml", "--device", "cpu", cwd=tmp_path, env=environment)
+        assert done.returncode == 2 and f"OMP_NUM_THREADS={threads[:20]}: at most" in error_line(done)
+
+
+@pytest.mark.parametrize("ranks", ["1000000", "2048"])
+def test_an_estimate_for_very_many_ranks_answers(ranks, hpcsolve, tmp_path):
+    (tmp_path / "job.toml").write_text(UNIFORM.replace("n = 4", "n = 30"))
+    done = hpcsolve("estimate", "job.toml", "-n", ranks, "--device", "cpu", cwd=tmp_path, timeout=20)
+    assert done.returncode == (0 if ranks == "2048" else 3), done.stderr
 
 
 def test_an_output_that_cannot_be_written_is_found_before_the_work(hpcsolve, tmp_path, test_device):
@@ -136,6 +172,9 @@ def test_too_many_cities_for_the_memory(hpcsolve, tmp_path, test_device):
     (["estimate", "none.toml", "-n", "0"], "at least 1"),
     (["estimate", "none.toml", "--memory", "much"], "is no size such as 80G"),
     (["generate", "uniform-tsp", "--n", "0", "-o", "x.tsp"], "n is 0"),
+    (["generate", "uniform-tsp", "--n", "5", "--set", "kind=7", "-o", "x.tsp"], "has no key 'kind'"),
+    (["generate", "uniform-tsp", "--n", "5", "--set", "n=7", "-o", "x.tsp"], "--set n=7: give each key once"),
+    (["generate", "uniform-tsp", "--n", "5", "--set", "n", "-o", "x.tsp"], "as KEY=VALUE"),
     (["generate", "unifrm-tsp", "--n", "5", "-o", "x.tsp"], "did you mean 'uniform-tsp'?"),
     (["generate", "uniform-tsp", "--n", "5", "--set", "extend=3", "-o", "x.tsp"], "did you mean 'extent'?"),
 ])  # fmt: skip

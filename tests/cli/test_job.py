@@ -139,3 +139,24 @@ def test_every_example_is_a_job(name, repository):
     assert load_job(str(repository / "jobs" / f"{name}.toml")).settings.output == f"results/{name}.h5"
     assert f"({name}.toml)" in (repository / "jobs" / "README.md").read_text(encoding="utf-8")
     assert len(list((repository / "jobs").glob("*.toml"))) == 5
+
+
+def test_a_byte_order_mark_is_no_mistake(tmp_path):
+    (tmp_path / "job.toml").write_bytes(b'\xef\xbb\xbfalgorithm = "held-karp"\ninstance = "a.tsp"\n')
+    assert load_job(str(tmp_path / "job.toml")).settings.instance == str(tmp_path / "a.tsp")
+
+
+@pytest.mark.parametrize(("override", "key"), [
+    ("instance=b.gr", None), ("instance.file=b.gr", "file"), ("instance.coordinates=b.gr", "coordinates"),
+    ('instance={ file = "b.gr" }', "file"),
+])  # fmt: skip
+def test_files_of_the_command_line_are_relative_to_the_working_directory(override, key, tmp_path, monkeypatch):
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "job.toml").write_text(
+        'algorithm = "shortest-paths"\ninstance = { file = "a.gr" }\n[shortest-paths]\nsources = [1]\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    instance = load_job("jobs/job.toml", [override]).settings.instance
+    assert (instance if key is None else instance[key]) == str(tmp_path / "b.gr")
+    if key == "coordinates":
+        assert instance["file"] == str(tmp_path / "jobs" / "a.gr")
