@@ -48,8 +48,10 @@ def main() -> int:
     options = _options()
     if options.chart:
         report.require_matplotlib()
+    cores = os.sched_getaffinity(0)
     with _device(options) as device:
-        rows = _report(options, device)
+        rows = _report(options, device, cores)
+    os.sched_setaffinity(0, cores)  # OMP_PROC_BIND leaves this thread, and so its child processes, a single core
     if options.full:
         print("\n".join(whole_processes(options.threads, options.repeats, options.device)))
     if options.chart:
@@ -57,7 +59,7 @@ def main() -> int:
     return _agree(rows)
 
 
-def _report(options: argparse.Namespace, device: Device) -> list[Row]:
+def _report(options: argparse.Namespace, device: Device, cores: set[int]) -> list[Row]:
     """Measure all but whole processes, and print it."""
     rivals, skipped = all_rivals(options.threads)
     peak, load_before = peak_rate(device, options.repeats), load()
@@ -66,7 +68,8 @@ def _report(options: argparse.Namespace, device: Device) -> list[Row]:
         print(row.progress(), file=sys.stderr, flush=True)
         rows.append(row)
     peak = max(peak, peak_rate(device, options.repeats))
-    print("\n".join(["# Held-Karp: hpcsolve and its rivals", "", *describe_machine(device, options.threads)]))
+    print("# Held-Karp: hpcsolve and its rivals\n")
+    print("\n".join(describe_machine(device, options.threads, len(cores))))
     print(f"- processes that wanted a core: {load_before:.1f} before, {load():.1f} at the end (one-minute means)")
     print(f"- the best of {options.repeats} runs, fewer of slow ones; wall-clock and CPU time each at its best")
     print("\n".join(report.tables(rows, peak, skipped)))
