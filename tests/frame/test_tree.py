@@ -3,13 +3,20 @@
 import configparser
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from tests.frame.source import PACKAGE, REPOSITORY
 
-MACHINE = re.compile(r"(?<![\w.$}<*~])/(?:work|home|root|Users|mnt|scratch|farm)/\w|file:///|\.venv/lib/python3|tmp/bash_jobs")
-"""Absolute paths of somebody's machine. (`/tmp`, `/dev`, `/sys`, `/usr/bin/env` are on all.)"""
+COMMON = {"tmp", "dev", "sys", "proc", "usr", "etc", "opt", "var"}
+HERE = {REPOSITORY.parts[1], *(part for part in Path.home().parts[1:2])} - COMMON
+OWNERS = "|".join(map(re.escape, sorted({"home", "root", "Users", "mnt", "scratch", "srv", "nfs", "lustre"} | HERE)))
+HOSTS = r"https?://(?:(?!127\.)\d+(?:\.\d+){3}|(?!localhost)[\w-]+(?=[:/])|[\w.-]+\.(?:local|internal|lan|corp))[:/]"
+MACHINE = re.compile(rf"(?<![\w.$}}<*~])/(?:{OWNERS})/\w|file:///|\.venv/lib/python3|/tmp/\w+\.\d+/|{HOSTS}")
+"""Absolute paths of somebody's machine, this one's too; hosts without a public name.
+
+Folders that are on all machines, `/tmp` and `/usr` for example, are none."""
 
 
 def tracked_files():
@@ -35,6 +42,10 @@ def test_no_large_or_generated_files_are_tracked():
 
 def test_the_machine_pattern_can_fail():
     assert MACHINE.search('open("' + "/home" + '/me/x.tsp")')
+    assert MACHINE.search(f'open("/{REPOSITORY.parts[1]}' + '/x/y.tsp")') or REPOSITORY.parts[1] in COMMON
+    assert MACHINE.search("pip install --index-url http:" + "//registry:8080/simple")
+    assert MACHINE.search("http:" + "//10.1.2.3/simple") and MACHINE.search("https:" + "//pypi.site.internal/simple")
+    assert not MACHINE.search("http://127.0.0.1:80/ http://localhost:1/ https://pypi.org/simple")
     assert not MACHINE.search("see https://example.org/home/me and ~/work/x and ../shared/data")
 
 

@@ -23,7 +23,7 @@ from hpcsolve.problems.tsp import Tsp
 KERNEL_FILES = ("held_karp",)
 MOST_CITIES = 46
 """Rows of the cost matrix in a block of the kernel; memory ends long before."""
-MOST_RANKS = 2048
+MOST_RANKS = 512
 """Of them at most 2^MOST_TOP find work; the others idle."""
 
 
