@@ -9,6 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+WITHOUT_WORK = "ranks without work"
+"""The detail of an estimate that says how many ranks will idle."""
+
 
 @dataclass(frozen=True)
 class Estimate:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import hpcsolve
-from hpcsolve.algorithms.base import Column, Outcome, Report, silent
+from hpcsolve.algorithms.base import WITHOUT_WORK, Column, Outcome, Report, silent
 from hpcsolve.algorithms.registry import Algorithm, algorithm
 from hpcsolve.device.base import Device
 from hpcsolve.device.memory import peak_resident_memory
@@ -119,6 +119,8 @@ def _foreseen(task: Task, places: list[Any], log: Log) -> list[int]:
     estimate = _module(task).estimate(problem, task.job.parameters, len(places))
     check_memory(estimate, places, f"{kind.size(problem)} {kind.SIZE}", kind.SIZE)
     log.say(memory_line(estimate, places))
+    if idle := estimate.details.get(WITHOUT_WORK):
+        log.say(f"idle:   {idle} of {len(places)} ranks have no work: the problem is too small to share with so many")
     if task.output is not None:
         make_folder(Path(task.output))
     return [a + b for a, b in zip(estimate.device_bytes, estimate.host_bytes)]

@@ -41,6 +41,8 @@ def test_the_answer_does_not_depend_on_the_ranks(name, folder, mpiexec, test_dev
         done = mpiexec(ranks, *run, cwd=folder, timeout=120)
         assert done.returncode == 0, done.stdout + done.stderr
         assert f"ranks:  {ranks} (" in done.stdout and done.stdout.count("PASS") == 1
+        idle = f"idle:   {ranks - 1} of {ranks} ranks have no work"
+        assert (idle in done.stdout) == (name == "tiny" and ranks > 1)
         found.append(solution(out))
         check_ranks(read_result(out), ranks)
     assert all(other == found[0] for other in found)

@@ -13,7 +13,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.base import Estimate, Outcome, Report
+from hpcsolve.algorithms.base import WITHOUT_WORK, Estimate, Outcome, Report
 from hpcsolve.algorithms.held_karp.core import Core
 from hpcsolve.algorithms.held_karp.outcome import outcome
 from hpcsolve.algorithms.held_karp.plan import BINOMIAL, COST_STRIDE
@@ -38,7 +38,8 @@ def estimate(cities: int, ranks: int, ends: int) -> Estimate:
         return max((m for m in range(1, MOST_CITIES + 1) if 2 * _table_bytes(m) <= free[0]), default=0) + ends
 
     work = cities * max(0, cities - 1) << max(0, cities - 2)
-    return Estimate(device, host, work, "min-add", (0,) * ranks, {"layout": "one table of all states"}, largest)
+    details: dict[str, int | str] = {"layout": "one table of all states", WITHOUT_WORK: ranks - 1}
+    return Estimate(device, host, work, "min-add", (0,) * ranks, details, largest)
 
 
 def run(core: Core, reduced: Reduced, device: Device, comm: Comm, report: Report) -> Outcome:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from hpcsolve.algorithms.base import Estimate, Outcome, Report
+from hpcsolve.algorithms.base import WITHOUT_WORK, Estimate, Outcome, Report
 from hpcsolve.algorithms.held_karp import compact, planes, recover
 from hpcsolve.algorithms.held_karp.core import Core, Parameters, core_problem
 from hpcsolve.algorithms.held_karp.outcome import layers_table, outcome
@@ -106,13 +106,14 @@ def _estimate_planes(m: int, symmetric: bool, itemsize: int, ranks: int, ends: i
     if m < FEWEST_CITIES:
         none = (0,) * ranks
         work = m * max(0, m - 1) << max(0, m - 2)
-        return Estimate(none, none, work, "min-add", none, {"layout": "one small table"}, largest)
+        table: dict[str, int | str] = {"layout": "one small table", WITHOUT_WORK: ranks - 1}
+        return Estimate(none, none, work, "min-add", none, table, largest)
     split = split_cities(m)
     parts = [plan(split, ranks, rank, symmetric, itemsize) for rank in range(ranks)]
     details: dict[str, int | str] = {
         "split": f"{split.low} low, {split.mid} mid, {split.top} top cities: {split.slices} slices",
         "states": f"{8 * itemsize}-bit, {'symmetric: half the work' if symmetric else 'asymmetric'}",
-        "ranks without work": sum(not p.slices for p in parts),
+        WITHOUT_WORK: sum(not p.slices for p in parts),
     }
     return Estimate(
         tuple(_device_bytes(p) for p in parts), tuple(p.host_bytes() for p in parts), sum(p.operations() for p in

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hpcsolve.algorithms.base import Column, Estimate, Outcome, Report, Rows, as_column
+from hpcsolve.algorithms.base import WITHOUT_WORK, Column, Estimate, Outcome, Report, Rows, as_column
 from hpcsolve.algorithms.shortest_paths.engine import MOST_BLOCKS, Found, Searcher, batch_size, searcher, wider
 from hpcsolve.algorithms.shortest_paths.keys import LONG, Keys, first_keys
 from hpcsolve.algorithms.shortest_paths.question import Parameters, Question, question
@@ -40,6 +40,7 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int) -> Estimate:
     host = tuple(share * row + min(share, MOST_BLOCKS) * 3 * row + _graph_bytes(graph, keys) for share in shares)
     details: dict[str, int | str] = {
         "searches": len(asked.seeds),
+        WITHOUT_WORK: shares.count(0),
         "vertices, arcs": f"{graph.n}, {graph.arcs}",
         "distances": {"u4": "32-bit integers, wider if need be", "u8": "64-bit integers", "f8": "floats"}[keys.code],
     }
