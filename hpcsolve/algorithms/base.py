@@ -14,6 +14,35 @@ WITHOUT_WORK = "ranks without work"
 
 
 @dataclass(frozen=True)
+class Limits:
+    """What a job asks of a search beside the algorithm's own parameters: the random numbers, and when to end.
+
+    A search ends at the first limit that it meets; None: no such limit. An algorithm names those that it honours in
+    its `STOPS`; the runner has refused the others.
+
+    Attributes
+    ----------
+    seed
+        Of the random numbers.
+    seconds
+        Time since the algorithm's start.
+    target
+        A cost that is good enough, in the instance's own unit.
+    iterations, stagnation
+        Iterations in all, and in a row without a better answer.
+    """
+
+    seed: int = 1
+    seconds: float | None = None
+    target: float | None = None
+    iterations: int | None = None
+    stagnation: int | None = None
+
+
+UNLIMITED = Limits()
+
+
+@dataclass(frozen=True)
 class Estimate:
     """What a run will need, computed before anything is allocated."""
 

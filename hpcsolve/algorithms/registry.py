@@ -8,7 +8,7 @@ from typing import Any, Protocol, cast
 
 import msgspec
 
-from hpcsolve.algorithms.base import Estimate, Outcome, Report
+from hpcsolve.algorithms.base import UNLIMITED, Estimate, Limits, Outcome, Report
 from hpcsolve.device.base import Device
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
@@ -19,7 +19,7 @@ DESIGNED = ("ant-colony", "steiner-kmb")
 
 
 class Algorithm(Protocol):
-    """What a module of `MODULES` has."""
+    """What a module of `MODULES` has; also `STOPS`, the keys of `[stop]` that it honours, if there are any."""
 
     KIND: str
     """Kind of problem that it solves: "tsp" or "graph"."""
@@ -31,7 +31,9 @@ class Algorithm(Protocol):
     def estimate(self, problem: Any, parameters: Any, ranks: int) -> Estimate:
         """What a run on so many ranks will need."""
 
-    def run(self, problem: Any, device: Device, comm: Comm, parameters: Any, report: Report) -> Outcome:
+    def run(
+        self, problem: Any, device: Device, comm: Comm, parameters: Any, report: Report, limits: Limits = UNLIMITED
+    ) -> Outcome:
         """The answer; all ranks call it with the same problem."""
 
 

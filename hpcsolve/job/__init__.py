@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -39,11 +40,14 @@ class Stop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="keba
         A cost that is good enough, in the instance's own unit.
     iterations
         Number of iterations.
+    stagnation
+        Number of iterations in a row without a better answer.
     """
 
-    seconds: float | None = None
+    seconds: Annotated[float, msgspec.Meta(gt=0)] | None = None
     target: float | None = None
-    iterations: int | None = None
+    iterations: Annotated[int, msgspec.Meta(ge=1, le=2**32 - 1)] | None = None
+    stagnation: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab", kw_only=True):

@@ -9,12 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 import hpcsolve
-from hpcsolve.algorithms.base import WITHOUT_WORK, Column, Outcome, Report, silent
+from hpcsolve.algorithms.base import WITHOUT_WORK, Column, Limits, Outcome, Report, silent
 from hpcsolve.algorithms.registry import Algorithm, algorithm
 from hpcsolve.device.base import Device
 from hpcsolve.device.memory import peak_resident_memory
 from hpcsolve.device.select import open_device
+from hpcsolve.job import Job
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.hdf5 import file_image, make_folder, write_bytes
 from hpcsolve.output.log import Log
@@ -126,12 +129,18 @@ def _foreseen(task: Task, places: list[Any], log: Log) -> list[int]:
     return [a + b for a, b in zip(estimate.device_bytes, estimate.host_bytes)]
 
 
+def limits_of(job: Job) -> Limits:
+    """What the job's top level and its `[stop]` say."""
+    return Limits(seed=job.settings.seed, **msgspec.structs.asdict(job.settings.stop))
+
+
 def _run_algorithm(task: Task, device: Device, comm: Comm, log: Log) -> tuple[Outcome, float]:
     started = time.perf_counter()
     progress = Progress(log) if comm.rank == 0 else None
     report: Report = progress or silent
     try:
-        outcome = _module(task).run(task.instance.problem, device, comm, task.job.parameters, report)
+        job, problem = task.job, task.instance.problem
+        outcome = _module(task).run(problem, device, comm, job.parameters, report, limits_of(job))
     finally:
         if progress:
             progress.close()

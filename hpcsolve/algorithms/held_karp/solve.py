@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from hpcsolve.algorithms.base import WITHOUT_WORK, Estimate, Outcome, Report
+from hpcsolve.algorithms.base import UNLIMITED, WITHOUT_WORK, Estimate, Limits, Outcome, Report
 from hpcsolve.algorithms.held_karp import compact, planes, recover
 from hpcsolve.algorithms.held_karp.core import Core, Parameters, core_problem
 from hpcsolve.algorithms.held_karp.outcome import layers_table, outcome
@@ -56,7 +56,9 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int) -> Estimate:
     return _estimate_planes(m, reduced.symmetric, reduced.itemsize, ranks, tsp.n - m)
 
 
-def run(tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report) -> Outcome:
+def run(
+    tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report, limits: Limits = UNLIMITED
+) -> Outcome:
     """The proven optimum. `tsp` is the same on all ranks; so is the outcome but for `rank`."""
     started = time.perf_counter()
     # Heuristics and scipy work on rank 0 alone; what they found is the same integers everywhere.

@@ -10,7 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hpcsolve.algorithms.base import WITHOUT_WORK, Column, Estimate, Outcome, Report, Rows, as_column
+from hpcsolve.algorithms.base import (
+    UNLIMITED,
+    WITHOUT_WORK,
+    Column,
+    Estimate,
+    Limits,
+    Outcome,
+    Report,
+    Rows,
+    as_column,
+)
 from hpcsolve.algorithms.shortest_paths.engine import MOST_BLOCKS, Found, Searcher, batch_size, searcher, wider
 from hpcsolve.algorithms.shortest_paths.keys import LONG, Keys, first_keys
 from hpcsolve.algorithms.shortest_paths.question import Parameters, Question, question
@@ -73,7 +83,9 @@ class _Mine:
     seconds_kernel: float
 
 
-def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report) -> Outcome:
+def run(
+    graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report, limits: Limits = UNLIMITED
+) -> Outcome:
     """Distances, and whatever else was asked for; checked on the device. `graph` is the same on all ranks.
 
     Raises
