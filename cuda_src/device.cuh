@@ -14,7 +14,7 @@
 //   lane(), warp(), warps()   this thread's place where lanes are threads; 0, 0 and 1 where a register is a vector
 //   lower_to(target, x)       atomic minimum of all of x into *target, in no particular order
 //   lowest(set), count(set)   of a 64-bit set: its smallest element, how many there are
-//   atomicMin_block, atomicAdd_block, atomicOr_block   among the threads of a block, 32 and 64 bits
+//   atomicMin, atomicAdd, atomicOr   among all threads, 32 and 64 bits; with _block, among those of one block
 //   peek(p), prefetch(p)      a read that atomics may race with; a hint that *p will be read
 //   bits_as<To>(x)            the bits of x as another type
 #pragma once

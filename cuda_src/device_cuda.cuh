@@ -16,6 +16,15 @@ DEVICE uint64_t atomicOr_block(uint64_t *target, uint64_t value) {
 DEVICE uint64_t atomicAdd_block(uint64_t *target, uint64_t value) {
   return atomicAdd_block((unsigned long long *)target, (unsigned long long)value);
 }
+DEVICE uint64_t atomicMin(uint64_t *target, uint64_t value) {
+  return atomicMin((unsigned long long *)target, (unsigned long long)value);
+}
+DEVICE uint64_t atomicOr(uint64_t *target, uint64_t value) {
+  return atomicOr((unsigned long long *)target, (unsigned long long)value);
+}
+DEVICE uint64_t atomicAdd(uint64_t *target, uint64_t value) {
+  return atomicAdd((unsigned long long *)target, (unsigned long long)value);
+}
 // A read that atomics of other threads may race with.
 DEVICE uint32_t peek(const uint32_t *p) {
   uint32_t x;

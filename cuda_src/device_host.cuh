@@ -24,6 +24,7 @@ static constexpr index3 threadIdx{0, 0, 0}, blockDim{1, 1, 1};
 static thread_local index3 blockIdx;
 static index3 gridDim;
 static inline void __syncthreads() {}
+#include "device_atomics.cuh"
 
 template <class T>
 struct lanes {
@@ -117,22 +118,12 @@ DEVICE T atomicOr_block(T *target, T value) {
   *target = old | value;
   return old;
 }
-template <class T>
-DEVICE T peek(const T *p) {
-  return *p;
-}
 DEVICE void prefetch(const void *p) { __builtin_prefetch(p); }
-static inline uint32_t atomicMin(uint32_t *target, uint32_t value) {
-  uint32_t old = __atomic_load_n(target, __ATOMIC_RELAXED);
-  while (value < old && !__atomic_compare_exchange_n(target, &old, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-  }
-  return old;
-}
 template <class T>
 DEVICE void lower_to(uint32_t *target, lanes<T> x) {
   T least = x.v[0];
   for (int s = 1; s < lanes<T>::width; s++) least = x.v[s] < least ? x.v[s] : least;
-  atomicMin(target, least);
+  atomicMin(target, (uint32_t)least);
 }
 DEVICE int lowest(uint64_t set) { return __builtin_ctzll(set); }
 DEVICE int count(uint64_t set) { return __builtin_popcountll(set); }

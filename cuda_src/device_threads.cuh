@@ -52,30 +52,18 @@ static inline uint32_t __shfl_xor_sync(uint32_t, uint32_t value, int mask) {
   __syncwarp();
   return other;
 }
-static inline uint32_t atomicMin(uint32_t *target, uint32_t value) {
-  uint32_t old = __atomic_load_n(target, __ATOMIC_RELAXED);
-  while (value < old && !__atomic_compare_exchange_n(target, &old, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-  }
-  return old;
-}
+#include "device_atomics.cuh"
 template <class T>
 static inline T atomicMin_block(T *target, T value) {
-  T old = __atomic_load_n(target, __ATOMIC_RELAXED);
-  while (value < old && !__atomic_compare_exchange_n(target, &old, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
-  }
-  return old;
+  return atomicMin(target, value);
 }
 template <class T>
 static inline T atomicAdd_block(T *target, T value) {
-  return __atomic_fetch_add(target, value, __ATOMIC_RELAXED);
+  return atomicAdd(target, value);
 }
 template <class T>
 static inline T atomicOr_block(T *target, T value) {
-  return __atomic_fetch_or(target, value, __ATOMIC_RELAXED);
-}
-template <class T>
-static inline T peek(const T *p) {
-  return __atomic_load_n(p, __ATOMIC_RELAXED);
+  return atomicOr(target, value);
 }
 static inline void prefetch(const void *) {}
 static inline int __ffsll(long long x) { return __builtin_ffsll(x); }
