@@ -169,7 +169,10 @@ def _refuse_stop(settings: Settings, place: Source) -> None:
     honoured = getattr(algorithm(settings.algorithm), "STOPS", ())
     for key, value in msgspec.to_builtins(settings.stop).items():
         if value is not None and key not in honoured:
-            raise place.error(f"stop.{key}", f"{settings.algorithm} has no partial answer to stop with; remove it")
+            what = f"has no {key} to stop at" if honoured else "has no partial answer to stop with"
+            raise place.error(f"stop.{key}", f"{settings.algorithm} {what}; remove it")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise place.error(f"stop.{key}", f"expected a finite number, got {value}")
 
 
 def _set_keys(table: dict[str, Any]) -> dict[str, Any]:
