@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from hpcsolve.analysis.load import Result, load
 from hpcsolve.formats.base import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job, job_from_table
+from hpcsolve.job.load import with_files_from
 from hpcsolve.output.log import Log
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.parallel.launch import join
@@ -81,7 +84,7 @@ def solve(
     path = os.path.abspath(problem) if isinstance(problem, (str, os.PathLike)) else IN_MEMORY
     table = {"algorithm": algorithm, "instance": path, "output": os.fspath(output or ""), "device": device,
              "threads": threads, "share-gpu": share_gpu, algorithm: _keys(parameters)}  # fmt: skip
-    job = job_from_table(table)
+    job = with_files_from(Path.cwd(), job_from_table(table))
     if ranks.size == 1:
         build_for(algorithm, device)
     log = _Silent() if quiet else Log(ranks.rank)
@@ -111,5 +114,6 @@ def _instance(job: Job, problem: Problem) -> InstanceOf[Any]:
 
 
 def _keys(parameters: dict[str, object]) -> dict[str, object]:
-    """Python's names as a job file spells them; None leaves a key out."""
-    return {name.replace("_", "-"): value for name, value in parameters.items() if value is not None}
+    """Python's names and arrays as a job file has them; None leaves a key out."""
+    plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in parameters.items()}
+    return {name.replace("_", "-"): value for name, value in plain.items() if value is not None}

@@ -8,6 +8,7 @@ import os
 import re
 import stat
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import msgspec
 
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.errors import InputError
+from hpcsolve.formats.queries import read_queries
 from hpcsolve.job import IN_MEMORY, Job, job_from_table
 from hpcsolve.job.convert import Source
 from hpcsolve.job.generators import makers
@@ -48,8 +50,33 @@ def load_job(path: str, overrides: Sequence[str] = (), **replaced: str | None) -
     changed |= dict.fromkeys(_apply_overrides(table, overrides), "--set")
     table |= {key: value for key, value in replaced.items() if value is not None}
     table.setdefault("output", f"results/{Path(path).stem}.h5")
-    job = job_from_table(table, Source(path, text, changed))
-    return job.with_settings(instance=_complete(job, Path(path).parent))
+    if "shortest-paths.queries" in changed:  # then what a result says of the file that it had is of another one
+        table["shortest-paths"].pop("queries-sha256", None)
+    job, folder = job_from_table(table, Source(path, text, changed)), Path(path).parent
+    return with_files_from(folder, job).with_settings(instance=_complete(job, folder))
+
+
+def with_files_from(folder: Path, job: Job) -> Job:
+    """The job with absolute paths of the files that its parameters name."""
+    named = getattr(job.parameters, "queries", None)
+    if not isinstance(named, str):
+        return job
+    return replace(job, parameters=msgspec.structs.replace(job.parameters, queries=os.path.abspath(folder / named)))
+
+
+def pinned(job: Job) -> Job:
+    """The job with the SHA-256 of the queries in the file that it names: by it, not by the file's name, it is known.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or holds other queries than the job says.
+    """
+    named = getattr(job.parameters, "queries", None)
+    if not isinstance(named, str):
+        return job
+    found = read_queries(named, job.parameters.queries_sha256)
+    return replace(job, parameters=msgspec.structs.replace(job.parameters, queries_sha256=found.sha256))
 
 
 def parsed_value(text: str) -> Any:
@@ -77,7 +104,8 @@ def _complete(job: Job, folder: Path) -> str | dict[str, Any]:
 
 def _from_here(keys: list[str], value: Any) -> Any:
     """A value of the command line: the files that it names are relative to the working directory, not to the job."""
-    if keys in (["instance"], ["instance", "file"], ["instance", "coordinates"]) and isinstance(value, str):
+    files = (["instance"], ["instance", "file"], ["instance", "coordinates"], ["shortest-paths", "queries"])
+    if keys in files and isinstance(value, str):
         return value if value in ("", "-", IN_MEMORY) else os.path.abspath(value)
     if keys == ["instance"] and isinstance(value, dict):
         return {key: _from_here(["instance", key], inner) for key, inner in value.items()}

@@ -91,6 +91,8 @@ def _described(docstring: str, section: str) -> dict[str, str]:
 def _type(hint: Any) -> str:
     if get_origin(hint) is list:
         return f"list of {_type(get_args(hint)[0])}s"
+    if get_origin(hint) is tuple:
+        return "pair"
     if get_origin(hint) is Literal:
         return " or ".join(f"`{json.dumps(choice)}`" for choice in get_args(hint))
     base = getattr(hint, "__origin__", hint)

@@ -10,6 +10,7 @@ from typing import Any
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats.base import InstanceOf
 from hpcsolve.job import Job
+from hpcsolve.job.load import pinned
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.hdf5 import has_seal
 from hpcsolve.output.reader import read_result
@@ -80,7 +81,8 @@ def _verdict(task: Task, finished: Contents) -> Verdict:
 
 
 def task_of(job: Job, instance: InstanceOf[Any], output: str | None) -> Task:
-    """The task of a job whose instance is read."""
+    """The task of a job whose instance is read; raises as `pinned`."""
+    job = pinned(job)
     return Task(job, instance, job.hash(kind_of(job).identity(instance)), output)
 
 

@@ -231,8 +231,8 @@ LIES = {  # what a wrong solver would do to its rows -> what finds it
 def test_an_answer_that_fails_its_check_is_exit_1(lie, ranks, job, start_ranks, test_device):
     program = (
         "import sys, dataclasses\nfrom hpcsolve.algorithms import shortest_paths\nhonest = shortest_paths.run\n"
-        "def run(graph, device, comm, parameters, report):\n"
-        "    outcome = honest(graph, device, comm, parameters, report)\n"
+        "def run(graph, device, comm, *more):\n"
+        "    outcome = honest(graph, device, comm, *more)\n"
         "    rows = outcome.rows['distance']\n"
         f"    if comm.rank == comm.size - 1 or {lie.startswith('rows.values[0')}:\n        {lie}\n"
         "    return outcome\n"

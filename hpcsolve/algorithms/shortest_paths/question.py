@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
+from hpcsolve.formats.queries import read_queries
 from hpcsolve.problems.graph import Graph, vertex_positions
 
 
@@ -35,6 +36,9 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     ----------
     sources
         Where paths begin: labels as in the graph's file, "terminals", or { random = 10, seed = 1 }.
+    queries
+        In place of `sources`: pairs between which paths are wanted, [[1, 5], [2, 7]] or a file of them (relative to the
+        job file's folder, with --set to the working directory) with `source target` on each line, or in DIMACS' format.
     targets
         Where distances are wanted, in this order: labels or "terminals"; by default at every vertex.
     voronoi
@@ -47,15 +51,19 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         "near-far"; for study also "dijkstra" (a heap), "bellman-ford-push", "bellman-ford-pull", "k-pull" (3 sweeps).
     delta
         Width of Near-Far's buckets, in the unit of the file; by default from weights and degrees.
+    queries_sha256
+        Of the pairs in the file of `queries`; the effective job has it, so that a file that has changed is refused.
     """
 
-    sources: list[int] | Literal["terminals"] | RandomSources
+    sources: list[int] | Literal["terminals"] | RandomSources | None = None
+    queries: list[tuple[int, int]] | str | None = None
     targets: list[int] | Literal["terminals"] | None = None
     voronoi: bool = False
     predecessors: bool = False
     cutoff: Annotated[float, msgspec.Meta(ge=0)] | None = None
     engine: Literal["near-far", "dijkstra", "bellman-ford-push", "bellman-ford-pull", "k-pull"] = "near-far"
     delta: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    queries_sha256: str | None = None
 
 
 @dataclass(frozen=True)
@@ -65,16 +73,19 @@ class Question:
     Attributes
     ----------
     sources
-        Shape (sources,), int64: positions, in the order of the job.
+        Shape (sources,), int64: positions, in the order of the job; of queries one a pair.
     seeds
-        One set of sources a search: each alone, or all in one.
+        One set of sources a search: each alone, or all in one; none if there are queries.
     targets
         Positions of the targets, or None for all vertices.
+    pairs
+        Shape (queries, 2), int64: positions of source and target of each query in its order, or None.
     """
 
     sources: NDArray[np.int64]
     seeds: tuple[NDArray[np.int64], ...]
     targets: NDArray[np.int64] | None
+    pairs: NDArray[np.int64] | None = None
 
 
 def question(graph: Graph, parameters: Parameters) -> Question:
@@ -84,7 +95,14 @@ def question(graph: Graph, parameters: Parameters) -> Question:
     ------
     InputError
         A source is no vertex or stands twice, there is none, the graph has no terminals, or keys contradict each other.
+        In a file of queries, with file and line.
     """
+    if parameters.queries is not None:
+        _refuse_beside_queries(parameters)
+        pairs = _pairs(graph, parameters.queries, parameters.queries_sha256)
+        return Question(pairs[:, 0], (), None, pairs)
+    if parameters.sources is None:
+        raise InputError("the key shortest-paths.sources is missing; or ask for paths between pairs with queries")
     if parameters.targets is not None and (parameters.predecessors or parameters.voronoi):
         raise InputError("shortest-paths.targets: predecessors and voronoi need every vertex; remove one of them")
     sources = _positions(graph, "sources", parameters.sources)
@@ -96,6 +114,26 @@ def question(graph: Graph, parameters: Parameters) -> Question:
         raise InputError(f"shortest-paths.sources: vertex {graph.labels[repeated[0]]} stands there twice")
     seeds = (np.sort(sources),) if parameters.voronoi else tuple(sources[i : i + 1] for i in range(len(sources)))
     return Question(sources, seeds, targets)
+
+
+def _refuse_beside_queries(parameters: Parameters) -> None:
+    for key in ("sources", "targets", "voronoi", "predecessors"):
+        if getattr(parameters, key):
+            raise InputError(f"shortest-paths.{key}: queries name all sources and targets; remove one of the two keys")
+
+
+def _pairs(graph: Graph, asked: str | list[tuple[int, int]], sha256: str | None) -> NDArray[np.int64]:
+    """Positions of the pairs of a job or its file."""
+    if not isinstance(asked, str):
+        if not asked:
+            raise InputError("shortest-paths.queries: there is no query")
+        return _positions(graph, "queries", [label for pair in asked for label in pair]).reshape(-1, 2)
+    found = read_queries(asked, sha256)
+    try:
+        return vertex_positions(graph, found.labels)
+    except InputError as error:
+        first = int(np.argmin(np.isin(found.labels, graph.labels)))
+        raise found.source.error(str(error), int(found.lines[first // 2])) from None
 
 
 def _positions(graph: Graph, key: str, asked: list[int] | str | RandomSources) -> NDArray[np.int64]:
@@ -112,3 +150,5 @@ def _positions(graph: Graph, key: str, asked: list[int] | str | RandomSources) -
         return vertex_positions(graph, asked)
     except InputError as error:
         raise InputError(f"shortest-paths.{key}: {error}") from None
+    except OverflowError:
+        raise InputError(f"shortest-paths.{key}: a vertex has a number of at most 63 bits") from None

@@ -27,6 +27,7 @@ from hpcsolve.algorithms.shortest_paths.question import Parameters, Question, qu
 from hpcsolve.device.base import Device
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.parallel.partition import blocks
 from hpcsolve.problems.graph import Graph
 
@@ -43,6 +44,8 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int) -> Estimate:
         The parameters do not fit the graph.
     """
     asked, keys = question(graph, parameters), first_keys(graph)
+    if asked.pairs is not None:
+        raise InputError("shortest-paths.queries: designed, and not there yet")
     shares = [len(share) for share in blocks(len(asked.seeds), ranks)]
     device = tuple(_device_bytes(graph, keys, share) if share else 0 for share in shares)
     # Rows as they come from the device, as they are kept, and the graph laid out.
@@ -93,7 +96,7 @@ def run(
     InputError
         A distance does not fit 64 bits.
     """
-    asked = question(graph, parameters)
+    asked = on_rank_0(comm, lambda: question(graph, parameters))
     share = blocks(len(asked.seeds), comm.size)[comm.rank]
     mine = _search(graph, asked.seeds[share.start : share.stop], device, parameters, report)
     started = time.perf_counter()
