@@ -71,6 +71,8 @@ class Column:
     unit: str = "1"
     dimension: str = ""
     """Name of the dimension, for one-dimensional columns of a table."""
+    none: int | float | None = None
+    """What stands for "none" (unreached) among numbers, or None; kept as an attribute."""
 
 
 @dataclass(frozen=True)

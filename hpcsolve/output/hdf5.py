@@ -181,6 +181,8 @@ def _write_column(group: h5py.Group, name: str, column: Column) -> h5py.Dataset:
     dataset = group.create_dataset(name, data=data.astype(object) if text else data, **options)
     dataset.attrs["units"] = column.unit
     dataset.attrs["description"] = column.description
+    if column.none is not None:
+        dataset.attrs["none"] = data.dtype.type(column.none)
     return dataset
 
 

@@ -151,7 +151,13 @@ def _column(key: str, dataset: h5py.Dataset) -> Column:
     if dataset.ndim == 1:
         scales = list(dataset.dims[0].keys())
         dimension = key if dataset.is_scale else str(scales[0]) if scales else ""
-    return Column(values, _attribute(dataset, "description"), _attribute(dataset, "units"), dimension)
+    return Column(values, _attribute(dataset, "description"), _attribute(dataset, "units"), dimension, _none(dataset))
+
+
+def _none(dataset: h5py.Dataset) -> int | float | None:
+    """What stands for "none" in a dataset."""
+    value = _attribute(dataset, "none")
+    return value if isinstance(value, (int, float)) else None
 
 
 def _table_shape(dataset: h5py.Dataset, whole: bool) -> TableShape:
@@ -165,8 +171,7 @@ def _table_shape(dataset: h5py.Dataset, whole: bool) -> TableShape:
             raise ValueError(f"{name} has no scale of length {length}")
     if whole and dataset.size * dataset.dtype.itemsize > LARGEST:
         raise InputError(f"{dataset.file.filename}: {name} is too large to be read at once; read its rows with h5py")
-    none = _attribute(dataset, "none")
-    return TableShape((shape[0], shape[1]), str(dataset.dtype), none if isinstance(none, (int, float)) else None)
+    return TableShape((shape[0], shape[1]), str(dataset.dtype), _none(dataset))
 
 
 def _linked(group: h5py.Group, key: str) -> Any:

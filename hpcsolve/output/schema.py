@@ -25,11 +25,12 @@ SCALARS = {
 }
 COLUMNS = {
     "instance": {"label": INTEGER, "city_name": TEXT, "vertex_name": TEXT, "x": NUMBER, "y": NUMBER, "z": NUMBER},
-    "solution": {"tour": INTEGER, "source": INTEGER, "target": INTEGER},
+    "solution": {**dict.fromkeys(("tour", "source", "target", "offset", "path"), INTEGER), "distance": NUMBER},
 }
 TABLES = {"distance": NUMBER, "predecessor": INTEGER, "nearest": INTEGER}
 REQUIRED = {"job": ("toml", "hash"), "instance": ("name", "kind", "sha256", "scale", "label")}
-ANSWERS = (("infeasible",), ("tour", "cost", "optimal"), ("source", "distance"))
+TABLES_ANSWER, QUERIES_ANSWER = ("source", "distance"), ("source", "target", "distance", "offset", "path")
+ANSWERS = (("infeasible",), ("tour", "cost", "optimal"), TABLES_ANSWER, QUERIES_ANSWER)
 """What `/solution` may hold; one of these, whole."""
 
 
@@ -46,7 +47,7 @@ def check_types(contents: Contents) -> None:
     for name, columns in contents.groups.items():
         for key, column in columns.items():
             for dimensions, known in enumerate((SCALARS.get(name, {}), COLUMNS.get(name, {}))):
-                if key in known:
+                if key in known and not (name == "solution" and key in contents.tables):
                     _require(np.asarray(column.values), known[key], dimensions, f"/{name}/{key}")
     labels = contents.value("instance", "label")
     for key in COLUMNS["instance"]:
@@ -71,7 +72,8 @@ def require_whole(contents: Contents, file: str) -> None:
             if contents.value(name, key) is None:
                 raise DamagedFileError(f"{file}: damaged: /{name}/{key} is missing")
     there = {*contents.groups.get("solution", {}), *contents.tables}
-    begun = [answer for answer in ANSWERS if not there.isdisjoint(answer)]
+    other = TABLES_ANSWER if there & {"offset", "path"} else QUERIES_ANSWER  # has the same names, and more or fewer
+    begun = [answer for answer in ANSWERS if answer != other and not there.isdisjoint(answer)]
     if len(begun) != 1 or not there.issuperset(begun[0]):
         raise DamagedFileError(f"{file}: damaged: /solution is no whole answer; it has {', '.join(sorted(there))}")
 
