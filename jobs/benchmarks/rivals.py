@@ -51,7 +51,7 @@ class Rival:
 
 def all_rivals(threads: int) -> tuple[list[Rival], list[str]]:
     """Those that are installed, and a line for each that is not."""
-    library = _compile(FULL_TABLE)
+    library = _full_table()
     rivals = [
         Rival(TEXTBOOK, "t", 26, partial(_textbook, library, threads), lambda n: 4 * (n - 1) << n - 1),
         Rival(VECTORISED, "v", 26, partial(_vectorised, library, threads), lambda n: 4 * _stride(n) << n - 1),
@@ -109,18 +109,27 @@ def _whole(value: float) -> int:
     return int(value)
 
 
-def _compile(source: Path) -> ctypes.CDLL:
-    """The rival in C++, with the compiler and the flags of hpcsolve's kernels."""
+def compile_library(source: Path, flags: str) -> ctypes.CDLL:
+    """A rival in C++, compiled by the compiler of hpcsolve's kernels.
+
+    Raises
+    ------
+    EnvironmentFault
+        With the compiler's message.
+    """
     compiler = os.environ.get("HPCSOLVE_CXX", "g++")
-    flags = os.environ.get("HPCSOLVE_CXXFLAGS", build.HOST_FLAGS).split()
     with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "full_table.so"
-        done = subprocess.run(
-            [compiler, *flags, str(source), "-o", str(target)], capture_output=True, text=True, check=False
-        )
+        target = Path(folder) / "rival.so"
+        command = [compiler, *flags.split(), str(source), "-o", str(target)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise EnvironmentFault(f"{compiler} could not compile {source.name}: {done.stderr.strip()}")
-        library = ctypes.CDLL(str(target))
+        return ctypes.CDLL(str(target))
+
+
+def _full_table() -> ctypes.CDLL:
+    """With the flags of hpcsolve's kernels too."""
+    library = compile_library(FULL_TABLE, os.environ.get("HPCSOLVE_CXXFLAGS", build.HOST_FLAGS))
     for name in ("full_table_textbook", "full_table_vectorised"):
         library[name].restype = ctypes.c_uint32
     return library

@@ -1,0 +1,267 @@
+// Ant System in double precision, one ant after the other: what jobs/benchmarks/ant_colony.py compares hpcsolve with. Not part
+// of hpcsolve.
+//
+// After the textbook (Dorigo and Stuetzle, Ant Colony Optimization, 2004, chapter 3): as many ants as cities, each from a random
+// city; the next city is drawn with probability proportional to trail * heuristic^beta among those not visited; then all trails
+// lose the share rho, and each ant adds 1 / (its tour's length) to its edges. As in Stuetzle's ACOTSP the heuristic is
+// 1 / (cost + 0.1), all trails begin at 1 / (rho * length of the nearest neighbour tour), and products of trail and heuristic
+// are tabulated once an iteration (here without pow: alpha is 1). Lengths are relative to that tour, so that a trail that
+// nobody uses lasts 1000 halvings. Symmetric costs only.
+//
+// How the next city is drawn changes the time, not the distribution:
+//   candidates  all other cities in order of distance, as ACOTSP has it when its candidate list is as long as can be;
+//   textbook    all cities in order of their number (figure 3.4 there): no list to read, and the weights in one piece;
+//   head_tail   the 32 nearest are summed without the visited ones; the others' weights are summed up once an iteration, so that
+//               a draw among them costs a binary search. If it falls on a visited city, all is drawn anew, which leaves the
+//               distribution as it is; after three such draws, or when few cities are left, the unvisited ones are summed up.
+//               Runs of a thousand iterations, the reference for quality, use this one.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <vector>
+
+namespace {
+enum Rule { candidates, textbook, head_tail };
+constexpr int HEAD = 32, DRAWS = 3;
+
+struct Random {  // splitmix64 (Steele, Lea and Flood, 2014)
+  uint64_t state;
+  uint64_t bits() {
+    uint64_t x = state += 0x9e3779b97f4a7c15;
+    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+    x = (x ^ x >> 27) * 0x94d049bb133111eb;
+    return x ^ x >> 31;
+  }
+  double below(double limit) { return (bits() >> 11) * 0x1p-53 * limit; }
+};
+
+struct Colony {
+  int n, head;
+  double kept;  // share of the trails that stays, 1 - rho
+  std::vector<int> cost, nearest;  // n * n; n * (n - 1): the other cities, near ones first
+  std::vector<double> heuristic, trail, choice;  // n * n; on the diagonal 0
+  std::vector<double> head_weight, tail_sum;  // n * head; n * (n - 1 - head), sums up to and with this city
+  std::vector<double> weight;  // scratch: the weights of one draw
+  std::vector<char> visited;
+  std::vector<double> open;  // 0 for a visited city, 1 for others
+  std::vector<int> unvisited, place;  // the cities not visited, in any order, and where each stands; kept by head_tail
+  std::vector<int> tours;  // n * n
+  double unit = 0;  // length of the nearest neighbour tour
+  Random random;
+  int best = INT32_MAX;
+  std::vector<int> best_tour;
+
+  Colony(int cities, const int *costs, double beta, double rho, uint64_t seed)
+      : n(cities),
+        head(std::min(HEAD, n - 1)),
+        kept(1 - rho),
+        cost(costs, costs + (size_t)n * n),
+        nearest((size_t)n * (n - 1)),
+        heuristic((size_t)n * n),
+        trail((size_t)n * n, 1 / rho),
+        choice((size_t)n * n),
+        head_weight((size_t)n * head),
+        tail_sum((size_t)n * (n - 1 - head)),
+        weight(n),
+        visited(n),
+        open(n),
+        unvisited(n),
+        place(n),
+        tours((size_t)n * n),
+        random{seed},
+        best_tour(n) {
+    for (int c = 0; c < n; c++) sort_nearest(c);
+    unit = nearest_neighbour_length();
+    for (int c = 0; c < n; c++)
+      for (int j = 0; j < n; j++)
+        heuristic[(size_t)c * n + j] = c == j ? 0 : __builtin_pow(unit / n / (costs[(size_t)c * n + j] + 0.1), beta);
+  }
+
+  void sort_nearest(int c) {
+    int *row = nearest.data() + (size_t)c * (n - 1);
+    std::iota(row, row + c, 0);
+    std::iota(row + c, row + n - 1, c + 1);
+    const int *from = cost.data() + (size_t)c * n;
+    std::stable_sort(row, row + n - 1, [from](int a, int b) { return from[a] < from[b]; });
+  }
+
+  int nearest_unvisited(int c) const {
+    const int *row = nearest.data() + (size_t)c * (n - 1);
+    while (visited[*row]) row++;
+    return *row;
+  }
+
+  double nearest_neighbour_length() {
+    std::fill(visited.begin(), visited.end(), 0);
+    int *tour = tours.data();
+    visited[tour[0] = 0] = 1;
+    for (int step = 1; step < n; step++) visited[tour[step] = nearest_unvisited(tour[step - 1])] = 1;
+    return length(tour);
+  }
+
+  int length(const int *tour) const {
+    int sum = cost[(size_t)tour[n - 1] * n + tour[0]];
+    for (int step = 1; step < n; step++) sum += cost[(size_t)tour[step - 1] * n + tour[step]];
+    return sum;
+  }
+
+  void tabulate(Rule rule) {
+    for (size_t i = 0; i < choice.size(); i++) choice[i] = trail[i] * heuristic[i];
+    if (rule != head_tail) return;
+    for (int c = 0; c < n; c++) {
+      const int *row = nearest.data() + (size_t)c * (n - 1);
+      const double *from = choice.data() + (size_t)c * n;
+      for (int k = 0; k < head; k++) head_weight[(size_t)c * head + k] = from[row[k]];
+      double sum = 0, *sums = tail_sum.data() + (size_t)c * (n - 1 - head);
+      for (int k = head; k < n - 1; k++) sums[k - head] = sum += from[row[k]];
+    }
+  }
+
+  // The first of `count` weights with which their running sum passes `aim`.
+  int reach(double aim, int count) const {
+    int i = 0;
+    for (double sum = weight[0]; sum <= aim && i < count - 1; sum += weight[i]) i++;
+    while (i > 0 && weight[i] == 0) i--;  // where rounding led past the end
+    return i;
+  }
+
+  // The place of a weight drawn by its share of `total`, their sum; -1 if all are 0.
+  int roulette(int count, double total) { return total > 0 ? reach(random.below(total), count) : -1; }
+
+  int draw_from_candidates(int c) {
+    const int *row = nearest.data() + (size_t)c * (n - 1);
+    const double *from = choice.data() + (size_t)c * n;
+    double total = 0;
+    for (int i = 0; i < n - 1; i++) {
+      if (visited[row[i]]) {
+        weight[i] = 0;
+      } else {
+        weight[i] = from[row[i]];
+        total += weight[i];
+      }
+    }
+    const int i = roulette(n - 1, total);
+    return i < 0 ? nearest_unvisited(c) : row[i];
+  }
+
+  int draw_as_in_textbook(int c) {
+    const double *from = choice.data() + (size_t)c * n;
+    double total = 0;
+    for (int j = 0; j < n; j++) {
+      weight[j] = visited[j] ? 0 : from[j];
+      total += weight[j];
+    }
+    const int j = roulette(n, total);
+    return j < 0 ? nearest_unvisited(c) : j;
+  }
+
+  int draw_among_unvisited(int c, int left) {
+    const double *from = choice.data() + (size_t)c * n;
+    double total = 0;
+    for (int i = 0; i < left; i++) total += weight[i] = from[unvisited[i]];
+    const int i = roulette(left, total);
+    return i < 0 ? nearest_unvisited(c) : unvisited[i];
+  }
+
+  // The sum of the head's weights without visited cities, which are left in `weight`. No branch: half of them would be
+  // mispredicted; four sums, so that additions need not wait for each other.
+  double weigh_head(const int *row, const double *from) {
+    double sums[4] = {0, 0, 0, 0};
+    for (int k = 0; k < head; k++) weight[k] = from[k] * open[row[k]];
+    for (int k = 0; k < head; k++) sums[k % 4] += weight[k];
+    return sums[0] + sums[1] + (sums[2] + sums[3]);
+  }
+
+  int draw_head_tail(int c, int left) {
+    if (left * 8 < n) return draw_among_unvisited(c, left);
+    const int *row = nearest.data() + (size_t)c * (n - 1), behind = n - 1 - head;
+    const double *tail = tail_sum.data() + (size_t)c * behind;
+    const double near = weigh_head(row, head_weight.data() + (size_t)c * head);
+    const double far = behind ? tail[behind - 1] : 0;
+    for (int draw = 0; draw < DRAWS; draw++) {
+      const double aim = random.below(near + far);
+      if (aim < near) return row[reach(aim, head)];
+      const int k = std::upper_bound(tail, tail + behind, aim - near) - tail;
+      if (k < behind && !visited[row[head + k]]) return row[head + k];
+    }
+    return draw_among_unvisited(c, left);
+  }
+
+  int draw(Rule rule, int c, int left) {
+    return rule == candidates ? draw_from_candidates(c)
+           : rule == textbook ? draw_as_in_textbook(c)
+                              : draw_head_tail(c, left);
+  }
+
+  void leave(int c, int left) {  // c is visited: the last of those left takes its place
+    visited[c] = 1;
+    open[c] = 0;
+    const int last = unvisited[left - 1];
+    unvisited[place[last] = place[c]] = last;
+  }
+
+  void walk(Rule rule, int *tour) {
+    std::fill(visited.begin(), visited.end(), 0);
+    std::fill(open.begin(), open.end(), 1);
+    std::iota(unvisited.begin(), unvisited.end(), 0);
+    std::iota(place.begin(), place.end(), 0);
+    leave(tour[0] = random.bits() % n, n);
+    for (int step = 1; step < n; step++) leave(tour[step] = draw(rule, tour[step - 1], n - step), n - step);
+  }
+
+  void deposit(const int *tour, double amount) {
+    for (int step = 0, before = tour[n - 1]; step < n; before = tour[step++]) {
+      trail[(size_t)before * n + tour[step]] += amount;
+      trail[(size_t)tour[step] * n + before] += amount;
+    }
+  }
+
+  double iterate(Rule rule) {  // the mean length of the tours
+    tabulate(rule);
+    for (int ant = 0; ant < n; ant++) walk(rule, tours.data() + (size_t)ant * n);
+    for (double &amount : trail) amount *= kept;
+    double sum = 0;
+    for (int ant = 0; ant < n; ant++) {
+      const int *tour = tours.data() + (size_t)ant * n, found = length(tour);
+      deposit(tour, unit / found);
+      sum += found;
+      if (found >= best) continue;
+      best = found;
+      std::copy(tour, tour + n, best_tour.begin());
+    }
+    return sum / n;
+  }
+};
+}  // namespace
+
+extern "C" {
+Colony *ant_system_open(int n, const int *cost, double beta, double rho, uint64_t seed) {
+  return new Colony(n, cost, beta, rho, seed);
+}
+void ant_system_close(Colony *colony) { delete colony; }
+
+// best[i], mean[i]: the shortest tour up to iteration i, and the mean of the iteration's tours.
+void ant_system_iterate(Colony *colony, int rule, int iterations, int *best, double *mean) {
+  for (int i = 0; i < iterations; i++) {
+    mean[i] = colony->iterate((Rule)rule);
+    best[i] = colony->best;
+  }
+}
+void ant_system_best_tour(const Colony *colony, int *tour) {
+  std::copy(colony->best_tour.begin(), colony->best_tour.end(), tour);
+}
+
+// For a test of the distribution: `count` draws of the city after `c`, none of them made, with `visited` as given; drawn[j]: how
+// often j was drawn, weight[j]: what it should be proportional to.
+void ant_system_draw(Colony *colony, int rule, int c, const char *visited, int count, int *drawn, double *weight) {
+  int left = 0;
+  colony->tabulate((Rule)rule);
+  for (int j = 0; j < colony->n; j++) {
+    colony->open[j] = !(colony->visited[j] = visited[j]);
+    if (!visited[j]) colony->unvisited[left++] = j;
+    weight[j] = visited[j] ? 0 : colony->choice[(size_t)c * colony->n + j];
+  }
+  for (int i = 0; i < count; i++) drawn[colony->draw((Rule)rule, c, left)]++;
+}
+}

@@ -1,0 +1,58 @@
+"""The benchmark's Ant System in doubles draws the next city by the textbook's distribution, whichever way it draws."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from scipy.stats import chisquare
+
+from hpcsolve.problems.generate import uniform_tsp
+from hpcsolve.problems.tsp import check_tour
+from jobs.benchmarks.ant_reference import RULES, DoubleColony, compiled
+
+N, DRAWS = 90, 200_000
+
+
+@pytest.fixture(scope="module")
+def colony() -> Iterator[DoubleColony]:
+    if shutil.which(os.environ.get("HPCSOLVE_CXX", "g++")) is None:
+        pytest.skip("no C++ compiler")
+    with DoubleColony(compiled(), uniform_tsp(N, seed=4), seed=1) as opened:
+        opened.iterate("head-tail", 15)
+        yield opened
+
+
+def nearest(city: int, count: int) -> np.ndarray:
+    return np.argsort(uniform_tsp(N, seed=4).cost[city])[:count]
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("share, head_gone", [(0, False), (0.5, False), (0.5, True), (0.9, False), (0.9, True)])
+def test_next_city(colony: DoubleColony, rule: str, share: float, head_gone: bool) -> None:
+    city = 7
+    visited = np.random.default_rng(2).random(N) < share
+    visited[nearest(city, 35) if head_gone else []] = True
+    visited[city] = True
+    drawn, weight = colony.draws(rule, city, visited, DRAWS)
+    assert drawn.sum() == DRAWS and not drawn[visited].any()
+    order = np.argsort(weight)[np.count_nonzero(visited) :]
+    expected = weight[order] / weight.sum() * DRAWS
+    rare = np.searchsorted(np.cumsum(expected), 10)  # cities too rare for the test count as one
+    starts = np.array([0, *range(rare + 1, len(order))])
+    assert chisquare(np.add.reduceat(drawn[order], starts), np.add.reduceat(expected, starts)).pvalue > 1e-3
+
+
+def test_iterations() -> None:
+    tsp = uniform_tsp(30, seed=1)
+    found = {}
+    for rule in RULES:
+        with DoubleColony(compiled(), tsp, seed=3) as colony:
+            best = colony.iterate(rule, 60)
+            assert check_tour(tsp, colony.tour()) == best[-1]
+            assert (np.diff(best) <= 0).all() and best[-1] < best[0]
+        found[rule] = best[-1]
+    assert max(found.values()) < 1.06 * min(found.values())
