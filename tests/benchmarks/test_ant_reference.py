@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 from collections.abc import Iterator
@@ -19,10 +20,15 @@ DRAWS = {"candidates": 200_000, "textbook": 200_000, "head-tail": 2_000_000}  # 
 
 
 @pytest.fixture(scope="module")
-def colony() -> Iterator[DoubleColony]:
+def library() -> ctypes.CDLL:
     if shutil.which(os.environ.get("HPCSOLVE_CXX", "g++")) is None:
         pytest.skip("no C++ compiler")
-    with DoubleColony(compiled(), uniform_tsp(N, seed=4), seed=1) as opened:
+    return compiled()
+
+
+@pytest.fixture(scope="module")
+def colony(library: ctypes.CDLL) -> Iterator[DoubleColony]:
+    with DoubleColony(library, uniform_tsp(N, seed=4), seed=1) as opened:
         opened.iterate("head-tail", 2)  # later on next to nothing is drawn from far away
         yield opened
 
@@ -47,11 +53,11 @@ def test_next_city(colony: DoubleColony, rule: str, share: float, head_gone: boo
     assert chisquare(np.add.reduceat(drawn[order], starts), np.add.reduceat(expected, starts)).pvalue > 1e-3
 
 
-def test_iterations() -> None:
+def test_iterations(library: ctypes.CDLL) -> None:
     tsp = uniform_tsp(30, seed=1)
     found = {}
     for rule in RULES:
-        with DoubleColony(compiled(), tsp, seed=3) as colony:
+        with DoubleColony(library, tsp, seed=3) as colony:
             best = colony.iterate(rule, 60)
             assert check_tour(tsp, colony.tour()) == best[-1]
             assert (np.diff(best) <= 0).all() and best[-1] < best[0]
