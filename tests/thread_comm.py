@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -76,6 +77,12 @@ class ThreadComm:
     def bcast(self, value: T) -> T:
         """Rank 0's value."""
         return self.allgather(value)[0]
+
+    def once_a_host(self, make: Callable[[], T]) -> T:
+        """Every rank is a host of its own; arrays come read-only, as they may from any communicator."""
+        arrays: list[pickle.PickleBuffer] = []
+        head = pickle.dumps(make(), protocol=5, buffer_callback=arrays.append)
+        return pickle.loads(head, buffers=[bytes(array.raw()) for array in arrays])
 
     def gather(self, value: T) -> list[T] | None:
         """Everybody's value, on rank 0."""

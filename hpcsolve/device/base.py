@@ -49,6 +49,10 @@ class Buffer(Protocol):
         """Where it lies."""
 
     @property
+    def read_only(self) -> bool:
+        """Whether it is (part of) a constant."""
+
+    @property
     def nbytes(self) -> int:
         """Size in bytes."""
 
@@ -115,6 +119,12 @@ class Device(Protocol):
     def upload(self, array: NDArray[Any]) -> Buffer:
         """A copy of a host array."""
 
+    def constant(self, array: NDArray[Any]) -> Buffer:
+        """A table that kernels only read; `upload` and `fill` refuse it. The array must not change while it is in use.
+
+        A GPU has a copy. A CPU reads the array itself and allocates nothing, unless it is strided.
+        """
+
     def staging(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """A host array (pinned where that helps) that messages pass through."""
 
@@ -155,6 +165,12 @@ def check_host_array(buffer: Buffer, array: NDArray[Any], contiguous: bool = Fal
     if array.shape != buffer.shape or array.dtype != buffer.dtype or (contiguous and not array.flags.c_contiguous):
         layout = "" if array.flags.c_contiguous else " with strides"
         raise LaunchError(f"a {buffer.dtype} {buffer.shape} is needed, not a {array.dtype} {array.shape}{layout}")
+
+
+def check_writable(buffer: Buffer) -> None:
+    """Raise `LaunchError` if it is a constant."""
+    if buffer.read_only:
+        raise LaunchError(f"a constant {buffer.dtype} {buffer.shape} cannot be written to")
 
 
 def check_view(buffer: Buffer, start: int, shape: int | tuple[int, ...]) -> None:

@@ -160,6 +160,12 @@ class CudaDevice:
         buffer.upload(array)
         return buffer
 
+    def constant(self, array: NDArray[Any]) -> CudaBuffer:
+        """A copy of `array` that is only read."""
+        buffer = self.upload(array)
+        buffer.read_only = True
+        return buffer
+
     def staging(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """A page-locked host array; a plain one where the system refuses to lock so much.
 

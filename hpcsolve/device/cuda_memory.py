@@ -43,6 +43,7 @@ class CudaBuffer:
     allocation: Allocation
     offset: int = 0
     whole: bool = True
+    read_only: bool = False
 
     def __repr__(self) -> str:
         """Short, for messages."""
@@ -64,10 +65,11 @@ class CudaBuffer:
         """A part of it that shares the memory; `LaunchError` if it is not inside."""
         base.check_view(self, start, shape)
         offset = self.offset + start * self.dtype.itemsize
-        return CudaBuffer(self.device, as_shape(shape), self.dtype, self.allocation, offset, whole=False)
+        return CudaBuffer(self.device, as_shape(shape), self.dtype, self.allocation, offset, False, self.read_only)
 
     def upload(self, array: NDArray[Any]) -> None:
         """Copy `array` into it; the array may change as soon as this returns."""
+        base.check_writable(self)
         base.check_host_array(self, array)
         source = np.asarray(array, order="C")
         with self.device.calling(f"a copy of {self.nbytes} bytes to the GPU") as cuda:
@@ -87,6 +89,7 @@ class CudaBuffer:
 
     def fill(self, value: int) -> None:
         """Set every byte to `value`."""
+        base.check_writable(self)
         with self.device.calling(f"filling {self.nbytes} bytes") as cuda:
             if self.nbytes:
                 cuda.memset_d8_async(self.address, value, self.nbytes, self.device.stream)

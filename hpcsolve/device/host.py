@@ -29,6 +29,7 @@ class HostBuffer:
     array: NDArray[Any]
     device: HostDevice
     whole: bool = True
+    read_only: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -54,10 +55,12 @@ class HostBuffer:
         """A part of it that shares the memory."""
         base.check_view(self, start, shape)
         count = int(np.prod(shape))
-        return HostBuffer(self.array.reshape(-1)[start : start + count].reshape(shape), self.device, whole=False)
+        part = self.array.reshape(-1)[start : start + count].reshape(shape)
+        return HostBuffer(part, self.device, whole=False, read_only=self.read_only)
 
     def upload(self, array: NDArray[Any]) -> None:
         """Copy `array` into it."""
+        base.check_writable(self)
         base.check_host_array(self, array)
         np.copyto(self.array, array)
 
@@ -71,6 +74,7 @@ class HostBuffer:
 
     def fill(self, value: int) -> None:
         """Set every byte to `value`."""
+        base.check_writable(self)
         self.array.view(np.uint8)[...] = value
 
     def free(self) -> None:
@@ -158,6 +162,14 @@ class HostDevice:
         """A copy of `array`."""
         buffer = self.empty(array.shape, array.dtype)
         buffer.upload(array)
+        return buffer
+
+    def constant(self, array: NDArray[Any]) -> HostBuffer:
+        """The array itself if kernels can read it: it is the caller's, or all ranks', so not `allocated` here."""
+        if array.flags.c_contiguous and array.flags.aligned:
+            return HostBuffer(array, self, whole=False, read_only=True)
+        buffer = self.upload(array)
+        buffer.read_only = True
         return buffer
 
     def staging(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:

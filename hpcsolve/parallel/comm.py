@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
 from numpy.typing import NDArray
@@ -26,7 +27,14 @@ class Comm(Protocol):
     local_size: int
 
     def bcast(self, value: T) -> T:
-        """Rank 0's value, on every rank (any picklable object)."""
+        """Rank 0's value, on every rank (any picklable object). Large arrays in it may be read-only, on rank 0 too."""
+
+    def once_a_host(self, make: Callable[[], T]) -> T:
+        """What `make()` returns on one rank of this host, on all its ranks; collective among all ranks of the run.
+
+        Large arrays in it may lie in memory that the ranks share, and be read-only. An `HpcsolveError` in `make` is
+        raised on every rank of the run; any other exception must end them all (`launch.guard` does).
+        """
 
     def gather(self, value: T) -> list[T] | None:
         """On rank 0 every rank's value in rank order, elsewhere None."""
@@ -55,6 +63,10 @@ class SerialComm:
     def bcast(self, value: T) -> T:
         """The value."""
         return value
+
+    def once_a_host(self, make: Callable[[], T]) -> T:
+        """What `make` returns."""
+        return make()
 
     def gather(self, value: T) -> list[T] | None:
         """The value, alone."""

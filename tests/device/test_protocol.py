@@ -72,6 +72,25 @@ def test_a_strided_array_is_uploaded_as_it_reads(device: Device) -> None:
     assert np.array_equal(device.upload(array).download(), array)
 
 
+@pytest.mark.parametrize("strided", [False, True])
+def test_a_constant_is_read_and_never_written(device: Device, strided: bool) -> None:
+    array = np.arange(24, dtype=np.int64).reshape(4, 6)[:, :: 2 if strided else 1]
+    array.flags.writeable = False  # as arrays that ranks share are
+    peak = device.memory_peak
+    table = device.constant(array)
+    part = table.view(1, 2)
+    assert (table.shape, table.dtype, table.nbytes) == (array.shape, array.dtype, array.nbytes)
+    assert np.array_equal(table.download(), array) and part.download().tolist() == array.ravel()[1:3].tolist()
+    for buffer in (table, part):
+        for write in (lambda b: b.fill(0), lambda b: b.upload(np.zeros(b.shape, b.dtype))):
+            with pytest.raises(LaunchError, match="a constant .* cannot be written to"):
+                write(buffer)
+    if device.info.kind == "cpu" and not strided:
+        assert table.address == array.ctypes.data and device.memory_peak == peak
+    table.free()
+    assert array[-1, -1] in (22, 23)
+
+
 def test_staging_takes_and_gives_and_outlives_the_device(test_device: str) -> None:
     with new_device(test_device) as device:
         staging = device.staging((2, 3), np.int32)
@@ -96,7 +115,7 @@ def minplus(device: Device, block: int, seed: int = 0, launches: int = 1) -> tup
     cost = generator.integers(0, 1000, (sources, targets))
     kernel = device.kernel("minplus", "minplus_multiply", MINPLUS)
     out = device.empty((targets, length), np.uint16)
-    up, costs = device.upload(rows), device.upload((cost * 0x10001).astype(np.uint32))
+    up, costs = device.upload(rows), device.constant((cost * 0x10001).astype(np.uint32))
     for _ in range(launches):
         kernel(length // chunk, block, sources, targets, length, chunk, up, costs, out)
     return out.download(), (rows[:, None] + cost[:, :, None]).min(axis=0)
@@ -117,7 +136,7 @@ def test_an_empty_grid_does_nothing(device: Device) -> None:
 
 def test_arguments_are_checked(device: Device, test_device: str) -> None:
     kernel = device.kernel("minplus", "minplus_multiply", MINPLUS)
-    rows, cost = device.zeros(64, np.uint16), device.zeros(8, np.uint32)
+    rows, cost = device.zeros(64, np.uint16), device.constant(np.zeros(8, np.uint32))
     good = (1, 8, 64, 64, rows, cost, device.zeros(512, np.uint16))
     with new_device(test_device) as other:
         foreign = other.zeros(64, np.uint16)
