@@ -1,0 +1,75 @@
+// Ant System's tours (Dorigo, Maniezzo, Colorni 1996), the full neighbourhood, by head and tail: see ant_head_tail.cuh.
+//
+// Each group (a warp, or one CPU thread) is one ant. Its state is the set of unvisited cities, a bit a city, and the
+// tour so far. Random numbers of 32 steps are made at once.
+//
+// The tour of an ant is a function of (seed, colony, iteration, ant) and the trails alone: any block size, any number of
+// threads and any device give the same bits.
+//
+// Per step: a record of 256 bytes, 64 bytes of numbers, one bit set; one step in four also the head's 256 bytes of exact
+// weights, one in twenty a part of the tail's row. Dependent latencies are the limit on a GPU: about 0.3 microseconds a
+// step, so 0.3 ms an iteration at 1002 cities, whatever the number of ants up to what the multiprocessors hold (132 x 64
+// warps on an H200: 8 colonies take the time of one). On one AVX2 core 60 to 80 ns a step: 60 to 80 ms.
+#include "ant_head_tail.cuh"
+
+// All cities but the first, which is drawn uniformly.
+DEVICE void start_tour(int n, int words, uint32_t *open) {
+  for (int word = lane(); word < words; word += warp_size) open[word] = low_bits(n - 32 * word);
+  group_sync();
+}
+// `open` (ants of all colonies, words) is scratch; `tours` (ants, n) and `lengths` (ants,) are the result.
+KERNEL ant_head_tail_construct(int n, int stride, int ants, int colonies, uint32_t iteration,
+                               const uint32_t *__restrict__ keys, const uint32_t *__restrict__ rows,
+                               const uint64_t *__restrict__ head, const uint32_t *__restrict__ tail,
+                               const uint32_t *__restrict__ tail_prefix, const uint64_t *__restrict__ trail,
+                               const uint32_t *__restrict__ heuristic, const int32_t *__restrict__ cost,
+                               uint32_t *__restrict__ open, uint16_t *__restrict__ tours,
+                               uint64_t *__restrict__ lengths) {
+  const ant_tables all{(const head_row *)rows, head, tail, tail_prefix, trail, heuristic, n, stride};
+  const int words = (n + 31) / 32;
+  for (int ant = blockIdx.x * warps() + warp(); ant < ants * colonies; ant += gridDim.x * warps()) {
+    const int colony = ant / ants;
+    const ant_tables t = colony_tables(all, colony);
+    const draws draw{keys[2 * colony], keys[2 * colony + 1], iteration, (uint32_t)(ant % ants)};
+    uint32_t *left = open + (size_t)ant * words;
+    uint16_t *tour = tours + (size_t)ant * n;
+    start_tour(n, words, left);
+    group_numbers numbers;
+    uint64_t length = 0;
+    int first = 0, here = 0;
+    for (int step = 0; step < n; step++) {
+      if (step % 32 == 0) draw_steps(numbers, draw, step);
+      const four number = step_numbers(numbers, step % 32);
+      const int next =
+          step ? choose(t, here, left, n - step, draw, step, number) : (int)((uint64_t)number.v[0] * n >> 32);
+      group_sync();
+      if (group_leader()) {
+        tour[step] = (uint16_t)next;
+        left[next >> 5] &= ~(1u << (next & 31));
+      }
+      group_sync();
+      if (step)
+        length += (uint32_t)cost[(size_t)here * n + next];
+      else
+        first = next;
+      here = next;
+    }
+    if (group_leader()) lengths[ant] = length + (uint32_t)cost[(size_t)here * n + first];
+  }
+}
+EXPORT_KERNEL(ant_head_tail_construct)
+
+// One step, `draws` times, from one city with the same cities open: what tests compare with exact probabilities.
+KERNEL ant_head_tail_sample(int n, int stride, int here, int left, int samples, uint32_t key,
+                            const uint32_t *__restrict__ open, const uint32_t *__restrict__ rows,
+                            const uint64_t *__restrict__ head, const uint32_t *__restrict__ tail,
+                            const uint32_t *__restrict__ tail_prefix, const uint64_t *__restrict__ trail,
+                            const uint32_t *__restrict__ heuristic, uint16_t *__restrict__ chosen) {
+  const ant_tables t{(const head_row *)rows, head, tail, tail_prefix, trail, heuristic, n, stride};
+  for (int sample = blockIdx.x * warps() + warp(); sample < samples; sample += gridDim.x * warps()) {
+    const draws draw{key, 0, 0, (uint32_t)sample};
+    const int city = choose(t, here, open, left, draw, 1, numbers_at(draw, 1, 0));
+    if (group_leader()) chosen[sample] = (uint16_t)city;
+  }
+}
+EXPORT_KERNEL(ant_head_tail_sample)

@@ -1,0 +1,184 @@
+"""Colonies over ranks: each rank steps its own together, keeps what they found, and all agree on when to stop.
+
+A colony's random numbers are keyed by (seed, its number), so what it finds does not depend on the rank that it is on,
+nor on the colonies beside it. Everything that is kept is an array with a row a colony.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.base import Limits, Report
+from hpcsolve.parallel.comm import Comm
+
+NOTHING = 2**62
+"""Longer than any tour."""
+MOST_ROWS = 1024
+"""Rows of the history before every other one is dropped."""
+
+
+class Search(Protocol):
+    """The colonies of one rank on its device."""
+
+    def construct(self, iteration: int) -> NDArray[np.uint64]:
+        """All ants build their tours; the lengths, shape (colonies, ants)."""
+
+    def tour(self, colony: int, ant: int) -> NDArray[np.uint16]:
+        """A tour of the last `construct`."""
+
+    def replace(self, colony: int, ant: int, tour: NDArray[np.uint16]) -> None:
+        """Another tour in the place of that one."""
+
+    def learn(self, iteration: int, lengths: NDArray[np.uint64], kept: Kept) -> None:
+        """Change the trails after an iteration."""
+
+
+@dataclass
+class Kept:
+    """What some colonies have found, a row each.
+
+    Attributes
+    ----------
+    numbers
+        Shape (colonies,), int64: the colonies' own.
+    length, tour
+        The best so far, in the layout's terms: int64 (colonies,) and uint16 (colonies, n).
+    iteration
+        Shape (colonies,), int64: when that was found.
+    """
+
+    numbers: NDArray[np.int64]
+    length: NDArray[np.int64]
+    tour: NDArray[np.uint16]
+    iteration: NDArray[np.int64]
+
+    def note(self, iteration: int, lengths: NDArray[np.uint64], tour: Callable[[int, int], NDArray[np.uint16]]) -> None:
+        """Keep an iteration's best tours where they are better; the first ant's of equals."""
+        for colony, ant in enumerate(lengths.argmin(axis=1).tolist()):
+            if lengths[colony, ant] < self.length[colony]:
+                self.length[colony] = lengths[colony, ant]
+                self.tour[colony] = tour(colony, ant)
+                self.iteration[colony] = iteration
+
+
+def nothing_kept(numbers: range, n: int) -> Kept:
+    """The beginning."""
+    colonies = len(numbers)
+    return Kept(np.array(numbers, np.int64), np.full(colonies, NOTHING, np.int64),
+                np.zeros((colonies, n), np.uint16), np.zeros(colonies, np.int64))  # fmt: skip
+
+
+def random_keys(seed: int, numbers: range) -> NDArray[np.uint32]:
+    """The keys of the colonies' random numbers, shape (colonies, 2): 64 bits of a hash of (seed, number)."""
+    digests = [hashlib.sha256(f"ant-colony {seed} {number}".encode()).digest()[:8] for number in numbers]
+    return np.frombuffer(b"".join(digests), "<u4").astype(np.uint32).reshape(-1, 2)
+
+
+@dataclass
+class History:
+    """Best and sum of all lengths by iteration: every `step`-th, so that there are never many.
+
+    Attributes
+    ----------
+    rows
+        (iteration, seconds, best so far, sum of the iteration's lengths).
+    """
+
+    step: int = 1
+    rows: list[tuple[int, float, int, int]] = field(default_factory=list)
+
+    def note(self, iteration: int, seconds: float, best: int, total: int, last: bool) -> None:
+        """Keep a row if its turn has come; the last one always."""
+        if iteration % self.step and not last:
+            return
+        self.rows.append((iteration, seconds, best, total))
+        if len(self.rows) > MOST_ROWS and not last:
+            self.step *= 2
+            self.rows = [row for row in self.rows if row[0] % self.step == 0]
+
+
+@dataclass
+class Watch:
+    """When to stop, as all ranks agree; and what that costs.
+
+    Attributes
+    ----------
+    target
+        In the layout's lengths.
+    migration
+        Iterations between migrations, 0: none.
+    """
+
+    comm: Comm
+    limits: Limits
+    target: float | None
+    started: float = field(default_factory=time.perf_counter)
+    seconds_wait: float = 0.0
+    best: int = NOTHING
+    improved: int = 0
+
+    def seconds(self) -> float:
+        """Since the start."""
+        return time.perf_counter() - self.started
+
+    def is_last(self, iteration: int, best: int) -> bool:
+        """Whether the search ends with this iteration; `best`: of this rank's colonies. Collective."""
+        limits, seconds = self.limits, self.seconds()
+        if any(limit is not None for limit in (limits.seconds, limits.target, limits.stagnation)):
+            waiting = time.perf_counter()
+            everybody = self.comm.allgather((best, seconds))
+            self.seconds_wait += time.perf_counter() - waiting
+            best, seconds = min(one for one, _ in everybody), everybody[0][1]
+        if best < self.best:
+            self.best, self.improved = best, iteration
+        return (
+            (limits.iterations is not None and iteration + 1 >= limits.iterations)
+            or (limits.seconds is not None and seconds >= limits.seconds)
+            or (self.target is not None and best <= self.target)
+            or (limits.stagnation is not None and iteration - self.improved >= limits.stagnation)
+        )
+
+    def done(self, iteration: int) -> float:
+        """The fraction of all iterations, or of the time, that is behind us."""
+        parts = [0.0]
+        if self.limits.iterations:
+            parts.append((iteration + 1) / self.limits.iterations)
+        if self.limits.seconds:
+            parts.append(self.seconds() / self.limits.seconds)
+        return min(1.0, max(parts))
+
+
+def explore(search: Search | None, kept: Kept, watch: Watch, report: Report, tell: Callable[[int, float], str]
+            ) -> tuple[History, int]:  # fmt: skip
+    """Iterate until a limit is met; the history and the number of iterations. Collective.
+
+    Parameters
+    ----------
+    search
+        None on a rank without colonies.
+    tell
+        (best length, mean length) -> words for the progress.
+    """
+    history, iteration = History(), 0
+    while True:
+        lengths = search.construct(iteration) if search else np.empty((0, 1), np.uint64)
+        if search:
+            kept.note(iteration, lengths, search.tour)
+        best = int(kept.length.min(initial=NOTHING))
+        last = watch.is_last(iteration, best)
+        history.note(iteration, watch.seconds(), best, int(lengths.sum()), last)
+        if lengths.size:
+            pace = (iteration + 1) / watch.seconds()
+            report(watch.done(iteration), f"{tell(best, float(lengths.mean()))}, {pace:.3g} iterations a second")
+        if last:
+            return history, iteration + 1
+        if search:
+            search.learn(iteration, lengths, kept)
+        iteration += 1

@@ -1,0 +1,92 @@
+"""The `[ant-colony]` table of a job file, and what of it an instance does not allow."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal
+
+import msgspec
+
+from hpcsolve.errors import InputError
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp
+
+FEWEST_CITIES = 4
+MOST_CITIES = 65535
+LARGEST_COST = 1 << 30
+"""Beyond the smallest: costs are 32-bit integers on the device, and sums of a few of them must fit too."""
+MOST_BETA = 64.0
+MMAS_ANTS = 25
+
+
+class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """The `[ant-colony]` table of a job file.
+
+    Attributes
+    ----------
+    variant
+        "mmas": MAX-MIN Ant System with candidate lists and local search, for good tours; "ant-system": the original,
+        all ants lay trails and choose among all cities.
+    colonies
+        Independent colonies, each with random numbers of its own; the answer is the best of all.
+    ants
+        Ants of a colony; by default 25 (mmas), or as many as cities (ant-system).
+    alpha
+        Exponent of the trail: 1 only, other powers would not be the same bits on every machine.
+    beta
+        Exponent of the nearness, 1 / (cost + 0.1).
+    rho
+        Share of a trail that evaporates in an iteration; by default 0.2 (mmas), 0.02 without local search, 0.5
+        (ant-system).
+    """
+
+    variant: Literal["mmas", "ant-system"] = "mmas"
+    colonies: Annotated[int, msgspec.Meta(ge=1, le=1 << 20)] = 1
+    ants: Annotated[int, msgspec.Meta(ge=1, le=1 << 20)] | None = None
+    alpha: float = 1.0
+    beta: Annotated[float, msgspec.Meta(ge=0, le=MOST_BETA)] = 2.0
+    rho: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
+
+
+def require_fit(tsp: Tsp, parameters: Parameters) -> None:
+    """See that an instance can be searched with these parameters.
+
+    Raises
+    ------
+    InputError
+        Naming the key, or what the instance has.
+    """
+    if parameters.alpha != 1:
+        why = "other powers of trails would not be the same bits on every machine"
+        raise InputError(f"ant-colony.alpha: {parameters.alpha} cannot be had, only 1: {why}; change beta instead")
+    for key in ("beta", "rho"):
+        value = getattr(parameters, key)
+        if value is not None and not math.isfinite(value):
+            raise InputError(f"ant-colony.{key}: expected a finite number, got {value}")
+    if not FEWEST_CITIES <= tsp.n <= MOST_CITIES:
+        what = f"{tsp.n} cities; ant-colony takes {FEWEST_CITIES} to {MOST_CITIES}"
+        raise InputError(f"{what}{', held-karp the fewer' if tsp.n < FEWEST_CITIES else ''}", tsp.name)
+    _require_costs(tsp)
+
+
+def _require_costs(tsp: Tsp) -> None:
+    missing = tsp.cost == FORBIDDEN
+    if int(missing.sum()) > tsp.n:
+        row, column = next((int(i), int(j)) for i, j in zip(*missing.nonzero()) if i != j)
+        what = f"there is no arc from city {tsp.labels[row]} to city {tsp.labels[column]}"
+        raise InputError(f"{what}; ant-colony needs one between any two cities: give it a large cost", tsp.name)
+    low, high = int(tsp.cost.min()), int(tsp.cost.max(where=~missing, initial=-FORBIDDEN))
+    if high - min(low, 0) > LARGEST_COST:
+        what = f"costs reach from {low} to {high} in units of 1/{tsp.scale}"
+        raise InputError(f"{what}; ant-colony takes a range up to {LARGEST_COST}: round or scale them", tsp.name)
+
+
+def ants_of(parameters: Parameters, n: int) -> int:
+    """Ants of a colony."""
+    return parameters.ants or (n if parameters.variant == "ant-system" else MMAS_ANTS)
+
+
+def rho_of(parameters: Parameters) -> float:
+    """Share of a trail that evaporates in an iteration."""
+    if parameters.rho is not None:
+        return parameters.rho
+    return 0.5 if parameters.variant == "ant-system" else 0.2
