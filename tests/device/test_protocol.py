@@ -83,7 +83,7 @@ def test_a_constant_is_read_and_never_written(device: Device, strided: bool) -> 
     assert np.array_equal(table.download(), array) and part.download().tolist() == array.ravel()[1:3].tolist()
     for buffer in (table, part):
         for write in (lambda b: b.fill(0), lambda b: b.upload(np.zeros(b.shape, b.dtype))):
-            with pytest.raises(LaunchError, match="a constant .* cannot be written to"):
+            with pytest.raises(LaunchError, match="cannot be written to"):
                 write(buffer)
     if device.info.kind == "cpu" and not strided:
         assert table.address == array.ctypes.data and device.memory_peak == peak
