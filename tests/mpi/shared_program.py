@@ -25,6 +25,12 @@ def main(comm):
     return 0
 
 
+def values(comm):
+    contents(comm)
+    once(comm)
+    refused(comm)
+
+
 def contents(comm):
     """Equal on all ranks, in whatever pieces, several broadcasts one after the other; those before stay as they are."""
     kept = []
