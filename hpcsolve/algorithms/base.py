@@ -59,7 +59,14 @@ class Estimate:
     details: Mapping[str, int | str]
     """More lines for `hpcsolve estimate`, in order: the split, the layers."""
     largest: Callable[[Sequence[int]], int]
-    """Given each rank's free bytes (device and host memory), the most cities (or vertices) of this kind that fit."""
+    """Given each rank's free bytes (as `needed` counts them), the most cities (or vertices) of this kind that fit."""
+    shared_bytes: int = 0
+    """Tables that a host's ranks share (`Comm.once_a_host`, `Device.constant`): once a host; each GPU has a copy."""
+
+    @property
+    def needed(self) -> tuple[int, ...]:
+        """Bytes that each rank uses, device and host memory together, shared ones in full."""
+        return tuple(a + b + self.shared_bytes for a, b in zip(self.device_bytes, self.host_bytes))
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ class Forecast:
     Attributes
     ----------
     memory
-        Bytes free for each rank.
+        Bytes free for each rank, counted as `Estimate.needed` counts.
     rate
         Operations a second of one rank, measured here; None if that was not possible.
     rate_from
@@ -45,23 +45,21 @@ class Forecast:
         return len(self.estimate.device_bytes)
 
     @property
-    def needed(self) -> list[int]:
-        """Bytes of each rank, on the device and for messages."""
-        return [a + b for a, b in zip(self.estimate.device_bytes, self.estimate.host_bytes)]
-
-    @property
     def fits(self) -> bool:
         """Whether every rank's part fits."""
-        return max(self.needed) <= self.memory
+        return max(self.estimate.needed) <= self.memory
 
     def lines(self) -> Iterator[str]:
         """The forecast for people."""
         problem, estimate, kind = self.instance.problem, self.estimate, kind_of(self.job)
+        shared = estimate.shared_bytes
         what = f"{problem.name}, {kind.size(problem)} {kind.SIZE}"
         yield f"{self.job.settings.algorithm}, {what}, {self.ranks} rank{'s' * (self.ranks > 1)}"
         yield f"device memory a rank  {_range(estimate.device_bytes)}"
         yield f"host memory a rank    {_range(estimate.host_bytes)}, for messages and tables, without Python's own"
-        yield f"all ranks             {size(sum(self.needed))}"
+        if shared:
+            yield f"shared on a host      {size(shared)}, for all its ranks once; each GPU has a copy"
+        yield f"all ranks             {size(sum(estimate.needed) - shared * (self.ranks - 1))}"
         yield f"messages a rank       {_range(estimate.bytes_sent)}"
         yield from (f"{name:21} {value}" for name, value in estimate.details.items())
         yield f"work                  {estimate.operations:.4g} operations ({estimate.operation})"
@@ -83,7 +81,7 @@ def forecast(job: Job, instance: InstanceOf[Any], ranks: int, memory: int | None
     Parameters
     ----------
     memory
-        Bytes free for each rank; by default what is free here, divided among them.
+        Bytes free for each rank, what it shares included; by default what is free here, divided among them.
 
     Raises
     ------
@@ -91,7 +89,8 @@ def forecast(job: Job, instance: InstanceOf[Any], ranks: int, memory: int | None
         The job does not fit the instance.
     """
     estimate = algorithm(job.settings.algorithm).estimate(instance.problem, job.parameters, ranks)
-    free = available_memory() // ranks if memory is None else memory
+    once = estimate.shared_bytes
+    free = once + max(0, available_memory() - once) // ranks if memory is None else memory
     rate, source = measured_rate(job, instance.problem)
     return Forecast(job, instance, estimate, free, rate, source)
 

@@ -43,9 +43,9 @@ def place_of(device: Device) -> Place:
 
 
 def free_bytes(estimate: Estimate, places: Sequence[Place]) -> list[int]:
-    """Bytes free for each rank, device and host memory together as `Estimate.largest` wants them.
+    """Bytes free for each rank, counted as `Estimate.needed` counts.
 
-    Ranks of one host (or GPU) share its memory in the proportion of what they need.
+    Ranks of one host (or GPU) divide its memory in the proportion of what they need; what they share is needed once.
     """
     return [_free(rank, estimate, places) for rank in range(len(places))]
 
@@ -68,45 +68,47 @@ def check_memory(estimate: Estimate, places: Sequence[Place], what: str, unit: s
         With what is needed and free on the rank where it is worst, and the largest size that fits.
     """
     free = free_bytes(estimate, places)
-    need = [_need(rank, estimate) for rank in range(len(places))]
+    need = estimate.needed
     if all(a <= b for a, b in zip(need, free)):
         return
     worst = max(range(len(places)), key=lambda rank: need[rank] - free[rank])
     largest = estimate.largest(free)
     ranks = f"{len(places)} rank{'s' * (len(places) > 1)}"
     raise ResourceError(
-        f"{what} need {size(need[worst])} on rank {worst}, {size(free[worst])} are free there; the largest that fits "
-        f"on {ranks} like these is {largest} {unit}; use more ranks on more nodes"
+        f"{what} need {size(need[worst])}{_once(estimate)} on rank {worst}, {size(free[worst])} are free there; the "
+        f"largest that fits on {ranks} like these is {largest} {unit}; use more ranks on more nodes"
     )
 
 
 def memory_line(estimate: Estimate, places: Sequence[Place]) -> str:
     """The estimate and what is free, of the rank where it is tightest."""
-    free = free_bytes(estimate, places)
-    rank = max(range(len(places)), key=lambda rank: _need(rank, estimate) - free[rank])
-    total = sum(_need(rank, estimate) for rank in range(len(places)))
-    return f"memory: {size(_need(rank, estimate))} a rank of {size(free[rank])} free, {size(total)} in all"
+    free, need = free_bytes(estimate, places), estimate.needed
+    rank = max(range(len(places)), key=lambda rank: need[rank] - free[rank])
+    total = sum(need) - estimate.shared_bytes * (len(places) - len({place.host for place in places}))
+    return f"memory: {size(need[rank])} a rank{_once(estimate)} of {size(free[rank])} free, {size(total)} in all"
 
 
-def _need(rank: int, estimate: Estimate) -> int:
-    return estimate.device_bytes[rank] + estimate.host_bytes[rank]
+def _once(estimate: Estimate) -> str:
+    return f" ({size(estimate.shared_bytes)} of it once a host)" if estimate.shared_bytes else ""
 
 
 def _free(rank: int, estimate: Estimate, places: Sequence[Place]) -> int:
-    mine = places[rank]
+    mine, once = places[rank], estimate.shared_bytes
+    own = [need - once for need in estimate.needed]
     if mine.kind == "cpu":
         group = [r for r, place in enumerate(places) if place.host == mine.host and place.kind == "cpu"]
         shared = min(places[r].shared for r in group)
-        return min(mine.own, _share(rank, [_need(r, estimate) for r in group], group, shared))
+        return max(0, min(mine.own, once + _share(rank, own, group, shared - once)))
     group = [r for r, place in enumerate(places) if (place.host, place.device) == (mine.host, mine.device)]
-    on_device = _share(rank, [estimate.device_bytes[r] for r in group], group, mine.device_free)
+    on_device = [need + once for need in estimate.device_bytes]
     neighbours = [r for r, place in enumerate(places) if place.host == mine.host]
-    on_host = _share(rank, [estimate.host_bytes[r] for r in neighbours], neighbours, mine.shared)
+    on_host = min(mine.own - once, _share(rank, estimate.host_bytes, neighbours, mine.shared - once))
     # Both must hold; the tighter of the two decides, as one number.
-    spare = min(on_device - estimate.device_bytes[rank], min(on_host, mine.own) - estimate.host_bytes[rank])
-    return max(0, _need(rank, estimate) + spare)
+    spare = min(_share(rank, on_device, group, mine.device_free) - on_device[rank], on_host - estimate.host_bytes[rank])
+    return max(0, estimate.needed[rank] + spare)
 
 
-def _share(rank: int, needs: list[int], group: list[int], free: int) -> int:
-    total = sum(needs)
-    return free if total == 0 else free * needs[group.index(rank)] // total
+def _share(rank: int, needs: Sequence[int], group: Sequence[int], free: int) -> int:
+    """This rank's part of what is free for a group of ranks."""
+    total = sum(needs[r] for r in group)
+    return free if total == 0 else free * needs[rank] // total

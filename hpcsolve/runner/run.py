@@ -117,7 +117,7 @@ def _check_estimate(task: Task, device: Device, comm: Comm, log: Log) -> int:
     return foreseen
 
 
-def _foreseen(task: Task, places: list[Any], log: Log) -> list[int]:
+def _foreseen(task: Task, places: list[Any], log: Log) -> Sequence[int]:
     problem, kind = task.instance.problem, kind_of(task.job)
     estimate = _module(task).estimate(problem, task.job.parameters, len(places))
     check_memory(estimate, places, f"{kind.size(problem)} {kind.SIZE}", kind.SIZE)
@@ -126,7 +126,7 @@ def _foreseen(task: Task, places: list[Any], log: Log) -> list[int]:
         log.say(f"idle:   {idle} of {len(places)} ranks have no work: the problem is too small to share with so many")
     if task.output is not None:
         make_folder(Path(task.output))
-    return [a + b for a, b in zip(estimate.device_bytes, estimate.host_bytes)]
+    return estimate.needed
 
 
 def limits_of(job: Job) -> Limits:

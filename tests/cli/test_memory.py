@@ -11,7 +11,7 @@ from hpcsolve.runner.memory import Place, check_memory, free_bytes, memory_line
 MIB, GIB = 2**20, 2**30
 
 
-def estimate(device, host=None):
+def estimate(device, host=None, shared=0):
     host = host or [0] * len(device)
     seen = []
 
@@ -19,7 +19,7 @@ def estimate(device, host=None):
         seen.append(list(free))
         return 17
 
-    found = Estimate(tuple(device), tuple(host), 1, "op", (0,) * len(device), {}, largest)
+    found = Estimate(tuple(device), tuple(host), 1, "op", (0,) * len(device), {}, largest, shared)
     return found, seen
 
 
@@ -57,6 +57,31 @@ def test_a_gpu_and_its_host_both_count():
     with pytest.raises(ResourceError):  # two ranks on one GPU
         check_memory(found, [gpu("GPU-0", 7 * GIB), gpu("GPU-0", 7 * GIB)], "n cities")
     assert len(seen) == 3 and seen[0] == [6 * GIB, 4 * GIB]
+
+
+def test_what_ranks_share_counts_once_a_host():
+    found, seen = estimate([GIB, GIB, GIB], shared=4 * GIB)
+    places = [cpu("a"), cpu("a"), cpu("b")]
+    assert found.needed == (5 * GIB,) * 3
+    assert free_bytes(found, places) == [6 * GIB, 6 * GIB, 8 * GIB]
+    assert memory_line(found, places) == "memory: 5 GiB a rank (4 GiB of it once a host) of 6 GiB free, 11 GiB in all"
+    check_memory(found, [cpu("a", shared=6 * GIB), cpu("a"), cpu("b", shared=5 * GIB)], "n vertices")
+    for tight in ([cpu("a", shared=6 * GIB - 2), cpu("a"), cpu("b")], [cpu("a"), cpu("a"), cpu("b", own=5 * GIB - 1)]):
+        with pytest.raises(ResourceError, match=r"need 5 GiB \(4 GiB of it once a host\) on rank"):
+            check_memory(found, tight, "n vertices")
+    assert seen[0] == [5 * GIB - 1, 5 * GIB - 1, 8 * GIB]
+
+
+def test_every_gpu_has_a_copy_of_what_ranks_share():
+    found, _ = estimate([GIB, GIB], [GIB, GIB], shared=4 * GIB)
+    check_memory(found, [gpu("GPU-0", 5 * GIB, shared=6 * GIB), gpu("GPU-1", 5 * GIB, shared=6 * GIB)], "n vertices")
+    for places in (
+        [gpu("GPU-0", 5 * GIB - 1), gpu("GPU-1", 5 * GIB)],
+        [gpu("GPU-0", 9 * GIB), gpu("GPU-0", 9 * GIB)],  # two ranks on one GPU
+        [gpu("GPU-0", 5 * GIB, shared=6 * GIB - 2), gpu("GPU-1", 5 * GIB, shared=6 * GIB - 2)],
+    ):
+        with pytest.raises(ResourceError):
+            check_memory(found, places, "n vertices")
 
 
 def test_the_refusal_says_what_would_fit():
