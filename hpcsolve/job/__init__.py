@@ -111,16 +111,21 @@ class Job:
 
     def hash(self, instance_sha256: str) -> str:
         """SHA-256 of all that the answer depends on: the keys, but those of `ELSEWHERE`, and the instance's content."""
-        content = {key: value for key, value in self.tables().items() if key not in (*ELSEWHERE, "instance")}
-        content["instance-sha256"] = instance_sha256
-        own = content[self.settings.algorithm]
-        if "queries-sha256" in own:  # what the file holds counts, not its name
-            own.pop("queries", None)
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+        return hash_of(self.tables(), instance_sha256)
 
     def with_settings(self, **changes: Any) -> Job:
         """The same job with other settings."""
         return Job(msgspec.structs.replace(self.settings, **changes), self.parameters)
+
+
+def hash_of(tables: Mapping[str, Any], instance_sha256: str) -> str:
+    """`Job.hash` of an effective job's tables."""
+    content = {key: value for key, value in tables.items() if key not in (*ELSEWHERE, "instance")}
+    content["instance-sha256"] = instance_sha256
+    name = tables["algorithm"]
+    if "queries-sha256" in tables[name]:  # what the file holds counts, not its name
+        content[name] = {key: value for key, value in tables[name].items() if key != "queries"}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def job_from_table(table: Mapping[str, Any], source: Source | None = None) -> Job:

@@ -1,4 +1,4 @@
-"""Shortest paths checked in plain numpy, nothing of a solver used.
+"""Shortest paths checked in plain numpy, nothing of a solver used: tables of distances, and single paths.
 
 Distances are right if and only if no arc offers less, sources are at 0, and every other vertex that is reached has a
 tight arc (one with `distance[tail] + weight == distance[head]`) into it, such that tight arcs lead to it from a source.
@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsolve.problems.graph import Graph
 
 Mask = NDArray[np.bool_]
+Distances = NDArray[np.uint64] | NDArray[np.float64]
 
 
 def check_distances(
@@ -59,6 +60,23 @@ def unreached_of(dtype: Any) -> int | float:
     return int(np.iinfo(kind).max) if kind.kind in "iu" else float(np.inf)
 
 
+def tight_arcs(graph: Graph, tails: NDArray[np.int32], distance: NDArray[Any]) -> Mask:
+    """Which arcs join reached vertices with `distance[tail] + weight == distance[head]`; `tails` is `graph.tails()`."""
+    return _offers(graph, tails, distance)[1]
+
+
+def _offers(graph: Graph, tails: NDArray[np.int32], distance: NDArray[Any]) -> tuple[Mask, Mask]:
+    """Which arcs offer less than the distance of their head, and which exactly that; both ends are reached."""
+    reached = distance != unreached_of(distance.dtype)
+    start, end, both = distance[tails], distance[graph.heads], reached[tails] & reached[graph.heads]
+    if distance.dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            offer = start + graph.weights
+        return both & (offer < end), both & (offer == end)
+    gap = np.where(end >= start, end - start, 0).astype(np.uint64)  # sums may not fit
+    return both & (gap > graph.weights), both & (gap == graph.weights) & (end >= start)
+
+
 @dataclass(frozen=True)
 class _Row:
     """One search."""
@@ -94,33 +112,28 @@ class _Row:
 
     def _limit(self) -> int | float:
         """The largest distance that may be reached, as the distances are held."""
-        most = 2**64 - 1 if self.cutoff is None else self.cutoff
-        return most if self.distance.dtype.kind == "f" else min(int(most), 2**64 - 1)
+        floats = self.distance.dtype.kind == "f"
+        most = float(np.finfo(np.float64).max) if floats else 2**64 - 1
+        return most if self.cutoff is None else min(self.cutoff if floats else int(self.cutoff), most)
 
     def _tight_arcs(self, reached: Mask) -> Mask:
         """Which arcs are tight; refuses those that offer less."""
         tails, heads, weights = self.tails, self.graph.heads, self.graph.weights
-        start, end, from_reached = self.distance[tails], self.distance[heads], reached[tails]
+        start, from_reached = self.distance[tails], reached[tails]
+        less, tight = _offers(self.graph, tails, self.distance)
         if self.distance.dtype.kind == "f":
             with np.errstate(over="ignore"):
-                offer = start + weights
-            less, equal = offer < end, offer == end
-            counts = from_reached & np.isfinite(offer)
-            within = np.ones(1, dtype=bool) if self.cutoff is None else offer <= self.cutoff
+                within = start + weights <= self._limit()
         else:  # differences, since sums may not fit
-            gap = np.where(end >= start, end - start, 0).astype(np.uint64)
-            less, equal, counts = gap > weights, (gap == weights) & (end >= start), from_reached
-            left = np.uint64(self._limit()) - np.where(from_reached, start, 0).astype(np.uint64)
-            within = weights <= left
-        wrong = counts & np.where(reached[heads], less, within)
+            within = weights <= np.uint64(self._limit()) - np.where(from_reached, start, 0).astype(np.uint64)
+        wrong = np.where(reached[heads], less, from_reached & within)
         if wrong.any():
             arc = int(np.argmax(wrong))
             tail, head = (self.graph.labels[int(ends[arc])] for ends in (tails, heads))
-            had = end[arc] if reached[heads[arc]] else "none"
+            had = self.distance[heads[arc]] if reached[heads[arc]] else "none"
             raise ValueError(f"{self.place}vertex {head} has distance {had}; from vertex {tail} at {start[arc]} an arc "
                              f"of {weights[arc]} leads to it")  # fmt: skip
-        found: Mask = counts & reached[heads] & equal
-        return found
+        return tight
 
     def _check_led_to(self, tight: Mask, rest: Mask) -> None:
         """Every vertex of `rest` must be at the end of tight arcs from a source, also across arcs of no length."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from hpcsolve.errors import DamagedFileError, InputError
-from hpcsolve.formats.base import InstanceOf
-from hpcsolve.job import IN_MEMORY
+from hpcsolve.job import IN_MEMORY, hash_of
 from hpcsolve.job.load import load_job
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.reader import read_result
@@ -36,6 +37,9 @@ def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdi
     kind = kind_of(job)
     if kind_in(contents) is not kind:
         raise DamagedFileError(f"{path}: damaged: its job and its instance are of two kinds of problems")
+    solved = contents.value("instance", "content_sha256", contents.value("instance", "sha256"))
+    if hash_of(msgspec.toml.decode(contents.value("job", "toml")), solved) != contents.value("job", "hash"):
+        raise DamagedFileError(f"{path}: damaged: /job/hash is not that of /job/toml and /instance")
     if job.settings.instance in ("-", IN_MEMORY) and instance is None:
         raise InputError(f"{path}: its instance came from standard input or a program; give its file with --instance")
     try:
@@ -43,7 +47,10 @@ def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdi
     except InputError as error:
         hint = "" if instance else "; if it has moved, say --instance FILE"
         raise InputError(f"{path}: its instance cannot be read: {error}{hint}") from None
-    _require_same(kind, contents, found, path)
+    if solved not in (kind.identity(found), kind.content_hash(found.problem)):
+        where = found.path or "what its generator makes now"
+        what = "is not the instance that was solved (another SHA-256); give that one with --instance"
+        raise InputError(f"{path}: {where} {what}")
     return contents, checked(kind, path, contents, found.problem, job.parameters)
 
 
@@ -53,11 +60,3 @@ def checked(kind: Kind, path: str, contents: Contents, problem: Any, parameters:
         return kind.verify(path, contents, problem, parameters)
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         return Verdict(False, f"the answer cannot be checked: {' '.join(str(error).split()) or type(error).__name__}")
-
-
-def _require_same(kind: Kind, contents: Contents, found: InstanceOf[Any], path: str) -> None:
-    solved = contents.value("instance", "content_sha256", contents.value("instance", "sha256"))
-    if solved not in (kind.identity(found), kind.content_hash(found.problem)):
-        where = found.path or "what its generator makes now"
-        what = "is not the instance that was solved (another SHA-256); give that one with --instance"
-        raise InputError(f"{path}: {where} {what}")

@@ -174,6 +174,11 @@ def wrong_source(file):
     file["solution/source"][:] = [9, 1]
 
 
+def another_job(file):
+    text = file["job/toml"].asstr()[()].replace("[1, 50]", "[1, 51]")
+    file["job/toml"][()] = text
+
+
 def missing_row(file):
     kept = file["solution/distance"][:1]
     del file["solution/distance"]
@@ -185,6 +190,7 @@ def missing_row(file):
     (change("distance", 0, 98, 2**32 - 1), "row 0: vertex 99 has distance none", 1),
     (change("predecessor", 0, 5, 88), "row 0: vertex 6 at", 1),
     (change("predecessor", 1, 5, -1), "row 1: vertex 6 at", 1),
+    (another_job, "/job/hash is not that of /job/toml", 5),
     (wrong_source, "/solution/source has not the sources of the job", 1),
     (missing_row, "/solution/distance has no scale of length 1", 5),
 ])  # fmt: skip
@@ -199,6 +205,16 @@ def test_verify_finds_a_wrong_table(tamper, message, code, job, run, hpcsolve):
     assert bad.returncode == code and message in bad.stdout + bad.stderr, bad.stdout + bad.stderr
 
 
+def test_verify_finds_a_predecessor_that_fits_and_is_not_the_smallest(job, run, hpcsolve):
+    folder = job("sources = [1]\npredecessors = true", '{ generate = "grid-graph", rows = 3, columns = 3, high = 1 }')
+    assert run(folder).returncode == 0
+    with h5py.File(folder / "out.h5", "r+") as file:
+        assert file["solution/predecessor"][0, 4] == 1
+        file["solution/predecessor"][0, 4] = 3
+    bad = hpcsolve("verify", "out.h5", cwd=folder)
+    assert bad.returncode == 1 and "row 0: vertex 5 has not the smallest predecessor" in bad.stdout
+
+
 def test_verify_finds_a_wrong_nearest_source(job, run, hpcsolve):
     folder = job("sources = [1, 99]\nvoronoi = true")
     assert run(folder).returncode == 0
@@ -210,13 +226,20 @@ def test_verify_finds_a_wrong_nearest_source(job, run, hpcsolve):
     assert bad.returncode == 1 and "the nearest source of vertex 2" in bad.stdout
 
 
-def test_targets_alone_are_not_verified_again(job, run, hpcsolve):
-    folder = job("sources = [1, 50]\ntargets = [7, 3]")
+def test_targets_are_searched_again_to_verify_them(job, run, hpcsolve):
+    folder = job("sources = [1, 50]\ntargets = [7, 3]\ncutoff = 300")
     assert run(folder).returncode == 0
-    contents = read_result(folder / "out.h5")
-    assert np.array_equal(contents.value("solution", "distance"), expected(grid_graph(9, 11), [1, 50])[:, [6, 2]])
+    found = read_result(folder / "out.h5").value("solution", "distance")
+    every = expected(grid_graph(9, 11), [1, 50])[:, [6, 2]]
+    assert np.array_equal(found, np.where(every <= 300, every, 2**32 - 1))
     done = hpcsolve("verify", "out.h5", cwd=folder)
-    assert done.returncode == 0 and "NOT CHECKED" in done.stdout
+    assert done.returncode == 0 and "PASS (every distance found again by a search on the host)" in done.stdout
+    for tamper, message in ((change("distance", 1, 0, 7), f"row 1: vertex 7 has distance 7, not {found[1, 0]}"),
+                            (lambda file: file["solution/target"].__setitem__(1, 3), "target has not the targets")):
+        with h5py.File(folder / "out.h5", "r+") as file:
+            tamper(file)
+        bad = hpcsolve("verify", "out.h5", cwd=folder)
+        assert bad.returncode == 1 and message in bad.stdout, bad.stdout + bad.stderr
 
 
 LIES = {  # what a wrong solver would do to its rows -> what finds it

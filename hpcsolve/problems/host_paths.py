@@ -1,0 +1,184 @@
+"""Shortest paths found anew on the host: `verify` compares answers with them that cannot be judged by themselves.
+
+scipy's Dijkstra computes in float64. That is exact for floats, which a search adds in the same order, and for integers
+while no sum reaches 2^53; a heap of Python's own integers takes the others.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.pair_paths import PairPaths, require_none
+from hpcsolve.problems.paths import Distances, Mask, tight_arcs, unreached_of
+
+_EXACT = 2**53
+_BATCH_BYTES = 1 << 27
+"""Of distances that are computed at a time."""
+
+
+def check_columns(
+    graph: Graph, sources: NDArray[np.int64], targets: NDArray[np.int64], distance: NDArray[Any], *,
+    cutoff: float | None = None, first: int = 0,
+) -> None:  # fmt: skip
+    """Check rows of distances at some vertices alone.
+
+    Parameters
+    ----------
+    sources
+        Of each row its source.
+    distance
+        Shape (sources, targets), in scaled integers (the dtype's maximum: not reached) or floats (infinity).
+    cutoff
+        In the unit of `graph.weights`: what is farther away counts as not reached.
+    first
+        Number of the first row, for messages.
+
+    Raises
+    ------
+    ValueError
+        What is wrong, with row and vertex (by their labels).
+    """
+    for begin, rows in _batches(graph, sources, cutoff):
+        wrong = ~_equal(distance[begin : begin + len(rows)], rows[:, targets])
+        if wrong.any():
+            row, column = (int(index) for index in np.argwhere(wrong)[0])
+            label, found, had = graph.labels[targets[column]], rows[row, targets[column]], distance[begin + row, column]
+            raise ValueError(f"row {first + begin + row}: vertex {label} has distance {had}, not {found}")
+
+
+def check_shortest(graph: Graph, answer: PairPaths, cutoff: float | None = None) -> None:
+    """See that no path is shorter than those of an answer that `check_pair_paths` has passed, and all are the smallest.
+
+    Parameters
+    ----------
+    cutoff
+        In the unit of `graph.weights`: what is farther away counts as not reached.
+
+    Raises
+    ------
+    ValueError
+        What is wrong, with the number of the query (from 0) and its labels.
+    """
+    tails, order = graph.tails(), np.argsort(answer.source, kind="stable")
+    sources, starts = np.unique(answer.source[order], return_index=True)
+    queries = np.split(order, starts[1:])
+    if len(order) and answer.reached.all():  # nothing farther away matters
+        cutoff = answer.distance.max().item()
+    wrong, other = np.zeros(len(order), bool), np.zeros(len(order), bool)
+    for begin, rows in _batches(graph, sources, cutoff):
+        for row, source, own in zip(rows, sources[begin:], queries[begin:], strict=False):
+            wrong[own] = ~_equal(answer.distance[own], row[answer.target[own]])
+            before = smallest_predecessors(graph, tails, np.array([source]), row)
+            other[own] = [(before[path[1:]] != path[:-1]).any() for path in map(answer.path_of, own)]
+    require_none(graph, answer, wrong, "has another distance than a search on the host finds")
+    require_none(graph, answer, other, "has a path that is not the smallest of those of its length")
+
+
+def distance_rows(graph: Graph, sources: NDArray[np.int64], limit: float | None = None) -> Distances:
+    """Distances of all vertices from each source alone.
+
+    Parameters
+    ----------
+    limit
+        What is farther away than this, in the unit of `graph.weights`, counts as not reached.
+
+    Returns
+    -------
+    array
+        Shape (sources, n): uint64 (2^64 - 1: not reached) of integer weights, else float64 (infinity).
+    """
+    whole = graph.weights.dtype.kind != "f"
+    largest = int(graph.weights.max(initial=0)) if whole else 0
+    if largest < _EXACT and (limit is None or limit < _EXACT or not whole):
+        rows = _by_scipy(graph, sources, math.inf if limit is None else limit)
+        if not whole:
+            return rows
+        reached = np.isfinite(rows)
+        if rows.max(initial=0, where=reached) + largest < _EXACT:  # then so was every sum on the way
+            return np.where(reached, np.where(reached, rows, 0).astype(np.uint64), unreached_of(np.uint64))
+    return _by_heap(graph, sources, limit)
+
+
+def smallest_predecessors(
+    graph: Graph, tails: NDArray[np.int32], seeds: NDArray[np.int64], distance: Distances
+) -> NDArray[np.int32]:
+    """The predecessors that an answer has, of right distances from the seeds, shape (n,); -1 where there is none.
+
+    The smallest vertex that is nearer to the seeds and has a tight arc there. Where none is nearer (arcs of weight 0,
+    or lost in rounding): the smallest of those at the same distance that are fewest arcs away from one that has such a
+    vertex, or from a seed.
+
+    Parameters
+    ----------
+    tails
+        `graph.tails()`.
+    """
+    tight = tight_arcs(graph, tails, distance)
+    starts, ends = tails[tight], graph.heads[tight]
+    nearer = distance[starts] < distance[ends]
+    before = np.full(graph.n, -1, np.int32)
+    before[ends[nearer][::-1]] = starts[nearer][::-1]  # arcs stand by ascending tails: the smallest is written last
+    found = before >= 0
+    found[seeds] = True
+    starts, ends = starts[~nearer], ends[~nearer]
+    while True:
+        new = found[starts] & ~found[ends]
+        if not new.any():
+            return before
+        before[ends[new][::-1]] = starts[new][::-1]
+        found[ends[new]] = True
+
+
+def _batches(
+    graph: Graph, sources: NDArray[np.int64], limit: float | None
+) -> Iterator[tuple[int, Distances]]:
+    """The number of the first source, and the distances from it and some others."""
+    size = max(1, _BATCH_BYTES // (16 * max(graph.n, 1)))
+    for begin in range(0, len(sources), size):
+        yield begin, distance_rows(graph, sources[begin : begin + size], limit)
+
+
+def _equal(claimed: NDArray[Any], found: Distances) -> Mask:
+    """Where distances in any type of integers, or floats, are those that were found."""
+    if claimed.dtype.kind == "f" or found.dtype.kind == "f":
+        equal: Mask = (claimed == found) & (claimed.dtype.kind == found.dtype.kind)
+        return equal
+    none: Mask = claimed == unreached_of(claimed.dtype)
+    wide = np.where(none, np.uint64(unreached_of(np.uint64)), claimed.astype(np.uint64))
+    equal = wide == found
+    return equal
+
+
+def _by_scipy(graph: Graph, sources: NDArray[np.int64], limit: float) -> NDArray[np.float64]:
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import dijkstra
+
+    offsets = graph.offsets.astype(np.int32) if graph.arcs < 2**31 else graph.offsets
+    matrix = csr_array((graph.weights.astype(np.float64), graph.heads, offsets), shape=(graph.n, graph.n))
+    rows: NDArray[np.float64] = dijkstra(matrix, indices=sources, limit=limit)  # stored zeros are arcs of weight 0
+    return rows
+
+
+def _by_heap(graph: Graph, sources: NDArray[np.int64], limit: float | None) -> NDArray[np.uint64]:
+    offsets, heads, weights = graph.offsets.tolist(), graph.heads.tolist(), graph.weights.tolist()
+    most = 2**64 - 2 if limit is None else min(int(limit), 2**64 - 2)
+    rows = np.full((len(sources), graph.n), unreached_of(np.uint64), np.uint64)
+    for row, source in zip(rows, sources.tolist(), strict=True):
+        queue, done = [(0, source)], set()
+        while queue:
+            here, tail = heapq.heappop(queue)
+            if tail in done:
+                continue
+            done.add(tail)
+            row[tail] = here
+            for arc in range(offsets[tail], offsets[tail + 1]):
+                if here + weights[arc] <= most:
+                    heapq.heappush(queue, (here + weights[arc], heads[arc]))
+    return rows

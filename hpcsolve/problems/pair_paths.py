@@ -1,0 +1,131 @@
+"""Paths between pairs of vertices, checked in plain numpy: each must be a path, and as long as it is said to be."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.paths import Mask, unreached_of
+
+
+@dataclass(frozen=True, eq=False)
+class PairPaths:
+    """An answer to q queries.
+
+    Attributes
+    ----------
+    source, target
+        Shape (q,): positions.
+    distance
+        Shape (q,): scaled integers (the dtype's maximum: no path) or floats (infinity).
+    offset, path
+        Shapes (q + 1,) and (offset[-1],): the vertices of the i-th path are `path[offset[i]:offset[i + 1]]`, source and
+        target included; none where no path leads.
+    """
+
+    source: NDArray[Any]
+    target: NDArray[Any]
+    distance: NDArray[Any]
+    offset: NDArray[Any]
+    path: NDArray[Any]
+
+    @property
+    def reached(self) -> Mask:
+        """Shape (q,): whether a path leads there."""
+        found: Mask = self.distance != unreached_of(self.distance.dtype)
+        return found
+
+    def path_of(self, query: int) -> NDArray[Any]:
+        """The vertices of a query's path."""
+        return self.path[self.offset[query] : self.offset[query + 1]]
+
+
+def check_pair_paths(graph: Graph, answer: PairPaths, cutoff: float | None = None) -> None:
+    """See that every path leads from its source to its target along arcs, whose weights add up to its distance.
+
+    Floats are added from the source on, as a search adds them. Nothing is said of shorter paths.
+
+    Parameters
+    ----------
+    cutoff
+        In the unit of `graph.weights`: no distance is larger.
+
+    Raises
+    ------
+    ValueError
+        What is wrong, with the number of the query (from 0) and its labels.
+    """
+    _check_shapes(graph, answer)
+    lengths, reached = np.diff(answer.offset), answer.reached
+    require_none(graph, answer, reached != (lengths > 0), "has a distance and no path, or a path and no distance")
+    if cutoff is not None:
+        require_none(graph, answer, reached & (answer.distance > cutoff), "is answered beyond the cutoff")
+    elsewhere = np.zeros(len(reached), bool)
+    begin, end = answer.path[answer.offset[:-1][reached]], answer.path[answer.offset[1:][reached] - 1]
+    elsewhere[reached] = (begin != answer.source[reached]) | (end != answer.target[reached])
+    require_none(graph, answer, elsewhere, "has a path that begins or ends elsewhere")
+    query = np.repeat(np.arange(len(reached)), lengths)
+    step = np.flatnonzero(query[:-1] == query[1:])  # from each vertex of a path to the next one
+    arc = _arcs_between(graph, answer.path[step], answer.path[step + 1])
+    broken = np.bincount(query[step], weights=arc < 0, minlength=len(reached)) > 0
+    require_none(graph, answer, broken, "has a path that leads where no arc is")
+    starts = np.concatenate([[0], np.cumsum(np.maximum(lengths - 1, 0))])
+    longer = reached & ~_add_up(graph.weights[arc], starts, answer.distance)
+    require_none(graph, answer, longer, "has a path of another length than its distance")
+
+
+def require_none(graph: Graph, answer: PairPaths, wrong: Mask, what: str) -> None:
+    """Raise `ValueError` at the first query that is wrong."""
+    if wrong.any():
+        query = int(np.argmax(wrong))
+        source, target = (graph.labels[ends[query]] for ends in (answer.source, answer.target))
+        raise ValueError(f"query {query}, {source} -> {target}, {what}")
+
+
+def _check_shapes(graph: Graph, answer: PairPaths) -> None:
+    count, offset, kind = len(answer.source), answer.offset, answer.distance.dtype.kind
+    if not len(answer.target) == len(answer.distance) == len(offset) - 1 == count:
+        raise ValueError("source, target, distance and offset have not one entry for each query, offset one more")
+    if (kind == "f") != (graph.weights.dtype.kind == "f"):
+        raise ValueError(f"distances are {answer.distance.dtype}, weights {graph.weights.dtype}")
+    if offset[0] != 0 or offset[-1] != len(answer.path) or (offset[1:] < offset[:-1]).any():
+        raise ValueError("offset does not divide path into parts")
+    for name, vertices in (("source", answer.source), ("target", answer.target), ("path", answer.path)):
+        if len(vertices) and not 0 <= vertices.min() <= vertices.max() < graph.n:
+            raise ValueError(f"{name} names vertices that the instance has not")
+
+
+def _arcs_between(graph: Graph, tails: NDArray[Any], heads: NDArray[Any]) -> NDArray[np.int64]:
+    """The arc from each tail to its head, -1 where there is none."""
+    if not graph.arcs:
+        return np.full(len(tails), -1)
+    arcs = graph.tails() * np.int64(graph.n) + graph.heads
+    wanted = tails * np.int64(graph.n) + heads
+    found = np.minimum(np.searchsorted(arcs, wanted), graph.arcs - 1)
+    return np.where(arcs[found] == wanted, found, -1)
+
+
+def _add_up(weights: NDArray[Any], starts: NDArray[np.int64], distance: NDArray[Any]) -> Mask:
+    """Whether the weights from each start to the next add up to the distance."""
+    if weights.dtype.kind == "f":
+        parts = (weights[a:b] for a, b in pairwise(starts.tolist()))
+        equal: Mask = distance == [np.add.accumulate(part)[-1] if len(part) else 0.0 for part in parts]
+        return equal
+    # Halves of 32 bits, so that no sum overflows.
+    wide = weights.astype(np.uint64)
+    low, high = _sums(wide & np.uint64(2**32 - 1), starts), _sums(wide >> np.uint64(32), starts)
+    high += low >> np.uint64(32)
+    wanted = distance.astype(np.uint64)
+    equal = ((low ^ wanted) & np.uint64(2**32 - 1) == 0) & (high == wanted >> np.uint64(32))
+    return equal
+
+
+def _sums(values: NDArray[Any], starts: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """The sum from each start to the next."""
+    running: NDArray[np.uint64] = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values, dtype=np.uint64)])
+    return running[starts[1:]] - running[starts[:-1]]
