@@ -1,0 +1,95 @@
+"""Files of queries: what was written is read, in both formats; mistakes are one line with file and line."""
+
+import gzip
+import lzma
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpcsolve.errors import InputError
+from hpcsolve.formats.queries import pairs_sha256, read_queries
+
+LABEL = st.one_of(st.integers(0, 20), st.integers(0, 2**63 - 1))
+PAIRS = st.lists(st.tuples(LABEL, LABEL), min_size=1, max_size=20)
+OTHER = st.sampled_from(["", "\n", "  \t\n", "# 1 2\n", "c 3 4\n", "c\n", "#\n"])
+
+
+def as_lines(pairs, others):
+    return "".join(f"{other}{source}\t {target} \n" for (source, target), other in zip(pairs, others, strict=True))
+
+
+def as_dimacs(pairs, others):
+    lines = "".join(f"{other}q {source} {target}\n" for (source, target), other in zip(pairs, others, strict=True))
+    return f"c by hand\np aux sp p2p {len(pairs)}\n" + lines.replace("#", "c")
+
+
+@given(PAIRS, st.sampled_from([as_lines, as_dimacs]), st.sampled_from([bytes, gzip.compress, lzma.compress]), st.data())
+def test_what_was_written_is_read(tmp_path_factory, pairs, write, compress, data):
+    others = data.draw(st.lists(OTHER, min_size=len(pairs), max_size=len(pairs)))
+    text = write(pairs, others)
+    path = tmp_path_factory.mktemp("q") / "pairs"
+    path.write_bytes(compress(text.encode()))
+    found = read_queries(str(path))
+    assert found.labels.dtype == np.int64 and found.labels.tolist() == [list(pair) for pair in pairs]
+    lines = text.splitlines()
+    assert [lines[line - 1].split()[-2:] for line in found.lines] == [[str(a), str(b)] for a, b in pairs]
+    assert found.sha256 == pairs_sha256(np.array(pairs)) != pairs_sha256(np.array([*pairs, (0, 1)]))
+
+
+def test_labels_may_be_negative(tmp_path):
+    (tmp_path / "p").write_text("-5 7\n3 -1\n")
+    assert read_queries(str(tmp_path / "p")).labels.tolist() == [[-5, 7], [3, -1]]
+
+
+@pytest.mark.parametrize(("text", "message"), [
+    ("", "p: is empty"),
+    ("# 1 2\nc 3 4\n", "p: there is no query; write `source target` on each line"),
+    ("p aux sp p2p 0\n", "p: there is no query"),
+    ("1 2\n3\n", "p:2: expected a source, a target, found '3'"),
+    ("1 2\n\n3 4 5\n", "p:3: expected a source, a target, found '3 4 5'"),
+    ("1,2\n", "p:1: expected a source, a target, found '1,2'"),
+    ("1 two\n", "p:1: a target must be a number, found 'two'"),
+    ("source target\n1 2\n", "p:1: expected a source, a target, found 'source target'"),
+    ("1 2\ncity 3\n", "p:2: expected a source, a target, found 'city 3'"),
+    ("1 2.5\n", "p:1: vertex 2.5 is no whole number of 63 bits"),
+    ("1 2\n3 nan\n", "p:2: a target must be a number, found 'nan'"),
+    ("1 2\n3 9223372036854775808\n", "p:2: vertex 9223372036854775808 is no whole number"),
+    ("1 2\n3 99999999999999999999999\n", "p:2: vertex 18446744073709551615 is no whole number"),
+    ("c x\np aux sp p2p 3\nq 1 2\n", "p:2: 3 queries are promised, the file has 1; it may be truncated"),
+    ("p aux sp p2p 1000000000000\nq 1 2\n", "p:1: 1000000000000 queries are promised, the file has 1"),
+    ("p aux sp p2p 1\nq 1 2\nq 3 4\n", "p:1: 1 queries are promised, the file has 2"),
+    ("p aux sp ss 1\ns 1\n", "p:1: expected `p aux sp p2p QUERIES`, found 'p aux sp ss 1'"),
+    ("p sp 3 1\na 1 2 3\n", "p:1: expected `p aux sp p2p QUERIES`, found 'p sp 3 1'"),
+    ("q 1 2\n", "p: has no line `p aux sp p2p QUERIES`"),
+    ("p aux sp p2p 1\nq 1 2 3\n", "p:2: expected q, a source, a target, found 'q 1 2 3'"),
+    ("p aux sp p2p 1\n1 2\n", "p:2: neither a comment (c) nor a query (q): '1 2'"),
+    ("1 2\n\0\n", "p:2: a NUL byte"),
+])  # fmt: skip
+def test_mistakes_are_one_line(tmp_path, text, message):
+    (tmp_path / "p").write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_queries(str(tmp_path / "p"))
+    assert str(caught.value).startswith(f"{tmp_path}/{message}") and "\n" not in str(caught.value)
+
+
+def test_other_pairs_than_expected_are_refused(tmp_path):
+    (tmp_path / "p").write_text("1 2\n")
+    known = read_queries(str(tmp_path / "p")).sha256
+    (tmp_path / "p").write_text("# a comment\n1   2\n")
+    assert read_queries(str(tmp_path / "p"), known).sha256 == known
+    (tmp_path / "p").write_text("2 1\n")
+    with pytest.raises(InputError, match="has other queries than the job"):
+        read_queries(str(tmp_path / "p"), known)
+
+
+def test_a_million_queries_are_read_at_once(tmp_path):
+    pairs = np.random.default_rng(1).integers(1, 10**6, (10**6, 2))
+    text = "\n".join(f"{source} {target}" for source, target in pairs.tolist())
+    (tmp_path / "p").write_text(text)
+    started = time.process_time()
+    found = read_queries(str(tmp_path / "p"))
+    assert time.process_time() - started < 2  # 0.3 s on an idle machine
+    assert np.array_equal(found.labels, pairs)
