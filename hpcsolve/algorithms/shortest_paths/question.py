@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.formats.queries import read_queries
 from hpcsolve.problems.graph import Graph, vertex_positions
+
+LARGEST = sys.float_info.max
 
 
 class RandomSources(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -60,9 +63,9 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     targets: list[int] | Literal["terminals"] | None = None
     voronoi: bool = False
     predecessors: bool = False
-    cutoff: Annotated[float, msgspec.Meta(ge=0)] | None = None
+    cutoff: Annotated[float, msgspec.Meta(ge=0, le=LARGEST)] | None = None
     engine: Literal["near-far", "dijkstra", "bellman-ford-push", "bellman-ford-pull", "k-pull"] = "near-far"
-    delta: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    delta: Annotated[float, msgspec.Meta(gt=0, le=LARGEST)] | None = None
     queries_sha256: str | None = None
 
 
