@@ -1,0 +1,131 @@
+"""Steiner problems: an undirected graph with terminals, to be joined by a tree of least weight. And trees, checked.
+
+The check uses nothing of a solver: ends and weights are looked up in the graph, sums are Python's integers.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hpcsolve.errors import InputError
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.weights import Weights
+
+MOST_WEIGHT = 2**62 - 1
+"""Of all edges together: two distances and an edge then fit 64 bits."""
+SHOWN = 5
+"""Terminals that a message names of each component."""
+
+Indices = NDArray[np.int64]
+
+
+def require_problem(graph: Graph) -> Graph:
+    """See that a graph is a Steiner problem that has a solution.
+
+    Raises
+    ------
+    InputError
+        It is directed, has no terminals, no exact weights or too heavy ones, or no way between some terminals.
+    """
+    name = graph.name
+    if graph.directed:
+        raise InputError("a Steiner problem is undirected; if arcs stand for both ways, say directed = false", name)
+    if graph.terminals is None or not len(graph.terminals):
+        raise InputError("has no terminals: a Steiner problem has at least one (SteinLib, PACE files)", name)
+    if graph.weights.dtype.kind == "f":
+        raise InputError("its weights are no exact decimals (of nine places at most); multiply and round them", name)
+    total = exact_sum(graph.weights) // 2
+    if total > MOST_WEIGHT:
+        raise InputError(f"its edges weigh {total} together; at most {MOST_WEIGHT} can be added up exactly", name)
+    _require_connected(graph, graph.terminals)
+    return graph
+
+
+def exact_sum(weights: Weights) -> int:
+    """The sum of integers of up to 64 bits."""
+    whole = weights.astype(np.uint64)
+    return (int((whole >> np.uint64(32)).sum()) << 32) + int((whole & np.uint64(2**32 - 1)).sum())
+
+
+def _require_connected(graph: Graph, terminals: Indices) -> None:
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    pattern = csr_array((np.ones(graph.arcs, np.int8), graph.heads, graph.offsets), shape=(graph.n, graph.n))
+    part = connected_components(pattern, directed=False)[1]
+    found = list(dict.fromkeys(part[terminals].tolist()))
+    if len(found) == 1:
+        return
+    texts = []
+    for number in found[:SHOWN]:
+        inside = graph.labels[terminals[part[terminals] == number]]
+        more = f" and {len(inside) - SHOWN} more" if len(inside) > SHOWN else ""
+        names = ", ".join(str(label) for label in inside[:SHOWN])
+        what = f"terminal{'s' * (len(inside) > 1)} {names}{more}"
+        texts.append(f"one of {int((part == number).sum())} vertices with {what}")
+    rest = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+    whole = f"no tree joins the terminals, they are in {len(found)} components"
+    raise InputError(f"{whole}: {'; '.join(texts)}{rest}", graph.name)
+
+
+def check_tree(graph: Graph, tails: ArrayLike, heads: ArrayLike, weights: ArrayLike) -> int:
+    """The weight of a Steiner tree, which must be one: edges of the graph that join all terminals, none to spare.
+
+    Parameters
+    ----------
+    tails, heads, weights
+        Shape (edges,): positions of the ends, and weights in scaled integers.
+
+    Raises
+    ------
+    ValueError
+        What is wrong, with labels.
+    """
+    assert graph.terminals is not None
+    a, b, claimed = (np.asarray(values) for values in (tails, heads, weights))
+    if not (a.ndim == 1 and a.shape == b.shape == claimed.shape and {a.dtype.kind, b.dtype.kind} <= {"i", "u"}):
+        raise ValueError(f"ends and weights have shapes {a.shape}, {b.shape}, {claimed.shape}")
+    if len(a) and not (min(a.min(), b.min()) >= 0 and max(a.max(), b.max()) < graph.n):
+        raise ValueError("an end of an edge is no vertex of the graph")
+    a, b = a.astype(np.int64), b.astype(np.int64)
+    _check_edges(graph, a, b, claimed)
+    _check_shape(graph, a, b)
+    return sum(claimed.tolist())
+
+
+def _check_edges(graph: Graph, a: Indices, b: Indices, claimed: NDArray[np.generic]) -> None:
+    """Each edge is the graph's, of that weight."""
+    keys = graph.tails().astype(np.int64) * graph.n + graph.heads
+    wanted = a * graph.n + b
+    place = np.minimum(np.searchsorted(keys, wanted), max(graph.arcs - 1, 0))
+    for index in range(len(a)):
+        ends = f"{graph.labels[a[index]]} - {graph.labels[b[index]]}"
+        if not graph.arcs or keys[place[index]] != wanted[index]:
+            raise ValueError(f"the graph has no edge {ends}")
+        if int(graph.weights[place[index]]) != claimed[index]:
+            raise ValueError(f"the edge {ends} weighs {graph.weights[place[index]]}, not {claimed[index]}")
+
+
+def _check_shape(graph: Graph, a: Indices, b: Indices) -> None:
+    """No circle; one part, with all terminals in it; every end a terminal."""
+    assert graph.terminals is not None
+    above = list(range(graph.n))
+
+    def root(v: int) -> int:
+        while above[v] != v:
+            above[v] = v = above[above[v]]
+        return v
+
+    for tail, head in zip(a.tolist(), b.tolist()):
+        if root(tail) == root(head):
+            raise ValueError(f"the edge {graph.labels[tail]} - {graph.labels[head]} closes a circle")
+        above[root(tail)] = root(head)
+    first = int(graph.terminals[0])
+    for v in [*graph.terminals.tolist(), *a.tolist()]:
+        if root(v) != root(first):
+            raise ValueError(f"no path leads from vertex {graph.labels[v]} to terminal {graph.labels[first]}")
+    spare = np.bincount(np.concatenate([a, b]), minlength=graph.n) == 1
+    spare[graph.terminals] = False
+    if spare.any():
+        raise ValueError(f"vertex {graph.labels[int(np.argmax(spare))]} is an end, but no terminal: not pruned")
