@@ -52,16 +52,20 @@ class Result:
 
     @property
     def sources(self) -> list[Any]:
-        """The sources of shortest paths, by name, or by their numbers in the instance's file; else empty."""
-        labels = self.contents.value("instance", "vertex_name", self.contents.value("instance", "label"))
-        found: list[Any] = np.asarray(labels)[np.asarray(self.contents.value("solution", "source", []), int)].tolist()
-        return found
+        """The sources of shortest paths, by name, or by their numbers in the instance's file; of queries one each."""
+        return self._vertices("source")
+
+    @property
+    def targets(self) -> list[Any]:
+        """The targets likewise; empty if there are distances to all vertices."""
+        return self._vertices("target")
 
     @property
     def distance(self) -> NDArray[np.float64]:
-        """Shape (searches, vertices or targets): distances in the instance's own unit, `inf` where no path leads.
+        """Distances in the instance's own unit, `inf` where no path leads, as scipy has them.
 
-        The exact integers are `contents.value("solution", "distance")`; empty if the result has no distances.
+        Shape (searches, vertices), (searches, targets) or (queries,); empty if the result has no distances. The exact
+        integers are `contents.value("solution", "distance")`.
         """
         values = np.asarray(self.contents.value("solution", "distance", np.empty((0, 0))))
         scale = int(self.contents.value("instance", "scale"))
@@ -72,6 +76,23 @@ class Result:
     def predecessor(self) -> NDArray[np.int32]:
         """Shape (searches, vertices): positions of the vertices before, -1: none; empty if they were not asked for."""
         return np.asarray(self.contents.value("solution", "predecessor", np.empty((0, 0))), dtype=np.int32)
+
+    def path(self, *ends: Any) -> list[Any]:
+        """The vertices of a shortest path, by name or number, both ends included; empty where no path leads.
+
+        `path(i)` is that of the i-th query, from 0. `path(source, target)`, by name or number, needs a table of
+        predecessors.
+
+        Raises
+        ------
+        InputError
+            No such query or vertex, or the result has no paths.
+        """
+        if len(ends) == 1 and self.contents.value("solution", "path") is not None:
+            return self._named(self._path_of_query(ends[0]))
+        if len(ends) == 2 and len(self.predecessor):
+            return self._named(self._path_between(*ends))
+        raise InputError("path(i) needs a result of queries, path(source, target) one with predecessors = true")
 
     @property
     def optimal(self) -> bool:
@@ -123,7 +144,46 @@ class Result:
         if vertices is None:
             return f"<{self.algorithm}: {what}, {self.contents.value('instance', 'n')} cities>"
         tables = ", ".join(f"{name} {t.shape[0]} x {t.shape[1]}" for name, t in self.contents.tables.items())
+        if not tables:
+            tables = f"{self.distance.size} queries, {int(np.isfinite(self.distance).sum())} reached"
         return f"<{self.algorithm}: {tables}; {vertices} vertices>"
+
+    def _vertices(self, column: str) -> list[Any]:
+        return self._named(np.asarray(self.contents.value("solution", column, []), int))
+
+    def _labels(self) -> NDArray[Any]:
+        return np.asarray(self.contents.value("instance", "vertex_name", self.contents.value("instance", "label")))
+
+    def _named(self, positions: NDArray[Any]) -> list[Any]:
+        found: list[Any] = self._labels()[positions].tolist()
+        return found
+
+    def _position(self, vertex: Any) -> int:
+        found = np.flatnonzero(self._labels() == vertex)
+        if not len(found):
+            raise InputError(f"the result has no vertex {vertex!r}")
+        return int(found[0])
+
+    def _path_of_query(self, query: int) -> NDArray[Any]:
+        offset = self.contents.value("solution", "offset")
+        if not 0 <= query < len(offset) - 1:
+            raise InputError(f"there is no query {query}; they are numbered 0 to {len(offset) - 2}")
+        path: NDArray[Any] = self.contents.value("solution", "path")[offset[query] : offset[query + 1]]
+        return path
+
+    def _path_between(self, source: Any, target: Any) -> NDArray[Any]:
+        start, path = self._position(source), [self._position(target)]
+        rows = np.flatnonzero(np.asarray(self.contents.value("solution", "source")) == start)
+        if not len(rows):
+            raise InputError(f"vertex {source!r} is no source of the result")
+        row = int(rows[0]) if len(self.predecessor) > 1 else 0  # all sources together (voronoi): one row
+        if np.isinf(self.distance[row, path[0]]):
+            return np.empty(0, int)
+        while (before := int(self.predecessor[row, path[-1]])) >= 0:
+            path.append(before)
+        if path[-1] != start:
+            raise InputError(f"vertex {target!r} is nearer to another source, {self._named(np.array(path))[-1]!r}")
+        return np.array(path[::-1])
 
 
 def load(path: str | os.PathLike[str]) -> Result:

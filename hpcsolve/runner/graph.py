@@ -15,12 +15,15 @@ from hpcsolve.formats import GraphInstance, read_graph, write_coordinates, write
 from hpcsolve.output.contents import Contents
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_convert import from_networkx, from_scipy
+from hpcsolve.problems.paths import unreached_of
+from hpcsolve.runner.collect import own_unit
 from hpcsolve.runner.graph_check import check as check
 from hpcsolve.runner.graph_check import verify as verify
 
 SIZE = "vertices"
 SHOWN = 12
-"""Sources that are printed by name."""
+"""Sources and queries that are printed one by one."""
+_LABEL = ("instance", "label")
 OPTIONS = ("coordinates", "directed")
 """Keys of the job's table `{ file = ..., ... }`."""
 
@@ -125,12 +128,30 @@ def trial(problem: Graph, parameters: Any) -> None:
 
 
 def answer_lines(contents: Contents) -> Iterator[str]:
-    """The sources, and what tables there are."""
-    sources = np.asarray(contents.value("solution", "source", []))
-    labels = np.asarray(contents.value("instance", "label", []))
+    """The sources, and what tables there are; or the queries."""
+    if contents.value("solution", "path") is not None:
+        yield from _query_lines(contents)
+        return
+    sources, labels = (np.asarray(contents.value(*name, [])) for name in (("solution", "source"), _LABEL))
     if ((sources >= 0) & (sources < len(labels))).all() and len(sources) <= SHOWN:
         yield f"source: {' '.join(str(label) for label in labels[sources.astype(np.int64)])}"
     else:
         yield f"source: {len(sources)} vertices, /solution/source in the file"
     for name, table in contents.tables.items():
         yield f"table:  {name}, {table.shape[0]} x {table.shape[1]}, {table.dtype}"
+
+
+def _query_lines(contents: Contents) -> Iterator[str]:
+    """Each of a few queries with its distance; the number of many."""
+    columns = {name: np.asarray(contents.value("solution", name)) for name in ("source", "target", "distance")}
+    labels, scale = np.asarray(contents.value(*_LABEL, [])), max(1, int(contents.value("instance", "scale")))
+    reached = columns["distance"] != unreached_of(columns["distance"].dtype)
+    lengths = np.diff(contents.value("solution", "offset"))
+    ends = np.concatenate([columns["source"], columns["target"]])
+    rows = {len(reached), len(lengths), *map(len, columns.values())}
+    if len(reached) > SHOWN or len(rows) > 1 or not ((ends >= 0) & (ends < len(labels))).all():
+        yield f"query:  {len(reached)} pairs, {reached.sum()} of them reached; /solution in the file has the paths"
+        return
+    for source, target, distance, there, length in zip(*columns.values(), reached, lengths, strict=True):
+        found = f"{own_unit(distance.item(), scale)}, {length} vertices" if there else "not reached"
+        yield f"query:  {labels[source]} -> {labels[target]}: {found}"

@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 from scipy.sparse.csgraph import dijkstra
 
-import hpcsolve as package
-from hpcsolve.errors import InputError
 from hpcsolve.formats import write_coordinates, write_dimacs
 from hpcsolve.output.reader import read_result
-from hpcsolve.problems.generate_graph import grid_graph, random_graph
+from hpcsolve.problems.generate_graph import grid_graph
 from hpcsolve.problems.graph_convert import to_scipy
 from tests.cli.lines import error_line
 
@@ -291,15 +289,3 @@ def test_estimate_and_generate(job, hpcsolve, test_device):
     assert "not known" in done.stdout and "the largest that fits" in done.stdout
     made = hpcsolve("generate", "grid-graph", "--set", "rows=3", "--set", "columns=4", "-o", "g.gr", cwd=folder)
     assert made.returncode == 0 and made.stdout == "g.gr: grid-3x4, 12 vertices\n", made.stderr
-
-
-def test_from_python(test_device):
-    graph = random_graph(300, seed=3, directed=True)
-    result = package.solve(graph, "shortest-paths", device=test_device, sources=[4, 200], predecessors=True)
-    assert np.array_equal(result.distance, expected(graph, [4, 200]))
-    assert result.sources == [4, 200] and result.verified and result.predecessor.shape == (2, 300)
-    assert repr(result) == "<shortest-paths: distance 2 x 300, predecessor 2 x 300; 300 vertices>"
-    sparse = package.solve(to_scipy(graph), "shortest-paths", device=test_device, sources=[3, 199])
-    assert np.array_equal(sparse.distance, result.distance)
-    with pytest.raises(InputError, match="list is no graph"):
-        package.solve([[0, 1], [1, 0]], "shortest-paths", device=test_device, sources=[0])

@@ -1,0 +1,50 @@
+"""Shortest paths from Python: distances as scipy has them, paths as lists of vertices."""
+
+import numpy as np
+import pytest
+from scipy.sparse.csgraph import dijkstra
+
+import hpcsolve as package
+from hpcsolve.errors import InputError
+from hpcsolve.problems.generate_graph import random_graph
+from hpcsolve.problems.graph_convert import to_networkx, to_scipy
+
+
+def test_from_python(test_device):
+    graph = random_graph(300, seed=3, directed=True)
+    result = package.solve(graph, "shortest-paths", device=test_device, sources=[4, 200], predecessors=True)
+    assert np.array_equal(result.distance, dijkstra(to_scipy(graph), indices=[3, 199]))
+    assert result.sources == [4, 200] and result.verified and result.predecessor.shape == (2, 300)
+    assert repr(result) == "<shortest-paths: distance 2 x 300, predecessor 2 x 300; 300 vertices>"
+    sparse = package.solve(to_scipy(graph), "shortest-paths", device=test_device, sources=[3, 199])
+    assert np.array_equal(sparse.distance, result.distance)
+    with pytest.raises(InputError, match="list is no graph"):
+        package.solve([[0, 1], [1, 0]], "shortest-paths", device=test_device, sources=[0])
+
+
+def test_paths_out_of_predecessors(test_device):
+    graph = random_graph(60, seed=3, parts=2)
+    result = package.solve(graph, "shortest-paths", device=test_device, sources=[4, 20], predecessors=True)
+    networkx = pytest.importorskip("networkx")
+    other = to_networkx(graph)
+    for source, row in zip(result.sources, result.distance, strict=True):
+        for target, distance in zip(graph.labels.tolist(), row, strict=True):
+            path = result.path(source, target)
+            if np.isinf(distance):
+                assert path == []
+            else:
+                assert (path[0], path[-1]) == (source, target)
+                assert networkx.path_weight(other, path, "weight") == distance
+    for ends, message in (((5, 6), "vertex 5 is no source"), ((4, 61), "no vertex 61"), ((0,), "needs a result of")):
+        with pytest.raises(InputError, match=message):
+            result.path(*ends)
+
+
+def test_paths_out_of_a_voronoi_partition_have_names(test_device):
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.path_graph(["Porto", "Lisbon", "Madrid", "Seville", "Paris"])
+    result = package.solve(graph, "shortest-paths", device=test_device, sources=[0, 4], predecessors=True, voronoi=True)
+    assert result.sources == ["Porto", "Paris"] and result.targets == []
+    assert result.path("Porto", "Lisbon") == ["Porto", "Lisbon"] and result.path("Paris", "Paris") == ["Paris"]
+    with pytest.raises(InputError, match="'Lisbon' is nearer to another source, 'Porto'"):
+        result.path("Paris", "Lisbon")
