@@ -53,12 +53,27 @@ JOBS = {
 }  # fmt: skip
 
 
+PATHS = 'algorithm = "shortest-paths"\ninstance = "bad.gr"\noutput = "out.h5"\n[shortest-paths]\n'
+GRAPHS = {
+    "negative weight": ("p sp 2 1\na 1 2 -3\n", "sources = [1]", "bad.gr:2: the weight is negative"),
+    "no number": ("p sp 2 1\na 1 2 nan\n", "sources = [1]", "bad.gr:2: a weight must be a number, found 'nan'"),
+    "id out of range": ("p sp 2 1\na 1 3 4\n", "sources = [1]", "bad.gr:2: vertex 3 is out of range 1 to 2"),
+    "a trillion arcs": ("p sp 9 1000000000000\na 1 2 3\n", "sources = [1]", "bad.gr:1: 1000000000000 arcs are"),
+    "no such source": ("p sp 2 1\na 1 2 3\n", "sources = [3]", "shortest-paths.sources: bad has no vertex 3"),
+    "no source": ("p sp 2 1\na 1 2 3\n", "", "the key shortest-paths.sources is missing"),
+    "no file of queries": ("p sp 2 1\na 1 2 3\n", 'queries = "q.txt"', "q.txt: cannot be read: No such file"),
+}  # fmt: skip
+
+
 @pytest.fixture(scope="module", autouse=True)
 def warm(hpcsolve, tmp_path_factory, test_device):
     """Compile once; a user's mistake is told in two seconds, whatever the compiler takes the first time."""
     folder = tmp_path_factory.mktemp("warm")
     (folder / "job.toml").write_text('algorithm = "held-karp"\ninstance = { generate = "uniform-tsp", n = 9 }\n')
     assert hpcsolve("run", "job.toml", "--device", test_device, cwd=folder, timeout=300).returncode == 0
+    good = PATHS.replace('"bad.gr"', '{ generate = "path-graph", n = 9 }')
+    (folder / "paths.toml").write_text(good + "sources = [1]\n")
+    assert hpcsolve("run", "paths.toml", "--device", test_device, cwd=folder, timeout=300).returncode == 0
 
 
 def refused(hpcsolve, folder, *arguments, code=2):
@@ -80,6 +95,14 @@ def test_bad_instances(name, hpcsolve, tmp_path, test_device):
     content, message = INSTANCES[name]
     (tmp_path / "bad.tsp").write_text(content)
     (tmp_path / "job.toml").write_text(JOB)
+    assert message in refused(hpcsolve, tmp_path, "run", "job.toml", "--device", test_device)
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_bad_graphs(name, hpcsolve, tmp_path, test_device):
+    content, asked, message = GRAPHS[name]
+    (tmp_path / "bad.gr").write_text(content)
+    (tmp_path / "job.toml").write_text(PATHS + asked)
     assert message in refused(hpcsolve, tmp_path, "run", "job.toml", "--device", test_device)
 
 

@@ -111,10 +111,6 @@ def test_bad_questions_are_one_line(table, message, job, run):
 
 
 @pytest.mark.parametrize(("content", "message"), [
-    ("p sp 2 1\na 1 2 -3\n", "g.gr:2"),
-    ("p sp 2 1\na 1 2 nan\n", "g.gr:2"),
-    ("p sp 2 1\na 1 3 4\n", "g.gr:2"),
-    ("p sp 9 1000000000000\na 1 2 3\n", "g.gr"),
     ("NAME : x\nTYPE : TSP\nDIMENSION : 3\n", "g.gr: has no line `p sp"),
     (None, "g.gr: cannot be read"),
 ])  # fmt: skip
