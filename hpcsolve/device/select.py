@@ -91,7 +91,7 @@ def choose(
     if kind == "cpu":
         count, how = agreed(comm, lambda: requested_threads(threads, os.environ))
         # The share is worked out even where it is not needed: every rank must come to the same collective calls.
-        share, sharing = _fair_share(comm, host)
+        share, sharing = fair_share(comm, host)
         return Choice(None, count or share, f"cpu ({why}): {count or share} threads ({how or sharing})")
     gpu, sight = agreed(comm, lambda: pick_gpu(request, survey(), comm.local_rank))
     if not share_gpu:
@@ -154,6 +154,15 @@ def share_of_cores(masks: list[frozenset[int]], position: int) -> int:
     for core in sorted(holders, key=lambda core: (len(holders[core]), core)):
         count[min(holders[core], key=lambda i: count[i])] += 1
     return max(1, count[position])
+
+
+def fair_share(comm: Ranks, host: str) -> tuple[int, str]:
+    """How many of its host's cores this rank has, and in words; collective."""
+    masks = comm.allgather((host, frozenset(os.sched_getaffinity(0))))
+    local = [rank for rank, (name, _) in enumerate(masks) if name == host]
+    cores = len(frozenset().union(*(masks[rank][1] for rank in local)))
+    share = share_of_cores([masks[rank][1] for rank in local], local.index(comm.rank))
+    return share, f"its share of {cores} cores of {len(local)} ranks" if len(local) > 1 else "its cores"
 
 
 def most_threads() -> int:
@@ -222,14 +231,6 @@ def _why_no_gpu(survey: Callable[[], list[Gpu]]) -> str:
     except ResourceError as reason:
         return str(reason)
     return ""
-
-
-def _fair_share(comm: Ranks, host: str) -> tuple[int, str]:
-    masks = comm.allgather((host, frozenset(os.sched_getaffinity(0))))
-    local = [rank for rank, (name, _) in enumerate(masks) if name == host]
-    cores = len(frozenset().union(*(masks[rank][1] for rank in local)))
-    share = share_of_cores([masks[rank][1] for rank in local], local.index(comm.rank))
-    return share, f"its share of {cores} cores of {len(local)} ranks" if len(local) > 1 else "its cores"
 
 
 def _open(choice: Choice) -> Device:

@@ -1,4 +1,7 @@
-"""Tables of `/solution` too large to compose in memory: the file is written to disk as their rows come.
+"""Tables of `/solution` too large to compose in memory: the file is written to disk as their chunks come.
+
+The chunks come compressed, as HDF5's own filters (shuffle, gzip) would have stored them: any rank and any thread can
+make them, libhdf5 only puts them in their places.
 
 libhdf5 does not survive a full disk well: it may crash, or close a file with data missing as if nothing were. So it
 writes through a Python file that notes the first failure and goes on as if it had succeeded; the failure is raised once
@@ -9,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,19 +28,22 @@ if TYPE_CHECKING:
     import h5py  # else only where a file is made: ranks beside rank 0 never load it
 
 CHUNK_BYTES = 1 << 20
-BLOCK_BYTES = 1 << 22
+LEVEL = 1
+
+Chunk = tuple[tuple[int, int], bytes]
+"""Row and column where a chunk begins, and its bytes in the file."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table with the source of its rows.
+    """A table with the source of its chunks.
 
     Attributes
     ----------
     dimensions
         Of rows and columns; their scales stand in `/solution`.
-    blocks
-        Consecutive rows, `block_rows(...)` at a time, the last block perhaps fewer.
+    chunks
+        All chunks, of `chunk_shape` and as `stored_chunk` makes them, row by row.
     """
 
     name: str
@@ -44,13 +51,7 @@ class Table:
     description: str
     unit: str
     dimensions: tuple[str, str]
-    blocks: Iterator[NDArray[Any]]
-
-
-def block_rows(shape: tuple[int, int], itemsize: int) -> int:
-    """Rows that travel, and are written, at a time: a multiple of a chunk's, the same however rows are spread."""
-    rows, _ = chunk_shape(shape, itemsize)
-    return rows * max(1, BLOCK_BYTES // max(1, rows * shape[1] * itemsize))
+    chunks: Iterator[Chunk]
 
 
 def chunk_shape(shape: tuple[int, int], itemsize: int) -> tuple[int, int]:
@@ -58,6 +59,26 @@ def chunk_shape(shape: tuple[int, int], itemsize: int) -> tuple[int, int]:
     parts = max(1, -(-shape[1] * itemsize // CHUNK_BYTES))
     wide = max(1, -(-shape[1] // parts))
     return max(1, min(shape[0], CHUNK_BYTES // (wide * itemsize))), wide
+
+
+def stored_chunk(piece: NDArray[Any], shape: tuple[int, int], fill: float | None) -> bytes:
+    """A chunk in the file: the first bytes of all numbers, then the second bytes, ..., compressed.
+
+    Runs of equal bytes alone are looked for (Z_RLE): on distances and predecessors of roads that takes 5 to 6 ms a
+    megabyte, for 1 to 6 % more bytes than the 11 to 15 ms of zlib's search for any repetition (libhdf5: 13 to 16 ms).
+
+    Parameters
+    ----------
+    piece
+        Of the table, two-dimensional; smaller than a chunk at the table's edges, where `fill` (or 0) stands beyond.
+    """
+    whole = piece
+    if piece.shape != shape:
+        whole = np.full(shape, 0 if fill is None else fill, piece.dtype)
+        whole[: piece.shape[0], : piece.shape[1]] = piece
+    by_place = np.ascontiguousarray(whole).view(np.uint8).reshape(-1, whole.itemsize).T
+    packer = zlib.compressobj(LEVEL, strategy=zlib.Z_RLE)
+    return packer.compress(by_place.tobytes()) + packer.flush()
 
 
 def write_with_tables(path: Path, tables: Sequence[Table], contents: Callable[[], Contents]) -> Contents:
@@ -105,7 +126,7 @@ def write_with_tables(path: Path, tables: Sequence[Table], contents: Callable[[]
 def _write_table(group: h5py.Group, table: Table) -> None:
     shape, dtype = table.shape.shape, np.dtype(table.shape.dtype)
     chunks = chunk_shape(shape, dtype.itemsize)
-    options: dict[str, Any] = {"chunks": chunks, "compression": "gzip", "compression_opts": 1, "shuffle": True}
+    options: dict[str, Any] = {"chunks": chunks, "compression": "gzip", "compression_opts": LEVEL, "shuffle": True}
     if table.shape.none is not None:
         options["fillvalue"] = dtype.type(table.shape.none)
     dataset = group.create_dataset(table.name, shape, dtype, **options)
@@ -113,14 +134,8 @@ def _write_table(group: h5py.Group, table: Table) -> None:
     dataset.attrs["description"] = table.description
     if table.shape.none is not None:
         dataset.attrs["none"] = dtype.type(table.shape.none)
-    row = 0
-    for block in table.blocks:
-        for start in range(0, len(block), chunks[0]):  # whole chunks, always in this order
-            rows = block[start : start + chunks[0]]
-            for column in range(0, shape[1], chunks[1]):
-                piece = rows[:, column : column + chunks[1]]
-                dataset[row : row + len(rows), column : column + piece.shape[1]] = piece
-            row += len(rows)
+    for place, stored in table.chunks:
+        dataset.id.write_direct_chunk(place, stored)
 
 
 def _digest(file: Any) -> bytes:

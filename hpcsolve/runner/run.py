@@ -16,9 +16,9 @@ from hpcsolve.algorithms.base import WITHOUT_WORK, Column, Limits, Outcome, Repo
 from hpcsolve.algorithms.registry import Algorithm, algorithm
 from hpcsolve.device.base import Device
 from hpcsolve.device.memory import peak_resident_memory
-from hpcsolve.device.select import open_device
+from hpcsolve.device.select import fair_share, open_device
 from hpcsolve.job import Job
-from hpcsolve.output.contents import Contents
+from hpcsolve.output.contents import Contents, TableShape
 from hpcsolve.output.hdf5 import file_image, make_folder, write_bytes
 from hpcsolve.output.log import Log
 from hpcsolve.output.progress import Progress
@@ -29,7 +29,7 @@ from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.runner.collect import contents_of
 from hpcsolve.runner.kinds import kind_in, kind_of
 from hpcsolve.runner.memory import check_memory, memory_line, place_of
-from hpcsolve.runner.rows import Arriving, send, spread_tables
+from hpcsolve.runner.rows import Arriving, gathered, send, spread_tables
 from hpcsolve.runner.summary import seconds_line
 from hpcsolve.runner.task import Task
 from hpcsolve.runner.verdict import Verdict
@@ -158,33 +158,41 @@ def _finish(task: Task, outcome: Outcome, row: dict[str, Any], device: Device, c
     """Check on all ranks; gather, write and print on rank 0; the exit code is everybody's."""
     verdict = kind_of(task.job).check(_module(task), task.instance.problem, task.job.parameters, outcome, comm)
     rows, tables = comm.gather(row), spread_tables(outcome.rows, comm)
+    streams = tables if task.output is not None else []
+    threads = _own_threads(task, comm) if streams else 0
     contents: list[Contents] = []
 
     def conclude() -> None:
         library = getattr(comm, "library", "none: one process")
         sources = provenance(device.info, library, _module(task).KERNEL_FILES, started_as())
-        arriving = [Arriving(table, comm, keep) for table in tables]
+        arriving = [Arriving(table, comm, threads) for table in streams]
+        shapes = {table.name: table.shape for table in tables}
         try:
-            contents.append(_write(task, outcome, verdict, rows or [], sources, arriving))
+            contents.append(_write(task, outcome, verdict, rows or [], sources, shapes, arriving))
         finally:
             for table in arriving:
                 table.drain()
-        if keep:
-            contents.append(_with_tables(contents.pop(), arriving))
         _say_answer(task, contents[0], verdict, log)
 
     if comm.rank != 0:
-        for table in tables:
-            send(table, comm)
+        for table in streams:
+            send(table, comm, threads)
     on_rank_0(comm, conclude)
-    return Finished(contents[0] if contents else None, CHECK_FAILED if verdict.passed is False else 0)
+    kept = {table.name: gathered(table, comm) for table in tables if keep}
+    made = _with_tables(contents[0], kept) if contents else None
+    return Finished(made, CHECK_FAILED if verdict.passed is False else 0)
+
+
+def _own_threads(task: Task, comm: Comm) -> int:
+    """Threads that may work for this rank beside its device: its share of the cores, no more than the job allows."""
+    cores, _ = fair_share(comm, socket.gethostname())
+    return max(1, min(cores, task.job.settings.threads or cores))
 
 
 def _write(task: Task, outcome: Outcome, verdict: Verdict, rows: list[dict[str, Any]], sources: Mapping[str, Column],
-           arriving: Sequence[Arriving]) -> Contents:
+           shapes: Mapping[str, TableShape], arriving: Sequence[Arriving]) -> Contents:
     """Make the contents, and write them if there is an output."""
     started = time.perf_counter()
-    shapes = {table.table.name: table.table.shape for table in arriving}
 
     def contents() -> Contents:
         rows[0]["seconds_write"] = time.perf_counter() - started
@@ -200,10 +208,10 @@ def _write(task: Task, outcome: Outcome, verdict: Verdict, rows: list[dict[str, 
     return final
 
 
-def _with_tables(contents: Contents, arrived: Sequence[Arriving]) -> Contents:
-    """The same with the tables' values."""
-    values = {table.table.name: table.column() for table in arrived}
-    solution = {**contents.groups["solution"], **values}
+def _with_tables(contents: Contents, kept: Mapping[str, Column | None]) -> Contents:
+    """The same with whole tables in `/solution`."""
+    columns = {name: column for name, column in kept.items() if column is not None}
+    solution = {**contents.groups["solution"], **columns}
     return replace(contents, groups={**contents.groups, "solution": solution})
 
 

@@ -11,17 +11,18 @@ from hpcsolve.algorithms.base import Rows
 from hpcsolve.errors import DamagedFileError
 from hpcsolve.output.contents import Contents, TableShape
 from hpcsolve.output.reader import read_result, row_blocks
-from hpcsolve.output.tables import Table, block_rows, chunk_shape, write_with_tables
-from hpcsolve.runner.rows import Arriving, send, spread_tables
+from hpcsolve.output.tables import chunk_shape, stored_chunk, write_with_tables
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.runner.rows import Arriving, gathered, in_order, send, spread_tables
 from tests.cli.test_result_file import contents
 from tests.thread_comm import on_ranks
 
 
-def table_of(values, size=3, none=None):
-    """A table whose rows come a few at a time."""
-    blocks = (values[start : start + size] for start in range(0, len(values), size))
-    shape = TableShape(values.shape, values.dtype.name, none)
-    return Table("distance", shape, "Distances", "m", ("search", "vertex"), blocks)
+def table_of(values, none=None):
+    """A table of one rank."""
+    rows = Rows(values, 0, len(values), "Distances", "m", ("search", "vertex"), none)
+    (table,) = spread_tables({"distance": rows}, SerialComm())
+    return Arriving(table, SerialComm(), 2).as_table()
 
 
 def write(path, values, **options):
@@ -53,7 +54,6 @@ def test_chunks_are_about_a_megabyte_and_little_is_padding(shape, itemsize):
     assert 1 <= rows <= shape[0] and 1 <= columns <= shape[1] and rows * columns * itemsize <= 1 << 20
     assert rows == 1 or columns == shape[1]
     assert -(-shape[1] // columns) * columns < shape[1] * 1.01 + 1
-    assert block_rows(shape, itemsize) % rows == 0
 
 
 def test_rows_in_pieces(tmp_path, monkeypatch):
@@ -65,35 +65,110 @@ def test_rows_in_pieces(tmp_path, monkeypatch):
     assert np.array_equal(np.concatenate([blocks[1] for _, blocks in pieces]), values)
 
 
-SPLITS = [[0, 9], [0, 4, 9], [0, 0, 9, 9], [0, 1, 1, 2, 9]]
+SPLITS = [[0, 9], [0, 4, 9], [0, 0, 9, 9], [0, 1, 1, 2, 9], [0, 3, 5, 7, 9], [0, 2, 4, 6, 9]]
 
 
-def test_ranks_make_the_same_bytes(tmp_path, monkeypatch):
-    monkeypatch.setattr("hpcsolve.output.tables.CHUNK_BYTES", 2 * 40)
-    monkeypatch.setattr("hpcsolve.output.tables.BLOCK_BYTES", 5 * 40)
+def written(path, values, bounds, threads=1):
+    """The file's bytes when rank k has the rows from bounds[k] to bounds[k + 1], and what `gathered` gives rank 0."""
+
+    def of_rank(comm):
+        first, stop = bounds[comm.rank : comm.rank + 2]
+        rows = Rows(values[first:stop], first, len(values), "D", "m", ("search", "vertex"), 7)
+        tables = spread_tables({"distance": rows, "predecessor": rows}, comm)
+        if comm.rank:
+            for table in tables:
+                send(table, comm, threads)
+        else:
+            arriving = [Arriving(table, comm, threads) for table in tables]
+            write_with_tables(path, [table.as_table() for table in arriving], contents)
+            for table in arriving:
+                table.drain()
+        return gathered(tables[0], comm)
+
+    first, *others = on_ranks(len(bounds) - 1, of_rank)
+    assert others == [None] * len(others)
+    return path.read_bytes(), first.values
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 4), (2, 10), (3, 10), (4, 10), (9, 10), (20, 10)])
+def test_ranks_and_threads_make_the_same_bytes(rows, columns, tmp_path, monkeypatch):
+    """Chunks of part of a row, of a row, of several rows that end with a rank's rows or not, of all rows."""
+    monkeypatch.setattr("hpcsolve.output.tables.CHUNK_BYTES", rows * columns * 4)
     values = np.random.default_rng(1).integers(0, 99, (9, 10)).astype(np.uint32)
-
-    def work(bounds, path):
-        def of_rank(comm):
-            first, stop = bounds[comm.rank : comm.rank + 2]
-            rows = {"distance": Rows(values[first:stop], first, 9, "D", "m", ("search", "vertex"), 7)}
-            (spread,) = spread_tables(rows, comm)
-            if comm.rank:
-                return send(spread, comm)
-            arriving = Arriving(spread, comm, keep=True)
-            write_with_tables(path, [arriving.as_table()], contents)
-            arriving.drain()
-            return arriving.column().values
-
-        return of_rank
-
     found = []
-    for bounds in SPLITS:
-        kept = on_ranks(len(bounds) - 1, work(bounds, tmp_path / "r.h5"))[0]
+    for number, bounds in enumerate(SPLITS):
+        whole, kept = written(tmp_path / "r.h5", values, bounds, threads=1 + number % 3)
         assert np.array_equal(kept, values)
-        found.append((tmp_path / "r.h5").read_bytes())
+        found.append(whole)
     assert found[1:] == found[:-1]
     assert np.array_equal(read_result(tmp_path / "r.h5").value("solution", "distance"), values)
+    with h5py.File(tmp_path / "r.h5") as file:
+        assert file["solution/distance"].chunks == (min(rows, 9), min(columns, 10 if columns == 10 else 4))
+
+
+def test_little_is_ready_before_it_is_taken(tmp_path, monkeypatch):
+    """A rank that is far ahead of rank 0 waits: only as many of its messages as may be are under way."""
+    monkeypatch.setattr("hpcsolve.output.tables.CHUNK_BYTES", 4000)
+    monkeypatch.setattr("hpcsolve.runner.rows.AHEAD_BYTES", 10_000)
+    values = np.random.default_rng(1).integers(0, 2**32, (50, 1000), dtype=np.uint32)
+    table, counts = Rows(values, 0, 50, "D", "m", ("search", "vertex")), []
+
+    class Counting(SerialComm):
+        rank, under_way, most = 1, 0, 0
+
+        def allgather(self, value):
+            return [(0, 0), value]
+
+        def send(self, array, to):
+            self.under_way += array.nbytes
+            counts.append(self.under_way)
+            return Taken(self, array.nbytes)
+
+    class Taken:
+        def __init__(self, comm, nbytes):
+            self.comm, self.nbytes = comm, nbytes
+
+        def wait(self):
+            self.comm.under_way -= self.nbytes
+
+    (spread,) = spread_tables({"distance": table}, comm := Counting())
+    send(spread, comm, 1)
+    assert comm.under_way == 0 and len(counts) == 100 and 8000 < max(counts) < 15_000
+
+
+@pytest.mark.parametrize("dtype", ["uint32", "int32", "uint64", "float64", "uint8"])
+@pytest.mark.parametrize("shape", [(3, 50), (2, 50), (3, 7)])
+def test_a_chunk_is_what_hdf5_reads(dtype, shape, tmp_path):
+    """Byte shuffle, then gzip; beyond the table's edge stands the fill value."""
+    piece = np.random.default_rng(3).integers(0, 99, shape).astype(dtype)
+    with h5py.File(tmp_path / "r.h5", "w") as file:
+        options = {"chunks": (3, 50), "compression": "gzip", "compression_opts": 1, "shuffle": True, "fillvalue": 7}
+        dataset = file.create_dataset("table", (3, 50), dtype, **options)
+        dataset.id.write_direct_chunk((0, 0), stored_chunk(piece, (3, 50), 7))
+        found = dataset[()]
+    assert np.array_equal(found[: shape[0], : shape[1]], piece)
+    found[: shape[0], : shape[1]] = 7
+    assert (found == 7).all()
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_threads_keep_the_order_and_take_few_items_ahead(threads):
+    taken = []
+
+    def items():
+        for number in range(50):
+            taken.append(number)
+            yield number
+
+    for number, square in enumerate(in_order(lambda x: x * x, items(), threads)):
+        assert square == number**2
+        assert len(taken) <= number + 2 * threads + 2
+    assert len(taken) == 50
+
+
+def test_an_error_in_a_thread_is_raised():
+    with pytest.raises(ZeroDivisionError):
+        list(in_order(lambda x: 1 // x, [1, 0, 2], 2))
 
 
 def test_rows_that_do_not_fit_together_are_a_bug():
@@ -175,5 +250,5 @@ def test_a_large_table_takes_seconds(tmp_path):
     row = np.sort(np.random.default_rng(1).integers(0, 1_400_000, n)).astype(np.uint32)
     values = np.stack([np.abs(row.astype(np.int64) - row[k * 4000]).astype(np.uint32) for k in range(64)])
     started = time.process_time()
-    write(tmp_path / "r.h5", values, size=8)
+    write(tmp_path / "r.h5", values)
     assert time.process_time() - started < 6
