@@ -2,33 +2,38 @@
 // that leave it), pull (every vertex takes the best offer of the arcs that come in), and k-pull (k sweeps between two
 // looks at whether anything changed: "Accelerating Computation of Steiner Trees on GPUs" takes 3). As many rounds as
 // the longest shortest path has arcs, each over all arcs; here for study, as an oracle of near_far.cu, and for 64-bit
-// distances that leave it no spare bit.
-#include "distances.cuh"
+// distances that leave it no spare bit. `setting` is the number of sweeps between looks, 0 for push. It never ends
+// before everything is found, whatever the targets.
+#include "solve.cuh"
 
+template <class T>
+struct bellman_ford {
+  uint32_t changed;
+};
 // One sweep over this thread's vertices; whether it changed anything.
 template <class Sum, class T = typename Sum::key>
-DEVICE bool push_once(uint32_t n, T limit, const uint32_t *offsets, const T *arcs, T *keys) {
+DEVICE bool push_once(const task<T> &asked, T *keys) {
   bool changed = false;
-  for (uint32_t u = threadIdx.x; u < n; u += blockDim.x) {
+  for (uint32_t u = threadIdx.x; u < asked.net.n; u += blockDim.x) {
     const T from = peek(&keys[u]);
     if (from == unreached<T>()) continue;
-    for (uint32_t a = offsets[u]; a < offsets[u + 1]; a++) {
-      const T weight = arcs[2 * (size_t)a + 1];
-      if (beyond(Sum(), from, weight, limit)) continue;
+    for (uint32_t a = asked.net.offsets[u]; a < asked.net.offsets[u + 1]; a++) {
+      const T weight = asked.net.arcs[2 * (size_t)a + 1];
+      if (beyond(Sum(), from, weight, asked.limit)) continue;
       const T offer = plus(Sum(), from, weight);
-      changed |= offer < atomicMin_block(&keys[arcs[2 * (size_t)a]], offer);
+      changed |= offer < atomicMin_block(&keys[asked.net.arcs[2 * (size_t)a]], offer);
     }
   }
   return changed;
 }
 template <class Sum, class T = typename Sum::key>
-DEVICE bool pull_once(uint32_t n, T limit, const uint32_t *in_offsets, const T *in_arcs, T *keys) {
+DEVICE bool pull_once(const task<T> &asked, T *keys) {
   bool changed = false;
-  for (uint32_t v = threadIdx.x; v < n; v += blockDim.x) {
+  for (uint32_t v = threadIdx.x; v < asked.net.n; v += blockDim.x) {
     T best = unreached<T>();
-    for (uint32_t a = in_offsets[v]; a < in_offsets[v + 1]; a++) {
-      const T from = peek(&keys[in_arcs[2 * (size_t)a]]), weight = in_arcs[2 * (size_t)a + 1];
-      if (from == unreached<T>() || beyond(Sum(), from, weight, limit)) continue;
+    for (uint32_t a = asked.net.in_offsets[v]; a < asked.net.in_offsets[v + 1]; a++) {
+      const T from = peek(&keys[asked.net.in_arcs[2 * (size_t)a]]), weight = asked.net.in_arcs[2 * (size_t)a + 1];
+      if (from == unreached<T>() || beyond(Sum(), from, weight, asked.limit)) continue;
       const T offer = plus(Sum(), from, weight);
       best = offer < best ? offer : best;
     }
@@ -36,49 +41,25 @@ DEVICE bool pull_once(uint32_t n, T limit, const uint32_t *in_offsets, const T *
   }
   return changed;
 }
-// Searches `jobs` sources into keys (jobs, n). `sweeps` 0 pushes along the arcs that leave, else pulls over those
-// that come in, so many times between looks. `work` is (jobs, 2): arcs relaxed, sweeps.
 template <class Sum, class T = typename Sum::key>
-DEVICE void search_all(uint32_t jobs, uint32_t n, uint32_t sweeps, T limit, const uint32_t *seed_start,
-                       const uint32_t *seed, const uint32_t *offsets, const T *arcs, T *keys, uint64_t *work) {
-  __shared__ uint32_t changed;
-  for (uint32_t job = blockIdx.x; job < jobs; job += gridDim.x) {
-    T *mine = keys + (size_t)job * n;
-    for (uint32_t v = threadIdx.x; v < n; v += blockDim.x) mine[v] = unreached<T>();
+DEVICE void run_search(Sum, bellman_ford<T> &s, const task<T> &asked, const tuning<T> &how, answer<T> &found) {
+  for (uint32_t i = threadIdx.x; i < asked.seeds; i += blockDim.x) found.keys[asked.seed[i]] = 0;
+  uint64_t sweeps = 0;
+  for (bool again = true; again;) {
     __syncthreads();
-    for (uint32_t i = seed_start[job] + threadIdx.x; i < seed_start[job + 1]; i += blockDim.x) mine[seed[i]] = 0;
-    uint64_t done = 0;
-    for (bool again = true; again;) {
+    if (threadIdx.x == 0) s.changed = 0;
+    bool changed = false;
+    for (uint32_t k = 0; k < (how.setting ? how.setting : 1); k++, sweeps++) {
       __syncthreads();
-      if (threadIdx.x == 0) changed = 0;
-      bool mine_changed = false;
-      for (uint32_t k = 0; k < (sweeps ? sweeps : 1); k++, done++) {
-        __syncthreads();
-        mine_changed |=
-            sweeps ? pull_once<Sum>(n, limit, offsets, arcs, mine) : push_once<Sum>(n, limit, offsets, arcs, mine);
-      }
-      if (mine_changed) atomicOr_block(&changed, 1u);
-      __syncthreads();
-      again = changed;
+      changed |= how.setting ? pull_once<Sum>(asked, found.keys) : push_once<Sum>(asked, found.keys);
     }
-    if (threadIdx.x == 0) work[2 * job] = done * offsets[n], work[2 * job + 1] = done;
+    if (changed) atomicOr_block(&s.changed, 1u);
+    __syncthreads();
+    again = s.changed;
   }
+  for (uint32_t v = threadIdx.x; v < asked.net.n; v += blockDim.x)
+    if (found.keys[v] != unreached<T>()) touch(found, v);
+  if (threadIdx.x == 0) found.relaxed = sweeps * asked.net.offsets[asked.net.n], found.rounds = sweeps;
+  __syncthreads();
 }
-KERNEL bellman_ford_search_u4(uint32_t jobs, uint32_t n, uint32_t sweeps, uint32_t limit, const uint32_t *seed_start,
-                              const uint32_t *seed, const uint32_t *offsets, const uint32_t *arcs, uint32_t *keys,
-                              uint64_t *work) {
-  search_all<integer<uint32_t>>(jobs, n, sweeps, limit, seed_start, seed, offsets, arcs, keys, work);
-}
-EXPORT_KERNEL(bellman_ford_search_u4)
-KERNEL bellman_ford_search_u8(uint32_t jobs, uint32_t n, uint32_t sweeps, uint64_t limit, const uint32_t *seed_start,
-                              const uint32_t *seed, const uint32_t *offsets, const uint64_t *arcs, uint64_t *keys,
-                              uint64_t *work) {
-  search_all<integer<uint64_t>>(jobs, n, sweeps, limit, seed_start, seed, offsets, arcs, keys, work);
-}
-EXPORT_KERNEL(bellman_ford_search_u8)
-KERNEL bellman_ford_search_f8(uint32_t jobs, uint32_t n, uint32_t sweeps, uint64_t limit, const uint32_t *seed_start,
-                              const uint32_t *seed, const uint32_t *offsets, const uint64_t *arcs, uint64_t *keys,
-                              uint64_t *work) {
-  search_all<real<uint64_t, double>>(jobs, n, sweeps, limit, seed_start, seed, offsets, arcs, keys, work);
-}
-EXPORT_KERNEL(bellman_ford_search_f8)
+SOLVE_KERNELS(bellman_ford, bellman_ford)

@@ -1,7 +1,13 @@
 // Distances as keys: unsigned integers that order like the distances. An integer is its own key, a non-negative IEEE
-// number has its bit pattern. And what searches need beside it: a queue's push, a block's minimum.
+// number has its bit pattern. And what searches need beside it: a queue's push, a block's minimum, the next job.
 #pragma once
 #include "device.cuh"
+
+template <class T>
+constexpr DEVICE T unreached() {
+  return ~(T)0;
+}
+constexpr uint32_t nobody = ~0u;
 
 // How keys add up. Integers: exactly, and beyond the limit if the sum would pass it.
 template <class T>
@@ -16,6 +22,19 @@ template <class T>
 DEVICE bool beyond(integer<T>, T distance, T weight, T limit) {
   return weight > limit - distance;
 }
+// Whether a distance with a weight added is below, or exactly, `there`, which is not below the distance.
+template <class T>
+DEVICE bool below(integer<T>, T distance, T weight, T there) {
+  return weight < there - distance;
+}
+template <class T>
+DEVICE bool exact(integer<T>, T distance, T weight, T there) {
+  return weight == there - distance;
+}
+template <class T>
+DEVICE T half(integer<T>, T width) {
+  return width >> 1;
+}
 // Non-negative IEEE numbers, by their bit patterns; infinity is beyond any limit.
 template <class T, class Number>
 struct real {
@@ -29,17 +48,17 @@ template <class T, class Number>
 DEVICE bool beyond(real<T, Number> sum, T distance, T weight, T limit) {
   return plus(sum, distance, weight) > limit;
 }
-
-template <class T>
-constexpr DEVICE T unreached() {
-  return ~(T)0;
+template <class T, class Number>
+DEVICE bool below(real<T, Number> sum, T distance, T weight, T there) {
+  return plus(sum, distance, weight) < there;
 }
-
-// Whether the a-th arc, (tail, weight) of those that come in, is a last arc of a shortest path to a vertex at `here`.
-template <class Sum, class T = typename Sum::key>
-DEVICE bool tight(const T *distance, const T *in_arcs, uint32_t a, T here) {
-  const T there = distance[in_arcs[2 * (size_t)a]], weight = in_arcs[2 * (size_t)a + 1];
-  return there <= here && here != unreached<T>() && plus(Sum(), there, weight) == here;
+template <class T, class Number>
+DEVICE bool exact(real<T, Number> sum, T distance, T weight, T there) {
+  return plus(sum, distance, weight) == there;
+}
+template <class T, class Number>
+DEVICE T half(real<T, Number>, T width) {
+  return bits_as<T>(bits_as<Number>(width) * (Number)0.5);
 }
 
 // Appends x unless the items are full. *count runs past the capacity then: read it through a minimum.
@@ -58,4 +77,11 @@ DEVICE T block_min(T *shared, T x) {
   const T result = *shared;
   __syncthreads();
   return result;
+}
+// The number of the next job that no block has, given to every thread; *next counts those that were taken.
+DEVICE uint32_t take_job(uint32_t *next, uint32_t *shared) {
+  __syncthreads();
+  if (threadIdx.x == 0) *shared = atomicAdd(next, 1u);
+  __syncthreads();
+  return *shared;
 }

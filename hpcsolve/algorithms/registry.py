@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 import msgspec
 
 from hpcsolve.algorithms.base import UNLIMITED, Estimate, Limits, Outcome, Report
-from hpcsolve.device.base import Device
+from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
 
@@ -28,8 +28,8 @@ class Algorithm(Protocol):
     Parameters: type[msgspec.Struct]
     """The algorithm's own table of the job file."""
 
-    def estimate(self, problem: Any, parameters: Any, ranks: int) -> Estimate:
-        """What a run on so many ranks will need."""
+    def estimate(self, problem: Any, parameters: Any, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
+        """What a run on so many ranks, each with such a device, will need."""
 
     def run(
         self, problem: Any, device: Device, comm: Comm, parameters: Any, report: Report, limits: Limits = UNLIMITED

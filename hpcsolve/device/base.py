@@ -27,6 +27,12 @@ class DeviceInfo:
     uuid: str
     compiler: str
     """Name and version of the compiler that builds its kernels."""
+    units: int = 1
+    """What works on blocks at the same time: threads of a CPU, multiprocessors of a GPU."""
+
+
+ONE_CORE = DeviceInfo("cpu", "", "", "")
+"""What an estimate takes a rank's device for, if nothing better is known."""
 
 
 class LaunchError(HpcsolveError):
@@ -123,6 +129,12 @@ class Device(Protocol):
         """A table that kernels only read; `upload` and `fill` refuse it. The array must not change while it is in use.
 
         A GPU has a copy. A CPU reads the array itself and allocates nothing, unless it is strided.
+        """
+
+    def output(self, array: NDArray[Any]) -> Buffer:
+        """Memory for results that belong in `array` (contiguous): `download(array)` brings them there.
+
+        A GPU allocates it, with undefined content. A CPU's kernels write into the array itself.
         """
 
     def staging(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:

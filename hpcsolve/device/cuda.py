@@ -114,7 +114,8 @@ class CudaDevice:
 
     def __post_init__(self) -> None:
         """Retain the primary context and make the stream."""
-        self.info = base.DeviceInfo("cuda", self.gpu.name, self.gpu.uuid, _compiler_version())
+        compiler, units = _compiler_version(), self.gpu.multiprocessors
+        self.info = base.DeviceInfo("cuda", self.gpu.name, self.gpu.uuid, compiler, units)
         self.cuda = load_driver()
         try:
             self.context = self.cuda.Device(self.gpu.index).retain_primary_context()
@@ -165,6 +166,10 @@ class CudaDevice:
         buffer = self.upload(array)
         buffer.read_only = True
         return buffer
+
+    def output(self, array: NDArray[Any]) -> CudaBuffer:
+        """Memory of the shape of `array`."""
+        return self.empty(array.shape, array.dtype)
 
     def staging(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """A page-locked host array; a plain one where the system refuses to lock so much.

@@ -27,6 +27,8 @@ class Gpu:
         Bytes in all.
     capability
         Compute capability, major and minor.
+    multiprocessors
+        How many work on blocks at the same time.
     """
 
     index: int
@@ -35,6 +37,7 @@ class Gpu:
     bus: str
     memory: int
     capability: tuple[int, int]
+    multiprocessors: int = 1
 
     @property
     def architecture(self) -> str:
@@ -99,6 +102,7 @@ def _describe(cuda: Any, library: ctypes.CDLL, index: int) -> Gpu:
         bus=device.pci_bus_id(),
         memory=device.total_memory(),
         capability=device.compute_capability(),
+        multiprocessors=device.get_attribute(cuda.device_attribute.MULTIPROCESSOR_COUNT),
     )
 
 

@@ -69,7 +69,8 @@ class HostBuffer:
         if into is None:
             return self.array.copy()
         base.check_host_array(self, into, contiguous=True)
-        np.copyto(into, self.array)
+        if into is not self.array:
+            np.copyto(into, self.array)
         return into
 
     def fill(self, value: int) -> None:
@@ -142,7 +143,8 @@ class HostDevice:
     def __post_init__(self) -> None:
         """Describe the processor."""
         name = f"{_processor_name()}, {self.threads} thread{'s' * (self.threads > 1)}"
-        self.info = base.DeviceInfo("cpu", name, "", build.compiler_identity(build.host_compiler()).splitlines()[0])
+        compiler = build.compiler_identity(build.host_compiler()).splitlines()[0]
+        self.info = base.DeviceInfo("cpu", name, "", compiler, self.threads)
 
     def memory_free(self) -> int:
         """Bytes that this process may still allocate."""
@@ -171,6 +173,12 @@ class HostDevice:
         buffer = self.upload(array)
         buffer.read_only = True
         return buffer
+
+    def output(self, array: NDArray[Any]) -> HostBuffer:
+        """The array itself: it is the caller's, so not `allocated` here."""
+        if not array.flags.c_contiguous:
+            raise base.LaunchError("results can only be written into a contiguous array")
+        return HostBuffer(array, self, whole=False)
 
     def staging(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """A plain array."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from hpcsolve.algorithms.base import Estimate, silent
 from hpcsolve.algorithms.registry import algorithm
+from hpcsolve.device.base import ONE_CORE, DeviceInfo
 from hpcsolve.device.memory import available_memory
 from hpcsolve.device.select import open_device
 from hpcsolve.errors import HpcsolveError
@@ -88,7 +89,7 @@ def forecast(job: Job, instance: InstanceOf[Any], ranks: int, memory: int | None
     InputError
         The job does not fit the instance.
     """
-    estimate = algorithm(job.settings.algorithm).estimate(instance.problem, job.parameters, ranks)
+    estimate = algorithm(job.settings.algorithm).estimate(instance.problem, job.parameters, ranks, _device_info(job))
     once = estimate.shared_bytes
     free = once + max(0, available_memory() - once) // ranks if memory is None else memory
     rate, source = measured_rate(job, instance.problem)
@@ -111,6 +112,16 @@ def measured_rate(job: Job, problem: Any) -> tuple[float | None, str]:
     except HpcsolveError as error:
         return None, str(error)
     return rate, f"{rate:.2g} a second, measured now with {name} on {device.info.name}"
+
+
+def _device_info(job: Job) -> DeviceInfo:
+    """Of this machine's device; of a CPU core where it cannot be opened."""
+    try:
+        device, _ = open_device(job.settings.device, SerialComm(), threads=job.settings.threads)
+    except HpcsolveError:
+        return ONE_CORE
+    with device:
+        return device.info
 
 
 def parsed_size(text: str) -> int:

@@ -14,7 +14,7 @@ import msgspec
 import hpcsolve
 from hpcsolve.algorithms.base import WITHOUT_WORK, Column, Limits, Outcome, Report, silent
 from hpcsolve.algorithms.registry import Algorithm, algorithm
-from hpcsolve.device.base import Device
+from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.device.memory import peak_resident_memory
 from hpcsolve.device.select import fair_share, open_device
 from hpcsolve.job import Job
@@ -111,15 +111,15 @@ def _say_devices(reason: str, comm: Comm, log: Log) -> None:
 def _check_estimate(task: Task, device: Device, comm: Comm, log: Log) -> int:
     """Refuse what does not fit, and make the output's folder; the bytes that are foreseen for this rank."""
     places = comm.gather(place_of(device))
-    needed = on_rank_0(comm, lambda: _foreseen(task, places or [], log))
+    needed = on_rank_0(comm, lambda: _foreseen(task, places or [], device.info, log))
     foreseen = needed[comm.rank] + peak_resident_memory()
     log.note(f"memory of this rank: {foreseen} bytes foreseen, the process as it is included")
     return foreseen
 
 
-def _foreseen(task: Task, places: list[Any], log: Log) -> Sequence[int]:
+def _foreseen(task: Task, places: list[Any], info: DeviceInfo, log: Log) -> Sequence[int]:
     problem, kind = task.instance.problem, kind_of(task.job)
-    estimate = _module(task).estimate(problem, task.job.parameters, len(places))
+    estimate = _module(task).estimate(problem, task.job.parameters, len(places), info)
     check_memory(estimate, places, f"{kind.size(problem)} {kind.SIZE}", kind.SIZE)
     log.say(memory_line(estimate, places))
     if idle := estimate.details.get(WITHOUT_WORK):

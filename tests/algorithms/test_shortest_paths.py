@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from dataclasses import dataclass
+from typing import Any, get_args
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engine import Engine, Found, Searcher, searcher
+from hpcsolve.algorithms.shortest_paths.engines import Engine
+from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_PREDECESSORS, row_jobs
 from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.searcher import Searcher, Solved, searcher
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import Graph
@@ -33,17 +37,33 @@ def graphs(weights: st.SearchStrategy[int | float]) -> st.SearchStrategy[Graph]:
     return st.integers(1, 12).flatmap(of)
 
 
+@dataclass(frozen=True)
+class Found:
+    """Rows of a batch."""
+
+    keys: NDArray[Any]
+    predecessor: NDArray[np.int32]
+    solved: Solved
+
+
 def search(graph: Graph, seeds: list[list[int]], device: Device, **options: object) -> tuple[Searcher, Found]:
     """One batch."""
-    prepared = searcher(graph, device, **options)  # type: ignore[arg-type]
-    found = next(prepared.search([np.array(s) for s in seeds]))
-    prepared.close()
-    return prepared, found
+    with searcher(graph, device, searches=len(seeds), **options) as prepared:  # type: ignore[arg-type]
+        return prepared, rows(prepared, seeds)
+
+
+def rows(prepared: Searcher, seeds: list[list[int]]) -> Found:
+    """One batch of a searcher."""
+    keys = np.empty((len(seeds), prepared.layout.n), prepared.keys.dtype)
+    before = np.empty(keys.shape, np.uint32)
+    jobs = row_jobs([np.array(s) for s in seeds], None, prepared.layout.places())
+    solved = prepared.solve(jobs, WANTS_DISTANCES | WANTS_PREDECESSORS, keys, before)
+    return Found(keys, before.view(np.int32), solved)
 
 
 def check(graph: Graph, seeds: list[list[int]], prepared: Searcher, found: Found) -> None:
     """Distances and predecessors are those of the oracle, and the device's own check finds nothing."""
-    assert not found.wrong.any() and not found.cut.any()
+    assert not found.solved.wrong.any() and not found.solved.cut.any()
     values = prepared.keys.decode(found.keys)
     nothing = np.inf if prepared.keys is REAL else prepared.keys.unreached
     for row, mine in enumerate(seeds):
@@ -69,11 +89,11 @@ def test_long_integers(engine: Engine, graph: Graph) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 @given(graph=graphs(st.floats(0, 1e300).filter(lambda x: x == 0 or x > 1e-300).map(lambda x: x + 0.1234567890123)))
 def test_floats_are_added_as_they_are(engine: Engine, graph: Graph) -> None:
-    assert graph.weights.dtype == np.float64
+    assume(graph.weights.dtype == np.float64)  # whole numbers are kept as integers
     prepared, found = search(graph, [[0]], HostDevice(1), engine=engine)
     values = prepared.keys.decode(found.keys)[0].tolist()
     expected = [np.inf if d is None else d for d in least_distances(graph, [0])]
-    assert values == expected and not found.wrong.any()
+    assert values == expected and not found.solved.wrong.any()
 
 
 def random_graph(n: int, arcs: int, largest: int, seed: int = 0, least: int = 0) -> Graph:
@@ -111,7 +131,7 @@ def test_a_cutoff_is_exact_and_is_seen(device: Device) -> None:
         prepared, found = search(graph, [[0]], device, engine=engine, cutoff=40)
         expected = [d if d is not None and d <= 40 else prepared.keys.unreached for d in everything]
         assert found.keys[0].tolist() == expected
-        assert found.cut[0] > 0 and not found.wrong.any()
+        assert found.solved.cut[0] > 0 and not found.solved.wrong.any()
 
 
 @pytest.mark.parametrize(("keys", "limit"), [(WORD, 2**31 - 2), (LONG, 2**63 - 2)])
@@ -119,17 +139,16 @@ def test_what_does_not_fit_is_cut_and_seen(keys: Keys, limit: int, device: Devic
     weights = np.array([limit - 5, 5, 1], np.uint64)
     chain = from_edges([0, 1, 2], [1, 2, 3], weights, n=4, directed=True)
     _, found = search(chain, [[0]], device, keys=keys)
-    assert found.keys[0].tolist() == [0, limit - 5, limit, keys.unreached] and found.cut[0] == 1
+    assert found.keys[0].tolist() == [0, limit - 5, limit, keys.unreached] and found.solved.cut[0] == 1
     _, whole = search(chain, [[0]], device, keys=keys, engine="bellman-ford-push")
-    assert whole.keys[0].tolist() == [0, limit - 5, limit, limit + 1] and whole.cut[0] == 0
+    assert whole.keys[0].tolist() == [0, limit - 5, limit, limit + 1] and whole.solved.cut[0] == 0
 
 
 def test_threads_and_batches_do_not_matter(device: Device) -> None:
     graph = random_graph(200, 900, 9)
     seeds = [[v] for v in range(40)]
     _, together = search(graph, seeds, device)
-    prepared = searcher(graph, HostDevice(2))
-    alone = [next(prepared.search([np.array(s)])) for s in seeds]
+    alone = [search(graph, [s], HostDevice(2))[1] for s in seeds]
     assert np.array_equal(together.keys, np.concatenate([f.keys for f in alone]))
     assert np.array_equal(together.predecessor, np.concatenate([f.predecessor for f in alone]))
 
@@ -142,5 +161,5 @@ def test_near_far_does_little_more_than_dijkstra() -> None:
     graph = from_edges(tails, heads, np.random.default_rng(0).integers(1, 101, len(tails)), n=3600)
     _, near_far = search(graph, [[0]], HostDevice(1))
     _, dijkstra = search(graph, [[0]], HostDevice(1), engine="dijkstra")
-    assert dijkstra.relaxed[0] == graph.arcs
-    assert graph.arcs <= near_far.relaxed[0] <= 1.35 * graph.arcs
+    assert dijkstra.solved.relaxed[0] == graph.arcs
+    assert graph.arcs <= near_far.solved.relaxed[0] <= 1.35 * graph.arcs

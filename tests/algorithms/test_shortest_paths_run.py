@@ -33,7 +33,7 @@ def solve(problem: Graph, ranks: int = 1, **keys: object) -> dict[str, np.ndarra
     def work(comm: ThreadComm | SerialComm) -> Outcome:
         with HostDevice(1) as device:
             outcome = shortest_paths.run(problem, device, comm, parameters, silent)
-            need = shortest_paths.estimate(problem, parameters, comm.size)
+            need = shortest_paths.estimate(problem, parameters, comm.size, device.info)
             assert device.memory_peak <= need.device_bytes[comm.rank] + 2**16
             assert shortest_paths.check(problem, parameters, outcome) is None
             return outcome

@@ -25,8 +25,10 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms import held_karp
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp import Parameters
-from hpcsolve.algorithms.shortest_paths.engine import Engine, searcher
+from hpcsolve.algorithms.shortest_paths.engines import Engine
+from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_PREDECESSORS, row_jobs
 from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD
+from hpcsolve.algorithms.shortest_paths.searcher import searcher
 from hpcsolve.device import build
 from hpcsolve.device.host import HostDevice, HostKernel
 from hpcsolve.parallel.comm import SerialComm
@@ -84,11 +86,12 @@ def shortest_paths(device: HostDevice) -> None:
         graph = from_edges(*ends, values, n=60, directed=True)
         answers = []
         for engine in get_args(Engine):
-            prepared = searcher(graph, device, kind if kind is not REAL else None, engine)
-            found = next(prepared.search([np.array([0]), np.array([7, 59])]))
-            prepared.close()
+            keys, before = np.empty((2, 60), kind.dtype), np.empty((2, 60), np.uint32)
+            with searcher(graph, device, kind, engine, searches=2) as prepared:
+                jobs = row_jobs([np.array([0]), np.array([7, 59])], None, prepared.layout.places())
+                found = prepared.solve(jobs, WANTS_DISTANCES | WANTS_PREDECESSORS, keys, before)
             assert not found.wrong.any()
-            answers.append((found.keys.tobytes(), found.predecessor.tobytes()))
+            answers.append((keys.tobytes(), before.tobytes()))
         assert len(set(answers)) == 1
 
 

@@ -13,7 +13,7 @@ from hpcsolve.algorithms.ant_colony.layout import heuristic_table, lay_out
 from hpcsolve.algorithms.ant_colony.outcome import outcome
 from hpcsolve.algorithms.ant_colony.parameters import Parameters, ants_of, require_fit, rho_of
 from hpcsolve.algorithms.base import UNLIMITED, WITHOUT_WORK, Estimate, Limits, Outcome, Report
-from hpcsolve.device.base import Device
+from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.partition import blocks
 from hpcsolve.problems.tsp import Tsp
@@ -24,7 +24,7 @@ DEFAULT_ITERATIONS = 1000
 """Where the job has no `[stop]` at all."""
 
 
-def estimate(tsp: Tsp, parameters: Parameters, ranks: int) -> Estimate:
+def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
     """What a run on so many ranks will need.
 
     Raises

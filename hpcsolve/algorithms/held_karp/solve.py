@@ -15,7 +15,7 @@ from hpcsolve.algorithms.held_karp.plan import Plan, plan
 from hpcsolve.algorithms.held_karp.planes import Statistics
 from hpcsolve.algorithms.held_karp.reduce import Reduced, reduce_costs
 from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, split_cities
-from hpcsolve.device.base import Device
+from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.errors import ResourceError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
@@ -33,7 +33,7 @@ class _Prepared:
     reduced: Reduced
 
 
-def estimate(tsp: Tsp, parameters: Parameters, ranks: int) -> Estimate:
+def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
     """What a run on so many ranks will need.
 
     Raises

@@ -5,9 +5,13 @@ works on hundreds of sources at a time and a CPU core on one; the sources are de
 are exact integers (or floats added as they are), widened where they would not fit; predecessors follow from the
 distances afterwards, the smallest of those that fit, so nothing depends on who was first.
 
-question.py  the job's table -> searches
+question.py  the job's table -> what is asked
 keys.py      distances as unsigned integers that order like them
-engine.py    a graph on a device, and batches of searches
+layout.py    a graph as the kernels read it
+engines.py   the engines, and how they are tuned
+jobs.py      searches as the kernels read them
+searcher.py  a graph on a device, and batches of searches through it; grid.py  the grid engine's launches
+tables.py    rows of distances; pairs.py  paths between pairs
 solve.py     the runner's calls
 """
 

@@ -69,3 +69,8 @@ def first_keys(graph: Graph) -> Keys:
         return REAL
     small = not graph.arcs or int(graph.weights.max()) <= WORD.limit
     return WORD if small else LONG
+
+
+def wider(keys: Keys) -> Keys | None:
+    """The next kind of keys if distances were cut off, None if there is none."""
+    return LONG if keys is WORD else None

@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.algorithms.shortest_paths.engines import Engine
 from hpcsolve.errors import InputError
 from hpcsolve.formats.queries import read_queries
 from hpcsolve.problems.graph import Graph, vertex_positions
@@ -51,9 +52,13 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     cutoff
         Vertices farther away than this count as unreached, in the unit of the file.
     engine
-        "near-far"; for study also "dijkstra" (a heap), "bellman-ford-push", "bellman-ford-pull", "k-pull" (3 sweeps).
+        "near-far", which takes one of "near-far-block" (a thread block a search) and "near-far-grid" (all of a GPU for
+        one search after the other); for study also "dijkstra" (a heap), "bellman-ford-push", "bellman-ford-pull",
+        "k-pull" (3 sweeps). The answer does not depend on it.
     delta
-        Width of Near-Far's buckets, in the unit of the file; by default from weights and degrees.
+        Width of Near-Far's buckets, in the unit of the file; by default it adapts itself, from weights and degrees.
+    batch
+        Launches of "near-far-grid" between two looks whether the search is over; by default more and more.
     queries_sha256
         Of the pairs in the file of `queries`; the effective job has it, so that a file that has changed is refused.
     """
@@ -64,8 +69,9 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     voronoi: bool = False
     predecessors: bool = False
     cutoff: Annotated[float, msgspec.Meta(ge=0, le=LARGEST)] | None = None
-    engine: Literal["near-far", "dijkstra", "bellman-ford-push", "bellman-ford-pull", "k-pull"] = "near-far"
+    engine: Engine = "near-far"
     delta: Annotated[float, msgspec.Meta(gt=0, le=LARGEST)] | None = None
+    batch: Annotated[int, msgspec.Meta(ge=1, le=65536)] | None = None
     queries_sha256: str | None = None
 
 

@@ -1,0 +1,56 @@
+"""Searches as the kernels read them (cuda_src/solve.cuh): what each begins with, and what it looks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+WANTS_DISTANCES, WANTS_PREDECESSORS, WANTS_TARGETS, WANTS_PATHS, UNCHECKED = 1, 2, 4, 8, 16
+"""Bits of what is wanted of a search; `UNCHECKED`, for benchmarks, is the search alone."""
+WANTS_ROWS = WANTS_DISTANCES | WANTS_PREDECESSORS
+
+
+@dataclass(frozen=True)
+class Jobs:
+    """Searches, all places as the layout numbers them.
+
+    Attributes
+    ----------
+    table
+        uint32, shape (jobs, 5): first and end of the seeds, of the targets, and the number of the first target's query.
+    seeds, targets
+        uint32, of all jobs.
+    queries
+        How many answers at targets there will be.
+    """
+
+    table: NDArray[np.uint32]
+    seeds: NDArray[np.uint32]
+    targets: NDArray[np.uint32]
+    queries: int
+
+    def __len__(self) -> int:
+        """How many."""
+        return len(self.table)
+
+
+def row_jobs(seeds: Sequence[NDArray[np.int64]], targets: NDArray[np.int64] | None, places: NDArray[np.uint32]) -> Jobs:
+    """One search a set of seeds; of each the answers at the same targets, if there are any."""
+    ends = np.cumsum([0, *(len(own) for own in seeds)])
+    count = 0 if targets is None else len(targets)
+    first_query = count * np.arange(len(seeds))
+    table = np.stack([ends[:-1], ends[1:], 0 * first_query, 0 * first_query + count, first_query], axis=1)
+    there = places[targets] if targets is not None else np.zeros(0, np.uint32)
+    return Jobs(table.astype(np.uint32), places[np.concatenate(seeds)], there, count * len(seeds))
+
+
+def query_jobs(pairs: NDArray[np.int64], places: NDArray[np.uint32]) -> Jobs:
+    """One search a source; `pairs`, shape (queries, 2), stand by source, and are the queries in that order."""
+    starts = np.flatnonzero(np.diff(pairs[:, 0], prepend=-1))
+    ends = np.append(starts[1:], len(pairs))
+    source = np.arange(len(starts))
+    table = np.stack([source, source + 1, starts, ends, starts], axis=1)
+    return Jobs(table.astype(np.uint32), places[pairs[starts, 0]], places[pairs[:, 1]], len(pairs))

@@ -1,0 +1,98 @@
+"""Tables: a row of distances a search, at all vertices or at the targets, with predecessors or nearest sources."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.base import Report, Rows
+from hpcsolve.algorithms.shortest_paths.engines import concurrent_blocks
+from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_PREDECESSORS, WANTS_TARGETS, row_jobs
+from hpcsolve.algorithms.shortest_paths.keys import Keys
+from hpcsolve.algorithms.shortest_paths.question import Parameters, Question
+from hpcsolve.algorithms.shortest_paths.searcher import Searcher, Solved
+from hpcsolve.device.base import DeviceInfo
+
+NOBODY = -1
+OUTPUT_BYTES = 1 << 32
+"""Of the rows that a GPU holds at a time, at most."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """This rank's rows.
+
+    Attributes
+    ----------
+    keys
+        Shape (searches, n or targets), in the graph's own order.
+    predecessor
+        Shape (searches, n), int32, -1 for none; or no columns if it is not wanted.
+    batches
+        What the searches took and what their check found, in order.
+    """
+
+    keys: NDArray[Any]
+    predecessor: NDArray[np.int32]
+    batches: Sequence[Solved]
+
+
+def solve_table(
+    prepared: Searcher, seeds: Sequence[NDArray[np.int64]], targets: NDArray[np.int64] | None, predecessors: bool,
+    report: Report,
+) -> Table:  # fmt: skip
+    """Search from each set of seeds."""
+    n, dtype, places = prepared.layout.n, prepared.keys.dtype, prepared.layout.places()
+    keys = np.empty((len(seeds), n if targets is None else len(targets)), dtype)
+    before = np.empty((len(seeds), n if predecessors else 0), np.uint32)
+    whole = WANTS_DISTANCES | (WANTS_PREDECESSORS if predecessors else 0)
+    batches = []
+    step = rows_at_once(n, prepared.keys, prepared.device.info)
+    for first in range(0, len(seeds), step):
+        part = slice(first, first + step)
+        jobs = row_jobs(seeds[part], targets, places)
+        if targets is None:
+            batches.append(prepared.solve(jobs, whole, keys[part], before[part] if predecessors else None))
+        else:
+            batches.append(prepared.solve(jobs, WANTS_TARGETS))
+            keys[part] = batches[-1].target_keys.reshape(len(jobs), -1)
+        report(min(first + step, len(seeds)) / len(seeds))
+    return Table(keys, before.view(np.int32), batches)
+
+
+def rows_at_once(n: int, keys: Keys, info: DeviceInfo) -> int:
+    """Searches of a batch: some for each block, as many as a GPU has room for their rows."""
+    if info.kind == "cpu":
+        return 8 * concurrent_blocks(info)
+    return max(1, min(2 * concurrent_blocks(info), OUTPUT_BYTES // (n * (keys.dtype.itemsize + 4))))
+
+
+def rows_of(table: Table, keys: Keys, share: range, asked: Question, parameters: Parameters) -> dict[str, Rows]:
+    """The table as the runner wants it."""
+
+    def rows(values: NDArray[Any], text: str, none: float) -> Rows:
+        column = "vertex" if asked.targets is None else "target"
+        return Rows(values, share.start, len(asked.seeds), text, "1", ("search", column), none)
+
+    distance, none = keys.decode(table.keys), np.inf if keys.code == "f8" else keys.unreached
+    found = {"distance": rows(distance, "Distance from the sources of each search, times /instance/scale", none)}
+    if parameters.predecessors:
+        text = "The vertex before on a shortest path, the smallest of those that fit"
+        found["predecessor"] = rows(table.predecessor, text, NOBODY)
+    if parameters.voronoi:
+        nearest = [np.where(d != none, roots(b), NOBODY) for d, b in zip(distance, table.predecessor)]
+        shaped = np.array(nearest, np.int32).reshape(-1, distance.shape[1])
+        found["nearest"] = rows(shaped, "The source from which a vertex is nearest", NOBODY)
+    return found
+
+
+def roots(predecessor: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The root of each vertex in a forest of predecessors (-1: none), shape (n,); by doubling the steps taken."""
+    above = np.where(predecessor < 0, np.arange(len(predecessor), dtype=np.int32), predecessor)
+    while not np.array_equal(above, above[above]):
+        above = above[above]
+    return above
