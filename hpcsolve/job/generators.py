@@ -7,13 +7,14 @@ from typing import Any
 
 from hpcsolve.problems import generate
 from hpcsolve.problems.generate_graph import graph_kinds
+from hpcsolve.problems.generate_steiner import steiner_kinds
 
 Makers = Mapping[str, Callable[..., Any]]
 
 
 def makers(kind: str) -> Makers:
     """The generators of a kind: name -> function of the table's other keys."""
-    if kind == "graph":
-        return graph_kinds()
+    if kind in ("graph", "steiner"):
+        return graph_kinds() if kind == "graph" else steiner_kinds()
     functions = (generate.uniform_tsp, generate.clustered_tsp, generate.random_matrix)
     return {function.__name__.replace("_", "-"): function for function in functions}

@@ -19,6 +19,8 @@ GROUPS = {
     "colonies": "One row a colony",
     "terminals": "One row a terminal",
     "searches": "One row a search",
+    "prices": "What proves the lower bound: one row a price",
+    "reductions": "What was taken out of the instance before",
     "ranks": "One row an MPI rank",
     "provenance": "What produced this file",
 }

@@ -21,16 +21,25 @@ SCALARS = {
         **dict.fromkeys(("name", "kind", "comment", "path", "format", "sha256", "content_sha256"), TEXT),
         **dict.fromkeys(("n", "vertices", "arcs", "symmetric", "directed", "scale", "parallel_arcs", "loops"), INTEGER),
     },
-    "solution": {"cost": INTEGER, "optimal": INTEGER, "infeasible": INTEGER},
+    "solution": {
+        **dict.fromkeys(("cost", "optimal", "infeasible", "lower_bound", "closure_mst", "closure_bottleneck"), INTEGER),
+        "ratio": NUMBER,
+    },
+    "prices": {"root": INTEGER},
 }
 COLUMNS = {
     "instance": {"label": INTEGER, "city_name": TEXT, "vertex_name": TEXT, "x": NUMBER, "y": NUMBER, "z": NUMBER},
-    "solution": {**dict.fromkeys(("tour", "source", "target", "offset", "path"), INTEGER), "distance": NUMBER},
+    "solution": {
+        **dict.fromkeys(("tour", "source", "target", "offset", "path", "u", "v", "weight"), INTEGER),
+        "distance": NUMBER,
+    },
+    "prices": {"terminal": INTEGER, "price": INTEGER},
 }
 TABLES = {"distance": NUMBER, "predecessor": INTEGER, "nearest": INTEGER}
 REQUIRED = {"job": ("toml", "hash"), "instance": ("name", "kind", "sha256", "scale", "label")}
 TABLES_ANSWER, QUERIES_ANSWER = ("source", "distance"), ("source", "target", "distance", "offset", "path")
-ANSWERS = (("infeasible",), ("tour", "cost", "optimal"), TABLES_ANSWER, QUERIES_ANSWER)
+TREE_ANSWER = ("u", "v", "weight", "cost", "lower_bound", "ratio", "closure_mst", "closure_bottleneck")
+ANSWERS = (("infeasible",), ("tour", "cost", "optimal"), TREE_ANSWER, TABLES_ANSWER, QUERIES_ANSWER)
 """What `/solution` may hold; one of these, whole."""
 
 
@@ -73,7 +82,7 @@ def require_whole(contents: Contents, file: str) -> None:
                 raise DamagedFileError(f"{file}: damaged: /{name}/{key} is missing")
     there = {*contents.groups.get("solution", {}), *contents.tables}
     other = TABLES_ANSWER if there & {"offset", "path"} else QUERIES_ANSWER  # has the same names, and more or fewer
-    begun = [answer for answer in ANSWERS if answer != other and not there.isdisjoint(answer)]
+    begun = [answer for answer in ANSWERS if answer != other and not there.isdisjoint({*answer} - {"cost"})]
     if len(begun) != 1 or not there.issuperset(begun[0]):
         raise DamagedFileError(f"{file}: damaged: /solution is no whole answer; it has {', '.join(sorted(there))}")
 

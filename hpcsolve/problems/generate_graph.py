@@ -186,7 +186,7 @@ def _graph(
     coordinates: NDArray[np.float64] | None = None, directed: bool = False,
 ) -> Graph:  # fmt: skip
     """The graph of these edges with random weights, from a seed or a stream that goes on."""
-    _require_range(low, high)
+    require_weights(low, high)
     stream = np.random.PCG64(random) if isinstance(random, (int, np.integer)) else random
     weights = below(next_words(stream, len(edges[0])), high - low + 1).astype(np.uint64) + np.uint64(low)
     return assembled(
@@ -195,7 +195,14 @@ def _graph(
     )  # fmt: skip
 
 
-def _require_range(low: int, high: int) -> None:
+def require_weights(low: int, high: int) -> None:
+    """Refuse a range of weights that is none.
+
+    Raises
+    ------
+    InputError
+        Naming the bounds.
+    """
     for key, value in (("low", low), ("high", high)):
         if not isinstance(value, (int, np.integer)) or isinstance(value, bool):
             raise InputError(f"{key} is {value!r}; it must be an integer")

@@ -51,6 +51,11 @@ def guaranteed(weight: int, terminals: int) -> int:
     return 0 if terminals < 2 else -(-weight * terminals // (2 * (terminals - 1)))
 
 
+def ratio_of(weight: int, bound: int) -> float:
+    """How many times the optimum a tree weighs at most; infinite if the optimum may be 0, and the tree is not."""
+    return 1.0 if weight == bound else weight / bound if bound else float("inf")
+
+
 def replayed(graph: Graph, root: int, raises: Iterable[tuple[int, int]], most: int = MOST_STEPS) -> int | None:
     """The bound that these prices prove, None if it would take more than `most` steps to see.
 

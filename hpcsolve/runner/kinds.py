@@ -17,7 +17,7 @@ from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.random_words import made
 from hpcsolve.runner.verdict import Verdict
 
-KINDS = {"tsp": "hpcsolve.runner.tsp", "graph": "hpcsolve.runner.graph"}
+KINDS = {"tsp": "hpcsolve.runner.tsp", "graph": "hpcsolve.runner.graph", "steiner": "hpcsolve.runner.steiner"}
 """Name -> the module that has what `Kind` says."""
 
 

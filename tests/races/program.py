@@ -22,7 +22,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms import held_karp
+from hpcsolve.algorithms import held_karp, steiner_kmb
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp import Parameters
 from hpcsolve.algorithms.shortest_paths.engines import Engine
@@ -32,7 +32,10 @@ from hpcsolve.algorithms.shortest_paths.searcher import searcher
 from hpcsolve.device import build
 from hpcsolve.device.host import HostDevice, HostKernel
 from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.generate_steiner import power_law_steiner
 from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.steiner import check_tree
+from hpcsolve.problems.steiner_bound import closure
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp
 
 
@@ -65,6 +68,7 @@ def run_kernels() -> None:
         outcome = held_karp.run(tsp, device, SerialComm(), Parameters(layout=layout), silent)
         assert outcome.cost == optimum(tsp.cost), (n, high, symmetric, layout, outcome.cost)
     shortest_paths(device)
+    steiner_trees(device)
     print("\n".join(sorted(device.names)))
 
 
@@ -93,6 +97,14 @@ def shortest_paths(device: HostDevice) -> None:
             assert not found.wrong.any()
             answers.append((keys.tobytes(), before.tobytes()))
         assert len(set(answers)) == 1
+
+
+def steiner_trees(device: HostDevice) -> None:
+    """A tree in a small graph, which the checks of a run accept."""
+    graph = power_law_steiner(40, 120, 8)
+    solution = steiner_kmb.run(graph, device, SerialComm(), steiner_kmb.Parameters(), silent).solution
+    weight = check_tree(graph, *(solution[name].values for name in ("u", "v", "weight")))
+    assert solution["lower_bound"].values <= weight <= solution["closure_mst"].values == closure(graph).weight
 
 
 def random_tsp(n: int, high: int, symmetric: bool) -> Tsp:

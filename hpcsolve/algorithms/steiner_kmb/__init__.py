@@ -1,0 +1,25 @@
+"""Steiner trees: terminals of a graph joined by a light tree, with a certificate of how far it is from the lightest.
+
+Kou, Markowsky and Berman (Acta Informatica 15, 1981) span the complete graph of the terminals' distances by a tree and
+put shortest paths in the place of its edges: at most 2 (1 - 1/k) times the optimum, after k searches. One search finds
+a tree of the same weight (Mehlhorn 1988), and growing a tree from terminal to terminal (Takahashi and Matsuyama 1980)
+costs no more and is far better; so that is what `mode = "fast"` does. Dual ascent (Wong 1984) shows for each tree that
+it is within a few per cent, where the published bound says 2.
+
+Everything follows from the graph alone: of equals the one that comes first, by a total order of weights and positions,
+so the tree is the same for any order of the edges in the file, on any number of ranks, on any device.
+
+parameters.py  what the user asks
+reduce.py      exact reductions, and the way back
+network.py     a problem as the kernels read it (cuda_src/steiner_tree.cu)
+trees.py       trees from single searches
+bound.py       the lower bound (cuda_src/dual_ascent.cu)
+solve.py       the runner's calls
+"""
+
+from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
+from hpcsolve.algorithms.steiner_kmb.solve import HOST_KERNEL_FILES, KERNEL_FILES, estimate, run
+
+KIND = "steiner"
+
+__all__ = ["HOST_KERNEL_FILES", "KERNEL_FILES", "KIND", "Parameters", "estimate", "run"]

@@ -1,0 +1,61 @@
+"""The lower bound by dual ascent (cuda_src/dual_ascent.cu), on the graph as it was read: its prices can be replayed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.steiner_kmb.network import Network, launched
+
+CLIMB = "u4 u4 u4 u8 u4* u4* u4* u8* u8* u4* u4* u8* u8*"
+MOST_WORK = 1 << 30
+"""Arcs that an ascent may look at: it ends then with the bound that it has. 10^5 vertices take a tenth of that."""
+ROOTS = 8
+CHEAP = 1 << 24
+"""So many terminals are tried as the root, as long as they have cost fewer arcs than that."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A lower bound on Steiner trees, with its reason.
+
+    Attributes
+    ----------
+    value
+        The sum of the prices: no tree is lighter.
+    root
+        Position of the root.
+    terminals, prices
+        Whose set was raised (positions), and by how much, in order.
+    work
+        Arcs looked at.
+    """
+
+    value: int
+    root: int
+    terminals: NDArray[np.uint32]
+    prices: NDArray[np.uint64]
+    work: int
+
+
+def best_bound(net: Network) -> Bound:
+    """The best of ascents from several roots, of equal ones the first."""
+    found = [climb(net, 0)]
+    while len(found) < min(ROOTS, len(net.terminals)) and sum(bound.work for bound in found) < CHEAP:
+        found.append(climb(net, len(found)))
+    return max(found, key=lambda bound: bound.value)
+
+
+def climb(net: Network, root: int) -> Bound:
+    """The ascent from terminal number `root`."""
+    arcs = len(net.heads)
+    given = net.terminals, net.offsets, net.heads, net.weights
+    words = (arcs, np.uint64), (5 * net.n + arcs, np.uint32)
+    made = (*words, (arcs, np.uint32), (arcs, np.uint64), (2, np.uint64))
+    sizes = net.n, len(net.terminals), root, MOST_WORK
+    _, _, raised, prices, result = launched(net, "dual_ascent", "dual_ascent_climb", CLIMB, sizes, given, made)
+    count = int(result[0])
+    value = int(prices[:count].sum())
+    return Bound(value, int(net.terminals[root]), raised[:count], prices[:count], int(result[1]))

@@ -1,0 +1,85 @@
+"""A Steiner problem as the kernels that are marked for the CPU read it, and how they are launched: one block each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.steiner_kmb.reduce import Edges, Indices, edges_of
+from hpcsolve.device.base import Device
+from hpcsolve.problems.graph import Graph
+
+SPAN = "u4 u4 u4* u4* u4* u4* u4*"
+
+
+@dataclass(frozen=True)
+class Network:
+    """A graph with terminals, in the types of the kernels.
+
+    Attributes
+    ----------
+    edges
+        Of the graph, in the order of its rows; trees are lists of their numbers.
+    wanted
+        Shape (n,): 1 for a terminal.
+    """
+
+    device: Device
+    n: int
+    edges: Edges
+    terminals: NDArray[np.uint32]
+    wanted: NDArray[np.uint32]
+    offsets: NDArray[np.uint32]
+    heads: NDArray[np.uint32]
+    weights: NDArray[np.uint64]
+
+    def weight(self, tree: Indices) -> int:
+        """Of a tree, exact."""
+        return int(self.edges.weights[tree].sum())
+
+
+def network(graph: Graph, device: Device) -> Network:
+    """The network of a graph with fewer than 2^32 arcs."""
+    assert graph.terminals is not None
+    wanted = np.zeros(graph.n, np.uint32)
+    wanted[graph.terminals] = 1
+    return Network(
+        device, graph.n, edges_of(graph), np.sort(graph.terminals).astype(np.uint32), wanted,
+        graph.offsets.astype(np.uint32), graph.heads.astype(np.uint32), graph.weights.astype(np.uint64),
+    )  # fmt: skip
+
+
+def edge_numbers(net: Network, ends: NDArray[Any], others: NDArray[Any]) -> Indices:
+    """The numbers of the edges between these vertices."""
+    first, second = np.minimum(ends, others).astype(np.int64), np.maximum(ends, others).astype(np.int64)
+    found: Indices = np.searchsorted(net.edges.tails * net.n + net.edges.heads, first * net.n + second)
+    return found
+
+
+def spanning_tree(net: Network, edges: Indices) -> Indices:
+    """Of these edges those of a minimum spanning tree without ends that are no terminals; in ascending order."""
+    edges = edges[np.argsort(net.edges.weights[edges], kind="stable")]
+    return np.sort(edges[forest(net, net.edges.tails[edges], net.edges.heads[edges])])
+
+
+def forest(net: Network, tails: NDArray[Any], heads: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which edges a spanning forest keeps that takes them as they come, and has no ends that are no terminals."""
+    given = tails.astype(np.uint32), heads.astype(np.uint32), net.wanted
+    made = (3 * net.n, np.uint32), (len(tails), np.uint32)
+    return launched(net, "steiner_tree", "steiner_tree_span", SPAN, (net.n, len(tails)), given, made)[1] > 0
+
+
+def launched(
+    net: Network, file: str, name: str, signature: str, sizes: tuple[int, ...], given: tuple[NDArray[Any], ...],
+    made: tuple[tuple[int, Any], ...],
+) -> list[NDArray[Any]]:  # fmt: skip
+    """What one block of a kernel makes: arrays of these lengths and types, behind those that it is given."""
+    buffers = [*(net.device.upload(array) for array in given), *(net.device.empty(*shape) for shape in made)]
+    net.device.kernel(file, name, signature)(1, 1, *sizes, *buffers)
+    found = [buffer.download() for buffer in buffers[len(given) :]]
+    for buffer in buffers:
+        buffer.free()
+    return found

@@ -1,0 +1,249 @@
+"""Exact reductions: what no optimal tree needs is taken out of the graph; edges are mapped back at the end.
+
+Edges of weight 0 are contracted first. Then in rounds: of parallel edges the lightest stays (of equal ones the first),
+loops go; ends that are no terminals go; a chain of vertices that are no terminals and have two neighbours becomes one
+edge. A round is a few passes of numpy over all edges; the first that takes away less than one edge in `WORTHWHILE` is
+the last, since what is left for others (a ladder that collapses rung by rung) is not worth their time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.graph_build import assembled
+from hpcsolve.problems.weights import narrowed
+
+WORTHWHILE = 64
+
+Indices = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Edges:
+    """A list of edges.
+
+    Attributes
+    ----------
+    tails, heads
+        Shape (m,): positions.
+    weights
+        Shape (m,), uint64.
+    """
+
+    tails: Indices
+    heads: Indices
+    weights: NDArray[np.uint64]
+
+    def __len__(self) -> int:
+        """Number of edges."""
+        return len(self.tails)
+
+    def part(self, which: NDArray[Any]) -> Edges:
+        """Some of them."""
+        return Edges(self.tails[which], self.heads[which], self.weights[which])
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Of each edge of a step those of the step before that it stands for: `members[offsets[e] : offsets[e + 1]]`."""
+
+    offsets: Indices
+    members: Indices
+
+    def of(self, edges: Indices) -> Indices:
+        """What these edges stand for."""
+        counts = np.diff(self.offsets)[edges]
+        shift = np.repeat(self.offsets[edges] - (np.cumsum(counts) - counts), counts)
+        return self.members[shift + np.arange(len(shift))]
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """A smaller Steiner problem of the same optimum.
+
+    Attributes
+    ----------
+    graph
+        Connected, all weights above 0, terminals in ascending order.
+    edges
+        Those of the graph, in the order of its rows.
+    original
+        Those of the graph that was reduced.
+    free
+        The numbers of its edges of weight 0 that hold contracted vertices together.
+    origins
+        Step by step, where edges came from.
+    counts
+        How many edges and vertices were taken out, by the reason.
+    """
+
+    graph: Graph
+    edges: Edges
+    original: Edges
+    free: Indices
+    origins: tuple[Origin, ...]
+    counts: Mapping[str, int]
+
+    def restored(self, edges: Indices) -> Indices:
+        """The original edges of a tree in the reduced graph, with `free`: their ends may want pruning."""
+        for origin in reversed(self.origins):
+            edges = origin.of(edges)
+        return np.union1d(edges, self.free)
+
+
+def edges_of(graph: Graph) -> Edges:
+    """The edges of an undirected graph, each with its smaller end first, in the order of the rows."""
+    tails = graph.tails()
+    once = np.flatnonzero(tails < graph.heads)
+    ends = tails[once].astype(np.int64), graph.heads[once].astype(np.int64)
+    return Edges(*ends, graph.weights[once].astype(np.uint64))
+
+
+def reduced(graph: Graph) -> Reduced:
+    """Reduce a Steiner problem whose terminals are connected (`problems.steiner.require_problem`)."""
+    assert graph.terminals is not None
+    original = edges_of(graph)
+    edges, origin = _near(graph, original)
+    origins = [origin]
+    part, zero = _zero_parts(graph.n, edges)
+    free = origin.of(zero)
+    # Contracted edges are loops then, which are counted later.
+    counts = {"edges of weight 0": len(free), "parallel edges and loops": -len(free), "ends": 0}
+    counts["vertices passed through"] = 0
+    terminal = np.zeros(graph.n, dtype=bool)
+    terminal[part[graph.terminals]] = True
+    edges = Edges(part[edges.tails], part[edges.heads], edges.weights)
+    before = 2 * len(edges)
+    while (before - len(edges)) * WORTHWHILE > before:
+        before = len(edges)
+        for step in (_simple, _without_ends, _without_chains):
+            edges, origin = step(edges, terminal, counts)
+            origins.append(origin)
+    edges, origin = _simple(edges, terminal, counts)
+    kept, edges = _numbered(edges, terminal)
+    return Reduced(_assembled(graph, kept, edges, terminal[kept]), edges, original, free, (*origins, origin), counts)
+
+
+def _near(graph: Graph, edges: Edges) -> tuple[Edges, Origin]:
+    """The edges of the part that has the terminals."""
+    assert graph.terminals is not None
+    part = _connected(graph.n, edges)
+    return _kept(edges, part[edges.tails] == part[graph.terminals[0]])
+
+
+def _kept(edges: Edges, mask: Mask) -> tuple[Edges, Origin]:
+    which = np.flatnonzero(mask)
+    return edges.part(which), Origin(np.arange(len(which) + 1), which)
+
+
+def _zero_parts(n: int, edges: Edges) -> tuple[Indices, Indices]:
+    """The smallest vertex that edges of weight 0 join each vertex to, and the numbers of a spanning forest of them."""
+    zero = np.flatnonzero(edges.weights == 0)
+    part = _connected(n, edges.part(zero))
+    smallest = np.full(n, n)
+    np.minimum.at(smallest, part, np.arange(n))
+    return smallest[part], zero[_first_forest(n, edges.part(zero))]
+
+
+def _connected(n: int, edges: Edges) -> Indices:
+    """The number of each vertex' connected part."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    pattern = coo_array((np.ones(len(edges), np.int32), (edges.tails, edges.heads)), shape=(n, n))
+    labels: Indices = connected_components(pattern.tocsr(), directed=False)[1].astype(np.int64)
+    return labels
+
+
+def _first_forest(n: int, edges: Edges) -> Indices:
+    """The numbers of the edges of the spanning forest that comes first; no two edges are parallel."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import minimum_spanning_tree
+
+    ranks = np.arange(1.0, len(edges) + 1)  # all different, and none is 0, which scipy would drop
+    forest = minimum_spanning_tree(coo_array((ranks, (edges.tails, edges.heads)), shape=(n, n)).tocsr())
+    return np.sort(forest.data).astype(np.int64) - 1
+
+
+def _simple(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tuple[Edges, Origin]:
+    """Without loops and parallel edges, smaller ends first, sorted by their ends."""
+    tails, heads = np.minimum(edges.tails, edges.heads), np.maximum(edges.tails, edges.heads)
+    keys = tails * len(terminal) + heads
+    order = np.argsort(keys, kind="stable")
+    order = order[(tails != heads)[order]]
+    first = _first_of_runs(keys[order])
+    weights, run = edges.weights[order], np.cumsum(first) - 1
+    least = np.minimum.reduceat(weights, np.flatnonzero(first)) if len(order) else weights
+    order, run = order[weights == least[run]], run[weights == least[run]]
+    which = order[_first_of_runs(run)]
+    counts["parallel edges and loops"] += len(edges) - len(which)
+    return Edges(tails[which], heads[which], edges.weights[which]), Origin(np.arange(len(which) + 1), which)
+
+
+def _first_of_runs(values: Indices) -> Mask:
+    return np.concatenate([np.ones(min(len(values), 1), dtype=bool), values[1:] != values[:-1]])
+
+
+def _degrees(edges: Edges, n: int) -> Indices:
+    return np.bincount(edges.tails, minlength=n) + np.bincount(edges.heads, minlength=n)
+
+
+def _without_ends(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tuple[Edges, Origin]:
+    end = (_degrees(edges, len(terminal)) == 1) & ~terminal
+    counts["ends"] += int(end.sum())
+    return _kept(edges, ~(end[edges.tails] | end[edges.heads]))
+
+
+def _without_chains(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tuple[Edges, Origin]:
+    """Each chain of passed vertices, with the edges at both of its ends, as one edge behind those that stay."""
+    passed = (_degrees(edges, len(terminal)) == 2) & ~terminal
+    counts["vertices passed through"] += int(passed.sum())
+    inside, outside = passed[edges.tails], passed[edges.heads]
+    chain = _connected(len(terminal), edges.part(inside & outside))
+    touched = np.flatnonzero(inside | outside)
+    number = np.where(inside, chain[edges.tails], chain[edges.heads])[touched]
+    order = np.argsort(number, kind="stable")
+    touched, number = touched[order], number[order]
+    starts = np.flatnonzero(_first_of_runs(number))
+    sums = np.add.reduceat(edges.weights[touched], starts) if len(starts) else edges.weights[:0]
+    tails, heads = _chain_ends(edges, chain, inside, outside, number[starts])
+    stays = np.flatnonzero(~(inside | outside))
+    result = Edges(*(np.concatenate(pair) for pair in (
+        (edges.tails[stays], tails), (edges.heads[stays], heads), (edges.weights[stays], sums))))  # fmt: skip
+    offsets = np.concatenate([np.arange(len(stays)), len(stays) + starts, [len(edges)]])
+    return result, Origin(offsets, np.concatenate([stays, touched]))
+
+
+def _chain_ends(edges: Edges, chain: Indices, inside: Mask, outside: Mask, numbers: Indices) -> tuple[Indices, Indices]:
+    """The two vertices between which each chain runs; a loop's, twice the same, if it is a circle on its own."""
+    leaving, entering = inside & ~outside, outside & ~inside
+    number = np.concatenate([chain[edges.tails[leaving]], chain[edges.heads[entering]]])
+    end = np.concatenate([edges.heads[leaving], edges.tails[entering]])
+    lower, upper = np.full(len(chain), len(chain)), np.full(len(chain), -1)
+    np.minimum.at(lower, number, end)
+    np.maximum.at(upper, number, end)
+    circle = upper[numbers] < 0
+    return np.where(circle, 0, lower[numbers]), np.where(circle, 0, upper[numbers])
+
+
+def _numbered(edges: Edges, terminal: Mask) -> tuple[Indices, Edges]:
+    """The vertices that edges and terminals need, and the edges between them by their numbers among these."""
+    needed = terminal.copy()
+    needed[edges.tails] = needed[edges.heads] = True
+    number = np.cumsum(needed) - 1
+    return np.flatnonzero(needed), Edges(number[edges.tails], number[edges.heads], edges.weights)
+
+
+def _assembled(graph: Graph, kept: Indices, edges: Edges, terminal: Mask) -> Graph:
+    return assembled(
+        graph.name, len(kept), edges.tails, edges.heads, narrowed(edges.weights), directed=False, scale=graph.scale,
+        labels=graph.labels[kept], terminals=np.flatnonzero(terminal),
+        coordinates=None if graph.coordinates is None else graph.coordinates[kept],
+    )  # fmt: skip

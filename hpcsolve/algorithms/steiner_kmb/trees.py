@@ -1,0 +1,71 @@
+"""Trees from single searches: Mehlhorn's closure, the shortest-path heuristic, the spanning tree of what it found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers, forest, launched, spanning_tree
+from hpcsolve.algorithms.steiner_kmb.reduce import Indices
+
+REGIONS = "u4 u4 u4* u4* u4* u8* u4* u8* u4* u4*"
+GROW = "u4 u4 u4 u4* u4* u4* u4* u8* u4* u8* u4* u4*"
+
+
+@dataclass(frozen=True)
+class Closure:
+    """A minimum spanning tree of the complete graph of distances between the terminals.
+
+    Attributes
+    ----------
+    weight, bottleneck
+        Of the tree, and of its longest edge: the same for every such tree.
+    """
+
+    weight: int
+    bottleneck: int
+
+
+def closure(net: Network) -> Closure:
+    """By one search from all terminals: of the edges between two regions, the shortest way from base to base first."""
+    given = net.terminals, net.offsets, net.heads, net.weights
+    made = (2 * net.n, np.uint32), (net.n, np.uint64), (net.n, np.uint32), (net.n, np.uint32)
+    sizes = net.n, len(net.terminals)
+    _, distance, _, base = launched(net, "steiner_tree", "steiner_tree_regions", REGIONS, sizes, given, made)
+    tails, heads = net.edges.tails, net.edges.heads
+    across = np.flatnonzero(base[tails] != base[heads])
+    lengths = distance[tails[across]] + net.edges.weights[across] + distance[heads[across]]
+    order = np.argsort(lengths, kind="stable")
+    across, lengths = across[order], lengths[order]
+    kept = lengths[forest(net, base[tails[across]], base[heads[across]])]
+    return Closure(int(kept.sum()), int(kept.max(initial=0)))
+
+
+def shortest_path_tree(net: Network, root: int = 0) -> Indices:
+    """The tree that grows from terminal number `root` along shortest paths to the terminal that is nearest to it."""
+    given = net.terminals, net.wanted, net.offsets, net.heads, net.weights
+    made = (2 * net.n, np.uint32), (net.n, np.uint64), (net.n, np.uint32), (net.n, np.uint32)
+    sizes = net.n, len(net.terminals), root
+    _, _, before, inside = launched(net, "steiner_tree", "steiner_tree_grow", GROW, sizes, given, made)
+    inside[net.terminals[root]] = 0  # has no vertex before it
+    vertices = np.flatnonzero(inside)
+    return edge_numbers(net, vertices, before[vertices])
+
+
+def improved(net: Network, tree: Indices) -> Indices:
+    """The minimum spanning tree of all edges between the tree's vertices, pruned; again as long as it gets lighter."""
+    while True:
+        inside = _vertices(net, tree)
+        edges = np.flatnonzero(inside[net.edges.tails] & inside[net.edges.heads])
+        candidate = spanning_tree(net, edges)
+        if net.weight(candidate) >= net.weight(tree):
+            return tree
+        tree = candidate
+
+
+def _vertices(net: Network, tree: Indices) -> NDArray[np.bool_]:
+    inside = np.zeros(net.n, dtype=bool)
+    inside[net.edges.tails[tree]] = inside[net.edges.heads[tree]] = True
+    return inside

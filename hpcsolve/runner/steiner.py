@@ -1,0 +1,143 @@
+"""Steiner problems as a kind of problem: a graph with terminals, answered by a tree that is checked with its bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hpcsolve.algorithms.base import Column, Outcome, as_column
+from hpcsolve.algorithms.registry import Algorithm
+from hpcsolve.formats import GraphInstance
+from hpcsolve.output.contents import Contents
+from hpcsolve.output.schema import TREE_ANSWER
+from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.steiner import check_tree, require_problem
+from hpcsolve.problems.steiner_bound import closure, guaranteed, ratio_of, replayed
+from hpcsolve.runner import graph
+from hpcsolve.runner.collect import own_unit
+from hpcsolve.runner.graph import SIZE as SIZE
+from hpcsolve.runner.graph import content_hash as content_hash
+from hpcsolve.runner.graph import identity as identity
+from hpcsolve.runner.graph import size as size
+from hpcsolve.runner.graph import trial as trial
+from hpcsolve.runner.graph import write as write
+from hpcsolve.runner.verdict import Verdict
+
+SHOWN = 12
+"""Edges up to which a tree is printed in full."""
+
+
+def read(path: str, options: Mapping[str, Any]) -> GraphInstance:
+    """A file of a graph with terminals; raises as `graph.read` and `require_problem`."""
+    found = graph.read(path, options)
+    return replace(found, problem=require_problem(found.problem))
+
+
+def given(problem: Any) -> Graph:
+    """A graph with terminals; raises as `graph.given` and `require_problem`."""
+    return require_problem(graph.given(problem))
+
+
+def headline(problem: Graph) -> str:
+    """`alue7080, 34479 vertices, 55494 edges, 2344 terminals`."""
+    assert problem.terminals is not None
+    return f"{problem.name}, {problem.n} vertices, {problem.edges} edges, {len(problem.terminals)} terminals"
+
+
+def columns(instance: GraphInstance) -> dict[str, Column]:
+    """As of a graph, with the terminals."""
+    assert instance.problem.terminals is not None
+    repeated = np.array(instance.problem.repeated_terminals, dtype=np.int64)
+    terminals = instance.problem.terminals.astype(np.int32)
+    return {
+        **graph.columns(instance),
+        "kind": Column("steiner", "Kind of problem"),
+        "terminal": as_column(terminals, "Positions of the terminals, from 0", dimension="terminal_number"),
+        "repeated_terminals": Column(repeated, "Dropped: named before"),
+    }
+
+
+def check(module: Algorithm, problem: Graph, parameters: Any, outcome: Outcome, comm: Comm) -> Verdict:
+    """Check a run's tree and what certifies it, all but the prices, on rank 0."""
+    values = {name: column.values for name, column in outcome.solution.items()}
+    return comm.bcast(check_answer(problem, {**values, "cost": outcome.cost}) if comm.rank == 0 else Verdict(None, ""))
+
+
+def check_answer(problem: Graph, solution: Mapping[str, Any]) -> Verdict:
+    """Check a tree, its cost, the closure and the ratio; the lower bound only against what is known of any."""
+    try:
+        weight = check_tree(problem, solution["u"], solution["v"], solution["weight"])
+    except ValueError as error:
+        return Verdict(False, str(error))
+    wrong = next(_wrong_claims(problem, solution, weight), None)
+    reason = "a pruned tree that joins the terminals; weights and closure_mst from the instance"
+    return Verdict(True, reason) if wrong is None else Verdict(False, wrong)
+
+
+def _wrong_claims(problem: Graph, solution: Mapping[str, Any], weight: int) -> Iterator[str]:
+    """What of the numbers beside a tree of this weight is not so."""
+    assert problem.terminals is not None
+    known, bound = closure(problem), int(solution["lower_bound"])
+    least = guaranteed(known.weight, len(problem.terminals))
+    right = {"cost": weight, "closure_mst": known.weight, "closure_bottleneck": known.bottleneck,
+             "ratio": ratio_of(weight, bound)}  # fmt: skip
+    yield from (f"{name} is {solution[name]}, not {value}" for name, value in right.items() if solution[name] != value)
+    if not least <= bound <= weight:
+        yield f"lower_bound is {bound}; closure_mst proves {least}, and the tree weighs {weight}"
+    if weight > known.weight:
+        yield f"the tree weighs {weight}, more than closure_mst, {known.weight}"
+
+
+def verify(path: str, contents: Contents, problem: Graph, parameters: Any) -> Verdict:
+    """Check the tree in a result file with all that certifies it; the prices are raised again."""
+    solution = {name: contents.value("solution", name) for name in TREE_ANSWER}
+    if any(values is None for values in solution.values()):
+        return Verdict(False, "/solution holds no tree")
+    if contents.attributes["cost"] != own_unit(int(solution["cost"]), problem.scale):
+        return Verdict(False, f"the attribute cost is {contents.attributes['cost']}, /solution/cost {solution['cost']}")
+    verdict = check_answer(problem, solution)
+    return verdict if verdict.passed is False else _with_bound(contents, problem, verdict)
+
+
+def _with_bound(contents: Contents, problem: Graph, verdict: Verdict) -> Verdict:
+    """The verdict on the lower bound too."""
+    assert problem.terminals is not None
+    bound = int(contents.value("solution", "lower_bound"))
+    if bound == guaranteed(int(contents.value("solution", "closure_mst")), len(problem.terminals)):
+        return Verdict(True, f"{verdict.reason}; closure_mst proves the lower bound")
+    root, terminals, prices = (contents.value("prices", name) for name in ("root", "terminal", "price"))
+    if prices is None or terminals is None or root is None or len(terminals) != len(prices):
+        return Verdict(False, "/prices is not there or not whole: nothing proves the lower bound")
+    try:
+        proven = replayed(problem, int(root), zip(terminals.tolist(), prices.tolist()))
+    except ValueError as error:
+        return Verdict(False, str(error))
+    if proven is None:
+        return Verdict(True, f"{verdict.reason}; the lower bound was not replayed, which would take too long")
+    if proven != bound:
+        return Verdict(False, f"lower_bound is {bound}, the prices prove {proven}")
+    return Verdict(True, f"{verdict.reason}; the lower bound's prices raised again")
+
+
+def answer_lines(contents: Contents) -> Iterator[str]:
+    """What was taken out, the tree, its cost and how far it may be from the least."""
+    sizes = [int(contents.value("reductions", f"{name}_left", -1)) for name in ("vertices", "edges")]
+    if min(sizes) >= 0:
+        counts = {name: int(column.values) for name, column in contents.groups["reductions"].items()}
+        taken = [f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if not name.endswith("_left")]
+        yield f"without {', '.join(taken)}: {sizes[0]} vertices, {sizes[1]} edges left"
+    u, v = (np.asarray(contents.value("solution", name)) for name in ("u", "v"))
+    labels = np.asarray(contents.value("instance", "vertex_name", contents.value("instance", "label")))
+    known = all(len(end) and end.min() >= 0 and end.max() < len(labels) for end in (u, v))
+    if len(u) == len(v) <= SHOWN and known:
+        yield f"tree:   {', '.join(f'{labels[a]} - {labels[b]}' for a, b in zip(u, v))}"
+    else:
+        yield f"tree:   {len(u)} edges, /solution/u and /solution/v in the file"
+    cost, scale = contents.attributes["cost"], int(contents.value("instance", "scale"))
+    bound, ratio = (contents.value("solution", name) for name in ("lower_bound", "ratio"))
+    how_good = "proven optimal" if ratio == 1 else f"at most {float(ratio):.6g} times the optimum"
+    yield f"cost:   {cost}, {how_good}: lower bound {own_unit(int(bound), scale)}"
