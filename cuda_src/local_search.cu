@@ -1,0 +1,320 @@
+// Local search of tours for the ant colonies: sequential 3-opt with neighbour lists and don't-look bits (Bentley, ORSA
+// Journal on Computing 1992; Johnson and McGeoch 1997), one block a tour, the tour an array that is changed in place.
+//
+// A tour without one of its edges is a path P[0..n-1]: `city` is its last, a tour neighbour of `city` its first, read
+// forwards or backwards ("side"). A move swaps that edge and one or two others, each new edge a neighbour list's:
+//   flip     joins P[0] to P[c] and cuts it from P[c - 1]: the path with its first c cities reversed. Closed, that is
+//            2-opt. Up to three flips, one after the other, are tried before anything is done to the tour: a position is
+//            mapped through the flips that are pending, which is one comparison each.
+//   exchange joins P[0] to P[b - 1] and cuts it from P[b]: a cycle and a path, mended by breaking the cycle where a
+//            neighbour of P[b] is. P[0..a-1] and P[a..b-1] then change places (or-3opt; Or-opt where one is short), or
+//            both are reversed where they are. Only the first of these keeps all directions: it is the asymmetric kernel,
+//            with `side` backwards, so that the arcs that are looked up are those that leave a city.
+// A partial sum of what is won must stay positive: every move that wins anything has an end from which that holds.
+//
+// Order. Cities wait in a bit set; the next is the first at or after the last one, around. What it offers is a fixed
+// list of items (side, neighbour, kind); the first item that holds an improvement is taken, with the best move in it,
+// and the ends of its edges wait again. A CPU's one thread stops at that item; the threads of a GPU's block take an item
+// each, and the least is taken. So the answer depends on the tour alone, and both waste little: a tour is near its
+// optimum most of the time, and then all items must be looked at anyway. Costs are integers, and sums of them have 64
+// bits: nothing depends on the order of additions.
+//
+// A reversal moves the segment or the rest of the tour, whichever is shorter (symmetric): positions are read from
+// `start`, in the direction that the array then has. Ants' tours share most edges with the colony's best. With `known`,
+// only cities that have an edge that is not in it are looked at first.
+//
+// Memory: n (n + 1) words of cost, of which the rows' nearest entries, copied to `near_cost`, are most of what is read;
+// 4 n bytes a tour for its array and its inverse, n / 8 for the bits: in the first cache at n = 4461.
+// A dependent step is one city: about 60 loads from the caches for a thread of a GPU, 2 microseconds there (not measured
+// yet), and a warp a tour leaves room for the thousands of tours that hide it; on one core about 0.4 microseconds.
+#include "device.cuh"
+
+constexpr uint32_t nothing = 0xffffffffu;
+constexpr int deepest = 3;  // flips in a move, at the most
+
+// Kinds of search: flips in a move at the most (none: directions are kept), and whether there are exchanges.
+struct two_opt {
+  static constexpr int flips = 1, exchanges = 0;
+};
+struct three_opt {
+  static constexpr int flips = 2, exchanges = 1;
+};
+struct four_opt {
+  static constexpr int flips = 3, exchanges = 1;
+};
+struct insertion {
+  static constexpr int flips = 0, exchanges = 1;
+};
+template <class Kind>
+constexpr bool symmetric = Kind::flips > 0;
+template <class Kind>
+constexpr uint32_t kinds_of_item = symmetric<Kind> + Kind::exchanges;
+
+// What the threads of a block know of their tour.
+struct tour {
+  uint32_t n, stride, breadth;
+  const int32_t *cost;
+  const uint16_t *neighbours;  // (n, stride), the first `breadth` of a row are looked at
+  const int32_t *near_cost;  // (n, breadth)
+  uint16_t *order, *place;  // the cities as they follow; where each is
+  uint64_t *awake;  // a bit a city
+};
+// The path that is read from index `start` of the tour to `city`.
+struct path {
+  uint32_t start;
+  bool backwards;
+  uint32_t city;
+};
+enum kind : uint32_t { flips, exchange, two_flips };
+// Flips: the first cut[k] cities, one after the other, `cuts` of them. Else the two segments before cut[0] and cut[1].
+struct move {
+  int64_t gain;
+  kind what;
+  uint32_t cuts, cut[deepest];
+};
+struct shared_state {
+  uint32_t word, item;
+  move chosen;
+  unsigned long long length;
+};
+
+DEVICE int64_t cost_of(const tour &t, uint32_t from, uint32_t to) { return t.cost[(size_t)from * t.n + to]; }
+DEVICE uint32_t around(const tour &t, uint32_t index) { return index >= t.n ? index - t.n : index; }
+
+// Where a city is on the path after `flips` flips, and which city is at a position.
+template <int flips>
+DEVICE uint32_t position_of(const tour &t, const path &p, const uint32_t *cut, uint32_t city) {
+  const uint32_t index = t.place[city];
+  uint32_t at = around(t, p.backwards ? p.start + t.n - index : index + t.n - p.start);
+  UNROLL for (int k = 0; k < flips; k++) at = at < cut[k] ? cut[k] - 1 - at : at;
+  return at;
+}
+template <int flips>
+DEVICE uint32_t city_at(const tour &t, const path &p, const uint32_t *cut, uint32_t at) {
+  UNROLL for (int k = flips - 1; k >= 0; k--) at = at < cut[k] ? cut[k] - 1 - at : at;
+  return t.order[around(t, p.backwards ? p.start + t.n - at : p.start + at)];
+}
+template <int cuts>
+DEVICE void offer(move &best, int64_t gain, kind what, const uint32_t *cut) {
+  if (gain <= best.gain) return;
+  best.gain = gain, best.what = what, best.cuts = cuts;
+  UNROLL for (int k = 0; k < cuts; k++) best.cut[k] = cut[k];
+}
+// All that begins with the flip that joins `first` to `near`. `gain`: what is won so far, the new edge paid.
+template <int most, int flips>
+DEVICE void try_flip(const tour &t, const path &p, int64_t gain, uint32_t near, uint32_t *cut, move &best) {
+  cut[flips] = position_of<flips>(t, p, cut, near);
+  if (cut[flips] < 2) return;
+  const uint32_t first = city_at<flips>(t, p, cut, cut[flips] - 1);
+  gain += cost_of(t, first, near);
+  offer<flips + 1>(best, gain - cost_of(t, first, p.city), kind::flips, cut);
+  if constexpr (flips + 1 < most)
+    for (uint32_t k = 0; k < t.breadth; k++) {
+      const int64_t left = gain - t.near_cost[first * t.breadth + k];
+      if (left <= 0) break;
+      try_flip<most, flips + 1>(t, p, left, t.neighbours[first * t.stride + k], cut, best);
+    }
+}
+// All that begins with cutting the path behind `near`, to which its first city is joined.
+template <class Kind>
+DEVICE void try_exchange(const tour &t, const path &p, int64_t gain, uint32_t near, move &best) {
+  uint32_t cut[2] = {0, position_of<0>(t, p, nullptr, near) + 1};
+  if (cut[1] < 3 || cut[1] >= t.n) return;
+  const uint32_t beyond = city_at<0>(t, p, nullptr, cut[1]);
+  gain += cost_of(t, beyond, near);
+  for (uint32_t k = 0; k < t.breadth; k++) {
+    const int64_t left = gain - t.near_cost[beyond * t.breadth + k];
+    if (left <= 0) break;
+    const uint32_t broken = t.neighbours[beyond * t.stride + k], at = position_of<0>(t, p, nullptr, broken);
+    if (at + 1 >= cut[1]) continue;
+    const uint32_t after = city_at<0>(t, p, nullptr, at + 1);
+    cut[0] = at + 1;
+    offer<2>(best, left + cost_of(t, after, broken) - cost_of(t, after, p.city), kind::exchange, cut);
+    if (!symmetric<Kind> || at == 0) continue;
+    const uint32_t before = city_at<0>(t, p, nullptr, at - 1);
+    cut[0] = at;
+    offer<2>(best, left + cost_of(t, before, broken) - cost_of(t, before, p.city), kind::two_flips, cut);
+  }
+}
+DEVICE path path_to(const tour &t, uint32_t city, bool backwards) {
+  const uint32_t index = t.place[city];
+  return {around(t, index + (backwards ? t.n - 1 : 1)), backwards, city};
+}
+// The first of this thread's items that holds an improvement, `best` in it; `nothing` if none does.
+template <class Kind>
+DEVICE uint32_t first_item(const tour &t, uint32_t city, move &best) {
+  constexpr uint32_t kinds = kinds_of_item<Kind>, sides = symmetric<Kind> ? 2 : 1;
+  best.gain = 0;
+  for (uint32_t item = threadIdx.x; item < sides * kinds * t.breadth; item += blockDim.x) {
+    const uint32_t k = item / kinds % t.breadth;
+    const path p = path_to(t, city, !symmetric<Kind> || item >= kinds * t.breadth);
+    const uint32_t first = t.order[p.start];
+    const int64_t left = cost_of(t, first, city) - t.near_cost[first * t.breadth + k];
+    if (left <= 0) continue;
+    const uint32_t near = t.neighbours[first * t.stride + k];
+    if (item % kinds < Kind::exchanges) {
+      try_exchange<Kind>(t, p, left, near, best);
+    } else if constexpr (symmetric<Kind>) {
+      uint32_t cut[deepest];
+      try_flip<Kind::flips, 0>(t, p, left, near, cut, best);
+    }
+    if (best.gain > 0) return item;
+  }
+  return nothing;
+}
+DEVICE void wake(const tour &t, uint32_t city) { atomicOr_block(&t.awake[city / 64], (uint64_t)1 << city % 64); }
+
+// Reverses `length` cities of the path from position `low` on, around its end if need be.
+template <class Kind>
+DEVICE void reverse(const tour &t, path &p, uint32_t low, uint32_t length) {
+  const uint32_t ends[4] = {around(t, low + t.n - 1), low, around(t, low + length - 1), around(t, low + length)};
+  for (uint32_t i = threadIdx.x; i < 4; i += blockDim.x) wake(t, city_at<0>(t, p, nullptr, ends[i]));
+  const bool rest = symmetric<Kind> && length > t.n - length;
+  const uint32_t begin = rest ? ends[3] : low, moved = rest ? t.n - length : length;
+  const uint32_t least = p.backwards ? around(t, begin + moved - 1) : begin;  // the end with the lowest index, around
+  const uint32_t from = around(t, p.backwards ? p.start + t.n - least : p.start + least);
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < moved / 2; i += blockDim.x) {
+    const uint32_t a = around(t, from + i), b = around(t, from + moved - 1 - i);
+    const uint16_t x = t.order[a], y = t.order[b];
+    t.order[a] = y, t.order[b] = x, t.place[y] = a, t.place[x] = b;
+  }
+  if (rest) {  // the path is what it would be, read the other way
+    const uint32_t shift = around(t, low + ends[2]);
+    p.start = around(t, p.backwards ? p.start + t.n - shift : p.start + shift);
+    p.backwards = !p.backwards;
+  }
+  __syncthreads();
+}
+// Exchanges the first two of the three segments that end at cut[0], cut[1] and n: as a cycle, that is any two.
+template <class Kind>
+DEVICE void swap_segments(const tour &t, path &p, const uint32_t *cut) {
+  const uint32_t end[4] = {0, cut[0], cut[1], t.n};
+  uint32_t longest = 0;
+  for (uint32_t k = 1; k < 3; k++)
+    if (end[k + 1] - end[k] > end[longest + 1] - end[longest]) longest = k;
+  const uint32_t one = (longest + 1) % 3, other = (longest + 2) % 3;
+  const uint32_t length = end[one + 1] - end[one], both = t.n - (end[longest + 1] - end[longest]);
+  reverse<Kind>(t, p, end[one], length);
+  reverse<Kind>(t, p, end[other], both - length);
+  reverse<Kind>(t, p, end[one], both);
+}
+template <class Kind>
+DEVICE void apply_move(const tour &t, uint32_t city, bool backwards, const move &m) {
+  path p = path_to(t, city, backwards);
+  __syncthreads();
+  if (m.what == kind::exchange) return swap_segments<Kind>(t, p, m.cut);
+  for (uint32_t k = 0; k < m.cuts; k++) {
+    const uint32_t low = m.what == kind::two_flips && k == 1 ? m.cut[0] : 0;
+    reverse<Kind>(t, p, low, m.cut[k] - low);
+  }
+}
+// The first city at or after `from`, around, that is awake, put to sleep; `nothing` if all sleep.
+DEVICE uint32_t next_awake(const tour &t, shared_state &s, uint32_t from) {
+  const uint32_t words = (t.n + 63) / 64;
+  if (threadIdx.x == 0) s.word = s.item = nothing;
+  __syncthreads();
+  for (uint32_t k = threadIdx.x; k <= words; k += blockDim.x) {  // the word of `from` comes first and last
+    const uint64_t word = t.awake[(from / 64 + k) % words];
+    if (k ? word : word >> from % 64) {
+      atomicMin_block(&s.word, k);
+      break;
+    }
+  }
+  __syncthreads();
+  if (s.word == nothing) return nothing;
+  const uint32_t word = (from / 64 + s.word) % words;
+  const uint64_t bits = s.word ? t.awake[word] : t.awake[word] >> from % 64 << from % 64;
+  __syncthreads();
+  if (threadIdx.x == 0) t.awake[word] &= ~(bits & (~bits + 1));
+  return 64 * word + lowest(bits);
+}
+// Fills `place`, and wakes the cities that have an edge that `known` has not; all of them without `known`.
+template <class Kind>
+DEVICE void begin_search(const tour &t, const uint16_t *known) {
+  for (uint32_t w = threadIdx.x; w < (t.n + 63) / 64; w += blockDim.x) t.awake[w] = 0;
+  for (uint32_t i = threadIdx.x; known && i < t.n; i += blockDim.x) t.place[known[i]] = i;
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < t.n; i += blockDim.x) {
+    const uint32_t city = t.order[i], next = t.order[around(t, i + 1)];
+    const uint32_t ahead = known ? around(t, t.place[next] + t.n - t.place[city]) : 0;
+    if (ahead != 1 && !(symmetric<Kind> && ahead == t.n - 1)) wake(t, city), wake(t, next);
+  }
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < t.n; i += blockDim.x) t.place[t.order[i]] = i;
+  __syncthreads();
+}
+template <class Kind>
+DEVICE void search(const tour &t, shared_state &s) {
+  for (uint32_t city = 0; (city = next_awake(t, s, city)) != nothing;) {
+    move best;
+    const uint32_t item = first_item<Kind>(t, city, best);
+    atomicMin_block(&s.item, item);
+    __syncthreads();
+    if (s.item == nothing) continue;
+    if (item == s.item) s.chosen = best;
+    __syncthreads();
+    apply_move<Kind>(t, city, !symmetric<Kind> || s.item >= kinds_of_item<Kind> * t.breadth, s.chosen);
+  }
+}
+// Improves `tours` tours of n cities in place; `lengths` gets their costs. `known` is (groups, n): a tour that is at its
+// best already for each group of tours / groups tours; without groups nothing is known. `place` (tours, n) and `awake`
+// (tours, words of n bits) are scratch.
+template <class Kind>
+DEVICE void improve(uint32_t tours, uint32_t groups, tour t, const uint16_t *known, uint64_t *lengths) {
+  __shared__ shared_state s;
+  const tour first = t;
+  for (uint32_t one = blockIdx.x; one < tours; one += gridDim.x) {
+    t.order = first.order + (size_t)one * t.n, t.place = first.place + (size_t)one * t.n;
+    t.awake = first.awake + (size_t)one * ((t.n + 63) / 64);
+    begin_search<Kind>(t, groups ? known + (size_t)(one / (tours / groups)) * t.n : nullptr);
+    search<Kind>(t, s);
+    uint64_t length = 0;
+    for (uint32_t i = threadIdx.x; i < t.n; i += blockDim.x)
+      length += cost_of(t, t.order[i], t.order[around(t, i + 1)]);
+    if (threadIdx.x == 0) lengths[one] = 0;
+    __syncthreads();
+    atomicAdd_block(&lengths[one], length);
+    __syncthreads();
+  }
+}
+KERNEL local_search_two_opt(uint32_t tours, uint32_t groups, uint32_t n, uint32_t stride, uint32_t breadth,
+                            const int32_t *cost, const uint16_t *neighbours, const int32_t *near_cost,
+                            const uint16_t *known, uint16_t *order, uint16_t *place, uint64_t *awake,
+                            uint64_t *lengths) {
+  improve<two_opt>(tours, groups, {n, stride, breadth, cost, neighbours, near_cost, order, place, awake}, known,
+                   lengths);
+}
+EXPORT_KERNEL(local_search_two_opt)
+KERNEL local_search_three_opt(uint32_t tours, uint32_t groups, uint32_t n, uint32_t stride, uint32_t breadth,
+                              const int32_t *cost, const uint16_t *neighbours, const int32_t *near_cost,
+                              const uint16_t *known, uint16_t *order, uint16_t *place, uint64_t *awake,
+                              uint64_t *lengths) {
+  improve<three_opt>(tours, groups, {n, stride, breadth, cost, neighbours, near_cost, order, place, awake}, known,
+                     lengths);
+}
+EXPORT_KERNEL(local_search_three_opt)
+KERNEL local_search_four_opt(uint32_t tours, uint32_t groups, uint32_t n, uint32_t stride, uint32_t breadth,
+                             const int32_t *cost, const uint16_t *neighbours, const int32_t *near_cost,
+                             const uint16_t *known, uint16_t *order, uint16_t *place, uint64_t *awake,
+                             uint64_t *lengths) {
+  improve<four_opt>(tours, groups, {n, stride, breadth, cost, neighbours, near_cost, order, place, awake}, known,
+                    lengths);
+}
+EXPORT_KERNEL(local_search_four_opt)
+KERNEL local_search_insertion(uint32_t tours, uint32_t groups, uint32_t n, uint32_t stride, uint32_t breadth,
+                              const int32_t *cost, const uint16_t *neighbours, const int32_t *near_cost,
+                              const uint16_t *known, uint16_t *order, uint16_t *place, uint64_t *awake,
+                              uint64_t *lengths) {
+  improve<insertion>(tours, groups, {n, stride, breadth, cost, neighbours, near_cost, order, place, awake}, known,
+                     lengths);
+}
+EXPORT_KERNEL(local_search_insertion)
+// near_cost (n, breadth): the costs from each city to the first of its neighbours.
+KERNEL local_search_price(uint32_t n, uint32_t stride, uint32_t breadth, const int32_t *cost,
+                          const uint16_t *neighbours, int32_t *near_cost) {
+  for (uint32_t city = blockIdx.x; city < n; city += gridDim.x)
+    for (uint32_t k = threadIdx.x; k < breadth; k += blockDim.x)
+      near_cost[(size_t)city * breadth + k] = cost[(size_t)city * n + neighbours[(size_t)city * stride + k]];
+}
+EXPORT_KERNEL(local_search_price)

@@ -1,0 +1,99 @@
+"""Local search of a batch of tours, in place on the device. Kernels: cuda_src/local_search.cu."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hpcsolve.algorithms.ant_colony.buffers import Shapes, allocated, nbytes
+from hpcsolve.device.base import Buffer, Device
+
+FILE = "local_search"
+KINDS = {"2-opt": "two_opt", "3-opt": "three_opt", "4-opt": "four_opt", "insertion": "insertion"}
+"""Kinds of search and their kernels; "insertion" alone keeps all directions, for costs that depend on them."""
+THREADS = 32
+"""Threads of a block, which is a tour: its items of work are two or four a neighbour."""
+
+IMPROVE = "u4 u4 u4 u4 u4 i4* u2* i4* u2* u2* u2* u8* u8*"
+PRICE = "u4 u4 u4 i4* u2* i4*"
+
+
+def shapes(count: int, n: int, breadth: int) -> Shapes:
+    """Shapes and types of the scratch for `count` tours of n cities, by name."""
+    return {
+        "near_cost": ((n, min(breadth, n - 1)), np.int32),
+        "place": ((count, n), np.uint16),
+        "awake": ((count, -(-n // 64)), np.uint64),
+    }
+
+
+def scratch_bytes(count: int, n: int, breadth: int, kind: str) -> int:
+    """Device memory of a searcher, exact; the same for every kind."""
+    return nbytes(shapes(count, n, breadth))
+
+
+@dataclass
+class Searcher:
+    """A batch of tours that can be improved, again and again.
+
+    Attributes
+    ----------
+    cost
+        int32 (n, n), at least 0, from row to column; the diagonal is never read.
+    neighbours
+        uint16 (n, stride): the cheapest arcs from each city, ascending.
+    tours
+        uint16 (..., n), improved in place.
+    lengths
+        uint64, one a tour: their costs.
+    kind
+        One of `KINDS`.
+    breadth
+        How many neighbours of each city are looked at; at most n - 1 and `stride`.
+    """
+
+    device: Device
+    cost: Buffer
+    neighbours: Buffer
+    tours: Buffer
+    lengths: Buffer
+    kind: str
+    breadth: int
+    buffers: dict[str, Buffer] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Allocate the scratch, and look up the neighbours' costs."""
+        n, stride = self.neighbours.shape
+        self.breadth = min(self.breadth, n - 1)
+        self.buffers = allocated(self.device, shapes(math.prod(self.lengths.shape), n, self.breadth))
+        kernel = self.device.kernel(FILE, "local_search_price", PRICE)
+        kernel(n, THREADS, n, stride, self.breadth, self.cost, self.neighbours, self.buffers["near_cost"])
+
+    def improve(self, known: Buffer | None = None) -> None:
+        """Improve all tours, and set their lengths.
+
+        Parameters
+        ----------
+        known
+            uint16 (groups, n): for each of as many groups of tours, in their order and of equal size, a tour that has
+            been improved already. Only cities are looked at first that have an edge which is not in it.
+        """
+        n, stride = self.neighbours.shape
+        count, groups = math.prod(self.lengths.shape), known.shape[0] if known else 0
+        kernel = self.device.kernel(FILE, f"local_search_{KINDS[self.kind]}", IMPROVE)
+        kernel(count, THREADS, count, groups, n, stride, self.breadth, self.cost, self.neighbours,
+               self.buffers["near_cost"], known or self.tours, self.tours, self.buffers["place"],
+               self.buffers["awake"], self.lengths)  # fmt: skip
+
+    def close(self) -> None:
+        """Give the scratch back."""
+        for buffer in self.buffers.values():
+            buffer.free()
+
+
+def searcher(device: Device, cost: Buffer, neighbours: Buffer, tours: Buffer, lengths: Buffer, kind: str,
+             breadth: int) -> Searcher:  # fmt: skip
+    """A searcher on these buffers; see `Searcher`."""
+    return Searcher(device, cost, neighbours, tours, lengths, kind, breadth)
