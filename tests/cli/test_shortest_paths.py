@@ -12,6 +12,7 @@ from hpcsolve.output.reader import read_result
 from hpcsolve.problems.generate_graph import grid_graph
 from hpcsolve.problems.graph_convert import to_scipy
 from tests.cli.lines import error_line
+from tests.cli.stored import solution
 
 JOB = 'algorithm = "shortest-paths"\ninstance = {}\noutput = "out.h5"\n\n[shortest-paths]\n{}\n'
 GRID = '{ generate = "grid-graph", rows = 9, columns = 11 }'
@@ -32,15 +33,6 @@ def job(tmp_path):
 def run(hpcsolve, test_device):
     """`run(folder, *options)` runs the job there."""
     return lambda folder, *more: hpcsolve("run", "job.toml", "--device", test_device, *more, cwd=folder, timeout=200)
-
-
-def solution(path):
-    """All of /solution, stored bytes and attributes included."""
-    with h5py.File(path) as file:
-        return {
-            name: (d.dtype.str, d.shape, d.chunks, d[()].tobytes(), d.attrs["units"], d.attrs["description"])
-            for name, d in file["solution"].items()
-        }
 
 
 def expected(graph, labels):
