@@ -12,11 +12,6 @@
 // warps on an H200: 8 colonies take the time of one). On one AVX2 core 60 to 80 ns a step: 60 to 80 ms.
 #include "ant_head_tail.cuh"
 
-// All cities but the first, which is drawn uniformly.
-DEVICE void start_tour(int n, int words, uint32_t *open) {
-  for (int word = lane(); word < words; word += warp_size) open[word] = low_bits(n - 32 * word);
-  group_sync();
-}
 // `open` (ants of all colonies, words) is scratch; `tours` (ants, n) and `lengths` (ants,) are the result.
 KERNEL ant_head_tail_construct(int n, int stride, int ants, int colonies, uint32_t iteration,
                                const uint32_t *__restrict__ keys, const uint32_t *__restrict__ rows,
@@ -26,35 +21,30 @@ KERNEL ant_head_tail_construct(int n, int stride, int ants, int colonies, uint32
                                uint32_t *__restrict__ open, uint16_t *__restrict__ tours,
                                uint64_t *__restrict__ lengths) {
   const ant_tables all{(const head_row *)rows, head, tail, tail_prefix, trail, heuristic, n, stride};
-  const int words = (n + 31) / 32;
-  for (int ant = blockIdx.x * warps() + warp(); ant < ants * colonies; ant += gridDim.x * warps()) {
-    const int colony = ant / ants;
+  const int words = (n + 31) / 32, pairs = (ants + 1) / 2;
+  for (int pair = blockIdx.x * warps() + warp(); pair < pairs * colonies; pair += gridDim.x * warps()) {
+    const int colony = pair / pairs, first = pair % pairs * 2, count = first + 1 < ants ? 2 : 1;
     const ant_tables t = colony_tables(all, colony);
-    const draws draw{keys[2 * colony], keys[2 * colony + 1], iteration, (uint32_t)(ant % ants)};
-    uint32_t *left = open + (size_t)ant * words;
-    uint16_t *tour = tours + (size_t)ant * n;
-    start_tour(n, words, left);
-    group_numbers numbers;
-    uint64_t length = 0;
-    int first = 0, here = 0;
-    for (int step = 0; step < n; step++) {
-      if (step % 32 == 0) draw_steps(numbers, draw, step);
-      const four number = step_numbers(numbers, step % 32);
-      const int next =
-          step ? choose(t, here, left, n - step, draw, step, number) : (int)((uint64_t)number.v[0] * n >> 32);
-      group_sync();
-      if (group_leader()) {
-        tour[step] = (uint16_t)next;
-        left[next >> 5] &= ~(1u << (next & 31));
-      }
-      group_sync();
-      if (step)
-        length += (uint32_t)cost[(size_t)here * n + next];
-      else
-        first = next;
-      here = next;
+    tour_so_far tour[2];
+    draws draw[2];
+    group_numbers numbers[2];
+    for (int a = 0; a < count; a++) {
+      const size_t ant = (size_t)colony * ants + first + a;
+      draw[a] = {keys[2 * colony], keys[2 * colony + 1], iteration, (uint32_t)(first + a)};
+      tour[a] = start_tour(n, open + ant * words, tours + ant * n);
     }
-    if (group_leader()) lengths[ant] = length + (uint32_t)cost[(size_t)here * n + first];
+    for (int step = 0; step < n; step++) UNROLL for (int a = 0; a < 2; a++) {
+        if (a == count) break;
+        if (step % 32 == 0) draw_steps(numbers[a], draw[a], step);
+        const four number = step_numbers(numbers[a], step % 32);
+        const int next = step ? choose(t, tour[a].here, tour[a].open, n - step, draw[a], step, number)
+                              : (int)((uint64_t)number.v[0] * n >> 32);
+        go_on(tour[a], next, step);
+      }
+    for (int a = 0; a < count; a++) {
+      const uint64_t length = closed_length(tour[a], cost);
+      if (group_leader()) lengths[(size_t)colony * ants + first + a] = length;
+    }
   }
 }
 EXPORT_KERNEL(ant_head_tail_construct)

@@ -41,3 +41,33 @@ DEVICE uint64_t high_product(uint64_t a, uint64_t b) {
 DEVICE bool has(const uint32_t *set, int city) { return set[city >> 5] >> (city & 31) & 1; }
 // The bits below `count` of a word.
 DEVICE uint32_t low_bits(int count) { return count >= 32 ? ~0u : (1u << count) - 1; }
+
+// An ant under way: the cities that are open, a bit each, and the tour so far.
+struct tour_so_far {
+  int n, here;
+  uint32_t *open;
+  uint16_t *cities;
+};
+DEVICE tour_so_far start_tour(int n, uint32_t *open, uint16_t *cities) {
+  for (int word = lane(); word < (n + 31) / 32; word += warp_size) open[word] = low_bits(n - 32 * word);
+  group_sync();
+  return {n, 0, open, cities};
+}
+DEVICE void go_on(tour_so_far &tour, int next, int step) {
+  group_sync();  // all have read what is open
+  if (group_leader()) {
+    tour.cities[step] = (uint16_t)next;
+    tour.open[next >> 5] &= ~(1u << (next & 31));
+  }
+  group_sync();
+  tour.here = next;
+}
+// The whole tour's length: once it is done, since then no load waits for another.
+DEVICE uint64_t closed_length(const tour_so_far &tour, const int32_t *cost) {
+  uint64_t length = 0;
+  for (int step = lane(); step < tour.n; step += warp_size) {
+    const int next = tour.cities[step + 1 < tour.n ? step + 1 : 0];
+    length += (uint32_t)cost[(size_t)tour.cities[step] * tour.n + next];
+  }
+  return group_sum(length);
+}

@@ -5,7 +5,7 @@
 //   members(cities, set)            bit k: whether cities[k] is in the set, a bit a city
 //   masked_sum(w, mask)             the sum of w[k] over the bits k of the mask
 //   masked_pick(w, mask, x)         the first k of the mask where the running sum of w passes x
-//   group_sum(x)                    the sum of every lane's x (where a lane is a thread, else x itself)
+//   group_sum(x), group_min(x)      of every lane's x (where a lane is a thread, else x itself)
 //   column<T>                       a sum a lane: add_masked(c, weight, mask), total_of(c), pick_lane(c, x)
 //   group_numbers                   the random numbers of 32 steps: draw_steps(n, draws, first), step_numbers(n, k)
 //   group_sync(), group_leader()    order the group's memory; the one thread that writes for it

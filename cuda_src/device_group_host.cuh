@@ -1,17 +1,33 @@
 // A group as one thread: see device_group.cuh.
 #pragma once
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
 #define RARELY static __attribute__((noinline))
 
 DEVICE void group_sync() {}
 DEVICE bool group_leader() { return true; }
 DEVICE uint64_t group_sum(uint64_t x) { return x; }
+DEVICE uint64_t group_min(uint64_t x) { return x; }
 
-// Signed comparisons are what AVX2 has: the values stay below 2^31.
+// The values stay below 2^31, since AVX2 compares signed numbers. Packing mixes the lanes, but it is only counted.
+#if defined(__AVX2__)
+DEVICE int first_above(const uint32_t *sorted, uint32_t x) {
+  const __m256i limit = _mm256_set1_epi32((int)x);
+  __m256i above[4];
+  UNROLL for (int k = 0; k < 4; k++) above[k] =
+      _mm256_cmpgt_epi32(_mm256_loadu_si256((const __m256i *)sorted + k), limit);
+  const __m256i half = _mm256_packs_epi32(above[0], above[1]), rest = _mm256_packs_epi32(above[2], above[3]);
+  return 32 - __builtin_popcount((unsigned)_mm256_movemask_epi8(_mm256_packs_epi16(half, rest)));
+}
+#else
 DEVICE int first_above(const uint32_t *sorted, uint32_t x) {
   int place = 0;
   for (int k = 0; k < 32; k++) place += (int32_t)sorted[k] <= (int32_t)x;
   return place;
 }
+#endif
 DEVICE uint32_t members(const uint16_t *cities, const uint32_t *set) {
   uint32_t mask = 0;
   UNROLL for (int k = 0; k < 32; k++) mask |= (set[cities[k] >> 5] >> (cities[k] & 31) & 1) << k;

@@ -46,6 +46,13 @@ DEVICE T last(T running) {
   return shuffled(running, 31);
 }
 DEVICE uint64_t group_sum(uint64_t x) { return last(running_sum(x)); }
+DEVICE uint64_t group_min(uint64_t x) {
+  for (int d = 1; d < 32; d *= 2) {
+    const uint64_t other = shuffled(x, lane() ^ d);
+    x = other < x ? other : x;
+  }
+  return x;
+}
 
 DEVICE int first_above(const uint32_t *sorted, uint32_t x) {
   return count(__ballot_sync(everyone, sorted[lane()] <= x));

@@ -13,8 +13,12 @@ from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
 
-MODULES = {"held-karp": "hpcsolve.algorithms.held_karp", "shortest-paths": "hpcsolve.algorithms.shortest_paths"}
-DESIGNED = ("ant-colony", "steiner-kmb")
+MODULES = {
+    "held-karp": "hpcsolve.algorithms.held_karp",
+    "ant-colony": "hpcsolve.algorithms.ant_colony",
+    "shortest-paths": "hpcsolve.algorithms.shortest_paths",
+}
+DESIGNED = ("steiner-kmb",)
 """Named in the design, not written yet."""
 
 

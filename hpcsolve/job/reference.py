@@ -31,7 +31,8 @@ def reference() -> str:
     lines = ["### Above the tables", "", *_struct_rows(Settings)]
     for name in MODULES:
         lines += ["", f"### `[{name}]`", "", *_struct_rows(algorithm(name).Parameters)]
-    lines += ["", "### `[stop]`", "", "Refused by all that is here so far: neither has a partial answer.", ""]
+    stopping = ", ".join(f"`{name}`" for name in MODULES if hasattr(algorithm(name), "STOPS"))
+    lines += ["", "### `[stop]`", "", f"For {stopping}; the others have no partial answer, and refuse it.", ""]
     lines += _struct_rows(Stop)
     for kind in ("tsp", "graph"):
         meanings: dict[str, str] = {}

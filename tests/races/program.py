@@ -37,6 +37,7 @@ from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.steiner import check_tree
 from hpcsolve.problems.steiner_bound import closure
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp
+from tests.races.ants import ant_colonies, ant_samplers
 
 
 @dataclass(eq=False)
@@ -69,6 +70,8 @@ def run_kernels() -> None:
         assert outcome.cost == optimum(tsp.cost), (n, high, symmetric, layout, outcome.cost)
     shortest_paths(device)
     steiner_trees(device)
+    ant_colonies(device, random_tsp(40, 100, True), random_tsp(40, 100, False))
+    ant_samplers(device, random_tsp(40, 100, True))
     print("\n".join(sorted(device.names)))
 
 

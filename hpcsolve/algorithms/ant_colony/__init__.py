@@ -10,7 +10,8 @@ solve.py        estimate and run
 """
 
 from hpcsolve.algorithms.ant_colony.parameters import Parameters
-from hpcsolve.algorithms.ant_colony.solve import KERNEL_FILES, STOPS, estimate, run
+from hpcsolve.algorithms.ant_colony.search import KERNEL_FILES
+from hpcsolve.algorithms.ant_colony.solve import STOPS, estimate, run
 
 KIND = "tsp"
 

@@ -1,39 +1,68 @@
-"""Ant System on a device: all ants choose among all cities, all lay trails (kernels: ant_head_tail.cu, ant_system.cu)."""
+"""Ant System on a device: all ants choose among all cities, and all lay trails.
+
+Kernels: cuda_src/ant_head_tail.cu, ant_group.cu (how tours are built), ant_system.cu (how trails change).
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
+from hpcsolve.algorithms.ant_colony.buffers import ANT_THREADS, Shapes, allocated
 from hpcsolve.algorithms.ant_colony.colonies import Kept
 from hpcsolve.algorithms.ant_colony.fixed_point import Unit
 from hpcsolve.algorithms.ant_colony.layout import HEAD, Layout
 from hpcsolve.device.base import Buffer, Device, Timer
 
-ANT_THREADS = 32
-"""Threads of a block that builds tours: a warp is one ant."""
 CITY_THREADS = 128
 """Threads of a block that updates one city's row."""
-GROUP = 16
+LINE = 16
 """Ants whose neighbours stand in one cache line."""
+LEAST_THREADS = 32
+"""To which the blocks of st-dynamic shrink."""
 RECORD = 64
 """Words of a city's record; its nearest cities stand at words 32 to 47 (`head_row` of cuda_src/ant_trails.cuh)."""
 
-CONSTRUCT = "i4 i4 i4 i4 u4 u4* u4* u8* u4* u4* u8* u4* i4* u4* u2* u8*"
+HEAD_TAIL = "i4 i4 i4 i4 u4 u4* u4* u8* u4* u4* u8* u4* i4* u4* u2* u8*"
+GROUP = "i4 i4 i4 i4 u4 i4 i4 i4 i4 u4* u8* u4* i4* u4* u2* u8*"
 BESIDE = "i4 i4 i4 u2* u4*"
 UPDATE = "i4 i4 i4 i4 i4 u4 u4* u8* u4* u4* u8* u4* u4* u8* u4*"
 
-Shapes = Mapping[str, tuple[tuple[int, ...], DTypeLike]]
+
+@dataclass(frozen=True)
+class Strategy:
+    """How tours are built; names and meanings as in `Parameters`."""
+
+    name: str = "head-tail"
+    launch: str = "tour"
+    tour_list: bool = True
+    tiled: bool = True
+    threads: int = 128
+
+    def launches(self, n: int) -> Iterator[tuple[int, int, int]]:
+        """(first step, last step + 1, threads of a block) of each launch; the answer is the same for any."""
+        if self.name == "st-dynamic":
+            first, threads = 0, self.threads
+            while threads > LEAST_THREADS:  # half the threads when half the cities are left
+                until = n - (n - first) // 2
+                yield first, until, threads
+                first, threads = until, max(LEAST_THREADS, threads // 2)
+            yield first, n, threads
+        elif self.launch == "step":
+            yield from ((step, step + 1, self.threads) for step in range(n))
+        else:
+            yield 0, n, self.threads
 
 
-def shapes(n: int, colonies: int, ants: int) -> Shapes:
+def shapes(n: int, colonies: int, ants: int, strategy: str = "head-tail") -> Shapes:
     """Shapes and types of all buffers, by name."""
     stride = -(-n // 64) * 64
+    whole = {} if strategy == "head-tail" else {"whole_heuristic": ((n, n), np.uint32)}
     return {
+        **whole,
         "cost": ((n, n), np.int32),
         "heuristic": ((n, stride), np.uint32),
         "head_heuristic": ((n, HEAD), np.uint32),
@@ -47,13 +76,8 @@ def shapes(n: int, colonies: int, ants: int) -> Shapes:
         "tours": ((colonies, ants, n), np.uint16),
         "lengths": ((colonies, ants), np.uint64),
         "amounts": ((colonies, ants), np.uint64),
-        "beside": ((colonies, -(-ants // GROUP), n, GROUP), np.uint32),
+        "beside": ((colonies, -(-ants // LINE), n, LINE), np.uint32),
     }
-
-
-def nbytes(all_shapes: Shapes) -> int:
-    """Bytes of all buffers."""
-    return sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in all_shapes.values())
 
 
 @dataclass
@@ -72,41 +96,40 @@ class AntSystem:
     ants: int
     keys: NDArray[np.uint32]
     heuristic: NDArray[np.uint32]
+    strategy: Strategy = Strategy()
     timer: Timer = field(init=False)
     buffers: dict[str, Buffer] = field(init=False)
 
     def __post_init__(self) -> None:
         """Allocate, upload, and make the tables of the first iteration."""
         self.timer = self.device.timer()
-        all_shapes = shapes(self.layout.n, len(self.keys), self.ants)
-        self.buffers = {name: self.device.empty(*kind) for name, kind in all_shapes.items()}
+        self.buffers = allocated(self.device, shapes(self.layout.n, len(self.keys), self.ants, self.strategy.name))
         for name, values in self._first_values().items():
-            self.buffers[name].upload(values)
+            if name in self.buffers:
+                self.buffers[name].upload(values)
         self._make_tables(0)
 
     def _first_values(self) -> dict[str, NDArray[np.generic]]:
         n, stride = self.layout.n, self.buffers["heuristic"].shape[1]
-        head, heads = heads_of(self.layout), min(HEAD, n - 1)
+        heads = self.layout.nearest[:, :HEAD]
         rows = np.zeros(self.buffers["rows"].shape, np.uint32)
-        rows[:, :, HEAD : HEAD + HEAD // 2] = head.view(np.uint32)
-        nearest = self.layout.nearest[:, :heads].astype(np.int64)
+        rows[:, :, HEAD : HEAD + HEAD // 2] = np.ascontiguousarray(heads).view(np.uint32)
         tail_heuristic = np.zeros((n, stride), np.uint32)
         tail_heuristic[:, :n] = self.heuristic
-        np.put_along_axis(tail_heuristic, nearest, 0, axis=1)
-        head_heuristic = np.zeros((n, HEAD), np.uint32)
-        head_heuristic[:, :heads] = np.take_along_axis(self.heuristic, nearest, axis=1)
+        np.put_along_axis(tail_heuristic, heads.astype(np.int64), 0, axis=1)
         trail = np.full(self.buffers["trail"].shape, self.unit.first_trail, np.uint64)
+        head_heuristic = np.take_along_axis(self.heuristic, heads.astype(np.int64), axis=1)
         return {"cost": self.layout.cost, "heuristic": tail_heuristic, "head_heuristic": head_heuristic,
-                "keys": self.keys, "rows": rows, "trail": trail}  # fmt: skip
+                "keys": self.keys, "rows": rows, "trail": trail, "whole_heuristic": self.heuristic}  # fmt: skip
 
     def construct(self, iteration: int) -> NDArray[np.uint64]:
         """All ants of all colonies build their tours; the lengths, shape (colonies, ants)."""
+        own = self.buffers
         self.timer.start()
-        kernel = self.device.kernel("ant_head_tail", "ant_head_tail_construct", CONSTRUCT)
-        colonies, own = len(self.keys), self.buffers
-        kernel(colonies * self.ants, ANT_THREADS, self.layout.n, own["heuristic"].shape[1], self.ants, colonies,
-               iteration, *(own[name] for name in ("keys", "rows", "head", "tail", "tail_prefix", "trail", "heuristic",
-                                                   "cost", "open", "tours", "lengths")))  # fmt: skip
+        if self.strategy.name == "head-tail":
+            self._build_by_head_and_tail(iteration)
+        else:
+            self._build_in_groups(iteration)
         self.timer.stop()
         return own["lengths"].download()
 
@@ -120,7 +143,7 @@ class AntSystem:
         n = self.layout.n
         self.buffers["tours"].view((colony * self.ants + ant) * n, n).upload(tour)
 
-    def learn(self, _iteration: int, lengths: NDArray[np.uint64], _kept: Kept) -> None:
+    def learn(self, iteration: int, lengths: NDArray[np.uint64], kept: Kept) -> None:
         """Trails evaporate, and all ants lay theirs."""
         colonies, own = len(self.keys), self.buffers
         own["amounts"].upload(self.unit.deposits(lengths))
@@ -136,17 +159,25 @@ class AntSystem:
         for buffer in self.buffers.values():
             buffer.free()
 
+    def _build_by_head_and_tail(self, iteration: int) -> None:
+        kernel = self.device.kernel("ant_head_tail", "ant_head_tail_construct", HEAD_TAIL)
+        colonies, own = len(self.keys), self.buffers
+        tables = ("keys", "rows", "head", "tail", "tail_prefix", "trail", "heuristic", "cost", "open", "tours")
+        pairs, stride = colonies * -(-self.ants // 2), own["heuristic"].shape[1]
+        kernel(pairs, ANT_THREADS, self.layout.n, stride, self.ants, colonies, iteration,
+               *(own[name] for name in tables), own["lengths"])
+
+    def _build_in_groups(self, iteration: int) -> None:
+        kernel = self.device.kernel("ant_group", "ant_group_construct", GROUP)
+        colonies, own, how = len(self.keys), self.buffers, self.strategy
+        tables = ("keys", "trail", "whole_heuristic", "cost", "open", "tours", "lengths")
+        for first, last, threads in how.launches(self.layout.n):
+            kernel(colonies * self.ants, threads, self.layout.n, own["heuristic"].shape[1], self.ants, colonies,
+                   iteration, first, last, int(how.tour_list), int(how.tiled), *(own[name] for name in tables))
+
     def _make_tables(self, ants: int) -> None:
         n, colonies, own = self.layout.n, len(self.keys), self.buffers
         kernel = self.device.kernel("ant_system", "ant_system_update", UPDATE)
         kernel(n * colonies, CITY_THREADS, n, own["heuristic"].shape[1], ants, colonies, int(self.layout.symmetric),
                self.unit.keep, *(own[name] for name in ("beside", "amounts", "heuristic", "head_heuristic", "trail",
                                                         "tail", "tail_prefix", "head", "rows")))  # fmt: skip
-
-
-def heads_of(layout: Layout) -> NDArray[np.uint16]:
-    """The nearest 32 cities of each, filled up with the city itself; shape (n, 32)."""
-    heads = np.repeat(np.arange(layout.n, dtype=np.uint16)[:, None], HEAD, axis=1)
-    count = min(HEAD, layout.n - 1)
-    heads[:, :count] = layout.nearest[:, :count]
-    return heads

@@ -112,8 +112,6 @@ class Watch:
     ----------
     target
         In the layout's lengths.
-    migration
-        Iterations between migrations, 0: none.
     """
 
     comm: Comm
@@ -155,20 +153,24 @@ class Watch:
         return min(1.0, max(parts))
 
 
-def explore(search: Search | None, kept: Kept, watch: Watch, report: Report, tell: Callable[[int, float], str]
-            ) -> tuple[History, int]:  # fmt: skip
+def explore(search: Search | None, kept: Kept, watch: Watch, migration: int, report: Report,
+            tell: Callable[[int, float], str]) -> tuple[History, int]:  # fmt: skip
     """Iterate until a limit is met; the history and the number of iterations. Collective.
 
     Parameters
     ----------
     search
         None on a rank without colonies.
+    migration
+        Iterations between migrations, 0: none.
     tell
         (best length, mean length) -> words for the progress.
     """
     history, iteration = History(), 0
     while True:
         lengths = search.construct(iteration) if search else np.empty((0, 1), np.uint64)
+        if migration and iteration and iteration % migration == 0:
+            migrate(search, kept, lengths, watch)
         if search:
             kept.note(iteration, lengths, search.tour)
         best = int(kept.length.min(initial=NOTHING))
@@ -182,3 +184,16 @@ def explore(search: Search | None, kept: Kept, watch: Watch, report: Report, tel
         if search:
             search.learn(iteration, lengths, kept)
         iteration += 1
+
+
+def migrate(search: Search | None, kept: Kept, lengths: NDArray[np.uint64], watch: Watch) -> None:
+    """Each colony's best tour takes the place of the longest of the next colony's iteration, in a ring. Collective."""
+    waiting = time.perf_counter()
+    parts = watch.comm.allgather((kept.length, kept.tour))
+    watch.seconds_wait += time.perf_counter() - waiting
+    length, tour = (np.concatenate(columns) for columns in zip(*parts))
+    for row, number in enumerate(kept.numbers.tolist()):
+        ant = int(lengths[row].argmax())
+        lengths[row, ant] = length[number - 1]
+        if search:
+            search.replace(row, ant, tour[number - 1])

@@ -16,8 +16,8 @@ from hpcsolve.problems.tsp import FORBIDDEN, Tsp
 
 HEAD = 32
 """Nearest cities whose weights a step has at hand."""
-WIDTH = 128
-"""Nearest cities that are listed."""
+MOST_LISTED = 128
+"""Nearest cities that are listed, at the most."""
 HEURISTIC_BITS = 30
 GUARD = 0.1
 """Added to a cost where it is divided by: costs may be 0."""
@@ -39,7 +39,8 @@ class Layout:
     symmetric
         Whether every arc costs the same both ways.
     nearest
-        Shape (n, width), uint16: the cheapest arcs from each city, by (cost, number).
+        Shape (n, listed(n)), uint16: the cheapest arcs from each city, by (cost, number); where there are fewer cities,
+        filled up with the city itself.
     greedy_length, bound
         The nearest-neighbour tour's cost, and a lower bound of any tour's, at least 1, both without offsets.
     """
@@ -66,7 +67,7 @@ def lay_out(tsp: Tsp) -> Layout:
     for rows in _stripes(tsp.n):
         np.subtract(tsp.cost[np.ix_(order[rows], order)], offset, out=cost[rows], casting="unsafe")
     np.fill_diagonal(cost, 0)
-    nearest = nearest_cities(cost, min(tsp.n - 1, WIDTH))
+    nearest = nearest_cities(cost)
     greedy = int(np.take_along_axis(cost, np.roll(np.arange(tsp.n), -1)[:, None], axis=1).sum(dtype=np.int64))
     return Layout(order, cost, offset, tsp.symmetric, nearest, max(1, greedy), _bound(cost, nearest, tsp.symmetric))
 
@@ -81,32 +82,46 @@ def nearest_neighbour_tour(cost: NDArray[np.int64]) -> NDArray[np.int64]:
     return tour
 
 
-def nearest_cities(cost: NDArray[np.int32], width: int) -> NDArray[np.uint16]:
-    """The `width` cheapest arcs from each city, by (cost, city); shape (n, width)."""
-    n = len(cost)
-    nearest = np.empty((n, width), np.uint16)
+def listed(n: int) -> int:
+    """Width of the lists of nearest cities, a multiple of 32."""
+    return HEAD * -(-min(n - 1, MOST_LISTED) // HEAD)
+
+
+def nearest_cities(cost: NDArray[np.int32]) -> NDArray[np.uint16]:
+    """The lists of `Layout.nearest`."""
+    n, width = len(cost), min(len(cost) - 1, MOST_LISTED)
+    nearest = np.repeat(np.arange(n, dtype=np.uint16)[:, None], listed(n), axis=1)
     for rows in _stripes(n):
         keys = cost[rows].astype(np.int64) * n + np.arange(n)
         keys[np.arange(len(keys)), np.arange(n)[rows]] = FORBIDDEN
-        if width < n - 1:
-            keys = np.partition(keys, width - 1, axis=1)
-        nearest[rows] = np.sort(keys, axis=1)[:, :width] % n if width == n - 1 else np.sort(keys[:, :width], 1) % n
+        nearest[rows, :width] = np.sort(np.partition(keys, width - 1, axis=1)[:, :width], axis=1) % n
     return nearest
 
 
 def heuristic_table(layout: Layout, beta: float) -> NDArray[np.uint32]:
-    """Nearness of every city, by rows: (cheapest / cost) ^ beta in 30 bits, at least 1, 0 on the diagonal.
+    """Nearness by rows, shape (n, n): (cheapest / cost) ^ beta in 30 bits, at least 1, 0 on the diagonal.
 
     Powers need a library whose last bits differ between machines: rank 0 makes the table, the others get it.
     """
-    n = layout.n
-    table = np.empty((n, n), np.uint32)
-    cheapest = np.take_along_axis(layout.cost, layout.nearest[:, :1].astype(np.int64), axis=1) + GUARD
-    for rows in _stripes(n):
-        nearness = (cheapest[rows] / (layout.cost[rows] + GUARD)) ** beta
-        table[rows] = np.clip(np.floor(nearness * 2.0**HEURISTIC_BITS), 1, 2**HEURISTIC_BITS)
+    table = np.empty((layout.n, layout.n), np.uint32)
+    for rows in _stripes(layout.n):
+        table[rows] = _nearness(layout, rows, layout.cost[rows], beta)
     np.fill_diagonal(table, 0)
     return table
+
+
+def candidate_heuristic(layout: Layout, beta: float, candidates: int) -> NDArray[np.uint32]:
+    """The same of the first so many nearest cities; shape (n, 32), 0 beyond them."""
+    near = layout.nearest[:, :HEAD].astype(np.int64)
+    table = _nearness(layout, slice(None), np.take_along_axis(layout.cost, near, axis=1), beta)
+    table[:, min(candidates, layout.n - 1) :] = 0
+    return table
+
+
+def _nearness(layout: Layout, rows: slice, cost: NDArray[np.int32], beta: float) -> NDArray[np.uint32]:
+    cheapest = np.take_along_axis(layout.cost[rows], layout.nearest[rows, :1].astype(np.int64), axis=1)
+    nearness = ((cheapest + GUARD) / (cost + GUARD)) ** beta * 2.0**HEURISTIC_BITS
+    return np.clip(np.floor(nearness), 1, 2**HEURISTIC_BITS).astype(np.uint32)
 
 
 def _bound(cost: NDArray[np.int32], nearest: NDArray[np.uint16], symmetric: bool) -> int:

@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.ant_colony.colonies import NOTHING, History, Kept
 from hpcsolve.algorithms.ant_colony.layout import Layout
+from hpcsolve.algorithms.ant_colony.parameters import Parameters, ants_of
 from hpcsolve.algorithms.base import Column, Outcome, as_column
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
 
 
-def outcome(tsp: Tsp, layout: Layout, kept: Kept, history: History, ants: int, iterations: int, comm: Comm,
-            statistics: Mapping[str, float | int]) -> Outcome:
+def outcome(tsp: Tsp, layout: Layout, kept: Kept, history: History, iterations: int, parameters: Parameters,
+            comm: Comm, rank: Mapping[str, float | int]) -> Outcome:
     """The outcome on every rank; the tables are on rank 0. Collective."""
     parts = comm.allgather(kept)
     best = min((part for part in parts if len(part.numbers)), key=lambda part: int(part.length.min()))
@@ -30,16 +31,22 @@ def outcome(tsp: Tsp, layout: Layout, kept: Kept, history: History, ants: int, i
     if histories is not None:
         shift = tsp.n * layout.offset
         lengths = np.concatenate([part.length for part in parts]) + shift
-        tables["colonies"] = _colonies(parts, lengths, tsp, iterations)
-        tables["history"] = _history(histories, len(lengths) * ants, shift, tsp.scale)
+        tables["colonies"] = _colonies(parts, lengths, tsp, iterations, parameters.optimum)
+        tours = len(lengths) * ants_of(parameters, tsp.n)
+        tables["history"] = _history(histories, tours, shift, tsp.scale)
     cost = int(best.length[row]) + tsp.n * layout.offset
-    return Outcome(cost, solution, {}, tables, statistics)
+    return Outcome(cost, solution, {}, tables, rank)
 
 
-def _colonies(parts: list[Kept], lengths: NDArray[np.int64], tsp: Tsp, iterations: int) -> dict[str, Column]:
+def _colonies(parts: list[Kept], lengths: NDArray[np.int64], tsp: Tsp, iterations: int,
+              optimum: float | None) -> dict[str, Column]:
     numbers, last = (np.concatenate([getattr(part, name) for part in parts]) for name in ("numbers", "iteration"))
     own = lengths / tsp.scale
     deviation = float(own.std(ddof=1)) if len(own) > 1 else 0.0
+    gaps: dict[str, Column] = {}
+    if optimum:
+        text = "What the cost is above the optimum that the job names, of that optimum"
+        gaps["gap"] = as_column((own - optimum) / abs(optimum), text, "1", "colony")
     return {
         "colony": as_column(numbers, "Its number: random numbers depend on it and on the seed", "1", "colony"),
         "cost": as_column(lengths, "Best tour, in exact integers: own unit times /instance/scale", "1", "colony"),
@@ -50,6 +57,7 @@ def _colonies(parts: list[Kept], lengths: NDArray[np.int64], tsp: Tsp, iteration
         "minimum": Column(float(own.min()), "Of the colonies' best, in the instance's own unit"),
         "maximum": Column(float(own.max()), "Of the colonies' best, in the instance's own unit"),
         "deviation": Column(deviation, "Standard deviation of the colonies' best, of a sample; 0 for one colony"),
+        **gaps,
     }
 
 

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from hpcsolve.algorithms.ant_colony.layout import HEAD
 from hpcsolve.errors import InputError
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp
 
@@ -37,6 +38,26 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     rho
         Share of a trail that evaporates in an iteration; by default 0.2 (mmas), 0.02 without local search, 0.5
         (ant-system).
+    strategy
+        Of ant-system, how tours are built: "head-tail" with constant work a step; for study, and as oracles with the
+        same probabilities, "st-group" (a block of threads is an ant) and "st-dynamic" (blocks that shrink with the
+        cities that are left).
+    launch
+        Of st-group: "tour" builds whole tours in one launch of the kernel, "step" launches it for every step.
+    tour_list
+        Of st-group and st-dynamic: keep the unvisited cities in a list; else every step looks at all cities.
+    tiled
+        Of st-group and st-dynamic: each thread adds up a tile and walks in its own; else one thread walks through all.
+    threads
+        Of st-group: threads of a block; of st-dynamic at the beginning of a tour.
+    candidates
+        Of mmas: the nearest cities that an ant goes on to while one of them is unvisited.
+    local_search
+        Of mmas: how every tour is improved. "auto" is "4-opt", or "insertion" where costs depend on the direction.
+    migration
+        Every so many iterations each colony's best tour joins the next colony; 0: never.
+    optimum
+        The cheapest tour's cost, if it is known, in the instance's own unit: gaps are counted from it.
     """
 
     variant: Literal["mmas", "ant-system"] = "mmas"
@@ -45,6 +66,15 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     alpha: float = 1.0
     beta: Annotated[float, msgspec.Meta(ge=0, le=MOST_BETA)] = 2.0
     rho: Annotated[float, msgspec.Meta(gt=0, le=1)] | None = None
+    strategy: Literal["head-tail", "st-group", "st-dynamic"] = "head-tail"
+    launch: Literal["tour", "step"] = "tour"
+    tour_list: bool = True
+    tiled: bool = True
+    threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 128
+    candidates: Annotated[int, msgspec.Meta(ge=1, le=HEAD)] = 20
+    local_search: Literal["auto", "none", "2-opt", "3-opt", "4-opt", "insertion"] = "auto"
+    migration: Annotated[int, msgspec.Meta(ge=0)] = 0
+    optimum: float | None = None
 
 
 def require_fit(tsp: Tsp, parameters: Parameters) -> None:
@@ -58,13 +88,14 @@ def require_fit(tsp: Tsp, parameters: Parameters) -> None:
     if parameters.alpha != 1:
         why = "other powers of trails would not be the same bits on every machine"
         raise InputError(f"ant-colony.alpha: {parameters.alpha} cannot be had, only 1: {why}; change beta instead")
-    for key in ("beta", "rho"):
+    for key in ("beta", "rho", "optimum"):
         value = getattr(parameters, key)
         if value is not None and not math.isfinite(value):
             raise InputError(f"ant-colony.{key}: expected a finite number, got {value}")
     if not FEWEST_CITIES <= tsp.n <= MOST_CITIES:
         what = f"{tsp.n} cities; ant-colony takes {FEWEST_CITIES} to {MOST_CITIES}"
         raise InputError(f"{what}{', held-karp the fewer' if tsp.n < FEWEST_CITIES else ''}", tsp.name)
+    local_search_of(parameters, tsp.symmetric)
     _require_costs(tsp)
 
 
@@ -89,4 +120,27 @@ def rho_of(parameters: Parameters) -> float:
     """Share of a trail that evaporates in an iteration."""
     if parameters.rho is not None:
         return parameters.rho
-    return 0.5 if parameters.variant == "ant-system" else 0.2
+    if parameters.variant == "ant-system":
+        return 0.5
+    return 0.02 if parameters.local_search == "none" else 0.2
+
+
+def local_search_of(parameters: Parameters, symmetric: bool) -> str:
+    """The kind of local search, "none" for ant-system.
+
+    Raises
+    ------
+    InputError
+        One that reverses parts of a tour, where costs depend on the direction; or any, for ant-system.
+    """
+    kind = parameters.local_search
+    if parameters.variant == "ant-system":
+        if kind not in ("auto", "none"):
+            raise InputError(f"ant-colony.local-search: ant-system has none, {kind!r} is for mmas; remove it")
+        return "none"
+    if kind == "auto":
+        return "4-opt" if symmetric else "insertion"
+    if kind not in ("none", "insertion") and not symmetric:
+        why = "reverses parts of a tour, and the costs of this instance depend on the direction"
+        raise InputError(f'ant-colony.local-search: {kind!r} {why}; use "insertion"')
+    return kind

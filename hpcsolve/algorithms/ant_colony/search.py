@@ -1,0 +1,85 @@
+"""The search that a job's parameters ask for: what it takes, what rank 0 makes for all, and how it is opened."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.ant_colony import ant_system, local_search, mmas
+from hpcsolve.algorithms.ant_colony.ant_system import AntSystem, Strategy
+from hpcsolve.algorithms.ant_colony.buffers import nbytes
+from hpcsolve.algorithms.ant_colony.fixed_point import unit_of
+from hpcsolve.algorithms.ant_colony.layout import Layout, candidate_heuristic, heuristic_table
+from hpcsolve.algorithms.ant_colony.mmas import Improver, Mmas, Rules, rules
+from hpcsolve.algorithms.ant_colony.parameters import Parameters, ants_of, local_search_of, rho_of
+from hpcsolve.device.base import Buffer, Device
+
+BREADTH = 8
+"""Nearest cities that local search looks at."""
+KERNEL_FILES = ("ant_head_tail", "ant_group", "ant_system", "ant_candidates", local_search.FILE)
+
+
+def device_bytes(parameters: Parameters, n: int, symmetric: bool, colonies: int) -> int:
+    """Device memory of a rank with so many colonies, exact."""
+    if colonies == 0:
+        return 0
+    ants = ants_of(parameters, n)
+    if parameters.variant == "ant-system":
+        return nbytes(ant_system.shapes(n, colonies, ants, parameters.strategy))
+    kind = local_search_of(parameters, symmetric)
+    scratch = 0 if kind == "none" else local_search.scratch_bytes(colonies * ants, n, BREADTH, kind)
+    return nbytes(mmas.shapes(n, colonies, ants)) + scratch
+
+
+def host_bytes(parameters: Parameters, n: int, colonies: int) -> int:
+    """Host memory of a rank beside it: the layout, its tables while they are uploaded, and what is kept."""
+    if colonies == 0:
+        return 0
+    if parameters.variant == "ant-system":
+        return 16 * n * n + colonies * n * (8 * n + 4 * ant_system.RECORD + 2)
+    return 4 * n * n + 3 * 256 * 8 * n + n * 1024 + colonies * n * (256 + 8)
+
+
+@dataclass(frozen=True)
+class Powers:
+    """What needs powers of floats, whose last bits differ between machines: rank 0 makes it for all.
+
+    Attributes
+    ----------
+    heuristic
+        See `layout.heuristic_table` (ant-system) or `layout.candidate_heuristic` (mmas).
+    """
+
+    heuristic: NDArray[np.uint32]
+    rules: Rules
+
+
+def powers(layout: Layout, parameters: Parameters) -> Powers:
+    """The powers of a job."""
+    local = local_search_of(parameters, layout.symmetric) != "none"
+    bounds = rules(layout.n, parameters.candidates, local)
+    if parameters.variant == "ant-system":
+        return Powers(heuristic_table(layout, parameters.beta), bounds)
+    return Powers(candidate_heuristic(layout, parameters.beta, parameters.candidates), bounds)
+
+
+def open_search(device: Device, layout: Layout, parameters: Parameters, made: Powers, keys: NDArray[np.uint32]
+                ) -> AntSystem | Mmas:  # fmt: skip
+    """The search of some colonies, whose random numbers have these keys."""
+    ants, rho = ants_of(parameters, layout.n), rho_of(parameters)
+    if parameters.variant == "ant-system":
+        unit = unit_of(layout.greedy_length, layout.bound, layout.n, ants, rho)
+        names = ("launch", "tour_list", "tiled", "threads")
+        strategy = Strategy(parameters.strategy, *(getattr(parameters, name) for name in names))
+        return AntSystem(device, layout, unit, ants, keys, made.heuristic, strategy)
+    unit = unit_of(layout.greedy_length, layout.bound, layout.n, 1, rho)
+    kind = local_search_of(parameters, layout.symmetric)
+    improver = None if kind == "none" else partial(_improver, device, kind)
+    return Mmas(device, layout, unit, made.rules, ants, keys, made.heuristic, improver)
+
+
+def _improver(device: Device, kind: str, own: dict[str, Buffer]) -> Improver:
+    return local_search.searcher(device, own["cost"], own["nearest"], own["tours"], own["lengths"], kind, BREADTH)

@@ -1,0 +1,153 @@
+"""One step of each sampler: how often each city is chosen, against exact probabilities of the weights as rounded."""
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from hpcsolve.algorithms.ant_colony import Parameters
+from hpcsolve.algorithms.ant_colony.ant_system import AntSystem
+from hpcsolve.algorithms.ant_colony.fixed_point import unit_of
+from hpcsolve.algorithms.ant_colony.layout import heuristic_table, lay_out
+from hpcsolve.algorithms.ant_colony.search import open_search, powers
+from hpcsolve.problems.generate import uniform_tsp
+
+HEAD_TAIL = "i4 i4 i4 i4 i4 u4 u4* u4* u8* u4* u4* u8* u4* u2*"
+GROUP = "i4 i4 i4 i4 i4 i4 i4 u4 u4* u2* u8* u4* u2*"
+CANDIDATES = "i4 i4 i4 i4 u4 u4* u2* u4* u4* i4* u2*"
+CITIES, SAMPLES = 200, 200_000
+SMALLEST_P = 1e-4
+"""Of some 50 tests with fixed random numbers; a wrong sampler gives 1e-10 and less (see the last test)."""
+
+
+@pytest.fixture(scope="module")
+def colony(device):
+    """A colony after 40 iterations: then trails that nobody uses are at their least."""
+    layout = lay_out(uniform_tsp(CITIES, seed=8, extent=10**6))
+    unit = unit_of(layout.greedy_length, layout.bound, CITIES, CITIES, 0.5)
+    search = AntSystem(device, layout, unit, CITIES, np.array([[5, 6]], np.uint32), heuristic_table(layout, 2.0))
+    for iteration in range(40):
+        search.learn(iteration, search.construct(iteration), None)
+    yield search
+    search.close()
+
+
+def exact_weights(search):
+    """Python's integers, shape (n, n)."""
+    trail = search.buffers["trail"].download()[0, :, :CITIES].astype(object)
+    return -(-(trail * search.heuristic.astype(object)) // 2**32)
+
+
+def cases(weights, nearest):
+    """(city, the open cities): at random, without the head, without all that is heavy, few."""
+    rng = np.random.default_rng(1)
+    for share in (0.99, 0.5, 0.2, 0.1, 0.03, 0.015):
+        city = int(rng.integers(CITIES))
+        others = np.setdiff1d(np.arange(CITIES), [city])
+        count = max(2, int(share * CITIES))
+        yield city, rng.permutation(others)[:count]
+        yield city, np.setdiff1d(others, nearest[city, :32])[:count]  # no head
+        yield city, np.array(sorted(others, key=lambda j, c=city: int(weights[c, j])))[:count]  # the lightest
+
+
+def p_value(weights, chosen):
+    """Of the chi-square test; cities that are expected fewer than 8 times count together."""
+    total = sum(map(int, weights))
+    expected = np.array([int(w) / total for w in weights]) * len(chosen)
+    seen = np.bincount(chosen, minlength=len(weights))
+    assert len(seen) == len(weights)
+    rare = expected < 8
+    e, s = np.append(expected[~rare], expected[rare].sum()), np.append(seen[~rare], seen[rare].sum())
+    e, s = e[e > 0.5], s[e > 0.5]
+    return 1.0 if len(e) < 2 else float(chi2.sf(((s - e) ** 2 / e).sum(), len(e) - 1))
+
+
+def bits_of(cities):
+    words = np.zeros(-(-CITIES // 32), np.uint32)
+    for j in cities:
+        words[j >> 5] |= np.uint32(1 << (j & 31))
+    return words
+
+
+def compare(sample, weights, nearest):
+    """The least p of all cases; `sample(city, open cities, key)` gives the chosen cities."""
+    found = []
+    for key, (city, rest) in enumerate(cases(weights, nearest)):
+        chosen = sample(city, rest, 1000 + key)
+        place = np.full(CITIES, -1)
+        place[rest] = np.arange(len(rest))
+        assert (place[chosen] >= 0).all(), "a visited city was chosen"
+        found.append(p_value(weights[city, rest], place[chosen]))
+    return min(found)
+
+
+def head_tail(search, weights=None):
+    device, own = search.device, search.buffers
+    kernel = device.kernel("ant_head_tail", "ant_head_tail_sample", HEAD_TAIL)
+
+    def sample(city, rest, key):
+        chosen = device.empty(SAMPLES, np.uint16)
+        tables = [own[name] for name in ("rows", "head", "tail", "tail_prefix", "trail", "heuristic")]
+        kernel(64, 32, CITIES, own["heuristic"].shape[1], city, len(rest), SAMPLES, key, device.upload(bits_of(rest)),
+               *tables, chosen)  # fmt: skip
+        return chosen.download()
+
+    return sample
+
+
+def group(search, listed, tiled):
+    device, own = search.device, search.buffers
+    kernel = device.kernel("ant_group", "ant_group_sample", GROUP)
+    whole = device.upload(search.heuristic)
+
+    def sample(city, rest, key):
+        chosen = device.empty(SAMPLES, np.uint16)
+        order = np.concatenate([np.setdiff1d(np.arange(CITIES), rest), rest]).astype(np.uint16)
+        kernel(64, 64, CITIES, own["heuristic"].shape[1], city, len(rest), SAMPLES, int(listed), int(tiled), key,
+               device.upload(bits_of(rest)), device.upload(order), own["trail"], whole, chosen)  # fmt: skip
+        return chosen.download()
+
+    return sample
+
+
+def test_head_and_tail(colony):
+    assert compare(head_tail(colony), exact_weights(colony), colony.layout.nearest) > SMALLEST_P
+
+
+@pytest.mark.parametrize("listed, tiled", [(True, True), (False, False)])
+def test_groups(colony, listed, tiled):
+    assert compare(group(colony, listed, tiled), exact_weights(colony), colony.layout.nearest) > SMALLEST_P
+
+
+def test_candidates(device):
+    """Candidates in proportion to their weights; where none is open, the nearest city."""
+    layout = lay_out(uniform_tsp(CITIES, seed=8, extent=10**6))
+    parameters = Parameters(local_search="none", rho=0.1)
+    search = open_search(device, layout, parameters, powers(layout, parameters), np.array([[5, 6]], np.uint32))
+    own = search.buffers
+    weights = own["weights"].download()[0]
+    kernel = device.kernel("ant_candidates", "ant_candidates_sample", CANDIDATES)
+    tested = 0
+    for key, (city, rest) in enumerate(cases(heuristic_table(layout, 2.0).astype(object), layout.nearest)):
+        chosen = device.empty(SAMPLES, np.uint16)
+        tables = [device.upload(bits_of(rest)), *(own[name] for name in ("nearest", "sums", "weights", "cost"))]
+        kernel(64, 32, CITIES, own["nearest"].shape[1], city, SAMPLES, key, *tables, chosen)
+        result = chosen.download()
+        free = [k for k, j in enumerate(layout.nearest[city, :20].tolist()) if j in set(rest.tolist())]
+        if not free:
+            costs = layout.cost[city, rest].astype(np.int64) * CITIES + rest
+            assert set(result.tolist()) == {int(rest[costs.argmin()])}
+            continue
+        place = np.full(CITIES, -1)
+        place[layout.nearest[city, free]] = np.arange(len(free))
+        assert (place[result] >= 0).all()
+        assert p_value(weights[city, free], place[result]) > SMALLEST_P
+        tested += 1
+    assert tested >= 4
+    search.close()
+
+
+def test_the_test_sees_a_small_bias(colony):
+    """Weights that are wrong by 3 % in a few cities are seen."""
+    weights = exact_weights(colony)
+    weights[:, ::5] = weights[:, ::5] * 103 // 100
+    assert compare(head_tail(colony), weights, colony.layout.nearest) < SMALLEST_P / 1000

@@ -1,0 +1,107 @@
+"""Ant System: equal to a model in Python's integers, bit for bit; trails that cannot overflow; the strategies."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpcsolve.algorithms.ant_colony.ant_system import AntSystem, Strategy
+from hpcsolve.algorithms.ant_colony.fixed_point import unit_of
+from hpcsolve.algorithms.ant_colony.layout import heuristic_table, lay_out
+from hpcsolve.problems.generate import clustered_tsp, random_matrix, uniform_tsp
+from hpcsolve.problems.tsp import from_matrix
+from tests.ant_model import Model, philox
+
+KEY = (123456789, 987654321)
+
+
+def instances():
+    """More than a head of 32 cities, two words of open cities and two blocks of 64; few cities; zero costs."""
+    zeros = random_matrix(40, seed=2, high=9).cost % 5
+    return {
+        "plane": uniform_tsp(70, seed=1),
+        "clusters": clustered_tsp(150, seed=2, extent=100000, spread=20),
+        "one-way": random_matrix(66, seed=3),
+        "zeros": from_matrix(zeros),
+        "negative": from_matrix(random_matrix(36, seed=4).cost % 100 - 50),
+        "four": uniform_tsp(4, seed=5),
+        "thirty-three": uniform_tsp(33, seed=6),
+    }
+
+
+def prepared(tsp, device, ants, rho=0.5, keys=(KEY,), **strategy):
+    layout = lay_out(tsp)
+    unit = unit_of(layout.greedy_length, layout.bound, tsp.n, ants, rho)
+    table = heuristic_table(layout, 2.0)
+    search = AntSystem(device, layout, unit, ants, np.array(keys, np.uint32), table, Strategy(**strategy))
+    return layout, unit, table, search
+
+
+def test_random_numbers_are_those_of_the_paper():
+    """Known answers of the authors' Random123 library."""
+    assert philox((0, 0, 0, 0), (0, 0)) == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
+    assert philox((2**32 - 1,) * 4, (2**32 - 1,) * 2) == [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]
+    counter, key = (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344), (0xA4093822, 0x299F31D0)
+    assert philox(counter, key) == [0xD16CFE09, 0x94FDCCEB, 0x5001E420, 0x24126EA1]
+
+
+@pytest.mark.parametrize("name", instances())
+def test_the_kernels_equal_the_model(name, device):
+    tsp, ants = instances()[name], 7
+    rho = 0.3 if name == "one-way" else 0.5
+    layout, unit, table, search = prepared(tsp, device, ants, rho)
+    model = Model(layout.cost, table, unit, ants, KEY, layout.symmetric)
+    for iteration in range(12 if name == "clusters" else 6):
+        lengths = search.construct(iteration)
+        tours = search.buffers["tours"].download()[0].tolist()
+        assert tours == model.construct(iteration)
+        assert lengths[0].tolist() == [model.length(tour) for tour in tours]
+        search.learn(iteration, lengths, None)
+        model.learn(tours)
+        assert search.buffers["trail"].download()[0, :, : tsp.n].tolist() == model.trail
+    search.close()
+    if name == "clusters":  # all ways to choose were taken, so all of them are equal
+        assert {key for key, count in model.seen.items() if count} == {
+            "proposal", "head", "tail", "the tail's own draw", "the tail's draw in vain", "coarse scan", "exact scan",
+        }  # fmt: skip
+
+
+@pytest.mark.parametrize("block", [32, 64, 256])
+def test_block_sizes_do_not_show(block, device, monkeypatch):
+    """The launches of a GPU, also under HOST_THREADS of the stub driver."""
+    def lengths():
+        *_, search = prepared(uniform_tsp(70, seed=1), device, 5, keys=[KEY, (1, 2)])
+        found = []
+        for iteration in range(3):
+            found.append(search.construct(iteration))
+            search.learn(iteration, found[-1], None)
+        search.close()
+        return np.array(found)
+
+    usual = lengths()
+    monkeypatch.setattr("hpcsolve.algorithms.ant_colony.ant_system.ANT_THREADS", block)
+    monkeypatch.setattr("hpcsolve.algorithms.ant_colony.ant_system.CITY_THREADS", block // 2 + 1)
+    assert (lengths() == usual).all()
+
+
+def test_groups_choose_the_same_however_they_are_launched(device):
+    found = {}
+    for launch in ({}, {"launch": "step"}, {"threads": 1}, {"threads": 1000, "tiled": False},
+                   {"name": "st-dynamic", "threads": 256}):  # fmt: skip
+        *_, search = prepared(random_matrix(50, seed=3), device, 4, **{"name": "st-group", **launch})
+        search.learn(0, search.construct(0), None)
+        search.construct(1)
+        found[str(launch)] = search.buffers["tours"].download().tobytes()
+        search.close()
+    assert len(set(found.values())) == 1
+
+
+@given(reference=st.integers(1, 2**45), slack=st.integers(1, 2**20), n=st.integers(4, 65535),
+       layers=st.integers(1, 2**20), rho=st.floats(1e-6, 1.0))  # fmt: skip
+def test_no_trail_and_no_row_overflows(reference, slack, n, layers, rho):
+    """Even if every ant finds the shortest tour that counts, for ever, with the first trails on top."""
+    unit = unit_of(reference, max(1, reference // slack), n, layers, rho)
+    most = int(unit.deposits(np.array([1], np.uint64))[0])
+    assert most <= unit.deposit(1)
+    row = (n * unit.first_trail + 2 * layers * most / unit.rho + n) / 4 + n  # times 2^30 / 2^32
+    assert unit.first_trail + layers * most / unit.rho < 2**64 and row < 2**63
