@@ -52,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     )  # fmt: skip
     parser.add_argument("--version", action="version", version=f"hpcsolve {hpcsolve.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for add in (_add_run, _add_estimate, _add_verify, _add_info, _add_generate):
+    for add in (_add_run, _add_estimate, _add_verify, _add_tree, _add_info, _add_generate):
         add(commands)
     return parser
 
@@ -94,6 +94,14 @@ def _add_verify(commands: Any) -> None:
     parser = _add(commands, "verify", _verify, "check the answer in a result file, in plain numpy")
     parser.add_argument("result", metavar="RESULT.h5")
     parser.add_argument("--instance", metavar="FILE", help="the instance, if it is no longer where it was")
+
+
+def _add_tree(commands: Any) -> None:
+    text = "write the Steiner tree of a result as the PACE challenge wants it: its weight, then the ends of each edge"
+    parser = _add(commands, "tree", _tree, text)
+    parser.add_argument("result", metavar="RESULT.h5")
+    parser.add_argument("-o", "--output", default="-", metavar="FILE", help="by default standard output")
+    parser.add_argument("--overwrite", action="store_true", help="replace the file if it exists")
 
 
 def _add_info(commands: Any) -> None:
@@ -192,6 +200,24 @@ def _verify(options: argparse.Namespace) -> int:
     return _on_rank_0(verify)
 
 
+def _tree(options: argparse.Namespace) -> int:
+    def tree() -> int:
+        from hpcsolve.analysis.load import load
+        from hpcsolve.formats.steiner_solution import write_steiner_solution
+
+        _require_new(options)
+        found = load(options.result)
+        write_steiner_solution(found.cost, found.tree, options.output)
+        return 0
+
+    return _on_rank_0(tree)
+
+
+def _require_new(options: argparse.Namespace) -> None:
+    if os.path.exists(options.output) and not options.overwrite:
+        raise InputError(f"{options.output}: exists; choose another file, or replace it with --overwrite")
+
+
 def _info(_: argparse.Namespace) -> int:
     from hpcsolve.parallel.launch import guard
     from hpcsolve.runner import survey
@@ -213,8 +239,7 @@ def _generate(options: argparse.Namespace) -> int:
         from hpcsolve.job.load import parsed_value
         from hpcsolve.runner.kinds import generated, kind, kind_of_generator
 
-        if os.path.exists(options.output) and not options.overwrite:
-            raise InputError(f"{options.output}: exists; choose another file, or replace it with --overwrite")
+        _require_new(options)
         keys = {key: value for key, value in (("n", options.n), ("seed", options.seed)) if value is not None}
         for key, equals, value in (item.partition("=") for item in options.set):
             if not equals or (key in keys and key != "seed"):

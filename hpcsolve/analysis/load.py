@@ -95,9 +95,21 @@ class Result:
         raise InputError("path(i) needs a result of queries, path(source, target) one with predecessors = true")
 
     @property
+    def tree(self) -> list[tuple[Any, Any]]:
+        """The edges of a Steiner tree: both ends by name, or by their numbers in the instance's file; else empty."""
+        return list(zip(self._vertices("u"), self._vertices("v")))
+
+    @property
+    def lower_bound(self) -> float:
+        """What no answer costs less than, in the instance's own unit; NaN if the result does not say."""
+        bound = self.contents.value("solution", "lower_bound")
+        scale = int(self.contents.value("instance", "scale"))
+        return float("nan") if bound is None else int(bound) if scale == 1 else int(bound) / scale
+
+    @property
     def optimal(self) -> bool:
         """Whether the answer is proven to be the best."""
-        return bool(self.contents.value("solution", "optimal", False))
+        return bool(self.contents.value("solution", "optimal", False)) or self.cost == self.lower_bound
 
     @property
     def infeasible(self) -> bool:
@@ -143,6 +155,8 @@ class Result:
         vertices = self.contents.value("instance", "vertices")
         if vertices is None:
             return f"<{self.algorithm}: {what}, {self.contents.value('instance', 'n')} cities>"
+        if self.contents.value("solution", "u") is not None:
+            return f"<{self.algorithm}: {what}; {vertices} vertices>"
         tables = ", ".join(f"{name} {t.shape[0]} x {t.shape[1]}" for name, t in self.contents.tables.items())
         if not tables:
             tables = f"{self.distance.size} queries, {int(np.isfinite(self.distance).sum())} reached"

@@ -125,16 +125,16 @@ def _with_bound(contents: Contents, problem: Graph, verdict: Verdict) -> Verdict
 
 def answer_lines(contents: Contents) -> Iterator[str]:
     """What was taken out, the tree, its cost and how far it may be from the least."""
-    sizes = [int(contents.value("reductions", f"{name}_left", -1)) for name in ("vertices", "edges")]
-    if min(sizes) >= 0:
-        counts = {name: int(column.values) for name, column in contents.groups["reductions"].items()}
-        taken = [f"{count} {name.replace('_', ' ')}" for name, count in counts.items() if not name.endswith("_left")]
-        yield f"without {', '.join(taken)}: {sizes[0]} vertices, {sizes[1]} edges left"
+    counts = {name: int(column.values) for name, column in contents.groups.get("reductions", {}).items()}
+    if counts:
+        texts = {"contracted": "edges contracted", "parallel": "parallel", "ends": "ends", "passed": "passed through"}
+        taken = ", ".join(f"{counts.get(name, 0)} {text}" for name, text in texts.items())
+        yield f"left:   {counts.get('vertices')} vertices, {counts.get('edges')} edges ({taken})"
     u, v = (np.asarray(contents.value("solution", name)) for name in ("u", "v"))
     labels = np.asarray(contents.value("instance", "vertex_name", contents.value("instance", "label")))
-    known = all(len(end) and end.min() >= 0 and end.max() < len(labels) for end in (u, v))
+    known = all(((end >= 0) & (end < len(labels))).all() for end in (u, v))
     if len(u) == len(v) <= SHOWN and known:
-        yield f"tree:   {', '.join(f'{labels[a]} - {labels[b]}' for a, b in zip(u, v))}"
+        yield f"tree:   {', '.join(f'{labels[a]} - {labels[b]}' for a, b in zip(u, v)) or 'one vertex'}"
     else:
         yield f"tree:   {len(u)} edges, /solution/u and /solution/v in the file"
     cost, scale = contents.attributes["cost"], int(contents.value("instance", "scale"))

@@ -81,7 +81,7 @@ class Reduced:
     origins
         Step by step, where edges came from.
     counts
-        How many edges and vertices were taken out, by the reason.
+        How many were taken out: `contracted` edges of weight 0, `parallel` edges and loops, `ends`, `passed` vertices.
     """
 
     graph: Graph
@@ -115,8 +115,7 @@ def reduced(graph: Graph) -> Reduced:
     part, zero = _zero_parts(graph.n, edges)
     free = origin.of(zero)
     # Contracted edges are loops then, which are counted later.
-    counts = {"edges of weight 0": len(free), "parallel edges and loops": -len(free), "ends": 0}
-    counts["vertices passed through"] = 0
+    counts = {"contracted": len(free), "parallel": -len(free), "ends": 0, "passed": 0}
     terminal = np.zeros(graph.n, dtype=bool)
     terminal[part[graph.terminals]] = True
     edges = Edges(part[edges.tails], part[edges.heads], edges.weights)
@@ -183,7 +182,7 @@ def _simple(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tuple[Edges
     least = np.minimum.reduceat(weights, np.flatnonzero(first)) if len(order) else weights
     order, run = order[weights == least[run]], run[weights == least[run]]
     which = order[_first_of_runs(run)]
-    counts["parallel edges and loops"] += len(edges) - len(which)
+    counts["parallel"] += len(edges) - len(which)
     return Edges(tails[which], heads[which], edges.weights[which]), Origin(np.arange(len(which) + 1), which)
 
 
@@ -204,7 +203,7 @@ def _without_ends(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tuple
 def _without_chains(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tuple[Edges, Origin]:
     """Each chain of passed vertices, with the edges at both of its ends, as one edge behind those that stay."""
     passed = (_degrees(edges, len(terminal)) == 2) & ~terminal
-    counts["vertices passed through"] += int(passed.sum())
+    counts["passed"] += int(passed.sum())
     inside, outside = passed[edges.tails], passed[edges.heads]
     chain = _connected(len(terminal), edges.part(inside & outside))
     touched = np.flatnonzero(inside | outside)

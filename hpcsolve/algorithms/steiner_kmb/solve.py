@@ -25,7 +25,7 @@ from hpcsolve.algorithms.steiner_kmb.network import network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters, require_there
 from hpcsolve.algorithms.steiner_kmb.reduce import Edges, Reduced, reduced
 from hpcsolve.algorithms.steiner_kmb.trees import Closure, closure, improved, shortest_path_tree
-from hpcsolve.device.base import Device
+from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
@@ -56,7 +56,7 @@ class Answer:
         return int(self.tree.weights.sum())
 
 
-def estimate(graph: Graph, parameters: Parameters, ranks: int) -> Estimate:
+def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
     """What a run on so many ranks will need.
 
     Raises
@@ -68,13 +68,14 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int) -> Estimate:
     require_problem(graph)
     assert graph.terminals is not None
     host = BYTES_A_VERTEX * graph.n + BYTES_AN_ARC * graph.arcs
+    tree = 24 * graph.n  # as the others get it
     details: dict[str, int | str] = {"terminals": len(graph.terminals), WITHOUT_WORK: ranks - 1}
 
     def largest(free: Sequence[int]) -> int:
         return int(free[0] // (host / graph.n))
 
     zeros = (0,) * ranks
-    return Estimate(zeros, (host, *zeros[1:]), graph.arcs, "arc of one search", zeros, details, largest)
+    return Estimate(zeros, (host, *[tree] * (ranks - 1)), graph.arcs, "arc of one search", zeros, details, largest)
 
 
 def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report, limits: Limits = UNLIMITED
@@ -102,7 +103,7 @@ def _fast(graph: Graph, device: Device, report: Report) -> tuple[Answer, Tables]
         report(0.6, "lower bound")
         bound = best_bound(whole)
     least = max(bound.value, guaranteed(near.weight, len(whole.terminals)))
-    tables = {"prices": _prices(bound), "reductions": _reductions(graph, smaller)}
+    tables = {"prices": _prices(bound), "reductions": _reductions(smaller)}
     return Answer(whole.edges.part(restored), near, least), tables
 
 
@@ -143,8 +144,15 @@ def _prices(bound: Bound) -> dict[str, Column]:
     }
 
 
-def _reductions(graph: Graph, smaller: Reduced) -> dict[str, Column]:
-    left = {"vertices": (graph.n, smaller.graph.n), "edges": (graph.edges, smaller.graph.edges)}
-    sizes = {f"{name}_left": Column(_int64(after), f"Of {before} {name}") for name, (before, after) in left.items()}
-    counts = smaller.counts.items()
-    return sizes | {key.replace(" ", "_"): Column(_int64(number), f"Taken out: {key}") for key, number in counts}
+def _reductions(smaller: Reduced) -> dict[str, Column]:
+    texts = {
+        "contracted": "Edges of weight 0 that were contracted",
+        "parallel": "Parallel edges and loops that were dropped",
+        "ends": "Vertices of one neighbour that were dropped",
+        "passed": "Vertices of two that became part of an edge",
+    }
+    sizes = {
+        "vertices": Column(_int64(smaller.graph.n), "Vertices that were left"),
+        "edges": Column(_int64(smaller.graph.edges), "Edges that were left"),
+    }
+    return sizes | {name: Column(_int64(number), texts[name]) for name, number in smaller.counts.items()}
