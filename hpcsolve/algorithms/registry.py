@@ -17,16 +17,16 @@ MODULES = {
     "held-karp": "hpcsolve.algorithms.held_karp",
     "ant-colony": "hpcsolve.algorithms.ant_colony",
     "shortest-paths": "hpcsolve.algorithms.shortest_paths",
+    "steiner-kmb": "hpcsolve.algorithms.steiner_kmb",
 }
-DESIGNED = ("steiner-kmb",)
-"""Named in the design, not written yet."""
 
 
 class Algorithm(Protocol):
-    """What a module of `MODULES` has; also `STOPS`, the keys of `[stop]` that it honours, if there are any."""
+    """What a module of `MODULES` has; also, if there are any, `STOPS`, the keys of `[stop]` that it honours, and
+    `HOST_KERNEL_FILES`, those of `KERNEL_FILES` that run on the CPU whatever the device."""
 
     KIND: str
-    """Kind of problem that it solves: "tsp" or "graph"."""
+    """Kind of problem that it solves: "tsp", "graph" or "steiner"."""
     KERNEL_FILES: tuple[str, ...]
     """Files of cuda_src that a run loads, without suffix."""
     Parameters: type[msgspec.Struct]
@@ -47,13 +47,11 @@ def algorithm(name: str) -> Algorithm:
     Raises
     ------
     InputError
-        There is none, or it is not written yet.
+        There is none.
     """
     if name in MODULES:
         return cast(Algorithm, importlib.import_module(MODULES[name]))
     there = "there is " + ", ".join(MODULES)
-    if name in DESIGNED:
-        raise InputError(f"algorithm {name!r} is designed but not written yet; {there}")
     close = difflib.get_close_matches(name, MODULES, n=1)
     hint = f", did you mean {close[0]!r}?" if close else ""
     raise InputError(f"unknown algorithm {name!r}{hint}; {there}")

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from hpcsolve.algorithms.registry import DESIGNED, MODULES, algorithm
+from hpcsolve.algorithms.registry import MODULES, algorithm
 from hpcsolve.device.select import check_request
 from hpcsolve.errors import InputError
 from hpcsolve.job.convert import Source, convert
@@ -56,7 +56,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     Attributes
     ----------
     algorithm
-        The method: "held-karp", "ant-colony" or "shortest-paths".
+        The method: "held-karp", "ant-colony", "shortest-paths" or "steiner-kmb".
     instance
         A file (relative to the job file's folder, with --set to the working directory; "-" is standard input), or a
         table: for a generator `{ generate = "uniform-tsp", n = 24, seed = 1 }`, for a graph `{ file = "city.gr",
@@ -160,7 +160,7 @@ def _parameters_type(name: str, place: Source) -> type[msgspec.Struct]:
 
 
 def _refuse_other_tables(table: Mapping[str, Any], name: str, place: Source) -> None:
-    for other in (*MODULES, *DESIGNED):
+    for other in MODULES:
         if other in table:
             raise place.error(other, f'this table is not read, since algorithm = "{name}"; remove it')
 

@@ -34,7 +34,7 @@ def reference() -> str:
     stopping = ", ".join(f"`{name}`" for name in MODULES if hasattr(algorithm(name), "STOPS"))
     lines += ["", "### `[stop]`", "", f"For {stopping}; the others have no partial answer, and refuse it.", ""]
     lines += _struct_rows(Stop)
-    for kind in ("tsp", "graph"):
+    for kind in ("tsp", "graph", "steiner"):
         meanings: dict[str, str] = {}
         for maker in makers(kind).values():  # what one says, the others need not repeat
             meanings |= {**_described(inspect.getdoc(maker) or "", "Parameters"), **meanings}

@@ -32,7 +32,6 @@ MISTAKES = {
     "an instance": ("NAME : x\nDIMENSION : 3\n", "at column 6; this looks like an instance: name it in a job file"),
     "no algorithm": ('instance = "a"\n', ": the key algorithm is missing"),
     "no instance": ('algorithm = "held-karp"\n', ": the key instance is missing"),
-    "not yet": ('algorithm = "steiner-kmb"\n', ":1: algorithm: algorithm 'steiner-kmb' is designed but not written"),
     "misspelt": ('algorithm = "held-carp"\n', "did you mean 'held-karp'?"),
     "other table": (GOOD + "[ant-colony]\nants = 3\n", ":3: ant-colony: this table is not read"),
     "algorithm's type": ("algorithm = 3\n", ":1: algorithm: expected a text"),
