@@ -15,14 +15,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats import read, read_graph
 from hpcsolve.problems.graph_convert import to_scipy
 from hpcsolve.problems.graph_order import permuted, reversed_graph, spatial_order, undirected
-
-# From the README of the road networks: vertices reached from the first one, largest distance, sum of distances.
-ROADS = {
-    "USA-road-d.NY.gr.gz": (264_346, 1_440_081, 186_686_642_878),
-    "rome99.gr.gz": (3_353, 69_102, 116_006_476),
-    "BAY.pace.gr.xz": (321_270, 573_453, 81_808_785_220),
-    "NE.pace.gr.xz": (1_524_453, 1_137_118, 915_422_809_094),
-}
+from tests.road_networks import REFERENCES, splitmix_weights
 
 
 @pytest.fixture
@@ -41,17 +34,7 @@ def steiner(data_dir):
     return data_dir / "steiner"
 
 
-def splitmix_weights(graph):
-    """The rule of the README for files without weights: 100 + splitmix64((smaller << 32) | larger) mod 2000."""
-    tails, heads = graph.tails().astype(np.uint64), graph.heads.astype(np.uint64)
-    x = np.minimum(tails, heads) << np.uint64(32) | np.maximum(tails, heads)
-    x = x + np.uint64(0x9E3779B97F4A7C15)
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (x ^ (x >> np.uint64(31))) % np.uint64(2000) + np.uint64(100)
-
-
-@pytest.mark.parametrize("name", ROADS)
+@pytest.mark.parametrize("name", REFERENCES)
 def test_reference_sums_of_road_networks(roads, name):
     graph = read_graph(roads / name).problem
     matrix = to_scipy(graph).astype(np.float64)
@@ -61,7 +44,7 @@ def test_reference_sums_of_road_networks(roads, name):
     distance = dijkstra(matrix, indices=0)
     reached = np.isfinite(distance)
     found = int(reached.sum()), int(distance[reached].max()), int(distance[reached].astype(np.int64).sum())
-    assert found == ROADS[name]
+    assert found == REFERENCES[name]
 
 
 def test_what_else_new_york_says(roads):

@@ -1,0 +1,117 @@
+"""Large graphs: distances equal to scipy's Dijkstra, predecessors to their definition; reference sums of road networks.
+
+scipy adds doubles, which is exact here: all distances of integers stay below 2^53.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import dijkstra
+
+from hpcsolve.algorithms.shortest_paths.engines import Engine
+from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_PREDECESSORS, row_jobs
+from hpcsolve.algorithms.shortest_paths.searcher import searcher
+from hpcsolve.device.host import HostDevice
+from hpcsolve.formats import read_graph
+from hpcsolve.problems.generate_graph import generate_graph
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.graph_convert import to_scipy
+from tests.road_networks import REFERENCES, splitmix_weights
+
+ENGINES: tuple[Engine, ...] = ("near-far-block", "near-far-grid", "dijkstra")
+BY_ROUNDS: tuple[Engine, ...] = ("bellman-ford-push", "bellman-ford-pull", "k-pull")
+LONG = 2**40
+GENERATED: dict[str, dict[str, int | bool]] = {
+    "road-graph": {"n": 50_000},
+    "grid-graph": {"rows": 1000, "columns": 1000},
+    "rmat-graph": {"scale": 16},
+    "geometric-graph": {"n": 100_000},
+    "path-graph": {"n": 20_000},
+    "star-graph": {"n": 1_000_000},
+    "hub-graph": {"n": 20_000},
+    "random-graph": {"n": 200_000, "parts": 3, "directed": True},
+}
+
+
+@pytest.fixture
+def roads(data_dir: Path) -> Path:
+    """The folder of road networks."""
+    if not (data_dir / "roads").is_dir():
+        pytest.skip("HPCSOLVE_DATA has no roads/")
+    return data_dir / "roads"
+
+
+def check(graph: Graph, sources: list[int], engines: tuple[Engine, ...]) -> NDArray[np.float64]:
+    """Every engine's distances and predecessors from these sources; returns the distances."""
+    expected = np.asarray(dijkstra(to_scipy(graph).astype(np.float64), indices=sources))
+    assert graph.weights.dtype.kind == "f" or expected[np.isfinite(expected)].max() < 2**53
+    before = np.stack([smallest_before(graph, source, row) for source, row in zip(sources, expected)])
+    for engine in engines:
+        with searcher(graph, HostDevice(1), engine=engine) as prepared:
+            keys, found = np.empty(expected.shape, prepared.keys.dtype), np.empty(expected.shape, np.uint32)
+            jobs = row_jobs([np.array([source]) for source in sources], None, prepared.layout.places())
+            solved = prepared.solve(jobs, WANTS_DISTANCES | WANTS_PREDECESSORS, keys, found)
+        values = prepared.keys.decode(keys)
+        assert np.array_equal(np.where(keys == prepared.keys.unreached, np.inf, values), expected), engine
+        assert np.array_equal(found.view(np.int32), before), engine
+        assert not solved.wrong.any() and not solved.cut.any(), engine
+    return expected
+
+
+def smallest_before(graph: Graph, source: int, distance: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The smallest vertex with an arc that fits, -1 if there is none; all weights are positive."""
+    assert graph.weights.min() > 0
+    tails = graph.tails().astype(np.int64)
+    fits = (distance[tails] + graph.weights == distance[graph.heads]) & np.isfinite(distance[tails])
+    before = np.full(graph.n, graph.n)
+    np.minimum.at(before, graph.heads[fits], tails[fits])
+    assert np.array_equal(np.flatnonzero((before == graph.n) & np.isfinite(distance)), [source])
+    return np.where(before == graph.n, -1, before)
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_road_networks(roads: Path, name: str) -> None:
+    places = roads / name.replace(".gr", ".co")
+    graph = read_graph(roads / name, *([places] if places.exists() else [])).problem
+    if ".pace" in name:
+        graph = replace(graph, weights=splitmix_weights(graph).astype(np.uint32))
+    distance = check(graph, [0, graph.n // 2], ENGINES)[0]
+    if ".pace" not in name:
+        check(graph, [0], BY_ROUNDS)
+    reached = np.isfinite(distance)
+    sums = int(reached.sum()), int(distance[reached].max()), int(distance[reached].astype(np.int64).sum())
+    assert sums == REFERENCES[name]
+
+
+@pytest.mark.parametrize("kind", GENERATED)
+def test_generated_graphs(kind: str) -> None:
+    graph = generate_graph(kind, **GENERATED[kind])
+    busiest = int(np.argmax(np.diff(graph.offsets)))
+    check(graph, sorted({busiest, graph.n // 3}), ENGINES)
+
+
+@pytest.mark.parametrize("engine", BY_ROUNDS)
+def test_bellman_ford(engine: Engine) -> None:
+    check(generate_graph("grid-graph", rows=300, columns=300), [0], (engine,))
+
+
+def longer(graph: Graph) -> Graph:
+    """Distances far beyond 32 bits."""
+    return replace(graph, weights=graph.weights.astype(np.uint64) + np.uint64(LONG))
+
+
+def fractional(graph: Graph) -> Graph:
+    """Weights whose sums are rounded."""
+    return replace(graph, weights=graph.weights / 3)
+
+
+@pytest.mark.parametrize("weighted", [longer, fractional])
+def test_long_and_fractional_weights(weighted: Callable[[Graph], Graph]) -> None:
+    check(weighted(generate_graph("geometric-graph", n=50_000)), [0], get_args(Engine))
