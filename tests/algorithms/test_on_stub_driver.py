@@ -1,4 +1,4 @@
-"""The whole Held-Karp test set on the CUDA device, on the stub driver: the same tests, the real PyCUDA, no GPU.
+"""The whole test set of the algorithms on the CUDA device, on the stub driver: the same tests, the real PyCUDA, no GPU.
 
 Once with a kernel's blocks as one thread, for everything; once with the launches' own block sizes as real threads, for
 small cases, since each warp shuffle then waits for 32 threads.
@@ -20,11 +20,11 @@ __all__ = ["stub"]
 
 HERE = Path(__file__).parent
 KERNELS = HERE.parent / "kernels"
-SMALL = "minplus or test_the_meeting or (brute and 9 and asymmetric and planes)"
+SMALL = "minplus or test_the_meeting or (brute and 9 and asymmetric and planes) or test_block_sizes_do_not_matter"
 
 
 @pytest.mark.parametrize(("nvcc", "chosen"), [("single", ""), ("threads", SMALL)], ids=["all", "block-sizes"])
-def test_held_karp_on_the_cuda_device(nvcc: str, chosen: str, stub: Stub, run_process: Start) -> None:
+def test_on_the_cuda_device(nvcc: str, chosen: str, stub: Stub, run_process: Start) -> None:
     environment = stub.environment(nvcc=nvcc, memory=4 * 2**30, HPCSOLVE_TEST_DEVICE="cuda")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", chosen, "--ignore", __file__]
     finished = run_process([*command, str(HERE), str(KERNELS)], timeout=280, env=environment)

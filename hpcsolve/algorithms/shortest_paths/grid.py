@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines import BLOCK_THREADS, concurrent_blocks
+from hpcsolve.algorithms.shortest_paths.engines import concurrent_blocks
 from hpcsolve.algorithms.shortest_paths.jobs import WANTS_ROWS, WANTS_TARGETS, Jobs
 from hpcsolve.device.base import Buffer
 
@@ -40,7 +40,7 @@ def solve(
         table, work = searcher.tables, searcher.work
         kernel = device.kernel(FILE, f"near_far_grid_row_{searcher.keys.code}", ROW.format(searcher.kernel_kind()))
         kernel(
-            concurrent_blocks(device.info), BLOCK_THREADS, n, wanted, horizon, table["in_offsets"], table["in_arcs"],
+            concurrent_blocks(device.info), searcher.threads, n, wanted, horizon, table["in_offsets"], table["in_arcs"],
             table["order"], work["keys"], own_out["distance"], own_out["predecessor"], own_out["counts"],
         )  # fmt: skip
         work["keys"].fill(255)
@@ -60,7 +60,7 @@ def search(searcher: Searcher, jobs: Jobs, number: int, early: bool, own: dict[s
     """Search one job into the first row of keys; the state at its end."""
     device, n, code, kind = searcher.device, searcher.layout.n, searcher.keys.code, searcher.kernel_kind()
     first_seed, end_seed, first_target, end_target, _ = jobs.table[number].tolist()
-    room = 1 + searcher.layout.offsets[-1] // searcher.hub
+    room = 1 + searcher.layout.offsets[-1] // max(1, searcher.hub)
     shapes: dict[str, tuple[Any, Any]] = {"near": ((2, n), np.uint32), "far": ((2, n), np.uint32), "hubs": ((2, room), np.uint32),
               "hub_keys": ((2, room), searcher.keys.dtype), "state": (STATE, np.uint64)}  # fmt: skip
     buffers = {name: device.empty(shape, dtype) for name, (shape, dtype) in shapes.items()}
@@ -69,21 +69,21 @@ def search(searcher: Searcher, jobs: Jobs, number: int, early: bool, own: dict[s
     targets = own["targets"].view(first_target, max(1, end_target - first_target)) if end_target else own["targets"]
     grid = concurrent_blocks(device.info)
     begin = device.kernel(FILE, f"near_far_grid_begin_{code}", BEGIN.format(kind))
-    begin(grid, BLOCK_THREADS, end_seed - first_seed, tuning.delta, seeds, buffers["far"], keys, state)
+    begin(grid, searcher.threads, end_seed - first_seed, tuning.delta, seeds, buffers["far"], keys, state)
     step = device.kernel(FILE, f"near_far_grid_step_{code}", STEP.format(kind))
     count = end_target - first_target if early else 0
     taken, seen = 0, state.download()
     while not seen[DONE + taken % 3]:
         for _ in range(searcher.batch or min(max(FIRST_BATCH, taken // 4), LAST_BATCH)):
             step(
-                grid, BLOCK_THREADS, n, taken, count, tuning.setting, searcher.hub, room, tuning.delta, tuning.most,
+                grid, searcher.threads, n, taken, count, tuning.setting, searcher.hub, room, tuning.delta, tuning.most,
                 searcher.limit, targets, searcher.tables["offsets"], searcher.tables["arcs"], buffers["near"],
                 buffers["far"], buffers["hubs"], buffers["hub_keys"], keys, state,
             )  # fmt: skip
             taken += 1
         seen = state.download()
     finish = device.kernel(FILE, f"near_far_grid_finish_{code}", FINISH.format(kind))
-    finish(grid, BLOCK_THREADS, n, keys, state)
+    finish(grid, searcher.threads, n, keys, state)
     for buffer in buffers.values():
         buffer.free()
     return seen

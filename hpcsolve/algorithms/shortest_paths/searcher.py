@@ -81,6 +81,8 @@ class Searcher:
         Launches of the grid engine between two looks; None: more and more.
     hub
         Arcs from which the grid engine shares a vertex among all blocks.
+    threads
+        Of a block; a CPU has one.
     """
 
     device: Device
@@ -93,6 +95,7 @@ class Searcher:
     room: int
     batch: int | None = None
     hub: int = 4096
+    threads: int = BLOCK_THREADS
     timer: Timer = field(init=False)
     tables: dict[str, Buffer] = field(init=False)
     work: dict[str, Buffer] = field(init=False)
@@ -166,7 +169,7 @@ class Searcher:
         graph, work, tuning = self.tables, self.work, self.tuning
         kernel = self.device.kernel(file, f"{file}_solve_{self.keys.code}", SIGNATURE.format(self.kernel_kind()))
         kernel(
-            blocks, BLOCK_THREADS, jobs, self.layout.n, wanted, int(self.layout.plateaus), tuning.setting, self.room,
+            blocks, self.threads, jobs, self.layout.n, wanted, int(self.layout.plateaus), tuning.setting, self.room,
             path_room, tuning.delta, tuning.most, self.limit if limit is None else limit, own["jobs"], own["seeds"],
             own["targets"], graph["offsets"], graph["arcs"], graph["in_offsets"], graph["in_arcs"], graph["order"],
             out["next"], work["scratch"], work["keys"], work["touched"], work["hops"], out["distance"],

@@ -1,0 +1,145 @@
+"""Paths between pairs, searches that end early, engines that hand over: against Dijkstra's algorithm in Python."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.base import silent
+from hpcsolve.algorithms.shortest_paths import grid
+from hpcsolve.algorithms.shortest_paths.engines import Engine
+from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_TARGETS, row_jobs
+from hpcsolve.algorithms.shortest_paths.pairs import by_source, shares, solve_pairs
+from hpcsolve.algorithms.shortest_paths.searcher import searcher
+from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
+from hpcsolve.problems.generate_graph import grid_graph, rmat_graph, road_graph
+from hpcsolve.problems.graph import Graph
+from tests.algorithms.test_shortest_paths import NEAR, graphs, random_graph, rows
+from tests.oracles import least_distances, smallest_predecessors
+
+ENGINES = get_args(Engine)
+
+
+def expected(graph: Graph, source: int, target: int) -> tuple[int | float | None, list[int]]:
+    """Distance and canonical path, by walking back from the target."""
+    distances = least_distances(graph, [source])
+    if distances[target] is None:
+        return None, []
+    before, path = smallest_predecessors(graph, [source], distances), [target]
+    while path[-1] != source:
+        path.append(before[path[-1]])
+    return distances[target], path[::-1]
+
+
+def answers(graph: Graph, pairs: NDArray[np.int64], device: Device, **options: object
+            ) -> list[tuple[int | float | None, list[int]]]:  # fmt: skip
+    """What the searches find, in the order of the pairs."""
+    order = by_source(pairs)
+    with searcher(graph, device, searches=len(pairs), **options) as prepared:  # type: ignore[arg-type]
+        found = solve_pairs(prepared, pairs[order], silent)
+        none, keys = prepared.keys.unreached, prepared.keys.decode(found.keys).tolist()
+    assert not any(batch.wrong.any() or batch.cut.any() for batch in found.batches)
+    ends = np.cumsum(found.length)
+    paths = [found.path[end - length : end].tolist() for end, length in zip(ends, found.length)]
+    result: list[tuple[int | float | None, list[int]]] = [(None, [])] * len(pairs)
+    for place, key, path in zip(order.tolist(), keys, paths, strict=True):
+        result[place] = (None if key == none else key, path)
+    return result
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@given(graph=graphs(NEAR), data=st.data())
+def test_equals_the_walk_back(engine: Engine, graph: Graph, data: st.DataObject) -> None:
+    vertex = st.integers(0, graph.n - 1)
+    pairs = np.array(data.draw(st.lists(st.tuples(vertex, vertex), min_size=1, max_size=6)))
+    found = answers(graph, pairs, HostDevice(1), engine=engine)
+    assert found == [expected(graph, *pair) for pair in pairs.tolist()]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_larger_graphs_on_every_device(engine: Engine, device: Device) -> None:
+    graph = random_graph(300, 1200, 40, least=1)
+    pairs = np.random.default_rng(3).integers(0, 300, (40, 2))
+    found = answers(graph, pairs, device, engine=engine)
+    assert found == [expected(graph, *pair) for pair in pairs.tolist()]
+
+
+@pytest.mark.parametrize("engine", ["near-far-block", "near-far-grid", "dijkstra"])
+def test_a_near_target_ends_the_search(engine: Engine, device: Device) -> None:
+    graph = grid_graph(60, 60)
+    jobs_of = [np.array([0])]
+    with searcher(graph, device, engine=engine) as prepared:
+        places, keys = prepared.layout.places(), np.empty((1, graph.n), np.uint32)
+        whole = prepared.solve(row_jobs(jobs_of, None, places), WANTS_DISTANCES, keys)
+        near = prepared.solve(row_jobs(jobs_of, np.array([2, 61]), places), WANTS_TARGETS)
+        far = prepared.solve(row_jobs(jobs_of, np.array([2, 3599]), places), WANTS_TARGETS)
+    assert near.target_keys.tolist() == keys[0, [2, 61]].tolist()
+    assert far.target_keys.tolist() == keys[0, [2, 3599]].tolist()
+    assert near.relaxed[0] < whole.relaxed[0] / 20 and far.relaxed[0] > whole.relaxed[0] / 2
+    assert not near.wrong.any() and not near.cut.any()
+
+
+def test_paths_that_find_no_room_are_asked_again(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = road_graph(400, 5)
+    pairs = np.array([[s, t] for s in (0, 7, 399) for t in range(0, 400, 9)])
+    roomy = answers(graph, pairs, device)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.pairs.PATH_ROOM", 0)
+    assert answers(graph, pairs, device) == roomy == [expected(graph, *pair) for pair in pairs.tolist()]
+
+
+@pytest.mark.parametrize("room", [1, 30])
+def test_a_full_far_pile_is_handed_to_the_grid(room: int, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    handed: list[int] = []
+    solve = grid.solve
+    monkeypatch.setattr(grid, "solve", lambda *given: (handed.append(given[2]), solve(*given)))
+    graph, seeds = random_graph(300, 1200, 40, least=1), [[0], [17], [250]]
+    with searcher(graph, device, searches=3) as right, searcher(graph, device, searches=3, delta=1) as small:
+        small.room = room
+        expected_rows, found = rows(right, seeds), rows(small, seeds)
+    assert np.array_equal(found.keys, expected_rows.keys)
+    assert np.array_equal(found.predecessor, expected_rows.predecessor)
+    assert not found.solved.wrong.any() and (found.solved.relaxed > 0).all()
+    assert handed == [0, 1, 2]
+
+
+@pytest.mark.parametrize("batch", [1, 3, None])
+@pytest.mark.parametrize("hub", [0, 8, 4096])
+def test_hubs_and_batches_do_not_matter(hub: int, batch: int | None, device: Device) -> None:
+    graph = rmat_graph(9, seed=4)
+    source = int(np.argmax(np.diff(graph.offsets)))
+    with searcher(graph, device, engine="near-far-grid", batch=batch) as prepared:
+        prepared.hub = hub
+        found = rows(prepared, [[source]])
+    with searcher(graph, device, engine="dijkstra") as prepared:
+        assert np.array_equal(found.keys, rows(prepared, [[source]]).keys)
+    assert not found.solved.wrong.any()
+
+
+@pytest.mark.parametrize("threads", [4, 32])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_block_sizes_do_not_matter(engine: Engine, threads: int, device: Device) -> None:
+    """Real threads where the device is the stub driver's with real threads, else a repetition."""
+    graph, seeds = random_graph(60, 240, 9), [[0], [3, 41]]
+    with searcher(graph, device, engine=engine, searches=2) as prepared:
+        prepared.threads = threads
+        found = rows(prepared, seeds)
+    for row, mine in enumerate(seeds):
+        distances = least_distances(graph, mine)
+        none = prepared.keys.unreached
+        assert found.keys[row].tolist() == [none if d is None else d for d in distances]
+        assert found.predecessor[row].tolist() == smallest_predecessors(graph, mine, distances)
+
+
+@given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 5))
+def test_every_query_has_a_rank(sources: list[int], size: int) -> None:
+    pairs = np.array([[s, 0] for s in sorted(sources)], np.int64).reshape(-1, 2)
+    parts = shares(pairs, size)
+    assert [i for part in parts for i in part] == list(range(len(pairs)))
+    counts = [len({int(pairs[i, 0]) for i in part}) for part in parts]
+    assert sum(counts) == len(set(sources)) and max(counts) - min(counts) <= 1
