@@ -15,7 +15,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -26,13 +26,21 @@ from hpcsolve.algorithms import held_karp, steiner_kmb
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp import Parameters
 from hpcsolve.algorithms.shortest_paths.engines import Engine
-from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_PREDECESSORS, row_jobs
-from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD
+from hpcsolve.algorithms.shortest_paths.jobs import (
+    WANTS_DISTANCES,
+    WANTS_PATHS,
+    WANTS_PREDECESSORS,
+    WANTS_TARGETS,
+    query_jobs,
+    row_jobs,
+)
+from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD, Keys
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
 from hpcsolve.device import build
 from hpcsolve.device.host import HostDevice, HostKernel
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate_steiner import power_law_steiner
+from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.steiner import check_tree
 from hpcsolve.problems.steiner_bound import closure
@@ -100,6 +108,25 @@ def shortest_paths(device: HostDevice) -> None:
             assert not found.wrong.any()
             answers.append((keys.tobytes(), before.tobytes()))
         assert len(set(answers)) == 1
+        paths(device, graph, kind)
+
+
+def paths(device: HostDevice, graph: Graph, kind: Keys) -> None:
+    """Rows without plateaus, which all blocks share, and paths, by both Near-Far engines."""
+    steep = replace(graph, weights=graph.weights + 1)
+    answers = []
+    for engine in ("near-far-block", "near-far-grid"):
+        keys = np.empty((1, 60), kind.dtype)
+        with searcher(steep, device, kind, engine, searches=2, batch=1) as prepared:
+            prepared.hub = 3
+            places = prepared.layout.places()
+            found = prepared.solve(row_jobs([np.array([0])], None, places), WANTS_DISTANCES, keys)
+            pairs = np.array([[0, 5], [0, 59], [7, 30]])
+            paths = prepared.solve(query_jobs(pairs, places), WANTS_TARGETS | WANTS_PATHS, path_room=100)
+        assert not found.wrong.any() and not paths.wrong.any()
+        lengths = [paths.path[a : a + b].tobytes() for a, b in zip(paths.path_begin.tolist(), paths.path_length)]
+        answers.append((keys.tobytes(), paths.target_keys.tobytes(), *lengths))
+    assert len(set(answers)) == 1
 
 
 def steiner_trees(device: HostDevice) -> None:
