@@ -21,8 +21,7 @@
 #endif
 
 static constexpr index3 threadIdx{0, 0, 0}, blockDim{1, 1, 1};
-static thread_local index3 blockIdx;
-static index3 gridDim;
+static thread_local index3 blockIdx, gridDim;  // several threads of a process may launch at once
 static inline void __syncthreads() {}
 #include "device_atomics.cuh"
 
@@ -130,10 +129,10 @@ DEVICE int count(uint64_t set) { return __builtin_popcountll(set); }
 
 template <class... A, size_t... I>
 static void run_grid(void (*kernel)(A...), unsigned grid, unsigned, void **params, std::index_sequence<I...>) {
-  gridDim = {grid, 1, 1};
 #pragma omp parallel for schedule(dynamic, 1) if (grid > 1)
   for (unsigned b = 0; b < grid; b++) {
     blockIdx = {b, 0, 0};
+    gridDim = {grid, 1, 1};
     kernel(*static_cast<std::remove_reference_t<A> *>(params[I])...);
   }
 }

@@ -14,9 +14,9 @@ from hpcsolve.problems.generate import uniform_tsp
 HEAD_TAIL = "i4 i4 i4 i4 i4 u4 u4* u4* u8* u4* u4* u8* u4* u2*"
 GROUP = "i4 i4 i4 i4 i4 i4 i4 u4 u4* u2* u8* u4* u2*"
 CANDIDATES = "i4 i4 i4 i4 u4 u4* u2* u4* u4* i4* u2*"
-CITIES, SAMPLES = 200, 200_000
+CITIES, SAMPLES = 200, 100_000
 SMALLEST_P = 1e-4
-"""Of some 50 tests with fixed random numbers; a wrong sampler gives 1e-10 and less (see the last test)."""
+"""Of some 40 cases with fixed random numbers; a wrong sampler gives 1e-10 and less (see the last test)."""
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def exact_weights(search):
 def cases(weights, nearest):
     """(city, the open cities): at random, without the head, without all that is heavy, few."""
     rng = np.random.default_rng(1)
-    for share in (0.99, 0.5, 0.2, 0.1, 0.03, 0.015):
+    for share in (0.99, 0.2, 0.1, 0.03):
         city = int(rng.integers(CITIES))
         others = np.setdiff1d(np.arange(CITIES), [city])
         count = max(2, int(share * CITIES))

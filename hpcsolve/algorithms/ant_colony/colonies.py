@@ -117,7 +117,7 @@ class Watch:
     comm: Comm
     limits: Limits
     target: float | None
-    started: float = field(default_factory=time.perf_counter)
+    started: float = field(default_factory=lambda: time.perf_counter())  # the clock of now: benchmarks change it
     seconds_wait: float = 0.0
     best: int = NOTHING
     improved: int = 0
@@ -189,7 +189,7 @@ def explore(search: Search | None, kept: Kept, watch: Watch, migration: int, rep
 def migrate(search: Search | None, kept: Kept, lengths: NDArray[np.uint64], watch: Watch) -> None:
     """Each colony's best tour takes the place of the longest of the next colony's iteration, in a ring. Collective."""
     waiting = time.perf_counter()
-    parts = watch.comm.allgather((kept.length, kept.tour))
+    parts = watch.comm.allgather((kept.length.copy(), kept.tour.copy()))
     watch.seconds_wait += time.perf_counter() - waiting
     length, tour = (np.concatenate(columns) for columns in zip(*parts))
     for row, number in enumerate(kept.numbers.tolist()):

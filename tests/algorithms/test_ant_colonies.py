@@ -1,0 +1,164 @@
+"""Colonies over ranks: the same answers on any number of ranks and threads, stops, memory to the byte, statistics."""
+
+import numpy as np
+import pytest
+
+from hpcsolve.algorithms import ant_colony
+from hpcsolve.algorithms.ant_colony import Parameters
+from hpcsolve.algorithms.ant_colony.colonies import MOST_ROWS, History, random_keys
+from hpcsolve.algorithms.base import Limits, silent
+from hpcsolve.device.host import HostDevice
+from hpcsolve.errors import InputError
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.generate import clustered_tsp, random_matrix, uniform_tsp
+from hpcsolve.problems.tsp import FORBIDDEN, check_tour, from_matrix
+from tests.oracles import textbook_optimum
+from tests.thread_comm import on_ranks
+
+JOBS = {
+    "mmas": {"ants": 4},
+    "mmas alone": {"ants": 4, "local_search": "none", "rho": 0.1},
+    "migration": {"ants": 4, "migration": 2},
+    "ant-system": {"variant": "ant-system", "ants": 9},
+    "as migration": {"variant": "ant-system", "ants": 9, "migration": 3},
+}
+
+
+def run(tsp, device, comm=None, limits=None, **parameters):
+    own = limits or Limits(iterations=8)
+    return ant_colony.run(tsp, device, comm or SerialComm(), Parameters(**parameters), silent, own)
+
+
+def bits(outcome):
+    """All of an outcome that must not depend on the ranks: /solution, and /colonies if it is here."""
+    groups = {"solution": outcome.solution, **{k: v for k, v in outcome.tables.items() if k == "colonies"}}
+    return {(g, k): np.asarray(c.values).tobytes() for g, columns in groups.items() for k, c in columns.items()}
+
+
+@pytest.mark.parametrize("kind", ["symmetric", "one-way"])
+@pytest.mark.parametrize("name", JOBS)
+def test_ranks_and_threads_do_not_show(name, kind):
+    tsp = clustered_tsp(60, seed=1) if kind == "symmetric" else random_matrix(50, seed=2)
+    parameters = Parameters(colonies=5, **JOBS[name])
+
+    def work(comm):
+        with HostDevice(threads=1 + comm.size % 2) as device:
+            outcome = run(tsp, device, comm, colonies=5, **JOBS[name])
+            assert device.memory_peak == ant_colony.estimate(tsp, parameters, comm.size).device_bytes[comm.rank]
+            assert device.allocated == 0
+            return outcome
+
+    alone = work(SerialComm())
+    assert check_tour(tsp, alone.solution["tour"].values) == alone.cost
+    assert alone.cost == alone.tables["colonies"]["cost"].values.min()
+    for ranks in (2, 3, 4, 7):
+        outcomes = on_ranks(ranks, work)
+        assert bits(outcomes[0]) == bits(alone)
+        for other in outcomes[1:]:
+            assert {k: v for k, v in bits(alone).items() if k[0] == "solution"} == bits(other)
+        history = [outcome.tables["history"] for outcome in (alone, outcomes[0])]
+        for column in ("step", "best", "mean"):
+            assert history[0][column].values.tolist() == history[1][column].values.tolist()
+
+
+def test_a_colony_does_not_see_the_others(device):
+    """Without migration each colony finds what it finds alone: by its number, not by its place in a batch."""
+    tsp = uniform_tsp(50, seed=3)
+    for job in (JOBS["mmas"], JOBS["ant-system"]):
+        costs = [run(tsp, device, colonies=number, **job).tables["colonies"]["cost"].values for number in (4, 2, 1)]
+        assert costs[0][:2].tolist() == costs[1].tolist() and costs[0][:1].tolist() == costs[2].tolist()
+    assert len({tuple(key) for key in random_keys(1, range(1000)).tolist()}) == 1000
+    assert (random_keys(2, range(3)) != random_keys(3, range(3))).all()
+
+
+def test_stops(device):
+    tsp = uniform_tsp(40, seed=4)
+    long = run(tsp, device, limits=Limits(iterations=60), ants=3)
+    best = long.tables["history"]["best"].values
+    assert long.tables["history"]["step"].values.tolist() == list(range(60))
+    assert (np.diff(best) <= 0).all() and best[-1] == long.cost
+    first = int(np.argmax(best == best[-1]))
+    assert long.tables["colonies"]["iteration"].values.tolist() == [first]
+    met = run(tsp, device, limits=Limits(target=float(long.cost)), ants=3)
+    assert met.cost == long.cost and met.tables["colonies"]["iterations"].values == first + 1
+    still = run(tsp, device, limits=Limits(stagnation=70), ants=3).tables["colonies"]
+    assert still["iterations"].values == still["iteration"].values[0] + 71
+    timed = run(tsp, device, limits=Limits(seconds=0.3), ants=3)
+    assert 0.3 <= timed.tables["history"]["seconds"].values[-1] < 3
+    assert run(tsp, device, limits=Limits(), ants=1).tables["colonies"]["iterations"].values == 1000
+
+
+def test_targets_are_in_the_own_unit(device):
+    """A decimal matrix is scaled, negative costs are shifted: target, optimum, history and statistics are not."""
+    matrix = np.round(random_matrix(20, seed=5, symmetric=True).cost / 100 - 5, 2)
+    np.fill_diagonal(matrix, 0)
+    tsp = from_matrix(matrix)
+    assert tsp.scale == 100
+    first = run(tsp, device, colonies=3, optimum=-60.0)
+    own = first.cost / 100
+    assert first.tables["history"]["best"].values[-1] == pytest.approx(own)
+    columns = {key: column.values for key, column in first.tables["colonies"].items()}
+    costs = columns["cost"] / 100
+    assert columns["gap"] == pytest.approx((costs + 60) / 60)
+    assert columns["mean"] == pytest.approx(costs.mean()) and columns["median"] == np.median(costs)
+    assert (columns["minimum"], columns["maximum"]) == (costs.min(), costs.max())
+    assert columns["deviation"] == pytest.approx(costs.std(ddof=1))
+    assert run(tsp, device, limits=Limits(target=own, iterations=10**6)).cost == first.cost
+
+
+@pytest.mark.parametrize("symmetric", [True, False])
+def test_small_instances_are_solved(symmetric, device):
+    """The optimum of ten cities, zero costs between cities included."""
+    for seed in range(4):
+        tsp = from_matrix(random_matrix(10, seed=seed, high=30, symmetric=symmetric).cost % 25)
+        assert run(tsp, device, limits=Limits(iterations=60)).cost == textbook_optimum(tsp.cost)
+    assert run(from_matrix(np.zeros((6, 6))), device).cost == 0
+    assert run(from_matrix(np.zeros((6, 6))), device, variant="ant-system").cost == 0
+
+
+def test_a_long_history_is_thinned():
+    history = History()
+    for iteration in range(10_001):
+        history.note(iteration, 0.0, 5, 7, iteration == 10_000)
+    steps = [row[0] for row in history.rows]
+    assert len(steps) <= MOST_ROWS + 1 and steps[0] == 0 and steps[-1] == 10_000
+    assert set(np.diff(steps[:-1])) == {16}
+
+
+REFUSED = {
+    "alpha: 2.0 cannot be had": {"alpha": 2.0},
+    "beta: expected a finite number, got nan": {"beta": float("nan")},
+    "rho: expected a finite number, got nan": {"rho": float("nan")},
+    "local-search: ant-system has none": {"variant": "ant-system", "local_search": "2-opt"},
+    "local-search: '3-opt' reverses parts of a tour": {"local_search": "3-opt"},
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_parameters_that_do_not_fit(message):
+    with pytest.raises(InputError, match=message):
+        ant_colony.estimate(random_matrix(9), Parameters(**REFUSED[message]), 1)
+
+
+def test_instances_that_do_not_fit():
+    gap = random_matrix(9).cost.copy()
+    gap[2, 5] = FORBIDDEN
+    wide = random_matrix(9).cost.copy()
+    wide[3, 1] = 2**31
+    with pytest.raises(InputError, match=r"no arc from city 2 to city 5; .* give it a large cost"):
+        ant_colony.estimate(from_matrix(gap), Parameters(), 1)
+    with pytest.raises(InputError, match=r"costs reach from \d+ to 2147483648 .*: round or scale them"):
+        ant_colony.estimate(from_matrix(wide), Parameters(), 1)
+    with pytest.raises(InputError, match="3 cities; ant-colony takes 4 to 65535, held-karp the fewer"):
+        ant_colony.estimate(uniform_tsp(3), Parameters(), 1)
+
+
+def test_the_largest_size_that_fits_is_the_largest():
+    for parameters in (Parameters(colonies=3), Parameters(colonies=3, variant="ant-system")):
+        largest = ant_colony.estimate(uniform_tsp(9), parameters, 2).largest
+        for free in (2**24, 2**28, 2**31):
+            size = largest([free] * 2)
+            need = [ant_colony.estimate(uniform_tsp(n), parameters, 2) for n in (size, size + 1)] if size < 900 else []
+            fits = [all(a + b <= free for a, b in zip(e.device_bytes, e.host_bytes)) for e in need]
+            assert fits in ([], [True, False])
+    assert largest([2**31] * 2) > 4461, "fnl4461 in under 2 GiB a rank"
