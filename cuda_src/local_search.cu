@@ -65,7 +65,7 @@ struct path {
   bool backwards;
   uint32_t city;
 };
-enum kind : uint32_t { flips, exchange, two_flips };
+enum class kind : uint32_t { flips, exchange, two_flips };
 // Flips: the first cut[k] cities, one after the other, `cuts` of them. Else the two segments before cut[0] and cut[1].
 struct move {
   int64_t gain;
@@ -119,7 +119,7 @@ DEVICE void try_flip(const tour &t, const path &p, int64_t gain, uint32_t near, 
 template <class Kind>
 DEVICE void try_exchange(const tour &t, const path &p, int64_t gain, uint32_t near, move &best) {
   uint32_t cut[2] = {0, position_of<0>(t, p, nullptr, near) + 1};
-  if (cut[1] < 3 || cut[1] >= t.n) return;
+  if ((symmetric<Kind> && cut[1] < 3) || cut[1] >= t.n) return;
   const uint32_t beyond = city_at<0>(t, p, nullptr, cut[1]);
   gain += cost_of(t, beyond, near);
   for (uint32_t k = 0; k < t.breadth; k++) {
@@ -144,13 +144,17 @@ DEVICE path path_to(const tour &t, uint32_t city, bool backwards) {
 template <class Kind>
 DEVICE uint32_t first_item(const tour &t, uint32_t city, move &best) {
   constexpr uint32_t kinds = kinds_of_item<Kind>, sides = symmetric<Kind> ? 2 : 1;
+  const uint32_t of_side = kinds * t.breadth;
   best.gain = 0;
-  for (uint32_t item = threadIdx.x; item < sides * kinds * t.breadth; item += blockDim.x) {
-    const uint32_t k = item / kinds % t.breadth;
-    const path p = path_to(t, city, !symmetric<Kind> || item >= kinds * t.breadth);
-    const uint32_t first = t.order[p.start];
+  for (uint32_t item = threadIdx.x; item < sides * of_side; item += blockDim.x) {
+    const bool second = item >= of_side;
+    const path p = path_to(t, city, !symmetric<Kind> || second);
+    const uint32_t first = t.order[p.start], k = (item - second * of_side) / kinds;
     const int64_t left = cost_of(t, first, city) - t.near_cost[first * t.breadth + k];
-    if (left <= 0) continue;
+    if (left <= 0) {  // nor has a neighbour that is farther: on to this thread's last item of the side
+      item += ((1 + second) * of_side - 1 - item) / blockDim.x * blockDim.x;
+      continue;
+    }
     const uint32_t near = t.neighbours[first * t.stride + k];
     if (item % kinds < Kind::exchanges) {
       try_exchange<Kind>(t, p, left, near, best);

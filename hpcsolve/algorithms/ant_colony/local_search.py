@@ -52,6 +52,8 @@ class Searcher:
         One of `KINDS`.
     breadth
         How many neighbours of each city are looked at; at most n - 1 and `stride`.
+    threads
+        Threads of a block. The answers do not depend on it.
     """
 
     device: Device
@@ -61,6 +63,7 @@ class Searcher:
     lengths: Buffer
     kind: str
     breadth: int
+    threads: int = THREADS
     buffers: dict[str, Buffer] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -69,7 +72,7 @@ class Searcher:
         self.breadth = min(self.breadth, n - 1)
         self.buffers = allocated(self.device, shapes(math.prod(self.lengths.shape), n, self.breadth))
         kernel = self.device.kernel(FILE, "local_search_price", PRICE)
-        kernel(n, THREADS, n, stride, self.breadth, self.cost, self.neighbours, self.buffers["near_cost"])
+        kernel(n, self.threads, n, stride, self.breadth, self.cost, self.neighbours, self.buffers["near_cost"])
 
     def improve(self, known: Buffer | None = None) -> None:
         """Improve all tours, and set their lengths.
@@ -83,7 +86,7 @@ class Searcher:
         n, stride = self.neighbours.shape
         count, groups = math.prod(self.lengths.shape), known.shape[0] if known else 0
         kernel = self.device.kernel(FILE, f"local_search_{KINDS[self.kind]}", IMPROVE)
-        kernel(count, THREADS, count, groups, n, stride, self.breadth, self.cost, self.neighbours,
+        kernel(count, self.threads, count, groups, n, stride, self.breadth, self.cost, self.neighbours,
                self.buffers["near_cost"], known or self.tours, self.tours, self.buffers["place"],
                self.buffers["awake"], self.lengths)  # fmt: skip
 
