@@ -114,6 +114,14 @@ def _instance(job: Job, problem: Problem) -> InstanceOf[Any]:
 
 
 def _keys(parameters: dict[str, object]) -> dict[str, object]:
-    """Python's names and arrays as a job file has them; None leaves a key out."""
-    plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in parameters.items()}
-    return {name.replace("_", "-"): value for name, value in plain.items() if value is not None}
+    """Python's names and values as a job file has them; None leaves a key out."""
+    return {name.replace("_", "-"): _plain(value) for name, value in parameters.items() if value is not None}
+
+
+def _plain(value: object) -> object:
+    """Numbers and arrays of numpy, and paths, as TOML has them."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    return [_plain(inner) for inner in value] if isinstance(value, (list, tuple)) else value

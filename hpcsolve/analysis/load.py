@@ -13,6 +13,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import require_whole
+from hpcsolve.problems.paths import unreached_of
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,7 @@ class Result:
         """
         values = np.asarray(self.contents.value("solution", "distance", np.empty((0, 0))))
         scale = int(self.contents.value("instance", "scale"))
-        none = np.iinfo(values.dtype).max if values.dtype.kind in "iu" else np.inf
-        return np.where(values == none, np.inf, values / scale)
+        return np.where(values == unreached_of(values.dtype), np.inf, values / scale)
 
     @property
     def predecessor(self) -> NDArray[np.int32]:
@@ -191,7 +191,8 @@ class Result:
         if not len(rows):
             raise InputError(f"vertex {source!r} is no source of the result")
         row = int(rows[0]) if len(self.predecessor) > 1 else 0  # all sources together (voronoi): one row
-        if np.isinf(self.distance[row, path[0]]):
+        distance = self.contents.value("solution", "distance")
+        if distance[row, path[0]] == unreached_of(distance.dtype):
             return np.empty(0, int)
         while (before := int(self.predecessor[row, path[-1]])) >= 0:
             path.append(before)

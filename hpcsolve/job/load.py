@@ -70,10 +70,12 @@ def pinned(job: Job) -> Job:
     Raises
     ------
     InputError
-        The file cannot be read, or holds other queries than the job says.
+        The file cannot be read, or holds other queries than the job says; or the job names none.
     """
     named = getattr(job.parameters, "queries", None)
     if not isinstance(named, str):
+        if getattr(job.parameters, "queries_sha256", None) is not None:
+            raise InputError("shortest-paths.queries-sha256: queries names no file; remove this key")
         return job
     found = read_queries(named, job.parameters.queries_sha256)
     return replace(job, parameters=msgspec.structs.replace(job.parameters, queries_sha256=found.sha256))

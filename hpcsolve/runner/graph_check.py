@@ -20,7 +20,7 @@ from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.host_paths import check_columns, check_shortest, smallest_predecessors
 from hpcsolve.problems.pair_paths import PairPaths, check_pair_paths
-from hpcsolve.problems.paths import check_distances
+from hpcsolve.problems.paths import check_distances, unreached_of
 from hpcsolve.runner.verdict import Verdict
 
 Seeds = Sequence[NDArray[np.int64]]
@@ -60,6 +60,8 @@ def verify(path: str, contents: Contents, problem: Graph, parameters: Any) -> Ve
         for name, table in tables.items():
             _require(table.shape == (len(asked.seeds), columns),
                      f"/solution/{name} has shape {table.shape}, not {(len(asked.seeds), columns)}")  # fmt: skip
+            none = unreached_of(table.dtype) if name == "distance" else -1
+            _require(table.none == none, f"/solution/{name} says none is {table.none}, not {none}")
         names = [name for name in ("distance", "predecessor", "nearest") if name in tables]
         _require("distance" in names, "/solution/distance is no table")
         for first, blocks in row_blocks(path, names):
@@ -84,6 +86,8 @@ def _verify_queries(contents: Contents, graph: Graph, parameters: Parameters, li
     else:
         same = np.array_equal(pairs, cast(Any, question(graph, parameters).pairs))
     _require(same, "/solution/source and target are not the queries of the job")
+    none, said = unreached_of(answer.distance.dtype), contents.groups["solution"]["distance"].none
+    _require(said == none, f"/solution/distance says none is {said}, not {none}")
     check_pair_paths(graph, answer, limit)
     check_shortest(graph, answer, limit)
     return Verdict(True, "every path added up, every distance and path found again by a search on the host")

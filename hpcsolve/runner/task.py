@@ -74,7 +74,7 @@ def _verdict(task: Task, finished: Contents) -> Verdict:
     """That of the run, as long as nobody has opened the file to change it since; else a new one."""
     assert task.output is not None
     if not has_seal(task.output):
-        return checked(kind_of(task.job), task.output, finished, task.instance.problem, task.job.parameters)
+        return checked(kind_of(task.job), task.output, finished, task.instance, task.job.parameters)
     infeasible = bool(finished.value("solution", "infeasible"))
     verified = bool(finished.attributes["verified"])
     return Verdict(True if verified else None if infeasible else False, "when it was solved")

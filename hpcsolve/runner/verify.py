@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import numpy as np
 
+from hpcsolve.algorithms.base import Column
 from hpcsolve.errors import DamagedFileError, InputError
+from hpcsolve.formats.base import InstanceOf
 from hpcsolve.job import IN_MEMORY, hash_of
 from hpcsolve.job.load import load_job
 from hpcsolve.output.contents import Contents
@@ -14,6 +17,9 @@ from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import require_whole
 from hpcsolve.runner.kinds import Kind, kind_in, kind_of, read_instance
 from hpcsolve.runner.verdict import Verdict
+
+SAME = ("label", "city_name", "vertex_name", "n", "vertices", "arcs", "symmetric", "directed", "scale")
+"""Of `/instance`: what an instance has in whatever form its file may have moved to."""
 
 
 def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdict]:
@@ -51,12 +57,21 @@ def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdi
         where = found.path or "what its generator makes now"
         what = "is not the instance that was solved (another SHA-256); give that one with --instance"
         raise InputError(f"{path}: {where} {what}")
-    return contents, checked(kind, path, contents, found.problem, job.parameters)
+    return contents, checked(kind, path, contents, found, job.parameters)
 
 
-def checked(kind: Kind, path: str, contents: Contents, problem: Any, parameters: Any) -> Verdict:
+def checked(kind: Kind, path: str, contents: Contents, found: InstanceOf[Any], parameters: Any) -> Verdict:
     """The kind's check of a file; values so odd that the check itself stumbles over them are no answer."""
+    for name, column in kind.columns(found).items():
+        if name in SAME and not _same(contents, name, column):
+            return Verdict(False, f"/instance/{name} is not that of the instance")
     try:
-        return kind.verify(path, contents, problem, parameters)
+        return kind.verify(path, contents, found.problem, parameters)
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         return Verdict(False, f"the answer cannot be checked: {' '.join(str(error).split()) or type(error).__name__}")
+
+
+def _same(contents: Contents, name: str, column: Column) -> bool:
+    """Whether `/instance` has that column; one form of an instance may have names, and another not."""
+    there = contents.value("instance", name)
+    return np.array_equal(np.asarray(there), np.asarray(column.values)) or (there is None and name.endswith("_name"))

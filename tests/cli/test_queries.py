@@ -10,6 +10,7 @@ import pytest
 
 import hpcsolve as package
 from hpcsolve.algorithms.shortest_paths.engines import Engine
+from hpcsolve.errors import InputError
 from hpcsolve.output.reader import read_result
 from hpcsolve.problems.generate_graph import random_graph
 from hpcsolve.problems.paths import unreached_of
@@ -102,6 +103,22 @@ def test_other_graphs(graph, test_device):
         assert result.distance[query] == (np.inf if distance is None else distance)
 
 
+def test_pairs_from_python(tmp_path, test_device):
+    graph = random_graph(**KEYS)
+    (tmp_path / "pairs.txt").write_text("1 5\n33 51\n")
+    columns = np.array([1, 33]), np.array([5, 51])
+    found = [package.solve(graph, "shortest-paths", device=test_device, queries=queries)
+             for queries in ([[1, 5], [33, 51]], np.stack(columns, 1), list(zip(*columns, strict=True)),
+                             tmp_path / "pairs.txt")]  # fmt: skip
+    for result in found:
+        assert list(zip(result.sources, result.targets, strict=True)) == [(1, 5), (33, 51)]
+        assert [result.path(0), result.path(1)] == [path for _, path in expected(graph, [(1, 5), (33, 51)])]
+    assert repr(found[0]).startswith("<shortest-paths: 2 queries, ")
+    for query in (-1, 2):
+        with pytest.raises(InputError, match=f"there is no query {query}; they are numbered 0 to 1"):
+            found[0].path(query)
+
+
 def test_a_cutoff_hides_what_is_beyond(job, run, hpcsolve):
     folder = job(more="cutoff = 4\n")
     assert run(folder).returncode == 0
@@ -178,6 +195,8 @@ FAULTS = {
     "path": (put("path", 0, 44), "query 0, 1 -> 5, has a path that begins or ends elsewhere"),
     "offset": (put("offset", 1, 0), "query 0, 1 -> 5, has a distance and no path, or a path and no distance"),
     "offsets": (shorter_file, "source, target, distance and offset have not one entry for each query"),
+    "none": (lambda file: file["solution/distance"].attrs.__setitem__("none", 7), "/solution/distance says none is 7"),
+    "label": (lambda file: file["instance/label"].__setitem__(3, 77), "/instance/label is not that of the instance"),
     "distance of a table": (lambda file: file.__delitem__("solution/path"), "damaged: /solution is no whole answer"),
 }  # fmt: skip
 
@@ -223,6 +242,8 @@ def test_verify_without_the_file_of_queries_knows_what_it_held(job, run, hpcsolv
     ("[[1, 61]]", "", "shortest-paths.queries: random-60-seed3 has no vertex 61"),
     ("[[1, 2, 3]]", "", "job.toml:6: shortest-paths.queries[0]: expected list of length 2, got 3"),
     ("[1, 2]", "", "job.toml:6: shortest-paths.queries[0]: expected list, got integer"),
+    ("[[1, 2]]", "queries-sha256 = 'x'\n", "shortest-paths.queries-sha256: queries names no file"),
+    ('"pairs.txt"', "queries-sha256 = 'x'\n", "pairs.txt: has other queries than the job"),
     ("3", "", "job.toml:6: shortest-paths.queries: expected"),
     *(("[[1, 2]]", f"{key}\n", f"shortest-paths.{key.split()[0]}: queries name all sources and targets")
       for key in ("sources = [1]", "targets = [2]", "voronoi = true", "predecessors = true")),
