@@ -122,6 +122,11 @@ def _checked(rows: list[Row]) -> str:
     return f"{text}: {len(several)} instances; {alone} were solved by hpcsolve alone."
 
 
+def markdown(names: list[str], rows: list[list[str]]) -> list[str]:
+    """Lines of a table whose first column is text and whose others are numbers."""
+    return [_line(*names), _line("---", *["---:"] * (len(names) - 1)), *(_line(*row) for row in rows)]
+
+
 def _line(*cells: object) -> str:
     return "| " + " | ".join(map(str, cells)) + " |"
 

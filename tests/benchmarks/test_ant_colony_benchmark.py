@@ -1,0 +1,116 @@
+"""The ant colonies' benchmark runs at a tiny size, checks what it claims, and prints its tables."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+RIVAL = """\
+def find_tour(distances, duration_seconds):
+    return list(range(len(distances)))
+"""
+MISSING = "raise ModuleNotFoundError(\"No module named 'elkai'\")\n"
+N, RADIUS = 40, 1000
+
+
+@pytest.fixture
+def benchmark(run_process: Run, repository: Path, tmp_path: Path) -> Run:
+    """The program, on one instance, `ring`, whose best tour is its circle; with stand-in rivals."""
+    if shutil.which(os.environ.get("HPCSOLVE_CXX", "g++")) is None:
+        pytest.skip("no C++ compiler")
+    write_ring(tmp_path / "tsplib")
+    (tmp_path / "fast_tsp.py").write_text(RIVAL)
+    (tmp_path / "elkai.py").write_text(MISSING)
+
+    def start(*arguments: str) -> subprocess.CompletedProcess[str]:
+        paths = os.pathsep.join([str(tmp_path), str(repository)])
+        environment = {**os.environ, "PYTHONPATH": paths, "HPCSOLVE_DATA": str(tmp_path)}
+        command = [sys.executable, str(repository / "jobs/benchmarks/ant_colony.py"), *arguments]
+        done: subprocess.CompletedProcess[str] = run_process(command, timeout=120, env=environment, cwd=tmp_path)
+        return done
+
+    return start
+
+
+def write_ring(folder: Path) -> None:
+    """Points on a circle."""
+    folder.mkdir()
+    angles = 2 * np.pi * np.arange(N) / N
+    points = np.rint(RADIUS * np.column_stack([np.cos(angles), np.sin(angles)])).astype(int)
+    lines = [f"{i + 1} {x} {y}" for i, (x, y) in enumerate(points)]
+    head = f"NAME: ring\nTYPE: TSP\nDIMENSION: {N}\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
+    (folder / "ring.tsp").write_text(head + "\n".join(lines) + "\nEOF\n")
+    optimum = sum(int(np.hypot(*(points[i] - points[i - 1])) + 0.5) for i in range(N))
+    (folder / "optima.csv").write_text(f"name,optimum,type\nring,{optimum},TSP EUC_2D\n")
+
+
+def tables(text: str) -> list[list[dict[str, str]]]:
+    """Every table: its rows as dictionaries."""
+    found: list[list[list[str]]] = [[]]
+    for line in text.splitlines():
+        if line.startswith("|"):
+            found[-1].append([cell.strip() for cell in line.strip("|").split("|")])
+        elif found[-1]:
+            found.append([])
+    return [[dict(zip(rows[0], row, strict=True)) for row in rows[2:]] for rows in found if rows]
+
+
+def number(cell: str) -> float:
+    return float(cell.split()[0])
+
+
+def test_speed(benchmark: Run) -> None:
+    done = benchmark("speed", "--instances", "ring", "--strategies", "head-tail", "st-group")
+    assert done.returncode == 0, done.stderr
+    doubles, literature, strategies = tables(done.stdout)
+    assert doubles[0]["instance"] == "ring" and number(doubles[0]["hpcsolve, head-tail"]) > 0
+    assert number(doubles[0]["doubles, full candidate list"]) > 0
+    assert literature[0]["Zhou et al., GTX 780"] == ""
+    assert number(strategies[0]["st-group"]) > 0
+
+
+def test_quality_keeps_its_runs(benchmark: Run, tmp_path: Path) -> None:
+    ask = ["quality", "--instances", "ring", "--seeds", "3", "--iterations", "8", "--runs", "runs.csv"]
+    first, again = benchmark(*ask), benchmark(*ask)
+    assert first.returncode == 0, first.stderr
+    assert "ring, double precision, seed 3: " in first.stderr and again.stderr == ""
+    assert tables(first.stdout) == tables(again.stdout)
+    statistics, comparison = tables(first.stdout)
+    assert [row["solver"] for row in statistics] == ["head-tail", "double precision"]
+    assert all(number(row["above the optimum"]) < 20 for row in statistics)
+    assert 0 < float(comparison[0]["Mann-Whitney p"]) <= 1
+    assert len((tmp_path / "runs.csv").read_text().splitlines()) == 6
+
+
+def test_tours(benchmark: Run, tmp_path: Path) -> None:
+    done = benchmark("tours", "--instances", "ring", "--seconds", "0.5", "2", "--seeds", "2")
+    assert done.returncode == 0, done.stderr
+    ours, rivals = tables(done.stdout)
+    assert ours[0]["2 s"] == "0.000" and ours[0]["by seed, at the end"] == "0.000, 0.000"
+    assert [row["solver"] for row in rivals] == ["fast-tsp"]
+    assert rivals[0]["runs"].startswith("0.000 (")
+    assert "LKH (elkai): skipped, No module named 'elkai'" in done.stdout
+
+
+def test_ranks(benchmark: Run, mpiexec_path: str) -> None:
+    done = benchmark("ranks", "--instances", "ring", "--iterations", "3", "--repeats", "1")
+    assert done.returncode == 0, done.stderr
+    (walls,) = tables(done.stdout)
+    assert [row["wall-clock s"] for row in walls] == ["search", "command"]
+    assert all(float(row["efficiency"]) > 0 for row in walls)
+
+
+def test_no_data(benchmark: Run, tmp_path: Path) -> None:
+    shutil.rmtree(tmp_path / "tsplib")
+    done = benchmark("speed")
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.count("\n") == 1 and "HPCSOLVE_DATA" in done.stderr
