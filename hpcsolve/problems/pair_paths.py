@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.paths import Mask, unreached_of
 
+_BLOCK = 1 << 18
+"""Vertices of paths that are checked at a time: they stay in cache."""
+
 
 @dataclass(frozen=True, eq=False)
 class PairPaths:
@@ -69,20 +72,30 @@ def check_pair_paths(graph: Graph, answer: PairPaths, cutoff: float | None = Non
     begin, end = answer.path[answer.offset[:-1][reached]], answer.path[answer.offset[1:][reached] - 1]
     elsewhere[reached] = (begin != answer.source[reached]) | (end != answer.target[reached])
     require_none(graph, answer, elsewhere, "has a path that begins or ends elsewhere")
-    query = np.repeat(np.arange(len(reached)), lengths)
-    step = np.flatnonzero(query[:-1] == query[1:])  # from each vertex of a path to the next one
-    arc = _arcs_between(graph, answer.path[step], answer.path[step + 1])
-    broken = np.bincount(query[step], weights=arc < 0, minlength=len(reached)) > 0
-    require_none(graph, answer, broken, "has a path that leads where no arc is")
+    arcs = graph.tails() * np.int64(graph.n) + graph.heads  # ascending
+    cuts = np.append(np.searchsorted(answer.offset, range(0, len(answer.path), _BLOCK)), len(reached))
+    for first, behind in pairwise(np.unique(cuts).tolist()):
+        _check_steps(graph, arcs, answer, first, behind)
+
+
+def _check_steps(graph: Graph, arcs: NDArray[np.int64], answer: PairPaths, first: int, behind: int) -> None:
+    """Check the steps of some queries' paths; `arcs` are tail * n + head of all."""
+    offset = answer.offset[first : behind + 1] - answer.offset[first]
+    path, lengths = answer.path[answer.offset[first] : answer.offset[behind]], np.diff(offset)
+    goes_on = np.ones(len(path), bool)
+    goes_on[offset[1:][lengths > 0] - 1] = False
+    arc = _arcs_between(graph, arcs, path[:-1][goes_on[:-1]], path[1:][goes_on[:-1]])
     starts = np.concatenate([[0], np.cumsum(np.maximum(lengths - 1, 0))])
-    longer = reached & ~_add_up(graph.weights[arc], starts, answer.distance)
-    require_none(graph, answer, longer, "has a path of another length than its distance")
+    require_none(graph, answer, _sums(arc < 0, starts) > 0, "has a path that leads where no arc is", first)
+    distance = answer.distance[first:behind]
+    longer = (lengths > 0) & ~_add_up(graph.weights[arc], starts, distance)
+    require_none(graph, answer, longer, "has a path of another length than its distance", first)
 
 
-def require_none(graph: Graph, answer: PairPaths, wrong: Mask, what: str) -> None:
-    """Raise `ValueError` at the first query that is wrong."""
+def require_none(graph: Graph, answer: PairPaths, wrong: Mask, what: str, first: int = 0) -> None:
+    """Raise `ValueError` at the first query that is wrong; `wrong` begins with query `first`."""
     if wrong.any():
-        query = int(np.argmax(wrong))
+        query = first + int(np.argmax(wrong))
         source, target = (graph.labels[ends[query]] for ends in (answer.source, answer.target))
         raise ValueError(f"query {query}, {source} -> {target}, {what}")
 
@@ -100,11 +113,11 @@ def _check_shapes(graph: Graph, answer: PairPaths) -> None:
             raise ValueError(f"{name} names vertices that the instance has not")
 
 
-def _arcs_between(graph: Graph, tails: NDArray[Any], heads: NDArray[Any]) -> NDArray[np.int64]:
+def _arcs_between(graph: Graph, arcs: NDArray[np.int64], tails: NDArray[Any], heads: NDArray[Any]
+                  ) -> NDArray[np.int64]:  # fmt: skip
     """The arc from each tail to its head, -1 where there is none."""
     if not graph.arcs:
         return np.full(len(tails), -1)
-    arcs = graph.tails() * np.int64(graph.n) + graph.heads
     wanted = tails * np.int64(graph.n) + heads
     found = np.minimum(np.searchsorted(arcs, wanted), graph.arcs - 1)
     return np.where(arcs[found] == wanted, found, -1)

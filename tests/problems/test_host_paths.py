@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpcsolve.problems import pair_paths
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.host_paths import check_columns, check_shortest, distance_rows, smallest_predecessors
 from hpcsolve.problems.pair_paths import PairPaths, check_pair_paths
@@ -124,8 +125,10 @@ PLANTED = {
 }
 
 
+@pytest.mark.parametrize("block", [1, 3, 1 << 18])
 @pytest.mark.parametrize("name", PLANTED)
-def test_what_is_wrong_is_named(name):
+def test_what_is_wrong_is_named(name, block, monkeypatch):
+    monkeypatch.setattr(pair_paths, "_BLOCK", block)
     change, message = PLANTED[name]
     graph = graph_of(SMALL, directed=False)
     right = answered(graph, PAIRS)
@@ -133,6 +136,9 @@ def test_what_is_wrong_is_named(name):
     check(graph, right)
     with pytest.raises(ValueError, match=message):
         check(graph, change(right))
+    last = dataclasses.replace(right, path=np.array([*right.path[:-2], 3, 1]))
+    with pytest.raises(ValueError, match="query 3, 4 -> 1, has a path that leads where no arc is"):
+        check(graph, last)
 
 
 def test_a_cutoff_hides_what_is_beyond():
