@@ -65,11 +65,11 @@ struct path {
   bool backwards;
   uint32_t city;
 };
-enum class kind : uint32_t { flips, exchange, two_flips };
-// Flips: the first cut[k] cities, one after the other, `cuts` of them. Else the two segments before cut[0] and cut[1].
+// Flips of the first cut[k] cities, one after the other, `cuts` of them; or the exchange of what ends at cut[0] and
+// cut[1].
 struct move {
   int64_t gain;
-  kind what;
+  bool exchanges;
   uint32_t cuts, cut[deepest];
 };
 struct shared_state {
@@ -95,9 +95,9 @@ DEVICE uint32_t city_at(const tour &t, const path &p, const uint32_t *cut, uint3
   return t.order[around(t, p.backwards ? p.start + t.n - at : p.start + at)];
 }
 template <int cuts>
-DEVICE void offer(move &best, int64_t gain, kind what, const uint32_t *cut) {
+DEVICE void offer(move &best, int64_t gain, bool exchanges, const uint32_t *cut) {
   if (gain <= best.gain) return;
-  best.gain = gain, best.what = what, best.cuts = cuts;
+  best.gain = gain, best.exchanges = exchanges, best.cuts = cuts;
   UNROLL for (int k = 0; k < cuts; k++) best.cut[k] = cut[k];
 }
 // All that begins with the flip that joins `first` to `near`. `gain`: what is won so far, the new edge paid.
@@ -107,7 +107,7 @@ DEVICE void try_flip(const tour &t, const path &p, int64_t gain, uint32_t near, 
   if (cut[flips] < 2) return;
   const uint32_t first = city_at<flips>(t, p, cut, cut[flips] - 1);
   gain += cost_of(t, first, near);
-  offer<flips + 1>(best, gain - cost_of(t, first, p.city), kind::flips, cut);
+  offer<flips + 1>(best, gain - cost_of(t, first, p.city), false, cut);
   if constexpr (flips + 1 < most)
     for (uint32_t k = 0; k < t.breadth; k++) {
       const int64_t left = gain - t.near_cost[first * t.breadth + k];
@@ -129,11 +129,7 @@ DEVICE void try_exchange(const tour &t, const path &p, int64_t gain, uint32_t ne
     if (at + 1 >= cut[1]) continue;
     const uint32_t after = city_at<0>(t, p, nullptr, at + 1);
     cut[0] = at + 1;
-    offer<2>(best, left + cost_of(t, after, broken) - cost_of(t, after, p.city), kind::exchange, cut);
-    if (!symmetric<Kind> || at == 0) continue;
-    const uint32_t before = city_at<0>(t, p, nullptr, at - 1);
-    cut[0] = at;
-    offer<2>(best, left + cost_of(t, before, broken) - cost_of(t, before, p.city), kind::two_flips, cut);
+    offer<2>(best, left + cost_of(t, after, broken) - cost_of(t, after, p.city), true, cut);
   }
 }
 DEVICE path path_to(const tour &t, uint32_t city, bool backwards) {
@@ -207,11 +203,8 @@ template <class Kind>
 DEVICE void apply_move(const tour &t, uint32_t city, bool backwards, const move &m) {
   path p = path_to(t, city, backwards);
   __syncthreads();
-  if (m.what == kind::exchange) return swap_segments<Kind>(t, p, m.cut);
-  for (uint32_t k = 0; k < m.cuts; k++) {
-    const uint32_t low = m.what == kind::two_flips && k == 1 ? m.cut[0] : 0;
-    reverse<Kind>(t, p, low, m.cut[k] - low);
-  }
+  if (m.exchanges) return swap_segments<Kind>(t, p, m.cut);
+  for (uint32_t k = 0; k < m.cuts; k++) reverse<Kind>(t, p, 0, m.cut[k]);
 }
 // The first city at or after `from`, around, that is awake, put to sleep; `nothing` if all sleep.
 DEVICE uint32_t next_awake(const tour &t, shared_state &s, uint32_t from) {
