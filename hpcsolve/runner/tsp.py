@@ -102,6 +102,7 @@ def columns(instance: Instance) -> dict[str, Column]:
 def trial(problem: Tsp, parameters: Any) -> tuple[Tsp, Any, str]:
     """A random matrix, and the parameters without labels that it has not."""
     unset = {key: None for key in ("start", "end") if hasattr(parameters, key)}
+    unset |= {key: 1 for key in ("colonies",) if hasattr(parameters, key)}
     small = random_matrix(TRIAL_CITIES, symmetric=problem.symmetric)
     return small, msgspec.structs.replace(parameters, **unset), f"{TRIAL_CITIES} cities"
 
@@ -161,6 +162,19 @@ def answer_lines(contents: Contents) -> Iterator[str]:
     yield from textwrap.wrap(tour_text(contents), 118, initial_indent="tour:   ", subsequent_indent="        ",
                              break_long_words=False, break_on_hyphens=False)  # fmt: skip
     yield f"cost:   {contents.attributes['cost']}{optimal}"
+    yield from colony_lines(contents)
+
+
+def colony_lines(contents: Contents) -> Iterator[str]:
+    """What the colonies found, where there are several; the gap, where the job names the optimum."""
+    costs, gaps = contents.value("colonies", "cost"), contents.value("colonies", "gap")
+    names = ("minimum", "median", "mean", "maximum", "deviation")
+    values = [contents.value("colonies", name) for name in names]
+    if costs is not None and len(costs) > 1 and None not in values:
+        yield f"colonies: {len(costs)}: " + ", ".join(f"{n} {float(v):.8g}" for n, v in zip(names, values))
+    if gaps is not None and len(gaps):
+        mean = f", {100 * float(np.mean(gaps)):.3g} % in the mean" if len(gaps) > 1 else ""
+        yield f"gap:    {100 * float(np.min(gaps)):.3g} % above the optimum{mean}"
 
 
 def tour_text(contents: Contents) -> str:

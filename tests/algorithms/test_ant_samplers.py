@@ -147,7 +147,7 @@ def test_candidates(device):
 
 
 def test_the_test_sees_a_small_bias(colony):
-    """Weights that are wrong by 3 % in a few cities are seen."""
+    """Weights that are wrong by 6 % in every fifth city are seen."""
     weights = exact_weights(colony)
-    weights[:, ::5] = weights[:, ::5] * 103 // 100
+    weights[:, ::5] = weights[:, ::5] * 106 // 100
     assert compare(head_tail(colony), weights, colony.layout.nearest) < SMALLEST_P / 1000

@@ -49,7 +49,7 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
         return low
 
     work = parameters.colonies * ants * tsp.n
-    return Estimate(device, host, work, "city chosen, of one iteration", (0,) * ranks, details, largest)
+    return Estimate(device, host, work, "city chosen; of one iteration, as is the time", (0,) * ranks, details, largest)
 
 
 def run(tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report, limits: Limits = UNLIMITED

@@ -1,0 +1,135 @@
+"""Ant colonies on the command line: ranks, GPUs, what is printed and kept, stops, and what is refused."""
+
+import time
+
+import numpy as np
+import pytest
+
+from hpcsolve.output.reader import read_result
+from tests.cli.lines import error_line
+from tests.stub_driver.fixture import stub
+
+__all__ = ["stub"]
+
+JOB = """algorithm = "ant-colony"
+instance = { generate = "clustered-tsp", n = 70, seed = 3 }
+output = "out.h5"
+[ant-colony]
+ants = 5
+colonies = 6
+optimum = 2000
+[stop]
+iterations = 6
+"""
+AS = ("--set", "ant-colony.variant=ant-system")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "job.toml").write_text(JOB)
+    return tmp_path
+
+
+def kept(path):
+    """`/solution` and `/colonies`, bit for bit."""
+    groups = read_result(path).groups
+    return {(g, k): (c.values if isinstance(c.values, (str, float)) else np.asarray(c.values).tobytes(), c.description)
+            for g in ("solution", "colonies") for k, c in groups[g].items()}  # fmt: skip
+
+
+@pytest.mark.parametrize("variant", [(), AS], ids=["mmas", "ant-system"])
+def test_the_answer_does_not_depend_on_the_ranks(variant, folder, mpiexec, test_device):
+    found = []
+    for ranks in (1, 2, 3, 4):
+        run = ("run", "job.toml", "--device", test_device, "--output", f"{ranks}.h5", "--set", "share-gpu=true")
+        done = mpiexec(ranks, *run, *variant, cwd=folder, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert done.stdout.count("PASS") == 1 and "colonies: 6: minimum " in done.stdout
+        assert " % above the optimum, " in done.stdout
+        found.append(kept(folder / f"{ranks}.h5"))
+        columns = {name: column.values for name, column in read_result(folder / f"{ranks}.h5").groups["ranks"].items()}
+        assert (columns["peak_bytes"] <= columns["estimated_bytes"]).all()
+        assert columns["operations"].sum() == 6 * 5 * 70 * 6
+    assert all(other == found[0] for other in found)
+
+
+def test_gpus_on_the_stub_driver(folder, hpcsolve, mpiexec, stub):
+    """The CUDA device gives the CPU's bits: a block as one thread, and two GPUs for two ranks."""
+    run = ("run", "job.toml", "--set", "ant-colony.ants=3", "--set", "stop.iterations=3", "--output")
+    for variant in ((), AS):
+        assert hpcsolve(*run, "cpu.h5", "--device", "cpu", "--overwrite", *variant, cwd=folder).returncode == 0
+        environment = stub.environment(gpus=2, nvcc="single")
+        done = mpiexec(2, *run, "gpu.h5", "--device", "cuda", "--overwrite", *variant, cwd=folder, env=environment,
+                       timeout=180)  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert kept(folder / "gpu.h5") == kept(folder / "cpu.h5")
+
+
+def test_the_file_and_what_is_done_with_it(folder, hpcsolve, test_device):
+    run = ("run", "job.toml", "--device", test_device)
+    assert hpcsolve(*run, cwd=folder).returncode == 0
+    contents = read_result(folder / "out.h5")
+    assert contents.value("solution", "optimal") == False  # noqa: E712
+    assert contents.attributes["cost"] == contents.value("colonies", "cost").min()
+    assert contents.value("history", "best")[-1] == contents.attributes["cost"]
+    assert contents.value("history", "step").tolist() == list(range(6))
+    assert (contents.value("colonies", "iteration") < 6).all() and contents.value("colonies", "iterations") == 6
+    assert "PASS" in hpcsolve("verify", "out.h5", cwd=folder).stdout
+    assert "this job is done already" in hpcsolve(*run, cwd=folder).stdout
+    assert hpcsolve("run", "out.h5", "--output", "again.h5", "--device", test_device, cwd=folder).returncode == 0
+    assert kept(folder / "again.h5") == kept(folder / "out.h5")
+    other = hpcsolve(*run, "--set", "seed=2", "--output", "other.h5", cwd=folder)
+    assert other.returncode == 0 and kept(folder / "other.h5") != kept(folder / "out.h5")
+
+
+def test_a_stopped_run_writes_a_whole_file(folder, hpcsolve, mpiexec, test_device):
+    run = ("run", "job.toml", "--device", test_device, "--set", "stop.iterations=1000000", "--set")
+    for stop in ("stop.seconds=1.0", "stop.stagnation=20", "stop.target=2800"):
+        done = mpiexec(2, *run, stop, "--overwrite", "--set", "share-gpu=true", cwd=folder, timeout=120)
+        assert done.returncode == 0, done.stderr
+        contents = read_result(folder / "out.h5")
+        assert contents.attributes["complete"] and contents.attributes["verified"]
+        assert contents.value("colonies", "iterations") < 1000000
+        assert "PASS" in hpcsolve("verify", "out.h5", cwd=folder).stdout
+
+
+def test_progress_tells_best_mean_pace_and_what_is_left(folder, hpcsolve, test_device):
+    seconds = ("--set", "stop.seconds=6.5", "--set", "stop.iterations=4000000")
+    done = hpcsolve("run", "job.toml", "--device", test_device, *seconds, cwd=folder)
+    line = next(line for line in done.stdout.splitlines() if "to go" in line)
+    assert "% after" in line and ": best " in line and ", mean " in line and " iterations a second" in line
+
+
+def test_an_estimate(folder, hpcsolve, test_device):
+    done = hpcsolve("estimate", "job.toml", "-n", "8", "--device", test_device, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    lines = {line[:21].strip(): line[22:] for line in done.stdout.splitlines()}
+    assert lines["colonies"] == "6" and lines["ranks without work"] == "2"
+    assert "largest that fits" in lines["fits"] and "one iteration" in lines["work"]
+
+
+REFUSED = {
+    "ant-colony.rho=0": "rho: expected number > 0",
+    "ant-colony.rho=1.5": "rho: expected number <= 1",
+    "ant-colony.ants=0": "ants: expected integer >= 1",
+    "ant-colony.beta=nan": "beta: expected number >= 0.0, got nan",
+    "ant-colony.alpha=0.5": "alpha: 0.5 cannot be had, only 1",
+    "ant-colony.variant=acs": "'acs' is none of \"mmas\", \"ant-system\"",
+    "ant-colony.candidates=33": "candidates: expected integer <= 32",
+    "ant-colony.colonies=0": "colonies: expected integer >= 1",
+    "stop.seconds=0": "seconds: expected number > 0",
+    "stop.target=nan": "target: expected a finite number",
+    "stop.iterations=0": "iterations: expected integer >= 1",
+    "instance.n=3": "3 cities; ant-colony takes 4 to 65535",
+    'instance={ generate = "random-matrix", n = 9 }': "",
+}
+
+
+@pytest.mark.parametrize("change", REFUSED)
+def test_bad_parameters(change, folder, hpcsolve, test_device):
+    started = time.perf_counter()
+    two_opt = ("--set", "ant-colony.local-search=2-opt") if "random-matrix" in change else ()
+    done = hpcsolve("run", "job.toml", "--device", test_device, "--set", change, *two_opt, cwd=folder)
+    assert done.returncode == 2
+    assert (REFUSED[change] or "'2-opt' reverses parts of a tour") in error_line(done)
+    assert time.perf_counter() - started < 20 and not (folder / "out.h5").exists()
