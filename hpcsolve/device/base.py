@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from types import EllipsisType
 from typing import Any, Protocol
 
 import numpy as np
@@ -88,6 +89,9 @@ class Kernel(Protocol):
     def __call__(self, grid: int, block: int, *arguments: int | Buffer) -> None:
         """Start `grid` blocks of `block` threads (a CPU has one thread a block, whatever `block` says); may return
         before they are done. Nothing happens for an empty grid."""
+
+    def each(self, steps: range, grid: int, block: int, *arguments: int | Buffer | EllipsisType) -> None:
+        """Launch once for every step, which takes the place of the argument `...`; the others are looked at once."""
 
 
 class Timer(Protocol):
@@ -170,6 +174,19 @@ def check_arguments(name: str, signature: str, arguments: tuple[int | Buffer, ..
             wrong = not typed or argument.device is not device
         if wrong:
             raise LaunchError(f"{name}: argument {position} must be {code} on this device, not {argument!r}")
+
+
+def check_steps(
+    name: str, signature: str, steps: range, arguments: tuple[int | Buffer | EllipsisType, ...], device: Device
+) -> int:
+    """The place of the `...` among the arguments; raises as `check_arguments`, with every step in its place."""
+    places = [place for place, argument in enumerate(arguments) if argument is ...]
+    if len(places) != 1:
+        raise LaunchError(f"{name}: one argument must be ..., not {len(places)}")
+    for step in {steps[0], steps[-1]}:
+        filled = tuple(step if isinstance(argument, EllipsisType) else argument for argument in arguments)
+        check_arguments(name, signature, filled, device)
+    return places[0]
 
 
 def check_host_array(buffer: Buffer, array: NDArray[Any], contiguous: bool = False) -> None:

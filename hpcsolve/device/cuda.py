@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,19 @@ class CudaKernel:
         values = [int(value) if isinstance(value, (int, np.integer)) else value.address for value in arguments]
         with self.device.calling(f"kernel {self.name}, {grid} blocks of {block} threads,"):
             self.function.prepared_async_call((grid, 1, 1), (block, 1, 1), self.device.stream, *values)
+        self.device.last_kernel = self.name
+
+    def each(self, steps: range, grid: int, block: int, *arguments: int | base.Buffer | EllipsisType) -> None:
+        """Queue the launches of all steps."""
+        if not steps or grid <= 0:
+            return
+        place = base.check_steps(self.name, self.signature, steps, arguments, self.device)
+        values: list[Any] = [value.address if hasattr(value, "address") else value for value in arguments]
+        launch, shape, stream = self.function.prepared_async_call, ((grid, 1, 1), (block, 1, 1)), self.device.stream
+        with self.device.calling(f"kernel {self.name}, {grid} blocks of {block} threads,"):
+            for step in steps:
+                values[place] = step
+                launch(*shape, stream, *values)
         self.device.last_kernel = self.name
 
 

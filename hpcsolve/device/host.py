@@ -9,6 +9,7 @@ import ctypes
 import platform
 import time
 from dataclasses import dataclass, field
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,18 @@ class HostKernel:
         values = [self._value(code, argument) for code, argument in zip(self.signature.split(), arguments)]
         pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
         if grid > 0:
+            self.function(ctypes.c_uint(grid), ctypes.c_uint(block), pointers)
+
+    def each(self, steps: range, grid: int, block: int, *arguments: int | base.Buffer | EllipsisType) -> None:
+        """Run all blocks once for every step."""
+        if not steps or grid <= 0:
+            return
+        place = base.check_steps(self.name, self.signature, steps, arguments, self.device)
+        pairs = zip(self.signature.split(), arguments)
+        values = [self._value(code, 0 if isinstance(given, EllipsisType) else given) for code, given in pairs]
+        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
+        for step in steps:
+            values[place].value = step
             self.function(ctypes.c_uint(grid), ctypes.c_uint(block), pointers)
 
     def _value(self, code: str, argument: int | base.Buffer) -> Any:

@@ -134,6 +134,28 @@ def test_an_empty_grid_does_nothing(device: Device) -> None:
     assert (out.download() == 7).all()
 
 
+@pytest.mark.parametrize(("steps", "last"), [(range(1, 6), 5), (range(5, 1, -1), 2), (range(3, 3), 0)])
+def test_each_launches_once_a_step_in_order(device: Device, steps: range, last: int) -> None:
+    generator = np.random.default_rng(2)
+    rows, cost = generator.integers(0, 10000, (5, 64)).astype(np.uint16), generator.integers(0, 1000, (5, 8))
+    kernel, out = device.kernel("minplus", "minplus_multiply", MINPLUS), device.zeros((8, 64), np.uint16)
+    up, costs = device.upload(rows), device.upload((cost * 0x10001).astype(np.uint32))
+    kernel.each(steps, 1, 32, ..., 8, 64, 64, up, costs, out)
+    taken = (rows[:last, None] + cost[:last, :, None]).min(axis=0) if last else 0
+    assert (out.download() == taken).all()
+
+
+def test_steps_are_checked(device: Device) -> None:
+    kernel, out = device.kernel("minplus", "minplus_multiply", MINPLUS), device.zeros(512, np.uint16)
+    rest = (64, 64, out, device.zeros(8, np.uint32), out)
+    for steps, sources, targets, message in [
+        (range(2), 1, 8, "one argument must be ..."), (range(2), ..., ..., "one argument must be ..."),
+        (range(2**31, 2**31 + 2), ..., 8, "argument 0"), (range(2**31 - 1, 2**31 + 1), ..., 8, "argument 0"),
+    ]:  # fmt: skip
+        with pytest.raises(LaunchError, match=message):
+            kernel.each(steps, 1, 32, sources, targets, *rest)
+
+
 def test_arguments_are_checked(device: Device, test_device: str) -> None:
     kernel = device.kernel("minplus", "minplus_multiply", MINPLUS)
     rows, cost = device.zeros(64, np.uint16), device.constant(np.zeros(8, np.uint32))

@@ -74,14 +74,13 @@ def search(searcher: Searcher, jobs: Jobs, number: int, early: bool, own: dict[s
     count = end_target - first_target if early else 0
     taken, seen = 0, state.download()
     while not seen[DONE + taken % 3]:
-        for _ in range(searcher.batch or min(max(FIRST_BATCH, taken // 4), LAST_BATCH)):
-            step(
-                grid, searcher.threads, n, taken, count, tuning.setting, searcher.hub, room, tuning.delta, tuning.most,
-                searcher.limit, targets, searcher.tables["offsets"], searcher.tables["arcs"], buffers["near"],
-                buffers["far"], buffers["hubs"], buffers["hub_keys"], keys, state,
-            )  # fmt: skip
-            taken += 1
-        seen = state.download()
+        steps = range(taken, taken + (searcher.batch or min(max(FIRST_BATCH, taken // 4), LAST_BATCH)))
+        step.each(
+            steps, grid, searcher.threads, n, ..., count, tuning.setting, searcher.hub, room, tuning.delta, tuning.most,
+            searcher.limit, targets, searcher.tables["offsets"], searcher.tables["arcs"], buffers["near"],
+            buffers["far"], buffers["hubs"], buffers["hub_keys"], keys, state,
+        )  # fmt: skip
+        taken, seen = steps.stop, state.download()
     finish = device.kernel(FILE, f"near_far_grid_finish_{code}", FINISH.format(kind))
     finish(grid, searcher.threads, n, keys, state)
     for buffer in buffers.values():
