@@ -20,7 +20,6 @@ from hpcsolve.algorithms.steiner_kmb.reduce import reduced
 from hpcsolve.algorithms.steiner_kmb.trees import closure, improved, shortest_path_tree
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
-from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems import steiner_bound
@@ -121,12 +120,6 @@ def test_one_terminal_two_and_all(terminals: list[int], device: Device) -> None:
 def test_a_tree_of_no_weight(device: Device) -> None:
     outcome = solved(from_edges([0, 1, 2], [1, 2, 0], [0, 0, 0], terminals=[0, 2, 1]), device)
     assert (outcome.cost, outcome.solution["ratio"].values, len(outcome.solution["u"].values)) == (0, 1, 2)
-
-
-def test_modes_that_are_not_there_are_named() -> None:
-    graph = from_edges([0], [1], terminals=[0])
-    with pytest.raises(InputError, match="mode: 'best' is designed and not there yet; there is \"fast\""):
-        steiner_kmb.estimate(graph, Parameters(mode="best"), 1)
 
 
 def test_an_ascent_that_is_cut_short_proves_less(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:

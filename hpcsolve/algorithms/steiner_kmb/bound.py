@@ -55,7 +55,7 @@ def climb(net: Network, root: int) -> Bound:
     words = (arcs, np.uint64), (5 * net.n + arcs, np.uint32)
     made = (*words, (arcs, np.uint32), (arcs, np.uint64), (2, np.uint64))
     sizes = net.n, len(net.terminals), root, MOST_WORK
-    _, _, raised, prices, result = launched(net, "dual_ascent", "dual_ascent_climb", CLIMB, sizes, given, made)
+    _, _, raised, prices, result = launched(net.device, "dual_ascent", "dual_ascent_climb", CLIMB, sizes, given, made)
     count = int(result[0])
     value = int(prices[:count].sum())
     return Bound(value, int(net.terminals[root]), raised[:count], prices[:count], int(result[1]))

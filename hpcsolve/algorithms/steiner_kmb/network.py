@@ -62,23 +62,26 @@ def edge_numbers(net: Network, ends: NDArray[Any], others: NDArray[Any]) -> Indi
 def spanning_tree(net: Network, edges: Indices) -> Indices:
     """Of these edges those of a minimum spanning tree without ends that are no terminals; in ascending order."""
     edges = edges[np.argsort(net.edges.weights[edges], kind="stable")]
-    return np.sort(edges[forest(net, net.edges.tails[edges], net.edges.heads[edges])])
+    return np.sort(edges[forest(net.device, net.edges.tails[edges], net.edges.heads[edges], net.wanted)])
 
 
-def forest(net: Network, tails: NDArray[Any], heads: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which edges a spanning forest keeps that takes them as they come, and has no ends that are no terminals."""
-    given = tails.astype(np.uint32), heads.astype(np.uint32), net.wanted
-    made = (3 * net.n, np.uint32), (len(tails), np.uint32)
-    return launched(net, "steiner_tree", "steiner_tree_span", SPAN, (net.n, len(tails)), given, made)[1] > 0
+def forest(
+    device: Device, tails: NDArray[Any], heads: NDArray[Any], wanted: NDArray[np.uint32]
+) -> NDArray[np.bool_]:  # fmt: skip
+    """Which edges a spanning forest keeps that takes them as they come, and has no ends but wanted vertices."""
+    given = tails.astype(np.uint32), heads.astype(np.uint32), wanted
+    made = (3 * len(wanted), np.uint32), (len(tails), np.uint32)
+    sizes = len(wanted), len(tails)
+    return launched(device, "steiner_tree", "steiner_tree_span", SPAN, sizes, given, made)[1] > 0
 
 
 def launched(
-    net: Network, file: str, name: str, signature: str, sizes: tuple[int, ...], given: tuple[NDArray[Any], ...],
+    device: Device, file: str, name: str, signature: str, sizes: tuple[int, ...], given: tuple[NDArray[Any], ...],
     made: tuple[tuple[int, Any], ...],
 ) -> list[NDArray[Any]]:  # fmt: skip
     """What one block of a kernel makes: arrays of these lengths and types, behind those that it is given."""
-    buffers = [*(net.device.upload(array) for array in given), *(net.device.empty(*shape) for shape in made)]
-    net.device.kernel(file, name, signature)(1, 1, *sizes, *buffers)
+    buffers = [*(device.upload(array) for array in given), *(device.empty(*shape) for shape in made)]
+    device.kernel(file, name, signature)(1, 1, *sizes, *buffers)
     found = [buffer.download() for buffer in buffers[len(given) :]]
     for buffer in buffers:
         buffer.free()

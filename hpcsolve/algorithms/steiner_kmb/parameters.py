@@ -6,9 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from hpcsolve.algorithms.shortest_paths.engines import Engine
 from hpcsolve.errors import InputError
-
-THERE = ("fast",)
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -18,20 +17,26 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     ----------
     mode
         "fast": a tree grown by one search, on rank 0 alone; "kmb": as Kou, Markowsky and Berman published it, one
-        search a terminal; "best": iterated 1-Steiner on all distances. The last two are not there yet.
+        search a terminal, spread over the ranks; "best" (iterated 1-Steiner) is not there yet.
+    engine
+        Of mode kmb: as of shortest-paths.
+    halt
+        Of mode kmb, where a search ends: "bottleneck", at the longest edge of the terminals' spanning tree, which one
+        search finds before; "terminals", when it has come to the last one, as published. The tree is the same.
     """
 
     mode: Literal["fast", "kmb", "best"] = "fast"
+    engine: Engine = "near-far"
+    halt: Literal["bottleneck", "terminals"] = "bottleneck"
 
 
 def require_there(parameters: Parameters) -> None:
-    """Refuse modes that are designed and not written yet.
+    """Refuse the mode that is designed and not written yet.
 
     Raises
     ------
     InputError
         Naming those that are there.
     """
-    if parameters.mode not in THERE:
-        known = ", ".join(f'"{mode}"' for mode in THERE)
-        raise InputError(f"steiner-kmb.mode: {parameters.mode!r} is designed and not there yet; there is {known}")
+    if parameters.mode == "best":
+        raise InputError('steiner-kmb.mode: "best" is designed and not there yet; there are "fast" and "kmb"')

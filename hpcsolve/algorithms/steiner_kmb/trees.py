@@ -33,13 +33,13 @@ def closure(net: Network) -> Closure:
     given = net.terminals, net.offsets, net.heads, net.weights
     made = (2 * net.n, np.uint32), (net.n, np.uint64), (net.n, np.uint32), (net.n, np.uint32)
     sizes = net.n, len(net.terminals)
-    _, distance, _, base = launched(net, "steiner_tree", "steiner_tree_regions", REGIONS, sizes, given, made)
+    _, distance, _, base = launched(net.device, "steiner_tree", "steiner_tree_regions", REGIONS, sizes, given, made)
     tails, heads = net.edges.tails, net.edges.heads
     across = np.flatnonzero(base[tails] != base[heads])
     lengths = distance[tails[across]] + net.edges.weights[across] + distance[heads[across]]
     order = np.argsort(lengths, kind="stable")
     across, lengths = across[order], lengths[order]
-    kept = lengths[forest(net, base[tails[across]], base[heads[across]])]
+    kept = lengths[forest(net.device, base[tails[across]], base[heads[across]], net.wanted)]
     return Closure(int(kept.sum()), int(kept.max(initial=0)))
 
 
@@ -48,7 +48,7 @@ def shortest_path_tree(net: Network, root: int = 0) -> Indices:
     given = net.terminals, net.wanted, net.offsets, net.heads, net.weights
     made = (2 * net.n, np.uint32), (net.n, np.uint64), (net.n, np.uint32), (net.n, np.uint32)
     sizes = net.n, len(net.terminals), root
-    _, _, before, inside = launched(net, "steiner_tree", "steiner_tree_grow", GROW, sizes, given, made)
+    _, _, before, inside = launched(net.device, "steiner_tree", "steiner_tree_grow", GROW, sizes, given, made)
     inside[net.terminals[root]] = 0  # has no vertex before it
     vertices = np.flatnonzero(inside)
     return edge_numbers(net, vertices, before[vertices])

@@ -1,0 +1,137 @@
+"""The tree of Kou, Markowsky and Berman: one search a terminal, dealt to the ranks, on the shortest paths' engines.
+
+Each rank searches from its terminals, which are neighbours in the layout, and keeps of all pairs that it saw no more
+than a spanning forest: what is not in the minimum spanning tree of some pairs is not in that of all (the cycle
+property). So a rank never holds more than a batch of rows, and sends at most k - 1 pairs; rank 0 spans them by the
+tree. Paths are found by a second search from the source of each pair that was chosen, and walked back by the smallest
+vertex that fits, so no table of predecessors is kept. Pairs are ordered by (distance, terminal, terminal), each found
+from its smaller terminal: the tree is the same however the work is dealt.
+
+No edge of the tree is longer than the closure's bottleneck, which one search from all terminals gives (trees.py). So
+a search may end there; or, as published, when it has come to the last terminal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.base import Report
+from hpcsolve.algorithms.shortest_paths.jobs import WANTS_TARGETS, row_jobs
+from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.layout import lay_out
+from hpcsolve.algorithms.shortest_paths.pairs import SOURCES_A_BATCH, shares, solve_pairs
+from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
+from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers, forest, spanning_tree
+from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
+from hpcsolve.algorithms.steiner_kmb.reduce import Indices
+from hpcsolve.algorithms.steiner_kmb.trees import Closure
+from hpcsolve.device.base import Device
+from hpcsolve.parallel.comm import Comm
+from hpcsolve.parallel.partition import blocks
+from hpcsolve.problems.graph import Graph
+
+MOST_PAIRS = 1 << 20
+"""Pairs that wait to be spanned, from which it is done."""
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of terminals, by their numbers in ascending order of positions; `first` is the smaller one."""
+
+    first: Indices
+    second: Indices
+    distance: NDArray[np.uint64]
+
+    def part(self, which: NDArray[np.bool_] | Indices) -> Pairs:
+        """Some of them."""
+        return Pairs(self.first[which], self.second[which], self.distance[which])
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a rank did: arcs followed, and seconds in kernels."""
+
+    relaxed: int
+    seconds: float
+
+
+def kmb_tree(
+    graph: Graph, net: Network, near: Closure, device: Device, comm: Comm, parameters: Parameters, report: Report
+) -> tuple[Indices | None, Work]:
+    """The tree's edges, on rank 0; collective.
+
+    Parameters
+    ----------
+    graph, net
+        Reduced; `net` is the same graph on the CPU.
+    """
+    reach = near.bottleneck if parameters.halt == "bottleneck" else near.weight
+    keys = keys_for(graph, reach)
+    layout = comm.once_a_host(partial(lay_out, graph, keys))
+    with searcher(graph, device, keys, parameters.engine, cutoff=reach, layout=layout,
+                  searches=len(blocks(len(net.terminals), comm.size)[comm.rank])) as prepared:  # fmt: skip
+        mine, relaxed = _spanned_rows(net, prepared, comm, report)
+        gathered = comm.gather(mine)
+        chosen = comm.bcast(None if gathered is None else _spanned(net, gathered))
+        assert chosen is not None
+        if int(chosen.distance.sum()) != near.weight:
+            raise AssertionError("searches from each terminal and one from all disagree about the closure")
+        edges, more = _path_edges(net, prepared, chosen, comm, report)
+        found = comm.gather(edges)
+        work = Work(relaxed + more, prepared.timer.seconds)
+    return None if found is None else spanning_tree(net, np.unique(np.concatenate(found))), work
+
+
+def keys_for(graph: Graph, reach: int) -> Keys:
+    """The narrowest that hold every weight, and every distance that is looked for."""
+    heaviest = int(graph.weights.max()) if graph.arcs else 0
+    return WORD if max(heaviest, reach) <= WORD.limit else LONG
+
+
+def _spanned_rows(net: Network, prepared: Searcher, comm: Comm, report: Report) -> tuple[Pairs, int]:
+    """Search from this rank's terminals; a spanning forest of the pairs found, and the arcs followed."""
+    places = prepared.layout.places()
+    share = blocks(len(net.terminals), comm.size)[comm.rank]
+    mine = np.argsort(places[net.terminals], kind="stable")[share.start : share.stop]
+    nobody = np.empty(0, np.int64)
+    step, relaxed, waiting = SOURCES_A_BATCH * prepared.blocks, 0, [Pairs(nobody, nobody, nobody.astype(np.uint64))]
+    for begin in range(0, len(mine), step):
+        sources = mine[begin : begin + step]
+        jobs = row_jobs(list(net.terminals[sources, None].astype(np.int64)), net.terminals.astype(np.int64), places)
+        found = prepared.solve(jobs, WANTS_TARGETS)
+        relaxed += int(found.relaxed.sum())
+        rows = found.target_keys.reshape(len(sources), -1)
+        row, column = np.nonzero(rows != prepared.keys.unreached)
+        ahead = column > sources[row]
+        row, column = row[ahead], column[ahead]
+        waiting.append(Pairs(sources[row], column, rows[row, column].astype(np.uint64)))
+        if sum(len(pairs.first) for pairs in waiting) > MOST_PAIRS:
+            waiting = [_spanned(net, waiting)]
+        report(0.7 * (begin + len(sources)) / len(mine))
+    return _spanned(net, waiting), relaxed
+
+
+def _spanned(net: Network, parts: list[Pairs]) -> Pairs:
+    """A minimum spanning forest of all these pairs, of equal ones the smaller."""
+    first, second, distance = (np.concatenate([getattr(part, name) for part in parts])
+                               for name in ("first", "second", "distance"))  # fmt: skip
+    order = np.lexsort((second, first, distance))
+    pairs = Pairs(first[order], second[order], distance[order])
+    everyone = np.ones(len(net.terminals), np.uint32)
+    return pairs.part(forest(net.device, pairs.first, pairs.second, everyone))
+
+
+def _path_edges(net: Network, prepared: Searcher, chosen: Pairs, comm: Comm, report: Report) -> tuple[Indices, int]:
+    """The edges on the paths between this rank's part of the pairs, each once, and the arcs followed."""
+    order = np.argsort(chosen.first, kind="stable")
+    ends = np.stack([net.terminals[chosen.first[order]], net.terminals[chosen.second[order]]], axis=1).astype(np.int64)
+    share = shares(ends, comm.size)[comm.rank]
+    found = solve_pairs(prepared, ends[share.start : share.stop], lambda done, message="": report(0.7 + 0.2 * done))
+    inside = np.ones(max(len(found.path) - 1, 0), dtype=bool)
+    inside[np.cumsum(found.length)[:-1] - 1] = False  # from the end of a path to the beginning of the next
+    edges = edge_numbers(net, found.path[:-1][inside], found.path[1:][inside])
+    return np.unique(edges), int(sum(batch.relaxed.sum() for batch in found.batches))
