@@ -1,10 +1,14 @@
-"""Near-Far against scipy's Dijkstra, in one process: time, work and steps of single searches, by graph and by delta.
+"""Shortest paths beside scipy's Dijkstra, in one process: single searches, widths, queries; and ranks.
 
-    python jobs/benchmarks/shortest_paths.py                    # roads need HPCSOLVE_DATA; generated graphs do not
-    python jobs/benchmarks/shortest_paths.py --graphs grid rmat --deltas 0.25 1 4
+    export HPCSOLVE_DATA=...                                   # holds roads/; or name other graphs with --graphs
+    python jobs/benchmarks/shortest_paths.py single            # one source on one core: time, work, steps
+    python jobs/benchmarks/shortest_paths.py widths            # work and steps by delta, both Near-Far engines
+    python jobs/benchmarks/shortest_paths.py batches           # the grid engine: delta and launches between two looks
+    python jobs/benchmarks/shortest_paths.py pairs             # point to point by Dijkstra rank
+    python jobs/benchmarks/shortest_paths.py ranks             # many sources on one rank and on two
 
-Prints Markdown. One core, CPU seconds, the best of five. A search alone is timed: the graph is read and laid out, no
-predecessors; so is scipy's. Exit code 1 if the two disagree about a distance: then no time counts.
+Prints Markdown. CPU seconds of one core, the best of several, since others may share the machine; `ranks` alone takes
+wall-clock time. Exit code 1 if two solvers disagree about an answer: then no time counts.
 """
 
 from __future__ import annotations
@@ -12,100 +16,144 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 sys.path.pop(0)
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
-import numpy as np
-from scipy.sparse.csgraph import dijkstra
-
-from hpcsolve.algorithms.shortest_paths.engine import Searcher, default_delta, searcher
 from hpcsolve.device.host import HostDevice
-from hpcsolve.formats import read_graph
-from hpcsolve.problems.generate_graph import grid_graph, rmat_graph
-from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_convert import to_scipy
-from hpcsolve.problems.graph_order import permuted, spatial_order
-from hpcsolve.problems.plane_graphs import geometric_graph, road_graph
-from jobs.benchmarks.measure import best_of, describe_machine, load
+from hpcsolve.errors import HpcsolveError
+from jobs.benchmarks import shortest_paths_pairs as pairs
+from jobs.benchmarks import shortest_paths_single as single
+from jobs.benchmarks import shortest_paths_widths as widths
+from jobs.benchmarks.measure import describe_machine, load, version
+from jobs.benchmarks.report import require_matplotlib
+from jobs.benchmarks.shortest_paths_graphs import HOW_TO_NAME, NEW_YORK, Network, network
+from jobs.benchmarks.shortest_paths_ranks import ranks
 
-GRAPHS: dict[str, Callable[[], Graph | None]] = {
-    "New York": lambda: new_york(),
-    "road": lambda: road_graph(1_000_000),
-    "grid": lambda: grid_graph(1024, 1024),
-    "geometric": lambda: geometric_graph(500_000),
-    "rmat": lambda: rmat_graph(18),
-}
-SOURCES = 4
+Measure = Callable[[argparse.Namespace, ModuleType | None], list[str]]
 
 
 def main() -> int:
-    """Measure, compare, print."""
+    """Measure, print."""
     options = _options()
-    device, agree = HostDevice(1), True
-    print("\n".join(["# Shortest paths: hpcsolve and scipy", "", *describe_machine(device, 1)]))
-    clock = f"best of {options.repeats}, {SOURCES} sources; the load is {load():.1f}"
-    print(f"- one core; CPU milliseconds a source, {clock}")
-    print("\n| graph | vertices | arcs | delta | work | steps | hpcsolve | scipy | ratio |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    before = load()
+    lines = options.measure(options, _charts(options))
+    print("\n".join(["# Shortest paths", "", *describe_machine(HostDevice(1), 1)]))
+    print(f"- rival: scipy {version('scipy')}")
+    print(f"- processes that wanted a core: {before:.1f} before, {load():.1f} at the end (one-minute means)\n")
+    print("\n".join(lines))
+    return 0
+
+
+def _charts(options: argparse.Namespace) -> ModuleType | None:
+    """What draws, if there is something to draw."""
+    if options.charts is None:
+        return None
+    require_matplotlib()
+    return import_module("jobs.benchmarks.shortest_paths_charts")
+
+
+def _networks(options: argparse.Namespace) -> Iterator[Network]:
+    """One at a time: R-MAT 20 takes a gigabyte."""
     for name in options.graphs:
-        graph = GRAPHS[name]()
-        if graph is None:
-            print(f"| {name} | skipped: HPCSOLVE_DATA is not set |")
-            continue
-        agree = _rows(name, graph, device, options) and agree
-    return 0 if agree else 1
+        yield network(name, options.sources)
 
 
-def _rows(name: str, graph: Graph, device: HostDevice, options: argparse.Namespace) -> bool:
-    """A row for each delta; whether all distances agree. Both solvers get the graph in spatial order."""
-    graph = permuted(graph, spatial_order(graph))
-    degrees = np.diff(graph.offsets)
-    sources = np.random.default_rng(0).choice(np.flatnonzero(degrees), SOURCES, replace=False)
-    matrix = to_scipy(graph).astype(float)
-    rival = best_of(lambda: dijkstra(matrix, indices=sources), options.repeats, options.seconds)
-    expected, agree = np.asarray(rival.value), True
-    for factor in options.deltas:
-        prepared = searcher(graph, device, delta=factor * default_delta(graph))
-        ours = best_of(lambda p=prepared: alone(p, sources), options.repeats, options.seconds)
-        keys, relaxed, rounds = ours.value  # type: ignore[misc]
-        distances = np.where(keys == prepared.keys.unreached, np.inf, keys.astype(float))
-        agree = agree and np.array_equal(distances, expected)
-        work = relaxed.sum() / sum(degrees[np.isfinite(row)].sum() for row in expected)
-        times = [seconds / SOURCES * 1e3 for seconds in (ours.cpu, rival.cpu)]
-        print(f"| {name} | {graph.n} | {graph.arcs} | {prepared.delta} | {work:.2f} | {rounds.mean():.0f} | "
-              f"{times[0]:.1f} | {times[1]:.1f} | {times[0] / times[1]:.3f} |", flush=True)  # fmt: skip
-        prepared.close()
-    if not agree:
-        print(f"{name}: the distances differ from scipy's", file=sys.stderr)
-    return agree
+def _single(options: argparse.Namespace, charts: ModuleType | None) -> list[str]:
+    rows = []
+    for chosen in _networks(options):
+        rows.append(single.measure(chosen, options.repeats))
+        print(f"{chosen.name}: {rows[-1].ratio:.3f} of scipy's time", file=sys.stderr)
+    if charts:
+        charts.draw_single(rows, Path(options.charts))
+    return single.tables(rows, options.repeats, options.sources)
 
 
-def alone(prepared: Searcher, sources: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Keys, work and steps of searches one after the other, without predecessors."""
-    found = [prepared.distances([np.array([s])]) for s in sources]
-    return tuple(np.concatenate(parts) for parts in zip(*found))  # type: ignore[return-value]
+def _widths(options: argparse.Namespace, charts: ModuleType | None) -> list[str]:
+    lines = []
+    for chosen in _networks(options):
+        rows = widths.measure(chosen, options.widths, options.repeats)
+        lines += [*widths.tables(chosen, rows, options.repeats), ""]
+        if charts:
+            charts.draw_widths(chosen.name, rows, Path(options.charts))
+    return lines
 
 
-def new_york() -> Graph | None:
-    """The road network of New York, if the data are there."""
-    folder = Path(os.environ.get("HPCSOLVE_DATA") or "none") / "roads"
-    files = [folder / f"USA-road-d.NY.{kind}.gz" for kind in ("gr", "co")]
-    return read_graph(str(files[0]), str(files[1])).problem if files[0].exists() else None
+def _batches(options: argparse.Namespace, charts: ModuleType | None) -> list[str]:
+    lines = []
+    for chosen in _networks(options):
+        found = widths.sweep(chosen, options.widths, options.batches, options.repeats)
+        lines += [*widths.sweep_table(chosen, found, options.repeats), ""]
+        if charts:
+            charts.draw_sweep(chosen.name, found, Path(options.charts))
+    return lines
+
+
+def _pairs(options: argparse.Namespace, charts: ModuleType | None) -> list[str]:
+    lines = []
+    for chosen in _networks(options):
+        points = pairs.measure(chosen, options.widths, options.least_rank, options.repeats)
+        lines += [*pairs.table(chosen, points, options.repeats), ""]
+        if charts:
+            charts.draw_pairs(chosen.name, points, Path(options.charts))
+    return lines
+
+
+def _ranks(options: argparse.Namespace, _: ModuleType | None) -> list[str]:
+    tables = (ranks(name, options.sources, options.predecessors, options.repeats)
+              for name in options.graphs)  # fmt: skip
+    return [line for table in tables for line in [*table, ""]]
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--graphs", nargs="+", choices=list(GRAPHS), default=list(GRAPHS), metavar="GRAPH")
-    text = "times the default width (default 1)"
-    parser.add_argument("--deltas", type=float, nargs="+", default=[1.0], metavar="FACTOR", help=text)
-    parser.add_argument("--repeats", type=int, default=5, help="runs, of which the best counts (default 5)")
-    parser.add_argument("--seconds", type=float, default=20, help="no other run after so long (default 20)")
+    commands = parser.add_subparsers(required=True, metavar="WHAT")
+
+    def add(name: str, measure: Measure, graphs: list[str], sources: int, text: str
+            ) -> argparse.ArgumentParser:  # fmt: skip
+        command = commands.add_parser(name, help=text, description=text)
+        command.set_defaults(measure=measure, charts=None)
+        command.add_argument("--graphs", nargs="+", default=graphs, metavar="NAME", help=HOW_TO_NAME)
+        command.add_argument("--sources", type=int, default=sources, help=f"of each graph (default {sources})")
+        command.add_argument("--repeats", type=int, default=5, help="of which the best counts (default 5)")
+        return command
+
+    command = add("single", _single, single.GRAPHS, 4, "one source on one core, beside scipy")
+    _add_charts(command)
+    factors = widths.FACTORS
+    command = add("widths", _widths, single.GRAPHS[:-1], 4, "work and steps by the width of buckets")
+    _add_widths(command, factors)
+    _add_charts(command)
+    command = add("batches", _batches, [NEW_YORK, "rmat:18"], 1, "the grid engine by width and launches between looks")
+    _add_widths(command, factors[1:-1])
+    command.add_argument("--batches", type=int, nargs="+", default=widths.BATCHES, metavar="N")
+    _add_charts(command)
+    command = add("pairs", _pairs, [NEW_YORK], 100, "point to point by Dijkstra rank")
+    _add_widths(command, [0.125, 1.0])
+    command.add_argument("--least-rank", type=int, default=2, metavar="K", help="begin at rank 2^K (default 2)")
+    _add_charts(command)
+    command = add("ranks", _ranks, [NEW_YORK], 64, "many sources on one rank and on two")
+    command.add_argument("--predecessors", action="store_true", help="keep them too")
     return parser.parse_args()
 
 
+def _add_widths(command: argparse.ArgumentParser, factors: list[float]) -> None:
+    text = f"times the default delta (default {' '.join(f'{factor:g}' for factor in factors)})"
+    command.add_argument("--widths", type=float, nargs="+", default=factors, metavar="FACTOR", help=text)
+
+
+def _add_charts(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--charts", metavar="FOLDER", help="draw the results into it, .svg (needs matplotlib)")
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except HpcsolveError as error:
+        print(f"shortest_paths.py: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)

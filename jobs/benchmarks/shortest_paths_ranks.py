@@ -1,0 +1,71 @@
+"""Many sources on one rank and on two, through `mpiexec`: wall-clock time of the searches, a thread a rank."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.analysis.load import load
+from hpcsolve.errors import EnvironmentFault
+from jobs.benchmarks.report import markdown
+from jobs.benchmarks.shortest_paths_graphs import instance, require_equal
+
+JOB = """\
+algorithm = "shortest-paths"
+instance = {instance}
+output = "{output}"
+device = "cpu"
+threads = 1
+[shortest-paths]
+sources = {{ random = {sources} }}
+predecessors = {predecessors}
+"""
+WALLS = {"searches": "the searches (the slowest rank's `/ranks/seconds_run`)", "command": "the whole command"}
+
+
+@dataclass(frozen=True)
+class Wall:
+    """Seconds: the searches with their check, of the slowest rank; and the whole command. `distance` is its answer."""
+
+    searches: float
+    command: float
+    distance: NDArray[np.float64]
+
+
+def ranks(graph: str, sources: int, predecessors: bool, repeats: int) -> list[str]:
+    """Markdown: times on one rank and on two, taken in turn, the best of each."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        text = JOB.format(instance=instance(graph), output=folder / "result.h5", sources=sources,
+                          predecessors=str(predecessors).lower())  # fmt: skip
+        (folder / "job.toml").write_text(text)
+        _run(folder, 1)
+        runs = [[_run(folder, count) for count in (1, 2)] for _ in range(repeats)]
+    require_equal(graph, all(np.array_equal(wall.distance, runs[0][0].distance) for pair in runs for wall in pair))
+    rows = []
+    for what, title in WALLS.items():
+        one, two = (min(getattr(pair[rank], what) for pair in runs) for rank in (0, 1))
+        rows.append([title, f"{one:.2f}", f"{two:.2f}", f"{one / (2 * two):.3f}"])
+    asked = "distances and predecessors" if predecessors else "distances"
+    text = f"{graph}, {sources} sources, {asked} to all vertices, checked, into HDF5; the best of {repeats}, in turn."
+    return [text, "", *markdown(["wall-clock s", "1 rank", "2 ranks", "efficiency"], rows)]
+
+
+def _run(folder: Path, count: int) -> Wall:
+    mpiexec = Path(sys.executable).with_name("mpiexec")
+    command = [str(mpiexec) if mpiexec.exists() else "mpiexec", "-n", str(count), sys.executable, "-m", "hpcsolve",
+               "run", str(folder / "job.toml"), "--quiet", "--overwrite"]  # fmt: skip
+    begin = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    wall = time.perf_counter() - begin
+    if done.returncode != 0:
+        raise EnvironmentFault(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()}")
+    result = load(folder / "result.h5")
+    return Wall(float(result.table("ranks")["seconds_run"].max()), wall, result.distance)

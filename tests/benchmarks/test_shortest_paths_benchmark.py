@@ -1,0 +1,122 @@
+"""The benchmark of shortest paths runs, prints its tables, and stops where a solver is wrong."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from jobs.benchmarks import shortest_paths_pairs, shortest_paths_single, shortest_paths_widths
+from jobs.benchmarks.shortest_paths_graphs import Network, WrongAnswerError, network
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture(autouse=True)
+def _compiler() -> None:
+    if shutil.which(os.environ.get("HPCSOLVE_CXX", "g++")) is None:
+        pytest.skip("no C++ compiler")
+
+
+@pytest.fixture
+def benchmark(run_process: Run, repository: Path) -> Run:
+    """`benchmark(*arguments)`: the program; there are no data."""
+
+    def start(*arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": str(repository), "HPCSOLVE_DATA": str(repository)}
+        command = [sys.executable, str(repository / "jobs/benchmarks/shortest_paths.py"), *arguments]
+        done: subprocess.CompletedProcess[str] = run_process(command, timeout=120, env=environment)
+        return done
+
+    return start
+
+
+def tables(text: str) -> list[list[dict[str, str]]]:
+    """Every table: its rows as dictionaries."""
+    found: list[list[list[str]]] = [[]]
+    for line in text.splitlines():
+        if line.startswith("|"):
+            found[-1].append([cell.strip() for cell in line.strip("|").split("|")])
+        elif found[-1]:
+            found.append([])
+    return [[dict(zip(rows[0], row, strict=True)) for row in rows[2:]] for rows in found if rows]
+
+
+def test_single(benchmark: Run) -> None:
+    done = benchmark("single", "--graphs", "road:500", "rmat:8", "--repeats", "1", "--sources", "2")
+    assert done.returncode == 0, done.stderr
+    times, ratios = tables(done.stdout)
+    assert [row["milliseconds"] for row in times] == [row["graph"] for row in ratios] == ["road:500", "rmat:8"]
+    assert {"search", "scipy, our order", "scipy, file's order"} <= set(times[0])
+    assert all(float(cell) >= 0 for row in times for name, cell in row.items() if name != "milliseconds")
+    assert all(float(row["work"]) >= 1 and float(row["ratio"]) > 0 for row in ratios)
+
+
+def test_ranks(benchmark: Run, mpiexec_path: str) -> None:
+    done = benchmark("ranks", "--graphs", "grid:20", "--sources", "5", "--repeats", "1", "--predecessors")
+    assert done.returncode == 0, done.stderr
+    (walls,) = tables(done.stdout)
+    assert len(walls) == 2 and all(float(row["efficiency"]) > 0 for row in walls)
+
+
+def test_charts(benchmark: Run, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="no matplotlib (extra `plot`)")
+    small = ["--graphs", "grid:12", "--repeats", "1", "--sources", "2", "--charts", str(tmp_path)]
+    for what in ("single", "widths", "batches", "pairs"):
+        done = benchmark(what, *small)
+        assert done.returncode == 0, done.stderr
+    drawn = sorted(path.name for path in tmp_path.iterdir() if "<svg" in path.read_text())
+    parts = ("pairs-grid-12", "single", "sweep-grid-12", "widths-grid-12")
+    assert drawn == [f"shortest-paths-{part}.svg" for part in parts]
+
+
+@pytest.mark.parametrize(("graph", "hint"), [("new-york", "HPCSOLVE_DATA must name"), ("rode:5", "road:1000000")])
+def test_graphs_that_are_not_there(benchmark: Run, graph: str, hint: str) -> None:
+    done = benchmark("single", "--graphs", graph)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.count("\n") == 1 and hint in done.stderr
+
+
+@pytest.fixture(scope="module")
+def small() -> Network:
+    return network("road:300", 3)
+
+
+def test_widths(small: Network) -> None:
+    rows = shortest_paths_widths.measure(small, [0.5, 4.0], 1)
+    assert [row.engine for row in rows] == ["near-far-block"] * 4 + ["near-far-grid"] * 4
+    narrow, wide, adaptive, _ = rows[:4]
+    assert 1 <= narrow.work < wide.work and narrow.steps > wide.steps
+    assert wide.delta == pytest.approx(4 * adaptive.delta, abs=4)
+    text = shortest_paths_widths.tables(small, rows, 1)
+    assert [len(table) for table in tables("\n".join(text))] == [4, 4]
+
+
+def test_launches_are_counted_up_to_the_next_look(small: Network) -> None:
+    found = shortest_paths_widths.sweep(small, [1.0], [1, 64], 1)
+    (_, one), (_, many), (_, default) = found.values()
+    assert one < many == 64 * -(-one // 64) and default >= one
+    assert len(tables("\n".join(shortest_paths_widths.sweep_table(small, found, 1)))[0]) == 1
+
+
+def test_pairs(small: Network) -> None:
+    points = shortest_paths_pairs.measure(small, [0.25], 2, 1)
+    assert {point.rank for point in points} == {2, 3, 4, 5, 6, 7, 8}
+    exact = [point for point in points if point.solver == shortest_paths_pairs.DIJKSTRA]
+    assert all(point.efficiency == 1 for point in exact) and exact[0].arcs < exact[-1].arcs
+    assert all(0 < point.efficiency <= 1 for point in points)
+    assert len(tables("\n".join(shortest_paths_pairs.table(small, points, 1)))[0]) == 7
+
+
+def test_a_wrong_answer_stops_it(small: Network) -> None:
+    graph = small.graph
+    wrong = replace(small, graph=replace(graph, weights=graph.weights + np.uint32(1)))  # our layout has other weights
+    with pytest.raises(WrongAnswerError, match="road:300: the solvers do not agree"):
+        shortest_paths_single.measure(wrong, 1)
