@@ -61,8 +61,13 @@ def search(searcher: Searcher, jobs: Jobs, number: int, early: bool, own: dict[s
     device, n, code, kind = searcher.device, searcher.layout.n, searcher.keys.code, searcher.kernel_kind()
     first_seed, end_seed, first_target, end_target, _ = jobs.table[number].tolist()
     room = 1 + searcher.layout.offsets[-1] // max(1, searcher.hub)
-    shapes: dict[str, tuple[Any, Any]] = {"near": ((2, n), np.uint32), "far": ((2, n), np.uint32), "hubs": ((2, room), np.uint32),
-              "hub_keys": ((2, room), searcher.keys.dtype), "state": (STATE, np.uint64)}  # fmt: skip
+    shapes: dict[str, tuple[Any, Any]] = {
+        "near": ((2, n), np.uint32),
+        "far": ((2, n), np.uint32),
+        "hubs": ((2, room), np.uint32),
+        "hub_keys": ((2, room), searcher.keys.dtype),
+        "state": (STATE, np.uint64),
+    }
     buffers = {name: device.empty(shape, dtype) for name, (shape, dtype) in shapes.items()}
     keys, state, tuning = searcher.work["keys"].view(0, n), buffers["state"], searcher.tuning
     seeds = own["seeds"].view(first_seed, end_seed - first_seed)
