@@ -5,9 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hpcsolve.algorithms.ant_colony import Parameters
 from hpcsolve.algorithms.ant_colony.ant_system import AntSystem, Strategy
+from hpcsolve.algorithms.ant_colony.colonies import nothing_kept
 from hpcsolve.algorithms.ant_colony.fixed_point import unit_of
 from hpcsolve.algorithms.ant_colony.layout import heuristic_table, lay_out
+from hpcsolve.algorithms.ant_colony.search import open_search, powers
+from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.generate import clustered_tsp, random_matrix, uniform_tsp
 from hpcsolve.problems.tsp import from_matrix
 from tests.ant_model import Model, philox
@@ -66,22 +70,30 @@ def test_the_kernels_equal_the_model(name, device):
         }  # fmt: skip
 
 
-@pytest.mark.parametrize("block", [32, 64, 256])
-def test_block_sizes_do_not_show(block, device, monkeypatch):
-    """The launches of a GPU, also under HOST_THREADS of the stub driver."""
-    def lengths():
-        *_, search = prepared(uniform_tsp(70, seed=1), device, 5, keys=[KEY, (1, 2)])
-        found = []
-        for iteration in range(3):
-            found.append(search.construct(iteration))
-            search.learn(iteration, found[-1], None)
-        search.close()
-        return np.array(found)
+@pytest.mark.parametrize("strategy", ["head-tail", "st-group", "mmas"])
+def test_block_sizes_do_not_matter(strategy, device, monkeypatch):
+    """On the CPU a block is one thread; on the stub driver with real threads these are the launches of a GPU."""
+    tsp, ants = clustered_tsp(40, seed=1, clusters=3), 3
+    layout = lay_out(tsp)
+    variant = {"variant": "mmas"} if strategy == "mmas" else {"variant": "ant-system", "strategy": strategy}
+    parameters = Parameters(ants=ants, **variant)
 
-    usual = lengths()
-    monkeypatch.setattr("hpcsolve.algorithms.ant_colony.ant_system.ANT_THREADS", block)
-    monkeypatch.setattr("hpcsolve.algorithms.ant_colony.ant_system.CITY_THREADS", block // 2 + 1)
-    assert (lengths() == usual).all()
+    def tours(searching_on):
+        search = open_search(searching_on, layout, parameters, powers(layout, parameters), np.array([KEY], np.uint32))
+        kept = nothing_kept(range(1), tsp.n)
+        for iteration in range(2):
+            lengths = search.construct(iteration)
+            kept.note(iteration, lengths, search.tour)
+            search.learn(iteration, lengths, kept)
+        found = [search.buffers[name].download().tobytes() for name in ("tours", "trail", "lengths")]
+        search.close()
+        return found
+
+    usual = tours(HostDevice(threads=1))
+    for name in ("ant_system.ANT_THREADS", "mmas.ANT_THREADS", "mmas.ROW_THREADS"):
+        monkeypatch.setattr(f"hpcsolve.algorithms.ant_colony.{name}", 64)
+    monkeypatch.setattr("hpcsolve.algorithms.ant_colony.ant_system.CITY_THREADS", 33)
+    assert tours(device) == usual
 
 
 def test_groups_choose_the_same_however_they_are_launched(device):
