@@ -136,9 +136,7 @@ def smallest_predecessors(
         found[ends[new]] = True
 
 
-def _batches(
-    graph: Graph, sources: NDArray[np.int64], limit: float | None
-) -> Iterator[tuple[int, Distances]]:
+def _batches(graph: Graph, sources: NDArray[np.int64], limit: float | None) -> Iterator[tuple[int, Distances]]:
     """The number of the first source, and the distances from it and some others."""
     size = max(1, _BATCH_BYTES // (16 * max(graph.n, 1)))
     for begin in range(0, len(sources), size):

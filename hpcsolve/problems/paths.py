@@ -60,6 +60,14 @@ def unreached_of(dtype: Any) -> int | float:
     return int(np.iinfo(kind).max) if kind.kind in "iu" else float(np.inf)
 
 
+def roots(before: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The vertex without a predecessor that each one's predecessors (n,) lead to."""
+    above = np.where(before < 0, np.arange(len(before), dtype=np.int32), before)
+    while not np.array_equal(above, further := above[above]):  # steps taken double
+        above = further
+    return above
+
+
 def tight_arcs(graph: Graph, tails: NDArray[np.int32], distance: NDArray[Any]) -> Mask:
     """Which arcs join reached vertices with `distance[tail] + weight == distance[head]`; `tails` is `graph.tails()`."""
     return _offers(graph, tails, distance)[1]

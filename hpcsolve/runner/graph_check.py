@@ -20,7 +20,7 @@ from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.host_paths import check_columns, check_shortest, smallest_predecessors
 from hpcsolve.problems.pair_paths import PairPaths, check_pair_paths
-from hpcsolve.problems.paths import check_distances, unreached_of
+from hpcsolve.problems.paths import check_distances, roots, unreached_of
 from hpcsolve.runner.verdict import Verdict
 
 Seeds = Sequence[NDArray[np.int64]]
@@ -121,46 +121,23 @@ def _wrong_row(graph: Graph, parameters: Parameters, outcome: Outcome) -> str | 
 
 def _check_rows(graph: Graph, seeds: Seeds, tables: Mapping[str, NDArray[Any]], limit: float | None, first: int
                 ) -> None:
-    distance, predecessor = tables["distance"], tables.get("predecessor")
+    distance, predecessor, nearest = tables["distance"], tables.get("predecessor"), tables.get("nearest")
     check_distances(graph, seeds, distance, predecessor, cutoff=limit, first=first)
-    if predecessor is not None:
-        _check_smallest(graph, seeds, distance, predecessor, first)
-    if "nearest" in tables:
-        _check_nearest(graph, seeds, distance, tables["nearest"], first)
-
-
-def _check_smallest(graph: Graph, seeds: Seeds, distance: NDArray[Any], predecessor: NDArray[Any], first: int) -> None:
-    """Of all predecessors that fit, an answer has the smallest."""
     tails = graph.tails()
-    for row, (own, here, before) in enumerate(zip(seeds, distance, predecessor, strict=True), first):
-        other = np.flatnonzero(before != smallest_predecessors(graph, tails, own, here))
-        if len(other):
-            raise ValueError(f"row {row}: vertex {graph.labels[other[0]]} has not the smallest predecessor that fits")
+    for row in range(len(distance) if len(tables) > 1 else 0):
+        before = smallest_predecessors(graph, tails, seeds[row], distance[row])
+        if predecessor is not None:
+            _require_equal(graph, predecessor[row], before, f"row {first + row}: the smallest predecessor of")
+        if nearest is not None:
+            own = np.where(distance[row] == unreached_of(distance.dtype), -1, roots(before))
+            _require_equal(graph, nearest[row], own, f"row {first + row}: the nearest source of")
 
 
-def _check_nearest(
-    graph: Graph, seeds: Seeds, distance: NDArray[Any], nearest: NDArray[Any], first: int
-) -> None:
-    """Each source is nearest to itself; every other vertex has that of a neighbour at the end of a tight arc."""
-    tails = graph.tails()
-    for row, sources in enumerate(seeds):
-        here, claimed = distance[row], nearest[row].astype(np.int64)
-        reached = here != (np.inf if here.dtype.kind == "f" else np.iinfo(here.dtype).max)
-        led = ~reached
-        led[sources] = claimed[sources] == sources
-        start, end = here[tails], here[graph.heads]
-        if here.dtype.kind == "f":
-            tight = start + graph.weights == end
-        else:
-            tight = (end >= start) & (np.where(end >= start, end - start, 0) == graph.weights)
-        tight &= reached[tails] & reached[graph.heads] & (claimed[tails] == claimed[graph.heads])
-        is_source = np.zeros(graph.n, dtype=bool)
-        is_source[sources] = True
-        led[graph.heads[tight & ~is_source[graph.heads]]] = True
-        wrong = np.flatnonzero(~led | (~reached & (claimed != -1)) | (reached & ~np.isin(claimed, sources)))
-        if len(wrong):
-            vertex = wrong[0]
-            raise ValueError(f"row {first + row}: the nearest source of vertex {graph.labels[vertex]} is another one")
+def _require_equal(graph: Graph, claimed: NDArray[Any], found: NDArray[Any], what: str) -> None:
+    """See that two rows agree on all vertices."""
+    other = np.flatnonzero(claimed != found)
+    if len(other):
+        raise ValueError(f"{what} vertex {graph.labels[other[0]]} is another one")
 
 
 def _answer(columns: Mapping[str, Any]) -> PairPaths:
@@ -172,7 +149,7 @@ def _limit(graph: Graph, parameters: Parameters) -> float | None:
     if parameters.cutoff is None:
         return None
     scaled = parameters.cutoff * graph.scale
-    return scaled if graph.weights.dtype.kind == "f" else int(min(scaled, 2.0**64))
+    return scaled if graph.weights.dtype.kind == "f" else min(int(scaled), 2**64 - 2)
 
 
 def _require_same(contents: Contents, name: str, asked: NDArray[np.int64] | None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -15,7 +14,8 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats.queries import read_queries
 from hpcsolve.problems.graph import Graph, vertex_positions
 
-LARGEST = sys.float_info.max
+LARGEST = 1e290
+"""Of cutoff and delta: a number still, times any scale."""
 
 
 class RandomSources(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -16,6 +16,7 @@ from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.question import Parameters, Question
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, Solved
 from hpcsolve.device.base import DeviceInfo
+from hpcsolve.problems.paths import roots
 
 NOBODY = -1
 OUTPUT_BYTES = 1 << 32
@@ -88,11 +89,3 @@ def rows_of(table: Table, keys: Keys, share: range, asked: Question, parameters:
         shaped = np.array(nearest, np.int32).reshape(-1, distance.shape[1])
         found["nearest"] = rows(shaped, "The source from which a vertex is nearest", NOBODY)
     return found
-
-
-def roots(predecessor: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The root of each vertex in a forest of predecessors (-1: none), shape (n,); by doubling the steps taken."""
-    above = np.where(predecessor < 0, np.arange(len(predecessor), dtype=np.int32), predecessor)
-    while not np.array_equal(above, above[above]):
-        above = above[above]
-    return above
