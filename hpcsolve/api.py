@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,6 +42,8 @@ def solve(
     share_gpu: bool = False,
     output: str | os.PathLike[str] | None = None,
     quiet: bool = True,
+    seed: int = 1,
+    stop: Mapping[str, float] | None = None,
     **parameters: object,
 ) -> Result:
     """Solve a problem.
@@ -61,6 +64,8 @@ def solve(
         Also write a result file, replacing any; by default none.
     quiet
         Print nothing.
+    seed, stop
+        As in a job file: `stop={"seconds": 60.0}`.
     parameters
         The algorithm's own, as in its table of a job file: `path="open"`.
 
@@ -83,7 +88,8 @@ def solve(
     ranks = comm or SerialComm()
     path = os.path.abspath(problem) if isinstance(problem, (str, os.PathLike)) else IN_MEMORY
     table = {"algorithm": algorithm, "instance": path, "output": os.fspath(output or ""), "device": device,
-             "threads": threads, "share-gpu": share_gpu, algorithm: _keys(parameters)}  # fmt: skip
+             "threads": threads, "share-gpu": share_gpu, "seed": seed, "stop": dict(stop or {}),
+             algorithm: _keys(parameters)}  # fmt: skip
     job = with_files_from(Path.cwd(), job_from_table(table))
     if ranks.size == 1:
         build_for(algorithm, device)

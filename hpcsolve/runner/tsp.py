@@ -100,11 +100,11 @@ def columns(instance: Instance) -> dict[str, Column]:
 
 
 def trial(problem: Tsp, parameters: Any) -> tuple[Tsp, Any, str]:
-    """A random matrix, and the parameters without labels that it has not."""
-    unset = {key: None for key in ("start", "end") if hasattr(parameters, key)}
-    unset |= {key: 1 for key in ("colonies",) if hasattr(parameters, key)}
+    """A random matrix, and the parameters without labels that it has not; one colony will do."""
+    others = {"start": None, "end": None, "colonies": 1}
+    changes = {key: value for key, value in others.items() if hasattr(parameters, key)}
     small = random_matrix(TRIAL_CITIES, symmetric=problem.symmetric)
-    return small, msgspec.structs.replace(parameters, **unset), f"{TRIAL_CITIES} cities"
+    return small, msgspec.structs.replace(parameters, **changes), f"{TRIAL_CITIES} cities"
 
 
 def check(module: Algorithm, problem: Tsp, parameters: Any, outcome: Outcome, comm: Comm) -> Verdict:

@@ -5,7 +5,10 @@ import time
 import numpy as np
 import pytest
 
+import hpcsolve
+from hpcsolve.errors import InputError
 from hpcsolve.output.reader import read_result
+from hpcsolve.problems.generate import random_matrix
 from tests.cli.lines import error_line
 from tests.stub_driver.fixture import stub
 
@@ -80,6 +83,14 @@ def test_the_file_and_what_is_done_with_it(folder, hpcsolve, test_device):
     assert kept(folder / "again.h5") == kept(folder / "out.h5")
     other = hpcsolve(*run, "--set", "seed=2", "--output", "other.h5", cwd=folder)
     assert other.returncode == 0 and kept(folder / "other.h5") != kept(folder / "out.h5")
+
+
+def test_in_python():
+    cost = random_matrix(12, seed=1).cost
+    found = hpcsolve.solve(cost, "ant-colony", device="cpu", seed=3, stop={"iterations": 20}, colonies=2)
+    assert found.cost == hpcsolve.solve(cost, device="cpu").cost
+    with pytest.raises(InputError, match="held-karp has no partial answer to stop with"):
+        hpcsolve.solve(cost, device="cpu", stop={"seconds": 1.0})
 
 
 def test_a_stopped_run_writes_a_whole_file(folder, hpcsolve, mpiexec, test_device):

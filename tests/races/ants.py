@@ -23,7 +23,7 @@ def ant_colonies(device: HostDevice, tsp: Tsp, directed: Tsp) -> None:
 
     run(tsp, variant="ant-system", migration=2)
     run(directed, variant="ant-system")
-    groups = [run(tsp, variant="ant-system", strategy=name, threads=64, tiled=tiled)
+    groups = [run(tsp, variant="ant-system", strategy=name, block_threads=64, tiled=tiled)
               for name in ("st-group", "st-dynamic") for tiled in (True, False)]  # fmt: skip
     assert len(set(groups)) == 1
     for kind in ("none", *KINDS):

@@ -133,15 +133,10 @@ class AntSystem:
         self.timer.stop()
         return own["lengths"].download()
 
-    def tour(self, colony: int, ant: int) -> NDArray[np.uint16]:
-        """A tour of the last iteration, in the layout's numbers."""
+    def tour_at(self, colony: int, ant: int) -> Buffer:
+        """An ant's tour, in the layout's numbers."""
         n = self.layout.n
-        return self.buffers["tours"].view((colony * self.ants + ant) * n, n).download()
-
-    def replace(self, colony: int, ant: int, tour: NDArray[np.uint16]) -> None:
-        """Another tour in the place of that one."""
-        n = self.layout.n
-        self.buffers["tours"].view((colony * self.ants + ant) * n, n).upload(tour)
+        return self.buffers["tours"].view((colony * self.ants + ant) * n, n)
 
     def learn(self, iteration: int, lengths: NDArray[np.uint64], kept: Kept) -> None:
         """Trails evaporate, and all ants lay theirs."""

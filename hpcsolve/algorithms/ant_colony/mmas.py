@@ -168,22 +168,17 @@ class Mmas:
         self.timer.stop()
         return own["lengths"].download()
 
-    def tour(self, colony: int, ant: int) -> NDArray[np.uint16]:
-        """A tour of the last iteration, in the layout's numbers."""
+    def tour_at(self, colony: int, ant: int) -> Buffer:
+        """An ant's tour, in the layout's numbers."""
         n = self.layout.n
-        return self.buffers["tours"].view((colony * self.ants + ant) * n, n).download()
-
-    def replace(self, colony: int, ant: int, tour: NDArray[np.uint16]) -> None:
-        """Another tour in the place of that one."""
-        n = self.layout.n
-        self.buffers["tours"].view((colony * self.ants + ant) * n, n).upload(tour)
+        return self.buffers["tours"].view((colony * self.ants + ant) * n, n)
 
     def learn(self, iteration: int, lengths: NDArray[np.uint64], kept: Kept) -> None:
         """In each colony one tour lays its trail: the iteration's best, the restart's best, or the best ever."""
         since, laying, amounts, limits = self.since, [], [], []
         stuck = self._stuck(iteration)
         for colony, ant in enumerate(lengths.argmin(axis=1).tolist()):
-            length, tour = int(lengths[colony, ant]), self.tour(colony, ant)
+            length, tour = int(lengths[colony, ant]), self.tour_at(colony, ant).download()
             if length < since.length[colony]:
                 since.length[colony], since.tour[colony], since.improved[colony] = length, tour, iteration
             if self._turn_of_best(colony, iteration):

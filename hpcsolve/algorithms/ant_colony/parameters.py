@@ -48,7 +48,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         Of st-group and st-dynamic: keep the unvisited cities in a list; else every step looks at all cities.
     tiled
         Of st-group and st-dynamic: each thread adds up a tile and walks in its own; else one thread walks through all.
-    threads
+    block_threads
         Of st-group: threads of a block; of st-dynamic at the beginning of a tour.
     candidates
         Of mmas: the nearest cities that an ant goes on to while one of them is unvisited.
@@ -70,7 +70,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     launch: Literal["tour", "step"] = "tour"
     tour_list: bool = True
     tiled: bool = True
-    threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 128
+    block_threads: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 128
     candidates: Annotated[int, msgspec.Meta(ge=1, le=HEAD)] = 20
     local_search: Literal["auto", "none", "2-opt", "3-opt", "4-opt", "insertion"] = "auto"
     migration: Annotated[int, msgspec.Meta(ge=0)] = 0

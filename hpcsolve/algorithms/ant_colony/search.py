@@ -72,7 +72,7 @@ def open_search(device: Device, layout: Layout, parameters: Parameters, made: Po
     ants, rho = ants_of(parameters, layout.n), rho_of(parameters)
     if parameters.variant == "ant-system":
         unit = unit_of(layout.greedy_length, layout.bound, layout.n, ants, rho)
-        names = ("launch", "tour_list", "tiled", "threads")
+        names = ("launch", "tour_list", "tiled", "block_threads")
         strategy = Strategy(parameters.strategy, *(getattr(parameters, name) for name in names))
         return AntSystem(device, layout, unit, ants, keys, made.heuristic, strategy)
     unit = unit_of(layout.greedy_length, layout.bound, layout.n, 1, rho)
