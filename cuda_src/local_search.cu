@@ -1,60 +1,56 @@
-// Local search of tours for the ant colonies: sequential 3-opt with neighbour lists and don't-look bits (Bentley, ORSA
-// Journal on Computing 1992; Johnson and McGeoch 1997), one block a tour, the tour an array that is changed in place.
+// Local search of tours for the ant colonies, with neighbour lists and don't-look bits (Bentley, ORSA Journal on
+// Computing 1992; Johnson and McGeoch 1997), one block a tour; a tour is an array that is changed in place, and its
+// inverse.
 //
-// A tour without one of its edges is a path P[0..n-1]: `city` is its last, a tour neighbour of `city` its first, read
-// forwards or backwards ("side"). A move swaps that edge and one or two others, each new edge a neighbour list's:
-//   flip     joins P[0] to P[c] and cuts it from P[c - 1]: the path with its first c cities reversed. Closed, that is
-//            2-opt. Up to three flips, one after the other, are tried before anything is done to the tour: a position is
-//            mapped through the flips that are pending, which is one comparison each.
-//   exchange joins P[0] to P[b - 1] and cuts it from P[b]: a cycle and a path, mended by breaking the cycle where a
-//            neighbour of P[b] is. P[0..a-1] and P[a..b-1] then change places (or-3opt; Or-opt where one is short), or
-//            both are reversed where they are. Only the first of these keeps all directions: it is the asymmetric kernel,
-//            with `side` backwards, so that the arcs that are looked up are those that leave a city.
-// A partial sum of what is won must stay positive: every move that wins anything has an end from which that holds.
+// A tour without one of its edges is a path P[0..n-1], read in either direction: `city` is its last, and its first is
+// what the edge led to. A move takes that edge out and some others, and joins cities to near ones:
+//   flips    Join P[0] to P[c] and cut that from P[c - 1]: the path with its first c cities reversed. Closed, this is a
+//            2-opt move; not closed, its new first city can be joined in turn, as Lin and Kernighan do (Operations
+//            Research 1973), up to three times. Flips are tried without touching the tour: a position is mapped through
+//            those that are pending, one comparison each.
+//   exchange Join P[0] to P[b - 1] and cut that from P[b]: a path and a cycle, which is broken where a city is near
+//            P[b]. P[0..a-1] and P[a..b-1] change places (or-3opt; Or-opt, Or 1976, where one of them is short).
+//            All directions stay, so this is the search for asymmetric costs too; read backwards, what is joined to
+//            P[0] is near by the arcs that leave P[0].
+// What is won must stay positive at every step: that of a move that wins does, begun at the right one of its edges, and
+// every city is tried as the last, in both directions.
 //
-// Order. Cities wait in a bit set; the next is the first at or after the last one, around. What it offers is a fixed
-// list of items (side, neighbour, kind); the first item that holds an improvement is taken, with the best move in it,
-// and the ends of its edges wait again. A CPU's one thread stops at that item; the threads of a GPU's block take an item
-// each, and the least is taken. So the answer depends on the tour alone, and both waste little: a tour is near its
-// optimum most of the time, and then all items must be looked at anyway. Costs are integers, and sums of them have 64
-// bits: nothing depends on the order of additions.
+// Order. Cities wait in a set of bits; the next is the first at or after the last one, around. It has a list of items
+// (direction, near city, flips or exchange), and the first item with a move that wins is taken, with the best move in
+// it; the ends of its edges wait again. One thread of a CPU stops at that item; the threads of a GPU's block have an
+// item each, and the least that found something is taken. So the answer depends on the tour alone, and neither side
+// does much in vain: most cities have no move at all, and that takes all items anyway. Sums of costs have 64 bits.
 //
-// A reversal moves the segment or the rest of the tour, whichever is shorter (symmetric): positions are read from
-// `start`, in the direction that the array then has. Ants' tours share most edges with the colony's best. With `known`,
-// only cities that have an edge that is not in it are looked at first.
+// A reversal moves the segment or the rest of the tour, whichever is shorter. With `known`, a tour that has been
+// improved already, only cities with an edge that it has not wait at the beginning: ants' tours differ little from the
+// best.
 //
-// Memory: n (n + 1) words of cost, of which the rows' nearest entries, copied to `near_cost`, are most of what is read;
-// 4 n bytes a tour for its array and its inverse, n / 8 for the bits: in the first cache at n = 4461.
-// A dependent step is one city: about 60 loads from the caches for a thread of a GPU, 2 microseconds there (not measured
-// yet), and a warp a tour leaves room for the thousands of tours that hide it; on one core about 0.4 microseconds.
+// Memory: the cost matrix (4 n^2 bytes, few lines of a row are ever used), 6 bytes a near city, 4 n bytes a tour and n
+// bits: at n = 4461 a tour is in the first cache. On a GPU a city takes some 15 dependent loads of 30 to 200 ns and
+// seven barriers of one warp, so about 1 microsecond on an H200, not measured yet; 4224 warps do that side by side.
 #include "device.cuh"
 
 constexpr uint32_t nothing = 0xffffffffu;
 constexpr int deepest = 3;  // flips in a move, at the most
 
-// Kinds of search: flips in a move at the most (none: directions are kept), and whether there are exchanges.
-struct two_opt {
-  static constexpr int flips = 1, exchanges = 0;
+// A kind of search: how many flips a move has at the most, and whether there are exchanges. Without flips, every arc
+// keeps its direction.
+template <int most_flips, bool has_exchanges>
+struct kind {
+  static constexpr int flips = most_flips;
+  static constexpr bool exchanges = has_exchanges, symmetric = flips > 0;
+  static constexpr uint32_t items = symmetric + exchanges;  // of a near city, in each direction
 };
-struct three_opt {
-  static constexpr int flips = 2, exchanges = 1;
-};
-struct four_opt {
-  static constexpr int flips = 3, exchanges = 1;
-};
-struct insertion {
-  static constexpr int flips = 0, exchanges = 1;
-};
-template <class Kind>
-constexpr bool symmetric = Kind::flips > 0;
-template <class Kind>
-constexpr uint32_t kinds_of_item = symmetric<Kind> + Kind::exchanges;
+using two_opt = kind<1, false>;
+using three_opt = kind<2, true>;
+using four_opt = kind<3, true>;
+using insertion = kind<0, true>;
 
-// What the threads of a block know of their tour.
+// What each thread knows of its block's tour.
 struct tour {
   uint32_t n, stride, breadth;
   const int32_t *cost;
-  const uint16_t *neighbours;  // (n, stride), the first `breadth` of a row are looked at
+  const uint16_t *neighbours;  // (n, stride), nearest first; `breadth` of each are looked at
   const int32_t *near_cost;  // (n, breadth)
   uint16_t *order, *place;  // the cities as they follow; where each is
   uint64_t *awake;  // a bit a city
@@ -72,10 +68,10 @@ struct move {
   bool exchanges;
   uint32_t cuts, cut[deepest];
 };
-struct shared_state {
+// What the threads of a block tell each other: the next word of `awake` with a city, the least item, its move.
+struct messages {
   uint32_t word, item;
   move chosen;
-  unsigned long long length;
 };
 
 DEVICE int64_t cost_of(const tour &t, uint32_t from, uint32_t to) { return t.cost[(size_t)from * t.n + to]; }
@@ -100,7 +96,7 @@ DEVICE void offer(move &best, int64_t gain, bool exchanges, const uint32_t *cut)
   best.gain = gain, best.exchanges = exchanges, best.cuts = cuts;
   UNROLL for (int k = 0; k < cuts; k++) best.cut[k] = cut[k];
 }
-// All that begins with the flip that joins `first` to `near`. `gain`: what is won so far, the new edge paid.
+// All that goes on with joining the path's first city to `near`, for which `gain` has paid, by one more flip.
 template <int most, int flips>
 DEVICE void try_flip(const tour &t, const path &p, int64_t gain, uint32_t near, uint32_t *cut, move &best) {
   cut[flips] = position_of<flips>(t, p, cut, near);
@@ -115,11 +111,11 @@ DEVICE void try_flip(const tour &t, const path &p, int64_t gain, uint32_t near, 
       try_flip<most, flips + 1>(t, p, left, t.neighbours[first * t.stride + k], cut, best);
     }
 }
-// All that begins with cutting the path behind `near`, to which its first city is joined.
+// All that begins with joining the path's first city to `near`, for which `gain` has paid, and cutting behind that.
 template <class Kind>
 DEVICE void try_exchange(const tour &t, const path &p, int64_t gain, uint32_t near, move &best) {
   uint32_t cut[2] = {0, position_of<0>(t, p, nullptr, near) + 1};
-  if ((symmetric<Kind> && cut[1] < 3) || cut[1] >= t.n) return;
+  if ((Kind::symmetric && cut[1] < 3) || cut[1] >= t.n) return;
   const uint32_t beyond = city_at<0>(t, p, nullptr, cut[1]);
   gain += cost_of(t, beyond, near);
   for (uint32_t k = 0; k < t.breadth; k++) {
@@ -132,29 +128,29 @@ DEVICE void try_exchange(const tour &t, const path &p, int64_t gain, uint32_t ne
     offer<2>(best, left + cost_of(t, after, broken) - cost_of(t, after, p.city), true, cut);
   }
 }
+// The path that ends at a city.
 DEVICE path path_to(const tour &t, uint32_t city, bool backwards) {
   const uint32_t index = t.place[city];
   return {around(t, index + (backwards ? t.n - 1 : 1)), backwards, city};
 }
-// The first of this thread's items that holds an improvement, `best` in it; `nothing` if none does.
+// The first of this thread's items with a move that wins, and the `best` in it; `nothing` if there is none.
 template <class Kind>
 DEVICE uint32_t first_item(const tour &t, uint32_t city, move &best) {
-  constexpr uint32_t kinds = kinds_of_item<Kind>, sides = symmetric<Kind> ? 2 : 1;
-  const uint32_t of_side = kinds * t.breadth;
+  const uint32_t of_side = Kind::items * t.breadth;
   best.gain = 0;
-  for (uint32_t item = threadIdx.x; item < sides * of_side; item += blockDim.x) {
+  for (uint32_t item = threadIdx.x; item < (1 + Kind::symmetric) * of_side; item += blockDim.x) {
     const bool second = item >= of_side;
-    const path p = path_to(t, city, !symmetric<Kind> || second);
-    const uint32_t first = t.order[p.start], k = (item - second * of_side) / kinds;
+    const path p = path_to(t, city, !Kind::symmetric || second);
+    const uint32_t first = t.order[p.start], k = (item - second * of_side) / Kind::items;
     const int64_t left = cost_of(t, first, city) - t.near_cost[first * t.breadth + k];
     if (left <= 0) {  // nor has a neighbour that is farther: on to this thread's last item of the side
       item += ((1 + second) * of_side - 1 - item) / blockDim.x * blockDim.x;
       continue;
     }
     const uint32_t near = t.neighbours[first * t.stride + k];
-    if (item % kinds < Kind::exchanges) {
+    if (Kind::exchanges && item % Kind::items == 0) {
       try_exchange<Kind>(t, p, left, near, best);
-    } else if constexpr (symmetric<Kind>) {
+    } else if constexpr (Kind::symmetric) {
       uint32_t cut[deepest];
       try_flip<Kind::flips, 0>(t, p, left, near, cut, best);
     }
@@ -169,7 +165,7 @@ template <class Kind>
 DEVICE void reverse(const tour &t, path &p, uint32_t low, uint32_t length) {
   const uint32_t ends[4] = {around(t, low + t.n - 1), low, around(t, low + length - 1), around(t, low + length)};
   for (uint32_t i = threadIdx.x; i < 4; i += blockDim.x) wake(t, city_at<0>(t, p, nullptr, ends[i]));
-  const bool rest = symmetric<Kind> && length > t.n - length;
+  const bool rest = Kind::symmetric && length > t.n - length;
   const uint32_t begin = rest ? ends[3] : low, moved = rest ? t.n - length : length;
   const uint32_t least = p.backwards ? around(t, begin + moved - 1) : begin;  // the end with the lowest index, around
   const uint32_t from = around(t, p.backwards ? p.start + t.n - least : p.start + least);
@@ -202,14 +198,13 @@ DEVICE void swap_segments(const tour &t, path &p, const uint32_t *cut) {
 template <class Kind>
 DEVICE void apply_move(const tour &t, uint32_t city, bool backwards, const move &m) {
   path p = path_to(t, city, backwards);
-  __syncthreads();
   if (m.exchanges) return swap_segments<Kind>(t, p, m.cut);
   for (uint32_t k = 0; k < m.cuts; k++) reverse<Kind>(t, p, 0, m.cut[k]);
 }
 // The first city at or after `from`, around, that is awake, put to sleep; `nothing` if all sleep.
-DEVICE uint32_t next_awake(const tour &t, shared_state &s, uint32_t from) {
+DEVICE uint32_t next_awake(const tour &t, messages &s, uint32_t from) {
   const uint32_t words = (t.n + 63) / 64;
-  if (threadIdx.x == 0) s.word = s.item = nothing;
+  if (threadIdx.x == 0) s.word = nothing;
   __syncthreads();
   for (uint32_t k = threadIdx.x; k <= words; k += blockDim.x) {  // the word of `from` comes first and last
     const uint64_t word = t.awake[(from / 64 + k) % words];
@@ -222,11 +217,12 @@ DEVICE uint32_t next_awake(const tour &t, shared_state &s, uint32_t from) {
   if (s.word == nothing) return nothing;
   const uint32_t word = (from / 64 + s.word) % words;
   const uint64_t bits = s.word ? t.awake[word] : t.awake[word] >> from % 64 << from % 64;
+  if (threadIdx.x == 0) s.item = nothing;
   __syncthreads();
   if (threadIdx.x == 0) t.awake[word] &= ~(bits & (~bits + 1));
   return 64 * word + lowest(bits);
 }
-// Fills `place`, and wakes the cities that have an edge that `known` has not; all of them without `known`.
+// Fills `place`, and wakes the cities with an edge that `known` has not; all of them without `known`.
 template <class Kind>
 DEVICE void begin_search(const tour &t, const uint16_t *known) {
   for (uint32_t w = threadIdx.x; w < (t.n + 63) / 64; w += blockDim.x) t.awake[w] = 0;
@@ -235,14 +231,14 @@ DEVICE void begin_search(const tour &t, const uint16_t *known) {
   for (uint32_t i = threadIdx.x; i < t.n; i += blockDim.x) {
     const uint32_t city = t.order[i], next = t.order[around(t, i + 1)];
     const uint32_t ahead = known ? around(t, t.place[next] + t.n - t.place[city]) : 0;
-    if (ahead != 1 && !(symmetric<Kind> && ahead == t.n - 1)) wake(t, city), wake(t, next);
+    if (ahead != 1 && !(Kind::symmetric && ahead == t.n - 1)) wake(t, city), wake(t, next);
   }
   __syncthreads();
   for (uint32_t i = threadIdx.x; i < t.n; i += blockDim.x) t.place[t.order[i]] = i;
   __syncthreads();
 }
 template <class Kind>
-DEVICE void search(const tour &t, shared_state &s) {
+DEVICE void search(const tour &t, messages &s) {
   for (uint32_t city = 0; (city = next_awake(t, s, city)) != nothing;) {
     move best;
     const uint32_t item = first_item<Kind>(t, city, best);
@@ -251,19 +247,19 @@ DEVICE void search(const tour &t, shared_state &s) {
     if (s.item == nothing) continue;
     if (item == s.item) s.chosen = best;
     __syncthreads();
-    apply_move<Kind>(t, city, !symmetric<Kind> || s.item >= kinds_of_item<Kind> * t.breadth, s.chosen);
+    apply_move<Kind>(t, city, !Kind::symmetric || s.item >= Kind::items * t.breadth, s.chosen);
   }
 }
-// Improves `tours` tours of n cities in place; `lengths` gets their costs. `known` is (groups, n): a tour that is at its
-// best already for each group of tours / groups tours; without groups nothing is known. `place` (tours, n) and `awake`
-// (tours, words of n bits) are scratch.
+// Improves `tours` tours of n cities in place; `lengths` gets their costs. `known` is (groups, n): a tour that has been
+// improved already for each group of tours / groups tours; without groups nothing is known. `place` (tours, n) and
+// `awake` (tours, words of n bits) are scratch.
 template <class Kind>
 DEVICE void improve(uint32_t tours, uint32_t groups, tour t, const uint16_t *known, uint64_t *lengths) {
-  __shared__ shared_state s;
-  const tour first = t;
+  __shared__ messages s;
+  const tour all = t;
   for (uint32_t one = blockIdx.x; one < tours; one += gridDim.x) {
-    t.order = first.order + (size_t)one * t.n, t.place = first.place + (size_t)one * t.n;
-    t.awake = first.awake + (size_t)one * ((t.n + 63) / 64);
+    t.order = all.order + (size_t)one * t.n, t.place = all.place + (size_t)one * t.n;
+    t.awake = all.awake + (size_t)one * ((t.n + 63) / 64);
     begin_search<Kind>(t, groups ? known + (size_t)(one / (tours / groups)) * t.n : nullptr);
     search<Kind>(t, s);
     uint64_t length = 0;
