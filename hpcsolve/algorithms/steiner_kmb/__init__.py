@@ -13,7 +13,10 @@ parameters.py  what the user asks
 reduce.py      exact reductions, and the way back
 network.py     a problem as the kernels read it (cuda_src/steiner_tree.cu)
 trees.py       trees from single searches
+kmb.py         the tree of Kou, Markowsky and Berman, one search a terminal
+exchange.py    local search (cuda_src/key_path.cu)
 bound.py       the lower bound (cuda_src/dual_ascent.cu)
+outcome.py     what a run gives back
 solve.py       the runner's calls
 """
 

@@ -23,11 +23,15 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     halt
         Of mode kmb, where a search ends: "bottleneck", at the longest edge of the terminals' spanning tree, which one
         search finds before; "terminals", when it has come to the last one, as published. The tree is the same.
+    exchange
+        Whether paths of the tree are exchanged for shorter ways as long as there are any, on rank 0: one or two seconds
+        where there are 10^5 vertices, for a tree that is lighter by a per cent or so.
     """
 
     mode: Literal["fast", "kmb", "best"] = "fast"
     engine: Engine = "near-far"
     halt: Literal["bottleneck", "terminals"] = "bottleneck"
+    exchange: bool = False
 
 
 def require_there(parameters: Parameters) -> None:

@@ -15,6 +15,7 @@ from hpcsolve.algorithms.shortest_paths.keys import LONG
 from hpcsolve.algorithms.shortest_paths.layout import layout_bytes
 from hpcsolve.algorithms.shortest_paths.searcher import workspace
 from hpcsolve.algorithms.steiner_kmb.bound import best_bound
+from hpcsolve.algorithms.steiner_kmb.exchange import exchanged
 from hpcsolve.algorithms.steiner_kmb.kmb import Work, kmb_tree
 from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.outcome import Answer, Tables, solution_of, tables_of
@@ -29,7 +30,7 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import require_problem
 from hpcsolve.problems.steiner_bound import guaranteed
 
-HOST_KERNEL_FILES = ("steiner_tree", "dual_ascent")
+HOST_KERNEL_FILES = ("steiner_tree", "key_path", "dual_ascent")
 """Marked for the CPU: they run there whatever the job's device is."""
 KERNEL_FILES = (*HOST_KERNEL_FILES, "near_far", "near_far_grid", "dijkstra", "bellman_ford")
 BYTES_A_VERTEX, BYTES_AN_ARC = 200, 140
@@ -82,6 +83,7 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
         assert near is not None
         tree, work = _tree(smaller, net, near, device, comm, parameters, report)
         if tree is not None:
+            tree = exchanged(net, tree) if parameters.exchange else tree
             report(0.9, "lower bound")
             answer, tables = _certified(graph, smaller, near, tree, host)
     started = time.perf_counter()

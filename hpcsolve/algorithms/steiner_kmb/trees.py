@@ -28,12 +28,33 @@ class Closure:
     bottleneck: int
 
 
+@dataclass(frozen=True)
+class Regions:
+    """Which of some vertices each vertex is nearest to.
+
+    Attributes
+    ----------
+    distance, before, base
+        Shape (n,): how far it is, the neighbour on the way, and which it is.
+    """
+
+    distance: NDArray[np.uint64]
+    before: NDArray[np.uint32]
+    base: NDArray[np.uint32]
+
+
+def nearest(net: Network, bases: NDArray[np.uint32]) -> Regions:
+    """One search from all these vertices."""
+    given = bases, net.offsets, net.heads, net.weights
+    made = (2 * net.n, np.uint32), (net.n, np.uint64), (net.n, np.uint32), (net.n, np.uint32)
+    sizes = net.n, len(bases)
+    return Regions(*launched(net.device, "steiner_tree", "steiner_tree_regions", REGIONS, sizes, given, made)[1:])
+
+
 def closure(net: Network) -> Closure:
     """By one search from all terminals: of the edges between two regions, the shortest way from base to base first."""
-    given = net.terminals, net.offsets, net.heads, net.weights
-    made = (2 * net.n, np.uint32), (net.n, np.uint64), (net.n, np.uint32), (net.n, np.uint32)
-    sizes = net.n, len(net.terminals)
-    _, distance, _, base = launched(net.device, "steiner_tree", "steiner_tree_regions", REGIONS, sizes, given, made)
+    near = nearest(net, net.terminals)
+    distance, base = near.distance, near.base
     tails, heads = net.edges.tails, net.edges.heads
     across = np.flatnonzero(base[tails] != base[heads])
     lengths = distance[tails[across]] + net.edges.weights[across] + distance[heads[across]]
@@ -57,7 +78,7 @@ def shortest_path_tree(net: Network, root: int = 0) -> Indices:
 def improved(net: Network, tree: Indices) -> Indices:
     """The minimum spanning tree of all edges between the tree's vertices, pruned; again as long as it gets lighter."""
     while True:
-        inside = _vertices(net, tree)
+        inside = vertices_of(net, tree)
         edges = np.flatnonzero(inside[net.edges.tails] & inside[net.edges.heads])
         candidate = spanning_tree(net, edges)
         if net.weight(candidate) >= net.weight(tree):
@@ -65,7 +86,8 @@ def improved(net: Network, tree: Indices) -> Indices:
         tree = candidate
 
 
-def _vertices(net: Network, tree: Indices) -> NDArray[np.bool_]:
+def vertices_of(net: Network, tree: Indices) -> NDArray[np.bool_]:
+    """Shape (n,): whether the tree has a vertex."""
     inside = np.zeros(net.n, dtype=bool)
     inside[net.edges.tails[tree]] = inside[net.edges.heads[tree]] = True
     return inside

@@ -1,0 +1,115 @@
+"""Exchanges of key paths: each is the best there is, as a search in plain Python says; trees get lighter by them."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hpcsolve.algorithms import steiner_kmb
+from hpcsolve.algorithms.base import silent
+from hpcsolve.algorithms.steiner_kmb.exchange import exchanged, moves
+from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
+from hpcsolve.algorithms.steiner_kmb.reduce import reduced
+from hpcsolve.device.base import Device
+from hpcsolve.formats import read_graph
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.generate_steiner import power_law_steiner
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.steiner import check_tree
+from tests.oracles import least_distances
+from tests.steiner_oracle import least_tree, steiner_graphs
+
+
+def key_paths(net: Network, tree: np.ndarray) -> list[list[int]]:
+    """The tree's paths between terminals and branches, as lists of edges."""
+    edges = {int(e): (int(net.edges.tails[e]), int(net.edges.heads[e])) for e in tree}
+    at: dict[int, list[int]] = {}
+    for e, ends in edges.items():
+        for v in ends:
+            at.setdefault(v, []).append(e)
+    keys = {v for v in at if net.wanted[v] or len(at[v]) != 2}
+    paths = []
+    for start in keys:
+        for first in at[start]:
+            path, v = [first], sum(edges[first]) - start
+            while v not in keys:
+                path.append(next(e for e in at[v] if e != path[-1]))
+                v = sum(edges[path[-1]]) - v
+            if start < v:
+                paths.append(path)
+    return paths
+
+
+def gain_of(graph: Graph, net: Network, tree: np.ndarray, path: list[int]) -> int:
+    """What the tree saves at most if this path is exchanged for another way."""
+    rest = sorted(set(tree.tolist()) - set(path))
+    ends = [v for e in path for v in (int(net.edges.tails[e]), int(net.edges.heads[e]))]
+    outer = [v for v in ends if ends.count(v) == 1]
+    side = {outer[0]}
+    for _ in rest:
+        for e in rest:
+            pair = {int(net.edges.tails[e]), int(net.edges.heads[e])}
+            side |= pair if side & pair else set()
+    others = {outer[1]} | {v for e in rest for v in (int(net.edges.tails[e]), int(net.edges.heads[e]))} - side
+    distance = least_distances(graph, sorted(side))
+    return net.weight(np.array(path)) - min(distance[v] for v in others)  # type: ignore[type-var,operator]
+
+
+def test_every_exchange_is_the_best_for_its_path(device: Device) -> None:
+    @settings(max_examples=50)
+    @given(steiner_graphs(11, 5, 9), st.randoms())
+    def check(graph: Graph, random: object) -> None:
+        smaller = reduced(graph).graph
+        net = network(smaller, device)
+        order = random.sample(range(len(net.edges)), len(net.edges))  # type: ignore[attr-defined]
+        shuffled = network(smaller, device).edges.weights.copy()
+        net.edges.weights[:] = np.array(order, np.uint64)  # some tree that is not the lightest
+        tree = spanning_tree(net, np.arange(len(net.edges)))
+        net.edges.weights[:] = shuffled
+        if not len(tree):
+            return
+        expected = sorted(gain for path in key_paths(net, tree) if (gain := gain_of(smaller, net, tree, path)) > 0)
+        found = moves(net, tree)
+        assert sorted(move.gain for move in found) == expected
+        for move in found:
+            after = np.union1d(np.setdiff1d(tree, move.removed), move.added)
+            pruned = net.edges.part(spanning_tree(net, after))
+            assert check_tree(smaller, pruned.tails, pruned.heads, pruned.weights) <= net.weight(tree) - move.gain
+        last = exchanged(net, tree)
+        edges = net.edges.part(last)
+        assert check_tree(smaller, edges.tails, edges.heads, edges.weights) >= least_tree(smaller)
+        assert not moves(net, last)
+
+    check()
+
+
+def test_what_finds_no_room_is_found_later(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    net = network(reduced(power_law_steiner(200, 600, 100)).graph, device)
+    tree = spanning_tree(net, np.arange(len(net.edges)))
+    many = moves(net, tree)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.exchange.room_for", lambda n: 20)
+    few = moves(net, tree)
+    assert 0 < len(few) < len(many) and {m.gain for m in few} <= {m.gain for m in many}
+
+
+def test_on_published_instances(data_dir: Path, device: Device) -> None:
+    """On average at most 1.02 times the optimum, and nowhere heavier than without."""
+    if not (data_dir / "steiner").is_dir():
+        pytest.skip("HPCSOLVE_DATA has no steiner/")
+    with open(data_dir / "steiner" / "reference.csv", encoding="utf-8") as table:
+        rows = [row for row in csv.DictReader(table) if int(row["vertices"]) < 40_000]
+    ratios = []
+    for row in rows:
+        graph = read_graph(data_dir / "steiner" / row["name"]).problem
+        with_it, without = (
+            steiner_kmb.run(graph, device, SerialComm(), steiner_kmb.Parameters(exchange=wanted), silent).cost
+            for wanted in (True, False)
+        )
+        assert int(row["best_known"]) <= with_it <= without
+        ratios.append(with_it / int(row["best_known"]))
+    assert len(ratios) == 22 and np.mean(ratios) <= 1.02, np.mean(ratios)
