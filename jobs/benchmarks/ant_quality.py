@@ -35,7 +35,7 @@ def parameters_of(solver: str) -> Parameters:
     strategy, *options = solver.split(":")
     changes: dict[str, Any] = {}
     for option in options:
-        changes |= {"threads": int(option)} if option.isdigit() else CHANGES[option]
+        changes |= {"block_threads": int(option)} if option.isdigit() else CHANGES[option]
     return Parameters(variant="ant-system", strategy=strategy, **changes)
 
 
