@@ -105,8 +105,8 @@ def columns_of(mine: Answers, keys: Keys, pairs: NDArray[np.int64], comm: Comm) 
         "source": Column(pairs[:, 0].astype(np.int32), "Positions of the sources, from 0", dimension="query"),
         "target": Column(pairs[:, 1].astype(np.int32), "Positions of the targets, from 0", dimension="query"),
         "distance": Column(keys.decode(distance), "Length of the path, times /instance/scale", "1", "query", none),
-        "offset": Column(offset, "Where each path begins in `path`, and the end of the last", dimension="end"),
-        "path": Column(path, text, dimension="step"),
+        "offset": Column(offset, "Where each path begins in `path`, and the end of the last", dimension="offset"),
+        "path": Column(path, text, dimension="path"),
     }
 
 
