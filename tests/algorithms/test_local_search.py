@@ -273,6 +273,6 @@ def test_memory_is_what_was_planned() -> None:
     inputs = [device.upload(a) for a in (cost, lists, random_tours(6, 70), np.zeros(6, np.uint64))]
     before = device.allocated
     searcher = Searcher(device, inputs[0], inputs[1], inputs[2], inputs[3], "3-opt", 8)
-    assert device.allocated - before == scratch_bytes(6, 70, 8, "3-opt")
+    assert device.allocated - before == scratch_bytes(6, 70, 8)
     searcher.close()
     assert device.allocated == before

@@ -29,8 +29,8 @@ def shapes(count: int, n: int, breadth: int) -> Shapes:
     }
 
 
-def scratch_bytes(count: int, n: int, breadth: int, kind: str) -> int:
-    """Device memory of a searcher, exact; the same for every kind."""
+def scratch_bytes(count: int, n: int, breadth: int) -> int:
+    """Device memory of a searcher, exact."""
     return nbytes(shapes(count, n, breadth))
 
 
@@ -94,9 +94,3 @@ class Searcher:
         """Give the scratch back."""
         for buffer in self.buffers.values():
             buffer.free()
-
-
-def searcher(device: Device, cost: Buffer, neighbours: Buffer, tours: Buffer, lengths: Buffer, kind: str,
-             breadth: int) -> Searcher:  # fmt: skip
-    """A searcher on these buffers; see `Searcher`."""
-    return Searcher(device, cost, neighbours, tours, lengths, kind, breadth)

@@ -30,7 +30,7 @@ def device_bytes(parameters: Parameters, n: int, symmetric: bool, colonies: int)
     if parameters.variant == "ant-system":
         return nbytes(ant_system.shapes(n, colonies, ants, parameters.strategy))
     kind = local_search_of(parameters, symmetric)
-    scratch = 0 if kind == "none" else local_search.scratch_bytes(colonies * ants, n, BREADTH, kind)
+    scratch = 0 if kind == "none" else local_search.scratch_bytes(colonies * ants, n, BREADTH)
     return nbytes(mmas.shapes(n, colonies, ants)) + scratch
 
 
@@ -82,4 +82,4 @@ def open_search(device: Device, layout: Layout, parameters: Parameters, made: Po
 
 
 def _improver(device: Device, kind: str, own: dict[str, Buffer]) -> Improver:
-    return local_search.searcher(device, own["cost"], own["nearest"], own["tours"], own["lengths"], kind, BREADTH)
+    return local_search.Searcher(device, own["cost"], own["nearest"], own["tours"], own["lengths"], kind, BREADTH)
