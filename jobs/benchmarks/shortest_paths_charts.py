@@ -9,20 +9,22 @@ from matplotlib import rcParams
 from matplotlib.figure import Figure
 
 from jobs.benchmarks.shortest_paths_pairs import DIJKSTRA, Point
-from jobs.benchmarks.shortest_paths_single import Row
+from jobs.benchmarks.shortest_paths_single import IN_ORDER, Row
 from jobs.benchmarks.shortest_paths_widths import ENGINES, Sweep, Width
 
 
 def draw_single(rows: list[Row], folder: Path) -> None:
-    """Milliseconds of each solver, a group of bars a graph."""
+    """Time of each solver relative to scipy's in our order, a group of bars a graph."""
     figure = Figure(figsize=(9, 5), layout="constrained")
     axes = figure.add_subplot()
     solvers = list(rows[0].seconds)
     for number, solver in enumerate(solvers):
         places = np.arange(len(rows)) + 0.8 * (number / len(solvers) - 0.5)
-        axes.bar(places, [1e3 * row.seconds[solver] for row in rows], 0.75 / len(solvers), label=solver, align="edge")
+        shares = [row.seconds[solver] / row.seconds[IN_ORDER] for row in rows]
+        axes.bar(places, shares, 0.75 / len(solvers), label=solver, align="edge")
     axes.set_xticks(range(len(rows)), [row.name for row in rows])
-    axes.set(yscale="log", ylabel="CPU milliseconds", title="Shortest paths from one source, one core")
+    axes.axhline(1, color="black", linewidth=0.5)
+    axes.set(ylabel="CPU time, of scipy's", title="Shortest paths from one source, one core")
     axes.legend(fontsize=8)
     _save(figure, folder / "shortest-paths-single.svg")
 
@@ -35,7 +37,7 @@ def draw_widths(name: str, rows: list[Width], folder: Path) -> None:
         for engine in ENGINES:
             mine = [row for row in rows if row.engine == engine and "adaptive" not in row.name]
             points = [(row.delta, getattr(row, what)) for row in mine]
-            axes.loglog(*zip(*points), "o-", label=engine, markersize=4)
+            axes.loglog(*zip(*points), "o--" if engine == ENGINES[1] else "o-", label=engine, markersize=4)
         axes.set(xlabel="delta", title=f"{name}: {title}")
         axes.grid(True, alpha=0.3)
         axes.legend(fontsize=8)
@@ -48,7 +50,7 @@ def draw_sweep(name: str, found: Sweep, folder: Path) -> None:
     times = np.array([[1e3 * found[delta, batch][0] for batch in batches] for delta in deltas])
     figure = Figure(figsize=(6.5, 5), layout="constrained")
     axes = figure.add_subplot()
-    axes.imshow(times, aspect="auto", cmap="viridis_r")
+    axes.imshow(times, aspect="auto", cmap="YlOrRd")
     for (row, column), time in np.ndenumerate(times):
         axes.text(column, row, f"{time:.1f}", ha="center", va="center", fontsize=8)
     axes.set_xticks(range(len(batches)), [str(batch or "more and more") for batch in batches])

@@ -38,8 +38,9 @@ class Point:
 def measure(network: Network, factors: list[float], least_rank: int, repeats: int) -> list[Point]:
     """Each rank of a power of two, for Dijkstra's engine, adaptive Near-Far, and Near-Far with buckets so wide."""
     deltas = [factor * default_delta(network.graph) for factor in factors]
-    solvers = {DIJKSTRA: network.prepared("dijkstra"), "near-far, adaptive": network.prepared()}
-    solvers |= {f"delta {delta:.0f}": network.prepared(delta=delta) for delta in deltas}
+    constant = [network.prepared(delta=delta) for delta in deltas]
+    solvers = {DIJKSTRA: network.prepared("dijkstra"), "adaptive": network.prepared()}
+    solvers |= {f"delta {prepared.tuning.most}": prepared for prepared in constant}
     rows = [solve(solvers[DIJKSTRA], job)[0][0] for job in network.jobs()]
     settled = [np.argsort(row, kind="stable")[: np.count_nonzero(row != network.keys.unreached)] for row in rows]
     points = []
