@@ -15,7 +15,8 @@
 //
 // Steps: R-MAT scale 20 at delta 8 takes some 100. Bytes: as near_far.cu, and 4 for an entry of a queue. On an H200
 // (not measured): 31.4 M arcs x 1.3 x 8 B at 4.3 TB/s are 0.08 ms, 41 M words at random from a 4 MB row in the L2 0.25
-// ms, 100 launches of 2.5 us 0.25 ms: some 0.6 ms for R-MAT 20, against a target of 1.2 ms.
+// ms, 100 launches 0.25 ms if they follow one another at once (2.5 us), 0.6 ms at the 6 us that Python takes for each:
+// some 0.6 to 1 ms for R-MAT 20, against a target of 1.2 ms.
 #include "near_far.cuh"
 #include "solve.cuh"
 
