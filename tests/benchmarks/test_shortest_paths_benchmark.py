@@ -63,7 +63,7 @@ def test_ranks(benchmark: Run, mpiexec_path: str) -> None:
     done = benchmark("ranks", "--graphs", "grid:20", "--sources", "5", "--repeats", "1", "--predecessors")
     assert done.returncode == 0, done.stderr
     (walls,) = tables(done.stdout)
-    assert len(walls) == 2 and all(float(row["efficiency"]) > 0 for row in walls)
+    assert len(walls) == 3 and all(float(row["efficiency"]) > 0 for row in walls)
 
 
 def test_charts(benchmark: Run, tmp_path: Path) -> None:
