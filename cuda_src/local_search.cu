@@ -21,14 +21,13 @@
 // item each, and the least that found something is taken. So the answer depends on the tour alone, and neither side
 // does much in vain: most cities have no move at all, and that takes all items anyway. Sums of costs have 64 bits.
 //
-// A reversal moves the segment or the rest of the tour, whichever is shorter. With `known`, a tour that has been
-// improved already, only cities with an edge that it has not wait at the beginning: ants' tours differ little from the
-// best.
+// With `known`, a tour that has been improved already, only cities with an edge that it has not wait at the beginning:
+// ants' tours differ little from the best.
 //
 // Memory: the cost matrix (4 n^2 bytes, few lines of a row are ever used), 6 bytes a near city, 4 n bytes a tour and n
 // bits: at n = 4461 a tour is in the first cache. On a GPU a city takes some 15 dependent loads of 30 to 200 ns and
 // seven barriers of one warp, so about 1 microsecond on an H200, not measured yet; 4224 warps do that side by side.
-#include "device.cuh"
+#include "tour_path.cuh"
 
 constexpr uint32_t nothing = 0xffffffffu;
 constexpr int deepest = 3;  // flips in a move, at the most
@@ -46,21 +45,6 @@ using three_opt = kind<2, true>;
 using four_opt = kind<3, true>;
 using insertion = kind<0, true>;
 
-// What each thread knows of its block's tour.
-struct tour {
-  uint32_t n, stride, breadth;
-  const int32_t *cost;
-  const uint16_t *neighbours;  // (n, stride), nearest first; `breadth` of each are looked at
-  const int32_t *near_cost;  // (n, breadth)
-  uint16_t *order, *place;  // the cities as they follow; where each is
-  uint64_t *awake;  // a bit a city
-};
-// The path that is read from index `start` of the tour to `city`.
-struct path {
-  uint32_t start;
-  bool backwards;
-  uint32_t city;
-};
 // Flips of the first cut[k] cities, one after the other, `cuts` of them; or the exchange of what ends at cut[0] and
 // cut[1].
 struct move {
@@ -74,22 +58,6 @@ struct messages {
   move chosen;
 };
 
-DEVICE int64_t cost_of(const tour &t, uint32_t from, uint32_t to) { return t.cost[(size_t)from * t.n + to]; }
-DEVICE uint32_t around(const tour &t, uint32_t index) { return index >= t.n ? index - t.n : index; }
-
-// Where a city is on the path after `flips` flips, and which city is at a position.
-template <int flips>
-DEVICE uint32_t position_of(const tour &t, const path &p, const uint32_t *cut, uint32_t city) {
-  const uint32_t index = t.place[city];
-  uint32_t at = around(t, p.backwards ? p.start + t.n - index : index + t.n - p.start);
-  UNROLL for (int k = 0; k < flips; k++) at = at < cut[k] ? cut[k] - 1 - at : at;
-  return at;
-}
-template <int flips>
-DEVICE uint32_t city_at(const tour &t, const path &p, const uint32_t *cut, uint32_t at) {
-  UNROLL for (int k = flips - 1; k >= 0; k--) at = at < cut[k] ? cut[k] - 1 - at : at;
-  return t.order[around(t, p.backwards ? p.start + t.n - at : p.start + at)];
-}
 template <int cuts>
 DEVICE void offer(move &best, int64_t gain, bool exchanges, const uint32_t *cut) {
   if (gain <= best.gain) return;
@@ -128,11 +96,6 @@ DEVICE void try_exchange(const tour &t, const path &p, int64_t gain, uint32_t ne
     offer<2>(best, left + cost_of(t, after, broken) - cost_of(t, after, p.city), true, cut);
   }
 }
-// The path that ends at a city.
-DEVICE path path_to(const tour &t, uint32_t city, bool backwards) {
-  const uint32_t index = t.place[city];
-  return {around(t, index + (backwards ? t.n - 1 : 1)), backwards, city};
-}
 // The first of this thread's items with a move that wins, and the `best` in it; `nothing` if there is none.
 template <class Kind>
 DEVICE uint32_t first_item(const tour &t, uint32_t city, move &best) {
@@ -158,30 +121,6 @@ DEVICE uint32_t first_item(const tour &t, uint32_t city, move &best) {
   }
   return nothing;
 }
-DEVICE void wake(const tour &t, uint32_t city) { atomicOr_block(&t.awake[city / 64], (uint64_t)1 << city % 64); }
-
-// Reverses `length` cities of the path from position `low` on, around its end if need be.
-template <class Kind>
-DEVICE void reverse(const tour &t, path &p, uint32_t low, uint32_t length) {
-  const uint32_t ends[4] = {around(t, low + t.n - 1), low, around(t, low + length - 1), around(t, low + length)};
-  for (uint32_t i = threadIdx.x; i < 4; i += blockDim.x) wake(t, city_at<0>(t, p, nullptr, ends[i]));
-  const bool rest = Kind::symmetric && length > t.n - length;
-  const uint32_t begin = rest ? ends[3] : low, moved = rest ? t.n - length : length;
-  const uint32_t least = p.backwards ? around(t, begin + moved - 1) : begin;  // the end with the lowest index, around
-  const uint32_t from = around(t, p.backwards ? p.start + t.n - least : p.start + least);
-  __syncthreads();
-  for (uint32_t i = threadIdx.x; i < moved / 2; i += blockDim.x) {
-    const uint32_t a = around(t, from + i), b = around(t, from + moved - 1 - i);
-    const uint16_t x = t.order[a], y = t.order[b];
-    t.order[a] = y, t.order[b] = x, t.place[y] = a, t.place[x] = b;
-  }
-  if (rest) {  // the path is what it would be, read the other way
-    const uint32_t shift = around(t, low + ends[2]);
-    p.start = around(t, p.backwards ? p.start + t.n - shift : p.start + shift);
-    p.backwards = !p.backwards;
-  }
-  __syncthreads();
-}
 // Exchanges the first two of the three segments that end at cut[0], cut[1] and n: as a cycle, that is any two.
 template <class Kind>
 DEVICE void swap_segments(const tour &t, path &p, const uint32_t *cut) {
@@ -191,15 +130,15 @@ DEVICE void swap_segments(const tour &t, path &p, const uint32_t *cut) {
     if (end[k + 1] - end[k] > end[longest + 1] - end[longest]) longest = k;
   const uint32_t one = (longest + 1) % 3, other = (longest + 2) % 3;
   const uint32_t length = end[one + 1] - end[one], both = t.n - (end[longest + 1] - end[longest]);
-  reverse<Kind>(t, p, end[one], length);
-  reverse<Kind>(t, p, end[other], both - length);
-  reverse<Kind>(t, p, end[one], both);
+  reverse<Kind::symmetric>(t, p, end[one], length);
+  reverse<Kind::symmetric>(t, p, end[other], both - length);
+  reverse<Kind::symmetric>(t, p, end[one], both);
 }
 template <class Kind>
 DEVICE void apply_move(const tour &t, uint32_t city, bool backwards, const move &m) {
   path p = path_to(t, city, backwards);
   if (m.exchanges) return swap_segments<Kind>(t, p, m.cut);
-  for (uint32_t k = 0; k < m.cuts; k++) reverse<Kind>(t, p, 0, m.cut[k]);
+  for (uint32_t k = 0; k < m.cuts; k++) reverse<Kind::symmetric>(t, p, 0, m.cut[k]);
 }
 // The first city at or after `from`, around, that is awake, put to sleep; `nothing` if all sleep.
 DEVICE uint32_t next_awake(const tour &t, messages &s, uint32_t from) {
