@@ -44,7 +44,7 @@ def main() -> int:
 
 def _speed(options: argparse.Namespace) -> list[str]:
     read = instances(options.instances)
-    rows = ant_speed.measure(read, options.strategies, options.plain_up_to)
+    rows = ant_speed.measure(read, options.strategies, options.plain_up_to, options.device)
     if options.charts:
         from jobs.benchmarks.ant_charts import draw_speed
 
@@ -85,7 +85,10 @@ def _options() -> argparse.Namespace:
         return command
 
     command = add("speed", _speed, list(ant_published.INSTANCES), "Ant System: time an iteration")
-    command.add_argument("--strategies", nargs="+", default=["head-tail"], metavar="NAME", help="the first is compared")
+    command.add_argument("--strategies", nargs="+", default=["head-tail"], metavar="NAME",
+                         help="as st-group, st-group:step (a launch a step), st-group:256 (threads of a block, which "
+                         "matter on a GPU only), :no-list, :untiled; the first is compared")  # fmt: skip
+    command.add_argument("--device", default="cpu", help="of hpcsolve; cuda: wall-clock times of a GPU (default cpu)")
     command.add_argument("--plain-up-to", type=int, default=1100, metavar="N",
                          help="cities, for plain programs (default 1100; 2392 take a minute an iteration)")  # fmt: skip
     _add_charts(command)

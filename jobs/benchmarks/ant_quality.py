@@ -101,7 +101,7 @@ def _statistics(asked: Series, runs: list[Run]) -> list[str]:
             against = f"{100 * (costs.mean() / study[0] - 1):+.2f} %" if study else ""
             cpu = np.mean([run.cpu for run in runs if (run.instance, run.solver) == (name, solver)])
             lines.append([name, solver, str(len(costs)), f"{costs.mean():.0f}", str(costs.min()), str(costs.max()),
-                          f"{_deviation(costs):.0f}", f"{gap(costs.mean()):.1f} %", against, f"{cpu:.1f}"])  # fmt: skip
+                          f"{_deviation(costs):.0f}" if len(costs) > 1 else "", f"{gap(costs.mean()):.1f} %", against, f"{cpu:.1f}"])  # fmt: skip
     return markdown(names, lines)
 
 
@@ -128,4 +128,4 @@ def _costs(runs: list[Run], name: str, solver: str) -> NDArray[np.int64]:
 
 
 def _deviation(costs: NDArray[np.int64]) -> float:
-    return float(costs.std(ddof=1)) if len(costs) > 1 else float("nan")
+    return float(costs.std(ddof=1))

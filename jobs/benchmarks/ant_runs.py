@@ -17,6 +17,7 @@ from hpcsolve.algorithms import ant_colony
 from hpcsolve.algorithms.ant_colony import Parameters
 from hpcsolve.algorithms.base import Limits, silent
 from hpcsolve.device.host import HostDevice
+from hpcsolve.device.select import open_device
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read
 from hpcsolve.parallel.comm import SerialComm
@@ -89,21 +90,27 @@ class Search:
         return float(self.best[rows - 1]) if rows else np.inf
 
 
-def search(tsp: Tsp, parameters: Parameters, limits: Limits) -> Search:
-    """Run on one core. Others may share the machine, so the run's own clock and `limits.seconds` are CPU time here."""
-    with HostDevice(1) as device, mock.patch("time.perf_counter", time.process_time):
-        before = time.process_time()
-        outcome = ant_colony.run(tsp, device, SerialComm(), parameters, silent, limits)
-        cpu = time.process_time() - before
+def search(tsp: Tsp, parameters: Parameters, limits: Limits, device: str = "cpu") -> Search:
+    """Run on one core, or on a GPU.
+
+    Others may share the machine, so on a CPU the run's own clock and `limits.seconds` are CPU time; on a GPU they are
+    wall-clock time.
+    """
+    opened = HostDevice(1) if device == "cpu" else open_device(device, SerialComm())[0]
+    clock = time.process_time if device == "cpu" else time.perf_counter
+    with opened, mock.patch("time.perf_counter", clock):
+        before = clock()
+        outcome = ant_colony.run(tsp, opened, SerialComm(), parameters, silent, limits)
+        cpu = clock() - before
     assert outcome.cost == check_tour(tsp, outcome.solution["tour"].values)
     table = outcome.tables["history"]
     steps, seconds, best = (np.asarray(table[name].values) for name in ("step", "seconds", "best"))
     return Search(outcome.cost, cpu, steps, seconds + (cpu - seconds[-1]), best)
 
 
-def build(tsp: Tsp, parameters: Parameters) -> None:
+def build(tsp: Tsp, parameters: Parameters, device: str = "cpu") -> None:
     """Compile the kernels, if they are not in the cache, before anything is timed."""
-    search(tsp, parameters, Limits(iterations=1))
+    search(tsp, parameters, Limits(iterations=1), device)
 
 
 @dataclass(frozen=True)

@@ -34,9 +34,9 @@ class Timing:
     windows: int
 
 
-def ours(instance: Instance, strategy: str, windows: int, width: int) -> Timing:
+def ours(instance: Instance, strategy: str, windows: int, width: int, device: str = "cpu") -> Timing:
     """hpcsolve, set-up excluded: each window is the mean of `width` iterations of one run, one after the other."""
-    run = search(instance.tsp, parameters_of(strategy), Limits(iterations=BEGINNING + windows * width))
+    run = search(instance.tsp, parameters_of(strategy), Limits(iterations=BEGINNING + windows * width), device)
     marks = run.seconds[BEGINNING - 1 :: width]
     assert len(marks) == windows + 1, "the history has a row an iteration"
     return _best(np.diff(marks) / width)
@@ -67,16 +67,17 @@ class Row:
     rules: dict[str, Timing]
 
 
-def measure(all_instances: list[Instance], strategies: list[str], plain_up_to: int) -> list[Row]:
+def measure(all_instances: list[Instance], strategies: list[str], plain_up_to: int, device: str) -> list[Row]:
     """Time everything; the plain programs, minutes an iteration in the end, only up to so many cities."""
     library, rows = compiled(), []
     for strategy in strategies:
-        build(all_instances[0].tsp, parameters_of(strategy))
+        build(all_instances[0].tsp, parameters_of(strategy), device)
     for instance in all_instances:
         n, rules, times = instance.tsp.n, {}, {}
         width = WIDTH if n <= WIDE else 1
         for strategy in strategies:
-            times[strategy] = ours(instance, strategy, WINDOWS, width if strategy == "head-tail" else 1)
+            own_width = width if strategy == "head-tail" else 1
+            times[strategy] = ours(instance, strategy, WINDOWS, own_width, device)
             _tell(instance, strategy, times[strategy])
         for rule in RULES:
             if rule not in PLAIN or n <= plain_up_to:
@@ -127,9 +128,14 @@ def _beside(rows: list[Row], first: str, others: Mapping[str, Mapping[str, float
     for row in rows:
         own = row.strategies[first].milliseconds
         cells = [_ratio(times[row.instance], own) if row.instance in times else "" for times in others.values()]
-        lines.append([row.instance, f"{own:.3g}", *cells])
+        lines.append([row.instance, _short(own), *cells])
     return markdown(["instance", f"hpcsolve, {first}", *others], lines)
 
 
 def _ratio(milliseconds: float, own: float) -> str:
-    return f"{milliseconds:.3g} ({milliseconds / own:.3g})"
+    return f"{_short(milliseconds)} ({_short(milliseconds / own)})"
+
+
+def _short(number: float) -> str:
+    """Three digits, or all before the point."""
+    return f"{number:.0f}" if number >= 100 else f"{number:.3g}"
