@@ -100,8 +100,9 @@ def _statistics(asked: Series, runs: list[Run]) -> list[str]:
             costs = _costs(runs, name, solver)
             against = f"{100 * (costs.mean() / study[0] - 1):+.2f} %" if study else ""
             cpu = np.mean([run.cpu for run in runs if (run.instance, run.solver) == (name, solver)])
+            spread = f"{_deviation(costs):.0f}" if len(costs) > 1 else ""
             lines.append([name, solver, str(len(costs)), f"{costs.mean():.0f}", str(costs.min()), str(costs.max()),
-                          f"{_deviation(costs):.0f}" if len(costs) > 1 else "", f"{gap(costs.mean()):.1f} %", against, f"{cpu:.1f}"])  # fmt: skip
+                          spread, f"{gap(costs.mean()):.1f} %", against, f"{cpu:.1f}"])  # fmt: skip
     return markdown(names, lines)
 
 
