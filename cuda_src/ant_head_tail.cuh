@@ -39,35 +39,32 @@ DEVICE ant_tables colony_tables(const ant_tables &all, int colony) {
           all.stride};
 }
 
-// The cities of the tail, by their coarse weights.
+// The weights of one row's tail: in its 32-bit units, or exactly.
 struct coarse_weights {
-  typedef uint32_t number;
   const uint32_t *row;
 };
-DEVICE uint32_t weight_at(const coarse_weights &w, int city) { return w.row[city]; }
-// The same, exactly.
 struct exact_weights {
-  typedef uint64_t number;
   const uint64_t *trail;
   const uint32_t *heuristic;
 };
+DEVICE uint32_t weight_at(const coarse_weights &w, int city) { return w.row[city]; }
 DEVICE uint64_t weight_at(const exact_weights &w, int city) { return weight_of(w.trail[city], w.heuristic[city]); }
-
-template <class W>
-DEVICE column<typename W::number> open_columns(const W &weight, const uint32_t *open, int words) {
-  column<typename W::number> sums;
+// The sums of the open cities' weights, in a column each by city % 32.
+DEVICE column<uint32_t> open_columns(const coarse_weights &w, const uint32_t *open, int words) {
+  return masked_columns(w.row, open, words);
+}
+DEVICE column<uint64_t> open_columns(const exact_weights &w, const uint32_t *open, int words) {
+  column<uint64_t> sums;
   for (int word = 0; word < words; word++)
-    if (open[word]) add_masked(sums, [&](int k) { return weight_at(weight, 32 * word + k); }, open[word]);
+    if (open[word]) add_masked(sums, [&](int k) { return weight_at(w, 32 * word + k); }, open[word]);
   return sums;
 }
 // The open city at x, 0 <= x < the sum of all: they are in the order of (city % 32, city / 32).
-template <class W>
-DEVICE int open_city_at(const W &weight, const uint32_t *open, const column<typename W::number> &sums,
-                        typename W::number x) {
-  const int k = pick_lane(sums, x);
-  for (int city = k;; city += 32) {
+template <class W, class T>
+DEVICE int open_city_at(const W &weights, const uint32_t *open, const column<T> &sums, T x) {
+  for (int city = pick_lane(sums, x);; city += 32) {
     if (!has(open, city)) continue;
-    const typename W::number here = weight_at(weight, city);
+    const T here = weight_at(weights, city);
     if (x < here) return city;
     x -= here;
   }

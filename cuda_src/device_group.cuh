@@ -7,6 +7,7 @@
 //   masked_pick(w, mask, x)         the first k of the mask where the running sum of w passes x
 //   group_sum(x), group_min(x)      of every lane's x (where a lane is a thread, else x itself)
 //   column<T>                       a sum a lane: add_masked(c, weight, mask), total_of(c), pick_lane(c, x)
+//   masked_columns(w, masks, words) the sums of an array's words of 32, each with a mask
 //   group_numbers                   the random numbers of 32 steps: draw_steps(n, draws, first), step_numbers(n, k)
 //   group_sync(), group_leader()    order the group's memory; the one thread that writes for it
 //   RARELY                          a function that is called so rarely that it should not be inlined

@@ -58,6 +58,23 @@ template <class T, class W>
 DEVICE void add_masked(column<T> &c, const W &weight, uint32_t mask) {
   for (int k = 0; k < 32; k++) c.sums[k] += weight(k) & -(T)(mask >> k & 1);
 }
+// In registers, as an array of T would not be.
+DEVICE column<uint32_t> masked_columns(const uint32_t *weights, const uint32_t *masks, int words) {
+  constexpr int width = lanes<uint32_t>::width, parts = 32 / width;
+  typedef lanes<uint32_t>::vector vector;
+  column<uint32_t> bit, c;
+  for (int k = 0; k < 32; k++) bit.sums[k] = 1u << k;
+  vector sums[parts] = {}, bits[parts];
+  UNROLL for (int p = 0; p < parts; p++) bits[p] = load(bit.sums + p * width).v;
+  for (int word = 0; word < words; word++) {
+    if (!masks[word]) continue;
+    const vector mask = splat<uint32_t>(masks[word]).v;
+    UNROLL for (int p = 0; p < parts; p++) sums[p] +=
+        load(weights + 32 * word + p * width).v & (vector)((mask & bits[p]) == bits[p]);
+  }
+  UNROLL for (int p = 0; p < parts; p++) store(c.sums + p * width, lanes<uint32_t>{sums[p]});
+  return c;
+}
 template <class T>
 DEVICE T total_of(const column<T> &c) {
   T all = 0;

@@ -83,6 +83,12 @@ template <class T, class W>
 DEVICE void add_masked(column<T> &c, const W &weight, uint32_t mask) {
   if (mask >> lane() & 1) c.sum += weight(lane());
 }
+DEVICE column<uint32_t> masked_columns(const uint32_t *weights, const uint32_t *masks, int words) {
+  column<uint32_t> c;
+  for (int word = 0; word < words; word++)
+    if (masks[word] >> lane() & 1) c.sum += weights[32 * word + lane()];
+  return c;
+}
 template <class T>
 DEVICE T total_of(const column<T> &c) {
   return last(running_sum(c.sum));
