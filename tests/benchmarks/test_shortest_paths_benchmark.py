@@ -66,17 +66,6 @@ def test_ranks(benchmark: Run, mpiexec_path: str) -> None:
     assert len(walls) == 3 and all(float(row["efficiency"]) > 0 for row in walls)
 
 
-def test_charts(benchmark: Run, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib", reason="no matplotlib (extra `plot`)")
-    small = ["--graphs", "grid:12", "--repeats", "1", "--sources", "2", "--charts", str(tmp_path)]
-    for what in ("single", "widths", "batches", "pairs"):
-        done = benchmark(what, *small)
-        assert done.returncode == 0, done.stderr
-    drawn = sorted(path.name for path in tmp_path.iterdir() if "<svg" in path.read_text())
-    parts = ("pairs-grid-12", "single", "sweep-grid-12", "widths-grid-12")
-    assert drawn == [f"shortest-paths-{part}.svg" for part in parts]
-
-
 @pytest.mark.parametrize(("graph", "hint"), [("new-york", "HPCSOLVE_DATA must name"), ("rode:5", "road:1000000")])
 def test_graphs_that_are_not_there(benchmark: Run, graph: str, hint: str) -> None:
     done = benchmark("single", "--graphs", graph)
@@ -120,3 +109,16 @@ def test_a_wrong_answer_stops_it(small: Network) -> None:
     wrong = replace(small, graph=replace(graph, weights=graph.weights + np.uint32(1)))  # our layout has other weights
     with pytest.raises(WrongAnswerError, match="road:300: the solvers do not agree"):
         shortest_paths_single.measure(wrong, 1)
+
+
+def test_charts(benchmark: Run, small: Network, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="no matplotlib (extra `plot`)")
+    from jobs.benchmarks import shortest_paths_charts
+
+    done = benchmark("batches", "--graphs", "grid:12", "--repeats", "1", "--charts", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    shortest_paths_charts.draw_single([shortest_paths_single.measure(small, 1)], tmp_path)
+    shortest_paths_charts.draw_widths("a", shortest_paths_widths.measure(small, [1.0], 1), tmp_path)
+    shortest_paths_charts.draw_pairs("a", shortest_paths_pairs.measure(small, [1.0], 6, 1), tmp_path)
+    drawn = sorted(path.name for path in tmp_path.iterdir() if "<svg" in path.read_text())
+    assert drawn == [f"shortest-paths-{part}.svg" for part in ("pairs-a", "single", "sweep-grid-12", "widths-a")]
