@@ -4,11 +4,10 @@
 // Trails are kept for the arcs to the candidates alone, at most 32 a city: O(n) memory and time an iteration. They stay
 // between two limits, which are at most 2^32 apart, so 32 bits of each row's weights are enough: at least 1, their
 // running sums below 2^31. A step draws four proposals from the running sums and takes the first that is unvisited;
-// else it draws from the sum of the unvisited (as in ant_head_tail.cuh). One in ten steps does the latter, one in fifty
-// looks for the nearest.
+// else it draws from the sum of the unvisited (as in ant_head_tail.cuh).
 //
-// Bytes: a step reads 256; an update 640 a city. On an H200 latency is the limit: 0.2 microseconds a step, so 0.5 ms for
-// tours of 2392 cities, as many as there are warps; their local search takes longer.
+// Bytes: a step reads 256; an update 640 a city. On an H200 latency will be the limit (not measured yet): about 0.2
+// microseconds a step, so 0.5 ms for tours of 2392 cities, as many as there are warps; their local search takes longer.
 #include "ant_trails.cuh"
 
 // The nearest open city of `here`: from its list, else from all; the first of equals.
@@ -42,7 +41,7 @@ DEVICE int choose_candidate(int n, int width, int here, const uint16_t *nearest,
   if (left == 0) return nearest_open(n, width, here, nearest, cost, open);
   return list[masked_pick(weight, free, (uint32_t)high_product(word_at(draw, step, 1), left))];
 }
-// A group is an ant. `open` (ants of all colonies, words) is scratch; `tours` (ants, n) and `lengths` (ants,) the result.
+// A group is an ant. `open` (ants of all colonies, words) is scratch; `tours` (ants, n), `lengths` (ants,) the result.
 KERNEL ant_candidates_construct(int n, int width, int ants, int colonies, uint32_t iteration,
                                 const uint32_t *__restrict__ keys, const uint16_t *__restrict__ nearest,
                                 const uint32_t *__restrict__ sums, const uint32_t *__restrict__ weights,

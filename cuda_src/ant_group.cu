@@ -1,5 +1,6 @@
-// Ant System's tours as GPU papers build them: a block is one ant, its threads share the row of the city that it leaves.
-// After the strategies of Zhou, He, Qiu (Dynamic Strategy based Parallel Ant Colony Optimization on GPUs for TSPs):
+// Ant System's tours as papers on GPUs build them: a block is one ant, its threads share the row of the city that it
+// leaves. After the strategies of Zhou, He, Qiu (Dynamic Strategy based Parallel Ant Colony Optimization on GPUs for
+// TSPs):
 //
 //   KE-ALL, KE-ONE   the whole tour in one launch, or one step a launch: `first` to `last` are the steps of this one
 //   STC              the tour's array holds the tour so far, then the unvisited: the chosen one is swapped to the
@@ -13,8 +14,8 @@
 // passes the random number: block size and tiles do not show. STC changes that order, so the tours, not the
 // distribution.
 //
-// n^2 / 2 (STC) or n^2 weights of 12 bytes a tour: at n = m = 1002 6 or 12 GB an iteration, out of an H200's second cache
-// 1.1 or 2.2 ms; one core 1.5 s.
+// n^2 / 2 (STC) or n^2 weights of 12 bytes a tour: at n = m = 1002 6 or 12 GB an iteration. That is 1.1 or 2.2 ms out
+// of an H200's second cache (not measured yet), and 1.5 s on one core.
 #include "ant_trails.cuh"
 
 constexpr int most_threads = 1024;

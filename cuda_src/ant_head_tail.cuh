@@ -7,11 +7,11 @@
 // 1. Four proposals are drawn at once from the whole row, visited or not, by comparing a number with the head's running
 //    sums. The first that hits an unvisited city of the head is taken: rejection is exact, and nothing is summed.
 //    A proposal that hits the tail ends the four; one city of the tail is drawn, and taken if it is unvisited.
-// 2. Else the head's unvisited weights are summed in 64 bits, and r is drawn below head + whole tail. In the head: done.
-//    In the tail: a city of it, taken if it is unvisited, else all of 2 is drawn again, at most three times.
-// 3. Else, or when few cities are left, the unvisited tail is summed too: in the tail's 32-bit units; or where those are
-//    so few that rounding would show, in exact products.
-// At the steady state 3 steps of 4 end in 1, and one in a hundred comes to 3.
+// 2. Else the head's unvisited weights are summed in 64 bits, and r is drawn below head + whole tail. In the head:
+//    done. In the tail: a city of it, taken if it is unvisited, else 2 is drawn again, three times at the most.
+// 3. Else, or when few cities are left, the unvisited tail is summed too: in the tail's 32-bit units; or where those
+//    are so few that rounding would show, in exact products.
+// At the steady state 3 steps of 4 end in 1, and about one in twenty comes to 3.
 #pragma once
 #include "ant_trails.cuh"
 

@@ -1,7 +1,7 @@
 // A group: 32 values side by side. Under nvcc and on real threads a warp, one value a thread; under g++ one thread with
-// all of them, in loops that the compiler turns into vector instructions. Integers only, so that no order of sums shows.
+// all of them, in loops that the compiler turns into vector instructions. Integers only: no order of sums shows.
 //
-//   first_above(sorted, x)          how many of 32 values in ascending order are at most x: the place of the first above
+//   first_above(sorted, x)          how many of 32 ascending values are at most x: the place of the first above
 //   members(cities, set)            bit k: whether cities[k] is in the set, a bit a city
 //   masked_sum(w, mask)             the sum of w[k] over the bits k of the mask
 //   masked_pick(w, mask, x)         the first k of the mask where the running sum of w passes x
