@@ -104,6 +104,10 @@ def test_targets_are_in_the_own_unit(device):
     assert (columns["minimum"], columns["maximum"]) == (costs.min(), costs.max())
     assert columns["deviation"] == pytest.approx(costs.std(ddof=1))
     assert run(tsp, device, limits=Limits(target=own, iterations=10**6)).cost == first.cost
+    for cost in range(100, 130):  # a circle: one cost, in hundredths, that floats may miss
+        circle = from_matrix(np.full((5, 5), cost / 500))
+        met = run(circle, device, limits=Limits(target=cost / 100, iterations=2)).tables["colonies"]
+        assert met["iterations"].values == 1
 
 
 @pytest.mark.parametrize("symmetric", [True, False])

@@ -110,11 +110,13 @@ class Watch:
     ----------
     target
         In the layout's lengths.
+    best, improved
+        The best length of all colonies, as far as this rank knows, and its iteration.
     """
 
     comm: Comm
     limits: Limits
-    target: float | None
+    target: int | None
     started: float = field(default_factory=lambda: time.perf_counter())  # the clock of now: benchmarks change it
     seconds_wait: float = 0.0
     best: int = NOTHING
@@ -176,7 +178,7 @@ def explore(search: Search | None, kept: Kept, watch: Watch, migration: int, rep
         history.note(iteration, watch.seconds(), best, int(lengths.sum()), last)
         if lengths.size:
             pace = (iteration + 1) / watch.seconds()
-            report(watch.done(iteration), f"{tell(best, float(lengths.mean()))}, {pace:.3g} iterations a second")
+            report(watch.done(iteration), f"{tell(watch.best, float(lengths.mean()))}, {pace:.3g} iterations a second")
         if last:
             return history, iteration + 1
         if search:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 from hpcsolve.algorithms.ant_colony.colonies import Watch, explore, nothing_kept, random_keys
 from hpcsolve.algorithms.ant_colony.layout import lay_out
@@ -59,7 +61,8 @@ def run(tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Re
         limits = replace(limits, iterations=DEFAULT_ITERATIONS)
     layout = lay_out(tsp)
     shift = tsp.n * layout.offset
-    target = None if limits.target is None else limits.target * tsp.scale - shift
+    # As the decimal number that was written: 1.15 in hundredths is 115, which floats miss.
+    target = None if limits.target is None else math.floor(Fraction(str(limits.target)) * tsp.scale) - shift
     watch = Watch(comm, limits, target)
     made = comm.bcast(powers(layout, parameters) if comm.rank == 0 else None)
     assert made is not None
