@@ -133,7 +133,7 @@ def _options() -> argparse.Namespace:
     _add_widths(command, factors[1:-1])
     command.add_argument("--batches", type=int, nargs="+", default=widths.BATCHES, metavar="N")
     _add_charts(command)
-    command = add("pairs", _pairs, [NEW_YORK], 100, "point to point by Dijkstra rank")
+    command = add("pairs", _pairs, [NEW_YORK], 50, "point to point by Dijkstra rank")
     _add_widths(command, [0.125, 1.0])
     command.add_argument("--least-rank", type=int, default=2, metavar="K", help="begin at rank 2^K (default 2)")
     _add_charts(command)
