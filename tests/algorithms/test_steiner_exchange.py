@@ -61,7 +61,7 @@ def gain_of(graph: Graph, net: Network, tree: np.ndarray, path: list[int]) -> in
 
 
 def test_every_exchange_is_the_best_for_its_path(device: Device) -> None:
-    @settings(max_examples=50)
+    @settings(max_examples=30)
     @given(steiner_graphs(11, 5, 9), st.randoms())
     def check(graph: Graph, random: object) -> None:
         smaller = reduced(graph).graph

@@ -48,7 +48,7 @@ def stored(outcome: Outcome) -> dict[str, tuple[str, bytes]]:
 
 
 def test_trees_of_all_kinds_of_graphs(device: Device) -> None:
-    @settings(max_examples=60)
+    @settings(max_examples=25)
     @given(steiner_graphs())
     def check(graph: Graph) -> None:
         outcome = solved(graph, device)

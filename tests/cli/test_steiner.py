@@ -120,7 +120,6 @@ def test_from_python_and_a_file_with_decimals(tmp_path, test_device):
 
 
 @pytest.mark.parametrize(("table", "instance", "message"), [
-    ('mode = "best"', ROAD, 'steiner-kmb.mode: "best" is designed and not there yet'),
     ('mode = "beast"', ROAD, "job.toml:6: steiner-kmb.mode"),
     ("modes = 1", ROAD, "job.toml:6: steiner-kmb.modes: unknown key; did you mean mode?"),
     ("", '{ generate = "road-steiner", n = 4, terminals = 5 }', "terminals is 5; a graph of 4 vertices has at most 4"),

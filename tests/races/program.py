@@ -130,11 +130,12 @@ def paths(device: HostDevice, graph: Graph, kind: Keys) -> None:
 
 
 def steiner_trees(device: HostDevice) -> None:
-    """A tree in a small graph, which the checks of a run accept."""
-    graph = power_law_steiner(40, 120, 8)
-    solution = steiner_kmb.run(graph, device, SerialComm(), steiner_kmb.Parameters(exchange=True), silent).solution
-    weight = check_tree(graph, *(solution[name].values for name in ("u", "v", "weight")))
-    assert solution["lower_bound"].values <= weight <= solution["closure_mst"].values == closure(graph).weight
+    """The best trees in small graphs, with keys of both widths; the checks of a run accept them."""
+    for low in (1, 2**33):
+        graph = power_law_steiner(40, 120, 8, low=low, high=low + 60)
+        solution = steiner_kmb.run(graph, device, SerialComm(), steiner_kmb.Parameters(mode="best"), silent).solution
+        weight = check_tree(graph, *(solution[name].values for name in ("u", "v", "weight")))
+        assert solution["lower_bound"].values <= weight <= solution["closure_mst"].values == closure(graph).weight
 
 
 def random_tsp(n: int, high: int, symmetric: bool) -> Tsp:

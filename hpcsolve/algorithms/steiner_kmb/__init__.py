@@ -15,6 +15,7 @@ network.py     a problem as the kernels read it (cuda_src/steiner_tree.cu)
 trees.py       trees from single searches
 kmb.py         the tree of Kou, Markowsky and Berman, one search a terminal
 exchange.py    local search (cuda_src/key_path.cu)
+best.py        iterated 1-Steiner on a table of distances (cuda_src/one_steiner.cu)
 bound.py       the lower bound (cuda_src/dual_ascent.cu)
 outcome.py     what a run gives back
 solve.py       the runner's calls

@@ -80,7 +80,9 @@ def kmb_tree(
         assert chosen is not None
         if int(chosen.distance.sum()) != near.weight:
             raise AssertionError("searches from each terminal and one from all disagree about the closure")
-        edges, more = _path_edges(net, prepared, chosen, comm, report)
+        chosen = chosen.part(np.argsort(chosen.first, kind="stable"))
+        ends = np.stack([net.terminals[chosen.first], net.terminals[chosen.second]], axis=1).astype(np.int64)
+        edges, more = path_edges(net, prepared, ends, comm, report)
         found = comm.gather(edges)
         work = Work(relaxed + more, prepared.timer.seconds)
     return None if found is None else spanning_tree(net, np.unique(np.concatenate(found))), work
@@ -125,12 +127,18 @@ def _spanned(net: Network, parts: list[Pairs]) -> Pairs:
     return pairs.part(forest(net.device, pairs.first, pairs.second, everyone))
 
 
-def _path_edges(net: Network, prepared: Searcher, chosen: Pairs, comm: Comm, report: Report) -> tuple[Indices, int]:
-    """The edges on the paths between this rank's part of the pairs, each once, and the arcs followed."""
-    order = np.argsort(chosen.first, kind="stable")
-    ends = np.stack([net.terminals[chosen.first[order]], net.terminals[chosen.second[order]]], axis=1).astype(np.int64)
-    share = shares(ends, comm.size)[comm.rank]
-    found = solve_pairs(prepared, ends[share.start : share.stop], lambda done, message="": report(0.7 + 0.2 * done))
+def path_edges(
+    net: Network, prepared: Searcher, pairs: Indices, comm: Comm, report: Report
+) -> tuple[Indices, int]:  # fmt: skip
+    """The edges on the paths between this rank's part of pairs of vertices, each once, and the arcs followed.
+
+    Parameters
+    ----------
+    pairs
+        Shape (pairs, 2): positions, those of one first vertex together.
+    """
+    share = shares(pairs, comm.size)[comm.rank]
+    found = solve_pairs(prepared, pairs[share.start : share.stop], lambda done, message="": report(0.7 + 0.2 * done))
     inside = np.ones(max(len(found.path) - 1, 0), dtype=bool)
     inside[np.cumsum(found.length)[:-1] - 1] = False  # from the end of a path to the beginning of the next
     edges = edge_numbers(net, found.path[:-1][inside], found.path[1:][inside])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.steiner_kmb.reduce import Edges, Indices, edges_of
-from hpcsolve.device.base import Device
+from hpcsolve.device.base import Buffer, Device
 from hpcsolve.problems.graph import Graph
 
 SPAN = "u4 u4 u4* u4* u4* u4* u4*"
@@ -76,13 +76,16 @@ def forest(
 
 
 def launched(
-    device: Device, file: str, name: str, signature: str, sizes: tuple[int, ...], given: tuple[NDArray[Any], ...],
-    made: tuple[tuple[int, Any], ...],
+    device: Device, file: str, name: str, signature: str, sizes: tuple[int, ...],
+    given: tuple[NDArray[Any] | Buffer, ...], made: tuple[tuple[int, Any], ...], grid: int = 1, block: int = 1,
 ) -> list[NDArray[Any]]:  # fmt: skip
-    """What one block of a kernel makes: arrays of these lengths and types, behind those that it is given."""
-    buffers = [*(device.upload(array) for array in given), *(device.empty(*shape) for shape in made)]
-    device.kernel(file, name, signature)(1, 1, *sizes, *buffers)
-    found = [buffer.download() for buffer in buffers[len(given) :]]
-    for buffer in buffers:
-        buffer.free()
+    """What a kernel makes: arrays of these lengths and types, behind those (or buffers) that it is given."""
+    own = [device.upload(item) if isinstance(item, np.ndarray) else None for item in given]
+    new = [device.empty(*shape) for shape in made]
+    passed = [mine or item for mine, item in zip(own, given)]
+    device.kernel(file, name, signature)(grid, block, *sizes, *passed, *new)  # type: ignore[arg-type]
+    found = [buffer.download() for buffer in new]
+    for buffer in (*own, *new):
+        if buffer is not None:
+            buffer.free()
     return found

@@ -7,7 +7,6 @@ from typing import Literal
 import msgspec
 
 from hpcsolve.algorithms.shortest_paths.engines import Engine
-from hpcsolve.errors import InputError
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -17,30 +16,19 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     ----------
     mode
         "fast": a tree grown by one search, on rank 0 alone; "kmb": as Kou, Markowsky and Berman published it, one
-        search a terminal, spread over the ranks; "best" (iterated 1-Steiner) is not there yet.
+        search a terminal, spread over the ranks; "best": iterated 1-Steiner on the table of the terminals' distances to
+        every vertex, which k searches spread over the ranks make and rank 0 keeps.
     engine
-        Of mode kmb: as of shortest-paths.
+        Of modes kmb and best: as of shortest-paths.
     halt
         Of mode kmb, where a search ends: "bottleneck", at the longest edge of the terminals' spanning tree, which one
         search finds before; "terminals", when it has come to the last one, as published. The tree is the same.
     exchange
         Whether paths of the tree are exchanged for shorter ways as long as there are any, on rank 0: one or two seconds
-        where there are 10^5 vertices, for a tree that is lighter by a per cent or so.
+        where there are 10^5 vertices, for a tree that is lighter by a per cent or so. Mode best always does.
     """
 
     mode: Literal["fast", "kmb", "best"] = "fast"
     engine: Engine = "near-far"
     halt: Literal["bottleneck", "terminals"] = "bottleneck"
     exchange: bool = False
-
-
-def require_there(parameters: Parameters) -> None:
-    """Refuse the mode that is designed and not written yet.
-
-    Raises
-    ------
-    InputError
-        Naming those that are there.
-    """
-    if parameters.mode == "best":
-        raise InputError('steiner-kmb.mode: "best" is designed and not there yet; there are "fast" and "kmb"')

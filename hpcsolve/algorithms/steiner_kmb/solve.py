@@ -11,15 +11,16 @@ import numpy as np
 
 from hpcsolve.algorithms.base import UNLIMITED, WITHOUT_WORK, Estimate, Limits, Outcome, Report
 from hpcsolve.algorithms.shortest_paths.engines import chosen_engine, concurrent_blocks, scratch_room
-from hpcsolve.algorithms.shortest_paths.keys import LONG
+from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD
 from hpcsolve.algorithms.shortest_paths.layout import layout_bytes
 from hpcsolve.algorithms.shortest_paths.searcher import workspace
+from hpcsolve.algorithms.steiner_kmb.best import best_tree, capacity
 from hpcsolve.algorithms.steiner_kmb.bound import best_bound
 from hpcsolve.algorithms.steiner_kmb.exchange import exchanged
 from hpcsolve.algorithms.steiner_kmb.kmb import Work, kmb_tree
 from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.outcome import Answer, Tables, solution_of, tables_of
-from hpcsolve.algorithms.steiner_kmb.parameters import Parameters, require_there
+from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices, Reduced, reduced
 from hpcsolve.algorithms.steiner_kmb.trees import Closure, closure, improved, shortest_path_tree
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
@@ -27,10 +28,10 @@ from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.partition import blocks
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.steiner import require_problem
+from hpcsolve.problems.steiner import exact_sum, require_problem
 from hpcsolve.problems.steiner_bound import guaranteed
 
-HOST_KERNEL_FILES = ("steiner_tree", "key_path", "dual_ascent")
+HOST_KERNEL_FILES = ("steiner_tree", "key_path", "one_steiner", "dual_ascent")
 """Marked for the CPU: they run there whatever the job's device is."""
 KERNEL_FILES = (*HOST_KERNEL_FILES, "near_far", "near_far_grid", "dijkstra", "bellman_ford")
 BYTES_A_VERTEX, BYTES_AN_ARC = 200, 140
@@ -43,24 +44,32 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
     Raises
     ------
     InputError
-        The mode is not there yet, or the graph is no Steiner problem that has a solution.
+        The graph is no Steiner problem that has a solution.
     """
-    require_there(parameters)
     require_problem(graph)
     assert graph.terminals is not None
-    sizes = [len(share) for share in blocks(len(graph.terminals), ranks)]
-    if parameters.mode == "fast":
-        sizes = [1] + [0] * (ranks - 1)
-    host = BYTES_A_VERTEX * graph.n + BYTES_AN_ARC * graph.arcs
-    device = tuple(_device_bytes(graph, parameters, size, info) if parameters.mode == "kmb" else 0 for size in sizes)
-    shared = layout_bytes(graph, LONG) if parameters.mode == "kmb" else 0
+    alone, k = parameters.mode == "fast", len(graph.terminals)
+    sizes = [1] + [0] * (ranks - 1) if alone else [len(share) for share in blocks(k, ranks)]
+    base = BYTES_A_VERTEX * graph.n + BYTES_AN_ARC * graph.arcs
+    host = [base + _table_bytes(graph, parameters, size, rank) for rank, size in enumerate(sizes)]
+    device = tuple(0 if alone else _device_bytes(graph, parameters, size, info) for size in sizes)
+    shared = 0 if alone else layout_bytes(graph, LONG)
 
     def largest(free: Sequence[int]) -> int:
-        return int(min(free) // ((host + max(device) + shared) / graph.n))
+        return int(min(most / ((a + b + shared) / graph.n) for most, a, b in zip(free, host, device)))
 
-    work = graph.arcs * (1 if parameters.mode == "fast" else len(graph.terminals))
-    details: dict[str, int | str] = {"terminals": len(graph.terminals), WITHOUT_WORK: sizes.count(0)}
-    return Estimate(device, (host,) * ranks, work, "arc of Dijkstra's", (0,) * ranks, details, largest, shared)
+    work = graph.arcs * (1 if alone else k)
+    details: dict[str, int | str] = {"terminals": k, WITHOUT_WORK: sizes.count(0)}
+    return Estimate(device, tuple(host), work, "arc of Dijkstra's", (0,) * ranks, details, largest, shared)
+
+
+def _table_bytes(graph: Graph, parameters: Parameters, searches: int, rank: int) -> int:
+    """Of mode best: rank 0's table, the others' rows of it."""
+    if parameters.mode != "best":
+        return 0
+    assert graph.terminals is not None
+    most = exact_sum(graph.weights) // 2  # no distance is longer
+    return graph.n * (4 if most <= WORD.limit else 8) * (searches if rank else capacity(len(graph.terminals)))
 
 
 def _device_bytes(graph: Graph, parameters: Parameters, searches: int, info: DeviceInfo) -> int:
@@ -83,7 +92,7 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
         assert near is not None
         tree, work = _tree(smaller, net, near, device, comm, parameters, report)
         if tree is not None:
-            tree = exchanged(net, tree) if parameters.exchange else tree
+            tree = exchanged(net, tree) if parameters.exchange or parameters.mode == "best" else tree
             report(0.9, "lower bound")
             answer, tables = _certified(graph, smaller, near, tree, host)
     started = time.perf_counter()
@@ -99,6 +108,8 @@ def _tree(
     """The edges of the reduced graph's tree, on rank 0, and this rank's work."""
     if len(net.terminals) < 2:
         return np.empty(0, np.int64), Work(0, 0.0)
+    if parameters.mode == "best":
+        return best_tree(smaller.graph, net, near, device, comm, parameters, report)
     if parameters.mode == "kmb":
         return kmb_tree(smaller.graph, net, near, device, comm, parameters, report)
     if comm.rank > 0:
