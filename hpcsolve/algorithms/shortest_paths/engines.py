@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.device.base import DeviceInfo
 from hpcsolve.problems.graph import Graph
@@ -70,13 +72,21 @@ def scratch_room(engine: Engine, n: int) -> int:
 
 
 def default_delta(graph: Graph) -> float:
-    """A bucket's width that keeps extra work small: the mean weight, times 35 over the square of the mean degree.
+    """A bucket's width that keeps extra work small: a typical weight, times 35 over the square of the mean degree.
 
-    Roads (degree 2.5 to 3) get some 5 mean weights, grids 2, power-law graphs a tenth and less: what
+    Roads (degree 2.5 to 3) get some 5 such weights, grids 2, power-law graphs a tenth and less: what
     jobs/benchmarks/shortest_paths.py found best.
     """
     degree = max(graph.arcs / max(graph.n, 1), 1.5)
-    return float(graph.weights.mean()) * min(35 / degree**2, 16) if graph.arcs else 1.0
+    return typical_weight(graph) * min(35 / degree**2, 16)
+
+
+def typical_weight(graph: Graph) -> float:
+    """The mean weight, but twice the median at most: a few heavy arcs say nothing of the others. 1 without arcs."""
+    if not graph.arcs:
+        return 1.0
+    some = graph.weights[:: -(-graph.arcs // 100_000)]
+    return min(float(graph.weights.mean()), 2 * float(np.median(some)) or np.inf)
 
 
 def tuning_of(engine: Engine, graph: Graph, keys: Keys, delta: float | None, info: DeviceInfo, limit: int) -> Tuning:
@@ -92,7 +102,7 @@ def tuning_of(engine: Engine, graph: Graph, keys: Keys, delta: float | None, inf
 
     if delta is not None:
         return Tuning(key(delta), key(delta), 0)
-    mean, best = (float(graph.weights.mean()) if graph.arcs else 1.0), default_delta(graph)
+    mean, best = typical_weight(graph), default_delta(graph)
     if info.kind == "cpu":
         return Tuning(key(min(mean, best)), key(best), 2**32 - 1)
     widest = 64 * mean * graph.n / max(graph.arcs, 1)
