@@ -25,6 +25,20 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 Start = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--on-device`: only the tests that HPCSOLVE_TEST_DEVICE makes a difference to."""
+    parser.addoption("--on-device", action="store_true", help="only tests that run on the device under test")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what no device is asked for."""
+    if config.getoption("--on-device"):
+        names = {"device", "test_device"}
+        rest = [item for item in items if names.isdisjoint(getattr(item, "fixturenames", ()))]
+        config.hook.pytest_deselected(items=rest)
+        items[:] = [item for item in items if item not in set(rest)]
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _session_environment(tmp_path_factory: pytest.TempPathFactory) -> None:
     """One new compile cache for the session; ranks and threads wait quietly; child processes find the package."""
