@@ -27,8 +27,8 @@ Dijkstra's algorithm. steps: dependent rounds, means of {sources} sources; arcs 
 CPU milliseconds of the search alone, the best of {repeats}."""
 HOW_BATCHED = """\
 Grid engine, one source: CPU milliseconds (launches), the best of {repeats}. A row a width, a column a batch: launches
-between two looks whether the search is over. Launches past the end return at once; a look costs a GPU the wait for its
-queue (some 15 microseconds, not measured), a CPU nothing. more and more: the default, 16 launches, later a quarter of
+between two looks whether the search is over. Launches past the end return at once; a look costs the host some Python,
+and a GPU the wait for its queue besides (not measured). more and more: the default, 16 launches, later a quarter of
 those so far."""
 Sweep = dict[tuple[int, int], tuple[float, int]]
 """(delta, batch) -> CPU seconds and launches; batch 0 is the default."""
