@@ -42,7 +42,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session", autouse=True)
 def _session_environment(tmp_path_factory: pytest.TempPathFactory) -> None:
     """One new compile cache for the session; ranks and threads wait quietly; child processes find the package."""
-    os.environ["HPCSOLVE_CACHE"] = str(tmp_path_factory.mktemp("compile-cache"))
+    folder = tmp_path_factory.getbasetemp()
+    shared = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder  # all workers' folders lie in one
+    cache = shared / "compile-cache"
+    cache.mkdir(mode=0o700, exist_ok=True)
+    os.environ["HPCSOLVE_CACHE"] = str(cache)
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
