@@ -63,6 +63,14 @@ DEVICE T relax(near_far<T> &s, const task<T> &asked, const tuning<T> &how, answe
   }
   return lowest;
 }
+// Asks for what the entries behind the i-th will need: the arcs of one, and of one farther on what leads to them.
+template <class T>
+DEVICE void fetch_early(const task<T> &asked, const answer<T> &found, const uint32_t *current, uint32_t i,
+                        uint32_t waiting) {
+  const uint32_t next = i + ahead * blockDim.x, later = next + ahead * blockDim.x;
+  if (later < waiting) prefetch(&asked.net.offsets[current[later]]), prefetch(&found.keys[current[later]]);
+  if (next < waiting) prefetch(&asked.net.arcs[2 * (size_t)asked.net.offsets[current[next]]]);
+}
 // Rounds until the near queue is empty. `round` ends at the one that found it so.
 template <class Sum, class T = typename Sum::key>
 DEVICE T settle_near(near_far<T> &s, const task<T> &asked, const tuning<T> &how, answer<T> &found, tally &mine,
@@ -74,8 +82,7 @@ DEVICE T settle_near(near_far<T> &s, const task<T> &asked, const tuning<T> &how,
     for (uint32_t i = threadIdx.x; i < waiting; i += blockDim.x) {
       const uint32_t u = current[i], begin = asked.net.offsets[u], end = asked.net.offsets[u + 1];
       const T word = atomicOr_block(&found.keys[u], (T)1);
-      if (i + ahead * blockDim.x < waiting)
-        prefetch(&asked.net.arcs[2 * (size_t)asked.net.offsets[current[i + ahead * blockDim.x]]]);
+      fetch_early(asked, found, current, i, waiting);
       if (word & 1) continue;
       mine.expanded++, mine.relaxed += end - begin;
       lowest = relax<Sum>(s, asked, how, found, mine, word, begin, end, threshold, round, lowest);

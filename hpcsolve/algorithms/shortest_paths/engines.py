@@ -105,6 +105,7 @@ def tuning_of(engine: Engine, graph: Graph, keys: Keys, delta: float | None, inf
     mean, best = typical_weight(graph), default_delta(graph)
     if info.kind == "cpu":
         return Tuning(key(min(mean, best)), key(best), 2**32 - 1)
+    if engine == "near-far-block":
+        return Tuning(key(min(mean, best)), key(2 * best), 4 * BLOCK_THREADS)
     widest = 64 * mean * graph.n / max(graph.arcs, 1)
-    busy = 2048 * info.units if engine == "near-far-grid" else 4 * BLOCK_THREADS
-    return Tuning(key(min(mean, best)), key(max(widest, best)), busy)
+    return Tuning(key(min(mean, best)), key(max(widest, best)), 2048 * info.units)
