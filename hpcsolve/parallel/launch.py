@@ -59,12 +59,12 @@ def join() -> Comm:
 def _join_mpi() -> MpiComm:
     environment.set_quiet_waiting()
     try:
-        from hpcsolve.parallel.mpi import MpiComm, library, speaks_pmix  # brings mpi4py
+        from hpcsolve.parallel.mpi import MpiComm, mpi_library, speaks_pmix  # brings mpi4py
 
         if environment.pmix_only(os.environ) and not speaks_pmix():
             raise EnvironmentFault(
-                f"started by a PMIx launcher (Open MPI's mpiexec or srun --mpi=pmix), which {library()} does not "
-                f"understand: start it with {_right_command(library())}"
+                f"started by a PMIx launcher (Open MPI's mpiexec or srun --mpi=pmix), which {mpi_library()} does not "
+                f"understand: start it with {_right_command(mpi_library())}"
             )
         comm = MpiComm()
     except (ImportError, RuntimeError) as error:  # RuntimeError: no library found, or it did not start
@@ -72,7 +72,7 @@ def _join_mpi() -> MpiComm:
             f"started as one of several ranks, but MPI cannot be used from Python ({_one_line(error)}): "
             "`pip install mpi4py` with the MPI of this machine, or `pip install 'hpcsolve[local]'` on a workstation"
         ) from error
-    problem = mismatch(comm.size, comm.library)
+    problem = mismatch(comm.size, comm.mpi_library)
     if problem:
         comm.finalize()
         raise EnvironmentFault(problem)

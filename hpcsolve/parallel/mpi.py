@@ -79,7 +79,7 @@ class MpiComm:
     ----------
     rank, size, local_rank, local_size
         Numbers in the whole run and on this host.
-    library
+    mpi_library
         Name and version of the MPI library, one line.
     """
 
@@ -95,7 +95,7 @@ class MpiComm:
         self.local_rank, self.local_size = host.Get_rank(), host.Get_size()
         self._all = Circle(self._apart, self._world.Split(self.local_rank), max(self.allgather(self.local_size)) > 1)
         self._host = Circle(host, MPI.COMM_SELF, self.local_size > 1)
-        self.library = library()
+        self.mpi_library = mpi_library()
         self._piece, self._shared_from = piece, shared_from
 
     def bcast(self, value: T) -> T:
@@ -248,7 +248,7 @@ class MpiComm:
         os._exit(code)  # some libraries return
 
 
-def library() -> str:
+def mpi_library() -> str:
     """Name and version of the MPI library, one line; MPI need not run."""
     words = MPI.Get_library_version().split(",")[0].split("\n")[0].strip("\0").split()
     return " ".join(words).replace("MPICH Version:", "MPICH")

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import TypeVar
 
 sys.path.pop(0)
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
@@ -35,6 +36,7 @@ from jobs.benchmarks.report import require_matplotlib
 from jobs.benchmarks.shortest_paths_graphs import HOW_TO_NAME, NEW_YORK, Network, network
 from jobs.benchmarks.shortest_paths_ranks import ranks
 
+Found = TypeVar("Found")
 Measure = Callable[[argparse.Namespace, ModuleType | None], list[str]]
 
 
@@ -75,32 +77,31 @@ def _single(options: argparse.Namespace, charts: ModuleType | None) -> list[str]
 
 
 def _widths(options: argparse.Namespace, charts: ModuleType | None) -> list[str]:
-    lines = []
-    for chosen in _networks(options):
-        rows = widths.measure(chosen, options.widths, options.repeats)
-        lines += [*widths.tables(chosen, rows, options.repeats), ""]
-        if charts:
-            charts.draw_widths(chosen.name, rows, Path(options.charts))
-    return lines
+    return _tables(options, lambda chosen: widths.measure(chosen, options.widths, options.repeats),
+                   widths.tables, charts and charts.draw_widths)  # fmt: skip
 
 
 def _batches(options: argparse.Namespace, charts: ModuleType | None) -> list[str]:
-    lines = []
-    for chosen in _networks(options):
-        found = widths.sweep(chosen, options.widths, options.batches, options.repeats)
-        lines += [*widths.sweep_table(chosen, found, options.repeats), ""]
-        if charts:
-            charts.draw_sweep(chosen.name, found, Path(options.charts))
-    return lines
+    return _tables(options, lambda chosen: widths.sweep(chosen, options.widths, options.batches, options.repeats),
+                   widths.sweep_table, charts and charts.draw_sweep)  # fmt: skip
 
 
 def _pairs(options: argparse.Namespace, charts: ModuleType | None) -> list[str]:
+    return _tables(options, lambda chosen: pairs.measure(chosen, options.widths, options.least_rank, options.repeats),
+                   pairs.table, charts and charts.draw_pairs)  # fmt: skip
+
+
+def _tables(
+    options: argparse.Namespace, measure: Callable[[Network], Found], table: Callable[[Network, Found, int], list[str]],
+    draw: Callable[[str, Found, Path], None] | None,
+) -> list[str]:  # fmt: skip
+    """What is measured on each graph, as tables, and as charts where these are asked for."""
     lines = []
     for chosen in _networks(options):
-        points = pairs.measure(chosen, options.widths, options.least_rank, options.repeats)
-        lines += [*pairs.table(chosen, points, options.repeats), ""]
-        if charts:
-            charts.draw_pairs(chosen.name, points, Path(options.charts))
+        found = measure(chosen)
+        lines += [*table(chosen, found, options.repeats), ""]
+        if draw:
+            draw(chosen.name, found, Path(options.charts))
     return lines
 
 

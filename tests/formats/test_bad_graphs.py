@@ -12,6 +12,7 @@ import scipy.sparse
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph
+from tests.mutants import mutant
 
 GR = "c x\np sp 3 3\na 1 2 5\na 2 3 4\na 3 1 9\n"
 CO = "p aux sp co 3\nv 1 0 0\nv 2 5 -1\nv 3 1 1\n"
@@ -228,20 +229,6 @@ SPLICES = [b"\0", b"-", b"nan", b"inf", b"1e999", b"99999999999999999999", b"\n"
            b"c", b"%", b"#", b"END\n", b"SECTION Graph\n", b"0", b"\xff", b".", b"e", b"1e-30", b"\x0b", b"\x1c", b","]
 
 
-def mutant(content, chance):
-    """One to three small damages: a splice, a cut, a doubled or dropped piece, a changed byte."""
-    for _ in range(chance.randint(1, 3)):
-        at, width = chance.randrange(len(content) + 1), chance.choice((1, 1, 5, 60))
-        piece = content[at : at + width]
-        content = chance.choice((
-            content[:at] + chance.choice(SPLICES) + content[at:],
-            content[:at] + content[at + width :],
-            content[:at] + piece + content[at:],
-            content[:at] + bytes([chance.randrange(256)]) + content[at + 1 :],
-        )) or b"x"  # fmt: skip
-    return content
-
-
 @pytest.mark.parametrize("name", [*FILES, "t.npz", "t.co"])
 def test_mutants(tmp_path, name):
     """Either a graph of valid form or an error of ours: nothing else, and at once."""
@@ -249,7 +236,7 @@ def test_mutants(tmp_path, name):
     (tmp_path / "t.gr").write_text(GR)
     path, chance, read = tmp_path / name, random.Random(name), 0
     for _ in range(300):
-        damaged = mutant(content, chance)
+        damaged = mutant(content, chance, SPLICES)
         path.write_bytes(damaged)
         begin = time.process_time()
         try:

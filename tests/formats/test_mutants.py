@@ -12,25 +12,11 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats import read, read_tour
 from hpcsolve.formats.write import tsplib_text
 from hpcsolve.problems.generate import uniform_tsp
+from tests.mutants import mutant
 
 FUZZED = ["burma14.tsp", "gr17.tsp", "bayg29.tsp", "br17.atsp", "eil51.tsp", "d198.tsp"]
 SPLICES = [b"\0", b"-", b"nan", b"inf", b"1e999", b"99999999999999999999", b"\n", b" ", b"EOF\n", b":", b"\xff", b"-1",
            b"NODE_COORD_SECTION\n", b"EDGE_WEIGHT_SECTION\n", b"DIMENSION: 7\n", b"TYPE: ATSP\n", b"1e-30", b"0x1F"]
-
-
-def mutant(content, chance):
-    """One to three small damages: a splice, a cut, a doubled or dropped piece, a changed byte."""
-    for _ in range(chance.randint(1, 3)):
-        at, width = chance.randrange(len(content) + 1), chance.choice((1, 1, 5, 60))
-        piece = content[at : at + width]
-        content = chance.choice((
-            content[:at] + chance.choice(SPLICES) + content[at:],
-            content[:at] + content[at + width :],
-            content[:at] + piece + content[at:],
-            content[:at] + bytes([chance.randrange(256)]) + content[at + 1 :],
-            content[:at],
-        )) or b"x"  # fmt: skip
-    return content
 
 
 @pytest.mark.parametrize("name", FUZZED)
@@ -40,7 +26,7 @@ def test_mutants_of_published_files(data_dir, tmp_path, name):
     chance = random.Random(name)
     path, outcomes = tmp_path / name, {"read": 0, "refused": 0}
     for _ in range(120):
-        damaged = mutant(content, chance)
+        damaged = mutant(content, chance, SPLICES)
         path.write_bytes(damaged)
         begin = time.process_time()
         try:
@@ -67,7 +53,7 @@ def test_mutants_of_other_formats(tmp_path, kind):
     }[kind]
     chance, path = random.Random(kind), tmp_path / f"m.{kind}"
     for _ in range(200):
-        path.write_bytes(mutant(content, chance))
+        path.write_bytes(mutant(content, chance, SPLICES))
         try:
             (read_tour if kind == "tour" else read)(path)
         except InputError as problem:

@@ -46,7 +46,7 @@ def test_the_machine_pattern_can_fail():
     assert MACHINE.search("pip install --index-url http:" + "//registry:8080/simple")
     assert MACHINE.search("http:" + "//10.1.2.3/simple") and MACHINE.search("https:" + "//pypi.site.internal/simple")
     assert not MACHINE.search("http://127.0.0.1:80/ http://localhost:1/ https://pypi.org/simple")
-    assert not MACHINE.search("see https://example.org/home/me and ~/work/x and ../shared/data")
+    assert not MACHINE.search("see https://example.org" + "/home" + "/me and ~" + "/work" + "/x and ../shared/data")
 
 
 def test_setup_cfg_lists_every_package():

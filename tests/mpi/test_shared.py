@@ -28,7 +28,7 @@ def start(start_ranks, ranks, hosts, scenario):
 @pytest.fixture
 def hosts_of(mpiexec_path):
     """Skips several hosts where MPI cannot pretend them."""
-    library = pytest.importorskip("hpcsolve.parallel.mpi", reason="no mpi4py (extra `local`)").library()
+    library = pytest.importorskip("hpcsolve.parallel.mpi", reason="no mpi4py (extra `local`)").mpi_library()
 
     def check(hosts):
         if hosts > 1 and "MPICH" not in library:

@@ -32,15 +32,15 @@ class Build:
         For people.
     flags
         Of g++.
-    library
-        Of the sanitizer, loaded before the interpreter's own.
+    runtime
+        The library of the sanitizer, loaded before the interpreter's own.
     clean, planted
         Kernels of planted.cu that it must pass, and those that it must report with these words.
     """
 
     name: str
     flags: str
-    library: str
+    runtime: str
     clean: tuple[str, ...]
     planted: dict[str, str]
 
@@ -77,7 +77,7 @@ def missing(build: Build) -> str:
     if shutil.which("g++") is None:
         return "g++ is not on the PATH"
     if not sanitizer(build).is_absolute():
-        return f"g++ has no {build.library}: install the compiler's sanitizer libraries"
+        return f"g++ has no {build.runtime}: install the compiler's sanitizer libraries"
     return ""
 
 
@@ -138,7 +138,7 @@ def run(build: Build, cache: str, *words: str, watched: bool = True) -> subproce
 
 def sanitizer(build: Build) -> Path:
     """Where g++ keeps the library; a bare name if it has none."""
-    command = ["g++", f"-print-file-name={build.library}"]
+    command = ["g++", f"-print-file-name={build.runtime}"]
     return Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
 
 

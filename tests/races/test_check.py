@@ -24,7 +24,7 @@ def test_a_build_that_watches_nothing_is_called_blind(tmp_path: Path) -> None:
     if reason := missing(THREADS):
         pytest.skip(reason)
     tmp_path.chmod(0o700)
-    asleep = Build("no sanitizer", "-O1 -DHOST_THREADS -pthread", THREADS.library, THREADS.clean, THREADS.planted)
+    asleep = Build("no sanitizer", "-O1 -DHOST_THREADS -pthread", THREADS.runtime, THREADS.clean, THREADS.planted)
     assert "planted_race was not reported: the check is blind" in check_planted(asleep, str(tmp_path))
 
 
