@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError
+from hpcsolve.problems.labels import positions_of
 from hpcsolve.problems.weights import Weights
 
 LARGEST_ORDER = 2**31 - 1
@@ -87,17 +88,7 @@ def vertex_positions(graph: Graph, labels: ArrayLike) -> NDArray[np.int64]:
     InputError
         At the first label that no vertex has.
     """
-    wanted = np.asarray(labels, dtype=np.int64)
-    if graph.n == 0 and wanted.size:
-        raise InputError(f"{graph.name} has no vertices")
-    order = np.argsort(graph.labels, kind="stable")
-    found = np.minimum(np.searchsorted(graph.labels[order], wanted), graph.n - 1)
-    result: NDArray[np.int64] = order[found]
-    missing = wanted[graph.labels[result] != wanted]
-    if missing.size:
-        low, high = graph.labels.min(), graph.labels.max()
-        raise InputError(f"{graph.name} has no vertex {missing.flat[0]}; its vertices are numbered {low} to {high}")
-    return result
+    return positions_of(graph.labels, labels, graph.name, "vertex", "vertices")
 
 
 def require_order(n: int, name: str) -> None:

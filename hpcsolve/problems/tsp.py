@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.problems.decimals import FORBIDDEN as FORBIDDEN
 from hpcsolve.problems.decimals import BadNumber, exact_from_floats, exact_from_texts, too_large
+from hpcsolve.problems.labels import positions_of
 
 Place = Callable[[int, int], tuple[str, int]]
 """Where the cost in a row and column was read: file and line, for error messages."""
@@ -196,15 +197,7 @@ def positions(tsp: Tsp, labels: ArrayLike) -> NDArray[np.int64]:
     InputError
         At the first label that no city has.
     """
-    wanted = np.asarray(labels, dtype=np.int64)
-    order = np.argsort(tsp.labels, kind="stable")
-    found = np.minimum(np.searchsorted(tsp.labels[order], wanted), tsp.n - 1)
-    result: NDArray[np.int64] = order[found]
-    missing = wanted[tsp.labels[result] != wanted]
-    if missing.size:
-        low, high = tsp.labels.min(), tsp.labels.max()
-        raise InputError(f"{tsp.name} has no city {missing.flat[0]}; its cities are numbered {low} to {high}")
-    return result
+    return positions_of(tsp.labels, labels, tsp.name, "city", "cities")
 
 
 def check_tour(tsp: Tsp, tour: ArrayLike, path: str = "cycle", start: int | None = None, end: int | None = None) -> int:
