@@ -102,13 +102,14 @@ DEVICE void accept_all(uint32_t n, uint32_t known, uint32_t most, uint32_t candi
   growing<T> s = {known, tree, tree + room, edge, lengths, lengths + room};
   s.from = words, s.to = words + room, s.one = words + 2 * room, s.other = words + 3 * room;
   s.start = words + 4 * room, s.rows = words + 6 * room;
+  const uint64_t measured = now;
   uint32_t count = 0;
   for (uint32_t c = 0; c < candidates && count < most; c++) {
     const uint32_t v = candidate[c];
     for (int keep = 0; keep < 2; keep++) {
       for (uint32_t i = 0; i < s.nodes; i++) s.way[i] = i < known ? table[(size_t)i * n + v] : (T) ~(T)0;
       const uint64_t sum = weight_with(s, keep);
-      if (sum >= now || 10 * (now - sum) < 9 * (now - weight[c])) break;
+      if (sum >= now || 10 * (now - sum) < 9 * (measured - weight[c])) break;
       if (!keep) continue;
       regrow(s);
       now = sum;
