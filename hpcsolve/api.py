@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,7 @@ def solve(
     quiet: bool = True,
     seed: int = 1,
     stop: Mapping[str, float] | None = None,
+    terminals: Iterable[Any] | None = None,
     **parameters: object,
 ) -> Result:
     """Solve a problem.
@@ -66,6 +67,8 @@ def solve(
         Print nothing.
     seed, stop
         As in a job file: `stop={"seconds": 60.0}`.
+    terminals
+        Of a Steiner problem, in place of any that it has: vertices as rows of a matrix, nodes of networkx, labels.
     parameters
         The algorithm's own, as in its table of a job file: `path="open"`.
 
@@ -86,15 +89,15 @@ def solve(
     3
     """
     ranks = comm or SerialComm()
-    path = os.path.abspath(problem) if isinstance(problem, (str, os.PathLike)) else IN_MEMORY
-    table = {"algorithm": algorithm, "instance": path, "output": os.fspath(output or ""), "device": device,
-             "threads": threads, "share-gpu": share_gpu, "seed": seed, "stop": dict(stop or {}),
+    options = {} if terminals is None else {"terminals": list(terminals)}
+    table = {"algorithm": algorithm, "instance": _instance_key(problem, options), "output": os.fspath(output or ""),
+             "device": device, "threads": threads, "share-gpu": share_gpu, "seed": seed, "stop": dict(stop or {}),
              algorithm: _keys(parameters)}  # fmt: skip
     job = with_files_from(Path.cwd(), job_from_table(table))
     if ranks.size == 1:
         build_for(algorithm, device)
     log = _Silent() if quiet else Log(ranks.rank)
-    finished = run_task(ranks, lambda: _task(job, problem, output is not None), log, keep=True)
+    finished = run_task(ranks, lambda: _task(job, problem, options, output is not None), log, keep=True)
     contents = ranks.bcast(finished.contents)
     assert contents is not None
     return Result(contents)
@@ -107,16 +110,24 @@ class _Silent(Log):
         super().__init__(rank=-1)
 
 
-def _task(job: Job, problem: Problem, write: bool) -> Task:
-    return task_of(job, _instance(job, problem), job.settings.output if write else None)
+def _task(job: Job, problem: Problem, options: Mapping[str, Any], write: bool) -> Task:
+    return task_of(job, _instance(job, problem, options), job.settings.output if write else None)
 
 
-def _instance(job: Job, problem: Problem) -> InstanceOf[Any]:
+def _instance(job: Job, problem: Problem, options: Mapping[str, Any]) -> InstanceOf[Any]:
     if isinstance(problem, (str, os.PathLike)):
         return read_instance(job)
     kind = kind_of(job)
-    given = kind.given(problem)
+    given = kind.given(problem, options)
     return InstanceOf(given, IN_MEMORY, kind.content_hash(given), "memory")
+
+
+def _instance_key(problem: Problem, options: Mapping[str, Any]) -> str | dict[str, Any]:
+    """The job's key `instance`."""
+    if not isinstance(problem, (str, os.PathLike)):
+        return IN_MEMORY
+    path = os.path.abspath(problem)
+    return {"file": path, **{key: _plain(value) for key, value in options.items()}} if options else path
 
 
 def _keys(parameters: dict[str, object]) -> dict[str, object]:

@@ -24,6 +24,8 @@ from hpcsolve.output.hdf5 import is_hdf5, read_job_text
 
 LONGEST = 1 << 20
 """Bytes of a job file."""
+FILES = ("file", "coordinates", "terminals")
+"""Keys of an instance's table that may name files."""
 
 
 def load_job(path: str, overrides: Sequence[str] = (), **replaced: str | None) -> Job:
@@ -95,7 +97,7 @@ def _complete(job: Job, folder: Path) -> str | dict[str, Any]:
     instance = job.settings.instance
     if isinstance(instance, str):
         return instance if instance in ("-", IN_MEMORY) else os.path.abspath(folder / instance)
-    files = {key: instance[key] for key in ("file", "coordinates") if isinstance(instance.get(key), str)}
+    files = {key: instance[key] for key in FILES if isinstance(instance.get(key), str)}
     if "file" in files:
         return {**instance, **{key: _absolute(folder, name) for key, name in files.items()}}
     maker = makers(algorithm(job.settings.algorithm).KIND).get(str(instance.get("generate", "")))
@@ -106,7 +108,7 @@ def _complete(job: Job, folder: Path) -> str | dict[str, Any]:
 
 def _from_here(keys: list[str], value: Any) -> Any:
     """A value of the command line: the files that it names are relative to the working directory, not to the job."""
-    files = (["instance"], ["instance", "file"], ["instance", "coordinates"], ["shortest-paths", "queries"])
+    files = (["instance"], *(["instance", key] for key in FILES), ["shortest-paths", "queries"])
     if keys in files and isinstance(value, str):
         return value if value in ("", "-", IN_MEMORY) else os.path.abspath(value)
     if keys == ["instance"] and isinstance(value, dict):

@@ -5,11 +5,15 @@ The check uses nothing of a solver: ends and weights are looked up in the graph,
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.graph import Graph, vertex_positions
 from hpcsolve.problems.weights import Weights
 
 MOST_WEIGHT = 2**62 - 1
@@ -18,6 +22,31 @@ SHOWN = 5
 """Terminals that a message names of each component."""
 
 Indices = NDArray[np.int64]
+
+
+def with_terminals(graph: Graph, wanted: Iterable[Any]) -> Graph:
+    """The same graph with these terminals in place of any: names of its vertices, or labels.
+
+    Raises
+    ------
+    InputError
+        No such vertex.
+    """
+    names = dict(zip(graph.vertex_names, graph.labels.tolist()))
+    labels = [names.get(str(vertex), vertex) for vertex in wanted]
+    wrong = [label for label in labels if not isinstance(label, (int, np.integer)) or not -(2**63) <= label < 2**63]
+    if wrong:
+        raise InputError(f"terminals: {graph.name} has no vertex {wrong[0]!r}")
+    try:
+        return at_positions(graph, vertex_positions(graph, labels))
+    except InputError as error:
+        raise InputError(f"terminals: {error}") from None
+
+
+def at_positions(graph: Graph, found: Indices) -> Graph:
+    """The same graph with terminals at these positions, each counted once."""
+    first = np.sort(np.unique(found, return_index=True)[1])
+    return replace(graph, terminals=found[first], repeated_terminals=len(found) - len(first))
 
 
 def require_problem(graph: Graph) -> Graph:
@@ -32,7 +61,7 @@ def require_problem(graph: Graph) -> Graph:
     if graph.directed:
         raise InputError("a Steiner problem is undirected; if arcs stand for both ways, say directed = false", name)
     if graph.terminals is None or not len(graph.terminals):
-        raise InputError("has no terminals: a Steiner problem has at least one (SteinLib, PACE files)", name)
+        raise InputError("has no terminals; take a SteinLib or PACE file, or name at least one in `terminals`", name)
     if graph.weights.dtype.kind == "f":
         raise InputError("its weights are no exact decimals (of nine places at most); multiply and round them", name)
     total = exact_sum(graph.weights) // 2

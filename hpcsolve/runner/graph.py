@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,12 @@ from hpcsolve.algorithms.base import Column, as_column
 from hpcsolve.algorithms.shortest_paths.question import Parameters
 from hpcsolve.errors import InputError
 from hpcsolve.formats import GraphInstance, read_graph, write_coordinates, write_dimacs, write_steinlib
+from hpcsolve.formats.terminals import read_terminals
 from hpcsolve.output.contents import Contents
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_convert import from_networkx, from_scipy
 from hpcsolve.problems.paths import unreached_of
+from hpcsolve.problems.steiner import at_positions, with_terminals
 from hpcsolve.runner.collect import own_unit
 from hpcsolve.runner.graph_check import check as check
 from hpcsolve.runner.graph_check import verify as verify
@@ -25,12 +28,12 @@ SIZE = "vertices"
 SHOWN = 12
 """Sources and queries that are printed one by one."""
 _LABEL = ("instance", "label")
-OPTIONS = ("coordinates", "directed")
+OPTIONS = ("coordinates", "directed", "terminals")
 """Keys of the job's table `{ file = ..., ... }`."""
 
 
 def read(path: str, options: Mapping[str, Any]) -> GraphInstance:
-    """A file of a graph, with coordinates in another one if asked for.
+    """A file of a graph, with coordinates or terminals in another one if asked for.
 
     Raises
     ------
@@ -40,14 +43,23 @@ def read(path: str, options: Mapping[str, Any]) -> GraphInstance:
     for key in options:
         if key not in OPTIONS:
             raise InputError(f"instance: no key {key!r} beside file; there are {', '.join(OPTIONS)}")
-    places, directed = options.get("coordinates"), options.get("directed")
+    places, directed, terminals = (options.get(key) for key in OPTIONS)
     if not isinstance(places, (str, type(None))) or not isinstance(directed, (bool, type(None))):
         raise InputError("instance: coordinates is the name of a file, directed is true or false")
-    return read_graph(path, places, directed=directed)
+    if not isinstance(terminals, (str, list, type(None))):
+        raise InputError("instance: terminals is a list of vertices, or the name of a file with one on each line")
+    found = read_graph(path, places, directed=directed)
+    return found if terminals is None else replace(found, problem=_with_terminals(found.problem, terminals))
 
 
-def given(problem: Any) -> Graph:
-    """A graph, or that of a sparse matrix of scipy or a graph of networkx.
+def _with_terminals(graph: Graph, asked: str | list[Any]) -> Graph:
+    if isinstance(asked, str):
+        return at_positions(graph, read_terminals(asked).positions(graph).reshape(-1))
+    return with_terminals(graph, asked)
+
+
+def given(problem: Any, options: Mapping[str, Any], directed: bool = True) -> Graph:
+    """A graph, that of a sparse matrix of scipy (each entry an arc, or an edge), or of a graph of networkx.
 
     Raises
     ------
@@ -55,13 +67,15 @@ def given(problem: Any) -> Graph:
         It is none of these.
     """
     if isinstance(problem, Graph):
-        return problem
-    if hasattr(problem, "tocoo"):
-        return from_scipy(problem)
-    if hasattr(problem, "is_directed"):
-        return from_networkx(problem)
-    what = "a Graph, a sparse matrix of scipy, a graph of networkx, or a file"
-    raise InputError(f"{type(problem).__name__} is no graph; give {what}")
+        graph = problem
+    elif hasattr(problem, "tocoo"):
+        graph = from_scipy(problem, directed=directed)
+    elif hasattr(problem, "is_directed"):
+        graph = from_networkx(problem)
+    else:
+        what = "a Graph, a sparse matrix of scipy, a graph of networkx, or a file"
+        raise InputError(f"{type(problem).__name__} is no graph; give {what}")
+    return with_terminals(graph, options["terminals"]) if "terminals" in options else graph
 
 
 def write(problem: Graph, path: str) -> None:

@@ -30,8 +30,8 @@ class Kind(Protocol):
     def read(self, path: str, options: Mapping[str, Any]) -> InstanceOf[Any]:
         """The instance in a file; `options` are the other keys of the job's table `{ file = ..., ... }`."""
 
-    def given(self, problem: Any) -> Any:
-        """The problem that a Python program gave: one of ours, a matrix, ..."""
+    def given(self, problem: Any, options: Mapping[str, Any]) -> Any:
+        """The problem that a Python program gave: one of ours, a matrix, ...; `options` as of `read`."""
 
     def write(self, problem: Any, path: str) -> None:
         """Write a problem as a file that `read` reads."""

@@ -37,9 +37,9 @@ def read(path: str, options: Mapping[str, Any]) -> GraphInstance:
     return replace(found, problem=require_problem(found.problem))
 
 
-def given(problem: Any) -> Graph:
+def given(problem: Any, options: Mapping[str, Any]) -> Graph:
     """A graph with terminals; raises as `graph.given` and `require_problem`."""
-    return require_problem(graph.given(problem))
+    return require_problem(graph.given(problem, options, directed=False))
 
 
 def headline(problem: Graph) -> str:

@@ -36,10 +36,14 @@ LONGEST_TOUR = 200
 
 def read(path: str, options: Mapping[str, Any]) -> Instance:
     """A TSPLIB file or a matrix; raises as `formats.read`."""
-    for key in options:
-        raise InputError(f"instance: a travelling salesman's table has no key {key!r} beside file")
+    _refuse(options)
     found = formats.read(path)
     return replace(found, problem=_with_names(found.problem))
+
+
+def _refuse(options: Mapping[str, Any]) -> None:
+    for key in options:
+        raise InputError(f"instance: a travelling salesman's table has no key {key!r} beside file")
 
 
 def size(problem: Tsp) -> int:
@@ -52,8 +56,9 @@ def headline(problem: Tsp) -> str:
     return f"{problem.name}, {problem.n} cities, {'symmetric' if problem.symmetric else 'asymmetric'}"
 
 
-def given(problem: Any) -> Tsp:
-    """An instance, or that of a matrix."""
+def given(problem: Any, options: Mapping[str, Any]) -> Tsp:
+    """An instance, or that of a matrix; raises as `from_matrix`."""
+    _refuse(options)
     return problem if isinstance(problem, Tsp) else from_matrix(problem)
 
 

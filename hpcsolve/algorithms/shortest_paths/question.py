@@ -137,12 +137,7 @@ def _pairs(graph: Graph, asked: str | list[tuple[int, int]], sha256: str | None)
         if not asked:
             raise InputError("shortest-paths.queries: there is no query")
         return _positions(graph, "queries", [label for pair in asked for label in pair]).reshape(-1, 2)
-    found = read_queries(asked, sha256)
-    try:
-        return vertex_positions(graph, found.labels)
-    except InputError as error:
-        first = int(np.argmin(np.isin(found.labels, graph.labels)))
-        raise found.source.error(str(error), int(found.lines[first // 2])) from None
+    return read_queries(asked, sha256).positions(graph)
 
 
 def _positions(graph: Graph, key: str, asked: list[int] | str | RandomSources) -> NDArray[np.int64]:
