@@ -5,17 +5,17 @@
 #define RARELY static
 // The warp's shuffles and votes, through memory.
 static inline uint32_t __shfl_sync(uint32_t, uint32_t value, int from) {
-  exchange[threadIdx.x] = value;
+  mailbox[threadIdx.x] = value;
   __syncwarp();
-  const uint32_t other = exchange[threadIdx.x / 32 * 32 + from];
+  const uint32_t other = mailbox[threadIdx.x / 32 * 32 + from];
   __syncwarp();
   return other;
 }
 static inline uint32_t __ballot_sync(uint32_t, bool yes) {
-  exchange[threadIdx.x] = yes;
+  mailbox[threadIdx.x] = yes;
   __syncwarp();
   uint32_t votes = 0;
-  for (unsigned k = 0; k < 32; k++) votes |= exchange[threadIdx.x / 32 * 32 + k] << k;
+  for (unsigned k = 0; k < 32; k++) votes |= mailbox[threadIdx.x / 32 * 32 + k] << k;
   __syncwarp();
   return votes;
 }

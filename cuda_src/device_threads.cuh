@@ -40,15 +40,15 @@ class barrier {
 };
 static std::unique_ptr<barrier> block_barrier;
 static std::vector<std::unique_ptr<barrier>> warp_barriers;
-static std::vector<uint32_t> exchange;
+static std::vector<uint32_t> mailbox;
 static thread_local unsigned block_turn, warp_turn;  // a launch has new threads, so they start at 0
 
 static inline void __syncthreads() { block_barrier->wait(block_turn); }
 static inline void __syncwarp() { warp_barriers[threadIdx.x / 32]->wait(warp_turn); }
 static inline uint32_t __shfl_xor_sync(uint32_t, uint32_t value, int mask) {
-  exchange[threadIdx.x] = value;
+  mailbox[threadIdx.x] = value;
   __syncwarp();
-  uint32_t other = exchange[threadIdx.x ^ mask];
+  uint32_t other = mailbox[threadIdx.x ^ mask];
   __syncwarp();
   return other;
 }
@@ -78,7 +78,7 @@ static void run_grid(void (*kernel)(A...), unsigned grid, unsigned block, void *
   warp_barriers.clear();
   for (unsigned first = 0; first < block; first += 32)
     warp_barriers.push_back(std::make_unique<barrier>(block - first < 32 ? block - first : 32));
-  exchange.assign(block, 0);
+  mailbox.assign(block, 0);
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < block; t++)
     threads.emplace_back([=] {
