@@ -100,6 +100,11 @@ class Result:
         return list(zip(self._vertices("u"), self._vertices("v")))
 
     @property
+    def terminals(self) -> list[Any]:
+        """What a Steiner tree joins, by name, or by their numbers in the instance's file; else empty."""
+        return self._named(np.asarray(self.contents.value("instance", "terminal", []), int))
+
+    @property
     def lower_bound(self) -> float:
         """What no answer costs less than, in the instance's own unit; NaN if the result does not say."""
         bound = self.contents.value("solution", "lower_bound")

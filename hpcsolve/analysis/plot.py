@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,8 +39,43 @@ def plot_tour(result: Result, axes: Axes | None = None, *, names: bool = True, g
     axes.plot(line[:, 0], line[:, 1], "-", color="tab:blue", linewidth=1, zorder=1)
     axes.scatter(places[:, 0], places[:, 1], s=14, color="tab:red", zorder=2)
     if names:
-        for city, label in zip(order, result.tour_labels):
-            axes.annotate(str(label), places[city], xytext=(3, 3), textcoords="offset points", fontsize=7)
+        _write_names(axes, places, order, result.tour_labels)
+    return _finished(axes, result)
+
+
+def plot_tree(result: Result, axes: Axes | None = None, *, names: bool = False, geographic: bool = False) -> Axes:
+    """Draw the edges of a Steiner tree, terminals in red; vertices without coordinates stand on a circle.
+
+    Parameters
+    ----------
+    axes, geographic
+        As of `plot_tour`.
+    names
+        Write the terminals' names or numbers beside them.
+
+    Raises
+    ------
+    EnvironmentFault
+        matplotlib is not installed.
+    """
+    axes = axes if axes is not None else _new_axes()
+    places, terminals = _places(result, geographic), np.asarray(result.contents.value("instance", "terminal"))
+    ends = [places[np.asarray(result.contents.value("solution", end))] for end in "uv"]
+    apart = np.full_like(ends[0], np.nan)  # one line for all: thousands of them would take minutes
+    line = np.stack([*ends, apart], axis=1).reshape(-1, 2)
+    axes.plot(line[:, 0], line[:, 1], "-", color="tab:blue", linewidth=1, zorder=1)
+    axes.scatter(*places[terminals].T, s=14, color="tab:red", zorder=2)
+    if names:
+        _write_names(axes, places, terminals, result.terminals)
+    return _finished(axes, result)
+
+
+def _write_names(axes: Axes, places: Any, positions: Iterable[int], names: Iterable[Any]) -> None:
+    for position, name in zip(positions, names):
+        axes.annotate(str(name), places[position], xytext=(3, 3), textcoords="offset points", fontsize=7)
+
+
+def _finished(axes: Axes, result: Result) -> Axes:
     axes.set_title(f"{result.contents.value('instance', 'name')}: {result.cost}")
     axes.set_aspect("equal", adjustable="datalim")
     return axes
@@ -49,7 +85,7 @@ def _places(result: Result, geographic: bool) -> Any:
     """Shape (n, 2)."""
     found = result.coordinates
     if found is None:
-        angle = np.linspace(0, 2 * np.pi, int(result.contents.value("instance", "n")), endpoint=False)
+        angle = np.linspace(0, 2 * np.pi, len(result.contents.value("instance", "label")), endpoint=False)
         return np.stack([np.cos(angle), np.sin(angle)], axis=1)
     if not geographic:
         return found[:, :2]
