@@ -64,7 +64,7 @@ def plot_tree(result: Result, axes: Axes | None = None, *, names: bool = False, 
     apart = np.full_like(ends[0], np.nan)  # one line for all: thousands of them would take minutes
     line = np.stack([*ends, apart], axis=1).reshape(-1, 2)
     axes.plot(line[:, 0], line[:, 1], "-", color="tab:blue", linewidth=1, zorder=1)
-    axes.scatter(*places[terminals].T, s=14, color="tab:red", zorder=2)
+    axes.scatter(places[terminals, 0], places[terminals, 1], s=14, color="tab:red", zorder=2)
     if names:
         _write_names(axes, places, terminals, result.terminals)
     return _finished(axes, result)
