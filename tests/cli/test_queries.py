@@ -1,7 +1,7 @@
 """Queries on the command line: the same paths on any number of ranks, by any engine, checked, refused in one line."""
 
 import gzip
-import sys
+from functools import partial
 from typing import get_args
 
 import h5py
@@ -16,6 +16,7 @@ from hpcsolve.problems.generate_graph import random_graph
 from hpcsolve.problems.paths import unreached_of
 from tests.cli.lines import error_line
 from tests.cli.stored import solution
+from tests.cli.wrong_solver import require_found_out
 from tests.oracles import least_distances, smallest_predecessors
 
 KEYS = {"n": 60, "degree": 5, "seed": 3, "parts": 2, "low": 0, "high": 4}
@@ -259,8 +260,8 @@ def test_bad_queries_are_one_line(queries, more, message, tmp_path, run):
 
 
 LIES = {  # what a wrong solver would do to its columns -> what finds it
-    "path.values[1] += 1": "rank 0: query 0, 1 -> 5, has a path",
-    "distance.values[-1] += 1": "rank 0: query 9, 1 -> 3, has a path of another length",
+    "solution['path'][1] += 1": "rank 0: query 0, 1 -> 5, has a path",
+    "solution['distance'][-1] += 1": "rank 0: query 9, 1 -> 3, has a path of another length",
     "outcome = dataclasses.replace(outcome, rank={**outcome.rank, 'wrong': 2})": "2 entries contradict the arcs",
 }
 
@@ -268,19 +269,5 @@ LIES = {  # what a wrong solver would do to its columns -> what finds it
 @pytest.mark.parametrize("ranks", [1, 2])
 @pytest.mark.parametrize("lie", LIES)
 def test_an_answer_that_fails_its_check_is_exit_1(lie, ranks, job, start_ranks, test_device):
-    program = (
-        "import sys, dataclasses\nfrom hpcsolve.algorithms import shortest_paths\nhonest = shortest_paths.run\n"
-        "def run(graph, device, comm, *more):\n"
-        "    outcome = honest(graph, device, comm, *more)\n"
-        "    if comm.rank == 0:\n"
-        "        path, distance = outcome.solution['path'], outcome.solution['distance']\n"
-        f"        {lie}\n"
-        "    return outcome\n"
-        "shortest_paths.run = run\nfrom hpcsolve.cli import main\nsys.exit(main(sys.argv[1:]))\n"
-    )
-    options = ("--device", test_device, "--set", "share-gpu=true")
     folder = job([pair for pair in PAIRS if pair != (1, 59)] + [(1, 3)])
-    done = start_ranks(ranks, sys.executable, "-c", program, "run", "job.toml", *options, cwd=folder)
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "check:  FAIL" in done.stdout and LIES[lie] in done.stdout
-    assert not read_result(folder / "out.h5").attributes["verified"]
+    require_found_out(partial(start_ranks, ranks), folder, test_device, "shortest_paths", lie, LIES[lie])

@@ -1,6 +1,7 @@
 """Shortest paths on the command line: the same tables on any number of ranks, checked, refused in one line."""
 
 import sys
+from functools import partial
 
 import h5py
 import numpy as np
@@ -13,6 +14,7 @@ from hpcsolve.problems.generate_graph import grid_graph
 from hpcsolve.problems.graph_convert import to_scipy
 from tests.cli.lines import error_line
 from tests.cli.stored import solution
+from tests.cli.wrong_solver import require_found_out
 
 JOB = 'algorithm = "shortest-paths"\ninstance = {}\noutput = "out.h5"\n\n[shortest-paths]\n{}\n'
 GRID = '{ generate = "grid-graph", rows = 9, columns = 11 }'
@@ -230,31 +232,18 @@ def test_targets_are_searched_again_to_verify_them(job, run, hpcsolve):
         assert bad.returncode == 1 and message in bad.stdout, bad.stdout + bad.stderr
 
 
-LIES = {  # what a wrong solver would do to its rows -> what finds it
-    "rows.values[0, 40] = 0": "rank 0: row 0: vertex",
-    "rows.values[-1, 40] += 1": "row 2: vertex 41 has distance",
-    "outcome = dataclasses.replace(outcome, rank={**outcome.rank, 'wrong': 2})": "2 entries contradict the arcs",
+LIES = {  # what a wrong solver would do to its rows, and on which rank -> what finds it
+    ("solution['distance'][0, 40] = 0", "0"): "rank 0: row 0: vertex",
+    ("solution['distance'][-1, 40] += 1", "comm.size - 1"): "row 2: vertex 41 has distance",
+    ("outcome = dataclasses.replace(outcome, rank={**outcome.rank, 'wrong': 2})", "0"): "2 entries contradict the arcs",
 }
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
 @pytest.mark.parametrize("lie", LIES)
 def test_an_answer_that_fails_its_check_is_exit_1(lie, ranks, job, start_ranks, test_device):
-    program = (
-        "import sys, dataclasses\nfrom hpcsolve.algorithms import shortest_paths\nhonest = shortest_paths.run\n"
-        "def run(graph, device, comm, *more):\n"
-        "    outcome = honest(graph, device, comm, *more)\n"
-        "    rows = outcome.rows['distance']\n"
-        f"    if comm.rank == comm.size - 1 or {lie.startswith('rows.values[0')}:\n        {lie}\n"
-        "    return outcome\n"
-        "shortest_paths.run = run\nfrom hpcsolve.cli import main\nsys.exit(main(sys.argv[1:]))\n"
-    )
-    folder = job("sources = [1, 99, 50]")
-    options = ("--device", test_device, "--set", "share-gpu=true")
-    done = start_ranks(ranks, sys.executable, "-c", program, "run", "job.toml", *options, cwd=folder)
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert "check:  FAIL" in done.stdout and LIES[lie] in done.stdout
-    assert not read_result(folder / "out.h5").attributes["verified"]
+    folder, (line, rank) = job("sources = [1, 99, 50]"), lie
+    require_found_out(partial(start_ranks, ranks), folder, test_device, "shortest_paths", line, LIES[lie], rank)
 
 
 def test_a_full_disk_ends_all_ranks_with_one_line(job, start_ranks, test_device):

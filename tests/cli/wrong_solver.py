@@ -1,0 +1,41 @@
+"""A solver that does not tell the truth, on the command line."""
+
+import sys
+
+from hpcsolve.output.reader import read_result
+
+PROGRAM = """\
+import dataclasses
+import sys
+
+from hpcsolve.algorithms import {module}
+
+honest = {module}.run
+
+
+def run(problem, device, comm, *more):
+    outcome = honest(problem, device, comm, *more)
+    solution = {{name: column.values for name, column in (outcome.solution | outcome.rows).items()}}
+    if comm.rank == {rank}:
+        {lie}
+    return outcome
+
+
+{module}.run = run
+from hpcsolve.cli import main
+
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def require_found_out(start, folder, device, module, lie, message, rank="0"):
+    """Run `job.toml` with a lie, a line of Python, told on one rank: exit 1, the message, a file marked as wrong.
+
+    `start(*command, cwd=...)` starts the command on one rank or on several.
+    """
+    program = PROGRAM.format(module=module, lie=lie, rank=rank)
+    options = ("--device", device, "--set", "share-gpu=true")
+    done = start(sys.executable, "-c", program, "run", "job.toml", *options, cwd=folder)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "check:  FAIL" in done.stdout and message in done.stdout, done.stdout
+    assert not read_result(folder / "out.h5").attributes["verified"]
