@@ -7,10 +7,11 @@
 // of threads and any device give the same bits. A group builds two tours in turn, a step of each: one's loads hide the
 // other's.
 //
-// Per step: a record of 256 bytes, 16 bytes of numbers, a bit; one step in four also the head's 256 bytes of exact
-// weights, one in twenty a part of the tail's row. On a GPU dependent loads will be the limit (not measured yet): about
-// 0.3 microseconds a step, so 0.3 ms an iteration at 1002 cities, up to as many ants as the multiprocessors hold (132 x
-// 64 warps on an H200: 8 colonies in the time of one). One AVX2 core takes 60 ns a step at 442 cities, 110 at 2392.
+// Per step: a record of 256 bytes, fetched as soon as the city is known, 16 bytes of numbers, a bit; one step in five
+// also the head's 256 bytes of exact weights, one in fifty the tail's row where it is open. On a GPU dependent loads will
+// be the limit (not measured yet): about 0.3 microseconds a step, so 0.3 ms an iteration at 1002 cities, up to as many
+// ants as the multiprocessors hold (132 x 64 warps on an H200: 8 colonies in the time of one). One AVX2 core takes 50 ns
+// a step at 442 cities, 70 at 2392.
 #include "ant_head_tail.cuh"
 
 // `open` (ants of all colonies, words) is scratch; `tours` (ants, n) and `lengths` (ants,) are the result.
@@ -38,9 +39,10 @@ KERNEL ant_head_tail_construct(int n, int stride, int ants, int colonies, uint32
         if (a == count) break;
         if (step % 32 == 0) draw_steps(numbers[a], draw[a], step);
         const four number = step_numbers(numbers[a], step % 32);
-        const int next = step ? choose(t, tour[a].here, tour[a].open, n - step, draw[a], step, number)
+        const int next = step ? choose(t, tour[a].here, tour[a].open, draw[a], step, number)
                               : (int)((uint64_t)number.v[0] * n >> 32);
         go_on(tour[a], next, step);
+        UNROLL for (int k = 0; k < 4; k++) prefetch((const char *)(t.rows + next) + 64 * k);
       }
     for (int a = 0; a < count; a++) {
       const uint64_t length = closed_length(tour[a], cost);
@@ -51,15 +53,15 @@ KERNEL ant_head_tail_construct(int n, int stride, int ants, int colonies, uint32
 EXPORT_KERNEL(ant_head_tail_construct)
 
 // One step, `draws` times, from one city with the same cities open: what tests compare with exact probabilities.
-KERNEL ant_head_tail_sample(int n, int stride, int here, int left, int samples, uint32_t key,
-                            const uint32_t *__restrict__ open, const uint32_t *__restrict__ rows,
-                            const uint64_t *__restrict__ head, const uint32_t *__restrict__ tail,
-                            const uint32_t *__restrict__ tail_prefix, const uint64_t *__restrict__ trail,
-                            const uint32_t *__restrict__ heuristic, uint16_t *__restrict__ chosen) {
+KERNEL ant_head_tail_sample(int n, int stride, int here, int samples, uint32_t key, const uint32_t *__restrict__ open,
+                            const uint32_t *__restrict__ rows, const uint64_t *__restrict__ head,
+                            const uint32_t *__restrict__ tail, const uint32_t *__restrict__ tail_prefix,
+                            const uint64_t *__restrict__ trail, const uint32_t *__restrict__ heuristic,
+                            uint16_t *__restrict__ chosen) {
   const ant_tables t{(const head_row *)rows, head, tail, tail_prefix, trail, heuristic, n, stride};
   for (int sample = blockIdx.x * warps() + warp(); sample < samples; sample += gridDim.x * warps()) {
     const draws draw{key, 0, 0, (uint32_t)sample};
-    const int city = choose(t, here, open, left, draw, 1, numbers_at(draw, 1, 0));
+    const int city = choose(t, here, open, draw, 1, numbers_at(draw, 1, 0));
     if (group_leader()) chosen[sample] = (uint16_t)city;
   }
 }

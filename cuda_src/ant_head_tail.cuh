@@ -9,9 +9,9 @@
 //    A proposal that hits the tail ends the four; one city of the tail is drawn, and taken if it is unvisited.
 // 2. Else the head's unvisited weights are summed in 64 bits, and r is drawn below head + whole tail. In the head:
 //    done. In the tail: a city of it, taken if it is unvisited, else 2 is drawn again, three times at the most.
-// 3. Else, or when few cities are left, the unvisited tail is summed too: in the tail's 32-bit units; or where those
+// 3. Else, or when the head is exhausted, the unvisited tail is summed too: in the tail's 32-bit units; or where those
 //    are so few that rounding would show, in exact products.
-// At the steady state 3 steps of 4 end in 1, and about one in twenty comes to 3.
+// At the steady state 4 steps of 5 end in 1, and one in fifty comes to 3.
 #pragma once
 #include "ant_trails.cuh"
 
@@ -102,8 +102,7 @@ DEVICE int tail_city(const ant_tables &t, int here, uint32_t x) {
   return 64 * b + 32 + masked_pick(p + 32, ~0u, x - half);
 }
 // Steps 2 and 3, and of 1 what the tail is asked for (`far`).
-RARELY int choose_rarely(const ant_tables &t, int here, const uint32_t *open, int left, bool far, const draws &draw,
-                         int step) {
+RARELY int choose_rarely(const ant_tables &t, int here, const uint32_t *open, bool far, const draws &draw, int step) {
   const head_row *row = t.rows + here;
   if (far) {
     const int city = tail_city(t, here, (uint32_t)high_product(word_at(draw, step, 1), row->tail_sum));
@@ -112,7 +111,7 @@ RARELY int choose_rarely(const ant_tables &t, int here, const uint32_t *open, in
   const uint64_t *head = t.head + 32 * (size_t)here;
   const uint32_t free = members(row->city, open);
   const uint64_t near = masked_sum(head, free);
-  for (int attempt = 2; attempt < 5 && left * 8 >= t.n; attempt++) {
+  for (int attempt = 2; attempt < 5 && free; attempt++) {
     const uint64_t r = high_product(word_at(draw, step, attempt), near + row->tail);
     if (r < near) return row->city[masked_pick(head, free, r)];
     const int city = tail_city(t, here, (uint32_t)((r - near) >> row->tail_shift));
@@ -120,8 +119,8 @@ RARELY int choose_rarely(const ant_tables &t, int here, const uint32_t *open, in
   }
   return choose_by_scan(t, here, open, free, near, draw, step);
 }
-// The next city. `left`: how many cities are open, at least 1; `numbers`: what `draw` gives for this step.
-DEVICE int choose(const ant_tables &t, int here, const uint32_t *open, int left, const draws &draw, int step,
+// The next city; at least one is open. `numbers`: what `draw` gives for this step.
+DEVICE int choose(const ant_tables &t, int here, const uint32_t *open, const draws &draw, int step,
                   const four &numbers) {
   const head_row *row = t.rows + here;
   uint32_t ends = 0, far = 0;
@@ -135,5 +134,5 @@ DEVICE int choose(const ant_tables &t, int here, const uint32_t *open, int left,
   }
   const int q = ends ? lowest(ends) : 4;
   if (q < 4 && !(far >> q & 1)) return city[q];
-  return choose_rarely(t, here, open, left, q < 4, draw, step);
+  return choose_rarely(t, here, open, q < 4, draw, step);
 }

@@ -56,7 +56,7 @@ struct column {
 };
 template <class T, class W>
 DEVICE void add_masked(column<T> &c, const W &weight, uint32_t mask) {
-  for (int k = 0; k < 32; k++) c.sums[k] += weight(k) & -(T)(mask >> k & 1);
+  for (; mask; mask &= mask - 1) c.sums[lowest(mask)] += weight(lowest(mask));
 }
 // In registers, as an array of T would not be.
 DEVICE column<uint32_t> masked_columns(const uint32_t *weights, const uint32_t *masks, int words) {

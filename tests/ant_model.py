@@ -126,7 +126,7 @@ class Model:
                 return city
         free = [j for j in row.head if j in open_]
         near = sum(row.weight[j] for j in free)
-        for attempt in (2, 3, 4) if len(open_) * 8 >= self.n else ():
+        for attempt in (2, 3, 4) if free else ():
             r = word(attempt) * (near + row.tail) >> 64
             if r < near:
                 self.seen["head"] += 1
