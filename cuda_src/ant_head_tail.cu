@@ -8,10 +8,10 @@
 // other's.
 //
 // Per step: a record of 256 bytes, fetched as soon as the city is known, 16 bytes of numbers, a bit; one step in five
-// also the head's 256 bytes of exact weights, one in fifty the tail's row where it is open. On a GPU dependent loads will
-// be the limit (not measured yet): about 0.3 microseconds a step, so 0.3 ms an iteration at 1002 cities, up to as many
-// ants as the multiprocessors hold (132 x 64 warps on an H200: 8 colonies in the time of one). One AVX2 core takes 50 ns
-// a step at 442 cities, 70 at 2392.
+// also the head's 256 bytes of exact weights, one in fifty the tail's row where it is open. On a GPU dependent loads
+// will be the limit (not measured yet): about 0.3 microseconds a step, so 0.3 ms an iteration at 1002 cities, up to as
+// many ants as the multiprocessors hold (132 x 64 warps on an H200: 8 colonies in the time of one). One AVX2 core takes
+// 50 ns a step at 442 cities, 70 at 2392.
 #include "ant_head_tail.cuh"
 
 // `open` (ants of all colonies, words) is scratch; `tours` (ants, n) and `lengths` (ants,) are the result.
