@@ -210,38 +210,20 @@ DEVICE void improve(uint32_t tours, uint32_t groups, tour t, const uint16_t *kno
     __syncthreads();
   }
 }
-KERNEL local_search_two_opt(uint32_t tours, uint32_t groups, uint32_t n, uint32_t stride, uint32_t breadth,
-                            const int32_t *cost, const uint16_t *neighbours, const int32_t *near_cost,
-                            const uint16_t *known, uint16_t *order, uint16_t *place, uint64_t *awake,
-                            uint64_t *lengths) {
-  improve<two_opt>(tours, groups, {n, stride, breadth, cost, neighbours, near_cost, order, place, awake}, known,
-                   lengths);
-}
-EXPORT_KERNEL(local_search_two_opt)
-KERNEL local_search_three_opt(uint32_t tours, uint32_t groups, uint32_t n, uint32_t stride, uint32_t breadth,
-                              const int32_t *cost, const uint16_t *neighbours, const int32_t *near_cost,
-                              const uint16_t *known, uint16_t *order, uint16_t *place, uint64_t *awake,
-                              uint64_t *lengths) {
-  improve<three_opt>(tours, groups, {n, stride, breadth, cost, neighbours, near_cost, order, place, awake}, known,
-                     lengths);
-}
-EXPORT_KERNEL(local_search_three_opt)
-KERNEL local_search_four_opt(uint32_t tours, uint32_t groups, uint32_t n, uint32_t stride, uint32_t breadth,
-                             const int32_t *cost, const uint16_t *neighbours, const int32_t *near_cost,
-                             const uint16_t *known, uint16_t *order, uint16_t *place, uint64_t *awake,
-                             uint64_t *lengths) {
-  improve<four_opt>(tours, groups, {n, stride, breadth, cost, neighbours, near_cost, order, place, awake}, known,
-                    lengths);
-}
-EXPORT_KERNEL(local_search_four_opt)
-KERNEL local_search_insertion(uint32_t tours, uint32_t groups, uint32_t n, uint32_t stride, uint32_t breadth,
-                              const int32_t *cost, const uint16_t *neighbours, const int32_t *near_cost,
-                              const uint16_t *known, uint16_t *order, uint16_t *place, uint64_t *awake,
-                              uint64_t *lengths) {
-  improve<insertion>(tours, groups, {n, stride, breadth, cost, neighbours, near_cost, order, place, awake}, known,
-                     lengths);
-}
-EXPORT_KERNEL(local_search_insertion)
+#define SEARCH_KERNEL(Kind)                                                                                     \
+  KERNEL local_search_##Kind(uint32_t tours, uint32_t groups, uint32_t n, uint32_t stride, uint32_t breadth,    \
+                             const int32_t *cost, const uint16_t *neighbours, const int32_t *near_cost,         \
+                             const uint16_t *known, uint16_t *order, uint16_t *place, uint64_t *awake,          \
+                             uint64_t *lengths) {                                                               \
+    improve<Kind>(tours, groups, {n, stride, breadth, cost, neighbours, near_cost, order, place, awake}, known, \
+                  lengths);                                                                                     \
+  }                                                                                                             \
+  EXPORT_KERNEL(local_search_##Kind)
+SEARCH_KERNEL(two_opt)
+SEARCH_KERNEL(three_opt)
+SEARCH_KERNEL(four_opt)
+SEARCH_KERNEL(insertion)
+
 // near_cost (n, breadth): the costs from each city to the first of its neighbours.
 KERNEL local_search_price(uint32_t n, uint32_t stride, uint32_t breadth, const int32_t *cost,
                           const uint16_t *neighbours, int32_t *near_cost) {

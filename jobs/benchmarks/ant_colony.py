@@ -22,9 +22,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
 from hpcsolve.device.host import HostDevice
-from hpcsolve.errors import HpcsolveError
 from jobs.benchmarks import ant_published, ant_quality, ant_ranks, ant_speed, ant_tours, report
 from jobs.benchmarks.ant_runs import instances
+from jobs.benchmarks.command import add_charts, end_with
 from jobs.benchmarks.measure import describe_machine, load, version
 
 
@@ -91,7 +91,7 @@ def _options() -> argparse.Namespace:
     command.add_argument("--device", default="cpu", help="of hpcsolve; cuda: wall-clock times of a GPU (default cpu)")
     command.add_argument("--plain-up-to", type=int, default=1100, metavar="N",
                          help="cities, for plain programs (default 1100; 2392 take a minute an iteration)")  # fmt: skip
-    _add_charts(command)
+    add_charts(command)
     command = add("quality", _quality, list(ant_published.QUALITY), "Ant System: tours after many iterations")
     command.add_argument("--solvers", nargs="+", default=["head-tail", ant_quality.REFERENCE], metavar="NAME",
                          help=f"strategies, or '{ant_quality.REFERENCE}'")  # fmt: skip
@@ -101,20 +101,12 @@ def _options() -> argparse.Namespace:
     command = add("tours", _tours, ["lin318", "pcb442", "rat783", "pr1002", "pr2392"], "good tours against time")
     command.add_argument("--seconds", type=float, nargs="+", default=[1, 3, 10, 30], help="(default 1 3 10 30)")
     command.add_argument("--seeds", type=int, default=5, help="of hpcsolve (default 5)")
-    _add_charts(command)
+    add_charts(command)
     command = add("ranks", _ranks, ["pcb442"], f"{ant_ranks.COLONIES} colonies on one rank and on two")
     command.add_argument("--iterations", type=int, default=100)
     command.add_argument("--repeats", type=int, default=5, help="of which the best counts (default 5)")
     return parser.parse_args()
 
 
-def _add_charts(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--charts", metavar="FOLDER", help="draw the results into it, .svg (needs matplotlib)")
-
-
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except HpcsolveError as error:
-        print(f"ant_colony.py: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+    end_with(main)

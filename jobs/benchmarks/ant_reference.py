@@ -49,7 +49,7 @@ class DoubleColony:
             raise ValueError(f"{tsp.name}: the reference is for symmetric costs")
         cost = np.where(tsp.cost == FORBIDDEN, 0, tsp.cost).astype(np.int32)
         numbers = ctypes.c_double(BETA), ctypes.c_double(RHO), ctypes.c_uint64(seed)
-        self.library, self.n = library, tsp.n
+        self._program, self.n = library, tsp.n
         self._colony = ctypes.c_void_p(library.ant_system_open(tsp.n, _pointer(cost), *numbers))
 
     def __enter__(self) -> DoubleColony:
@@ -58,18 +58,18 @@ class DoubleColony:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Give the memory back."""
-        self.library.ant_system_close(self._colony)
+        self._program.ant_system_close(self._colony)
 
     def iterate(self, rule: str, iterations: int = 1) -> NDArray[np.int32]:
         """Shape (iterations,): the shortest tour's length up to each."""
         best, mean = np.empty(iterations, np.int32), np.empty(iterations)
-        self.library.ant_system_iterate(self._colony, RULES[rule], iterations, _pointer(best), _pointer(mean))
+        self._program.ant_system_iterate(self._colony, RULES[rule], iterations, _pointer(best), _pointer(mean))
         return best
 
     def tour(self) -> NDArray[np.int32]:
         """Shape (n,): the shortest one."""
         tour = np.empty(self.n, np.int32)
-        self.library.ant_system_best_tour(self._colony, _pointer(tour))
+        self._program.ant_system_best_tour(self._colony, _pointer(tour))
         return tour
 
     def draws(
@@ -78,7 +78,7 @@ class DoubleColony:
         """How often each city was drawn after `city` in `count` draws, and what that is proportional to."""
         drawn, weight = np.zeros(self.n, np.int32), np.empty(self.n)
         given = visited.astype(np.int8)
-        self.library.ant_system_draw(self._colony, RULES[rule], city, _pointer(given), count, _pointer(drawn),
+        self._program.ant_system_draw(self._colony, RULES[rule], city, _pointer(given), count, _pointer(drawn),
                                      _pointer(weight))  # fmt: skip
         return drawn, weight
 

@@ -27,10 +27,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
 from hpcsolve.device.host import HostDevice
-from hpcsolve.errors import HpcsolveError
 from jobs.benchmarks import shortest_paths_pairs as pairs
 from jobs.benchmarks import shortest_paths_single as single
 from jobs.benchmarks import shortest_paths_widths as widths
+from jobs.benchmarks.command import add_charts, end_with
 from jobs.benchmarks.measure import describe_machine, load, version
 from jobs.benchmarks.report import require_matplotlib
 from jobs.benchmarks.shortest_paths_graphs import HOW_TO_NAME, NEW_YORK, Network, network
@@ -125,19 +125,19 @@ def _options() -> argparse.Namespace:
         return command
 
     command = add("single", _single, single.GRAPHS, 4, "one source on one core, beside scipy")
-    _add_charts(command)
+    add_charts(command)
     factors = widths.FACTORS
     command = add("widths", _widths, single.GRAPHS[:-1], 4, "work and steps by the width of buckets")
     _add_widths(command, factors)
-    _add_charts(command)
+    add_charts(command)
     command = add("batches", _batches, [NEW_YORK, "rmat:18"], 1, "the grid engine by width and launches between looks")
     _add_widths(command, factors[1:-1])
     command.add_argument("--batches", type=int, nargs="+", default=widths.BATCHES, metavar="N")
-    _add_charts(command)
+    add_charts(command)
     command = add("pairs", _pairs, [NEW_YORK], 50, "point to point by Dijkstra rank")
     _add_widths(command, [0.125, 1.0])
     command.add_argument("--least-rank", type=int, default=2, metavar="K", help="begin at rank 2^K (default 2)")
-    _add_charts(command)
+    add_charts(command)
     command = add("ranks", _ranks, [NEW_YORK], 64, "many sources on one rank and on two")
     command.add_argument("--predecessors", action="store_true", help="keep them too")
     return parser.parse_args()
@@ -148,13 +148,5 @@ def _add_widths(command: argparse.ArgumentParser, factors: list[float]) -> None:
     command.add_argument("--widths", type=float, nargs="+", default=factors, metavar="FACTOR", help=text)
 
 
-def _add_charts(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--charts", metavar="FOLDER", help="draw the results into it, .svg (needs matplotlib)")
-
-
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except HpcsolveError as error:
-        print(f"shortest_paths.py: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+    end_with(main)

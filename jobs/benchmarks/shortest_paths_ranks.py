@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.analysis.load import load
-from hpcsolve.errors import EnvironmentFault
+from jobs.benchmarks.rank_times import efficiency, run_on_ranks
 from jobs.benchmarks.report import markdown
 from jobs.benchmarks.shortest_paths_graphs import instance, require_equal
 
@@ -54,10 +51,8 @@ def ranks(graph: str, sources: int, predecessors: bool, repeats: int) -> list[st
         _run(folder, 1)
         runs = [[_run(folder, count) for count in (1, 2)] for _ in range(repeats)]
     require_equal(graph, all(np.array_equal(wall.distance, runs[0][0].distance) for pair in runs for wall in pair))
-    rows = []
-    for what, title in WALLS.items():
-        one, two = (min(getattr(pair[rank], what) for pair in runs) for rank in (0, 1))
-        rows.append([title, f"{one:.2f}", f"{two:.2f}", f"{one / (2 * two):.3f}"])
+    rows = [efficiency(title, ((getattr(one, what), getattr(two, what)) for one, two in runs))
+            for what, title in WALLS.items()]  # fmt: skip
     asked = "distances and predecessors" if predecessors else "distances"
     text = (f"{graph}, {sources} sources, {asked} to all vertices, checked, into HDF5; one thread a rank, the slowest "
             f"rank, the best of {repeats}, in turn.")  # fmt: skip
@@ -65,14 +60,7 @@ def ranks(graph: str, sources: int, predecessors: bool, repeats: int) -> list[st
 
 
 def _run(folder: Path, count: int) -> Wall:
-    mpiexec = Path(sys.executable).with_name("mpiexec")
-    command = [str(mpiexec) if mpiexec.exists() else "mpiexec", "-n", str(count), sys.executable, "-m", "hpcsolve",
-               "run", str(folder / "job.toml"), "--quiet", "--overwrite"]  # fmt: skip
-    begin = time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    wall = time.perf_counter() - begin
-    if done.returncode != 0:
-        raise EnvironmentFault(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()}")
+    wall = run_on_ranks(folder / "job.toml", count)
     result = load(folder / "result.h5")
     kernels, run = (float(result.table("ranks")[name].max()) for name in ("seconds_kernel", "seconds_run"))
     return Wall(kernels, run, wall, result.distance)

@@ -83,7 +83,7 @@ def test_block_sizes_do_not_matter(strategy, device, monkeypatch):
         kept = nothing_kept(range(1), tsp.n)
         for iteration in range(2):
             lengths = search.construct(iteration)
-            kept.note(iteration, lengths, search.tour_at)
+            kept.note(iteration, lengths, search.buffers)
             search.learn(iteration, lengths, kept)
         found = [search.buffers[name].download().tobytes() for name in ("tours", "trail", "lengths")]
         search.close()

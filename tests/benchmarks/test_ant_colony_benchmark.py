@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.markdown import tables
+
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 RIVAL = """\
@@ -51,17 +53,6 @@ def write_ring(folder: Path) -> None:
     (folder / "ring.tsp").write_text(head + "\n".join(lines) + "\nEOF\n")
     optimum = sum(int(np.hypot(*(points[i] - points[i - 1])) + 0.5) for i in range(N))
     (folder / "optima.csv").write_text(f"name,optimum,type\nring,{optimum},TSP EUC_2D\n")
-
-
-def tables(text: str) -> list[list[dict[str, str]]]:
-    """Every table: its rows as dictionaries."""
-    found: list[list[list[str]]] = [[]]
-    for line in text.splitlines():
-        if line.startswith("|"):
-            found[-1].append([cell.strip() for cell in line.strip("|").split("|")])
-        elif found[-1]:
-            found.append([])
-    return [[dict(zip(rows[0], row, strict=True)) for row in rows[2:]] for rows in found if rows]
 
 
 def number(cell: str) -> float:

@@ -15,6 +15,7 @@ import pytest
 
 from jobs.benchmarks import shortest_paths_pairs, shortest_paths_single, shortest_paths_widths
 from jobs.benchmarks.shortest_paths_graphs import Network, WrongAnswerError, network
+from tests.markdown import tables
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -36,17 +37,6 @@ def benchmark(run_process: Run, repository: Path) -> Run:
         return done
 
     return start
-
-
-def tables(text: str) -> list[list[dict[str, str]]]:
-    """Every table: its rows as dictionaries."""
-    found: list[list[list[str]]] = [[]]
-    for line in text.splitlines():
-        if line.startswith("|"):
-            found[-1].append([cell.strip() for cell in line.strip("|").split("|")])
-        elif found[-1]:
-            found.append([])
-    return [[dict(zip(rows[0], row, strict=True)) for row in rows[2:]] for rows in found if rows]
 
 
 def test_single(benchmark: Run) -> None:

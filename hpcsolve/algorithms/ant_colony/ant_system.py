@@ -133,11 +133,6 @@ class AntSystem:
         self.timer.stop()
         return own["lengths"].download()
 
-    def tour_at(self, colony: int, ant: int) -> Buffer:
-        """An ant's tour, in the layout's numbers."""
-        n = self.layout.n
-        return self.buffers["tours"].view((colony * self.ants + ant) * n, n)
-
     def learn(self, iteration: int, lengths: NDArray[np.uint64], kept: Kept) -> None:
         """Trails evaporate, and all ants lay theirs."""
         colonies, own = len(self.keys), self.buffers

@@ -24,3 +24,9 @@ def nbytes(shapes: Shapes) -> int:
 def allocated(device: Device, shapes: Shapes) -> dict[str, Buffer]:
     """The buffers, with undefined content."""
     return {name: device.empty(shape, dtype) for name, (shape, dtype) in shapes.items()}
+
+
+def tour_at(buffers: dict[str, Buffer], colony: int, ant: int) -> Buffer:
+    """An ant's tour; uint16 (n,)."""
+    _, ants, n = buffers["tours"].shape
+    return buffers["tours"].view((colony * ants + ant) * n, n)

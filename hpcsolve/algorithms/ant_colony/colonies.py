@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.algorithms.ant_colony.buffers import tour_at
 from hpcsolve.algorithms.base import Limits, Report
 from hpcsolve.device.base import Buffer
 from hpcsolve.parallel.comm import Comm
@@ -26,13 +27,18 @@ MOST_ROWS = 1024
 
 
 class Search(Protocol):
-    """The colonies of one rank on its device."""
+    """The colonies of one rank on its device.
+
+    Attributes
+    ----------
+    buffers
+        By name; among them `tours`, uint16 (colonies, ants, n), in the layout's numbers.
+    """
+
+    buffers: dict[str, Buffer]
 
     def construct(self, iteration: int) -> NDArray[np.uint64]:
         """All ants build their tours; the lengths, shape (colonies, ants)."""
-
-    def tour_at(self, colony: int, ant: int) -> Buffer:
-        """An ant's tour, in the layout's numbers; uint16 (n,)."""
 
     def learn(self, iteration: int, lengths: NDArray[np.uint64], kept: Kept) -> None:
         """Change the trails after an iteration."""
@@ -57,12 +63,12 @@ class Kept:
     tour: NDArray[np.uint16]
     iteration: NDArray[np.int64]
 
-    def note(self, iteration: int, lengths: NDArray[np.uint64], tour_at: Callable[[int, int], Buffer]) -> None:
+    def note(self, iteration: int, lengths: NDArray[np.uint64], buffers: dict[str, Buffer]) -> None:
         """Keep an iteration's best tours where they are better; the first ant's of equals."""
         for colony, ant in enumerate(lengths.argmin(axis=1).tolist()):
             if lengths[colony, ant] < self.length[colony]:
                 self.length[colony] = lengths[colony, ant]
-                self.tour[colony] = tour_at(colony, ant).download()
+                self.tour[colony] = tour_at(buffers, colony, ant).download()
                 self.iteration[colony] = iteration
 
 
@@ -172,7 +178,7 @@ def explore(search: Search | None, kept: Kept, watch: Watch, migration: int, rep
         if migration and iteration and iteration % migration == 0:
             migrate(search, kept, lengths, watch)
         if search:
-            kept.note(iteration, lengths, search.tour_at)
+            kept.note(iteration, lengths, search.buffers)
         best = int(kept.length.min(initial=NOTHING))
         last = watch.is_last(iteration, best)
         history.note(iteration, watch.seconds(), best, int(lengths.sum()), last)
@@ -196,4 +202,4 @@ def migrate(search: Search | None, kept: Kept, lengths: NDArray[np.uint64], watc
         ant = int(lengths[row].argmax())
         lengths[row, ant] = length[number - 1]
         if search:
-            search.tour_at(row, ant).upload(tour[number - 1])
+            tour_at(search.buffers, row, ant).upload(tour[number - 1])

@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.ant_colony.buffers import ANT_THREADS, Shapes, allocated
+from hpcsolve.algorithms.ant_colony.buffers import ANT_THREADS, Shapes, allocated, tour_at
 from hpcsolve.algorithms.ant_colony.colonies import NOTHING, Kept
 from hpcsolve.algorithms.ant_colony.fixed_point import Unit
 from hpcsolve.algorithms.ant_colony.layout import HEAD, Layout, listed
@@ -168,17 +168,12 @@ class Mmas:
         self.timer.stop()
         return own["lengths"].download()
 
-    def tour_at(self, colony: int, ant: int) -> Buffer:
-        """An ant's tour, in the layout's numbers."""
-        n = self.layout.n
-        return self.buffers["tours"].view((colony * self.ants + ant) * n, n)
-
     def learn(self, iteration: int, lengths: NDArray[np.uint64], kept: Kept) -> None:
         """In each colony one tour lays its trail: the iteration's best, the restart's best, or the best ever."""
         since, laying, amounts, limits = self.since, [], [], []
         stuck = self._stuck(iteration)
         for colony, ant in enumerate(lengths.argmin(axis=1).tolist()):
-            length, tour = int(lengths[colony, ant]), self.tour_at(colony, ant).download()
+            length, tour = int(lengths[colony, ant]), tour_at(self.buffers, colony, ant).download()
             if length < since.length[colony]:
                 since.length[colony], since.tour[colony], since.improved[colony] = length, tour, iteration
             if self._turn_of_best(colony, iteration):
