@@ -1,177 +1,228 @@
 // Iterated 1-Steiner on a table of distances (A. Kahng, G. Robins, IEEE Transactions on CAD 11, 1992; M. Alexander,
 // G. Robins, IEEE Transactions on CAD 15, 1996): which vertices, as nodes more, make the nodes' spanning tree lighter.
 //
-// A node more joins a spanning tree in one pass from its leaves up. A leaf i has two edges, e[i] to its parent and t[i]
-// to the new node; the lighter one is in the new tree, the heavier one is then the parent's way to the new node, if it is
-// lighter than the parent's own. So with t = the distances to the nodes
-//   weight += min(t[i], e[i]),  t[parent] = min(t[parent], max(t[i], e[i])),  and at last weight += t[root].
+// A node more joins a spanning tree in one pass from its leaves up. A leaf has two edges, one to its parent and one, its
+// `way`, to the new node; the lighter one is in the new tree, the heavier one is then the parent's way to the new node,
+// if it is lighter than the parent's own:
+//   weight += min(way, edge),  way of the parent = min(way of the parent, max(way, edge)),  and at last weight += way.
 //
-// measure does so for all vertices: a block takes a tile of them, a thread one at a time, so that the table's rows are
-// read as they lie; on a CPU the tile is a few vectors. accept takes candidates, the most promising first, and makes
-// nodes at once of those that still save nine tenths of what was measured; distances between nodes that come in one
-// round are not known yet and count as infinite. span makes the tree of all nodes anew when their rows are there (R. C.
-// Prim, Bell System Technical Journal 36, 1957). These two are marked for the CPU: one block, its first thread works.
+// measure does so for many vertices: a block takes a tile of them, a thread one at a time, so that the table's rows are
+// read as they lie; on a CPU the tile is a few vectors. Bytes: the table once, some GB; four operations an entry.
 //
-// A tree: nodes in an order in which parents come first, `parent` and `edge` (the way to it) of each; the first node is
-// the root. The table is (nodes, n). Bytes: the table once a round, some GB; three operations an entry.
+// links does it for those that help, and remembers which edge each way is: the edges of the new node that are in the new
+// tree, a handful. No others can ever be in one: what is the longest edge of a circle stays so whatever joins later. So
+// a vertex is these links, for all that follows.
+//
+// graft puts vertices in, the most promising first, and keeps those that still save nine tenths of what was measured.
+// A link joins two nodes of the tree: the longest edge on the path between them goes if it is longer, the part of the
+// tree that hung on it is turned round and hangs on the link. A vertex that does not save enough is taken out again,
+// link by link. Nodes may be grafted again: with all of its nodes' links any spanning tree becomes the minimum one.
+// Marked for the CPU: one block, its first thread works, some steps of a path a link.
+//
+// The table is (tiles, room, tile): a node's row, `slots` says which, for tile after tile of the rank's own vertices, so
+// that a tile's part of it lies together. measure and links read the tree by places: nodes in an order in which parents
+// come first, `parents` a place, `edges` the way there. graft reads it by nodes; the root is its own parent.
 #include "device.cuh"
 
 constexpr uint32_t tile = 32;
+constexpr uint32_t ahead = 16;  // rows that are fetched early
+constexpr uint32_t nobody = ~0u;
 
-// `ways` is (blocks, nodes, tile) scratch. `weight` of a vertex: of the tree with it as a node more.
 template <class T>
-DEVICE void measure_all(uint32_t n, uint32_t nodes, const uint32_t *order, const uint32_t *parent, const T *edge,
-                        const T *table, T *ways, uint64_t *weight) {
-  T *mine = ways + (size_t)blockIdx.x * nodes * tile;
-  for (uint32_t first = blockIdx.x * tile; first < n; first += gridDim.x * tile) {
-    const uint32_t count = n - first < tile ? n - first : tile;
-    for (uint32_t b = threadIdx.x; b < count; b += blockDim.x) weight[first + b] = 0;
-    for (uint32_t i = 0; i < nodes; i++)
-      for (uint32_t b = threadIdx.x; b < count; b += blockDim.x)
-        mine[(size_t)i * tile + b] = table[(size_t)i * n + first + b];
-    for (uint32_t place = nodes - 1; place > 0; place--) {
-      const uint32_t i = order[place];
-      const T own = edge[i], *here = mine + (size_t)i * tile;
-      T *above = mine + (size_t)parent[i] * tile;
-      for (uint32_t b = threadIdx.x; b < count; b += blockDim.x) {
-        const T way = here[b], less = way < own ? way : own, more = way < own ? own : way;
-        weight[first + b] += less;
-        above[b] = more < above[b] ? more : above[b];
-      }
-    }
-    for (uint32_t b = threadIdx.x; b < count; b += blockDim.x) weight[first + b] += mine[order[0] * (size_t)tile + b];
-  }
-}
-
-// A tree that grows, with scratch for one node more: its ways to the others, and which edge each of them is.
-template <class T>
-struct growing {
-  uint32_t nodes, *order, *parent;
-  T *edge, *way, *length;
-  uint32_t *from, *to;  // the edge that a way stands for
-  uint32_t *one, *other, *start, *rows;  // the edges of the new tree, of `length`, and each node's
+struct spanning {  // by places
+  uint32_t room, nodes;
+  const uint32_t *slots, *parents;
+  const T *edges, *table;
 };
-// The weight of the tree with a node of these ways more; with `keep`, its edges.
+// Where a column's ways begin; those to other nodes follow at distances of a tile.
 template <class T>
-DEVICE uint64_t weight_with(growing<T> &s, bool keep) {
-  uint64_t sum = 0;
-  for (uint32_t i = 0; keep && i < s.nodes; i++) s.from[i] = s.nodes, s.to[i] = i;
+DEVICE const T *ways_of(const spanning<T> &s, uint32_t column) {
+  return s.table + (size_t)(column / tile) * s.room * tile + column % tile;
+}
+// `ways` has a row a place, and one for the sums.
+template <class T>
+DEVICE void load_tile(const spanning<T> &s, const uint32_t *columns, uint32_t count, T *ways) {
+  const bool whole = count == tile && columns[0] % tile == 0 && columns[tile - 1] - columns[0] == tile - 1;
+  for (uint32_t place = 0; place < s.nodes; place++) {
+    const size_t slot = (size_t)s.slots[place] * tile;
+    T *here = ways + (size_t)place * tile;
+    if (whole) {
+      const T *row = ways_of(s, columns[0]);
+      if (place + ahead < s.nodes) prefetch(row + (size_t)s.slots[place + ahead] * tile);
+      for (uint32_t b = threadIdx.x; b < tile; b += blockDim.x) here[b] = row[slot + b];
+    } else
+      for (uint32_t b = threadIdx.x; b < count; b += blockDim.x) here[b] = ways_of(s, columns[b])[slot];
+  }
+}
+template <class T>
+DEVICE void pass_up(T own, const T *__restrict__ here, T *__restrict__ above, T *__restrict__ sum) {
+  for (uint32_t b = threadIdx.x; b < tile; b += blockDim.x) {
+    const T way = here[b], less = way < own ? way : own, more = way < own ? own : way;
+    sum[b] += less;
+    above[b] = more < above[b] ? more : above[b];
+  }
+}
+// `weight` of a column: of the tree with its vertex as a node more. `scratch` is (blocks, nodes + 1, tile).
+template <class T>
+DEVICE void measure_all(const spanning<T> &s, uint32_t columns, const uint32_t *column, T *scratch, T *weight) {
+  T *ways = scratch + (size_t)blockIdx.x * (s.nodes + 1) * tile, *sum = ways + (size_t)s.nodes * tile;
+  for (uint32_t first = blockIdx.x * tile; first < columns; first += gridDim.x * tile) {
+    const uint32_t count = columns - first < tile ? columns - first : tile;
+    load_tile(s, column + first, count, ways);
+    for (uint32_t b = threadIdx.x; b < tile; b += blockDim.x) sum[b] = 0;
+    for (uint32_t place = s.nodes; --place > 0;)
+      pass_up(s.edges[place], ways + (size_t)place * tile, ways + (size_t)s.parents[place] * tile, sum);
+    for (uint32_t b = threadIdx.x; b < count; b += blockDim.x) weight[first + b] = sum[b] + ways[b];
+  }
+}
+// Leaves the links of a vertex, whose ways to the nodes are given, at the ends of `way` and `from`; how many.
+template <class T>
+DEVICE uint32_t find_links(const spanning<T> &s, T *way, uint32_t *from) {
+  for (uint32_t place = 0; place < s.nodes; place++) from[place] = place;
+  uint32_t end = s.nodes;
   for (uint32_t place = s.nodes; place-- > 0;) {
-    const uint32_t i = s.order[place], p = s.parent[i];
-    const bool joins = place == 0 || s.way[i] < s.edge[i];
-    sum += joins ? s.way[i] : s.edge[i];
-    if (keep) {
-      s.one[place] = joins ? s.from[i] : i, s.other[place] = joins ? s.to[i] : p;
-      s.length[place] = joins ? s.way[i] : s.edge[i];
-    }
-    if (place == 0) break;
-    const T more = joins ? s.edge[i] : s.way[i];
-    if (more >= s.way[p]) continue;
-    s.way[p] = more;
-    if (keep) s.from[p] = joins ? i : s.from[i], s.to[p] = joins ? p : s.to[i];
+    const T own = s.edges[place], here = way[place];
+    const uint32_t link = from[place], p = s.parents[place];
+    const bool joins = place == 0 || here < own;
+    const T more = joins ? own : here;
+    if (place > 0 && more < way[p]) way[p] = more, from[p] = joins ? nobody : link;  // nobody: an edge of the tree
+    if (joins && link != nobody) way[--end] = here, from[end] = link;
   }
-  return sum;
+  return s.nodes - end;
 }
-// Makes the edges that were kept a tree again, from the same root, with a node more.
+// Each column's links: `length` of them in `to` (places) and `way` from `begin`, unless the room does not suffice. `used`
+// of it, 0 at first, is asked for by all together. `ways` and `origins` are scratch, (blocks, tile, nodes).
 template <class T>
-DEVICE void regrow(growing<T> &s) {
-  const uint32_t edges = s.nodes++, root = s.order[0];
-  for (uint32_t i = 0; i <= s.nodes; i++) s.start[i] = 0;
-  for (uint32_t e = 0; e < edges; e++) s.start[s.one[e]]++, s.start[s.other[e]]++;
-  for (uint32_t i = 0, sum = 0; i <= s.nodes; i++) sum += s.start[i], s.start[i] = sum;
-  for (uint32_t e = 0; e < edges; e++) s.rows[--s.start[s.one[e]]] = e, s.rows[--s.start[s.other[e]]] = e;
-  s.parent[root] = root;
-  uint32_t count = 1;
-  for (uint32_t place = 0; place < count; place++) {
-    const uint32_t i = s.order[place];
-    for (uint32_t k = s.start[i]; k < s.start[i + 1]; k++) {
-      const uint32_t e = s.rows[k], j = s.one[e] ^ s.other[e] ^ i;
-      if (j == s.parent[i]) continue;
-      s.parent[j] = i, s.edge[j] = s.length[e], s.order[count++] = j;
+DEVICE void link_all(const spanning<T> &s, uint32_t columns, uint32_t room, const uint32_t *column, uint32_t *used,
+                     T *ways, uint32_t *origins, uint32_t *begin, uint32_t *length, uint32_t *to, T *way) {
+  ways += (size_t)blockIdx.x * tile * s.nodes, origins += (size_t)blockIdx.x * tile * s.nodes;
+  for (uint32_t first = blockIdx.x * tile; first < columns; first += gridDim.x * tile) {
+    const uint32_t count = columns - first < tile ? columns - first : tile;
+    for (uint32_t place = 0; place < s.nodes; place++)
+      for (uint32_t b = threadIdx.x; b < count; b += blockDim.x)
+        ways[(size_t)b * s.nodes + place] = ways_of(s, column[first + b])[(size_t)s.slots[place] * tile];
+    for (uint32_t b = threadIdx.x; b < count; b += blockDim.x) {
+      T *mine = ways + (size_t)b * s.nodes;
+      uint32_t *from = origins + (size_t)b * s.nodes;
+      const uint32_t links = find_links(s, mine, from), at = atomicAdd(used, links);
+      begin[first + b] = at, length[first + b] = links;
+      for (uint32_t i = 0; i < links && at + links <= room; i++)
+        to[at + i] = from[s.nodes - links + i], way[at + i] = mine[s.nodes - links + i];
     }
   }
 }
-// Accepts of `candidates` (with the `weight` that the tree would have) up to `most` as nodes, after those there are.
-// Rows of the table: of the `known` nodes at first. `tree` is (2, known + most) and `edge` (known + most), given and
-// changed; `words` is 8 times and `lengths` twice that long. `accepted`: their number, and the vertices.
+// A tree that changes: the parent of each node, and the edge to it.
 template <class T>
-DEVICE void accept_all(uint32_t n, uint32_t known, uint32_t most, uint32_t candidates, uint64_t now,
-                       const uint32_t *candidate, const uint64_t *weight, const T *table, uint32_t *tree, T *edge,
-                       uint32_t *words, T *lengths, uint32_t *accepted) {
-  const size_t room = (size_t)known + most;
-  growing<T> s = {known, tree, tree + room, edge, lengths, lengths + room};
-  s.from = words, s.to = words + room, s.one = words + 2 * room, s.other = words + 3 * room;
-  s.start = words + 4 * room, s.rows = words + 6 * room;
-  const uint64_t measured = now;
+struct changing {
+  uint32_t *parent, *mark, stamp;
+  T *edge;
+};
+// Where the paths from two nodes towards the root meet, both climbed by turns.
+template <class T>
+DEVICE uint32_t meeting(changing<T> &s, uint32_t a, uint32_t b) {
+  s.mark[a] = ++s.stamp;
+  if (a == b) return a;
+  s.mark[b] = s.stamp;
+  for (uint32_t at = a, other = b;;) {
+    const uint32_t up = s.parent[at];
+    if (up != at && s.mark[up] == s.stamp) return up;
+    s.mark[up] = s.stamp;
+    at = other, other = up;
+  }
+}
+// Turns the part below `cut` round, so that it hangs at `end` on `to`.
+template <class T>
+DEVICE void rehang(changing<T> &s, uint32_t end, uint32_t cut, uint32_t to, T way) {
+  for (uint32_t v = end;;) {
+    const uint32_t next = s.parent[v];
+    const T old = s.edge[v];
+    s.parent[v] = to, s.edge[v] = way;
+    if (v == cut) return;
+    to = v, way = old, v = next;
+  }
+}
+// What a link put in, so that it can be taken out.
+template <class T>
+struct change {
+  uint32_t *end, *cut, *to;
+  T *way;
+  uint32_t count;
+};
+// Puts a link in if it makes the tree lighter; by how much it does.
+template <class T>
+DEVICE T put_in(changing<T> &s, uint32_t a, uint32_t b, T way, change<T> &log) {
+  const uint32_t top = meeting(s, a, b);
+  uint32_t cut = nobody, end = a;
+  T longest = way;
+  for (uint32_t v = a; v != top; v = s.parent[v])
+    if (s.edge[v] > longest) longest = s.edge[v], cut = v;
+  for (uint32_t v = b; v != top; v = s.parent[v])
+    if (s.edge[v] > longest) longest = s.edge[v], cut = v, end = b;
+  if (cut == nobody) return 0;
+  const uint32_t i = log.count++;
+  log.end[i] = end, log.cut[i] = cut, log.to[i] = s.parent[cut], log.way[i] = longest;
+  rehang(s, end, cut, a ^ b ^ end, way);
+  return longest - way;
+}
+template <class T>
+DEVICE void take_out(changing<T> &s, change<T> &log) {
+  while (log.count) {
+    const uint32_t i = --log.count;
+    rehang(s, log.cut[i], log.end[i], log.to[i], log.way[i]);
+  }
+}
+// Grafts candidates: `number` of a node that there is, or nobody; its links from `start` on; what it is to save at
+// least, 0 whatever it does. Keeps up to `most` as nodes, after those there are; `accepted`: how many, and which of the
+// candidates. The tree, (nodes + most), is changed; `words` is 4 times and `lengths` once that long.
+template <class T>
+DEVICE void graft_all(uint32_t nodes, uint32_t most, uint32_t candidates, const uint32_t *number, const uint64_t *least,
+                      const uint32_t *start, const uint32_t *to, const T *way, const uint32_t *old_parent,
+                      const T *old_edge, uint32_t *words, T *lengths, uint32_t *parent, T *edge, uint32_t *accepted) {
+  const size_t room = (size_t)nodes + most;
+  changing<T> s = {parent, words, 0, edge};
+  change<T> log = {words + room, words + 2 * room, words + 3 * room, lengths, 0};
+  for (uint32_t v = 0; v < room; v++) s.mark[v] = 0;
+  for (uint32_t v = 0; v < nodes; v++) parent[v] = old_parent[v], edge[v] = old_edge[v];
   uint32_t count = 0;
-  for (uint32_t c = 0; c < candidates && count < most; c++) {
-    const uint32_t v = candidate[c];
-    for (int keep = 0; keep < 2; keep++) {
-      for (uint32_t i = 0; i < s.nodes; i++) s.way[i] = i < known ? table[(size_t)i * n + v] : (T) ~(T)0;
-      const uint64_t sum = weight_with(s, keep);
-      if (sum >= now || 10 * (now - sum) < 9 * (measured - weight[c])) break;
-      if (!keep) continue;
-      regrow(s);
-      now = sum;
-      accepted[1 + count++] = v;
-    }
+  for (uint32_t c = 0; c < candidates; c++) {
+    const bool is_new = number[c] == nobody;
+    if (is_new && count == most) continue;
+    const uint32_t v = is_new ? nodes + count : number[c];
+    uint64_t cost = 0, saved = 0;
+    if (is_new) parent[v] = to[start[c]], edge[v] = way[start[c]], cost = way[start[c]];
+    log.count = 0;
+    for (uint32_t i = start[c]; i < start[c + 1]; i++) saved += put_in(s, v, to[i], way[i], log);
+    if (!is_new) continue;
+    if (least[c] && saved < cost + least[c])
+      take_out(s, log);
+    else
+      accepted[1 + count++] = c;
   }
   accepted[0] = count;
 }
-// The minimum spanning tree of the nodes at these vertices, from the first one on; of equal ways to a node that of the
-// smaller number comes first.
-template <class T>
-DEVICE void span_all(uint32_t n, uint32_t nodes, const uint32_t *vertex, const T *table, uint32_t *tree, T *edge) {
-  uint32_t *order = tree, *parent = tree + nodes;
-  for (uint32_t i = 0; i < nodes; i++) order[i] = i, parent[i] = 0, edge[i] = i ? table[vertex[i]] : 0;
-  for (uint32_t place = 1; place < nodes; place++) {
-    uint32_t least = place;
-    for (uint32_t k = place; k < nodes; k++) {
-      const uint32_t i = order[k], j = order[least];
-      if (edge[i] < edge[j] || (edge[i] == edge[j] && i < j)) least = k;
-    }
-    const uint32_t i = order[least];
-    order[least] = order[place], order[place] = i;
-    const T *row = table + (size_t)i * n;
-    for (uint32_t k = place + 1; k < nodes; k++) {
-      const uint32_t j = order[k];
-      if (row[vertex[j]] < edge[j]) edge[j] = row[vertex[j]], parent[j] = i;
-    }
-  }
-}
-KERNEL one_steiner_measure_u4(uint32_t n, uint32_t nodes, const uint32_t *order, const uint32_t *parent,
-                              const uint32_t *edge, const uint32_t *table, uint32_t *ways, uint64_t *weight) {
-  measure_all(n, nodes, order, parent, edge, table, ways, weight);
-}
-EXPORT_KERNEL(one_steiner_measure_u4)
-KERNEL one_steiner_accept_u4(uint32_t n, uint32_t known, uint32_t most, uint32_t candidates, uint64_t now,
-                             const uint32_t *candidate, const uint64_t *weight, const uint32_t *table, uint32_t *tree,
-                             uint32_t *edge, uint32_t *words, uint32_t *lengths, uint32_t *accepted) {
-  if (threadIdx.x > 0 || blockIdx.x > 0) return;
-  accept_all(n, known, most, candidates, now, candidate, weight, table, tree, edge, words, lengths, accepted);
-}
-EXPORT_KERNEL(one_steiner_accept_u4)
-KERNEL one_steiner_span_u4(uint32_t n, uint32_t nodes, const uint32_t *vertex, const uint32_t *table, uint32_t *tree,
-                           uint32_t *edge) {
-  if (threadIdx.x > 0 || blockIdx.x > 0) return;
-  span_all(n, nodes, vertex, table, tree, edge);
-}
-EXPORT_KERNEL(one_steiner_span_u4)
-KERNEL one_steiner_measure_u8(uint32_t n, uint32_t nodes, const uint32_t *order, const uint32_t *parent,
-                              const uint64_t *edge, const uint64_t *table, uint64_t *ways, uint64_t *weight) {
-  measure_all(n, nodes, order, parent, edge, table, ways, weight);
-}
-EXPORT_KERNEL(one_steiner_measure_u8)
-KERNEL one_steiner_accept_u8(uint32_t n, uint32_t known, uint32_t most, uint32_t candidates, uint64_t now,
-                             const uint32_t *candidate, const uint64_t *weight, const uint64_t *table, uint32_t *tree,
-                             uint64_t *edge, uint32_t *words, uint64_t *lengths, uint32_t *accepted) {
-  if (threadIdx.x > 0 || blockIdx.x > 0) return;
-  accept_all(n, known, most, candidates, now, candidate, weight, table, tree, edge, words, lengths, accepted);
-}
-EXPORT_KERNEL(one_steiner_accept_u8)
-KERNEL one_steiner_span_u8(uint32_t n, uint32_t nodes, const uint32_t *vertex, const uint64_t *table, uint32_t *tree,
-                           uint64_t *edge) {
-  if (threadIdx.x > 0 || blockIdx.x > 0) return;
-  span_all(n, nodes, vertex, table, tree, edge);
-}
-EXPORT_KERNEL(one_steiner_span_u8)
+#define ONE_STEINER_KERNELS(code, T)                                                                                   \
+  KERNEL one_steiner_measure_##code(uint32_t slots_in_all, uint32_t nodes, uint32_t columns, const uint32_t *slots,    \
+                                    const uint32_t *parents, const T *edges, const T *table, const uint32_t *column,   \
+                                    T *scratch, T *weight) {                                                           \
+    measure_all<T>({slots_in_all, nodes, slots, parents, edges, table}, columns, column, scratch, weight);             \
+  }                                                                                                                    \
+  EXPORT_KERNEL(one_steiner_measure_##code)                                                                            \
+  KERNEL one_steiner_links_##code(uint32_t slots_in_all, uint32_t nodes, uint32_t columns, uint32_t room,              \
+                                  const uint32_t *slots, const uint32_t *parents, const T *edges, const T *table,      \
+                                  const uint32_t *column, uint32_t *used, T *ways, uint32_t *origins, uint32_t *begin, \
+                                  uint32_t *length, uint32_t *to, T *way) {                                            \
+    link_all<T>({slots_in_all, nodes, slots, parents, edges, table}, columns, room, column, used, ways, origins,       \
+                begin, length, to, way);                                                                               \
+  }                                                                                                                    \
+  EXPORT_KERNEL(one_steiner_links_##code)                                                                              \
+  KERNEL one_steiner_graft_##code(uint32_t nodes, uint32_t most, uint32_t candidates, const uint32_t *number,          \
+                                  const uint64_t *least, const uint32_t *start, const uint32_t *to, const T *way,      \
+                                  const uint32_t *old_parent, const T *old_edge, uint32_t *words, T *lengths,          \
+                                  uint32_t *parent, T *edge, uint32_t *accepted) {                                     \
+    if (threadIdx.x > 0 || blockIdx.x > 0) return;                                                                     \
+    graft_all<T>(nodes, most, candidates, number, least, start, to, way, old_parent, old_edge, words, lengths, parent, \
+                 edge, accepted);                                                                                      \
+  }                                                                                                                    \
+  EXPORT_KERNEL(one_steiner_graft_##code)
+ONE_STEINER_KERNELS(u4, uint32_t)
+ONE_STEINER_KERNELS(u8, uint64_t)

@@ -16,6 +16,9 @@ trees.py       trees from single searches
 kmb.py         the tree of Kou, Markowsky and Berman, one search a terminal
 exchange.py    local search (cuda_src/key_path.cu)
 best.py        iterated 1-Steiner on a table of distances (cuda_src/one_steiner.cu)
+rounds.py      its rounds, which all ranks share
+table.py       the table, of which each rank has a slice
+spanning.py    the nodes' spanning tree, on rank 0
 bound.py       the lower bound (cuda_src/dual_ascent.cu)
 outcome.py     what a run gives back
 solve.py       the runner's calls

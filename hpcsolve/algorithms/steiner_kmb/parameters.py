@@ -17,7 +17,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     mode
         "fast": a tree grown by one search, on rank 0 alone; "kmb": as Kou, Markowsky and Berman published it, one
         search a terminal, spread over the ranks; "best": iterated 1-Steiner on the table of the terminals' distances to
-        every vertex, which k searches spread over the ranks make and rank 0 keeps.
+        every vertex, which the ranks make by k searches and keep in slices.
     engine
         Of modes kmb and best: as of shortest-paths.
     halt

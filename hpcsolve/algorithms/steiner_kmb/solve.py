@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -14,7 +16,7 @@ from hpcsolve.algorithms.shortest_paths.engines import chosen_engine, concurrent
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD
 from hpcsolve.algorithms.shortest_paths.layout import layout_bytes
 from hpcsolve.algorithms.shortest_paths.searcher import workspace
-from hpcsolve.algorithms.steiner_kmb.best import best_tree, capacity
+from hpcsolve.algorithms.steiner_kmb.best import best_tree
 from hpcsolve.algorithms.steiner_kmb.bound import best_bound
 from hpcsolve.algorithms.steiner_kmb.exchange import exchanged
 from hpcsolve.algorithms.steiner_kmb.kmb import Work, kmb_tree
@@ -22,6 +24,8 @@ from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_t
 from hpcsolve.algorithms.steiner_kmb.outcome import Answer, Tables, solution_of, tables_of
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices, Reduced, reduced
+from hpcsolve.algorithms.steiner_kmb.rounds import Watch
+from hpcsolve.algorithms.steiner_kmb.table import rows_at_once, slice_bytes
 from hpcsolve.algorithms.steiner_kmb.trees import Closure, closure, improved, shortest_path_tree
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.device.host import HostDevice
@@ -51,7 +55,7 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
     alone, k = parameters.mode == "fast", len(graph.terminals)
     sizes = [1] + [0] * (ranks - 1) if alone else [len(share) for share in blocks(k, ranks)]
     base = BYTES_A_VERTEX * graph.n + BYTES_AN_ARC * graph.arcs
-    host = [base + _table_bytes(graph, parameters, size, rank) for rank, size in enumerate(sizes)]
+    host = [base + table for table in _table_bytes(graph, parameters, ranks, info)]
     device = tuple(0 if alone else _device_bytes(graph, parameters, size, info) for size in sizes)
     shared = 0 if alone else layout_bytes(graph, LONG)
 
@@ -63,13 +67,13 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
     return Estimate(device, tuple(host), work, "arc of Dijkstra's", (0,) * ranks, details, largest, shared)
 
 
-def _table_bytes(graph: Graph, parameters: Parameters, searches: int, rank: int) -> int:
-    """Of mode best: rank 0's table, the others' rows of it."""
+def _table_bytes(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo) -> list[int]:
+    """Of mode best: each rank's slice of the table, and what it is made in."""
     if parameters.mode != "best":
-        return 0
+        return [0] * ranks
     assert graph.terminals is not None
-    most = exact_sum(graph.weights) // 2  # no distance is longer
-    return graph.n * (4 if most <= WORD.limit else 8) * (searches if rank else capacity(len(graph.terminals)))
+    width = 4 if exact_sum(graph.weights) // 2 <= WORD.limit else 8  # no distance is longer
+    return slice_bytes(graph.n, len(graph.terminals), ranks, width, info)
 
 
 def _device_bytes(graph: Graph, parameters: Parameters, searches: int, info: DeviceInfo) -> int:
@@ -77,12 +81,16 @@ def _device_bytes(graph: Graph, parameters: Parameters, searches: int, info: Dev
     engine = chosen_engine(parameters.engine, graph, searches, info)
     at_once = 1 if engine == "near-far-grid" else min(max(searches, 1), concurrent_blocks(info))
     shapes = workspace(graph.n, at_once, scratch_room(engine, graph.n), False, LONG)
-    return sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes.values())
+    rows = rows_at_once(concurrent_blocks(info)) if parameters.mode == "best" and info.kind == "cuda" else 0
+    space: int = sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes.values())
+    return space + int(min(rows, searches) * graph.n * LONG.dtype.itemsize)
 
 
 def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report, limits: Limits = UNLIMITED
         ) -> Outcome:  # fmt: skip
     """A Steiner tree with its certificate. `graph` is the same on all ranks; so is `solution`."""
+    target = None if limits.target is None else math.floor(Fraction(str(limits.target)) * graph.scale)
+    watch = Watch(comm, limits, target)
     smaller = comm.once_a_host(partial(reduced, graph))
     tables: Tables = {}
     answer: Answer | None = None
@@ -90,7 +98,7 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
         net = network(smaller.graph, host)
         near = comm.bcast(closure(net) if comm.rank == 0 else None)
         assert near is not None
-        tree, work = _tree(smaller, net, near, device, comm, parameters, report)
+        tree, work = _tree(smaller, net, near, device, comm, parameters, report, watch)
         if tree is not None:
             tree = exchanged(net, tree) if parameters.exchange or parameters.mode == "best" else tree
             report(0.9, "lower bound")
@@ -103,13 +111,14 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
 
 
 def _tree(
-    smaller: Reduced, net: Network, near: Closure, device: Device, comm: Comm, parameters: Parameters, report: Report
-) -> tuple[Indices | None, Work]:
+    smaller: Reduced, net: Network, near: Closure, device: Device, comm: Comm, parameters: Parameters, report: Report,
+    watch: Watch,
+) -> tuple[Indices | None, Work]:  # fmt: skip
     """The edges of the reduced graph's tree, on rank 0, and this rank's work."""
     if len(net.terminals) < 2:
         return np.empty(0, np.int64), Work(0, 0.0)
     if parameters.mode == "best":
-        return best_tree(smaller.graph, net, near, device, comm, parameters, report)
+        return best_tree(smaller.graph, net, near, device, comm, parameters, report, watch)
     if parameters.mode == "kmb":
         return kmb_tree(smaller.graph, net, near, device, comm, parameters, report)
     if comm.rank > 0:

@@ -20,12 +20,23 @@ class Closure:
 
     Attributes
     ----------
-    weight, bottleneck
-        Of the tree, and of its longest edge: the same for every such tree.
+    first, second, length
+        Its edges: positions of two terminals, and how far one is from the other; the shortest comes first.
     """
 
-    weight: int
-    bottleneck: int
+    first: NDArray[np.uint32]
+    second: NDArray[np.uint32]
+    length: NDArray[np.uint64]
+
+    @property
+    def weight(self) -> int:
+        """The same for every such tree."""
+        return int(self.length.sum())
+
+    @property
+    def bottleneck(self) -> int:
+        """The longest edge, the same for every such tree."""
+        return int(self.length.max(initial=0))
 
 
 @dataclass(frozen=True)
@@ -59,9 +70,9 @@ def closure(net: Network) -> Closure:
     across = np.flatnonzero(base[tails] != base[heads])
     lengths = distance[tails[across]] + net.edges.weights[across] + distance[heads[across]]
     order = np.argsort(lengths, kind="stable")
-    across, lengths = across[order], lengths[order]
-    kept = lengths[forest(net.device, base[tails[across]], base[heads[across]], net.wanted)]
-    return Closure(int(kept.sum()), int(kept.max(initial=0)))
+    first, second = base[tails[across[order]]], base[heads[across[order]]]
+    kept = forest(net.device, first, second, net.wanted)
+    return Closure(first[kept], second[kept], lengths[order][kept])
 
 
 def shortest_path_tree(net: Network, root: int = 0) -> Indices:

@@ -1,0 +1,190 @@
+"""The minimum spanning tree of nodes, on rank 0, and what makes it lighter (cuda_src/one_steiner.cu)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.shortest_paths.keys import Keys
+from hpcsolve.algorithms.steiner_kmb.network import launched
+from hpcsolve.algorithms.steiner_kmb.reduce import Indices
+from hpcsolve.device.base import Device
+
+GRAFT = "u4 u4 u4 u4* u8* u4* u4* {0}* u4* {0}* u4* {0}* u4* {0}* u4*"
+NOBODY = np.uint32(2**32 - 1)
+KEPT = 10
+"""A vertex may save this part less than was measured, when its turn comes."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A spanning tree as the kernels read it, by places: nodes in an order in which parents come first.
+
+    Attributes
+    ----------
+    slots
+        The row of the table that each place's node has.
+    parents, edges
+        A place, and how far it is.
+    weight
+        The sum of the edges.
+    """
+
+    slots: NDArray[np.uint32]
+    parents: NDArray[np.uint32]
+    edges: NDArray[Any]
+    weight: int
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Vertices with their links: the edges that the minimum spanning tree would have at each as a node more.
+
+    Attributes
+    ----------
+    vertex, weight
+        Positions; of the tree with the vertex.
+    links, to, way
+        How many each has; all of them one after the other: a place (on rank 0 a node), and how far it is.
+    """
+
+    vertex: NDArray[np.uint32]
+    weight: NDArray[Any]
+    links: NDArray[np.uint32]
+    to: NDArray[np.uint32]
+    way: NDArray[Any]
+
+    def sorted(self, order: Indices) -> Candidates:
+        """The same in another order, or some of them."""
+        begin = np.cumsum(self.links, dtype=np.int64) - self.links
+        links, which = self.links[order], runs(begin[order], self.links[order])
+        return Candidates(self.vertex[order], self.weight[order], links, self.to[which], self.way[which])
+
+
+def merged(parts: Sequence[Candidates]) -> Candidates:
+    """All of them, one part after the other."""
+    names = "vertex", "weight", "links", "to", "way"
+    return Candidates(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def runs(begin: NDArray[Any], length: NDArray[Any]) -> Indices:
+    """The numbers from each of `begin` on, so many of each, one run after the other."""
+    ends = np.cumsum(length, dtype=np.int64)
+    shift: Indices = np.repeat(begin.astype(np.int64) - (ends - length), length)
+    return np.arange(len(shift)) + shift
+
+
+@dataclass
+class Spanning:
+    """Nodes and their spanning tree, by numbers: the terminals first, number 0 is the root.
+
+    Attributes
+    ----------
+    terminals
+        How many stay whatever happens.
+    room
+        Rows of the table: so many nodes at most.
+    vertex, slot
+        Each node's position, and its row in the table.
+    parent, edge
+        A node, and how far it is; the root is its own parent.
+    """
+
+    device: Device
+    keys: Keys
+    terminals: int
+    room: int
+    vertex: NDArray[np.uint32]
+    slot: NDArray[np.uint32]
+    parent: NDArray[np.uint32]
+    edge: NDArray[Any]
+
+    @property
+    def weight(self) -> int:
+        """Of the tree."""
+        return int(self.edge.sum(dtype=np.uint64))
+
+    def tree(self) -> tuple[Tree, NDArray[np.uint32]]:
+        """The tree by places, and the node of each place."""
+        up, depth = self.parent.copy(), (self.parent != np.arange(len(self.parent))).astype(np.int64)
+        while (more := depth[up]).any():  # twice as far up each time
+            depth, up = depth + more, up[up]
+        order = np.argsort(depth, kind="stable").astype(np.uint32)
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order), dtype=np.uint32)
+        return Tree(self.slot[order], place[self.parent[order]], self.edge[order], self.weight), order
+
+    def pairs(self) -> Indices:
+        """Both ends of each edge of the tree, the smaller position first, sorted; shape (edges, 2)."""
+        below = np.arange(1, len(self.vertex))
+        ends = np.stack([self.vertex[below], self.vertex[self.parent[below]]], axis=1).astype(np.int64)
+        ends.sort(axis=1)
+        sorted_pairs: Indices = ends[np.lexsort((ends[:, 1], ends[:, 0]))]
+        return sorted_pairs
+
+    def mend(self, links: Candidates) -> None:
+        """Make it the minimum spanning tree of its nodes, by links of theirs, to nodes, that make it lighter."""
+        self._graft(self._numbers(links.vertex), np.zeros(len(links.vertex), np.uint64), links)
+
+    def accept(self, found: Candidates, whatever: bool = False) -> NDArray[np.uint32]:
+        """Make nodes of vertices that keep what they promised, or of all of them; the numbers of these nodes."""
+        before = self.weight
+        scrambled = found.vertex * np.uint32(0x9E3779B1)  # of equals no pattern decides, as in heap.cuh
+        found = found.sorted(np.lexsort((scrambled, found.weight)))
+        promised = np.uint64(before) - found.weight.astype(np.uint64)
+        least = 0 * promised if whatever else promised - promised // KEPT
+        return self._graft(self._numbers(found.vertex), least, found)
+
+    def drop(self) -> bool:
+        """Take nodes out that have at most two neighbours, but terminals; what hung on them hangs on their parents."""
+        below = np.arange(1, len(self.parent))
+        degree = np.bincount(self.parent[below], minlength=len(self.parent)) + 1
+        useless = (degree <= 2) & (np.arange(len(degree)) >= self.terminals)
+        while (late := useless[self.parent]).any():
+            self.edge[late] += self.edge[self.parent[late]]
+            self.parent[late] = self.parent[self.parent[late]]
+        number = np.cumsum(~useless) - 1
+        self.vertex, self.slot, self.edge = self.vertex[~useless], self.slot[~useless], self.edge[~useless]
+        self.parent = number[self.parent[~useless]].astype(np.uint32)
+        return bool(useless.any())
+
+    def _numbers(self, vertices: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """The nodes at these positions, or nobody."""
+        order = np.argsort(self.vertex)
+        place = np.minimum(np.searchsorted(self.vertex[order], vertices), len(order) - 1)
+        number = order[place].astype(np.uint32)
+        return np.where(self.vertex[number] == vertices, number, NOBODY)
+
+    def _graft(
+        self, number: NDArray[np.uint32], least: NDArray[np.uint64], links: Candidates
+    ) -> NDArray[np.uint32]:  # fmt: skip
+        known, most, code = len(self.vertex), self.room - len(self.vertex), self.keys.code
+        if not len(number):
+            return np.empty(0, np.uint32)
+        start = np.concatenate([[0], np.cumsum(links.links)]).astype(np.uint32)
+        given = number, least, start, links.to, links.way, self.parent, self.edge
+        room, kind = self.room, self.keys.dtype
+        made = (4 * room, np.uint32), (room, kind), (room, np.uint32), (room, kind), (1 + most, np.uint32)
+        found = launched(self.device, "one_steiner", f"one_steiner_graft_{code}", GRAFT.format(code),
+                         (known, most, len(number)), given, made)  # fmt: skip
+        accepted = links.vertex[found[4][1 : 1 + int(found[4][0])]]
+        free = np.setdiff1d(np.arange(self.room, dtype=np.uint32), self.slot)[: len(accepted)]
+        self.vertex, self.slot = np.concatenate([self.vertex, accepted]), np.concatenate([self.slot, free])
+        self.parent, self.edge = found[2][: len(self.vertex)], found[3][: len(self.vertex)]
+        return np.arange(known, len(self.vertex), dtype=np.uint32)
+
+
+def spanning(
+    device: Device, keys: Keys, terminals: NDArray[np.uint32], room: int, edges: Candidates
+) -> Spanning:  # fmt: skip
+    """The spanning tree of terminals that these edges, from one to another terminal's number, make."""
+    k = len(terminals)
+    everyone, far = np.arange(k, dtype=np.uint32), np.full(k, keys.unreached, keys.dtype)
+    far[0] = 0
+    made = Spanning(device, keys, k, room, terminals, everyone, 0 * everyone, far)
+    made.mend(edges)
+    return made

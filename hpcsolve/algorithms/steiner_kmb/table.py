@@ -1,0 +1,199 @@
+"""The table of distances from nodes to vertices: a row a node, and of each row a rank's own vertices.
+
+The ranks search from new nodes, each from its share, and send each other the slices of these rows. A vertex is then
+measured where its column lies (cuda_src/one_steiner.cu), so neither memory nor work is in one place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.shortest_paths.engines import concurrent_blocks
+from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, row_jobs
+from hpcsolve.algorithms.shortest_paths.keys import Keys
+from hpcsolve.algorithms.shortest_paths.searcher import Searcher
+from hpcsolve.algorithms.steiner_kmb.network import launched
+from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Tree, runs
+from hpcsolve.device.base import Buffer, Device, DeviceInfo
+from hpcsolve.parallel.comm import Comm
+from hpcsolve.parallel.partition import blocks
+
+MEASURE = "u4 u4 u4 u4* u4* {0}* {0}* u4* {0}* {0}*"
+LINKS = "u4 u4 u4 u4 u4* u4* {0}* {0}* u4* u4* {0}* u4* u4* u4* u4* {0}*"
+TILE = 32
+LINKS_A_VERTEX = 8
+"""Room at first; there are 3 or 4 on road-like graphs."""
+ROWS_A_BATCH = 64
+"""Rows that a rank searches at a time, or one a block that works at the same time."""
+
+
+def capacity(terminals: int) -> int:
+    """Rows of the table: the terminals, and the nodes that may come."""
+    return terminals + terminals // 2 + 64
+
+
+def rows_at_once(searches: int) -> int:
+    """Of a device that works on so many searches at a time."""
+    return max(ROWS_A_BATCH, searches)
+
+
+def slice_bytes(n: int, terminals: int, ranks: int, width: int, info: DeviceInfo) -> list[int]:
+    """Bytes by rank: slices, the rows of a batch with what is sent and arrives, what the kernels work in.
+
+    Parameters
+    ----------
+    width
+        Bytes of a distance.
+    info
+        Of the device that searches; the CPU measures.
+    """
+    room, units = capacity(terminals), info.units if info.kind == "cpu" else 1
+    step = min(rows_at_once(concurrent_blocks(info)), terminals)
+    scratch = units * TILE * (room + 1) * (4 * width + 4)
+    own = [TILE * len(tiles) for tiles in blocks(-(-n // TILE), ranks)]
+    return [mine * (room + step) * width + 2 * n * step * width + scratch for mine in own]
+
+
+@dataclass
+class Table:
+    """This rank's slice.
+
+    Attributes
+    ----------
+    device
+        The CPU.
+    own
+        This rank's vertices: whole tiles, but for the last.
+    rows
+        Shape (tiles, room, TILE), as the kernels want it.
+    """
+
+    device: Device
+    keys: Keys
+    n: int
+    room: int
+    comm: Comm
+    own: range = field(init=False)
+    rows: NDArray[Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Room for all rows; memory is taken as they come."""
+        tiles = self._shares()[self.comm.rank]
+        self.own = range(self.n)[tiles.start * TILE : tiles.stop * TILE]
+        self.rows = np.empty((len(tiles), self.room, TILE), self.keys.dtype)
+
+    def fill(
+        self, prepared: Searcher, nodes: NDArray[np.uint32], slots: NDArray[np.uint32], over: Callable[[], bool]
+    ) -> tuple[int, bool]:  # fmt: skip
+        """Bring the rows of nodes (positions) into these slots. Collective.
+
+        Parameters
+        ----------
+        over
+            Asked after each batch, on all ranks, whether to give up.
+
+        Returns
+        -------
+        tuple
+            The arcs that this rank followed; whether all rows are there.
+        """
+        shares = blocks(len(nodes), self.comm.size)
+        step, relaxed = rows_at_once(prepared.blocks), 0
+        for begin in range(0, len(shares[0]), step):
+            batches = [range(share.stop)[share.start + begin : share.start + begin + step] for share in shares]
+            mine = batches[self.comm.rank]
+            rows = np.empty((len(mine), self.n), self.keys.dtype)
+            relaxed += searched(prepared, nodes[mine.start : mine.stop], rows)
+            self._exchange(rows, [slots[batch.start : batch.stop] for batch in batches])
+            if begin + step < len(shares[0]) and over():
+                return relaxed, False
+        return relaxed, True
+
+    def _shares(self) -> list[range]:
+        """Each rank's tiles of vertices."""
+        return blocks(-(-self.n // TILE), self.comm.size)
+
+    def _exchange(self, rows: NDArray[Any], slots: list[NDArray[np.uint32]]) -> None:
+        """Send everybody their slices of these rows, and take one's own of all."""
+        comm, sent = self.comm, []
+        for rank, share in enumerate(self._shares()):
+            piece = np.zeros((len(rows), len(share) * TILE), self.keys.dtype)
+            part = rows[:, share.start * TILE : share.stop * TILE]
+            piece[:, : part.shape[1]] = part
+            if rank == comm.rank:
+                self._store(slots[rank], piece)
+            elif piece.size:
+                sent.append(comm.send(piece, rank))
+        for rank, places in enumerate(slots):
+            if rank != comm.rank and len(places) and len(self.rows):
+                arrived = np.empty((len(places), len(self.rows) * TILE), self.keys.dtype)
+                comm.receive(arrived, rank).wait()
+                self._store(places, arrived)
+        for message in sent:
+            message.wait()
+
+    def _store(self, slots: NDArray[np.uint32], piece: NDArray[Any]) -> None:
+        self.rows[:, slots] = piece.reshape(len(slots), len(self.rows), TILE).swapaxes(0, 1)
+
+    def promising(self, tree: Tree, vertices: NDArray[np.uint32] | None = None) -> Candidates:
+        """Those of this rank's vertices, or of these among them, that as a node more make the tree lighter."""
+        columns = self._columns(vertices)
+        if not len(columns):
+            return self.linked(tree, columns)
+        grid = 4 * self.device.info.units
+        made = (grid * (len(tree.slots) + 1) * TILE, self.keys.dtype), (len(columns), self.keys.dtype)
+        weight = self._launched("measure", MEASURE, (), tree, (columns,), made, grid)[1]
+        better = weight < tree.weight
+        return self.linked(tree, columns[better] + np.uint32(self.own.start), weight[better])
+
+    def linked(self, tree: Tree, vertices: NDArray[np.uint32], weight: NDArray[Any] | None = None) -> Candidates:
+        """Those of these vertices that are this rank's, in ascending order, with their links."""
+        columns, dtype = self._columns(vertices), self.keys.dtype
+        if not len(columns):
+            return Candidates(columns, np.empty(0, dtype), columns, columns, np.empty(0, dtype))
+        room = LINKS_A_VERTEX * len(columns)
+        grid = max(1, min(self.device.info.units, len(columns) // TILE))
+        while True:
+            scratch = grid * TILE * len(tree.slots)
+            made = ((scratch, dtype), (scratch, np.uint32), (len(columns), np.uint32), (len(columns), np.uint32),
+                    (room, np.uint32), (room, dtype))  # fmt: skip
+            found = self._launched("links", LINKS, (room,), tree, (columns, np.zeros(1, np.uint32)), made, grid)
+            begin, links, to, way = found[2:]
+            used = int(links.sum())
+            if used <= room:
+                break
+            room = used
+        which = runs(begin, links)
+        weight = np.zeros(len(columns), dtype) if weight is None else weight
+        return Candidates(columns + np.uint32(self.own.start), weight, links, to[which], way[which])
+
+    def _columns(self, vertices: NDArray[np.uint32] | None) -> NDArray[np.uint32]:
+        """This rank's columns of vertices, ascending."""
+        if vertices is None:
+            return np.arange(len(self.own), dtype=np.uint32)
+        mine = np.sort(vertices[(vertices >= self.own.start) & (vertices < self.own.stop)])
+        return mine - np.uint32(self.own.start)
+
+    def _launched(
+        self, name: str, signature: str, sizes: tuple[int, ...], tree: Tree,
+        asked: tuple[NDArray[np.uint32], ...], made: tuple[tuple[int, Any], ...], grid: int,
+    ) -> list[NDArray[Any]]:  # fmt: skip
+        code = self.keys.code
+        rows = self.device.constant(self.rows)
+        given: tuple[NDArray[Any] | Buffer, ...] = tree.slots, tree.parents, tree.edges, rows, *asked
+        counts = self.room, len(tree.slots), len(asked[0]), *sizes
+        full, kinds = f"one_steiner_{name}_{code}", signature.format(code)
+        return launched(self.device, "one_steiner", full, kinds, counts, given, made, grid, TILE)
+
+
+def searched(prepared: Searcher, nodes: NDArray[np.uint32], rows: NDArray[Any]) -> int:
+    """Fill rows with the distances from nodes (positions) to every vertex; the arcs that were followed."""
+    if not len(nodes):
+        return 0
+    jobs = row_jobs(list(nodes[:, None].astype(np.int64)), None, prepared.layout.places())
+    return int(prepared.solve(jobs, WANTS_DISTANCES, rows).relaxed.sum())
