@@ -49,6 +49,22 @@ def test_a_gpu_a_rank_equals_the_cpu(kind: str, stub: Stub, tmp_path: Path, mpie
         assert len(set(ranks_table["uuid"].values)) == ranks and "GPU" in str(ranks_table["device"].values[0])
 
 
+@pytest.mark.parametrize("mode", ["fast", "kmb", "best"])
+def test_steiner_trees_of_gpus_equal_the_cpus(
+    mode: str, stub: Stub, tmp_path: Path, mpiexec: Start, hpcsolve: Start
+) -> None:  # fmt: skip
+    job = tmp_path / "job.toml"
+    instance = '{ generate = "power-law-steiner", n = 90, edges = 250, terminals = 15 }'
+    job.write_text(f'algorithm = "steiner-kmb"\ninstance = {instance}\n[steiner-kmb]\nmode = "{mode}"\n')
+    run = ("run", job, "--output")
+    assert hpcsolve(*run, tmp_path / "cpu.h5", "--device", "cpu").returncode == 0
+    expected = solution(tmp_path / "cpu.h5")
+    environment = stub.environment(gpus=2, nvcc="single")
+    done = mpiexec(2, *run, tmp_path / "cuda.h5", "--device", "cuda", env=environment, timeout=200)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert solution(tmp_path / "cuda.h5") == expected
+
+
 def solution(path: Path) -> dict[str, tuple[object, ...]]:
     """`/solution`, bit for bit."""
     columns = read_result(path).groups["solution"]
