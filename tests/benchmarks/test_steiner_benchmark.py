@@ -1,0 +1,189 @@
+"""The benchmark of Steiner trees runs, prints its tables, limits its rivals, and finds wrong answers."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hpcsolve.device.host import HostDevice
+from hpcsolve.problems.generate_steiner import power_law_steiner
+from hpcsolve.problems.steiner_bound import closure
+from jobs.benchmarks import steiner_scipy, steiner_variants
+from jobs.benchmarks.shortest_paths_graphs import WrongAnswerError
+from jobs.benchmarks.steiner_instances import Instance, instance, weight_of
+from jobs.benchmarks.steiner_rivals import all_rivals
+from jobs.benchmarks.steiner_runs import Timing, rival_run
+from jobs.benchmarks.steiner_speed import KMB, engines
+from tests.markdown import tables
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+STEINLIB = """\
+33D32945 STP File, STP Format Version 1.0
+SECTION Graph
+Nodes 4
+Edges 6
+E 1 4 3
+E 2 4 3
+E 3 4 3
+E 1 2 5
+E 2 3 5
+E 1 3 5
+END
+SECTION Terminals
+Terminals 3
+T 1
+T 2
+T 3
+END
+EOF
+"""
+"""Kou, Markowsky and Berman's tree weighs 10, the least 9."""
+
+
+@pytest.fixture(autouse=True)
+def _compiler() -> None:
+    if shutil.which(os.environ.get("HPCSOLVE_CXX", "g++")) is None:
+        pytest.skip("no C++ compiler")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Callable[..., Path]:
+    """`data(optimum, closure_mst)`: a folder with one file, of which the tables say so."""
+
+    def write(optimum: int = 9, closure_mst: int = 10) -> Path:
+        folder = tmp_path / "data" / "steiner"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "pace.stp").write_text(STEINLIB)
+        (folder / "optima.csv").write_text(f"name,vertices,best_known,source\npace.stp,4,{optimum},Here 1 = star\n")
+        (folder / "reference.csv").write_text(f"name,closure_mst,closure_bottleneck\npace.stp,{closure_mst},5\n")
+        return folder.parent
+
+    return write
+
+
+@pytest.fixture
+def benchmark(run_process: Run, repository: Path) -> Run:
+    """`benchmark(*arguments, data=...)`: the program."""
+
+    def start(*arguments: str, data: Path = repository) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": str(repository), "HPCSOLVE_DATA": str(data)}
+        command = [sys.executable, str(repository / "jobs/benchmarks/steiner.py"), *arguments]
+        done: subprocess.CompletedProcess[str] = run_process(command, timeout=200, env=environment)
+        return done
+
+    return start
+
+
+def test_rivals(benchmark: Run, data: Callable[..., Path]) -> None:
+    done = benchmark("rivals", "--instances", "star", "road:90:8", "--repeats", "1", "--every", data=data())
+    assert done.returncode == 0, done.stderr
+    star, road = tables(done.stdout)
+    solvers = {row["star: n 4, m 6, k 3"]: row for row in star}
+    assert solvers["hpcsolve, best"]["weight"] == "9" and solvers["hpcsolve, best"]["weight / optimum"] == "1.0000"
+    assert float(solvers[KMB]["x kmb"]) == 1
+    assert all(float(row["seconds"]) > 0 and row["weight"] in ("9", "10") for row in star)
+    assert list(solvers) == [row[next(iter(row))] for row in road] and {row["weight / optimum"] for row in road} == {
+        "-"
+    }
+    assert "Mode fast on all 1 files: at most 0." in done.stdout
+    _, skipped = all_rivals()
+    assert all(line in done.stdout for line in skipped)
+
+
+def test_quality_finds_what_contradicts_the_tables(
+    benchmark: Run, data: Callable[..., Path], mpiexec_path: str
+) -> None:
+    done = benchmark("quality", "--modes", "best", "kmb", data=data())
+    assert done.returncode == 0, done.stderr
+    rows, means = tables(done.stdout)
+    assert (rows[0]["mode"], rows[0]["weight"], rows[0]["weight / optimum"]) == ("best", "9", "1.0000")
+    assert [row["mode"] for row in means] == ["best", "kmb"] and "All trees and bounds hold" in done.stdout
+    for tables_say, message in (((9, 11), "closure_bottleneck are (10, 5), the reference has (11, 5)"),
+                                ((10, 10), "a tree weighs 9, less than the optimum, 10"),
+                                ((8, 10), "lower_bound is 9, more than 8")):  # fmt: skip
+        done = benchmark("quality", "--modes", "best", data=data(*tables_say))
+        assert done.returncode == 1 and message in done.stdout, done.stdout + done.stderr
+
+
+def test_ranks(benchmark: Run, mpiexec_path: str) -> None:
+    done = benchmark("ranks", "--instances", "road:200:9", "--repeats", "1", "--modes", "kmb")
+    assert done.returncode == 0, done.stderr
+    (walls,) = tables(done.stdout)
+    assert len(walls) == 3 and all(float(row["efficiency"]) > 0 for row in walls)
+
+
+@pytest.mark.parametrize(("name", "hint"), [("lin37", "HPCSOLVE_DATA must name"), ("road:5", "road:20000:500")])
+def test_instances_that_are_not_there(benchmark: Run, name: str, hint: str) -> None:
+    done = benchmark("rivals", "--instances", name)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.count("\n") == 1 and hint in done.stderr
+
+
+@pytest.fixture(scope="module")
+def small() -> Instance:
+    """With edges of weight 0, which scipy takes for none unless one is careful."""
+    graph = power_law_steiner(n=120, edges=300, terminals=15, low=0, high=3)
+    return Instance("small", "", graph)
+
+
+def test_rivals_find_trees(small: Instance) -> None:
+    """Of scipy's programs both that search from each terminal find the same; nobody's is heavier than the closure's."""
+    found = {rival.name: weight_of(small, rival.ready(small.graph)()) for rival in all_rivals()[0]}
+    one, other, *_ = found.values()
+    assert one == other
+    assert all(weight <= closure(small.graph).weight for weight in found.values())
+
+
+def test_rivals_are_limited(small: Instance) -> None:
+    def call(what: Callable[[], object]) -> Timing:
+        return rival_run("rival", small, what, 1, 1, 4)  # type: ignore[arg-type]
+
+    assert call(lambda: time.sleep(30)).failed == "more than 1 s"
+    assert call(lambda: np.ones(1 << 32)).failed == "more than 4 GiB"
+    assert call(lambda: os._exit(3)).failed == "none within 4 GiB"
+
+
+def test_wrong_trees_are_refused(small: Instance) -> None:
+    tree = steiner_scipy.all_terminals(small.graph)()
+    weight = weight_of(small, tree)
+    with pytest.raises(WrongAnswerError, match="less than the optimum"):
+        weight_of(replace(small, optimum=weight + 1), tree)
+    with pytest.raises(WrongAnswerError, match="joins not all"):
+        weight_of(small, tree[1:])
+    with pytest.raises(WrongAnswerError, match="an edge that the graph has not"):
+        weight_of(small, np.concatenate([tree, [[0, 0]]]))
+
+
+def test_variants(small: Instance) -> None:
+    with HostDevice(1) as device:
+        rows = steiner_variants.by_engine(small, device, 1)
+        assert [row.solver for row in rows] == list(engines()) and all(row.arcs > 0 for row in rows)
+        swept = steiner_variants.by_sweeps(small, device, 1)
+        assert [row.sweeps for row in swept] == [1, 2, 3, 4, 5] and swept[0].rounds <= swept[-1].rounds
+        more = steiner_variants.by_terminals(instance("road:300:40"), device, 1)
+        assert list(more) == [32, 40] and all(timing.weight for timings in more.values() for timing in timings)
+    text = [*steiner_variants.engine_table(small, rows), "", *steiner_variants.sweep_table(small, swept), "",
+            *steiner_variants.terminal_table(small, more)]  # fmt: skip
+    assert [len(table) for table in tables("\n".join(text))] == [len(engines()), 5, 2]
+
+
+def test_charts(small: Instance, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="no matplotlib (extra `plot`)")
+    from jobs.benchmarks import steiner_charts
+
+    own, rival = Timing("hpcsolve, kmb", 0.1, 20, whole=0.2, bound=18), Timing("scipy", 0.2, 19)
+    late = Timing("networkx", None, None, failed="more than 1 s")
+    steiner_charts.draw_solvers(small, [own, rival, late], tmp_path)
+    steiner_charts.draw_at_once(small, {1: own, 2: rival}, tmp_path)
+    steiner_charts.draw_terminals(small, {8: [own, rival], 15: [rival, late]}, tmp_path)
+    drawn = sorted(path.name for path in tmp_path.iterdir() if "<svg" in path.read_text())
+    assert drawn == [f"steiner-{part}-small.svg" for part in ("at-once", "solvers", "terminals")]
