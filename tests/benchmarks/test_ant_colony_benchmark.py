@@ -100,6 +100,15 @@ def test_ranks(benchmark: Run, mpiexec_path: str) -> None:
     assert all(float(row["efficiency"]) > 0 for row in walls)
 
 
+def test_charts(benchmark: Run, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="no matplotlib (extra `plot`)")
+    for ask in (["speed"], ["tours", "--seconds", "0.1", "--seeds", "1"]):
+        done = benchmark(*ask, "--instances", "ring", "--charts", "charts")
+        assert done.returncode == 0, done.stderr
+    drawn = sorted(path.name for path in (tmp_path / "charts").iterdir() if "<svg" in path.read_text())
+    assert drawn == ["ant-speed.svg", "ant-tours-ring.svg"]
+
+
 def test_no_data(benchmark: Run, tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "tsplib")
     done = benchmark("speed")
