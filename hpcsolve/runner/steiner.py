@@ -23,7 +23,6 @@ from hpcsolve.runner.graph import SIZE as SIZE
 from hpcsolve.runner.graph import content_hash as content_hash
 from hpcsolve.runner.graph import identity as identity
 from hpcsolve.runner.graph import size as size
-from hpcsolve.runner.graph import trial as trial
 from hpcsolve.runner.graph import write as write
 from hpcsolve.runner.verdict import Verdict
 
@@ -46,6 +45,10 @@ def headline(problem: Graph) -> str:
     """`alue7080, 34479 vertices, 55494 edges, 2344 terminals`."""
     assert problem.terminals is not None
     return f"{problem.name}, {problem.n} vertices, {problem.edges} edges, {len(problem.terminals)} terminals"
+
+
+def trial(problem: Graph, parameters: Any) -> None:
+    """None: how far each search goes is known when it ends."""
 
 
 def columns(instance: GraphInstance) -> dict[str, Column]:

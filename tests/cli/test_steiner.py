@@ -100,6 +100,17 @@ def test_a_result_is_printed_verified_solved_again_and_written_as_pace_wants_it(
     assert repr(result).startswith(f"<steiner-kmb: cost {result.cost}; 400 vertices")
 
 
+@pytest.mark.parametrize("mode", ["fast", "kmb", "best"])
+def test_an_estimate_says_what_it_knows(mode, job, hpcsolve, test_device):
+    options = ("-n", "3", "--device", test_device, "--set", f"steiner-kmb.mode={mode}")
+    done = hpcsolve("estimate", "job.toml", *options, cwd=job())
+    assert done.returncode == 0, done.stderr
+    lines = dict(line.split("  ", 1) for line in done.stdout.splitlines() if "  " in line)
+    assert lines["time"].strip().startswith("not known: the work of steiner-kmb depends on the instance")
+    assert lines["terminals"].strip() == "30" and lines["fits"].strip().startswith("yes")
+    assert lines["ranks without work"].strip() == ("2" if mode == "fast" else "0")
+
+
 def test_from_python_and_a_file_with_decimals(tmp_path, test_device):
     graph = from_edges([0, 1, 2, 0], [1, 2, 3, 3], [0.25, 0.5, 0.125, 9], terminals=[3, 0], labels=[5, 6, 7, 8])
     found = package.solve(graph, "steiner-kmb", device=test_device)
