@@ -7,6 +7,11 @@ template <class T>
 constexpr DEVICE T unreached() {
   return ~(T)0;
 }
+// What stands for "not reached" where any weight may be added to it, and no sum may wrap.
+template <class T>
+constexpr DEVICE T infinite() {
+  return unreached<T>() >> 1;
+}
 constexpr uint32_t nobody = ~0u;
 
 // How keys add up. Integers: exactly, and beyond the limit if the sum would pass it.

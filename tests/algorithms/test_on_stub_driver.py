@@ -20,7 +20,10 @@ __all__ = ["stub"]
 
 HERE = Path(__file__).parent
 KERNELS = HERE.parent / "kernels"
-SMALL = "minplus or test_the_meeting or (brute and 9 and asymmetric and planes) or test_block_sizes_do_not_matter"
+SMALL = (
+    "minplus or test_the_meeting or (brute and 9 and asymmetric and planes) or test_block_sizes_do_not_matter"
+    " or rows_of_a_few_threads"
+)
 
 
 @pytest.mark.parametrize(("nvcc", "chosen"), [("single", ""), ("threads", SMALL)], ids=["all", "block-sizes"])

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import Outcome, silent
-from hpcsolve.algorithms.shortest_paths.engines import Engine
 from hpcsolve.algorithms.steiner_kmb import Parameters
+from hpcsolve.algorithms.steiner_kmb.parameters import RowEngine
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.formats import read_graph
@@ -77,9 +77,9 @@ def test_ranks_engines_halts_and_order_do_not_matter(graph: Graph, device: Devic
     for ranks in (2, 3, 4, 31):
         for outcome in on_ranks(ranks, lambda comm: solved(graph, HostDevice(2), comm)):
             assert stored(outcome) == first
-    for engine in get_args(Engine):
-        assert stored(solved(graph, device, engine=engine)) == first, engine
-    assert stored(solved(graph, device, halt="terminals")) == first
+    for engine in get_args(RowEngine):
+        for halt in ("bottleneck", "terminals"):
+            assert stored(solved(graph, device, engine=engine, halt=halt)) == first, engine
     once = np.flatnonzero(graph.tails() < graph.heads)
     order = np.random.default_rng(1).permutation(once)
     other = from_edges(graph.heads[order], graph.tails()[order], graph.weights[order], n=graph.n,
@@ -88,11 +88,13 @@ def test_ranks_engines_halts_and_order_do_not_matter(graph: Graph, device: Devic
 
 
 def test_small_batches_do_not_matter(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = power_law_steiner(200, 600, 25, low=1, high=5)
+    graph = power_law_steiner(200, 600, 75, low=1, high=5)
     first = stored(solved(graph, device))
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.kmb.SOURCES_A_BATCH", 1)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.rows.BATCH", 1)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.tile.GROUPS_A_BLOCK", 1)
     monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.kmb.MOST_PAIRS", 3)
-    assert stored(solved(graph, HostDevice(1))) == first
+    for engine in ("near-far", "tile", "p-pull"):
+        assert stored(solved(graph, HostDevice(1), engine=engine, at_once=3)) == first
 
 
 def test_weights_beyond_32_bits(device: Device) -> None:

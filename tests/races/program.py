@@ -36,6 +36,9 @@ from hpcsolve.algorithms.shortest_paths.jobs import (
 )
 from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD, Keys
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
+from hpcsolve.algorithms.steiner_kmb.pull import Pulls
+from hpcsolve.algorithms.steiner_kmb.rows import Rows
+from hpcsolve.algorithms.steiner_kmb.tile import Tiles
 from hpcsolve.device import build
 from hpcsolve.device.host import HostDevice, HostKernel
 from hpcsolve.parallel.comm import SerialComm
@@ -78,6 +81,7 @@ def run_kernels() -> None:
         assert outcome.cost == optimum(tsp.cost), (n, high, symmetric, layout, outcome.cost)
     shortest_paths(device)
     steiner_trees(device)
+    rows_of_many(device)
     ant_colonies(device, random_tsp(40, 100, True), random_tsp(40, 100, False))
     ant_samplers(device, random_tsp(40, 100, True))
     print("\n".join(sorted(device.names)))
@@ -136,6 +140,22 @@ def steiner_trees(device: HostDevice) -> None:
         solution = steiner_kmb.run(graph, device, SerialComm(), steiner_kmb.Parameters(mode="best"), silent).solution
         weight = check_tree(graph, *(solution[name].values for name in ("u", "v", "weight")))
         assert solution["lower_bound"].values <= weight <= solution["closure_mst"].values == closure(graph).weight
+
+
+def rows_of_many(device: HostDevice) -> None:
+    """Rows from more than a group of sources, by the engines of Steiner trees that share reads; all agree."""
+    graph = power_law_steiner(40, 120, 8, low=0, high=60)
+    sources = np.arange(40)
+    for kind in (WORD, LONG):
+        answers = []
+        with (
+            searcher(graph, device, kind, searches=40) as prepared,
+            Tiles(prepared, sources, 9.0, 40, threads=96) as tiles,
+        ):
+            for search in (Rows(prepared, None), tiles, Pulls(prepared, sources, 7)):
+                answers.append(np.empty((40, 40), kind.dtype))
+                search.fill(sources, answers[-1])
+        assert (answers[0] == answers[1]).all() and (answers[0] == answers[2]).all()
 
 
 def random_tsp(n: int, high: int, symmetric: bool) -> Tsp:

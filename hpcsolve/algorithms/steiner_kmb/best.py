@@ -23,6 +23,7 @@ from hpcsolve.algorithms.steiner_kmb.network import Network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
 from hpcsolve.algorithms.steiner_kmb.rounds import NOBODY, Rounds, Watch
+from hpcsolve.algorithms.steiner_kmb.rows import path_engine
 from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Spanning, spanning
 from hpcsolve.algorithms.steiner_kmb.table import Table, capacity
 from hpcsolve.algorithms.steiner_kmb.trees import Closure, improved, nearest, shortest_path_tree
@@ -48,7 +49,7 @@ def best_tree(
     best = exchanged(net, improved(net, shortest_path_tree(net))) if comm.rank == 0 else None
     layout = comm.once_a_host(partial(lay_out, graph, keys))
     new, first = np.arange(len(net.terminals), dtype=np.uint32), True
-    with searcher(graph, device, keys, parameters.engine, layout=layout, searches=len(new)) as prepared:
+    with searcher(graph, device, keys, path_engine(parameters.engine), layout=layout, searches=len(new)) as prepared:
         while comm.bcast(len(new)) and not watch.is_over(None if best is None else net.weight(best)):
             rounds.settle(prepared, new)
             if not rounds.number:  # not even the terminals' rows are there

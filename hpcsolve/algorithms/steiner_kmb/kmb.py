@@ -20,14 +20,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
-from hpcsolve.algorithms.shortest_paths.jobs import WANTS_TARGETS, row_jobs
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
 from hpcsolve.algorithms.shortest_paths.layout import lay_out
-from hpcsolve.algorithms.shortest_paths.pairs import SOURCES_A_BATCH, shares, solve_pairs
+from hpcsolve.algorithms.shortest_paths.pairs import shares, solve_pairs
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
 from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers, forest, spanning_tree
+from hpcsolve.algorithms.steiner_kmb.order import walk
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
+from hpcsolve.algorithms.steiner_kmb.rows import RowSearch, path_engine, row_search
 from hpcsolve.algorithms.steiner_kmb.trees import Closure
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
@@ -72,9 +73,12 @@ def kmb_tree(
     reach = near.bottleneck if parameters.halt == "bottleneck" else near.weight
     keys = keys_for(graph, reach)
     layout = comm.once_a_host(partial(lay_out, graph, keys))
-    with searcher(graph, device, keys, parameters.engine, cutoff=reach, layout=layout,
-                  searches=len(blocks(len(net.terminals), comm.size)[comm.rank])) as prepared:  # fmt: skip
-        mine, relaxed = _spanned_rows(net, prepared, comm, report)
+    share = blocks(len(net.terminals), comm.size)[comm.rank]
+    sources = walk(net, near)[share.start : share.stop]
+    with searcher(graph, device, keys, path_engine(parameters.engine), cutoff=reach, layout=layout,
+                  searches=len(share)) as prepared:  # fmt: skip
+        with row_search(prepared, graph, parameters, net.terminals.astype(np.int64), len(share)) as rows:
+            mine, relaxed = _spanned_rows(net, sources, near.bottleneck, rows, keys, report)
         gathered = comm.gather(mine)
         chosen = comm.bcast(None if gathered is None else _spanned(net, gathered))
         assert chosen is not None
@@ -94,37 +98,46 @@ def keys_for(graph: Graph, reach: int) -> Keys:
     return WORD if max(heaviest, reach) <= WORD.limit else LONG
 
 
-def _spanned_rows(net: Network, prepared: Searcher, comm: Comm, report: Report) -> tuple[Pairs, int]:
-    """Search from this rank's terminals; a spanning forest of the pairs found, and the arcs followed."""
-    places = prepared.layout.places()
-    share = blocks(len(net.terminals), comm.size)[comm.rank]
-    mine = np.argsort(places[net.terminals], kind="stable")[share.start : share.stop]
+def _spanned_rows(
+    net: Network, sources: Indices, longest: int, search: RowSearch, keys: Keys, report: Report
+) -> tuple[Pairs, int]:  # fmt: skip
+    """Search from terminals; a spanning forest of the pairs no longer than `longest`, and the arcs followed."""
     nobody = np.empty(0, np.int64)
-    step, relaxed, waiting = SOURCES_A_BATCH * prepared.blocks, 0, [Pairs(nobody, nobody, nobody.astype(np.uint64))]
-    for begin in range(0, len(mine), step):
-        sources = mine[begin : begin + step]
-        jobs = row_jobs(list(net.terminals[sources, None].astype(np.int64)), net.terminals.astype(np.int64), places)
-        found = prepared.solve(jobs, WANTS_TARGETS)
-        relaxed += int(found.relaxed.sum())
-        rows = found.target_keys.reshape(len(sources), -1)
-        row, column = np.nonzero(rows != prepared.keys.unreached)
-        ahead = column > sources[row]
+    relaxed, waiting = 0, [Pairs(nobody, nobody, nobody.astype(np.uint64))]
+    for begin in range(0, len(sources), search.at_once):
+        batch = sources[begin : begin + search.at_once]
+        rows = np.empty((len(batch), len(net.terminals)), keys.dtype)
+        relaxed += search.fill(net.terminals[batch], rows)
+        row, column = np.nonzero(rows <= longest)
+        ahead = column > batch[row]
         row, column = row[ahead], column[ahead]
-        waiting.append(Pairs(sources[row], column, rows[row, column].astype(np.uint64)))
+        waiting.append(Pairs(batch[row], column, rows[row, column].astype(np.uint64)))
         if sum(len(pairs.first) for pairs in waiting) > MOST_PAIRS:
             waiting = [_spanned(net, waiting)]
-        report(0.7 * (begin + len(sources)) / len(mine))
+        report(0.7 * (begin + len(batch)) / len(sources))
     return _spanned(net, waiting), relaxed
 
 
 def _spanned(net: Network, parts: list[Pairs]) -> Pairs:
     """A minimum spanning forest of all these pairs, of equal ones the smaller."""
-    first, second, distance = (np.concatenate([getattr(part, name) for part in parts])
-                               for name in ("first", "second", "distance"))  # fmt: skip
-    order = np.lexsort((second, first, distance))
-    pairs = Pairs(first[order], second[order], distance[order])
-    everyone = np.ones(len(net.terminals), np.uint32)
-    return pairs.part(forest(net.device, pairs.first, pairs.second, everyone))
+    k = len(net.terminals)
+    number = np.concatenate([part.first * k + part.second for part in parts])
+    distance = np.concatenate([part.distance for part in parts])
+    number, distance = by_distance(number, distance, k * k)
+    pairs = Pairs(*np.divmod(number, k), distance)
+    return pairs.part(forest(net.device, pairs.first, pairs.second, np.ones(k, np.uint32)))
+
+
+def by_distance(
+    number: Indices, distance: NDArray[np.uint64], below: int
+) -> tuple[Indices, NDArray[np.uint64]]:  # fmt: skip
+    """Numbers, all below `below`, and their distances: the nearest first, of equal ones the smaller number."""
+    bits = (below - 1).bit_length()
+    if int(distance.max(initial=0)).bit_length() + bits > 64:
+        order = np.lexsort((number, distance))
+        return number[order], distance[order]
+    both = np.sort(distance << np.uint64(bits) | number.astype(np.uint64))  # far quicker than an order
+    return (both & np.uint64((1 << bits) - 1)).astype(np.int64), both >> np.uint64(bits)
 
 
 def path_edges(

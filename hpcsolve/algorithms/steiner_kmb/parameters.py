@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from hpcsolve.algorithms.shortest_paths.engines import Engine
+
+RowEngine = Literal["tile", "p-pull", Engine]
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -19,7 +21,10 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         search a terminal, spread over the ranks; "best": iterated 1-Steiner on the table of the terminals' distances to
         every vertex, which the ranks make by k searches and keep in slices.
     engine
-        Of modes kmb and best: as of shortest-paths.
+        Of modes kmb and best: "tile", 32 searches at once for terminals that are neighbours; or as of shortest-paths;
+        or "p-pull", Bellman-Ford for several terminals at once, for study. The tree is the same.
+    at_once
+        Of engine p-pull: how many terminals, at least 1.
     halt
         Of mode kmb, where a search ends: "bottleneck", at the longest edge of the terminals' spanning tree, which one
         search finds before; "terminals", when it has come to the last one, as published. The tree is the same.
@@ -29,6 +34,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     """
 
     mode: Literal["fast", "kmb", "best"] = "fast"
-    engine: Engine = "near-far"
+    engine: RowEngine = "tile"
+    at_once: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 8
     halt: Literal["bottleneck", "terminals"] = "bottleneck"
     exchange: bool = False

@@ -25,7 +25,8 @@ from hpcsolve.algorithms.steiner_kmb.outcome import Answer, Tables, solution_of,
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices, Reduced, reduced
 from hpcsolve.algorithms.steiner_kmb.rounds import Watch
-from hpcsolve.algorithms.steiner_kmb.table import rows_at_once, slice_bytes
+from hpcsolve.algorithms.steiner_kmb.rows import path_engine, row_bytes
+from hpcsolve.algorithms.steiner_kmb.table import slice_bytes
 from hpcsolve.algorithms.steiner_kmb.trees import Closure, closure, improved, shortest_path_tree
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.device.host import HostDevice
@@ -37,7 +38,7 @@ from hpcsolve.problems.steiner_bound import guaranteed
 
 HOST_KERNEL_FILES = ("steiner_tree", "key_path", "one_steiner", "dual_ascent")
 """Marked for the CPU: they run there whatever the job's device is."""
-KERNEL_FILES = (*HOST_KERNEL_FILES, "near_far", "near_far_grid", "dijkstra", "bellman_ford")
+KERNEL_FILES = (*HOST_KERNEL_FILES, "near_far", "near_far_grid", "dijkstra", "bellman_ford", "tile", "p_sssp")
 BYTES_A_VERTEX, BYTES_AN_ARC = 200, 140
 """Of the host's memory at the largest moment, which is the dual ascent: measured on the instances of the tests."""
 
@@ -78,12 +79,13 @@ def _table_bytes(graph: Graph, parameters: Parameters, ranks: int, info: DeviceI
 
 def _device_bytes(graph: Graph, parameters: Parameters, searches: int, info: DeviceInfo) -> int:
     """What searches work in, as wide as keys may become."""
-    engine = chosen_engine(parameters.engine, graph, searches, info)
+    engine = chosen_engine(path_engine(parameters.engine), graph, searches, info)
     at_once = 1 if engine == "near-far-grid" else min(max(searches, 1), concurrent_blocks(info))
     shapes = workspace(graph.n, at_once, scratch_room(engine, graph.n), False, LONG)
-    rows = rows_at_once(concurrent_blocks(info)) if parameters.mode == "best" and info.kind == "cuda" else 0
     space: int = sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes.values())
-    return space + int(min(rows, searches) * graph.n * LONG.dtype.itemsize)
+    assert graph.terminals is not None
+    columns = graph.n if parameters.mode == "best" else len(graph.terminals)
+    return space + row_bytes(graph.n, columns, parameters, searches, info)
 
 
 def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report, limits: Limits = UNLIMITED

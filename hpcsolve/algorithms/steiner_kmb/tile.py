@@ -1,0 +1,104 @@
+"""The tile engine's host side: 32 sources a block, that are near each other (cuda_src/tile.cu)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.shortest_paths.keys import Keys
+from hpcsolve.algorithms.shortest_paths.searcher import Searcher
+from hpcsolve.device.base import Buffer, DeviceInfo
+
+SEARCH = "u4 u4 u4 {0} {0} u4* u4* {0}* u4* u4* {0}* u4* {0}* u8*"
+GROUP = 32
+THREADS = 512
+BLOCKS_A_MULTIPROCESSOR = 2
+GROUPS_A_BLOCK = 4
+"""Of a batch."""
+WIDER = 4
+"""A GPU has buckets so many times as wide as a typical weight, for more vertices a round."""
+
+
+@dataclass(eq=False)
+class Tiles:
+    """Rows by the tile engine. A context manager: leaving it gives the device's memory back.
+
+    Attributes
+    ----------
+    prepared
+        The graph on the device.
+    columns
+        Positions of the vertices that a row is wanted of.
+    weight
+        A typical one.
+    searches
+        How many there will be; fewer than the device could work on at a time need less memory.
+    threads
+        Of a block, whole warps; a CPU has one.
+    """
+
+    prepared: Searcher
+    columns: NDArray[np.int64]
+    weight: float
+    searches: int
+    threads: int = THREADS
+    blocks: int = field(init=False)
+    work: dict[str, Buffer] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make room to work in."""
+        device, layout = self.prepared.device, self.prepared.layout
+        self.blocks = blocks_for(self.searches, device.info)
+        shapes = workspace(layout.n, self.blocks, self.prepared.keys)
+        self.work = {name: device.empty(shape, dtype) for name, (shape, dtype) in shapes.items()}
+        self.work["columns"] = device.upload(layout.places()[self.columns])
+
+    def __enter__(self) -> Tiles:
+        """The engine."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Give everything back."""
+        for buffer in self.work.values():
+            buffer.free()
+
+    @property
+    def at_once(self) -> int:
+        """Sources that make a good batch."""
+        return GROUP * GROUPS_A_BLOCK * self.blocks
+
+    def fill(self, sources: NDArray[Any], rows: NDArray[Any]) -> int:
+        """Fill rows, shape (sources, columns), with the keys of distances; the arcs that were followed."""
+        device, searcher, groups = self.prepared.device, self.prepared, -(-len(sources) // GROUP)
+        if not groups:
+            return 0
+        places = device.upload(searcher.layout.places()[sources])
+        taken, out, work = device.zeros(1, np.uint32), device.output(rows), device.zeros((groups, 2), np.uint64)
+        kernel = device.kernel("tile", f"tile_search_{searcher.keys.code}", SEARCH.format(searcher.kernel_kind()))
+        width = self.weight * (1 if device.info.kind == "cpu" else WIDER)
+        searcher.timer.start()
+        kernel(
+            min(groups, self.blocks), self.threads, len(sources), searcher.layout.n, len(self.columns),
+            max(1, searcher.keys.encode_one(width)), searcher.limit, places, searcher.tables["offsets"],
+            searcher.tables["arcs"], self.work["columns"], taken, self.work["words"], self.work["queues"], out, work,
+        )  # fmt: skip
+        searcher.timer.stop()
+        out.download(rows)
+        relaxed = int(work.download()[:, 0].sum())
+        for buffer in (places, taken, out, work):
+            buffer.free()
+        return relaxed
+
+
+def blocks_for(searches: int, info: DeviceInfo) -> int:
+    """Blocks that work at the same time."""
+    most = info.units * BLOCKS_A_MULTIPROCESSOR if info.kind == "cuda" else info.units
+    return max(1, min(-(-searches // GROUP), most))
+
+
+def workspace(n: int, blocks: int, keys: Keys) -> dict[str, tuple[Any, Any]]:
+    """Shapes and types of what the blocks work in."""
+    return {"words": ((blocks, GROUP + 1, n), keys.dtype), "queues": ((blocks, 4, n), np.uint32)}
