@@ -22,8 +22,9 @@ MODULES = {
 
 
 class Algorithm(Protocol):
-    """What a module of `MODULES` has; also, if there are any, `STOPS`, the keys of `[stop]` that it honours, and
-    `HOST_KERNEL_FILES`, those of `KERNEL_FILES` that run on the CPU whatever the device."""
+    """What a module of `MODULES` has; also, if there are any, `STOPS`, the keys of `[stop]` that it honours (where that
+    depends on the parameters, `stops(parameters)` says which), and `HOST_KERNEL_FILES`, those of `KERNEL_FILES` that
+    run on the CPU whatever the device."""
 
     KIND: str
     """Kind of problem that it solves: "tsp", "graph" or "steiner"."""

@@ -148,9 +148,10 @@ def job_from_table(table: Mapping[str, Any], source: Source | None = None) -> Jo
     own = rest.pop(name, {})
     _refuse_other_tables(rest, name, place)
     settings = convert(rest, Settings, "", place, extra=(name,))
-    _refuse_stop(settings, place)
     _refuse_device(settings.device, place)
-    return Job(settings, convert(own, parameters_type, name, place))
+    parameters = convert(own, parameters_type, name, place)
+    _refuse_stop(settings, parameters, place)
+    return Job(settings, parameters)
 
 
 def _parameters_type(name: str, place: Source) -> type[msgspec.Struct]:
@@ -173,12 +174,15 @@ def _refuse_device(device: str, place: Source) -> None:
         raise place.error("device", str(error).removeprefix("device ")) from None
 
 
-def _refuse_stop(settings: Settings, place: Source) -> None:
+def _refuse_stop(settings: Settings, parameters: Any, place: Source) -> None:
     """Refuse what the algorithm does not name in its `STOPS`: it has no partial answer to stop with."""
-    honoured = getattr(algorithm(settings.algorithm), "STOPS", ())
+    module = algorithm(settings.algorithm)
+    ever = getattr(module, "STOPS", ())
+    honoured = module.stops(parameters) if hasattr(module, "stops") else ever
+    nothing = f"has no partial answer to stop with{', with these parameters' if ever else ''}"
     for key, value in msgspec.to_builtins(settings.stop).items():
         if value is not None and key not in honoured:
-            what = f"has no {key} to stop at" if honoured else "has no partial answer to stop with"
+            what = f"has no {key} to stop at" if honoured else nothing
             raise place.error(f"stop.{key}", f"{settings.algorithm} {what}; remove it")
         if isinstance(value, float) and not math.isfinite(value):
             raise place.error(f"stop.{key}", f"expected a finite number, got {value}")

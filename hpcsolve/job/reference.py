@@ -31,8 +31,9 @@ def reference() -> str:
     lines = ["### Above the tables", "", *_struct_rows(Settings)]
     for name in MODULES:
         lines += ["", f"### `[{name}]`", "", *_struct_rows(algorithm(name).Parameters)]
-    stopping = ", ".join(f"`{name}`" for name in MODULES if hasattr(algorithm(name), "STOPS"))
-    lines += ["", "### `[stop]`", "", f"For {stopping}; the others have no partial answer, and refuse it.", ""]
+    honoured = {name: ", ".join(getattr(algorithm(name), "STOPS", ())) for name in MODULES}
+    stopping = " and ".join(f"`{name}` ({keys})" for name, keys in honoured.items() if keys)
+    lines += ["", "### `[stop]`", "", f"For {stopping}; what has no partial answer refuses it.", ""]
     lines += _struct_rows(Stop)
     for kind in ("tsp", "graph", "steiner"):
         meanings: dict[str, str] = {}

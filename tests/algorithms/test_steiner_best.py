@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,21 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+import hpcsolve
 from hpcsolve.algorithms import steiner_kmb
-from hpcsolve.algorithms.base import Outcome, silent
+from hpcsolve.algorithms.base import Limits, Outcome, silent
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.algorithms.steiner_kmb.best import terminal_tree
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reduce import reduced
+from hpcsolve.algorithms.steiner_kmb.rounds import Watch
 from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Spanning
 from hpcsolve.algorithms.steiner_kmb.table import TILE, Table, capacity
 from hpcsolve.algorithms.steiner_kmb.trees import closure
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
+from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate_steiner import power_law_steiner, road_steiner
@@ -156,6 +160,59 @@ def test_ranks_do_not_matter(graph: Graph, device: Device) -> None:
     first = stored(solved(graph, device))
     for ranks in (2, 3, 4):
         assert all(stored(other) == first for other in on_ranks(ranks, lambda c: solved(graph, HostDevice(2), c)))
+
+
+@dataclass
+class Impatient(Watch):
+    """Says that the time is up when it is asked for the `patience`-th time."""
+
+    asked: int = 0
+    patience: int = 1
+
+    def is_over(self, weight: int | None = None) -> bool:
+        self.asked += 1
+        return super().is_over(weight) or self.asked >= self.patience
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_it_can_be_stopped_at_any_time(ranks: int, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between batches of the first searches and of later ones, between rounds: the tree is right, and never worse."""
+    graph = road_steiner(900, 80, seed=2)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.table.ROWS_A_BATCH", 8)
+    costs, last = [], solved(graph, device).cost
+    for patience in (*range(1, 25), 100):
+        monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.solve.Watch", partial(Impatient, patience=patience))
+        found = on_ranks(ranks, lambda comm: solved(graph, HostDevice(1), comm))
+        assert is_right(graph, found[0]) and len({outcome.cost for outcome in found}) == 1
+        costs.append(found[0].cost)
+    fast = steiner_kmb.run(graph, device, SerialComm(), Parameters(exchange=True), silent)
+    assert fast.cost == costs[0] == max(costs) > costs[-1] == last
+
+
+def test_stops_at_a_time_or_a_target(device: Device) -> None:
+    tenths = from_edges([0, 1, 2], [3, 3, 3], [0.5, 0.5, 0.5], terminals=[0, 1, 2])
+    road = road_steiner(900, 80, seed=2)
+    fast = steiner_kmb.run(road, device, SerialComm(), Parameters(exchange=True), silent)
+    for limits in (Limits(seconds=1e-9), Limits(target=fast.cost)):
+        stopped = run_within(road, device, limits)
+        assert stopped.cost == fast.cost and stopped.rank["operations"] == 0
+    better = run_within(road, device, Limits(target=fast.cost - 1, seconds=100.0))
+    assert better.cost < fast.cost and better.rank["operations"] > 0
+    assert run_within(tenths, device, Limits(target=1.5)).rank["operations"] == 0
+
+
+def test_only_mode_best_can_be_stopped(test_device: str) -> None:
+    graph = road_steiner(60, 8)
+    assert hpcsolve.solve(graph, "steiner-kmb", device=test_device, mode="best", stop={"seconds": 60.0}).verified
+    for mode in ("kmb", "fast"):
+        with pytest.raises(InputError, match="steiner-kmb has no partial answer to stop with, with these parameters"):
+            hpcsolve.solve(graph, "steiner-kmb", mode=mode, stop={"target": 5})
+    with pytest.raises(InputError, match="steiner-kmb has no iterations to stop at"):
+        hpcsolve.solve(graph, "steiner-kmb", mode="best", stop={"iterations": 5})
+
+
+def run_within(graph: Graph, device: Device, limits: Limits) -> Outcome:
+    return steiner_kmb.run(graph, device, SerialComm(), Parameters(mode="best"), silent, limits)
 
 
 def test_each_rank_needs_its_slice() -> None:

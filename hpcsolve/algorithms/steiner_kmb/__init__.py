@@ -25,8 +25,8 @@ solve.py       the runner's calls
 """
 
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
-from hpcsolve.algorithms.steiner_kmb.solve import HOST_KERNEL_FILES, KERNEL_FILES, estimate, run
+from hpcsolve.algorithms.steiner_kmb.solve import HOST_KERNEL_FILES, KERNEL_FILES, STOPS, estimate, run, stops
 
 KIND = "steiner"
 
-__all__ = ["HOST_KERNEL_FILES", "KERNEL_FILES", "KIND", "Parameters", "estimate", "run"]
+__all__ = ["HOST_KERNEL_FILES", "KERNEL_FILES", "KIND", "STOPS", "Parameters", "estimate", "run", "stops"]

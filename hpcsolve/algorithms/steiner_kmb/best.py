@@ -45,17 +45,20 @@ def best_tree(
     keys = keys_for(graph, near.weight + 2 * int(nearest(net, net.terminals).distance.max()))
     room = capacity(len(net.terminals))
     nodes = terminal_tree(net, near, keys, room) if comm.rank == 0 else None
-    rounds = Rounds(comm, Table(net.device, keys, net.n, room, comm), nodes, watch, report)
+    rounds = Rounds(comm, Table(net.device, keys, net.n, room, comm), nodes, watch, report, graph.scale)
     best = exchanged(net, improved(net, shortest_path_tree(net))) if comm.rank == 0 else None
     layout = comm.once_a_host(partial(lay_out, graph, keys))
     new, first = np.arange(len(net.terminals), dtype=np.uint32), True
     with searcher(graph, device, keys, path_engine(parameters.engine), layout=layout, searches=len(new)) as prepared:
-        while comm.bcast(len(new)) and not watch.is_over(None if best is None else net.weight(best)):
+        while comm.bcast(len(new)):
+            rounds.best = 0 if best is None else net.weight(best)
+            if watch.is_over(rounds.best):
+                break
             rounds.settle(prepared, new)
             if not rounds.number:  # not even the terminals' rows are there
                 break
             tree, new = _with_paths(net, prepared, rounds), NOBODY
-            lighter = tree is not None and best is not None and net.weight(tree) < net.weight(best)
+            lighter = tree is not None and net.weight(tree) < rounds.best
             best = tree if lighter else best
             if comm.bcast(lighter or first):
                 new = rounds.join(NOBODY if best is None else branches(net, best))

@@ -19,7 +19,8 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     mode
         "fast": a tree grown by one search, on rank 0 alone; "kmb": as Kou, Markowsky and Berman published it, one
         search a terminal, spread over the ranks; "best": iterated 1-Steiner on the table of the terminals' distances to
-        every vertex, which the ranks make by k searches and keep in slices.
+        every vertex, which the ranks make by k searches and keep in slices. Mode best alone can be stopped: it ends
+        with the round that it is in, and the tree that it has.
     engine
         Of modes kmb and best: "tile", 32 searches at once for terminals that are neighbours; or as of shortest-paths;
         or "p-pull", Bellman-Ford for several terminals at once, for study. The tree is the same.

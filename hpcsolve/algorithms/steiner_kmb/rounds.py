@@ -50,6 +50,10 @@ class Rounds:
     ----------
     nodes
         On rank 0.
+    best
+        The weight of the lightest tree so far, on rank 0.
+    scale
+        Of weights.
     number, relaxed
         Rounds so far; the arcs that this rank followed.
     """
@@ -59,13 +63,14 @@ class Rounds:
     nodes: Spanning | None
     watch: Watch
     report: Report
+    scale: int
+    best: int = 0
     number: int = 0
     relaxed: int = 0
 
     def settle(self, prepared: Searcher, new: NDArray[np.uint32]) -> None:
         """From these new nodes on (numbers, on rank 0), rounds until no vertex helps, or the time is up."""
         while True:
-            self._report()
             vertices = self._search(prepared, new)
             if vertices is None:
                 return
@@ -89,7 +94,7 @@ class Rounds:
             order = np.argsort(prepared.layout.places()[self.nodes.vertex[new]], kind="stable")
             chosen = self.nodes.vertex[new][order], self.nodes.slot[new][order]
         vertices, slots = self.comm.bcast(chosen)
-        relaxed, arrived = self.table.fill(prepared, vertices, slots, self.watch.is_over)
+        relaxed, arrived = self.table.fill(prepared, vertices, slots, self._is_over)
         self.relaxed += relaxed
         return vertices if arrived else None
 
@@ -117,6 +122,10 @@ class Rounds:
         found = merged(parts)
         return replace(found, to=order[found.to])
 
-    def _report(self) -> None:
+    def _is_over(self, done: float) -> bool:
+        """Whether to give up, when so much of a round's searches is behind us; the first round takes the longest."""
         if self.nodes is not None:
-            self.report(0.5, f"round {self.number + 1}, {len(self.nodes.vertex)} nodes, weight {self.nodes.weight}")
+            best, now = (f"{weight / self.scale:.10g}" for weight in (self.best, self.nodes.weight))
+            text = f"round {self.number + 1}: {len(self.nodes.vertex)} nodes, their tree {now}, best {best}"
+            self.report(0.6 * done if self.number == 0 else 0.7 - 0.1 / self.number, text)
+        return self.watch.is_over()

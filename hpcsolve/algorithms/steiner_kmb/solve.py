@@ -39,8 +39,14 @@ from hpcsolve.problems.steiner_bound import guaranteed
 HOST_KERNEL_FILES = ("steiner_tree", "key_path", "one_steiner", "dual_ascent")
 """Marked for the CPU: they run there whatever the job's device is."""
 KERNEL_FILES = (*HOST_KERNEL_FILES, "near_far", "near_far_grid", "dijkstra", "bellman_ford", "tile", "p_sssp")
+STOPS = ("seconds", "target")
 BYTES_A_VERTEX, BYTES_AN_ARC = 200, 140
 """Of the host's memory at the largest moment, which is the dual ascent: measured on the instances of the tests."""
+
+
+def stops(parameters: Parameters) -> tuple[str, ...]:
+    """The keys of `[stop]` that a mode honours: only "best" has an answer before its end."""
+    return STOPS if parameters.mode == "best" else ()
 
 
 def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:

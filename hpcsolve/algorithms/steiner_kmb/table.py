@@ -88,14 +88,14 @@ class Table:
         self.rows = np.empty((len(tiles), self.room, TILE), self.keys.dtype)
 
     def fill(
-        self, prepared: Searcher, nodes: NDArray[np.uint32], slots: NDArray[np.uint32], over: Callable[[], bool]
+        self, prepared: Searcher, nodes: NDArray[np.uint32], slots: NDArray[np.uint32], over: Callable[[float], bool]
     ) -> tuple[int, bool]:  # fmt: skip
         """Bring the rows of nodes (positions) into these slots. Collective.
 
         Parameters
         ----------
         over
-            Asked after each batch, on all ranks, whether to give up.
+            Told after each batch, on all ranks, the fraction of the rows that are there: whether to give up.
 
         Returns
         -------
@@ -110,7 +110,7 @@ class Table:
             rows = np.empty((len(mine), self.n), self.keys.dtype)
             relaxed += searched(prepared, nodes[mine.start : mine.stop], rows)
             self._exchange(rows, [slots[batch.start : batch.stop] for batch in batches])
-            if begin + step < len(shares[0]) and over():
+            if over(min(1.0, (begin + step) / len(shares[0]))) and begin + step < len(shares[0]):
                 return relaxed, False
         return relaxed, True
 
