@@ -24,6 +24,7 @@ from hpcsolve.algorithms.steiner_kmb.reduce import reduced
 from hpcsolve.algorithms.steiner_kmb.rounds import Watch
 from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Spanning
 from hpcsolve.algorithms.steiner_kmb.table import TILE, Table, capacity
+from hpcsolve.algorithms.steiner_kmb.tile import Tiles
 from hpcsolve.algorithms.steiner_kmb.trees import closure
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
@@ -178,7 +179,7 @@ class Impatient(Watch):
 def test_it_can_be_stopped_at_any_time(ranks: int, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between batches of the first searches and of later ones, between rounds: the tree is right, and never worse."""
     graph = road_steiner(900, 80, seed=2)
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.table.ROWS_A_BATCH", 8)
+    monkeypatch.setattr(Tiles, "at_once", 8)
     costs, last = [], solved(graph, device).cost
     for patience in (*range(1, 25), 100):
         monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.solve.Watch", partial(Impatient, patience=patience))

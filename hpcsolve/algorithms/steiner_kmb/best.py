@@ -23,7 +23,7 @@ from hpcsolve.algorithms.steiner_kmb.network import Network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
 from hpcsolve.algorithms.steiner_kmb.rounds import NOBODY, Rounds, Watch
-from hpcsolve.algorithms.steiner_kmb.rows import path_engine
+from hpcsolve.algorithms.steiner_kmb.rows import path_engine, row_search
 from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Spanning, spanning
 from hpcsolve.algorithms.steiner_kmb.table import Table, capacity
 from hpcsolve.algorithms.steiner_kmb.trees import Closure, improved, nearest, shortest_path_tree
@@ -45,16 +45,18 @@ def best_tree(
     keys = keys_for(graph, near.weight + 2 * int(nearest(net, net.terminals).distance.max()))
     room = capacity(len(net.terminals))
     nodes = terminal_tree(net, near, keys, room) if comm.rank == 0 else None
-    rounds = Rounds(comm, Table(net.device, keys, net.n, room, comm), nodes, watch, report, graph.scale)
-    best = exchanged(net, improved(net, shortest_path_tree(net))) if comm.rank == 0 else None
     layout = comm.once_a_host(partial(lay_out, graph, keys))
+    table = Table(net.device, keys, net.n, room, comm)
+    rounds = Rounds(comm, table, nodes, watch, report, graph.scale, layout.places())
+    best = exchanged(net, improved(net, shortest_path_tree(net))) if comm.rank == 0 else None
     new, first = np.arange(len(net.terminals), dtype=np.uint32), True
-    with searcher(graph, device, keys, path_engine(parameters.engine), layout=layout, searches=len(new)) as prepared:
+    prepared = searcher(graph, device, keys, path_engine(parameters.engine), layout=layout, searches=len(new))
+    with prepared, row_search(prepared, graph, parameters, None, len(new)) as rows:
         while comm.bcast(len(new)):
             rounds.best = 0 if best is None else net.weight(best)
             if watch.is_over(rounds.best):
                 break
-            rounds.settle(prepared, new)
+            rounds.settle(rows, new)
             if not rounds.number:  # not even the terminals' rows are there
                 break
             tree, new = _with_paths(net, prepared, rounds), NOBODY

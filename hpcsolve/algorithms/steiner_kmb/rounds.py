@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Limits, Report
-from hpcsolve.algorithms.shortest_paths.searcher import Searcher
+from hpcsolve.algorithms.steiner_kmb.rows import RowSearch
 from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Spanning, Tree, merged
 from hpcsolve.algorithms.steiner_kmb.table import Table
 from hpcsolve.parallel.comm import Comm
@@ -50,6 +50,8 @@ class Rounds:
     ----------
     nodes
         On rank 0.
+    places
+        Of vertices, near ones near each other.
     best
         The weight of the lightest tree so far, on rank 0.
     scale
@@ -64,14 +66,15 @@ class Rounds:
     watch: Watch
     report: Report
     scale: int
+    places: NDArray[np.uint32]
     best: int = 0
     number: int = 0
     relaxed: int = 0
 
-    def settle(self, prepared: Searcher, new: NDArray[np.uint32]) -> None:
+    def settle(self, search: RowSearch, new: NDArray[np.uint32]) -> None:
         """From these new nodes on (numbers, on rank 0), rounds until no vertex helps, or the time is up."""
         while True:
-            vertices = self._search(prepared, new)
+            vertices = self._search(search, new)
             if vertices is None:
                 return
             self.number += 1
@@ -87,14 +90,14 @@ class Rounds:
         found = self._links(lambda tree: self.table.linked(tree, others))
         return NOBODY if found is None or self.nodes is None else self.nodes.accept(found, whatever=True)
 
-    def _search(self, prepared: Searcher, new: NDArray[np.uint32]) -> NDArray[np.uint32] | None:
+    def _search(self, search: RowSearch, new: NDArray[np.uint32]) -> NDArray[np.uint32] | None:
         """Bring the rows of new nodes, near ones together; their positions, or None if the time was up before."""
         chosen = NOBODY, NOBODY
         if self.nodes is not None:
-            order = np.argsort(prepared.layout.places()[self.nodes.vertex[new]], kind="stable")
+            order = np.argsort(self.places[self.nodes.vertex[new]], kind="stable")
             chosen = self.nodes.vertex[new][order], self.nodes.slot[new][order]
         vertices, slots = self.comm.bcast(chosen)
-        relaxed, arrived = self.table.fill(prepared, vertices, slots, self._is_over)
+        relaxed, arrived = self.table.fill(search, vertices, slots, self._is_over)
         self.relaxed += relaxed
         return vertices if arrived else None
 

@@ -81,15 +81,22 @@ def row_search(
 
 def row_bytes(n: int, columns: int, parameters: Parameters, searches: int, info: DeviceInfo) -> int:
     """What a batch of rows takes, and what an engine that makes nothing else works in; as wide as keys may become."""
-    shapes: list[Any] = []
+    shapes: list[Any] = [((batch_rows(parameters, searches, info), columns), LONG.dtype)]
+    if parameters.engine == "tile":
+        shapes += workspace(n, blocks_for(searches, info), LONG).values()
+    if parameters.engine == "p-pull":
+        shapes += 3 * [((n, parameters.at_once), LONG.dtype)]
+    return sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes)
+
+
+def batch_rows(parameters: Parameters, searches: int, info: DeviceInfo) -> int:
+    """Rows of a batch: `RowSearch.at_once`, or all of fewer searches."""
     batch = BATCH * concurrent_blocks(info)
     if parameters.engine == "tile":
-        blocks = blocks_for(searches, info)
-        shapes, batch = [*workspace(n, blocks, LONG).values()], GROUP * GROUPS_A_BLOCK * blocks
+        batch = GROUP * GROUPS_A_BLOCK * blocks_for(searches, info)
     if parameters.engine == "p-pull":
-        shapes, batch = 3 * [((n, parameters.at_once), LONG.dtype)], parameters.at_once
-    shapes.append(((min(batch, searches), columns), LONG.dtype))
-    return sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes)
+        batch = parameters.at_once
+    return min(batch, searches)
 
 
 def path_engine(engine: RowEngine) -> Engine:

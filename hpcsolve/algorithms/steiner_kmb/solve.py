@@ -25,7 +25,7 @@ from hpcsolve.algorithms.steiner_kmb.outcome import Answer, Tables, solution_of,
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices, Reduced, reduced
 from hpcsolve.algorithms.steiner_kmb.rounds import Watch
-from hpcsolve.algorithms.steiner_kmb.rows import path_engine, row_bytes
+from hpcsolve.algorithms.steiner_kmb.rows import batch_rows, path_engine, row_bytes
 from hpcsolve.algorithms.steiner_kmb.table import slice_bytes
 from hpcsolve.algorithms.steiner_kmb.trees import Closure, closure, improved, shortest_path_tree
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
@@ -79,8 +79,9 @@ def _table_bytes(graph: Graph, parameters: Parameters, ranks: int, info: DeviceI
     if parameters.mode != "best":
         return [0] * ranks
     assert graph.terminals is not None
-    width = 4 if exact_sum(graph.weights) // 2 <= WORD.limit else 8  # no distance is longer
-    return slice_bytes(graph.n, len(graph.terminals), ranks, width, info)
+    k, width = len(graph.terminals), 4 if exact_sum(graph.weights) // 2 <= WORD.limit else 8  # no distance is longer
+    units = info.units if info.kind == "cpu" else 1
+    return slice_bytes(graph.n, k, ranks, width, batch_rows(parameters, k, info), units)
 
 
 def _device_bytes(graph: Graph, parameters: Parameters, searches: int, info: DeviceInfo) -> int:

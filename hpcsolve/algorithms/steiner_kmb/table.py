@@ -13,14 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines import concurrent_blocks
-from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, row_jobs
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.algorithms.steiner_kmb.network import launched
+from hpcsolve.algorithms.steiner_kmb.rows import RowSearch
 from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Tree, runs
-from hpcsolve.device.base import Buffer, Device, DeviceInfo
-from hpcsolve.parallel.comm import Comm
+from hpcsolve.device.base import Buffer, Device
+from hpcsolve.parallel.comm import Comm, agree_minimum
 from hpcsolve.parallel.partition import blocks
 
 MEASURE = "u4 u4 u4 u4* u4* {0}* {0}* u4* {0}* {0}*"
@@ -28,8 +26,6 @@ LINKS = "u4 u4 u4 u4 u4* u4* {0}* {0}* u4* u4* {0}* u4* u4* u4* u4* {0}*"
 TILE = 32
 LINKS_A_VERTEX = 8
 """Room at first; there are 3 or 4 on road-like graphs."""
-ROWS_A_BATCH = 64
-"""Rows that a rank searches at a time, or one a block that works at the same time."""
 
 
 def capacity(terminals: int) -> int:
@@ -37,26 +33,22 @@ def capacity(terminals: int) -> int:
     return terminals + terminals // 2 + 64
 
 
-def rows_at_once(searches: int) -> int:
-    """Of a device that works on so many searches at a time."""
-    return max(ROWS_A_BATCH, searches)
-
-
-def slice_bytes(n: int, terminals: int, ranks: int, width: int, info: DeviceInfo) -> list[int]:
+def slice_bytes(n: int, terminals: int, ranks: int, width: int, batch: int, units: int) -> list[int]:
     """Bytes by rank: slices, the rows of a batch with what is sent and arrives, what the kernels work in.
 
     Parameters
     ----------
     width
         Bytes of a distance.
-    info
-        Of the device that searches; the CPU measures.
+    batch
+        Rows that a rank searches at a time.
+    units
+        Of the CPU that measures.
     """
-    room, units = capacity(terminals), info.units if info.kind == "cpu" else 1
-    step = min(rows_at_once(concurrent_blocks(info)), terminals)
+    room = capacity(terminals)
     scratch = units * TILE * (room + 1) * (4 * width + 4)
     own = [TILE * len(tiles) for tiles in blocks(-(-n // TILE), ranks)]
-    return [mine * (room + step) * width + 2 * n * step * width + scratch for mine in own]
+    return [mine * (room + batch) * width + 2 * n * batch * width + scratch for mine in own]
 
 
 @dataclass
@@ -88,7 +80,7 @@ class Table:
         self.rows = np.empty((len(tiles), self.room, TILE), self.keys.dtype)
 
     def fill(
-        self, prepared: Searcher, nodes: NDArray[np.uint32], slots: NDArray[np.uint32], over: Callable[[float], bool]
+        self, search: RowSearch, nodes: NDArray[np.uint32], slots: NDArray[np.uint32], over: Callable[[float], bool]
     ) -> tuple[int, bool]:  # fmt: skip
         """Bring the rows of nodes (positions) into these slots. Collective.
 
@@ -103,12 +95,12 @@ class Table:
             The arcs that this rank followed; whether all rows are there.
         """
         shares = blocks(len(nodes), self.comm.size)
-        step, relaxed = rows_at_once(prepared.blocks), 0
+        step, relaxed = agree_minimum(self.comm, search.at_once), 0
         for begin in range(0, len(shares[0]), step):
             batches = [range(share.stop)[share.start + begin : share.start + begin + step] for share in shares]
             mine = batches[self.comm.rank]
             rows = np.empty((len(mine), self.n), self.keys.dtype)
-            relaxed += searched(prepared, nodes[mine.start : mine.stop], rows)
+            relaxed += search.fill(nodes[mine.start : mine.stop], rows)
             self._exchange(rows, [slots[batch.start : batch.stop] for batch in batches])
             if over(min(1.0, (begin + step) / len(shares[0]))) and begin + step < len(shares[0]):
                 return relaxed, False
@@ -189,11 +181,3 @@ class Table:
         counts = self.room, len(tree.slots), len(asked[0]), *sizes
         full, kinds = f"one_steiner_{name}_{code}", signature.format(code)
         return launched(self.device, "one_steiner", full, kinds, counts, given, made, grid, TILE)
-
-
-def searched(prepared: Searcher, nodes: NDArray[np.uint32], rows: NDArray[Any]) -> int:
-    """Fill rows with the distances from nodes (positions) to every vertex; the arcs that were followed."""
-    if not len(nodes):
-        return 0
-    jobs = row_jobs(list(nodes[:, None].astype(np.int64)), None, prepared.layout.places())
-    return int(prepared.solve(jobs, WANTS_DISTANCES, rows).relaxed.sum())
