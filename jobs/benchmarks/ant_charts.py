@@ -27,6 +27,9 @@ def draw_speed(rows: list[ant_speed.Row], cities: dict[str, int], folder: Path) 
         points = sorted((cities[instance], time) for instance, time in times.items() if instance in cities)
         if points:
             axes.loglog(*zip(*points), "o--" if "Zhou" in name else "o-", label=name, markersize=4, linewidth=1.2)
+    sizes = sorted(cities.values())
+    axes.set_xticks(sizes, [str(n) for n in sizes])
+    axes.set_xticks([], minor=True)
     axes.set(xlabel="cities", ylabel="milliseconds", title="Ant System: an iteration, one core (but the GTX 780)")
     _save(figure, axes, folder / "ant-speed.svg")
 
