@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.engines import Engine, concurrent_blocks, typical_weight
 from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_TARGETS, row_jobs
-from hpcsolve.algorithms.shortest_paths.keys import LONG
+from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters, RowEngine
 from hpcsolve.algorithms.steiner_kmb.pull import Pulls
-from hpcsolve.algorithms.steiner_kmb.tile import GROUP, GROUPS_A_BLOCK, Tiles, blocks_for, workspace
+from hpcsolve.algorithms.steiner_kmb.tile import Tiles, batch_for, blocks_for, workspace
 from hpcsolve.device.base import DeviceInfo
 from hpcsolve.problems.graph import Graph
 
@@ -81,7 +81,7 @@ def row_search(
 
 def row_bytes(n: int, columns: int, parameters: Parameters, searches: int, info: DeviceInfo) -> int:
     """What a batch of rows takes, and what an engine that makes nothing else works in; as wide as keys may become."""
-    shapes: list[Any] = [((batch_rows(parameters, searches, info), columns), LONG.dtype)]
+    shapes: list[Any] = [((batch_rows(columns, parameters, searches, info), columns), LONG.dtype)]
     if parameters.engine == "tile":
         shapes += workspace(n, blocks_for(searches, info), LONG).values()
     if parameters.engine == "p-pull":
@@ -89,11 +89,11 @@ def row_bytes(n: int, columns: int, parameters: Parameters, searches: int, info:
     return sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes)
 
 
-def batch_rows(parameters: Parameters, searches: int, info: DeviceInfo) -> int:
+def batch_rows(columns: int, parameters: Parameters, searches: int, info: DeviceInfo) -> int:
     """Rows of a batch: `RowSearch.at_once`, or all of fewer searches."""
     batch = BATCH * concurrent_blocks(info)
     if parameters.engine == "tile":
-        batch = GROUP * GROUPS_A_BLOCK * blocks_for(searches, info)
+        batch = batch_for(columns, blocks_for(searches, info), WORD)
     if parameters.engine == "p-pull":
         batch = parameters.at_once
     return min(batch, searches)

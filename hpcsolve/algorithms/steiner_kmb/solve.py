@@ -81,7 +81,7 @@ def _table_bytes(graph: Graph, parameters: Parameters, ranks: int, info: DeviceI
     assert graph.terminals is not None
     k, width = len(graph.terminals), 4 if exact_sum(graph.weights) // 2 <= WORD.limit else 8  # no distance is longer
     units = info.units if info.kind == "cpu" else 1
-    return slice_bytes(graph.n, k, ranks, width, batch_rows(parameters, k, info), units)
+    return slice_bytes(graph.n, k, ranks, width, batch_rows(graph.n, parameters, k, info), units)
 
 
 def _device_bytes(graph: Graph, parameters: Parameters, searches: int, info: DeviceInfo) -> int:

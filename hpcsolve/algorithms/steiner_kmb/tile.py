@@ -17,7 +17,8 @@ GROUP = 32
 THREADS = 512
 BLOCKS_A_MULTIPROCESSOR = 2
 GROUPS_A_BLOCK = 4
-"""Of a batch."""
+BATCH_BYTES = 1 << 30
+"""Of a batch of rows: so many groups, or bytes, at most."""
 WIDER = 4
 """A GPU has buckets so many times as wide as a typical weight, for more vertices a round."""
 
@@ -68,7 +69,7 @@ class Tiles:
     @property
     def at_once(self) -> int:
         """Sources that make a good batch."""
-        return GROUP * GROUPS_A_BLOCK * self.blocks
+        return batch_for(len(self.columns), self.blocks, self.prepared.keys)
 
     def fill(self, sources: NDArray[Any], rows: NDArray[Any]) -> int:
         """Fill rows, shape (sources, columns), with the keys of distances; the arcs that were followed."""
@@ -97,6 +98,12 @@ def blocks_for(searches: int, info: DeviceInfo) -> int:
     """Blocks that work at the same time."""
     most = info.units * BLOCKS_A_MULTIPROCESSOR if info.kind == "cuda" else info.units
     return max(1, min(-(-searches // GROUP), most))
+
+
+def batch_for(columns: int, blocks: int, keys: Keys) -> int:
+    """Sources of a batch, whole groups."""
+    most = BATCH_BYTES // (GROUP * columns * keys.dtype.itemsize)
+    return GROUP * max(1, min(GROUPS_A_BLOCK * blocks, most))
 
 
 def workspace(n: int, blocks: int, keys: Keys) -> dict[str, tuple[Any, Any]]:
