@@ -47,7 +47,7 @@ def best_tree(
     nodes = terminal_tree(net, near, keys, room) if comm.rank == 0 else None
     layout = comm.once_a_host(partial(lay_out, graph, keys))
     table = Table(net.device, keys, net.n, room, comm)
-    rounds = Rounds(comm, table, nodes, watch, report, graph.scale, layout.places())
+    rounds = Rounds(comm, table, nodes, watch, report, graph.scale)
     best = exchanged(net, improved(net, shortest_path_tree(net))) if comm.rank == 0 else None
     new, first = np.arange(len(net.terminals), dtype=np.uint32), True
     prepared = searcher(graph, device, keys, path_engine(parameters.engine), layout=layout, searches=len(new))

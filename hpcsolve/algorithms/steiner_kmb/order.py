@@ -1,5 +1,4 @@
-"""The order of the terminals in which those that follow each other are near each other: who is searched from together.
-"""
+"""The order of nodes in which those that follow each other are near each other: who is searched from together."""
 
 from __future__ import annotations
 
@@ -11,16 +10,27 @@ from hpcsolve.algorithms.steiner_kmb.trees import Closure
 
 
 def walk(net: Network, near: Closure) -> Indices:
-    """The terminals' numbers as a walk through their spanning tree, depth first, short edges first, comes to them."""
-    branches: list[list[int]] = [[] for _ in net.terminals]
-    ends = (np.searchsorted(net.terminals, end)[::-1].tolist() for end in (near.first, near.second))
-    for tail, head in zip(*ends):  # the longest edge first: it is taken last
+    """The terminals' numbers as a walk through their spanning tree comes to them."""
+    first, second = (np.searchsorted(net.terminals, end) for end in (near.first, near.second))
+    return depth_first(len(net.terminals), first, second)
+
+
+def depth_first(count: int, first: Indices, second: Indices) -> Indices:
+    """The order in which a walk comes to the nodes of a tree, from number 0, depth first, short edges first.
+
+    Parameters
+    ----------
+    first, second
+        The ends of the tree's edges, the shortest first.
+    """
+    branches: list[list[int]] = [[] for _ in range(count)]
+    for tail, head in zip(first[::-1].tolist(), second[::-1].tolist()):  # the longest edge first: it is taken last
         branches[tail].append(head)
         branches[head].append(tail)
-    order, seen, waiting = [], bytearray(len(branches)), [0]
+    order, seen, waiting = [], bytearray(count), [0]
     while waiting:
-        terminal = waiting.pop()
-        order.append(terminal)
-        seen[terminal] = 1
-        waiting.extend(other for other in branches[terminal] if not seen[other])
+        node = waiting.pop()
+        order.append(node)
+        seen[node] = 1
+        waiting.extend(other for other in branches[node] if not seen[other])
     return np.array(order)

@@ -50,8 +50,6 @@ class Rounds:
     ----------
     nodes
         On rank 0.
-    places
-        Of vertices, near ones near each other.
     best
         The weight of the lightest tree so far, on rank 0.
     scale
@@ -66,7 +64,6 @@ class Rounds:
     watch: Watch
     report: Report
     scale: int
-    places: NDArray[np.uint32]
     best: int = 0
     number: int = 0
     relaxed: int = 0
@@ -94,8 +91,8 @@ class Rounds:
         """Bring the rows of new nodes, near ones together; their positions, or None if the time was up before."""
         chosen = NOBODY, NOBODY
         if self.nodes is not None:
-            order = np.argsort(self.places[self.nodes.vertex[new]], kind="stable")
-            chosen = self.nodes.vertex[new][order], self.nodes.slot[new][order]
+            order = self.nodes.walked(new)
+            chosen = self.nodes.vertex[order], self.nodes.slot[order]
         vertices, slots = self.comm.bcast(chosen)
         relaxed, arrived = self.table.fill(search, vertices, slots, self._is_over)
         self.relaxed += relaxed

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.steiner_kmb.network import launched
+from hpcsolve.algorithms.steiner_kmb.order import depth_first
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
 from hpcsolve.device.base import Device
 
@@ -117,6 +118,13 @@ class Spanning:
         place = np.empty_like(order)
         place[order] = np.arange(len(order), dtype=np.uint32)
         return Tree(self.slot[order], place[self.parent[order]], self.edge[order], self.weight), order
+
+    def walked(self, numbers: NDArray[np.uint32]) -> NDArray[np.uint32]:
+        """These nodes in an order in which those that follow each other are near each other."""
+        below = np.argsort(self.edge, kind="stable")
+        below = below[below > 0]  # the root, number 0, has no edge
+        place = np.argsort(depth_first(len(self.edge), self.parent[below].astype(np.int64), below))
+        return numbers[np.argsort(place[numbers])]
 
     def pairs(self) -> Indices:
         """Both ends of each edge of the tree, the smaller position first, sorted; shape (edges, 2)."""
