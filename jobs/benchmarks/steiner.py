@@ -85,8 +85,12 @@ def _quality(options: argparse.Namespace, _: ModuleType | None) -> Found:
 
 
 def _ranks(options: argparse.Namespace, _: ModuleType | None) -> Found:
-    tables = (steiner_jobs.ranks(instance(name), mode, options.repeats, options.seconds if mode == "best" else None)
-              for name in options.instances for mode in options.modes)  # fmt: skip
+    seconds = options.seconds
+    tables = (
+        steiner_jobs.ranks(instance(name), mode, options.repeats, seconds if mode == "best" else None, halt)
+        for name in options.instances for mode in options.modes
+        for halt in (steiner_jobs.HALTS if mode == "kmb" else ["bottleneck"])
+    )  # fmt: skip
     return [line for table in tables for line in [*table, ""]], True
 
 
@@ -103,16 +107,15 @@ def _variants_of(where: Instance, device: Device, options: argparse.Namespace, c
                  ) -> list[str]:  # fmt: skip
     """Of one instance: the slow engines on some of the terminals, the quick ones on more and more."""
     some, repeats = where.with_terminals(options.terminals), options.repeats
-    at_once = variants.by_searches_at_once(some, device, repeats) if "p-pull" in steiner_speed.engines() else {}
+    at_once = variants.by_searches_at_once(some, device, repeats)
     terminals = variants.by_terminals(where, device, repeats)
     if charts:
-        if at_once:
-            charts.draw_at_once(some, at_once, Path(options.charts))
+        charts.draw_at_once(some, at_once, Path(options.charts))
         charts.draw_terminals(where, terminals, Path(options.charts))
     return [
         *variants.engine_table(some, variants.by_engine(some, device, repeats)), "",
         *variants.sweep_table(some, variants.by_sweeps(some, device, repeats)), "",
-        *(variants.at_once_table(some, at_once) if at_once else []), "", *variants.terminal_table(where, terminals), "",
+        *variants.at_once_table(some, at_once), "", *variants.terminal_table(where, terminals), "",
     ]  # fmt: skip
 
 

@@ -152,7 +152,7 @@ def weight_of(where: Instance, pairs: Pairs) -> int:
     count, part = connected_components(coo_array((np.ones(len(ends)), (ends[:, 0], ends[:, 1])), shape=shape))
     weight: int = sum(graph.weights[place].tolist())
     if count != graph.n - len(ends) or len(set(part[where.terminals].tolist())) != 1:
-        raise WrongAnswerError(f"{where.name}: a tree is none, or joins not all terminals")
+        raise WrongAnswerError(f"{where.name}: a tree has a circle, or joins not all terminals")
     if weight < (where.optimum or 0):
         raise WrongAnswerError(f"{where.name}: a tree weighs {weight}, less than the optimum, {where.optimum}")
     return weight

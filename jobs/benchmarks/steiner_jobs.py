@@ -24,8 +24,11 @@ device = "cpu"
 threads = 1
 [steiner-kmb]
 mode = "{mode}"
+halt = "{halt}"
 """
 STOP = "[stop]\nseconds = {seconds}\n"
+HALTS = {"terminals": "last terminal", "bottleneck": "closure's longest edge"}
+"""Where searches of mode kmb end."""
 WALLS = {
     "kernels": "searches (`seconds_kernel`)",
     "run": "the run with its certificate (`seconds_run`)",
@@ -58,11 +61,11 @@ class Solved:
     peak: int
 
 
-def solved(where: Instance, mode: str, ranks: int, seconds: float | None = None) -> Solved:
+def solved(where: Instance, mode: str, ranks: int, seconds: float | None = None, halt: str = "bottleneck") -> Solved:
     """Run a job, a thread a rank."""
     with tempfile.TemporaryDirectory() as name:
         job, output = Path(name) / "job.toml", Path(name) / "result.h5"
-        text = JOB.format(instance=where.entry, output=output, mode=mode)
+        text = JOB.format(instance=where.entry, output=output, mode=mode, halt=halt)
         job.write_text(text + (STOP.format(seconds=seconds) if seconds else ""))
         before = _children_cpu()
         wall, cpu = run_on_ranks(job, ranks), _children_cpu() - before
@@ -82,13 +85,14 @@ def _children_cpu() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def ranks(where: Instance, mode: str, repeats: int, seconds: float | None) -> list[str]:
+def ranks(where: Instance, mode: str, repeats: int, seconds: float | None, halt: str) -> list[str]:
     """Markdown: times on one rank and on two, taken in turn, the best of each."""
-    solved(where, mode, 1, seconds)
-    runs = [[solved(where, mode, count, seconds) for count in (1, 2)] for _ in range(repeats)]
+    solved(where, mode, 1, seconds, halt)
+    runs = [[solved(where, mode, count, seconds, halt) for count in (1, 2)] for _ in range(repeats)]
     first = runs[0][0]
     require_equal(where.name, all(np.array_equal(found.edges, first.edges) for pair in runs for found in pair))
     rows = [efficiency(title, [(getattr(one, what), getattr(two, what)) for one, two in runs])
             for what, title in WALLS.items()]  # fmt: skip
-    text = f"{where.name}, mode {mode}, a thread a rank, the slowest rank, the best of {repeats}, in turn."
+    what = f"kmb, to the {HALTS[halt]}" if mode == "kmb" else mode
+    text = f"{where.name}, mode {what}; a thread a rank, the slowest rank, the best of {repeats}, in turn."
     return [text, "", *markdown(["wall-clock s", "1 rank", "2 ranks", "efficiency"], rows)]

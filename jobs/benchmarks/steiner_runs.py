@@ -16,6 +16,7 @@ from hpcsolve.algorithms.steiner_kmb import Parameters, run
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 from jobs.benchmarks.measure import best_of
+from jobs.benchmarks.shortest_paths_graphs import WrongAnswerError
 from jobs.benchmarks.steiner_instances import Instance, Pairs, weight_of
 
 CERTIFYING = "lower bound"
@@ -100,7 +101,10 @@ def rival_run(solver: str, where: Instance, call: Callable[[], Pairs], repeats: 
     if isinstance(found, str):
         return Timing(solver, None, None, failed=found)
     tree, cpu, runs = found
-    return Timing(solver, cpu, weight_of(where, tree), runs)
+    try:
+        return Timing(solver, cpu, weight_of(where, tree), runs)
+    except WrongAnswerError as error:
+        return Timing(solver, None, None, failed=f"wrong: {error}")
 
 
 def _limited(there: Connection, call: Callable[[], Pairs], repeats: int, gibibytes: int) -> None:

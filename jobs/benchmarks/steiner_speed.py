@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Any, get_args, get_type_hints
+from typing import get_args
 
 from hpcsolve.algorithms.base import Limits
 from hpcsolve.algorithms.steiner_kmb import Parameters
+from hpcsolve.algorithms.steiner_kmb.parameters import RowEngine
 from hpcsolve.device.host import HostDevice
 from jobs.benchmarks.report import markdown
 from jobs.benchmarks.steiner_instances import Instance, every_name, instance
@@ -16,7 +17,7 @@ from jobs.benchmarks.steiner_runs import Timing, own_run, rival_run
 
 FAST, KMB, BEST = "hpcsolve, fast", "hpcsolve, kmb", "hpcsolve, best"
 INSTANCES = ["es1000fst08", "lin37", "alue7080", "es10000fst01", "G103", "I083"]
-SUITED = ("dijkstra", "tile")
+SUITED: tuple[RowEngine, ...] = ("near-far", "dijkstra")
 """Engines beside the default one that a CPU has a use for."""
 BARS = {("lin37", EACH_TERMINAL): 1 / 3, ("alue7080", EACH_TERMINAL): 1 / 3, ("lin37", KOU): 1 / 20}
 """The largest share of a rival's time that we allow our kmb."""
@@ -40,19 +41,18 @@ class Asked:
     best: float
 
 
-def engines() -> tuple[Any, ...]:
+def engines() -> tuple[RowEngine, ...]:
     """Every engine that a job may name."""
-    return get_args(get_type_hints(Parameters)["engine"])
+    return get_args(RowEngine)
 
 
 def own_solvers() -> dict[str, Parameters]:
-    """Modes fast and kmb; the latter as published too, and on other engines."""
-    suited = [engine for engine in engines() if engine in SUITED]
+    """Modes fast and kmb; the latter on other engines, and to the last terminal, as published."""
     return {
         FAST: Parameters(mode="fast"),
         KMB: Parameters(mode="kmb"),
+        **{f"{KMB}, {engine}": Parameters(mode="kmb", engine=engine) for engine in SUITED},
         f"{KMB}, to the last terminal": Parameters(mode="kmb", halt="terminals"),
-        **{f"{KMB}, {engine}": Parameters(mode="kmb", engine=engine) for engine in suited},
     }
 
 

@@ -117,8 +117,9 @@ def test_quality_finds_what_contradicts_the_tables(
 def test_ranks(benchmark: Run, mpiexec_path: str) -> None:
     done = benchmark("ranks", "--instances", "road:200:9", "--repeats", "1", "--modes", "kmb")
     assert done.returncode == 0, done.stderr
-    (walls,) = tables(done.stdout)
-    assert len(walls) == 3 and all(float(row["efficiency"]) > 0 for row in walls)
+    walls = tables(done.stdout)
+    assert [len(table) for table in walls] == [3, 3]
+    assert all(float(row["efficiency"]) > 0 for table in walls for row in table)
 
 
 @pytest.mark.parametrize(("name", "hint"), [("lin37", "HPCSOLVE_DATA must name"), ("road:5", "road:20000:500")])
@@ -169,11 +170,14 @@ def test_variants(small: Instance) -> None:
         assert [row.solver for row in rows] == list(engines()) and all(row.arcs > 0 for row in rows)
         swept = steiner_variants.by_sweeps(small, device, 1)
         assert [row.sweeps for row in swept] == [1, 2, 3, 4, 5] and swept[0].rounds <= swept[-1].rounds
+        at_once = steiner_variants.by_searches_at_once(small, device, 1)
+        assert list(at_once) == [1, 2, 4, 8, 16, 32] and len({row.weight for row in [*at_once.values(), *rows]}) == 1
         more = steiner_variants.by_terminals(instance("road:300:40"), device, 1)
         assert list(more) == [32, 40] and all(timing.weight for timings in more.values() for timing in timings)
     text = [*steiner_variants.engine_table(small, rows), "", *steiner_variants.sweep_table(small, swept), "",
+            *steiner_variants.at_once_table(small, at_once), "",
             *steiner_variants.terminal_table(small, more)]  # fmt: skip
-    assert [len(table) for table in tables("\n".join(text))] == [len(engines()), 5, 2]
+    assert [len(table) for table in tables("\n".join(text))] == [len(engines()), 5, 6, 2]
 
 
 def test_charts(small: Instance, tmp_path: Path) -> None:
