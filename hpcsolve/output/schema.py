@@ -35,7 +35,7 @@ COLUMNS = {
     },
     "prices": {"terminal": INTEGER, "price": INTEGER},
 }
-TABLES = {"distance": NUMBER, "predecessor": INTEGER, "nearest": INTEGER}
+TABLES = {"distance": NUMBER, "predecessor": INTEGER, "nearest": INTEGER, "matrix": INTEGER}
 REQUIRED = {"job": ("toml", "hash"), "instance": ("name", "kind", "sha256", "scale", "label")}
 TABLES_ANSWER, QUERIES_ANSWER = ("source", "distance"), ("source", "target", "distance", "offset", "path")
 TREE_ANSWER = ("u", "v", "weight", "cost", "lower_bound", "ratio", "closure_mst", "closure_bottleneck")

@@ -12,9 +12,11 @@ from hpcsolve.algorithms.base import Column, Outcome, as_column
 from hpcsolve.algorithms.registry import Algorithm
 from hpcsolve.formats import GraphInstance
 from hpcsolve.output.contents import Contents
+from hpcsolve.output.reader import row_blocks
 from hpcsolve.output.schema import TREE_ANSWER
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.host_paths import check_columns
 from hpcsolve.problems.steiner import check_tree, require_problem
 from hpcsolve.problems.steiner_bound import closure, guaranteed, ratio_of, replayed
 from hpcsolve.runner import graph
@@ -26,6 +28,8 @@ from hpcsolve.runner.graph import size as size
 from hpcsolve.runner.graph import write as write
 from hpcsolve.runner.verdict import Verdict
 
+ROWS_CHECKED = 256
+"""Rows of a matrix that are searched again."""
 SHOWN = 12
 """Edges up to which a tree is printed in full."""
 
@@ -67,7 +71,20 @@ def columns(instance: GraphInstance) -> dict[str, Column]:
 def check(module: Algorithm, problem: Graph, parameters: Any, outcome: Outcome, comm: Comm) -> Verdict:
     """Check a run's tree and what certifies it, all but the prices, on rank 0."""
     values = {name: column.values for name, column in outcome.solution.items()}
-    return comm.bcast(check_answer(problem, {**values, "cost": outcome.cost}) if comm.rank == 0 else Verdict(None, ""))
+    return comm.bcast(_checked(problem, values, outcome) if comm.rank == 0 else Verdict(None, ""))
+
+
+def _checked(problem: Graph, values: Mapping[str, Any], outcome: Outcome) -> Verdict:
+    """The verdict on rank 0, with the first and the last of its rows of the matrix."""
+    verdict, table = check_answer(problem, {**values, "cost": outcome.cost}), outcome.rows.get("matrix")
+    if verdict.passed is False or table is None:
+        return verdict
+    try:
+        for row in sorted({0, len(table.values) - 1}):
+            _check_row(problem, table.first + row, table.values[row])
+    except ValueError as error:
+        return Verdict(False, f"matrix: {error}")
+    return Verdict(True, f"{verdict.reason}; two rows of the matrix found again by a search on the host")
 
 
 def check_answer(problem: Graph, solution: Mapping[str, Any]) -> Verdict:
@@ -103,7 +120,11 @@ def verify(path: str, contents: Contents, problem: Graph, parameters: Any) -> Ve
     if contents.attributes["cost"] != own_unit(int(solution["cost"]), problem.scale):
         return Verdict(False, f"the attribute cost is {contents.attributes['cost']}, /solution/cost {solution['cost']}")
     verdict = check_answer(problem, solution)
-    return verdict if verdict.passed is False else _with_bound(contents, problem, verdict)
+    if verdict.passed is not False:
+        verdict = _with_bound(contents, problem, verdict)
+    if verdict.passed is False or not (parameters.matrix or contents.tables):
+        return verdict
+    return _with_matrix(path, contents, problem, verdict)
 
 
 def _with_bound(contents: Contents, problem: Graph, verdict: Verdict) -> Verdict:
@@ -124,6 +145,29 @@ def _with_bound(contents: Contents, problem: Graph, verdict: Verdict) -> Verdict
     if proven != bound:
         return Verdict(False, f"lower_bound is {bound}, the prices prove {proven}")
     return Verdict(True, f"{verdict.reason}; the lower bound's prices raised again")
+
+
+def _with_matrix(path: str, contents: Contents, problem: Graph, verdict: Verdict) -> Verdict:
+    """The verdict on the distances between the terminals too: so many of the rows are found again by a search."""
+    assert problem.terminals is not None
+    k, table = len(problem.terminals), contents.tables.get("matrix")
+    if table is None or table.shape != (k, k) or table.none is not None or len(contents.tables) > 1:
+        return Verdict(False, f"/solution/matrix is not there, or no table of {k} x {k} distances")
+    step = -(-k // ROWS_CHECKED)
+    try:
+        for first, (rows,) in row_blocks(path, ["matrix"]):
+            for row in range(-first % step, len(rows), step):
+                _check_row(problem, first + row, rows[row])
+    except ValueError as error:
+        return Verdict(False, f"/solution/matrix: {error}")
+    which = "every row" if step == 1 else f"every {step}th row"
+    return Verdict(True, f"{verdict.reason}; {which} of the matrix found again by a search on the host")
+
+
+def _check_row(problem: Graph, row: int, distance: Any) -> None:
+    """Check a row of the matrix; raises as `check_columns`."""
+    assert problem.terminals is not None
+    check_columns(problem, problem.terminals[row : row + 1], problem.terminals, distance[None], first=row)
 
 
 def answer_lines(contents: Contents) -> Iterator[str]:

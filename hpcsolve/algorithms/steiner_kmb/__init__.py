@@ -14,6 +14,9 @@ reduce.py      exact reductions, and the way back
 network.py     a problem as the kernels read it (cuda_src/steiner_tree.cu)
 trees.py       trees from single searches
 kmb.py         the tree of Kou, Markowsky and Berman, one search a terminal
+tile.py        32 searches at once (cuda_src/tile.cu); pull.py  p at once (cuda_src/p_sssp.cu); rows.py  one of them
+order.py       who is searched from together
+matrix.py      the distances between all terminals
 exchange.py    local search (cuda_src/key_path.cu)
 best.py        iterated 1-Steiner on a table of distances (cuda_src/one_steiner.cu)
 rounds.py      its rounds, which all ranks share

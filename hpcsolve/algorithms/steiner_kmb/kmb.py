@@ -24,6 +24,7 @@ from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
 from hpcsolve.algorithms.shortest_paths.layout import lay_out
 from hpcsolve.algorithms.shortest_paths.pairs import shares, solve_pairs
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
+from hpcsolve.algorithms.steiner_kmb.matrix import Matrix
 from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers, forest, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.order import walk
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
@@ -61,24 +62,26 @@ class Work:
 
 
 def kmb_tree(
-    graph: Graph, net: Network, near: Closure, device: Device, comm: Comm, parameters: Parameters, report: Report
-) -> tuple[Indices | None, Work]:
+    graph: Graph, net: Network, near: Closure, device: Device, comm: Comm, parameters: Parameters, report: Report,
+    matrix: Matrix | None = None,
+) -> tuple[Indices | None, Work]:  # fmt: skip
     """The tree's edges, on rank 0; collective.
 
     Parameters
     ----------
     graph, net
         Reduced; `net` is the same graph on the CPU.
+    matrix
+        To be filled; then each rank searches from the terminals whose rows it has, and to all of them.
     """
-    reach = near.bottleneck if parameters.halt == "bottleneck" else near.weight
+    reach = near.bottleneck if parameters.halt == "bottleneck" and matrix is None else near.weight
     keys = keys_for(graph, reach)
     layout = comm.once_a_host(partial(lay_out, graph, keys))
-    share = blocks(len(net.terminals), comm.size)[comm.rank]
-    sources = walk(net, near)[share.start : share.stop]
+    sources = _sources(walk(net, near), comm, matrix)
     with searcher(graph, device, keys, path_engine(parameters.engine), cutoff=reach, layout=layout,
-                  searches=len(share)) as prepared:  # fmt: skip
-        with row_search(prepared, graph, parameters, net.terminals.astype(np.int64), len(share)) as rows:
-            mine, relaxed = _spanned_rows(net, sources, near.bottleneck, rows, keys, report)
+                  searches=len(sources)) as prepared:  # fmt: skip
+        with row_search(prepared, graph, parameters, net.terminals.astype(np.int64), len(sources)) as rows:
+            mine, relaxed = _spanned_rows(net, sources, near.bottleneck, rows, keys, report, matrix)
         gathered = comm.gather(mine)
         chosen = comm.bcast(None if gathered is None else _spanned(net, gathered))
         assert chosen is not None
@@ -98,8 +101,16 @@ def keys_for(graph: Graph, reach: int) -> Keys:
     return WORD if max(heaviest, reach) <= WORD.limit else LONG
 
 
+def _sources(order: Indices, comm: Comm, matrix: Matrix | None) -> Indices:
+    """This rank's terminals, those near each other together."""
+    if matrix is not None:
+        return order[np.isin(order, matrix.own)]
+    share = blocks(len(order), comm.size)[comm.rank]
+    return order[share.start : share.stop]
+
+
 def _spanned_rows(
-    net: Network, sources: Indices, longest: int, search: RowSearch, keys: Keys, report: Report
+    net: Network, sources: Indices, longest: int, search: RowSearch, keys: Keys, report: Report, matrix: Matrix | None
 ) -> tuple[Pairs, int]:  # fmt: skip
     """Search from terminals; a spanning forest of the pairs no longer than `longest`, and the arcs followed."""
     nobody = np.empty(0, np.int64)
@@ -108,6 +119,8 @@ def _spanned_rows(
         batch = sources[begin : begin + search.at_once]
         rows = np.empty((len(batch), len(net.terminals)), keys.dtype)
         relaxed += search.fill(net.terminals[batch], rows)
+        if matrix is not None:
+            matrix.take(batch, rows)
         row, column = np.nonzero(rows <= longest)
         ahead = column > batch[row]
         row, column = row[ahead], column[ahead]

@@ -29,6 +29,9 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     halt
         Of mode kmb, where a search ends: "bottleneck", at the longest edge of the terminals' spanning tree, which one
         search finds before; "terminals", when it has come to the last one, as published. The tree is the same.
+    matrix
+        Of mode kmb: whether the result has the table of distances between all terminals, too; each search then goes on
+        to the last one.
     exchange
         Whether paths of the tree are exchanged for shorter ways as long as there are any, on rank 0: one or two seconds
         where there are 10^5 vertices, for a tree that is lighter by a per cent or so. Mode best always does.
@@ -38,4 +41,5 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     engine: RowEngine = "tile"
     at_once: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 8
     halt: Literal["bottleneck", "terminals"] = "bottleneck"
+    matrix: bool = False
     exchange: bool = False

@@ -76,6 +76,8 @@ class Reduced:
         Those of the graph, in the order of its rows.
     original
         Those of the graph that was reduced.
+    member
+        Shape (terminals,): of each terminal of the graph that was reduced the number of the one of `graph` it became.
     free
         The numbers of its edges of weight 0 that hold contracted vertices together.
     origins
@@ -87,6 +89,7 @@ class Reduced:
     graph: Graph
     edges: Edges
     original: Edges
+    member: Indices
     free: Indices
     origins: tuple[Origin, ...]
     counts: Mapping[str, int]
@@ -127,7 +130,9 @@ def reduced(graph: Graph) -> Reduced:
             origins.append(origin)
     edges, origin = _simple(edges, terminal, counts)
     kept, edges = _numbered(edges, terminal)
-    return Reduced(_assembled(graph, kept, edges, terminal[kept]), edges, original, free, (*origins, origin), counts)
+    member = np.searchsorted(kept[terminal[kept]], part[graph.terminals])
+    smaller = _assembled(graph, kept, edges, terminal[kept])
+    return Reduced(smaller, edges, original, member, free, (*origins, origin), counts)
 
 
 def _near(graph: Graph, edges: Edges) -> tuple[Edges, Origin]:

@@ -19,7 +19,8 @@ from hpcsolve.algorithms.shortest_paths.searcher import workspace
 from hpcsolve.algorithms.steiner_kmb.best import best_tree
 from hpcsolve.algorithms.steiner_kmb.bound import best_bound
 from hpcsolve.algorithms.steiner_kmb.exchange import exchanged
-from hpcsolve.algorithms.steiner_kmb.kmb import Work, kmb_tree
+from hpcsolve.algorithms.steiner_kmb.kmb import Work, keys_for, kmb_tree
+from hpcsolve.algorithms.steiner_kmb.matrix import Matrix, empty_matrix
 from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.outcome import Answer, Tables, solution_of, tables_of
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
@@ -30,6 +31,7 @@ from hpcsolve.algorithms.steiner_kmb.table import slice_bytes
 from hpcsolve.algorithms.steiner_kmb.trees import Closure, closure, improved, shortest_path_tree
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.device.host import HostDevice
+from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.partition import blocks
 from hpcsolve.problems.graph import Graph
@@ -55,8 +57,10 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
     Raises
     ------
     InputError
-        The graph is no Steiner problem that has a solution.
+        The graph is no Steiner problem that has a solution, or the mode has no matrix.
     """
+    if parameters.matrix and parameters.mode != "kmb":
+        raise InputError(f'steiner-kmb.matrix: mode "{parameters.mode}" does not make one; set mode = "kmb"')
     require_problem(graph)
     assert graph.terminals is not None
     alone, k = parameters.mode == "fast", len(graph.terminals)
@@ -75,11 +79,11 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
 
 
 def _table_bytes(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo) -> list[int]:
-    """Of mode best: each rank's slice of the table, and what it is made in."""
-    if parameters.mode != "best":
-        return [0] * ranks
+    """Of mode best: each rank's slice of the table, and what it is made in. Else its rows of the matrix."""
     assert graph.terminals is not None
     k, width = len(graph.terminals), 4 if exact_sum(graph.weights) // 2 <= WORD.limit else 8  # no distance is longer
+    if parameters.mode != "best":
+        return [len(share) * k * width * parameters.matrix for share in blocks(k, ranks)]
     units = info.units if info.kind == "cpu" else 1
     return slice_bytes(graph.n, k, ranks, width, batch_rows(graph.n, parameters, k, info), units)
 
@@ -107,7 +111,10 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
         net = network(smaller.graph, host)
         near = comm.bcast(closure(net) if comm.rank == 0 else None)
         assert near is not None
-        tree, work = _tree(smaller, net, near, device, comm, parameters, report, watch)
+        matrix = None
+        if parameters.matrix:
+            matrix = empty_matrix(smaller.member, keys_for(smaller.graph, near.weight).dtype, comm)
+        tree, work = _tree(smaller, net, near, device, comm, parameters, report, watch, matrix)
         if tree is not None:
             tree = exchanged(net, tree) if parameters.exchange or parameters.mode == "best" else tree
             report(0.9, "lower bound")
@@ -116,12 +123,13 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
     answer = comm.bcast(answer)
     assert answer is not None
     rank = {"operations": work.relaxed, "seconds_kernel": work.seconds, "seconds_wait": time.perf_counter() - started}
-    return Outcome(answer.weight, solution_of(answer), tables=tables, rank=rank)
+    rows = {} if matrix is None else {"matrix": matrix.as_rows()}
+    return Outcome(answer.weight, solution_of(answer), rows, tables, rank)
 
 
 def _tree(
     smaller: Reduced, net: Network, near: Closure, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    watch: Watch,
+    watch: Watch, matrix: Matrix | None,
 ) -> tuple[Indices | None, Work]:  # fmt: skip
     """The edges of the reduced graph's tree, on rank 0, and this rank's work."""
     if len(net.terminals) < 2:
@@ -129,7 +137,7 @@ def _tree(
     if parameters.mode == "best":
         return best_tree(smaller.graph, net, near, device, comm, parameters, report, watch)
     if parameters.mode == "kmb":
-        return kmb_tree(smaller.graph, net, near, device, comm, parameters, report)
+        return kmb_tree(smaller.graph, net, near, device, comm, parameters, report, matrix)
     if comm.rank > 0:
         return None, Work(0, 0.0)
     started = time.perf_counter()

@@ -1,0 +1,56 @@
+"""The distances between all terminals of the graph that was read, as a table: each rank has its rows of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from hpcsolve.algorithms.base import Rows
+from hpcsolve.algorithms.steiner_kmb.reduce import Indices
+from hpcsolve.parallel.comm import Comm
+from hpcsolve.parallel.partition import blocks
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """A rank's rows.
+
+    Attributes
+    ----------
+    member
+        Shape (terminals,): the number of the terminal in the reduced graph that each has become.
+    share
+        The terminals whose rows they are.
+    rows
+        Shape (own terminals, terminals), 0 at first.
+    """
+
+    member: Indices
+    share: range
+    rows: NDArray[Any]
+
+    @property
+    def own(self) -> Indices:
+        """The numbers, in the reduced graph, of those whose rows they are."""
+        return self.member[self.share.start : self.share.stop]
+
+    def take(self, sources: Indices, found: NDArray[Any]) -> None:
+        """Keep rows of the reduced graph: from these terminals, each once, to all."""
+        place = np.full(int(self.member.max()) + 1, -1)
+        place[sources] = np.arange(len(sources))
+        here = place[self.own]
+        self.rows[here >= 0] = found[here[here >= 0]][:, self.member]
+
+    def as_rows(self) -> Rows:
+        """As the runner wants them."""
+        text = "Distances between the terminals, in the order of /instance/terminal, times /instance/scale"
+        return Rows(self.rows, self.share.start, len(self.member), text, "1", ("terminal", "to_terminal"))
+
+
+def empty_matrix(member: Indices, dtype: DTypeLike, comm: Comm) -> Matrix:
+    """This rank's part, to be filled."""
+    share = blocks(len(member), comm.size)[comm.rank]
+    return Matrix(member, share, np.zeros((len(share), len(member)), dtype))
