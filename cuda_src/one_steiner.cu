@@ -6,8 +6,12 @@
 // if it is lighter than the parent's own:
 //   weight += min(way, edge),  way of the parent = min(way of the parent, max(way, edge)),  and at last weight += way.
 //
+// The nodes stand as a walk depth first comes to them, so, from the last one back, a node follows what hangs on it, and
+// a stack with an entry a depth is all that the pass needs.
+//
 // measure does so for many vertices: a block takes a tile of them, a thread one at a time, so that the table's rows are
-// read as they lie; on a CPU the tile is a few vectors. Bytes: the table once, some GB; four operations an entry.
+// read as they lie; on a CPU the tile is a few vectors, and the stack stays in its caches. Bytes: the table once, some
+// GB; six operations an entry.
 //
 // links does it for those that help, and remembers which edge each way is: the edges of the new node that are in the new
 // tree, a handful. No others can ever be in one: what is the longest edge of a circle stays so whatever joins later. So
@@ -20,8 +24,8 @@
 // Marked for the CPU: one block, its first thread works, some steps of a path a link.
 //
 // The table is (tiles, room, tile): a node's row, `slots` says which, for tile after tile of the rank's own vertices, so
-// that a tile's part of it lies together. measure and links read the tree by places: nodes in an order in which parents
-// come first, `parents` a place, `edges` the way there. graft reads it by nodes; the root is its own parent.
+// that a tile's part of it lies together. measure and links read the tree by places, in the order of the walk: `depths`
+// and `edges`, the way to the parent. graft reads it by nodes; the root is its own parent.
 #include "device.cuh"
 
 constexpr uint32_t tile = 32;
@@ -29,9 +33,9 @@ constexpr uint32_t ahead = 16;  // rows that are fetched early
 constexpr uint32_t nobody = ~0u;
 
 template <class T>
-struct spanning {  // by places
-  uint32_t room, nodes;
-  const uint32_t *slots, *parents;
+struct spanning {  // by places; no node is deeper than `levels` - 1
+  uint32_t room, nodes, levels;
+  const uint32_t *slots, *depths;
   const T *edges, *table;
 };
 // Where a column's ways begin; those to other nodes follow at distances of a tile.
@@ -39,75 +43,84 @@ template <class T>
 DEVICE const T *ways_of(const spanning<T> &s, uint32_t column) {
   return s.table + (size_t)(column / tile) * s.room * tile + column % tile;
 }
-// `ways` has a row a place, and one for the sums.
+// A step of the pass: a node with these ways, and an edge to its parent. What hung on it has left its best `here`.
 template <class T>
-DEVICE void load_tile(const spanning<T> &s, const uint32_t *columns, uint32_t count, T *ways) {
-  const bool whole = count == tile && columns[0] % tile == 0 && columns[tile - 1] - columns[0] == tile - 1;
-  for (uint32_t place = 0; place < s.nodes; place++) {
-    const size_t slot = (size_t)s.slots[place] * tile;
-    T *here = ways + (size_t)place * tile;
-    if (whole) {
-      const T *row = ways_of(s, columns[0]);
-      if (place + ahead < s.nodes) prefetch(row + (size_t)s.slots[place + ahead] * tile);
-      for (uint32_t b = threadIdx.x; b < tile; b += blockDim.x) here[b] = row[slot + b];
-    } else
-      for (uint32_t b = threadIdx.x; b < count; b += blockDim.x) here[b] = ways_of(s, columns[b])[slot];
-  }
-}
-template <class T>
-DEVICE void pass_up(T own, const T *__restrict__ here, T *__restrict__ above, T *__restrict__ sum) {
+DEVICE void pass_up(T own, const T *__restrict__ row, T *__restrict__ here, T *__restrict__ above,
+                    T *__restrict__ sum) {
   for (uint32_t b = threadIdx.x; b < tile; b += blockDim.x) {
-    const T way = here[b], less = way < own ? way : own, more = way < own ? own : way;
+    const T way = row[b] < here[b] ? row[b] : here[b];
+    const T less = way < own ? way : own, more = way < own ? own : way;
     sum[b] += less;
     above[b] = more < above[b] ? more : above[b];
+    here[b] = ~(T)0;
   }
 }
-// `weight` of a column: of the tree with its vertex as a node more. `scratch` is (blocks, nodes + 1, tile).
+// `weight` of a column: of the tree with its vertex as a node more. `scratch` is (blocks, levels + 2, tile).
 template <class T>
 DEVICE void measure_all(const spanning<T> &s, uint32_t columns, const uint32_t *column, T *scratch, T *weight) {
-  T *ways = scratch + (size_t)blockIdx.x * (s.nodes + 1) * tile, *sum = ways + (size_t)s.nodes * tile;
+  T *stack = scratch + (size_t)blockIdx.x * (s.levels + 2) * tile;
+  T *sum = stack + (size_t)s.levels * tile, *gathered = sum + tile;
   for (uint32_t first = blockIdx.x * tile; first < columns; first += gridDim.x * tile) {
-    const uint32_t count = columns - first < tile ? columns - first : tile;
-    load_tile(s, column + first, count, ways);
-    for (uint32_t b = threadIdx.x; b < tile; b += blockDim.x) sum[b] = 0;
-    for (uint32_t place = s.nodes; --place > 0;)
-      pass_up(s.edges[place], ways + (size_t)place * tile, ways + (size_t)s.parents[place] * tile, sum);
-    for (uint32_t b = threadIdx.x; b < count; b += blockDim.x) weight[first + b] = sum[b] + ways[b];
+    const uint32_t *mine = column + first, count = columns - first < tile ? columns - first : tile;
+    const bool whole = count == tile && mine[0] % tile == 0 && mine[tile - 1] - mine[0] == tile - 1;
+    const T *rows = ways_of(s, mine[0]);
+    for (uint32_t b = threadIdx.x; b < tile; b += blockDim.x) {
+      for (uint32_t level = 0; level < s.levels; level++) stack[level * tile + b] = ~(T)0;
+      sum[b] = gathered[b] = 0;
+    }
+    for (uint32_t place = s.nodes; place-- > 0;) {
+      const size_t slot = (size_t)s.slots[place] * tile;
+      for (uint32_t b = threadIdx.x; !whole && b < count; b += blockDim.x) gathered[b] = ways_of(s, mine[b])[slot];
+      if (whole && place >= ahead) prefetch(rows + (size_t)s.slots[place - ahead] * tile);
+      const T *row = whole ? rows + slot : gathered;
+      T *here = stack + (size_t)s.depths[place] * tile;
+      if (place > 0)
+        pass_up(s.edges[place], row, here, here - tile, sum);
+      else
+        for (uint32_t b = threadIdx.x; b < count; b += blockDim.x)
+          weight[first + b] = sum[b] + (row[b] < here[b] ? row[b] : here[b]);
+    }
   }
 }
-// Leaves the links of a vertex, whose ways to the nodes are given, at the ends of `way` and `from`; how many.
+// Leaves the links of a vertex, whose ways to the nodes are given, at the ends of `way` and `to`; how many. `best` and
+// `from`, by levels, are the stack: a way, and the place that it leads to or, of an edge of the tree, nobody.
 template <class T>
-DEVICE uint32_t find_links(const spanning<T> &s, T *way, uint32_t *from) {
-  for (uint32_t place = 0; place < s.nodes; place++) from[place] = place;
+DEVICE uint32_t find_links(const spanning<T> &s, T *way, uint32_t *to, T *best, uint32_t *from) {
+  for (uint32_t level = 0; level < s.levels; level++) best[level] = ~(T)0;
   uint32_t end = s.nodes;
   for (uint32_t place = s.nodes; place-- > 0;) {
-    const T own = s.edges[place], here = way[place];
-    const uint32_t link = from[place], p = s.parents[place];
+    const uint32_t level = s.depths[place];
+    const bool direct = way[place] <= best[level];
+    const T own = s.edges[place], here = direct ? way[place] : best[level];
+    const uint32_t link = direct ? place : from[level];
     const bool joins = place == 0 || here < own;
     const T more = joins ? own : here;
-    if (place > 0 && more < way[p]) way[p] = more, from[p] = joins ? nobody : link;  // nobody: an edge of the tree
-    if (joins && link != nobody) way[--end] = here, from[end] = link;
+    best[level] = ~(T)0;
+    if (place > 0 && more < best[level - 1]) best[level - 1] = more, from[level - 1] = joins ? nobody : link;
+    if (joins && link != nobody) way[--end] = here, to[end] = link;
   }
   return s.nodes - end;
 }
 // Each column's links: `length` of them in `to` (places) and `way` from `begin`, unless the room does not suffice. `used`
-// of it, 0 at first, is asked for by all together. `ways` and `origins` are scratch, (blocks, tile, nodes).
+// of it, 0 at first, is asked for by all together. `ways` and `words` are scratch, (blocks, tile, nodes + levels).
 template <class T>
 DEVICE void link_all(const spanning<T> &s, uint32_t columns, uint32_t room, const uint32_t *column, uint32_t *used,
-                     T *ways, uint32_t *origins, uint32_t *begin, uint32_t *length, uint32_t *to, T *way) {
-  ways += (size_t)blockIdx.x * tile * s.nodes, origins += (size_t)blockIdx.x * tile * s.nodes;
+                     T *ways, uint32_t *words, uint32_t *begin, uint32_t *length, uint32_t *to, T *way) {
+  const size_t each = (size_t)s.nodes + s.levels;
+  ways += blockIdx.x * tile * each, words += blockIdx.x * tile * each;
   for (uint32_t first = blockIdx.x * tile; first < columns; first += gridDim.x * tile) {
     const uint32_t count = columns - first < tile ? columns - first : tile;
     for (uint32_t place = 0; place < s.nodes; place++)
       for (uint32_t b = threadIdx.x; b < count; b += blockDim.x)
-        ways[(size_t)b * s.nodes + place] = ways_of(s, column[first + b])[(size_t)s.slots[place] * tile];
+        ways[b * each + place] = ways_of(s, column[first + b])[(size_t)s.slots[place] * tile];
     for (uint32_t b = threadIdx.x; b < count; b += blockDim.x) {
-      T *mine = ways + (size_t)b * s.nodes;
-      uint32_t *from = origins + (size_t)b * s.nodes;
-      const uint32_t links = find_links(s, mine, from), at = atomicAdd(used, links);
+      T *mine = ways + b * each;
+      uint32_t *ends = words + b * each;
+      const uint32_t links = find_links(s, mine, ends, mine + s.nodes, ends + s.nodes), skip = s.nodes - links;
+      const uint32_t at = atomicAdd(used, links);
       begin[first + b] = at, length[first + b] = links;
       for (uint32_t i = 0; i < links && at + links <= room; i++)
-        to[at + i] = from[s.nodes - links + i], way[at + i] = mine[s.nodes - links + i];
+        to[at + i] = ends[skip + i], way[at + i] = mine[skip + i];
     }
   }
 }
@@ -201,17 +214,17 @@ DEVICE void graft_all(uint32_t nodes, uint32_t most, uint32_t candidates, const 
   accepted[0] = count;
 }
 #define ONE_STEINER_KERNELS(code, T)                                                                                   \
-  KERNEL one_steiner_measure_##code(uint32_t slots_in_all, uint32_t nodes, uint32_t columns, const uint32_t *slots,    \
-                                    const uint32_t *parents, const T *edges, const T *table, const uint32_t *column,   \
-                                    T *scratch, T *weight) {                                                           \
-    measure_all<T>({slots_in_all, nodes, slots, parents, edges, table}, columns, column, scratch, weight);             \
+  KERNEL one_steiner_measure_##code(uint32_t slots_in_all, uint32_t nodes, uint32_t levels, uint32_t columns,          \
+                                    const uint32_t *slots, const uint32_t *depths, const T *edges, const T *table,     \
+                                    const uint32_t *column, T *scratch, T *weight) {                                   \
+    measure_all<T>({slots_in_all, nodes, levels, slots, depths, edges, table}, columns, column, scratch, weight);      \
   }                                                                                                                    \
   EXPORT_KERNEL(one_steiner_measure_##code)                                                                            \
-  KERNEL one_steiner_links_##code(uint32_t slots_in_all, uint32_t nodes, uint32_t columns, uint32_t room,              \
-                                  const uint32_t *slots, const uint32_t *parents, const T *edges, const T *table,      \
-                                  const uint32_t *column, uint32_t *used, T *ways, uint32_t *origins, uint32_t *begin, \
-                                  uint32_t *length, uint32_t *to, T *way) {                                            \
-    link_all<T>({slots_in_all, nodes, slots, parents, edges, table}, columns, room, column, used, ways, origins,       \
+  KERNEL one_steiner_links_##code(uint32_t slots_in_all, uint32_t nodes, uint32_t levels, uint32_t columns,            \
+                                  uint32_t room, const uint32_t *slots, const uint32_t *depths, const T *edges,        \
+                                  const T *table, const uint32_t *column, uint32_t *used, T *ways, uint32_t *words,    \
+                                  uint32_t *begin, uint32_t *length, uint32_t *to, T *way) {                           \
+    link_all<T>({slots_in_all, nodes, levels, slots, depths, edges, table}, columns, room, column, used, ways, words,  \
                 begin, length, to, way);                                                                               \
   }                                                                                                                    \
   EXPORT_KERNEL(one_steiner_links_##code)                                                                              \

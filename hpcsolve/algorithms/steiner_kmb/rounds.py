@@ -91,7 +91,8 @@ class Rounds:
         """Bring the rows of new nodes, near ones together; their positions, or None if the time was up before."""
         chosen = NOBODY, NOBODY
         if self.nodes is not None:
-            order = self.nodes.walked(new)
+            walk = self.nodes.walk()
+            order = walk[np.isin(walk, new)]
             chosen = self.nodes.vertex[order], self.nodes.slot[order]
         vertices, slots = self.comm.bcast(chosen)
         relaxed, arrived = self.table.fill(search, vertices, slots, self._is_over)

@@ -23,22 +23,23 @@ KEPT = 10
 
 @dataclass(frozen=True)
 class Tree:
-    """A spanning tree as the kernels read it, by places: nodes in an order in which parents come first.
+    """A spanning tree as the kernels read it, by places: nodes as a walk depth first comes to them.
 
     Attributes
     ----------
     slots
         The row of the table that each place's node has.
-    parents, edges
-        A place, and how far it is.
-    weight
-        The sum of the edges.
+    depths, edges
+        How many edges lead to the root; how far the parent is.
+    weight, levels
+        The sum of the edges; the deepest node's depth, and one.
     """
 
     slots: NDArray[np.uint32]
-    parents: NDArray[np.uint32]
+    depths: NDArray[np.uint32]
     edges: NDArray[Any]
     weight: int
+    levels: int
 
 
 @dataclass(frozen=True)
@@ -111,20 +112,17 @@ class Spanning:
 
     def tree(self) -> tuple[Tree, NDArray[np.uint32]]:
         """The tree by places, and the node of each place."""
-        up, depth = self.parent.copy(), (self.parent != np.arange(len(self.parent))).astype(np.int64)
+        up, depth = self.parent, (self.parent != np.arange(len(self.parent))).astype(np.uint32)
         while (more := depth[up]).any():  # twice as far up each time
             depth, up = depth + more, up[up]
-        order = np.argsort(depth, kind="stable").astype(np.uint32)
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order), dtype=np.uint32)
-        return Tree(self.slot[order], place[self.parent[order]], self.edge[order], self.weight), order
+        order = self.walk()
+        return Tree(self.slot[order], depth[order], self.edge[order], self.weight, int(depth.max()) + 1), order
 
-    def walked(self, numbers: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """These nodes in an order in which those that follow each other are near each other."""
+    def walk(self) -> NDArray[np.uint32]:
+        """The nodes as a walk depth first comes to them: those that follow each other are near each other."""
         below = np.argsort(self.edge, kind="stable")
         below = below[below > 0]  # the root, number 0, has no edge
-        place = np.argsort(depth_first(len(self.edge), self.parent[below].astype(np.int64), below))
-        return numbers[np.argsort(place[numbers])]
+        return depth_first(len(self.edge), self.parent[below].astype(np.int64), below).astype(np.uint32)
 
     def pairs(self) -> Indices:
         """Both ends of each edge of the tree, the smaller position first, sorted; shape (edges, 2)."""

@@ -21,16 +21,18 @@ from hpcsolve.device.base import Buffer, Device
 from hpcsolve.parallel.comm import Comm, agree_minimum
 from hpcsolve.parallel.partition import blocks
 
-MEASURE = "u4 u4 u4 u4* u4* {0}* {0}* u4* {0}* {0}*"
-LINKS = "u4 u4 u4 u4 u4* u4* {0}* {0}* u4* u4* {0}* u4* u4* u4* u4* {0}*"
+MEASURE = "u4 u4 u4 u4 u4* u4* {0}* {0}* u4* {0}* {0}*"
+LINKS = "u4 u4 u4 u4 u4 u4* u4* {0}* {0}* u4* u4* {0}* u4* u4* u4* u4* {0}*"
 TILE = 32
+DENSE = 4
+"""Measuring all columns takes less than so many times as long as the same number one by one."""
 LINKS_A_VERTEX = 8
 """Room at first; there are 3 or 4 on road-like graphs."""
 
 
 def capacity(terminals: int) -> int:
     """Rows of the table: the terminals, and the nodes that may come."""
-    return terminals + terminals // 2 + 64
+    return 2 * terminals + 64
 
 
 def slice_bytes(n: int, terminals: int, ranks: int, width: int, batch: int, units: int) -> list[int]:
@@ -46,7 +48,7 @@ def slice_bytes(n: int, terminals: int, ranks: int, width: int, batch: int, unit
         Of the CPU that measures.
     """
     room = capacity(terminals)
-    scratch = units * TILE * (room + 1) * (4 * width + 4)
+    scratch = units * TILE * 2 * room * (5 * width + 4)
     own = [TILE * len(tiles) for tiles in blocks(-(-n // TILE), ranks)]
     return [mine * (room + batch) * width + 2 * n * batch * width + scratch for mine in own]
 
@@ -135,13 +137,20 @@ class Table:
     def promising(self, tree: Tree, vertices: NDArray[np.uint32] | None = None) -> Candidates:
         """Those of this rank's vertices, or of these among them, that as a node more make the tree lighter."""
         columns = self._columns(vertices)
-        if not len(columns):
-            return self.linked(tree, columns)
-        grid = 4 * self.device.info.units
-        made = (grid * (len(tree.slots) + 1) * TILE, self.keys.dtype), (len(columns), self.keys.dtype)
-        weight = self._launched("measure", MEASURE, (), tree, (columns,), made, grid)[1]
+        if len(columns) * DENSE > len(self.own):
+            weight = self._measured(tree, self._columns(None))[columns]
+        else:
+            weight = self._measured(tree, columns)
         better = weight < tree.weight
         return self.linked(tree, columns[better] + np.uint32(self.own.start), weight[better])
+
+    def _measured(self, tree: Tree, columns: NDArray[np.uint32]) -> NDArray[Any]:
+        """The weight of the tree with each column's vertex as a node more."""
+        if not len(columns):
+            return np.empty(0, self.keys.dtype)
+        grid = 4 * self.device.info.units
+        made = (grid * (tree.levels + 2) * TILE, self.keys.dtype), (len(columns), self.keys.dtype)
+        return self._launched("measure", MEASURE, (), tree, (columns,), made, grid)[1]
 
     def linked(self, tree: Tree, vertices: NDArray[np.uint32], weight: NDArray[Any] | None = None) -> Candidates:
         """Those of these vertices that are this rank's, in ascending order, with their links."""
@@ -151,7 +160,7 @@ class Table:
         room = LINKS_A_VERTEX * len(columns)
         grid = max(1, min(self.device.info.units, len(columns) // TILE))
         while True:
-            scratch = grid * TILE * len(tree.slots)
+            scratch = grid * TILE * (len(tree.slots) + tree.levels)
             made = ((scratch, dtype), (scratch, np.uint32), (len(columns), np.uint32), (len(columns), np.uint32),
                     (room, np.uint32), (room, dtype))  # fmt: skip
             found = self._launched("links", LINKS, (room,), tree, (columns, np.zeros(1, np.uint32)), made, grid)
@@ -177,7 +186,7 @@ class Table:
     ) -> list[NDArray[Any]]:  # fmt: skip
         code = self.keys.code
         rows = self.device.constant(self.rows)
-        given: tuple[NDArray[Any] | Buffer, ...] = tree.slots, tree.parents, tree.edges, rows, *asked
-        counts = self.room, len(tree.slots), len(asked[0]), *sizes
+        given: tuple[NDArray[Any] | Buffer, ...] = tree.slots, tree.depths, tree.edges, rows, *asked
+        counts = self.room, len(tree.slots), tree.levels, len(asked[0]), *sizes
         full, kinds = f"one_steiner_{name}_{code}", signature.format(code)
         return launched(self.device, "one_steiner", full, kinds, counts, given, made, grid, TILE)
