@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.steiner_kmb.network import Network, launched
+from hpcsolve.parallel.comm import Comm
 
 CLIMB = "u4 u4 u4 u8 u4* u4* u4* u8* u8* u4* u4* u8* u8*"
 MOST_WORK = 1 << 30
 """Arcs that an ascent may look at: it ends then with the bound that it has. 10^5 vertices take a tenth of that."""
 ROOTS = 8
 CHEAP = 1 << 24
-"""So many terminals are tried as the root, as long as they have cost fewer arcs than that."""
+"""So many terminals are tried as the root, or as many as cost that many arcs if each costs as many as the first."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +42,19 @@ class Bound:
     work: int
 
 
-def best_bound(net: Network) -> Bound:
-    """The best of ascents from several roots, of equal ones the first."""
-    found = [climb(net, 0)]
-    while len(found) < min(ROOTS, len(net.terminals)) and sum(bound.work for bound in found) < CHEAP:
-        found.append(climb(net, len(found)))
-    return max(found, key=lambda bound: bound.value)
+def best_bound(net: Network, comm: Comm) -> Bound | None:
+    """The best of ascents from several roots, dealt to the ranks, of equal ones the first; on rank 0, collective."""
+    most = min(ROOTS, len(net.terminals))
+    mine = [climb(net, root) for root in range(most)[comm.rank : comm.rank + 1]]
+    roots = min(most, -(-CHEAP // max(1, comm.bcast(mine[0].work if comm.rank == 0 else 0))))
+    others = range(roots)[comm.rank + comm.size :: comm.size]
+    mine = [*mine[: roots > comm.rank], *(climb(net, root) for root in others)]
+    found = comm.gather(_best(mine))
+    return None if found is None else _best([bound for bound in found if bound is not None])
+
+
+def _best(found: Sequence[Bound]) -> Bound | None:
+    return max(found, key=lambda bound: (bound.value, -bound.root), default=None)
 
 
 def climb(net: Network, root: int) -> Bound:

@@ -17,7 +17,7 @@ from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD
 from hpcsolve.algorithms.shortest_paths.layout import layout_bytes
 from hpcsolve.algorithms.shortest_paths.searcher import workspace
 from hpcsolve.algorithms.steiner_kmb.best import best_tree
-from hpcsolve.algorithms.steiner_kmb.bound import best_bound
+from hpcsolve.algorithms.steiner_kmb.bound import Bound, best_bound
 from hpcsolve.algorithms.steiner_kmb.exchange import exchanged
 from hpcsolve.algorithms.steiner_kmb.kmb import Work, keys_for, kmb_tree
 from hpcsolve.algorithms.steiner_kmb.matrix import Matrix, empty_matrix
@@ -115,10 +115,12 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
         if parameters.matrix:
             matrix = empty_matrix(smaller.member, keys_for(smaller.graph, near.weight).dtype, comm)
         tree, work = _tree(smaller, net, near, device, comm, parameters, report, watch, matrix)
-        if tree is not None:
+        whole = network(graph, host)
+        report(0.9, "lower bound")
+        bound = best_bound(whole, comm)
+        if tree is not None and bound is not None:
             tree = exchanged(net, tree) if parameters.exchange or parameters.mode == "best" else tree
-            report(0.9, "lower bound")
-            answer, tables = _certified(graph, smaller, near, tree, host)
+            answer, tables = _certified(whole, smaller, near, tree, bound)
     started = time.perf_counter()
     answer = comm.bcast(answer)
     assert answer is not None
@@ -145,11 +147,9 @@ def _tree(
     return tree, Work(smaller.graph.arcs, time.perf_counter() - started)
 
 
-def _certified(graph: Graph, smaller: Reduced, near: Closure, tree: Indices, host: Device) -> tuple[Answer, Tables]:
+def _certified(whole: Network, smaller: Reduced, near: Closure, tree: Indices, bound: Bound) -> tuple[Answer, Tables]:
     """The tree in the graph as it was read, with a lower bound found there."""
-    whole = network(graph, host)
     restored = spanning_tree(whole, smaller.restored(tree))
-    bound = best_bound(whole)
     least = max(bound.value, guaranteed(near.weight, len(whole.terminals)))
     return Answer(whole.edges.part(restored), near, least), tables_of(bound, smaller)
 
