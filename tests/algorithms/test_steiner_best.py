@@ -163,6 +163,37 @@ def test_ranks_do_not_matter(graph: Graph, device: Device) -> None:
         assert all(stored(other) == first for other in on_ranks(ranks, lambda c: solved(graph, HostDevice(2), c)))
 
 
+def test_shakes_take_half_of_the_nodes_out_and_leave_a_minimum_spanning_tree(device: Device) -> None:
+    graph = reduced(power_law_steiner(300, 700, 60, high=1000)).graph
+    tried = bench(graph, WORD, device)
+    tree, order = tried.nodes.tree()
+    found = tried.table.linked(tree, np.setdiff1d(np.arange(graph.n, dtype=np.uint32), graph.terminals))
+    tried.fill(tried.nodes.accept(replace(found, to=order[found.to]), whatever=True))
+    tried.nodes.mend(tried.found(tried.nodes.vertex))
+    before, left = tried.nodes.vertex.tolist(), []
+    assert len(before) == 120 and tried.nodes.weight == tried.spanning_weight(), "all that there is room for"
+    for key in (1, 2):
+        nodes = replace(tried.nodes, parent=tried.nodes.parent.copy(), edge=tried.nodes.edge.copy())
+        nodes.shake(key)
+        other = replace(tried, nodes=nodes)
+        nodes.mend(other.found(nodes.vertex))
+        assert nodes.weight == other.spanning_weight() and set(nodes.vertex) < set(before)
+        assert nodes.vertex[:60].tolist() == before[:60]
+        left.append(set(nodes.vertex))
+        assert 75 < len(left[-1]) < 105
+    assert left[0] != left[1]
+
+
+def test_more_shakes_never_make_the_tree_heavier(device: Device) -> None:
+    graph, costs = power_law_steiner(200, 800, 60, seed=5, high=6), []
+    for shakes in (0, 1, 3, 6):
+        outcome = steiner_kmb.run(graph, device, SerialComm(), Parameters(mode="best", shakes=shakes), silent)
+        assert is_right(graph, outcome)
+        costs.append(outcome.cost)
+    assert costs == sorted(costs, reverse=True)
+    assert is_right(graph, run_within(graph, device, Limits(seed=2)))
+
+
 @dataclass
 class Impatient(Watch):
     """Says that the time is up when it is asked for the `patience`-th time."""
@@ -181,7 +212,7 @@ def test_it_can_be_stopped_at_any_time(ranks: int, device: Device, monkeypatch: 
     graph = road_steiner(900, 80, seed=2)
     monkeypatch.setattr(Tiles, "at_once", 8)
     costs, last = [], solved(graph, device).cost
-    for patience in (*range(1, 25), 100):
+    for patience in (*range(1, 25), 10**6):
         monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.solve.Watch", partial(Impatient, patience=patience))
         found = on_ranks(ranks, lambda comm: solved(graph, HostDevice(1), comm))
         assert is_right(graph, found[0]) and len({outcome.cost for outcome in found}) == 1
@@ -233,7 +264,7 @@ def test_a_full_table_takes_no_more_nodes(device: Device, monkeypatch: pytest.Mo
 
 
 def test_published_instances(data_dir: Path, device: Device) -> None:
-    """Those of less than 3000 vertices: on average within 0.8 per cent, PUC's hard ones among them."""
+    """Those of less than 2000 vertices: on average within 0.6 per cent, PUC's hard ones among them."""
     if not (data_dir / "steiner").is_dir():
         pytest.skip("HPCSOLVE_DATA has no steiner/")
     with open(data_dir / "steiner" / "reference.csv", encoding="utf-8") as table:
@@ -244,4 +275,4 @@ def test_published_instances(data_dir: Path, device: Device) -> None:
         outcome = solved(graph, device)
         assert is_right(graph, outcome) and outcome.cost >= int(row["best_known"])
         ratios.append(outcome.cost / int(row["best_known"]))
-    assert len(ratios) == 15 and np.mean(ratios) <= 1.009, np.mean(ratios)
+    assert len(ratios) == 15 and np.mean(ratios) <= 1.006, np.mean(ratios)

@@ -6,8 +6,9 @@ a tree of the same weight (Mehlhorn 1988), and growing a tree from terminal to t
 costs no more and is far better; so that is what `mode = "fast"` does. Dual ascent (Wong 1984) shows for each tree that
 it is within a few per cent, where the published bound says 2.
 
-Everything follows from the graph alone: of equals the one that comes first, by a total order of weights and positions,
-so the tree is the same for any order of the edges in the file, on any number of ranks, on any device.
+Everything follows from the graph alone (in mode best, from the seed too): of equals the one that comes first, by a
+total order of weights and positions, so the tree is the same for any order of the edges in the file, on any number of
+ranks, on any device.
 
 parameters.py  what the user asks
 reduce.py      exact reductions, and the way back

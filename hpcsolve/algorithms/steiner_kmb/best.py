@@ -31,6 +31,9 @@ from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
 
+KEYS_A_SEED = 1_000_003
+"""Shakes of one seed have keys of their own, as long as there are fewer."""
+
 
 def best_tree(
     graph: Graph, net: Network, near: Closure, device: Device, comm: Comm, parameters: Parameters, report: Report,
@@ -38,8 +41,9 @@ def best_tree(
 ) -> tuple[Indices | None, Work]:  # fmt: skip
     """The tree's edges, on rank 0; collective. Parameters as `kmb.kmb_tree`.
 
-    Rounds until no vertex helps; then the paths of the nodes' tree are exchanged, and the branches of what comes of it
-    are nodes too, as long as that makes it lighter.
+    Rounds until no vertex helps; then the paths of the nodes' tree are exchanged, and the branches of the best tree so
+    far are nodes too, as long as that makes it lighter. Then half of the nodes go, and it begins again: the next tree
+    has the best of what is found now and before.
     """
     # From any vertex to any other: to its terminal, along the closure, to the other one.
     keys = keys_for(graph, near.weight + 2 * int(nearest(net, net.terminals).distance.max()))
@@ -49,22 +53,27 @@ def best_tree(
     table = Table(net.device, keys, net.n, room, comm)
     rounds = Rounds(comm, table, nodes, watch, report, graph.scale)
     best = exchanged(net, improved(net, shortest_path_tree(net))) if comm.rank == 0 else None
-    new, first = np.arange(len(net.terminals), dtype=np.uint32), True
+    rounds.best = 0 if best is None else net.weight(best)
+    new, joined, shakes = np.arange(len(net.terminals), dtype=np.uint32), False, 0
     prepared = searcher(graph, device, keys, path_engine(parameters.engine), layout=layout, searches=len(new))
     with prepared, row_search(prepared, graph, parameters, None, len(new)) as rows:
-        while comm.bcast(len(new)):
-            rounds.best = 0 if best is None else net.weight(best)
-            if watch.is_over(rounds.best):
-                break
+        while not watch.is_over(rounds.best):
             rounds.settle(rows, new)
             if not rounds.number:  # not even the terminals' rows are there
                 break
-            tree, new = _with_paths(net, prepared, rounds), NOBODY
-            lighter = tree is not None and net.weight(tree) < rounds.best
+            tree = _with_paths(net, prepared, rounds)
+            lighter = comm.bcast(tree is not None and net.weight(tree) < rounds.best)
             best = tree if lighter else best
-            if comm.bcast(lighter or first):
-                new = rounds.join(NOBODY if best is None else branches(net, best))
-            first = False
+            rounds.best = 0 if best is None else net.weight(best)
+            new = NOBODY
+            if lighter or not joined:
+                new, joined = rounds.join(NOBODY if best is None else branches(net, best)), True
+            if comm.bcast(len(new)):
+                continue
+            if shakes == parameters.shakes:
+                break
+            shakes, joined = shakes + 1, False
+            rounds.shake(watch.limits.seed * KEYS_A_SEED + shakes)
         return best, Work(rounds.relaxed, prepared.timer.seconds)
 
 

@@ -87,6 +87,12 @@ class Rounds:
         found = self._links(lambda tree: self.table.linked(tree, others))
         return NOBODY if found is None or self.nodes is None else self.nodes.accept(found, whatever=True)
 
+    def shake(self, key: int) -> None:
+        """Take out half of the nodes that are no terminals, so that others may come; the key decides which."""
+        if self.nodes is not None:
+            self.nodes.shake(key)
+        self._mend(self.comm.bcast(NOBODY if self.nodes is None else self.nodes.vertex))
+
     def _search(self, search: RowSearch, new: NDArray[np.uint32]) -> NDArray[np.uint32] | None:
         """Bring the rows of new nodes, near ones together; their positions, or None if the time was up before."""
         chosen = NOBODY, NOBODY

@@ -80,6 +80,13 @@ def runs(begin: NDArray[Any], length: NDArray[Any]) -> Indices:
     return np.arange(len(shift)) + shift
 
 
+def scrambled(vertices: NDArray[np.uint32], key: int) -> NDArray[np.uint32]:
+    """Numbers in which there is no pattern, for each key others: on them nothing depends but what does not matter."""
+    mixed = vertices * np.uint32(0x9E3779B1) + np.uint32(key * 0x85EBCA6B % 2**32)
+    mixed = (mixed ^ mixed >> np.uint32(16)) * np.uint32(0x7FEB352D)
+    return mixed ^ mixed >> np.uint32(15)
+
+
 @dataclass
 class Spanning:
     """Nodes and their spanning tree, by numbers: the terminals first, number 0 is the root.
@@ -94,6 +101,8 @@ class Spanning:
         Each node's position, and its row in the table.
     parent, edge
         A node, and how far it is; the root is its own parent.
+    key
+        Decides between equals.
     """
 
     device: Device
@@ -104,6 +113,7 @@ class Spanning:
     slot: NDArray[np.uint32]
     parent: NDArray[np.uint32]
     edge: NDArray[Any]
+    key: int = 0
 
     @property
     def weight(self) -> int:
@@ -138,25 +148,32 @@ class Spanning:
 
     def accept(self, found: Candidates, whatever: bool = False) -> NDArray[np.uint32]:
         """Make nodes of vertices that keep what they promised, or of all of them; the numbers of these nodes."""
-        before = self.weight
-        scrambled = found.vertex * np.uint32(0x9E3779B1)  # of equals no pattern decides, as in heap.cuh
-        found = found.sorted(np.lexsort((scrambled, found.weight)))
-        promised = np.uint64(before) - found.weight.astype(np.uint64)
+        found = found.sorted(np.lexsort((scrambled(found.vertex, self.key), found.weight)))
+        promised = np.uint64(self.weight) - found.weight.astype(np.uint64)
         least = 0 * promised if whatever else promised - promised // KEPT
         return self._graft(self._numbers(found.vertex), least, found)
 
     def drop(self) -> bool:
-        """Take nodes out that have at most two neighbours, but terminals; what hung on them hangs on their parents."""
+        """Take nodes out that have at most two neighbours, but terminals; whether there are any."""
         below = np.arange(1, len(self.parent))
         degree = np.bincount(self.parent[below], minlength=len(self.parent)) + 1
-        useless = (degree <= 2) & (np.arange(len(degree)) >= self.terminals)
-        while (late := useless[self.parent]).any():
+        return self._take_out(degree <= 2)
+
+    def shake(self, key: int) -> None:
+        """Take half of the nodes out, but terminals; the key decides which."""
+        self.key = key
+        self._take_out(scrambled(self.vertex, key) % 2 == 0)
+
+    def _take_out(self, chosen: NDArray[np.bool_]) -> bool:
+        """Without these nodes, but terminals; what hung on them hangs on their parents. Whether there were any."""
+        chosen[: self.terminals] = False
+        while (late := chosen[self.parent]).any():
             self.edge[late] += self.edge[self.parent[late]]
             self.parent[late] = self.parent[self.parent[late]]
-        number = np.cumsum(~useless) - 1
-        self.vertex, self.slot, self.edge = self.vertex[~useless], self.slot[~useless], self.edge[~useless]
-        self.parent = number[self.parent[~useless]].astype(np.uint32)
-        return bool(useless.any())
+        number = np.cumsum(~chosen) - 1
+        self.vertex, self.slot, self.edge = self.vertex[~chosen], self.slot[~chosen], self.edge[~chosen]
+        self.parent = number[self.parent[~chosen]].astype(np.uint32)
+        return bool(chosen.any())
 
     def _numbers(self, vertices: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """The nodes at these positions, or nobody."""
