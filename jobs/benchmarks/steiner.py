@@ -65,11 +65,11 @@ def _charts(options: argparse.Namespace) -> ModuleType | None:
 
 def _rivals(options: argparse.Namespace, charts: ModuleType | None) -> Found:
     asked = steiner_speed.Asked(options.repeats, options.seconds, options.memory, options.best)
-    found, lines = {}, [steiner_speed.HOW.format(asked=asked), ""]
-    lines += [f"- {line}" for line in all_rivals()[1]]
+    rivals, skipped = all_rivals()
+    found, lines = {}, [steiner_speed.HOW.format(asked=asked), *(f"- {line}" for line in skipped), ""]
     for name in options.instances:
         where = instance(name)
-        found[name] = steiner_speed.measure(where, asked)
+        found[name] = steiner_speed.measure(where, rivals, asked)
         lines += [*steiner_speed.table(where, found[name]), ""]
         if charts:
             charts.draw_solvers(where, found[name], Path(options.charts))

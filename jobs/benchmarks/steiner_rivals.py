@@ -37,11 +37,7 @@ class Rival:
 
 def all_rivals() -> tuple[list[Rival], list[str]]:
     """Those that are installed, and a line for each package that is not."""
-    rivals = [
-        Rival(EACH_TERMINAL, partial(steiner_scipy.each_terminal, halt=False)),
-        Rival("scipy, to the bottleneck", partial(steiner_scipy.each_terminal, halt=True)),
-        Rival("scipy, Mehlhorn", steiner_scipy.all_terminals),
-    ]
+    rivals = scipy_rivals()
     skipped = []
     for package, maker in (("networkx", _networkx), ("rustworkx", _rustworkx), ("ogdf-wheel", _ogdf)):
         try:
@@ -49,6 +45,15 @@ def all_rivals() -> tuple[list[Rival], list[str]]:
         except (ImportError, metadata.PackageNotFoundError):
             skipped.append(f"{package}: not installed")
     return rivals, skipped
+
+
+def scipy_rivals() -> list[Rival]:
+    """What one writes with scipy and numpy; `EACH_TERMINAL` comes first."""
+    return [
+        Rival(EACH_TERMINAL, partial(steiner_scipy.each_terminal, halt=False)),
+        Rival("scipy, to the bottleneck", partial(steiner_scipy.each_terminal, halt=True)),
+        Rival("scipy, Mehlhorn", steiner_scipy.all_terminals),
+    ]
 
 
 def _networkx() -> list[Rival]:

@@ -12,7 +12,7 @@ from hpcsolve.algorithms.steiner_kmb.parameters import RowEngine
 from hpcsolve.device.host import HostDevice
 from jobs.benchmarks.report import markdown
 from jobs.benchmarks.steiner_instances import Instance, every_name, instance
-from jobs.benchmarks.steiner_rivals import EACH_TERMINAL, KOU, all_rivals
+from jobs.benchmarks.steiner_rivals import EACH_TERMINAL, KOU, Rival
 from jobs.benchmarks.steiner_runs import Timing, own_run, rival_run
 
 FAST, KMB, BEST = "hpcsolve, fast", "hpcsolve, kmb", "hpcsolve, best"
@@ -56,7 +56,7 @@ def own_solvers() -> dict[str, Parameters]:
     }
 
 
-def measure(where: Instance, asked: Asked) -> list[Timing]:
+def measure(where: Instance, rivals: list[Rival], asked: Asked) -> list[Timing]:
     """All solvers, hpcsolve first."""
     rows = []
     with HostDevice(1) as device:
@@ -65,7 +65,7 @@ def measure(where: Instance, asked: Asked) -> list[Timing]:
         if asked.best:
             limits = Limits(seconds=asked.best)
             rows.append(_told(where, own_run(BEST, where, device, Parameters(mode="best"), 1, limits)))
-    for rival in all_rivals()[0]:
+    for rival in rivals:
         call = rival.ready(where.graph)
         rows.append(_told(where, rival_run(rival.name, where, call, asked.repeats, asked.seconds, asked.gibibytes)))
     return rows

@@ -21,7 +21,7 @@ from jobs.benchmarks.measure import best_of
 from jobs.benchmarks.report import markdown
 from jobs.benchmarks.shortest_paths_graphs import require_equal
 from jobs.benchmarks.steiner_instances import Instance
-from jobs.benchmarks.steiner_rivals import EACH_TERMINAL, all_rivals
+from jobs.benchmarks.steiner_rivals import scipy_rivals
 from jobs.benchmarks.steiner_runs import QUICK, Timing, own_run, rival_run
 from jobs.benchmarks.steiner_speed import FAST, KMB, engines
 
@@ -113,7 +113,7 @@ def at_once_table(where: Instance, rows: dict[int, Timing]) -> list[str]:
 def by_terminals(where: Instance, device: Device, repeats: int) -> dict[int, list[Timing]]:
     """Numbers of terminals, doubled from 32 to all: modes fast and kmb, the latter as published too, and scipy."""
     own = {FAST: Parameters(), KMB: Parameters(mode="kmb"), f"{KMB}, halt": Parameters(mode="kmb", halt="terminals")}
-    scipy = next(rival for rival in all_rivals()[0] if rival.name == EACH_TERMINAL)
+    scipy = scipy_rivals()[0]
     most, rows = len(where.terminals), {}
     for count in [*(1 << power for power in range(5, 20) if 1 << power < most), most]:
         some = where.with_terminals(count)
