@@ -1,48 +1,12 @@
-// Dijkstra's search with an indexed heap of four children a node, one source a block: its first thread works, the
-// others wait. It makes sense on CPUs only; for study, and as an oracle of near_far.cu that settles each vertex once.
-// With targets it halts when the last of them is settled. Scratch, 2 n entries a block: the heap (the vertices that
-// wait, nearest first), and the `place` of each vertex in it.
+// Dijkstra's search with the heap of heap.cuh, one source a block: its first thread works, the others wait. It makes
+// sense on CPUs only; for study, and as an oracle of near_far.cu that settles each vertex once. With targets it halts
+// when the last of them is settled. Scratch, 2 n entries a block: the heap and its places.
+#include "heap.cuh"
 #include "solve.cuh"
 
-template <class T>
-struct dijkstra {
-  uint32_t size, *vertices, *place;
-  const T *keys;
-};
-template <class T>
-DEVICE void put(dijkstra<T> &h, uint32_t at, uint32_t v) {
-  h.vertices[at] = v;
-  h.place[v] = at;
-}
-// Moves v, which belongs at `at` or nearer to the top, up to its place.
-template <class T>
-DEVICE void rise(dijkstra<T> &h, uint32_t at, uint32_t v) {
-  for (; at > 0; at = (at - 1) / 4) {
-    const uint32_t parent = h.vertices[(at - 1) / 4];
-    if (h.keys[parent] <= h.keys[v]) break;
-    put(h, at, parent);
-  }
-  put(h, at, v);
-}
-// Takes the nearest vertex out; the last one sinks from the top to its place.
-template <class T>
-DEVICE uint32_t take(dijkstra<T> &h) {
-  const uint32_t nearest = h.vertices[0], v = h.vertices[--h.size];
-  uint32_t at = 0;
-  for (uint32_t child; h.size && (child = 4 * at + 1) < h.size;) {
-    uint32_t least = child;
-    for (uint32_t c = child + 1; c < child + 4 && c < h.size; c++)
-      if (h.keys[h.vertices[c]] < h.keys[h.vertices[least]]) least = c;
-    if (h.keys[h.vertices[least]] >= h.keys[v]) break;
-    put(h, at, h.vertices[least]);
-    at = least;
-  }
-  if (h.size) put(h, at, v);
-  return nearest;
-}
 // Settles vertices until none waits, or one waits that is farther than all targets: everything below it is final.
 template <class Sum, class T = typename Sum::key>
-DEVICE void settle_all(dijkstra<T> &h, const task<T> &asked, answer<T> &found) {
+DEVICE void settle_all(heap<T> &h, const task<T> &asked, answer<T> &found) {
   const uint32_t targets = found.touched ? asked.targets : 0;
   for (uint32_t arrived = 0; h.size;) {
     const T nearest = h.keys[h.vertices[0]];
@@ -64,7 +28,7 @@ DEVICE void settle_all(dijkstra<T> &h, const task<T> &asked, answer<T> &found) {
   }
 }
 template <class Sum, class T = typename Sum::key>
-DEVICE void run_search(Sum, dijkstra<T> &h, const task<T> &asked, const tuning<T> &how, answer<T> &found) {
+DEVICE void run_search(Sum, heap<T> &h, const task<T> &asked, const tuning<T> &how, answer<T> &found) {
   if (threadIdx.x == 0) {
     h.size = 0, h.vertices = how.scratch, h.place = how.scratch + asked.net.n, h.keys = found.keys;
     for (uint32_t i = 0; i < asked.seeds; i++) {  // at distance 0, each once
@@ -75,4 +39,4 @@ DEVICE void run_search(Sum, dijkstra<T> &h, const task<T> &asked, const tuning<T
   }
   __syncthreads();
 }
-SOLVE_KERNELS(dijkstra, dijkstra)
+SOLVE_KERNELS(dijkstra, heap)

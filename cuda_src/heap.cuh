@@ -23,16 +23,20 @@ DEVICE void put(heap<T> &h, uint32_t at, uint32_t v) {
   h.vertices[at] = v;
   h.place[v] = at;
 }
-// Puts a vertex in, or moves it up where it waits already and its key has become smaller.
+// Moves v, which belongs at `at` or nearer to the top, up to its place.
 template <class T>
-DEVICE void offer(heap<T> &h, uint32_t v) {
-  uint32_t at = h.place[v] == nowhere ? h.size++ : h.place[v];
+DEVICE void rise(heap<T> &h, uint32_t at, uint32_t v) {
   for (; at > 0; at = (at - 1) / 4) {
     const uint32_t parent = h.vertices[(at - 1) / 4];
     if (precedes(h, parent, v)) break;
     put(h, at, parent);
   }
   put(h, at, v);
+}
+// Puts a vertex in, or moves it up where it waits already and its key has become smaller.
+template <class T>
+DEVICE void offer(heap<T> &h, uint32_t v) {
+  rise(h, h.place[v] == nowhere ? h.size++ : h.place[v], v);
 }
 // Takes the top out; the last one sinks from there to its place.
 template <class T>
