@@ -10,8 +10,9 @@
 // a stack with an entry a depth is all that the pass needs.
 //
 // measure does so for many vertices: a block takes a tile of them, a thread one at a time, so that the table's rows are
-// read as they lie; on a CPU the tile is a few vectors, and the stack stays in its caches. Bytes: the table once, some
-// GB; six operations an entry.
+// read as they lie; on a CPU the tile is a few vectors, and the stack stays in its caches. Bytes: the table once; six
+// operations an entry. 14 500 nodes and 27 000 vertices are 1.4 GB, 0.3 s on one core; read at the speed of its memory an
+// H200 would take half a millisecond. Until somebody has measured it there, it works on the CPU, where rows arrive.
 //
 // links does it for those that help, and remembers which edge each way is: the edges of the new node that are in the new
 // tree, a handful. No others can ever be in one: what is the longest edge of a circle stays so whatever joins later. So

@@ -65,6 +65,8 @@ def best_tree(
             lighter = comm.bcast(tree is not None and net.weight(tree) < rounds.best)
             best = tree if lighter else best
             rounds.best = 0 if best is None else net.weight(best)
+            if watch.is_over(rounds.best):  # before it came to the rows of the last nodes, perhaps
+                break
             new = NOBODY
             if lighter or not joined:
                 new, joined = rounds.join(NOBODY if best is None else branches(net, best)), True

@@ -18,7 +18,7 @@ from hpcsolve.device.base import Device
 GRAFT = "u4 u4 u4 u4* u8* u4* u4* {0}* u4* {0}* u4* {0}* u4* {0}* u4*"
 NOBODY = np.uint32(2**32 - 1)
 KEPT = 10
-"""A vertex may save this part less than was measured, when its turn comes."""
+"""A vertex may save a tenth less than was measured, when its turn comes."""
 
 
 @dataclass(frozen=True)
