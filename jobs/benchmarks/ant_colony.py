@@ -3,6 +3,7 @@
     export HPCSOLVE_DATA=...                                   # holds tsplib/ and tsplib/optima.csv
     python jobs/benchmarks/ant_colony.py speed                 # milliseconds an iteration, on one core
     python jobs/benchmarks/ant_colony.py quality --instances pcb442 --seeds 20 --runs runs.csv
+    python jobs/benchmarks/ant_colony.py lengths               # head-tail and st-group on the same trails
     python jobs/benchmarks/ant_colony.py tours --charts charts # MAX-MIN with local search, fast-tsp, LKH against time
     python jobs/benchmarks/ant_colony.py ranks                 # eight colonies on one rank and on two
 
@@ -22,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
 from hpcsolve.device.host import HostDevice
-from jobs.benchmarks import ant_published, ant_quality, ant_ranks, ant_speed, ant_tours, report
+from jobs.benchmarks import ant_lengths, ant_published, ant_quality, ant_ranks, ant_speed, ant_tours, report
 from jobs.benchmarks.ant_runs import instances
 from jobs.benchmarks.command import add_charts, end_with
 from jobs.benchmarks.measure import describe_machine, load, version
@@ -56,6 +57,10 @@ def _quality(options: argparse.Namespace) -> list[str]:
     read = instances(options.instances)
     asked = ant_quality.Series(read, options.solvers, options.seeds, options.iterations)
     return ant_quality.quality(asked, options.runs)
+
+
+def _lengths(options: argparse.Namespace) -> list[str]:
+    return ant_lengths.table(instances(options.instances), options.iterations)
 
 
 def _tours(options: argparse.Namespace) -> list[str]:
@@ -98,6 +103,9 @@ def _options() -> argparse.Namespace:
     command.add_argument("--seeds", type=int, default=10, help="runs of each, seeds 1 to this (default 10)")
     command.add_argument("--iterations", type=int, default=ant_published.ITERATIONS)
     command.add_argument("--runs", metavar="FILE", help="CSV; keeps runs as they end, and those in it are not repeated")
+    command = add("lengths", _lengths, list(ant_published.QUALITY), "head-tail and st-group on the same trails")
+    command.add_argument("--iterations", type=int, nargs="+", default=[0, 3, 30], metavar="N",
+                         help="of head-tail before they are compared (default 0 3 30)")  # fmt: skip
     command = add("tours", _tours, ["lin318", "pcb442", "rat783", "pr1002", "pr2392"], "good tours against time")
     command.add_argument("--seconds", type=float, nargs="+", default=[1, 3, 10, 30], help="(default 1 3 10 30)")
     command.add_argument("--seeds", type=int, default=5, help="of hpcsolve (default 5)")

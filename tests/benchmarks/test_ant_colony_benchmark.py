@@ -82,6 +82,14 @@ def test_quality_keeps_its_runs(benchmark: Run, tmp_path: Path) -> None:
     assert len((tmp_path / "runs.csv").read_text().splitlines()) == 6
 
 
+def test_lengths(benchmark: Run) -> None:
+    done = benchmark("lengths", "--instances", "ring", "--iterations", "5", "0")
+    assert done.returncode == 0, done.stderr
+    (rows,) = tables(done.stdout)
+    assert [row["after iterations"] for row in rows] == ["0", "5"]
+    assert all(abs(float(row["in standard errors"])) < 5 and row["tours of each"] == str(N) for row in rows)
+
+
 def test_tours(benchmark: Run, tmp_path: Path) -> None:
     done = benchmark("tours", "--instances", "ring", "--seconds", "0.5", "2", "--seeds", "2")
     assert done.returncode == 0, done.stderr

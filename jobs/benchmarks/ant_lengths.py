@@ -1,0 +1,52 @@
+"""Two strategies on the same trails: the lengths of all ants' tours must have one distribution."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import ks_2samp
+
+from hpcsolve.algorithms.ant_colony.ant_system import AntSystem, Strategy
+from hpcsolve.algorithms.ant_colony.colonies import nothing_kept
+from hpcsolve.algorithms.ant_colony.fixed_point import unit_of
+from hpcsolve.algorithms.ant_colony.layout import heuristic_table, lay_out
+from hpcsolve.device.host import HostDevice
+from jobs.benchmarks.ant_runs import Instance
+from jobs.benchmarks.report import markdown
+
+ORACLE = "st-group"
+
+
+def table(instances: list[Instance], iterations: list[int]) -> list[str]:
+    """Markdown: head-tail beside st-group after so many iterations of head-tail."""
+    names = ["instance", "after iterations", "tours of each", "mean, head-tail", f"mean, {ORACLE}", "difference",
+             "in standard errors", "Kolmogorov-Smirnov p"]  # fmt: skip
+    text = "One iteration of either strategy on the same trails: the lengths of all ants' tours."
+    return [text, "", *markdown(names, [row for instance in instances for row in _rows(instance, iterations)])]
+
+
+def _rows(instance: Instance, iterations: list[int]) -> list[list[str]]:
+    layout, n = lay_out(instance.tsp), instance.tsp.n
+    unit = unit_of(layout.greedy_length, layout.bound, n, n, 0.5)
+    weights, rows, done = heuristic_table(layout, 2.0), [], 0
+    with HostDevice(1) as device:
+        ours, oracle = (AntSystem(device, layout, unit, n, np.array([[seed, 0]], np.uint32), weights, Strategy(name))
+                        for seed, name in enumerate(("head-tail", ORACLE)))  # fmt: skip
+        for until in sorted(iterations):
+            for iteration in range(done, until):
+                ours.learn(iteration, ours.construct(iteration), nothing_kept(range(1), n))
+            done = until
+            oracle.buffers["trail"].upload(ours.buffers["trail"].download())
+            found = [search.construct(until).ravel().astype(float) for search in (ours, oracle)]
+            rows.append([instance.name, str(until), str(n), *_compared(*found)])
+            print(*rows[-1], file=sys.stderr, flush=True)
+    return rows
+
+
+def _compared(ours: NDArray[np.float64], oracle: NDArray[np.float64]) -> list[str]:
+    difference = ours.mean() - oracle.mean()
+    error = np.hypot(ours.std(ddof=1), oracle.std(ddof=1)) / np.sqrt(len(ours))
+    return [f"{ours.mean():.0f}", f"{oracle.mean():.0f}", f"{100 * difference / oracle.mean():+.2f} %",
+            f"{difference / error:+.2f}", f"{ks_2samp(ours, oracle).pvalue:.3f}"]  # fmt: skip
