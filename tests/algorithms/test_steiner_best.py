@@ -252,9 +252,18 @@ def test_each_rank_needs_its_slice() -> None:
     alone, among = (steiner_kmb.estimate(graph, Parameters(mode="best"), ranks).host_bytes for ranks in (1, 4))
     whole = capacity(500) * graph.n * 4
     assert alone[0] > whole and all(whole / 4 < needed < alone[0] - 0.74 * whole for needed in among)
+    assert steiner_kmb.estimate(graph, Parameters(mode="best"), 4).bytes_sent[3] == 125 * 3 * 1504 * 4
     tables = on_ranks(4, lambda comm: Table(HostDevice(1), WORD, graph.n, capacity(500), comm))
     assert sum(table.rows.nbytes for table in tables) < 1.01 * whole
     assert [len(table.own) for table in tables] == [1504, 1504, 1504, 1488]
+
+
+def test_rows_that_are_sent_are_counted() -> None:
+    graph = from_edges(np.arange(99), np.arange(1, 100), np.arange(1, 100), terminals=np.arange(100))
+    found = on_ranks(3, lambda comm: solved(graph, HostDevice(1), comm))
+    estimated = steiner_kmb.estimate(graph, Parameters(mode="best"), 3).bytes_sent
+    assert tuple(outcome.rank["bytes_sent"] for outcome in found) == estimated == (8704, 12672, 12672)
+    assert solved(graph, HostDevice(1)).rank["bytes_sent"] == 0
 
 
 def test_a_full_table_takes_no_more_nodes(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:

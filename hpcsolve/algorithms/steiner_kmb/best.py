@@ -76,7 +76,7 @@ def best_tree(
                 break
             shakes, joined = shakes + 1, False
             rounds.shake(watch.limits.seed * KEYS_A_SEED + shakes)
-        return best, Work(rounds.relaxed, prepared.timer.seconds)
+        return best, Work(rounds.relaxed, prepared.timer.seconds, table.sent)
 
 
 def terminal_tree(net: Network, near: Closure, keys: Keys, room: int) -> Spanning:

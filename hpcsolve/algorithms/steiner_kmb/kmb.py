@@ -56,10 +56,11 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Work:
-    """What a rank did: arcs followed, and seconds in kernels."""
+    """What a rank did: arcs followed, seconds in kernels, bytes of rows sent."""
 
     relaxed: int
     seconds: float
+    sent: int = 0
 
 
 def kmb_tree(

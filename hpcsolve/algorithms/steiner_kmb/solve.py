@@ -27,7 +27,7 @@ from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices, Reduced, reduced
 from hpcsolve.algorithms.steiner_kmb.rounds import Watch
 from hpcsolve.algorithms.steiner_kmb.rows import batch_rows, path_engine, row_bytes
-from hpcsolve.algorithms.steiner_kmb.table import slice_bytes
+from hpcsolve.algorithms.steiner_kmb.table import sent_bytes, slice_bytes
 from hpcsolve.algorithms.steiner_kmb.trees import Closure, closure, improved, shortest_path_tree
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.device.host import HostDevice
@@ -75,17 +75,23 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
 
     work = graph.arcs * (1 if alone else k)
     details: dict[str, int | str] = {"terminals": k, WITHOUT_WORK: sizes.count(0)}
-    return Estimate(device, tuple(host), work, "arc of Dijkstra's", (0,) * ranks, details, largest, shared)
+    sent = sent_bytes(graph.n, k, ranks, _width(graph)) if parameters.mode == "best" else [0] * ranks
+    return Estimate(device, tuple(host), work, "arc of Dijkstra's", tuple(sent), details, largest, shared)
 
 
 def _table_bytes(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo) -> list[int]:
     """Of mode best: each rank's slice of the table, and what it is made in. Else its rows of the matrix."""
     assert graph.terminals is not None
-    k, width = len(graph.terminals), 4 if exact_sum(graph.weights) // 2 <= WORD.limit else 8  # no distance is longer
+    k, width = len(graph.terminals), _width(graph)
     if parameters.mode != "best":
         return [len(share) * k * width * parameters.matrix for share in blocks(k, ranks)]
     units = info.units if info.kind == "cpu" else 1
     return slice_bytes(graph.n, k, ranks, width, batch_rows(graph.n, parameters, k, info), units)
+
+
+def _width(graph: Graph) -> int:
+    """Bytes of a distance at most: none is longer than half of all edges' weights, each of which stands twice."""
+    return 4 if exact_sum(graph.weights) // 2 <= WORD.limit else 8
 
 
 def _device_bytes(graph: Graph, parameters: Parameters, searches: int, info: DeviceInfo) -> int:
@@ -124,7 +130,10 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
     started = time.perf_counter()
     answer = comm.bcast(answer)
     assert answer is not None
-    rank = {"operations": work.relaxed, "seconds_kernel": work.seconds, "seconds_wait": time.perf_counter() - started}
+    rank = {
+        "operations": work.relaxed, "bytes_sent": work.sent, "seconds_kernel": work.seconds,
+        "seconds_wait": time.perf_counter() - started,
+    }  # fmt: skip
     rows = {} if matrix is None else {"matrix": matrix.as_rows()}
     return Outcome(answer.weight, solution_of(answer), rows, tables, rank)
 

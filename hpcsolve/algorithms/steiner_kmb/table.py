@@ -53,6 +53,13 @@ def slice_bytes(n: int, terminals: int, ranks: int, width: int, batch: int, unit
     return [mine * (room + batch) * width + 2 * n * batch * width + scratch for mine in own]
 
 
+def sent_bytes(n: int, terminals: int, ranks: int, width: int) -> list[int]:
+    """By rank, of the terminals' rows; those of other nodes are not known before."""
+    tiles = -(-n // TILE)
+    shares = zip(blocks(tiles, ranks), blocks(terminals, ranks))
+    return [len(rows) * TILE * (tiles - len(own)) * width for own, rows in shares]
+
+
 @dataclass
 class Table:
     """This rank's slice.
@@ -65,6 +72,8 @@ class Table:
         This rank's vertices: whole tiles, but for the last.
     rows
         Shape (tiles, room, TILE), as the kernels want it.
+    sent
+        Bytes of rows that went to other ranks so far.
     """
 
     device: Device
@@ -74,6 +83,7 @@ class Table:
     comm: Comm
     own: range = field(init=False)
     rows: NDArray[Any] = field(init=False)
+    sent: int = 0
 
     def __post_init__(self) -> None:
         """Room for all rows; memory is taken as they come."""
@@ -123,6 +133,7 @@ class Table:
                 self._store(slots[rank], piece)
             elif piece.size:
                 sent.append(comm.send(piece, rank))
+                self.sent += piece.nbytes
         for rank, places in enumerate(slots):
             if rank != comm.rank and len(places) and len(self.rows):
                 arrived = np.empty((len(places), len(self.rows) * TILE), self.keys.dtype)
