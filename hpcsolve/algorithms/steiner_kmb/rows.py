@@ -81,19 +81,19 @@ def row_search(
 
 def row_bytes(n: int, columns: int, parameters: Parameters, searches: int, info: DeviceInfo) -> int:
     """What a batch of rows takes, and what an engine that makes nothing else works in; as wide as keys may become."""
-    shapes: list[Any] = [((batch_rows(columns, parameters, searches, info), columns), LONG.dtype)]
+    shapes: list[Any] = [((batch_rows(n, columns, parameters, searches, info), columns), LONG.dtype)]
     if parameters.engine == "tile":
-        shapes += workspace(n, blocks_for(searches, info), LONG).values()
+        shapes += workspace(n, blocks_for(n, searches, info, LONG), LONG).values()
     if parameters.engine == "p-pull":
         shapes += 3 * [((n, parameters.at_once), LONG.dtype)]
     return sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes)
 
 
-def batch_rows(columns: int, parameters: Parameters, searches: int, info: DeviceInfo) -> int:
+def batch_rows(n: int, columns: int, parameters: Parameters, searches: int, info: DeviceInfo) -> int:
     """Rows of a batch: `RowSearch.at_once`, or all of fewer searches."""
     batch = BATCH * concurrent_blocks(info)
     if parameters.engine == "tile":
-        batch = batch_for(columns, blocks_for(searches, info), WORD)
+        batch = batch_for(columns, blocks_for(n, searches, info, WORD), WORD)
     if parameters.engine == "p-pull":
         batch = parameters.at_once
     return min(batch, searches)

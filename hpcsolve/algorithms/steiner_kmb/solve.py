@@ -86,7 +86,7 @@ def _table_bytes(graph: Graph, parameters: Parameters, ranks: int, info: DeviceI
     if parameters.mode != "best":
         return [len(share) * k * width * parameters.matrix for share in blocks(k, ranks)]
     units = info.units if info.kind == "cpu" else 1
-    return slice_bytes(graph.n, k, ranks, width, batch_rows(graph.n, parameters, k, info), units)
+    return slice_bytes(graph.n, k, ranks, width, batch_rows(graph.n, graph.n, parameters, k, info), units)
 
 
 def _width(graph: Graph) -> int:

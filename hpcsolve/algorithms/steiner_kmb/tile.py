@@ -16,6 +16,8 @@ SEARCH = "u4 u4 u4 {0} {0} u4* u4* {0}* u4* u4* {0}* u4* {0}* u8*"
 GROUP = 32
 THREADS = 512
 BLOCKS_A_MULTIPROCESSOR = 2
+SPACE_BYTES = 1 << 32
+"""Of all blocks' lines: fewer blocks work at a time where they do not fit."""
 GROUPS_A_BLOCK = 4
 BATCH_BYTES = 1 << 30
 """Of a batch of rows: so many groups, or bytes, at most."""
@@ -52,7 +54,7 @@ class Tiles:
     def __post_init__(self) -> None:
         """Make room to work in."""
         device, layout = self.prepared.device, self.prepared.layout
-        self.blocks = blocks_for(self.searches, device.info)
+        self.blocks = blocks_for(layout.n, self.searches, device.info, self.prepared.keys)
         shapes = workspace(layout.n, self.blocks, self.prepared.keys)
         self.work = {name: device.empty(shape, dtype) for name, (shape, dtype) in shapes.items()}
         self.work["columns"] = device.upload(layout.places()[self.columns])
@@ -94,10 +96,11 @@ class Tiles:
         return relaxed
 
 
-def blocks_for(searches: int, info: DeviceInfo) -> int:
+def blocks_for(n: int, searches: int, info: DeviceInfo, keys: Keys) -> int:
     """Blocks that work at the same time."""
-    most = info.units * BLOCKS_A_MULTIPROCESSOR if info.kind == "cuda" else info.units
-    return max(1, min(-(-searches // GROUP), most))
+    units = info.units * BLOCKS_A_MULTIPROCESSOR if info.kind == "cuda" else info.units
+    room = SPACE_BYTES // (GROUP * n * keys.dtype.itemsize)
+    return max(1, min(-(-searches // GROUP), units, room))
 
 
 def batch_for(columns: int, blocks: int, keys: Keys) -> int:
