@@ -28,7 +28,7 @@ def expected(graph):
 def result(tmp_path, hpcsolve, test_device):
     """The result of one rank."""
     (tmp_path / "job.toml").write_text(JOB)
-    done = hpcsolve("run", "job.toml", "--device", test_device, cwd=tmp_path)
+    done = hpcsolve("run", "job.toml", "--device", test_device, cwd=tmp_path, timeout=200)
     assert done.returncode == 0, done.stderr
     return tmp_path / "out.h5"
 
@@ -43,7 +43,7 @@ def test_the_matrix_is_exact_and_the_same_for_any_ranks(result, mpiexec, hpcsolv
     first = solution(result)
     for ranks, engine in ((2, "tile"), (3, "near-far"), (4, "p-pull")):
         more = ("--set", f"steiner-kmb.engine={engine}", "--set", "share-gpu=true", "--device", test_device)
-        done = mpiexec(ranks, "run", "job.toml", *more, "--output", f"{ranks}.h5", cwd=result.parent)
+        done = mpiexec(ranks, "run", "job.toml", *more, "--output", f"{ranks}.h5", cwd=result.parent, timeout=200)
         assert done.returncode == 0, done.stdout + done.stderr
         assert solution(result.parent / f"{ranks}.h5") == first
     verified = hpcsolve("verify", result)
