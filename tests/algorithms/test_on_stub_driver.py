@@ -26,12 +26,13 @@ SMALL = (
 )
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize(("nvcc", "chosen"), [("single", ""), ("threads", SMALL)], ids=["all", "block-sizes"])
 def test_on_the_cuda_device(nvcc: str, chosen: str, stub: Stub, run_process: Start) -> None:
     environment = stub.environment(nvcc=nvcc, memory=4 * 2**30, HPCSOLVE_TEST_DEVICE="cuda")
     selection = ("--on-device", "-k", chosen, "--ignore", __file__)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *selection]
-    finished = run_process([*command, str(HERE), str(KERNELS)], timeout=280, env=environment)
+    finished = run_process([*command, str(HERE), str(KERNELS)], timeout=580, env=environment)
     assert finished.returncode == 0, finished.stdout[-3000:] + finished.stderr[-1000:]
     assert " passed" in finished.stdout and " failed" not in finished.stdout
 
