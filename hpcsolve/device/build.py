@@ -59,8 +59,7 @@ def host_library(file: str) -> Path:
     """
     compiler = host_compiler()
     command = [compiler, *os.environ.get("HPCSOLVE_CXXFLAGS", HOST_FLAGS).split()]
-    identity = compiler_identity(compiler) + _output([*command[:1], "-march=native", "-Q", "--help=target"])
-    return _cached(file, command, identity, ".so")
+    return _cached(file, command, compiler_identity(compiler) + target_features(compiler), ".so")
 
 
 @functools.cache
@@ -86,6 +85,12 @@ def compiler_identity(compiler: str) -> str:
         raise EnvironmentFault(f"{compiler} is not on the PATH: {fix}, or run with the other --device")
     status = os.stat(path)
     return f"{_output([compiler, '--version'])}{status.st_mtime_ns} {status.st_size}"
+
+
+@functools.cache
+def target_features(compiler: str) -> str:
+    """What this CPU has, as the compiler sees it; the model's name is not enough."""
+    return _output([compiler, "-march=native", "-Q", "--help=target"])
 
 
 def ahead(files: tuple[str, ...], architectures: tuple[str, ...] = ()) -> None:

@@ -51,7 +51,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def forget() -> None:
     """As a new process would: no answer is remembered."""
-    for function in (build.host_library, build.cubin, build.compiler_identity):
+    for function in (build.host_library, build.cubin, build.compiler_identity, build.target_features):
         function.cache_clear()
 
 

@@ -18,6 +18,9 @@ ROOTS = 8
 CHEAP = 1 << 24
 """So many terminals are tried as the root, or as many as cost that many arcs if each costs as many as the first."""
 
+HEAD_START = 3
+"""Rank 0, which prepares the graph while the others ascend, has so many roots less: that takes about as long."""
+
 
 @dataclass(frozen=True)
 class Bound:
@@ -42,15 +45,28 @@ class Bound:
     work: int
 
 
-def best_bound(net: Network, comm: Comm) -> Bound | None:
-    """The best of ascents from several roots, dealt to the ranks, of equal ones the first; on rank 0, collective."""
+def ascended(net: Network, comm: Comm) -> Bound | None:
+    """The best of this rank's ascents, if it has any: from several roots, dealt to the ranks. Collective."""
     most = min(ROOTS, len(net.terminals))
     mine = [climb(net, root) for root in range(most)[comm.rank : comm.rank + 1]]
     roots = min(most, -(-CHEAP // max(1, comm.bcast(mine[0].work if comm.rank == 0 else 0))))
-    others = range(roots)[comm.rank + comm.size :: comm.size]
-    mine = [*mine[: roots > comm.rank], *(climb(net, root) for root in others)]
-    found = comm.gather(_best(mine))
+    others = _dealt(roots, comm.size)[comm.rank]
+    return _best([*mine[: roots > comm.rank], *(climb(net, root) for root in others)])
+
+
+def best_bound(mine: Bound | None, comm: Comm) -> Bound | None:
+    """The best of what the ranks have, of equal ones that of the first root; on rank 0, collective."""
+    found = comm.gather(mine)
     return None if found is None else _best([bound for bound in found if bound is not None])
+
+
+def _dealt(roots: int, ranks: int) -> list[list[int]]:
+    """Who takes which roots after the first ones, of which each rank has one."""
+    shares: list[list[int]] = [[] for _ in range(ranks)]
+    for root in range(ranks, roots):
+        least = min(range(ranks), key=lambda rank: len(shares[rank]) + HEAD_START * (rank == 0))
+        shares[least].append(root)
+    return shares
 
 
 def _best(found: Sequence[Bound]) -> Bound | None:

@@ -27,14 +27,13 @@ from hpcsolve.algorithms.shortest_paths.pairs import shares, solve_pairs
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
 from hpcsolve.algorithms.steiner_kmb.matrix import Matrix
 from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers, forest, spanning_tree
-from hpcsolve.algorithms.steiner_kmb.order import walk
+from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk, walk
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
 from hpcsolve.algorithms.steiner_kmb.rows import RowSearch, path_engine, row_search
 from hpcsolve.algorithms.steiner_kmb.trees import Closure
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.parallel.partition import blocks
 from hpcsolve.problems.graph import Graph
 
 MOST_PAIRS = 1 << 20
@@ -107,8 +106,7 @@ def _sources(order: Indices, comm: Comm, matrix: Matrix | None) -> Indices:
     """This rank's terminals, those near each other together."""
     if matrix is not None:
         return order[np.isin(order, matrix.own)]
-    share = blocks(len(order), comm.size)[comm.rank]
-    return order[share.start : share.stop]
+    return order[shares_of_walk(len(order), comm.size)[comm.rank]]
 
 
 def _spanned_rows(

@@ -6,6 +6,7 @@ import numpy as np
 
 from hpcsolve.algorithms.steiner_kmb.network import Network
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
+from hpcsolve.algorithms.steiner_kmb.tile import GROUP
 from hpcsolve.algorithms.steiner_kmb.trees import Closure
 
 
@@ -34,3 +35,10 @@ def depth_first(count: int, first: Indices, second: Indices) -> Indices:
         seen[node] = 1
         waiting.extend(other for other in branches[node] if not seen[other])
     return np.array(order)
+
+
+def shares_of_walk(terminals: int, ranks: int) -> list[Indices]:
+    """The places in the walk that each rank searches from: groups of the tile engine, in turn, since they differ."""
+    group = max(1, min(GROUP, -(-terminals // ranks)))
+    owner = np.arange(terminals) // group % ranks
+    return [np.flatnonzero(owner == rank) for rank in range(ranks)]

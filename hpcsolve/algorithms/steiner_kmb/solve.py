@@ -17,11 +17,12 @@ from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD
 from hpcsolve.algorithms.shortest_paths.layout import layout_bytes
 from hpcsolve.algorithms.shortest_paths.searcher import workspace
 from hpcsolve.algorithms.steiner_kmb.best import best_tree
-from hpcsolve.algorithms.steiner_kmb.bound import Bound, best_bound
+from hpcsolve.algorithms.steiner_kmb.bound import Bound, ascended, best_bound
 from hpcsolve.algorithms.steiner_kmb.exchange import exchanged
 from hpcsolve.algorithms.steiner_kmb.kmb import Work, keys_for, kmb_tree
 from hpcsolve.algorithms.steiner_kmb.matrix import Matrix, empty_matrix
 from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
+from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk
 from hpcsolve.algorithms.steiner_kmb.outcome import Answer, Tables, solution_of, tables_of
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices, Reduced, reduced
@@ -64,7 +65,7 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
     require_problem(graph)
     assert graph.terminals is not None
     alone, k = parameters.mode == "fast", len(graph.terminals)
-    sizes = [1] + [0] * (ranks - 1) if alone else [len(share) for share in blocks(k, ranks)]
+    sizes = [1] + [0] * (ranks - 1) if alone else [len(share) for share in shares_of_walk(k, ranks)]
     base = BYTES_A_VERTEX * graph.n + BYTES_AN_ARC * graph.arcs
     host = [base + table for table in _table_bytes(graph, parameters, ranks, info)]
     device = tuple(0 if alone else _device_bytes(graph, parameters, size, info) for size in sizes)
@@ -110,20 +111,19 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
     """A Steiner tree with its certificate. `graph` is the same on all ranks; so is `solution`."""
     target = None if limits.target is None else math.floor(Fraction(str(limits.target)) * graph.scale)
     watch = Watch(comm, limits, target)
-    smaller = comm.once_a_host(partial(reduced, graph))
     tables: Tables = {}
     answer: Answer | None = None
     with _on_host(device) as host:
+        whole = network(graph, host)
+        report(0.0, "lower bound")
+        bound = ascended(whole, comm)  # before rank 0 is alone with the reductions: the others have more of it
+        smaller, near = comm.once_a_host(partial(_prepared, graph, host))
         net = network(smaller.graph, host)
-        near = comm.bcast(closure(net) if comm.rank == 0 else None)
-        assert near is not None
         matrix = None
         if parameters.matrix:
             matrix = empty_matrix(smaller.member, keys_for(smaller.graph, near.weight).dtype, comm)
         tree, work = _tree(smaller, net, near, device, comm, parameters, report, watch, matrix)
-        whole = network(graph, host)
-        report(0.9, "lower bound")
-        bound = best_bound(whole, comm)
+        bound = best_bound(bound, comm)
         if tree is not None and bound is not None:
             tree = exchanged(net, tree) if parameters.exchange or parameters.mode == "best" else tree
             answer, tables = _certified(whole, smaller, near, tree, bound)
@@ -136,6 +136,11 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
     }  # fmt: skip
     rows = {} if matrix is None else {"matrix": matrix.as_rows()}
     return Outcome(answer.weight, solution_of(answer), rows, tables, rank)
+
+
+def _prepared(graph: Graph, host: Device) -> tuple[Reduced, Closure]:
+    smaller = reduced(graph)
+    return smaller, closure(network(smaller.graph, host))
 
 
 def _tree(
