@@ -153,7 +153,8 @@ def _parse(text: str, path: str) -> dict[str, Any]:
 
 def _hint(text: str) -> str:
     """What people give by mistake."""
-    return "; this looks like an instance: name it in a job file" if re.search(r"(?m)^\s*DIMENSION\s*:", text) else ""
+    instance = re.search(r"(?im)^\s*(DIMENSION\s*:|33D32945\s|SECTION\s|p\s+(sp|tw)\s|%%MatrixMarket)", text)
+    return "; this looks like an instance: name it in a job file" if instance else ""
 
 
 def _apply_overrides(table: dict[str, Any], overrides: Sequence[str]) -> set[str]:

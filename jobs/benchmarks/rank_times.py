@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 import time
@@ -17,10 +19,12 @@ def run_on_ranks(job: Path, count: int) -> float:
     Raises
     ------
     EnvironmentFault
-        It failed: what it said.
+        It failed: what it said; or there is no mpiexec.
     """
-    mpiexec = Path(sys.executable).with_name("mpiexec")
-    command = [str(mpiexec) if mpiexec.exists() else "mpiexec", "-n", str(count), sys.executable, "-m", "hpcsolve",
+    mpiexec = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
+    if mpiexec is None:
+        raise EnvironmentFault("no mpiexec beside this Python or on the PATH: pip install 'hpcsolve[local]'")
+    command = [mpiexec, "-n", str(count), sys.executable, "-m", "hpcsolve",
                "run", str(job), "--quiet", "--overwrite"]  # fmt: skip
     begin = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -29,6 +29,7 @@ MISTAKES = {
     "no table": (GOOD + "held-karp = 1\n", ":3: held-karp: expected a table"),
     "stop": (GOOD + "[stop]\nseconds = 60.0\n", ":4: stop.seconds: held-karp has no partial answer"),
     "TOML": (GOOD + "seed = tru\n", ":3: no valid TOML: Invalid value"),
+    "a graph": ("33D32945 STP File, STP Format Version 1.0\n", "this looks like an instance: name it in a job file"),
     "an instance": ("NAME : x\nDIMENSION : 3\n", "at column 6; this looks like an instance: name it in a job file"),
     "no algorithm": ('instance = "a"\n', ": the key algorithm is missing"),
     "no instance": ('algorithm = "held-karp"\n', ": the key instance is missing"),
