@@ -203,7 +203,7 @@ def zipped():
     return file.getvalue()
 
 
-PACKED = gzip.compress(COORDINATES.encode())
+PACKED = gzip.compress(COORDINATES.encode(), mtime=0)
 BAD_FILES = {
     "empty": (b"", ": is empty"),
     "blanks": (b" \n\n", ": is empty"),

@@ -49,7 +49,7 @@ def test_mutants_of_other_formats(tmp_path, kind):
         "npy": file.getvalue(),
         "csv": "\n".join(",".join(map(str, row)) for row in table).encode(),
         "tour": b"TYPE: TOUR\nDIMENSION: 3\nTOUR_SECTION\n3\n1\n2\n-1\nEOF\n",
-        "gz": gzip.compress(tsplib_text(uniform_tsp(5)).encode()),
+        "gz": gzip.compress(tsplib_text(uniform_tsp(5)).encode(), mtime=0),
     }[kind]
     chance, path = random.Random(kind), tmp_path / f"m.{kind}"
     for _ in range(200):
