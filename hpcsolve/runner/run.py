@@ -121,11 +121,11 @@ def _foreseen(task: Task, places: list[Any], info: DeviceInfo, log: Log) -> Sequ
     problem, kind = task.instance.problem, kind_of(task.job)
     estimate = _module(task).estimate(problem, task.job.parameters, len(places), info)
     check_memory(estimate, places, f"{kind.size(problem)} {kind.SIZE}", kind.SIZE)
+    if task.output is not None:
+        make_folder(Path(task.output))
     log.say(memory_line(estimate, places))
     if idle := estimate.details.get(WITHOUT_WORK):
         log.say(f"idle:   {idle} of {len(places)} ranks have no work: the problem is too small to share with so many")
-    if task.output is not None:
-        make_folder(Path(task.output))
     return estimate.needed
 
 

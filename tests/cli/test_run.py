@@ -150,7 +150,7 @@ def test_a_kill_leaves_the_old_output(number, folder, test_device):
     (folder / "sub").mkdir()
     (folder / "sub" / "out.h5").write_bytes(b"old")
     command = [sys.executable, "-m", "hpcsolve", "run", "job.toml", "--device", test_device, "--overwrite"]
-    command += ["--set", "instance.n=27"]
+    command += ["--set", "algorithm=ant-colony", "--set", "stop.seconds=50"]  # it cannot end before the signal comes
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         for line in process.stdout:
             if line.startswith("memory:"):
