@@ -17,7 +17,6 @@ MOST_WORK = 1 << 30
 ROOTS = 8
 CHEAP = 1 << 24
 """So many terminals are tried as the root, or as many as cost that many arcs if each costs as many as the first."""
-
 HEAD_START = 3
 """Rank 0, which prepares the graph while the others ascend, has so many roots less: that takes about as long."""
 
