@@ -36,7 +36,7 @@ test-gpu: compiler $(INSTALLED) pycuda  ## every test, with a GPU as the device
 lint: $(DEVELOPER)  ## ruff, mypy --strict, clang-format, shell syntax
 	@$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run -Werror cuda_src/*.cu cuda_src/*.cuh
+	$(BIN)/clang-format --dry-run -Werror cuda_src/*/*.cu cuda_src/*/*.cuh
 	for script in slurm/*.sbatch .ci/run; do bash -n $$script; done
 
 check-cuda: $(INSTALLED)  ## compile every kernel with nvcc for sm_80 and sm_90, GPU or not

@@ -47,3 +47,7 @@ class DamagedFileError(HpcsolveError):
     """A checkpoint's or result's bytes are not what was written."""
 
     exit_code = 5
+
+
+class LaunchError(HpcsolveError):
+    """A kernel was launched with arguments that it does not take: a bug of ours."""

@@ -1,21 +1,21 @@
 """What a device can do. `host.py` and `cuda.py` implement it; algorithms know nothing else.
 
-Kernels stand in `cuda_src/FILE.cu`. A launch names sizes and buffers in the kernel's own order; the signature, one
-numpy type code an argument and a `*` behind a pointer's (`"i4 i4 u2* u2*"`), is checked on both devices alike, so that
-a mistake found on the CPU is the same mistake on a GPU.
+Kernels stand in `cuda_src/FILE.cu`, and are declared there alone. A launch names its arguments; a missing, unknown or
+mistyped one is refused on both devices alike (`declaration.py`), so that a mistake found on the CPU is the same mistake
+on a GPU.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from types import EllipsisType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hpcsolve.errors import HpcsolveError
+from hpcsolve.errors import LaunchError
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,6 @@ class DeviceInfo:
 
 ONE_CORE = DeviceInfo("cpu", "", "", "")
 """What an estimate takes a rank's device for, if nothing better is known."""
-
-
-class LaunchError(HpcsolveError):
-    """A kernel was launched with arguments that it does not take: a bug of ours."""
 
 
 class Buffer(Protocol):
@@ -83,15 +79,25 @@ class Buffer(Protocol):
         """Give the memory back now; a view cannot."""
 
 
+Argument: TypeAlias = int | float | Buffer | Mapping[str, "Argument"]
+"""What a launch passes: a number, a buffer, or for a group (a struct) a mapping with its fields' names."""
+
+
 class Kernel(Protocol):
     """A compiled kernel, ready to launch."""
 
-    def __call__(self, grid: int, block: int, *arguments: int | Buffer) -> None:
+    def __call__(self, grid: int, block: int, /, *positional: Argument, **arguments: Argument) -> None:
         """Start `grid` blocks of `block` threads (a CPU has one thread a block, whatever `block` says); may return
-        before they are done. Nothing happens for an empty grid."""
+        before they are done. Nothing happens for an empty grid.
 
-    def each(self, steps: range, grid: int, block: int, *arguments: int | Buffer | EllipsisType) -> None:
-        """Launch once for every step, which takes the place of the argument `...`; the others are looked at once."""
+        Raises
+        ------
+        LaunchError
+            Naming the kernel and the argument that is missing, unknown or mistyped; nothing has run.
+        """
+
+    def each(self, step: str, steps: range, grid: int, block: int, /, **arguments: Argument) -> None:
+        """Launch once for every step, which is the argument named `step`; the others are looked at once."""
 
 
 class Timer(Protocol):
@@ -144,8 +150,8 @@ class Device(Protocol):
     def staging(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """A host array (pinned where that helps) that messages pass through."""
 
-    def kernel(self, file: str, name: str, signature: str) -> Kernel:
-        """The kernel `name` of `cuda_src/{file}.cu`, built now if no cache has it."""
+    def kernel(self, file: str, name: str) -> Kernel:
+        """The kernel `name` of `cuda_src/{file}.cu`, built now if no cache has it; `LaunchError` if there is none."""
 
     def timer(self) -> Timer:
         """A stopwatch on the device's queue."""
@@ -159,34 +165,6 @@ class Device(Protocol):
     def __enter__(self) -> Device: ...
 
     def __exit__(self, *_: object) -> None: ...
-
-
-def check_arguments(name: str, signature: str, arguments: tuple[int | Buffer, ...], device: Device) -> None:
-    """Raise `LaunchError` unless the arguments are what the signature says and lie on the device."""
-    codes = signature.split()
-    if len(codes) != len(arguments):
-        raise LaunchError(f"{name} takes {len(codes)} arguments, not {len(arguments)}")
-    for position, (code, argument) in enumerate(zip(codes, arguments)):
-        if isinstance(argument, (int, np.integer)):
-            wrong = code.endswith("*") or not _fits(int(argument), np.dtype(code))
-        else:
-            typed = code.endswith("*") and np.dtype(code.rstrip("*")) == argument.dtype
-            wrong = not typed or argument.device is not device
-        if wrong:
-            raise LaunchError(f"{name}: argument {position} must be {code} on this device, not {argument!r}")
-
-
-def check_steps(
-    name: str, signature: str, steps: range, arguments: tuple[int | Buffer | EllipsisType, ...], device: Device
-) -> int:
-    """The place of the `...` among the arguments; raises as `check_arguments`, with every step in its place."""
-    places = [place for place, argument in enumerate(arguments) if argument is ...]
-    if len(places) != 1:
-        raise LaunchError(f"{name}: one argument must be ..., not {len(places)}")
-    for step in {steps[0], steps[-1]}:
-        filled = tuple(step if isinstance(argument, EllipsisType) else argument for argument in arguments)
-        check_arguments(name, signature, filled, device)
-    return places[0]
 
 
 def check_host_array(buffer: Buffer, array: NDArray[Any], contiguous: bool = False) -> None:
@@ -208,9 +186,3 @@ def check_view(buffer: Buffer, start: int, shape: int | tuple[int, ...]) -> None
     if start < 0 or start + count > length:
         raise LaunchError(f"elements {start} to {start + count} are not inside a buffer of {length}")
 
-
-def _fits(value: int, dtype: np.dtype[Any]) -> bool:
-    if dtype.kind not in "iu":
-        return False
-    limits = np.iinfo(dtype)
-    return bool(limits.min <= value <= limits.max)

@@ -33,7 +33,7 @@ def source_folder() -> Path:
     """The folder of the kernels: inside the installed package, or beside it in a checkout."""
     package = Path(__file__).resolve().parent.parent
     for folder in (package / "cuda_src", package.parent / "cuda_src"):
-        if (folder / "device.cuh").is_file():
+        if (folder / "device" / "device.cuh").is_file():
             return folder
     raise EnvironmentFault(f"the kernels' sources (cuda_src) are not beside {package}: install hpcsolve again")
 
@@ -133,17 +133,17 @@ def source_hash(file: str) -> str:
     """SHA-256 of `cuda_src/{file}.cu` and of every header."""
     folder = source_folder()
     digest = hashlib.sha256()
-    for path in [folder / f"{file}.cu", *sorted(folder.glob("*.cuh"))]:
-        digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    for path in [folder / f"{file}.cu", *sorted(folder.rglob("*.cuh"))]:
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
 
 def _cached(file: str, command: list[str], identity: str, suffix: str) -> Path:
     key = hashlib.sha256("\0".join([source_hash(file), *command, identity]).encode()).hexdigest()[:32]
-    folder = cache_folder()
-    entry = folder / f"{file}-{key}{suffix}"
+    folder, stem = cache_folder(), f"{Path(file).name}-{key}"
+    entry = folder / f"{stem}{suffix}"
     if not _intact(entry):
-        with _lock(folder / f"{file}-{key}.lock"):
+        with _lock(folder / f"{stem}.lock"):
             if not _intact(entry):
                 _build(file, command, entry)
     return entry

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hpcsolve.device import base, build
+from hpcsolve.device import base, build, source
 from hpcsolve.device.cuda_launch import CudaKernel, CudaTimer
 from hpcsolve.device.cuda_memory import Allocation, CudaBuffer, as_shape, count, page_aligned
 from hpcsolve.device.gpus import Gpu, load_driver, load_library
-from hpcsolve.errors import EnvironmentFault, ResourceError
+from hpcsolve.errors import EnvironmentFault, LaunchError, ResourceError
 
 
 @dataclass(eq=False)
@@ -69,7 +69,7 @@ class CudaDevice:
     def calling(self, what: str) -> Iterator[Any]:
         """PyCUDA's driver module with this GPU's context current, its errors turned into ours."""
         if self.context is None:
-            raise base.LaunchError(f"{what}: {self.gpu} is closed")
+            raise LaunchError(f"{what}: {self.gpu} is closed")
         self.context.push()
         try:
             yield self.cuda
@@ -127,16 +127,13 @@ class CudaDevice:
                     self.pinned.append(weakref.finalize(raw, self._unlock, array.ctypes.data))
         return array
 
-    def kernel(self, file: str, name: str, signature: str) -> CudaKernel:
+    def kernel(self, file: str, name: str) -> CudaKernel:
         """A kernel of `cuda_src/{file}.cu`; `LaunchError` if there is none of that name."""
+        declaration = source.declaration(build.source_folder(), file, name)
         module = self._module(file)
-        with self.calling(f"loading kernel {name}") as cuda:
-            try:
-                function = module.get_function(name)
-            except cuda.LogicError:
-                raise base.LaunchError(f"{file}.cu has no kernel {name}") from None
-            formats = ("P" if code.endswith("*") else np.dtype(code).char for code in signature.split())
-            return CudaKernel(name, signature, function.prepare("".join(formats)), self)
+        with self.calling(f"loading kernel {name}"):
+            function = module.get_function(name).prepare([f"{declaration.layout.size}s"])
+        return CudaKernel(declaration, function, self)
 
     def timer(self) -> CudaTimer:
         """A stopwatch on the stream."""

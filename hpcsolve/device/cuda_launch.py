@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from types import EllipsisType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from hpcsolve.device import base
+from hpcsolve.device.declaration import Declaration
 
 if TYPE_CHECKING:
     from hpcsolve.device.cuda import CudaDevice
@@ -16,35 +15,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CudaKernel:
-    """A function of a loaded module. See `base.Kernel`."""
+    """A function of a loaded module, prepared to take its arguments in one packed buffer. See `base.Kernel`."""
 
-    name: str
-    signature: str
+    declaration: Declaration
     function: Any
     device: CudaDevice
 
-    def __call__(self, grid: int, block: int, *arguments: int | base.Buffer) -> None:
+    def __call__(self, grid: int, block: int, /, *positional: base.Argument, **arguments: base.Argument) -> None:
         """Queue `grid` blocks of `block` threads."""
-        base.check_arguments(self.name, self.signature, arguments, self.device)
-        if grid <= 0:
-            return
-        values = [int(value) if isinstance(value, (int, np.integer)) else value.address for value in arguments]
-        with self.device.calling(f"kernel {self.name}, {grid} blocks of {block} threads,"):
-            self.function.prepared_async_call((grid, 1, 1), (block, 1, 1), self.device.stream, *values)
-        self.device.last_kernel = self.name
+        packed = self.declaration.packed(arguments or self.declaration.named(positional), self.device)
+        if grid > 0:
+            self._launch(grid, block, (packed,))
 
-    def each(self, steps: range, grid: int, block: int, *arguments: int | base.Buffer | EllipsisType) -> None:
+    def each(self, step: str, steps: range, grid: int, block: int, /, **arguments: base.Argument) -> None:
         """Queue the launches of all steps."""
-        if not steps or grid <= 0:
-            return
-        place = base.check_steps(self.name, self.signature, steps, arguments, self.device)
-        values: list[Any] = [value.address if hasattr(value, "address") else value for value in arguments]
-        launch, shape, stream = self.function.prepared_async_call, ((grid, 1, 1), (block, 1, 1)), self.device.stream
-        with self.device.calling(f"kernel {self.name}, {grid} blocks of {block} threads,"):
-            for step in steps:
-                values[place] = step
-                launch(*shape, stream, *values)
-        self.device.last_kernel = self.name
+        if grid > 0:
+            self._launch(grid, block, self.declaration.packed_steps(step, steps, arguments, self.device))
+
+    def _launch(self, grid: int, block: int, calls: Iterable[bytes]) -> None:
+        launch, stream = self.function.prepared_async_call, self.device.stream
+        with self.device.calling(f"kernel {self.declaration.kernel}, {grid} blocks of {block} threads,"):
+            for packed in calls:
+                launch((grid, 1, 1), (block, 1, 1), stream, packed)
+        self.device.last_kernel = self.declaration.kernel
 
 
 @dataclass(eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.device import base
-from hpcsolve.errors import HpcsolveError
+from hpcsolve.errors import HpcsolveError, LaunchError
 
 if TYPE_CHECKING:
     from hpcsolve.device.cuda import CudaDevice
@@ -58,7 +58,7 @@ class CudaBuffer:
     def address(self) -> int:
         """Where it starts, on the GPU; `LaunchError` once it is freed."""
         if self.allocation.pointer is None:
-            raise base.LaunchError(f"{self!r} was freed")
+            raise LaunchError(f"{self!r} was freed")
         return int(self.allocation.pointer) + self.offset
 
     def view(self, start: int, shape: int | tuple[int, ...]) -> CudaBuffer:

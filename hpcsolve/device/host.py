@@ -9,18 +9,17 @@ import ctypes
 import platform
 import time
 from dataclasses import dataclass, field
-from types import EllipsisType
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hpcsolve.device import base, build
+from hpcsolve.device import base, build, source
+from hpcsolve.device.declaration import Declaration
 from hpcsolve.device.memory import available_memory
-from hpcsolve.errors import ResourceError
+from hpcsolve.errors import LaunchError, ResourceError
 
 ALIGNMENT = 64
-_SCALARS = {"i4": ctypes.c_int32, "u4": ctypes.c_uint32, "i8": ctypes.c_int64, "u8": ctypes.c_uint64}
 
 
 @dataclass(eq=False)
@@ -31,6 +30,11 @@ class HostBuffer:
     device: HostDevice
     whole: bool = True
     read_only: bool = False
+    address: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Look up the address once: numpy takes a microsecond for it, and launches ask often."""
+        self.address = self.array.ctypes.data
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -46,11 +50,6 @@ class HostBuffer:
     def nbytes(self) -> int:
         """Size in bytes."""
         return self.array.nbytes
-
-    @property
-    def address(self) -> int:
-        """Where it starts."""
-        return self.array.ctypes.data
 
     def view(self, start: int, shape: int | tuple[int, ...]) -> HostBuffer:
         """A part of it that shares the memory."""
@@ -90,35 +89,21 @@ class HostBuffer:
 class HostKernel:
     """A function of a compiled library. See `base.Kernel`."""
 
-    name: str
-    signature: str
+    declaration: Declaration
     function: Any
     device: HostDevice
 
-    def __call__(self, grid: int, block: int, *arguments: int | base.Buffer) -> None:
+    def __call__(self, grid: int, block: int, /, *positional: base.Argument, **arguments: base.Argument) -> None:
         """Run all blocks, each as one thread."""
-        base.check_arguments(self.name, self.signature, arguments, self.device)
-        values = [self._value(code, argument) for code, argument in zip(self.signature.split(), arguments)]
-        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
+        packed = self.declaration.packed(arguments or self.declaration.named(positional), self.device)
         if grid > 0:
-            self.function(ctypes.c_uint(grid), ctypes.c_uint(block), pointers)
+            self.function(grid, block, packed)
 
-    def each(self, steps: range, grid: int, block: int, *arguments: int | base.Buffer | EllipsisType) -> None:
+    def each(self, step: str, steps: range, grid: int, block: int, /, **arguments: base.Argument) -> None:
         """Run all blocks once for every step."""
-        if not steps or grid <= 0:
-            return
-        place = base.check_steps(self.name, self.signature, steps, arguments, self.device)
-        pairs = zip(self.signature.split(), arguments)
-        values = [self._value(code, 0 if isinstance(given, EllipsisType) else given) for code, given in pairs]
-        pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
-        for step in steps:
-            values[place].value = step
-            self.function(ctypes.c_uint(grid), ctypes.c_uint(block), pointers)
-
-    def _value(self, code: str, argument: int | base.Buffer) -> Any:
-        if isinstance(argument, (int, np.integer)):
-            return _SCALARS[code](int(argument))
-        return ctypes.c_void_p(argument.address)
+        if grid > 0:
+            for packed in self.declaration.packed_steps(step, steps, arguments, self.device):
+                self.function(grid, block, packed)
 
 
 @dataclass
@@ -190,26 +175,25 @@ class HostDevice:
     def output(self, array: NDArray[Any]) -> HostBuffer:
         """The array itself: it is the caller's, so not `allocated` here."""
         if not array.flags.c_contiguous:
-            raise base.LaunchError("results can only be written into a contiguous array")
+            raise LaunchError("results can only be written into a contiguous array")
         return HostBuffer(array, self, whole=False)
 
     def staging(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """A plain array."""
         return np.empty(shape, dtype)
 
-    def kernel(self, file: str, name: str, signature: str) -> HostKernel:
-        """A kernel of `cuda_src/{file}.cu`; `LaunchError` if its arguments are not what `signature` says."""
+    def kernel(self, file: str, name: str) -> HostKernel:
+        """A kernel of `cuda_src/{file}.cu`; `LaunchError` if there is none of that name."""
+        declaration = source.declaration(build.source_folder(), file, name)
         library = self.libraries.get(file) or ctypes.CDLL(str(build.host_library(file)))
         self.libraries[file] = library
         library.hpcsolve_set_threads(ctypes.c_int(self.threads))
-        if not hasattr(library, f"{name}_signature"):
-            raise base.LaunchError(f"{file}.cu has no kernel {name}")
-        describe = library[f"{name}_signature"]
+        describe, function = library[f"{name}_signature"], library[f"{name}_launch"]
         describe.restype = ctypes.c_char_p
-        actual = describe().decode().split()
-        if actual != signature.split():
-            raise base.LaunchError(f"{name} takes {' '.join(actual)}, not {signature}")
-        return HostKernel(name, signature, library[f"{name}_launch"], self)
+        if describe().decode() != declaration.signature:
+            raise LaunchError(f"{name} takes {describe().decode()}; {file}.cu was read as {declaration.signature}")
+        function.argtypes, function.restype = (ctypes.c_uint, ctypes.c_uint, ctypes.c_char_p), None
+        return HostKernel(declaration, function, self)
 
     def timer(self) -> HostTimer:
         """A stopwatch."""

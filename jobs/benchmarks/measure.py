@@ -96,13 +96,14 @@ def peak_rate(device: Device, repeats: int) -> float:
     values = device.upload(rng.integers(0, 10000, (sources, length)).astype(np.uint16))
     cost = device.upload(rng.integers(0, 1000, (sources, targets)).astype(np.uint32) * np.uint32(0x10001))
     out = device.zeros((targets, length), np.uint16)
-    kernel = device.kernel("minplus", "minplus_multiply", "i4 i4 i4 i4 u2* u4* u2*")
+    kernel = device.kernel("held_karp/minplus", "minplus_multiply")
     best = np.inf
     for _ in range(4 * repeats):
         timer = device.timer()
         timer.start()
         for _ in range(LAUNCHES):  # in one span, since the CPU time of running threads is not exact to the microsecond
-            kernel(length // chunk, block, sources, targets, length, chunk, values, cost, out)
+            kernel(length // chunk, block, sources=sources, targets=targets, length=length, chunk=chunk, rows=values,
+                   cost=cost, out=out)
         timer.stop()
         device.synchronize()
         best = min(best, timer.cpu_seconds if isinstance(timer, CpuTimer) else timer.seconds)

@@ -11,9 +11,6 @@ from hpcsolve.algorithms.ant_colony.layout import heuristic_table, lay_out
 from hpcsolve.algorithms.ant_colony.search import open_search, powers
 from hpcsolve.problems.generate import uniform_tsp
 
-HEAD_TAIL = "i4 i4 i4 i4 u4 u4* u4* u8* u4* u4* u8* u4* u2*"
-GROUP = "i4 i4 i4 i4 i4 i4 i4 u4 u4* u2* u8* u4* u2*"
-CANDIDATES = "i4 i4 i4 i4 u4 u4* u2* u4* u4* i4* u2*"
 CITIES, SAMPLES = 200, 100_000
 SMALLEST_P = 1e-4
 """Of some 40 cases with fixed random numbers; a wrong sampler gives 1e-10 and less (see the last test)."""
@@ -82,7 +79,7 @@ def compare(sample, weights, nearest):
 
 def head_tail(search, weights=None):
     device, own = search.device, search.buffers
-    kernel = device.kernel("ant_head_tail", "ant_head_tail_sample", HEAD_TAIL)
+    kernel = device.kernel("ants/ant_head_tail", "ant_head_tail_sample")
 
     def sample(city, rest, key):
         chosen = device.empty(SAMPLES, np.uint16)
@@ -96,7 +93,7 @@ def head_tail(search, weights=None):
 
 def group(search, listed, tiled):
     device, own = search.device, search.buffers
-    kernel = device.kernel("ant_group", "ant_group_sample", GROUP)
+    kernel = device.kernel("ants/ant_group", "ant_group_sample")
     whole = device.upload(search.heuristic)
 
     def sample(city, rest, key):
@@ -125,7 +122,7 @@ def test_candidates(device):
     search = open_search(device, layout, parameters, powers(layout, parameters), np.array([[5, 6]], np.uint32))
     own = search.buffers
     weights = own["weights"].download()[0]
-    kernel = device.kernel("ant_candidates", "ant_candidates_sample", CANDIDATES)
+    kernel = device.kernel("ants/ant_candidates", "ant_candidates_sample")
     tested = 0
     for key, (city, rest) in enumerate(cases(heuristic_table(layout, 2.0).astype(object), layout.nearest)):
         chosen = device.empty(SAMPLES, np.uint16)

@@ -32,9 +32,10 @@ def work(device: Device) -> int:
     """A min-plus product of 1 x 8 by 1 x 512, checked; its sum."""
     rows = np.arange(512, dtype=np.uint16)[None]
     cost = np.arange(8, dtype=np.uint32)[None]
-    kernel = device.kernel("minplus", "minplus_multiply", "i4 i4 i4 i4 u2* u4* u2*")
+    kernel = device.kernel("held_karp/minplus", "minplus_multiply")
     out = device.empty((8, 512), np.uint16)
-    kernel(4, 64, 1, 8, 512, 128, device.upload(rows), device.upload(cost * 0x10001), out)
+    kernel(4, 64, sources=1, targets=8, length=512, chunk=128, rows=device.upload(rows),
+           cost=device.upload(cost * 0x10001), out=out)
     result = out.download()
     assert (result == rows + cost.T).all()
     return int(result.sum())

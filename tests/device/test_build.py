@@ -64,17 +64,17 @@ def compiled(cache: Path) -> int:
 def library() -> Path:
     """`host_library`, as a new process calls it."""
     forget()
-    return build.host_library("minplus")
+    return build.host_library("held_karp/minplus")
 
 
 def test_the_second_call_does_not_compile(cache: Path) -> None:
     first = library()
     assert first == library() and first.read_text() == "machine code" and compiled(cache) == 1
-    assert build.cubin("minplus", "sm_90") == b"machine code" and compiled(cache) == 2
+    assert build.cubin("held_karp/minplus", "sm_90") == b"machine code" and compiled(cache) == 2
     forget()
-    build.cubin("minplus", "sm_90")
+    build.cubin("held_karp/minplus", "sm_90")
     assert compiled(cache) == 2
-    build.cubin("minplus", "sm_80")
+    build.cubin("held_karp/minplus", "sm_80")
     assert compiled(cache) == 3
 
 
@@ -141,7 +141,7 @@ def test_what_the_code_depends_on_is_in_its_name(cache: Path, monkeypatch: pytes
     shutil.copytree(build.source_folder(), sources)
     monkeypatch.setattr(build, "source_folder", lambda: sources)
     library()
-    for file in ("minplus.cu", "device_host.cuh", "subsets.cuh"):
+    for file in ("held_karp/minplus.cu", "device/host.cuh", "held_karp/subsets.cuh"):
         with open(sources / file, "a") as source:
             source.write("// changed\n")
         names.add(library().name)
@@ -179,7 +179,7 @@ def start_one(code: str) -> subprocess.Popen[str]:
 
 def test_of_many_that_start_at_once_one_compiles(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMPILE_SECONDS", "1")
-    code = "from hpcsolve.device import build; print(build.host_library('minplus').read_text())"
+    code = "from hpcsolve.device import build; print(build.host_library('held_karp/minplus').read_text())"
     processes = [start_one(code) for _ in range(5)]
     outputs = [process.communicate(timeout=60)[0].strip() for process in processes]
     assert outputs == ["machine code"] * 5 and compiled(cache) == 1
@@ -187,7 +187,7 @@ def test_of_many_that_start_at_once_one_compiles(cache: Path, monkeypatch: pytes
 
 def test_a_builder_that_is_killed_does_not_stop_the_next(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMPILE_SECONDS", "60")
-    process = start_one("from hpcsolve.device import build; build.host_library('minplus')")
+    process = start_one("from hpcsolve.device import build; build.host_library('held_karp/minplus')")
     while compiled(cache) == 0:
         assert process.poll() is None
     os.killpg(process.pid, signal.SIGKILL)

@@ -7,11 +7,10 @@ import ctypes
 import numpy as np
 import pytest
 
-from hpcsolve.device.base import LaunchError
 from hpcsolve.device.cuda import CudaDevice
 from hpcsolve.device.gpus import list_gpus, load_library
-from hpcsolve.errors import EnvironmentFault
-from tests.device.test_protocol import MINPLUS, minplus
+from hpcsolve.errors import EnvironmentFault, LaunchError
+from tests.device.test_protocol import minplus
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +39,7 @@ def test_the_context_is_current_only_inside_calls_and_gone_after_closing() -> No
     ours, expected = minplus(device, 32)
     device.staging(100, np.uint8)
     with pytest.raises(LaunchError):
-        device.kernel("minplus", "no_such_kernel", MINPLUS)
+        device.kernel("held_karp/minplus", "no_such_kernel")
     assert np.array_equal(ours, expected) and current_context() is None
     device.close()
     assert current_context() is None and not primary_context_is_active()
@@ -48,10 +47,10 @@ def test_the_context_is_current_only_inside_calls_and_gone_after_closing() -> No
 
 def test_a_block_that_no_gpu_has_is_refused_and_the_device_works_on() -> None:
     with CudaDevice(list_gpus()[0]) as device:
-        kernel = device.kernel("minplus", "minplus_multiply", MINPLUS)
-        arguments = (1, 8, 64, 64, *(device.zeros(512, dtype) for dtype in (np.uint16, np.uint32, np.uint16)))
+        kernel = device.kernel("held_karp/minplus", "minplus_multiply")
+        rows, cost, out = (device.zeros(512, dtype) for dtype in (np.uint16, np.uint32, np.uint16))
         with pytest.raises(EnvironmentFault, match="minplus_multiply, 1 blocks of 2048 threads, failed on GPU 0"):
-            kernel(1, 2048, *arguments)
+            kernel(1, 2048, sources=1, targets=8, length=64, chunk=64, rows=rows, cost=cost, out=out)
         ours, expected = minplus(device, 32)
         assert np.array_equal(ours, expected)
 

@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hpcsolve.device.base import Device, LaunchError
-from hpcsolve.errors import ResourceError
+from hpcsolve.device.base import Device
+from hpcsolve.errors import LaunchError, ResourceError
 from tests.device.conftest import new_device
-
-MINPLUS = "i4 i4 i4 i4 u2* u4* u2*"
 
 
 @pytest.mark.parametrize("dtype", ["u1", "u2", "i4", "u4", "i8", "u8", "f8"])
@@ -113,11 +111,12 @@ def minplus(device: Device, block: int, seed: int = 0, launches: int = 1) -> tup
     generator = np.random.default_rng(seed)
     rows = generator.integers(0, 10000, (sources, length)).astype(np.uint16)
     cost = generator.integers(0, 1000, (sources, targets))
-    kernel = device.kernel("minplus", "minplus_multiply", MINPLUS)
+    kernel = device.kernel("held_karp/minplus", "minplus_multiply")
     out = device.empty((targets, length), np.uint16)
     up, costs = device.upload(rows), device.constant((cost * 0x10001).astype(np.uint32))
     for _ in range(launches):
-        kernel(length // chunk, block, sources, targets, length, chunk, up, costs, out)
+        kernel(length // chunk, block, sources=sources, targets=targets, length=length, chunk=chunk, rows=up,
+               cost=costs, out=out)
     return out.download(), (rows[:, None] + cost[:, :, None]).min(axis=0)
 
 
@@ -129,8 +128,8 @@ def test_a_kernel_is_right_for_any_block(device: Device, block: int) -> None:
 
 def test_an_empty_grid_does_nothing(device: Device) -> None:
     out = device.upload(np.full(512, 7, np.uint16))
-    kernel = device.kernel("minplus", "minplus_multiply", MINPLUS)
-    kernel(0, 32, 1, 8, 64, 64, out, device.zeros(8, np.uint32), out)
+    kernel = device.kernel("held_karp/minplus", "minplus_multiply")
+    kernel(0, 32, sources=1, targets=8, length=64, chunk=64, rows=out, cost=device.zeros(8, np.uint32), out=out)
     assert (out.download() == 7).all()
 
 
@@ -138,42 +137,53 @@ def test_an_empty_grid_does_nothing(device: Device) -> None:
 def test_each_launches_once_a_step_in_order(device: Device, steps: range, last: int) -> None:
     generator = np.random.default_rng(2)
     rows, cost = generator.integers(0, 10000, (5, 64)).astype(np.uint16), generator.integers(0, 1000, (5, 8))
-    kernel, out = device.kernel("minplus", "minplus_multiply", MINPLUS), device.zeros((8, 64), np.uint16)
+    kernel, out = device.kernel("held_karp/minplus", "minplus_multiply"), device.zeros((8, 64), np.uint16)
     up, costs = device.upload(rows), device.upload((cost * 0x10001).astype(np.uint32))
-    kernel.each(steps, 1, 32, ..., 8, 64, 64, up, costs, out)
+    kernel.each("sources", steps, 1, 32, targets=8, length=64, chunk=64, rows=up, cost=costs, out=out)
     taken = (rows[:last, None] + cost[:last, :, None]).min(axis=0) if last else 0
     assert (out.download() == taken).all()
 
 
 def test_steps_are_checked(device: Device) -> None:
-    kernel, out = device.kernel("minplus", "minplus_multiply", MINPLUS), device.zeros(512, np.uint16)
-    rest = (64, 64, out, device.zeros(8, np.uint32), out)
-    for steps, sources, targets, message in [
-        (range(2), 1, 8, "one argument must be ..."), (range(2), ..., ..., "one argument must be ..."),
-        (range(2**31, 2**31 + 2), ..., 8, "argument 0"), (range(2**31 - 1, 2**31 + 1), ..., 8, "argument 0"),
-    ]:  # fmt: skip
+    kernel, out = device.kernel("held_karp/minplus", "minplus_multiply"), device.zeros(512, np.uint16)
+    rest = {"length": 64, "chunk": 64, "rows": out, "cost": device.zeros(8, np.uint32), "out": out}
+    for step, steps, message in [
+        ("sources", range(2), "missing targets"),
+        ("step", range(2), "missing sources, targets; unknown step"),
+        ("rows", range(2), "missing sources, targets"),
+    ]:
         with pytest.raises(LaunchError, match=message):
-            kernel.each(steps, 1, 32, sources, targets, *rest)
+            kernel.each(step, steps, 1, 32, **rest)
+    for step, steps in [("sources", range(2**31, 2**31 + 2)), ("sources", range(2**31 - 1, 2**31 + 1)),
+                        ("rows", range(2))]:
+        with pytest.raises(LaunchError, match=f"minplus_multiply: argument {step} must be"):
+            kernel.each(step, steps, 1, 32, **{"sources": 1, "targets": 8, **rest})
+    assert not out.download().any()
 
 
 def test_arguments_are_checked(device: Device, test_device: str) -> None:
-    kernel = device.kernel("minplus", "minplus_multiply", MINPLUS)
-    rows, cost = device.zeros(64, np.uint16), device.constant(np.zeros(8, np.uint32))
-    good = (1, 8, 64, 64, rows, cost, device.zeros(512, np.uint16))
+    kernel = device.kernel("held_karp/minplus", "minplus_multiply")
+    rows, cost, out = device.zeros(64, np.uint16), device.constant(np.zeros(8, np.uint32)), device.zeros(512, np.uint16)
+    good = {"sources": 1, "targets": 8, "length": 64, "chunk": 64, "rows": rows, "cost": cost, "out": out}
     with new_device(test_device) as other:
         foreign = other.zeros(64, np.uint16)
-        for position, wrong in [(0, 1 << 31), (0, rows), (4, 1), (4, cost), (4, foreign), (5, rows)]:
-            arguments = [*good[:position], wrong, *good[position + 1 :]]
-            with pytest.raises(LaunchError, match=f"minplus_multiply: argument {position}"):
-                kernel(1, 1, *arguments)
-    with pytest.raises(LaunchError, match="takes 7 arguments, not 6"):
-        kernel(1, 1, *good[:-1])
-    kernel(1, 1, *good)
+        for name, wrong in [("sources", 1 << 31), ("sources", rows), ("sources", 1.0), ("rows", 1), ("rows", cost),
+                            ("rows", foreign), ("cost", rows), ("out", None), ("rows", {"a": 1})]:
+            with pytest.raises(LaunchError, match=f"minplus_multiply: argument {name} must be .* on this device, not"):
+                kernel(1, 1, **{**good, name: wrong})
+    with pytest.raises(LaunchError, match="minplus_multiply: argument out is written to; a constant cannot be given"):
+        kernel(1, 1, **{**good, "out": device.constant(np.zeros(512, np.uint16))})
+    with pytest.raises(LaunchError, match="minplus_multiply: arguments missing cost; unknown costs"):
+        kernel(1, 1, **{**{name: value for name, value in good.items() if name != "cost"}, "costs": cost})
+    with pytest.raises(LaunchError, match="missing out"):
+        kernel(1, 1, **{name: value for name, value in good.items() if name != "out"})
+    assert not out.download().any()
+    kernel(1, 1, **good)
 
 
 def test_an_unknown_kernel_is_named(device: Device) -> None:
-    with pytest.raises(LaunchError, match=r"minplus\.cu has no kernel minplus_divide"):
-        device.kernel("minplus", "minplus_divide", MINPLUS)
+    with pytest.raises(LaunchError, match=r"held_karp/minplus\.cu has no kernel minplus_divide"):
+        device.kernel("held_karp/minplus", "minplus_divide")
 
 
 def test_a_timer_adds_up(device: Device) -> None:

@@ -93,7 +93,7 @@ def test_what_is_not_there_is_refused(program: Start, request_: str, settings: d
         ({"fail_launch": 1}, "kernel minplus_multiply, 4 blocks of 64 threads, failed on GPU 0 (Stub GPU 0"),
         ({"fail_kernel": 1}, "the last kernel launched was minplus_multiply"),
         ({"fail_context": 1}, "GPU 0 (Stub GPU 0, GPU-00000000-7374-7562-0000-000000000000) cannot be used"),
-        ({"nvcc": "fails"}, "nvcc could not compile minplus.cu"),
+        ({"nvcc": "fails"}, "nvcc could not compile held_karp/minplus.cu"),
     ],
 )
 def test_what_fails_is_one_line_that_names_it(program: Start, settings: dict[str, Any], words: str) -> None:

@@ -32,7 +32,7 @@ def wheel(tmp_path_factory):
 
 def test_all_kernels_and_modules_are_in_it(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
-    kernels = {f"hpcsolve/cuda_src/{path.name}" for path in KERNELS.iterdir() if path.suffix in (".cu", ".cuh")}
+    kernels = {f"hpcsolve/cuda_src/{path.relative_to(KERNELS)}" for path in KERNELS.rglob("*.cu*")}
     modules = {str(path.relative_to(REPOSITORY)) for path in PACKAGE.rglob("*.py")}
     assert kernels
     assert kernels | modules | {"hpcsolve/py.typed"} <= names

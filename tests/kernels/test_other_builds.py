@@ -31,9 +31,9 @@ def test_states_are_right_in_every_build(name: str, run_process: Start, test_dev
 
 
 @X86
-@pytest.mark.parametrize("file", sorted(source_folder().glob("*.cu")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("file", sorted(source_folder().rglob("*.cu")), ids=lambda path: path.stem)
 def test_kernels_compile_for_avx512(file: Path, tmp_path: Path) -> None:
     flags = HOST_FLAGS.replace("-march=native", "-march=x86-64-v4").split()
-    command = ["g++", *flags, "-I", str(file.parent), str(file), "-o", str(tmp_path / "kernel.so")]
+    command = ["g++", *flags, "-I", str(source_folder()), str(file), "-o", str(tmp_path / "kernel.so")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

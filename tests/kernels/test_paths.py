@@ -25,7 +25,7 @@ def found(device: Device, distances: list[int], weights: tuple[int, ...] = (3, 4
         own = {name: device.upload(array) for name, array in
                (("jobs", jobs.table.reshape(-1)), ("seeds", jobs.seeds), ("targets", jobs.seeds))}  # fmt: skip
         # The row that the grid engine has filled is taken as it is.
-        prepared.launch("near_far_grid", 1, 1, WANTS_DISTANCES, own, out, 0, limit)
+        prepared.launch("paths/near_far_grid", 1, 1, WANTS_DISTANCES, own, out, 0, limit)
         wrong, cut, roots = out["counts"].download()[0].tolist()
     return wrong + abs(roots - 1), cut
 

@@ -42,17 +42,16 @@ def ant_samplers(device: HostDevice, tsp: Tsp) -> None:
         search = open_search(device, layout, parameters, powers(layout, parameters), keys)
         own = search.buffers
         if variant == "mmas":
-            kernel = device.kernel("ant_candidates", "ant_candidates_sample", "i4 i4 i4 i4 u4 u4* u2* u4* u4* i4* u2*")
+            kernel = device.kernel("ants/ant_candidates", "ant_candidates_sample")
             tables = [own[name] for name in ("nearest", "sums", "weights", "cost")]
             kernel(2, 32, n, own["nearest"].shape[1], 3, 9, 7, bits, *tables, chosen)
         else:
             stride = own["heuristic"].shape[1]
-            signature = "i4 i4 i4 i4 u4 u4* u4* u8* u4* u4* u8* u4* u2*"
-            kernel = device.kernel("ant_head_tail", "ant_head_tail_sample", signature)
+            kernel = device.kernel("ants/ant_head_tail", "ant_head_tail_sample")
             tables = [own[name] for name in ("rows", "head", "tail", "tail_prefix", "trail", "heuristic")]
             kernel(2, 32, n, stride, 3, 9, 7, bits, *tables, chosen)
             assert np.isin(chosen.download(), rest).all()
-            kernel = device.kernel("ant_group", "ant_group_sample", "i4 i4 i4 i4 i4 i4 i4 u4 u4* u2* u8* u4* u2*")
+            kernel = device.kernel("ants/ant_group", "ant_group_sample")
             tables = [bits, order, own["trail"], own["whole_heuristic"]]
             kernel(2, 64, n, stride, 3, len(rest), 9, 1, 1, 7, *tables, chosen)
         assert np.isin(chosen.download(), rest).all()

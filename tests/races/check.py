@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+KERNELS = REPOSITORY / "cuda_src"
 COMMON = "-x c++ -std=c++17 -g -march=native -ffp-contract=off -fPIC -shared -Wno-psabi"
 REPORT = re.compile(r"WARNING: ThreadSanitizer: [\w ]+|ERROR: AddressSanitizer: [\w-]+|runtime error: [^\n]+")
 
@@ -144,8 +145,8 @@ def sanitizer(build: Build) -> Path:
 
 def exported_kernels() -> set[str]:
     """The kernels of cuda_src, those that a macro makes included: each has a host entry once the macros are gone."""
-    command = ("g++", "-x", "c++", "-std=c++17", "-E", "-P")
-    sources = sorted((REPOSITORY / "cuda_src").glob("*.cu"))
+    command = ("g++", "-x", "c++", "-std=c++17", "-E", "-P", "-I", str(KERNELS))
+    sources = sorted(KERNELS.rglob("*.cu"))
     runs = (subprocess.run([*command, source], capture_output=True, text=True, check=True) for source in sources)
     return {name for run in runs for name in re.findall(r'extern "C" void (\w+)_launch\(', run.stdout)}
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from hpcsolve.device.build import CUDA_FLAGS
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+KERNELS = Path(__file__).resolve().parents[2] / "cuda_src"
 ARCHITECTURES = ("sm_80", "sm_90")
 KERNEL = re.compile(
     r"Compiling entry function '(?P<name>\w+)' for '(?P<architecture>\w+)'"
@@ -44,7 +44,7 @@ def main() -> int:
         return 1
     print(f"{'kernel':<24}{'for':>7}{'registers':>11}{'shared':>8}{'spills':>8}")
     failed = False
-    for source in sorted((REPOSITORY / "cuda_src").glob("*.cu")):
+    for source in sorted(KERNELS.rglob("*.cu")):
         for architecture in ARCHITECTURES:
             output, code = compile_one(source, architecture)
             uses = kernels(output)
@@ -64,7 +64,7 @@ def row(use: Use) -> str:
 def compile_one(source: Path, architecture: str) -> tuple[str, int]:
     """What nvcc says, and its exit code."""
     with tempfile.TemporaryDirectory() as folder:
-        target = ["-arch", architecture, "-I", str(source.parent), "-o", f"{folder}/kernels.cubin", str(source)]
+        target = ["-arch", architecture, "-I", str(KERNELS), "-o", f"{folder}/kernels.cubin", str(source)]
         command = ["nvcc", *CUDA_FLAGS.split(), "-Xptxas", "-v", *target]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     return done.stdout + done.stderr, done.returncode

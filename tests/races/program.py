@@ -57,10 +57,10 @@ class WatchedDevice(HostDevice):
 
     names: set[str] = field(default_factory=set)
 
-    def kernel(self, file: str, name: str, signature: str) -> HostKernel:
+    def kernel(self, file: str, name: str) -> HostKernel:
         """As the CPU's."""
         self.names.add(name)
-        return super().kernel(file, name, signature)
+        return super().kernel(file, name)
 
     def _allocate(self, shape: int | tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
         return np.empty(shape, dtype)
@@ -91,9 +91,10 @@ def minplus(device: HostDevice) -> None:
     """A product, 3 x 8 by 3 x 256."""
     rows = np.arange(3 * 256, dtype=np.uint16).reshape(3, 256)
     cost = np.arange(24, dtype=np.uint32).reshape(3, 8) * 7 % 23
-    kernel = device.kernel("minplus", "minplus_multiply", "i4 i4 i4 i4 u2* u4* u2*")
+    kernel = device.kernel("held_karp/minplus", "minplus_multiply")
     out = device.empty((8, 256), np.uint16)
-    kernel(2, 64, 3, 8, 256, 128, device.upload(rows), device.upload((cost * 0x10001).astype(np.uint32)), out)
+    costs = device.upload((cost * 0x10001).astype(np.uint32))
+    kernel(2, 64, sources=3, targets=8, length=256, chunk=128, rows=device.upload(rows), cost=costs, out=out)
     assert (out.download() == (rows[:, None] + cost[:, :, None]).min(axis=0)).all()
 
 
@@ -184,15 +185,15 @@ def run_planted(name: str) -> None:
     """One kernel of planted.cu, 64 threads on 64 values."""
     device = WatchedDevice(threads=2)
     with planted_sources():
-        kernel = device.kernel("planted", f"planted_{name}", "i4 i4* i4*")
-    kernel(1, 64, 64, device.upload(np.arange(64, dtype=np.int32)), device.zeros(64, np.int32))
+        kernel = device.kernel("planted", f"planted_{name}")
+    kernel(1, 64, n=64, values=device.upload(np.arange(64, dtype=np.int32)), out=device.zeros(64, np.int32))
 
 
 def compile_only(planted: bool) -> None:
     """Fill the compile cache."""
     with planted_sources() if planted else nullcontext():
-        for source in sorted(build.source_folder().glob("planted.cu" if planted else "*.cu")):
-            build.host_library(source.stem)
+        for source in sorted(build.source_folder().rglob("planted.cu" if planted else "*.cu")):
+            build.host_library(source.relative_to(build.source_folder()).with_suffix("").as_posix())
 
 
 @contextmanager

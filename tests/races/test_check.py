@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.races.check import ADDRESSES, REPOSITORY, THREADS, Build, check_planted, exported_kernels, missing
+from tests.races.check import ADDRESSES, KERNELS, REPOSITORY, THREADS, Build, check_planted, exported_kernels, missing
 from tests.races.check_cuda import Use, complaint, kernels
 
 
@@ -35,11 +35,11 @@ def test_every_kernel_is_launched_and_right() -> None:
     assert exported_kernels() and set(done.stdout.split()) == exported_kernels()
 
 
-@pytest.mark.parametrize("file", sorted((REPOSITORY / "cuda_src").glob("*.cu")), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", sorted(KERNELS.rglob("*.cu")), ids=lambda file: file.stem)
 def test_every_file_compiles_with_real_threads(file: Path) -> None:
-    """Names of device_threads.cuh and of a kernel may clash; the sanitizers would tell, but run too rarely."""
-    command = f"g++ -x c++ -std=c++17 -fsyntax-only {THREADS.flags} -Wno-psabi -include".split()
-    done = subprocess.run([*command, str(file.parent / "device.cuh"), str(file)], capture_output=True, text=True)
+    """Names of device/threads.cuh and of a kernel may clash; the sanitizers would tell, but run too rarely."""
+    command = f"g++ -x c++ -std=c++17 -fsyntax-only {THREADS.flags} -Wno-psabi -include device/device.cuh -I".split()
+    done = subprocess.run([*command, str(KERNELS), str(file)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 

@@ -6,7 +6,7 @@
 // for a real one: its speed, its memory model, and nvcc's own code.
 //
 // Kernels. An image ("cubin") is a host shared library behind a magic word and its length; the fake nvcc (nvcc.py) makes it
-// from the same .cu file with g++. cuModuleGetFunction looks up NAME_packed, which EXPORT_KERNEL made, because PyCUDA's
+// from the same .cu file with g++. cuModuleGetFunction looks up NAME_launch, which EXPORT_KERNEL made, because PyCUDA's
 // prepared calls hand over one packed buffer. Built with -DHOST_THREADS, a launch runs `block` real threads.
 // launches.cpp has all that; here are devices, contexts, memory and copies; model.hpp says what they are made of.
 //

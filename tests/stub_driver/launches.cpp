@@ -23,7 +23,7 @@ API cuModuleLoadData(void **module, const void *image) { return cuModuleLoadData
 API cuModuleUnload(void *) { return cuCtxSynchronize(); }  // the library stays: its OpenMP threads may still be there
 API cuModuleGetFunction(Function **function, void *module, const char *name) {
   CURRENT;
-  auto packed = (void (*)(unsigned, unsigned, const char *))dlsym(module, (std::string(name) + "_packed").c_str());
+  auto packed = (void (*)(unsigned, unsigned, const char *))dlsym(module, (std::string(name) + "_launch").c_str());
   if (!packed) return NOT_FOUND;
   return *function = new Function{name, packed}, SUCCESS;
 }

@@ -48,9 +48,10 @@ import numpy as np
 from hpcsolve.device.gpus import list_gpus
 from hpcsolve.device.cuda import CudaDevice
 with CudaDevice(list_gpus()[0]) as device:
-    kernel = device.kernel("minplus", "minplus_multiply", "i4 i4 i4 i4 u2* u4* u2*")
+    kernel = device.kernel("held_karp/minplus", "minplus_multiply")
     out = device.empty(8 * 64 - 1, np.uint16)
-    kernel(1, 32, 1, 8, 64, 64, device.zeros(64, np.uint16), device.zeros(8, np.uint32), out)
+    kernel(1, 32, sources=1, targets=8, length=64, chunk=64, rows=device.zeros(64, np.uint16),
+           cost=device.zeros(8, np.uint32), out=out)
 """
 
 FORGOTTEN_MEMORY = """
@@ -109,7 +110,7 @@ def test_without_a_compiler_it_says_so(tmp_path: Path, stub: Stub, monkeypatch: 
 
 
 def test_the_packages_own_build_uses_it(stub: Stub, tmp_path: Path) -> None:
-    code = "from hpcsolve.device import build; print(build.cubin('minplus', 'sm_80')[:8])"
+    code = "from hpcsolve.device import build; print(build.cubin('held_karp/minplus', 'sm_80')[:8])"
     environment = stub.environment(nvcc_log=tmp_path / "log", HPCSOLVE_CACHE=tmp_path / "cache")
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "b'STUBCUBN'" and (tmp_path / "log").read_text().strip().endswith("minplus.cu")

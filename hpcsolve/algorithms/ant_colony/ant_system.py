@@ -26,11 +26,6 @@ LEAST_THREADS = 32
 RECORD = 64
 """Words of a city's record; its nearest cities stand at words 32 to 47 (`head_row` of cuda_src/ant_trails.cuh)."""
 
-HEAD_TAIL = "i4 i4 i4 i4 u4 u4* u4* u8* u4* u4* u8* u4* i4* u4* u2* u8*"
-GROUP = "i4 i4 i4 i4 u4 i4 i4 i4 i4 u4* u8* u4* i4* u4* u2* u8*"
-BESIDE = "i4 i4 i4 u2* u4*"
-UPDATE = "i4 i4 i4 i4 i4 u4 u4* u8* u4* u4* u8* u4* u4* u8* u4*"
-
 
 @dataclass(frozen=True)
 class Strategy:
@@ -139,7 +134,7 @@ class AntSystem:
         own["amounts"].upload(self.unit.deposits(lengths))
         self.timer.start()
         groups = own["beside"].shape[1] * colonies
-        kernel = self.device.kernel("ant_system", "ant_system_beside", BESIDE)
+        kernel = self.device.kernel("ants/ant_system", "ant_system_beside")
         kernel(groups, CITY_THREADS, self.layout.n, self.ants, colonies, own["tours"], own["beside"])
         self._make_tables(self.ants)
         self.timer.stop()
@@ -150,7 +145,7 @@ class AntSystem:
             buffer.free()
 
     def _build_by_head_and_tail(self, iteration: int) -> None:
-        kernel = self.device.kernel("ant_head_tail", "ant_head_tail_construct", HEAD_TAIL)
+        kernel = self.device.kernel("ants/ant_head_tail", "ant_head_tail_construct")
         colonies, own = len(self.keys), self.buffers
         tables = ("keys", "rows", "head", "tail", "tail_prefix", "trail", "heuristic", "cost", "open", "tours")
         pairs, stride = colonies * -(-self.ants // 2), own["heuristic"].shape[1]
@@ -158,7 +153,7 @@ class AntSystem:
                *(own[name] for name in tables), own["lengths"])
 
     def _build_in_groups(self, iteration: int) -> None:
-        kernel = self.device.kernel("ant_group", "ant_group_construct", GROUP)
+        kernel = self.device.kernel("ants/ant_group", "ant_group_construct")
         colonies, own, how = len(self.keys), self.buffers, self.strategy
         tables = ("keys", "trail", "whole_heuristic", "cost", "open", "tours", "lengths")
         for first, last, threads in how.launches(self.layout.n):
@@ -167,7 +162,7 @@ class AntSystem:
 
     def _make_tables(self, ants: int) -> None:
         n, colonies, own = self.layout.n, len(self.keys), self.buffers
-        kernel = self.device.kernel("ant_system", "ant_system_update", UPDATE)
+        kernel = self.device.kernel("ants/ant_system", "ant_system_update")
         kernel(n * colonies, CITY_THREADS, n, own["heuristic"].shape[1], ants, colonies, int(self.layout.symmetric),
                self.unit.keep, *(own[name] for name in ("beside", "amounts", "heuristic", "head_heuristic", "trail",
                                                         "tail", "tail_prefix", "head", "rows")))  # fmt: skip

@@ -10,14 +10,11 @@ import numpy as np
 from hpcsolve.algorithms.ant_colony.buffers import Shapes, allocated, nbytes
 from hpcsolve.device.base import Buffer, Device
 
-FILE = "local_search"
+FILE = "ants/local_search"
 KINDS = {"2-opt": "two_opt", "3-opt": "three_opt", "4-opt": "four_opt", "insertion": "insertion"}
 """Kinds of search and their kernels; "insertion" alone keeps all directions, for costs that depend on them."""
 THREADS = 32
 """Threads of a block, which is a tour: its items of work are two or four a neighbour."""
-
-IMPROVE = "u4 u4 u4 u4 u4 i4* u2* i4* u2* u2* u2* u8* u8*"
-PRICE = "u4 u4 u4 i4* u2* i4*"
 
 
 def shapes(count: int, n: int, breadth: int) -> Shapes:
@@ -71,7 +68,7 @@ class Searcher:
         n, stride = self.neighbours.shape
         self.breadth = min(self.breadth, n - 1)
         self.buffers = allocated(self.device, shapes(math.prod(self.lengths.shape), n, self.breadth))
-        kernel = self.device.kernel(FILE, "local_search_price", PRICE)
+        kernel = self.device.kernel(FILE, "local_search_price")
         kernel(n, self.threads, n, stride, self.breadth, self.cost, self.neighbours, self.buffers["near_cost"])
 
     def improve(self, known: Buffer | None = None) -> None:
@@ -85,7 +82,7 @@ class Searcher:
         """
         n, stride = self.neighbours.shape
         count, groups = math.prod(self.lengths.shape), known.shape[0] if known else 0
-        kernel = self.device.kernel(FILE, f"local_search_{KINDS[self.kind]}", IMPROVE)
+        kernel = self.device.kernel(FILE, f"local_search_{KINDS[self.kind]}")
         kernel(count, self.threads, count, groups, n, stride, self.breadth, self.cost, self.neighbours,
                self.buffers["near_cost"], known or self.tours, self.tours, self.buffers["place"],
                self.buffers["awake"], self.lengths)  # fmt: skip

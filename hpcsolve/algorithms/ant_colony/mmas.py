@@ -30,10 +30,6 @@ CHECK_EVERY, RESTART_AFTER = 100, 250
 BRANCHING = Fraction(200002, 100000)
 """Mean number of branches a city below which a colony has converged: its tour alone has 2."""
 
-CONSTRUCT = "i4 i4 i4 i4 u4 u4* u2* u4* u4* i4* u4* u2* u8*"
-BESIDE = "i4 i4 u2* u4*"
-UPDATE = "i4 i4 i4 i4 u4 u2* u4* u4* u8* u8* u8* u4* u4* u4*"
-
 
 def shapes(n: int, colonies: int, ants: int) -> Shapes:
     """Shapes and types of all buffers, by name."""
@@ -160,7 +156,7 @@ class Mmas:
         """All ants of all colonies build their tours, and improve them; the lengths, shape (colonies, ants)."""
         n, colonies, own = self.layout.n, len(self.keys), self.buffers
         self.timer.start()
-        kernel = self.device.kernel("ant_candidates", "ant_candidates_construct", CONSTRUCT)
+        kernel = self.device.kernel("ants/ant_candidates", "ant_candidates_construct")
         kernel(colonies * self.ants, ANT_THREADS, n, own["nearest"].shape[1], self.ants, colonies, iteration,
                *(own[name] for name in ("keys", "nearest", "sums", "weights", "cost", "open", "tours", "lengths")))
         if self.local:
@@ -215,9 +211,9 @@ class Mmas:
                              ("limits", np.array(limits, np.uint64))):  # fmt: skip
             own[name].upload(values)
         self.timer.start()
-        kernel = self.device.kernel("ant_candidates", "ant_candidates_beside", BESIDE)
+        kernel = self.device.kernel("ants/ant_candidates", "ant_candidates_beside")
         kernel(-(-n * colonies // ROW_THREADS), ROW_THREADS, n, colonies, own["laying"], own["beside"])
-        kernel = self.device.kernel("ant_candidates", "ant_candidates_update", UPDATE)
+        kernel = self.device.kernel("ants/ant_candidates", "ant_candidates_update")
         rows = ("nearest", "heuristic", "beside", "amounts", "limits", "trail", "weights", "sums", "branches")
         kernel(-(-n * colonies * 32 // ROW_THREADS), ROW_THREADS, n, own["nearest"].shape[1], colonies,
                int(self.layout.symmetric), self.unit.keep, *(own[name] for name in rows))

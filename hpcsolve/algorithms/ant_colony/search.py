@@ -19,7 +19,7 @@ from hpcsolve.device.base import Buffer, Device
 
 BREADTH = 8
 """Nearest cities that local search looks at."""
-KERNEL_FILES = ("ant_head_tail", "ant_group", "ant_system", "ant_candidates", local_search.FILE)
+KERNEL_FILES = ("ants/ant_head_tail", "ants/ant_group", "ants/ant_system", "ants/ant_candidates", local_search.FILE)
 
 
 def device_bytes(parameters: Parameters, n: int, symmetric: bool, colonies: int) -> int:

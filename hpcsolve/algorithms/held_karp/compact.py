@@ -23,7 +23,6 @@ from hpcsolve.device.base import Device, Timer
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
 
-SIGNATURE = "i4 i4 i4 i4* u4* u4*"
 MOST_CITIES = 27
 """Beyond, sets times cities of a layer leave 31 bits."""
 GRID = 512
@@ -59,7 +58,7 @@ def run(core: Core, reduced: Reduced, device: Device, comm: Comm, report: Report
 def _fill(m: int, reduced: Reduced, device: Device, timer: Timer, report: Report) -> NDArray[np.uint32]:
     """Shape (m, 2^(m - 1)): g(S, j) at [j, S without place j], 32-bit."""
     wide = replace(reduced, itemsize=4, cost=np.where(reduced.cost < reduced.infinity, reduced.cost, INFINITY[4]))
-    kernel = device.kernel(FILE, "held_karp_compact", SIGNATURE)
+    kernel = device.kernel(FILE, "held_karp_compact")
     tables = (BINOMIAL, cost_patterns(wide.cost, wide))
     buffers = [*(device.upload(table) for table in tables), device.empty(m << (m - 1), np.uint32)]
     for size in range(m):

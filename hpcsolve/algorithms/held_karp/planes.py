@@ -22,10 +22,8 @@ from hpcsolve.algorithms.held_karp.split import Places, chunks
 from hpcsolve.device.base import Buffer, Device, Timer
 from hpcsolve.parallel.comm import Comm, Request
 
-FILE = "held_karp"
+FILE = "held_karp/held_karp"
 BLOCK_THREADS = 128
-LAYER = "i4 i4 i4 i4 i4 i4 i4 i4 i8 i8 i4* i4* i4* i4* u4* u{0}* u{0}* u{0}* u{0}*"
-MIDDLE = "i4 i4 i4 i4 i8 i8 u{0}* u{0}* u4*"
 REPORT_SECONDS = 0.5
 
 
@@ -108,7 +106,7 @@ class HalfRun:
         depot[0] = 0
         self.tables = [device.upload(a) for a in (BINOMIAL, self.chunks, places.table, places.level_start,
                                                   cost_patterns(cost, reduced), depot)]
-        self.kernel = device.kernel(FILE, f"held_karp_layer_u{plan.itemsize}", LAYER.format(plan.itemsize))
+        self.kernel = device.kernel(FILE, f"held_karp_layer_u{plan.itemsize}")
         largest = plan.chunk_size << plan.split.low
         self.staging = [
             {group: device.staging(group[3] * largest, reduced.dtype) for group in (*places.outgoing, *places.incoming)}
@@ -206,7 +204,7 @@ def _middle(plan: Plan, dtype: np.dtype[np.unsignedinteger], device: Device, for
     length, slice_size = split.plane(split.middle), split.stored(split.middle % 2)
     best = device.empty(plan.slices * split.mid * stretches, np.uint32)
     best.fill(0xFF)
-    kernel = device.kernel(FILE, f"held_karp_middle_u{plan.itemsize}", MIDDLE.format(plan.itemsize))
+    kernel = device.kernel(FILE, f"held_karp_middle_u{plan.itemsize}")
     timer = device.timer()
     timer.start()
     sizes = plan.slices, split.mid, stretches, STRETCH, length, slice_size

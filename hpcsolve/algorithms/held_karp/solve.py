@@ -20,7 +20,7 @@ from hpcsolve.errors import ResourceError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
 
-KERNEL_FILES = ("held_karp",)
+KERNEL_FILES = ("held_karp/held_karp",)
 MOST_CITIES = 46
 """Rows of the cost matrix in a block of the kernel; memory ends long before."""
 MOST_RANKS = 512

@@ -18,7 +18,7 @@ BLOCK_THREADS = 256
 """Of a block; some 130 vertices of a road network wait at a time."""
 BLOCKS_A_MULTIPROCESSOR = 6
 """That fit by registers (40 a thread) and shared memory (33 KB) on an H200."""
-_FILES = {"near-far-block": "near_far", "near-far-grid": "near_far_grid", "dijkstra": "dijkstra"}
+_FILES = {"near-far-block": "paths/near_far", "near-far-grid": "paths/near_far_grid", "dijkstra": "paths/dijkstra"}
 _SWEEPS = {"bellman-ford-push": 0, "bellman-ford-pull": 1, "k-pull": 3}
 
 
@@ -41,7 +41,7 @@ class Tuning:
 
 def file_of(engine: Engine) -> str:
     """The file of cuda_src with its kernels."""
-    return _FILES.get(engine, "bellman_ford")
+    return _FILES.get(engine, "paths/bellman_ford")
 
 
 def chosen_engine(engine: Engine, graph: Graph, searches: int, info: DeviceInfo) -> Engine:

@@ -14,11 +14,7 @@ from hpcsolve.device.base import Buffer
 if TYPE_CHECKING:
     from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 
-FILE = "near_far_grid"
-BEGIN = "u4 {0} u4* u4* {0}* u8*"
-STEP = "u4 u4 u4 u4 u4 u4 {0} {0} {0} u4* u4* {0}* u4* u4* u4* {0}* {0}* u8*"
-FINISH = "u4 {0}* u8*"
-ROW = "u4 u4 {0} u4* {0}* u4* {0}* {0}* u4* u4*"
+FILE = "paths/near_far_grid"
 STATE = 39
 """Words of the kernels' `progress`; DONE, RELAXED, ROUNDS, HORIZON stand in it."""
 DONE, RELAXED, ROUNDS, HORIZON = 15, 36, 37, 38
@@ -38,7 +34,7 @@ def solve(
     own_out = {**out, **rows, "counts": out["counts"].view(3 * number, 3)}
     if wanted & WANTS_ROWS and not wanted & WANTS_TARGETS and not searcher.layout.plateaus:
         table, work = searcher.tables, searcher.work
-        kernel = device.kernel(FILE, f"near_far_grid_row_{searcher.keys.code}", ROW.format(searcher.kernel_kind()))
+        kernel = device.kernel(FILE, f"near_far_grid_row_{searcher.keys.code}")
         kernel(
             concurrent_blocks(device.info), searcher.threads, n, wanted, horizon, table["in_offsets"], table["in_arcs"],
             table["order"], work["keys"], own_out["distance"], own_out["predecessor"], own_out["counts"],
@@ -58,7 +54,7 @@ def solve(
 
 def search(searcher: Searcher, jobs: Jobs, number: int, early: bool, own: dict[str, Buffer]) -> NDArray[np.uint64]:
     """Search one job into the first row of keys; the state at its end."""
-    device, n, code, kind = searcher.device, searcher.layout.n, searcher.keys.code, searcher.kernel_kind()
+    device, n, code = searcher.device, searcher.layout.n, searcher.keys.code
     first_seed, end_seed, first_target, end_target, _ = jobs.table[number].tolist()
     room = 1 + searcher.layout.offsets[-1] // max(1, searcher.hub)
     shapes: dict[str, tuple[Any, Any]] = {
@@ -73,20 +69,21 @@ def search(searcher: Searcher, jobs: Jobs, number: int, early: bool, own: dict[s
     seeds = own["seeds"].view(first_seed, end_seed - first_seed)
     targets = own["targets"].view(first_target, max(1, end_target - first_target)) if end_target else own["targets"]
     grid = concurrent_blocks(device.info)
-    begin = device.kernel(FILE, f"near_far_grid_begin_{code}", BEGIN.format(kind))
+    begin = device.kernel(FILE, f"near_far_grid_begin_{code}")
     begin(grid, searcher.threads, end_seed - first_seed, tuning.delta, seeds, buffers["far"], keys, state)
-    step = device.kernel(FILE, f"near_far_grid_step_{code}", STEP.format(kind))
+    step = device.kernel(FILE, f"near_far_grid_step_{code}")
     count = end_target - first_target if early else 0
     taken, seen = 0, state.download()
     while not seen[DONE + taken % 3]:
         steps = range(taken, taken + (searcher.batch or min(max(FIRST_BATCH, taken // 4), LAST_BATCH)))
         step.each(
-            steps, grid, searcher.threads, n, ..., count, tuning.setting, searcher.hub, room, tuning.delta, tuning.most,
-            searcher.limit, targets, searcher.tables["offsets"], searcher.tables["arcs"], buffers["near"],
-            buffers["far"], buffers["hubs"], buffers["hub_keys"], keys, state,
+            "step", steps, grid, searcher.threads, n=n, targets=count, setting=tuning.setting, hub=searcher.hub,
+            hub_room=room, delta=tuning.delta, most=tuning.most, limit=searcher.limit, target=targets,
+            offsets=searcher.tables["offsets"], arcs=searcher.tables["arcs"], near=buffers["near"],
+            far=buffers["far"], hubs=buffers["hubs"], hub_words=buffers["hub_keys"], words=keys, state=state,
         )  # fmt: skip
         taken, seen = steps.stop, state.download()
-    finish = device.kernel(FILE, f"near_far_grid_finish_{code}", FINISH.format(kind))
+    finish = device.kernel(FILE, f"near_far_grid_finish_{code}")
     finish(grid, searcher.threads, n, keys, state)
     for buffer in buffers.values():
         buffer.free()

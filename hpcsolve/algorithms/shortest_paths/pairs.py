@@ -112,7 +112,7 @@ def columns_of(mine: Answers, keys: Keys, pairs: NDArray[np.int64], comm: Comm) 
 
 def _gathered(mine: Answers, comm: Comm) -> list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] | None:
     """Every rank's answers on rank 0: messages of any size."""
-    own = (mine.keys, mine.length, mine.path)
+    own: tuple[NDArray[Any], NDArray[Any], NDArray[Any]] = (mine.keys, mine.length, mine.path)
     sizes = comm.gather([len(array) for array in own])
     if sizes is None:
         for array in own:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,11 +26,6 @@ from hpcsolve.algorithms.shortest_paths.keys import Keys, first_keys
 from hpcsolve.algorithms.shortest_paths.layout import Layout, lay_out
 from hpcsolve.device.base import Buffer, Device, Timer
 from hpcsolve.problems.graph import Graph
-
-SIGNATURE = (
-    "u4 u4 u4 u4 u4 u4 u8 {0} {0} {0} u4* u4* u4* u4* {0}* u4* {0}* u4* u4* u4* {0}* u4* u4* {0}* u4* {0}* u8* u4* u4* "
-    "u8* u4* u4* u8*"
-)
 
 
 @dataclass(frozen=True)
@@ -121,10 +117,6 @@ class Searcher:
         for buffer in {id(b): b for b in (*self.tables.values(), *self.work.values())}.values():
             buffer.free()
 
-    def kernel_kind(self) -> str:
-        """Type code of keys in the kernels' signatures."""
-        return "u4" if self.keys.code == "u4" else "u8"
-
     def solve(
         self, jobs: Jobs, wanted: int, distance: NDArray[Any] | None = None,
         predecessor: NDArray[np.uint32] | None = None, path_room: int = 0,
@@ -167,7 +159,7 @@ class Searcher:
         """Launch an engine's `solve` kernel."""
         out["next"].fill(0)
         graph, work, tuning = self.tables, self.work, self.tuning
-        kernel = self.device.kernel(file, f"{file}_solve_{self.keys.code}", SIGNATURE.format(self.kernel_kind()))
+        kernel = self.device.kernel(file, f"{Path(file).name}_solve_{self.keys.code}")
         kernel(
             blocks, self.threads, jobs, self.layout.n, wanted, int(self.layout.plateaus), tuning.setting, self.room,
             path_room, tuning.delta, tuning.most, self.limit if limit is None else limit, own["jobs"], own["seeds"],

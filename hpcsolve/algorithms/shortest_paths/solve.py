@@ -32,7 +32,7 @@ from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.parallel.partition import blocks
 from hpcsolve.problems.graph import Graph
 
-KERNEL_FILES = ("near_far", "near_far_grid", "dijkstra", "bellman_ford")
+KERNEL_FILES = ("paths/near_far", "paths/near_far_grid", "paths/dijkstra", "paths/bellman_ford")
 
 
 def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.steiner_kmb.network import Network, launched
 from hpcsolve.parallel.comm import Comm
 
-CLIMB = "u4 u4 u4 u8 u4* u4* u4* u8* u8* u4* u4* u8* u8*"
 MOST_WORK = 1 << 30
 """Arcs that an ascent may look at: it ends then with the bound that it has. 10^5 vertices take a tenth of that."""
 ROOTS = 8
@@ -79,7 +78,7 @@ def climb(net: Network, root: int) -> Bound:
     words = (arcs, np.uint64), (5 * net.n + arcs, np.uint32)
     made = (*words, (arcs, np.uint32), (arcs, np.uint64), (2, np.uint64))
     sizes = net.n, len(net.terminals), root, MOST_WORK
-    _, _, raised, prices, result = launched(net.device, "dual_ascent", "dual_ascent_climb", CLIMB, sizes, given, made)
+    _, _, raised, prices, result = launched(net.device, "steiner/dual_ascent", "dual_ascent_climb", sizes, given, made)
     count = int(result[0])
     value = int(prices[:count].sum())
     return Bound(value, int(net.terminals[root]), raised[:count], prices[:count], int(result[1]))

@@ -11,8 +11,6 @@ from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers, launc
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
 from hpcsolve.algorithms.steiner_kmb.trees import improved, nearest, vertices_of
 
-FIND = "u4 u4 u4 u4* u4* u4* u8* u4* u4* u8* u4* u4* u4* u8* u8* u4* u4* u4*"
-
 
 @dataclass(frozen=True)
 class Move:
@@ -55,7 +53,7 @@ def moves(net: Network, tree: Indices) -> list[Move]:
     scratch = (14 * n + 2 * arcs, np.uint32), (n, np.uint64)
     made = (*scratch, (n, np.uint64), (3 * n, np.uint32), (room_for(n), np.uint32), (1, np.uint32))
     sizes = n, int(net.terminals[0]), room_for(n)
-    _, _, gains, ends, ways, count = launched(net.device, "key_path", "key_path_find", FIND, sizes, given, made)
+    _, _, gains, ends, ways, count = launched(net.device, "steiner/key_path", "key_path_find", sizes, given, made)
     found, begin = [], 0
     for number in range(int(count[0])):
         first, second, third = ends[3 * number : 3 * number + 3].tolist()

@@ -3,9 +3,9 @@
 Each rank searches from its groups of terminals, which follow each other in a walk through the terminals' tree, and
 keeps of all pairs that it saw no more than a spanning forest: what is not in the minimum spanning tree of some pairs is
 not in that of all (the cycle property). So a rank never holds more than a batch of rows, and sends at most k - 1 pairs;
-rank 0 spans them by the tree. Paths are found by a second search from the source of each pair that was chosen, and walked back
-by the smallest vertex that fits, so no table of predecessors is kept. Pairs are ordered by (distance, terminal,
-terminal), each found from its smaller terminal: the tree is the same however the work is dealt.
+rank 0 spans them by the tree. Paths are found by a second search from the source of each pair that was chosen, and
+walked back by the smallest vertex that fits, so no table of predecessors is kept. Pairs are ordered by (distance,
+terminal, terminal), each found from its smaller terminal: the tree is the same however the work is dealt.
 
 No edge of the tree is longer than the closure's bottleneck, which one search from all terminals gives (trees.py). So
 a search may end there; or, as published, when it has come to the last terminal (or never: engines that search from many

@@ -12,8 +12,6 @@ from hpcsolve.algorithms.steiner_kmb.reduce import Edges, Indices, edges_of
 from hpcsolve.device.base import Buffer, Device
 from hpcsolve.problems.graph import Graph
 
-SPAN = "u4 u4 u4* u4* u4* u4* u4*"
-
 
 @dataclass(frozen=True)
 class Network:
@@ -72,18 +70,18 @@ def forest(
     given = tails.astype(np.uint32), heads.astype(np.uint32), wanted
     made = (3 * len(wanted), np.uint32), (len(tails), np.uint32)
     sizes = len(wanted), len(tails)
-    return launched(device, "steiner_tree", "steiner_tree_span", SPAN, sizes, given, made)[1] > 0
+    return launched(device, "steiner/steiner_tree", "steiner_tree_span", sizes, given, made)[1] > 0
 
 
 def launched(
-    device: Device, file: str, name: str, signature: str, sizes: tuple[int, ...],
+    device: Device, file: str, name: str, sizes: tuple[int, ...],
     given: tuple[NDArray[Any] | Buffer, ...], made: tuple[tuple[int, Any], ...], grid: int = 1, block: int = 1,
 ) -> list[NDArray[Any]]:  # fmt: skip
     """What a kernel makes: arrays of these lengths and types, behind those (or buffers) that it is given."""
     own = [device.upload(item) if isinstance(item, np.ndarray) else None for item in given]
     new = [device.empty(*shape) for shape in made]
     passed = [mine or item for mine, item in zip(own, given)]
-    device.kernel(file, name, signature)(grid, block, *sizes, *passed, *new)  # type: ignore[arg-type]
+    device.kernel(file, name)(grid, block, *sizes, *passed, *new)  # type: ignore[arg-type]
     found = [buffer.download() for buffer in new]
     for buffer in (*own, *new):
         if buffer is not None:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.device.base import Buffer
 
-PULL = "u4 u4 u4 {0} u4* {0}* {0}* u4*"
 SWEEPS = 3
 """A launch, as published."""
 STRETCH = 256
@@ -59,9 +58,7 @@ class Pulls:
     def _settle(self, keys: Buffer) -> int:
         """Sweep until nothing changes; the arcs that were followed."""
         searcher, (n, p) = self.prepared, keys.shape
-        kernel = searcher.device.kernel(
-            "p_sssp", f"p_sssp_pull_{searcher.keys.code}", PULL.format(searcher.kernel_kind())
-        )
+        kernel = searcher.device.kernel("paths/p_sssp", f"p_sssp_pull_{searcher.keys.code}")
         changed, launches = searcher.device.empty(1, np.uint32), 0
         searcher.timer.start()
         again = True

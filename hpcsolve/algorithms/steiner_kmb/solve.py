@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from hpcsolve.algorithms import shortest_paths
 from hpcsolve.algorithms.base import UNLIMITED, WITHOUT_WORK, Estimate, Limits, Outcome, Report
 from hpcsolve.algorithms.shortest_paths.engines import chosen_engine, concurrent_blocks, scratch_room
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD
@@ -39,9 +40,9 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import exact_sum, require_problem
 from hpcsolve.problems.steiner_bound import guaranteed
 
-HOST_KERNEL_FILES = ("steiner_tree", "key_path", "one_steiner", "dual_ascent")
+HOST_KERNEL_FILES = ("steiner/steiner_tree", "steiner/key_path", "steiner/one_steiner", "steiner/dual_ascent")
 """Marked for the CPU: they run there whatever the job's device is."""
-KERNEL_FILES = (*HOST_KERNEL_FILES, "near_far", "near_far_grid", "dijkstra", "bellman_ford", "tile", "p_sssp")
+KERNEL_FILES = (*HOST_KERNEL_FILES, *shortest_paths.KERNEL_FILES, "paths/tile", "paths/p_sssp")
 STOPS = ("seconds", "target")
 BYTES_A_VERTEX, BYTES_AN_ARC = 200, 140
 """Of the host's memory at the largest moment, which is the dual ascent: measured on the instances of the tests."""

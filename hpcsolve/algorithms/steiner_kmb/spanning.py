@@ -15,7 +15,6 @@ from hpcsolve.algorithms.steiner_kmb.order import depth_first
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
 from hpcsolve.device.base import Device
 
-GRAFT = "u4 u4 u4 u4* u8* u4* u4* {0}* u4* {0}* u4* {0}* u4* {0}* u4*"
 NOBODY = np.uint32(2**32 - 1)
 KEPT = 10
 """A vertex may save a tenth less than was measured, when its turn comes."""
@@ -192,7 +191,7 @@ class Spanning:
         given = number, least, start, links.to, links.way, self.parent, self.edge
         room, kind = self.room, self.keys.dtype
         made = (4 * room, np.uint32), (room, kind), (room, np.uint32), (room, kind), (1 + most, np.uint32)
-        found = launched(self.device, "one_steiner", f"one_steiner_graft_{code}", GRAFT.format(code),
+        found = launched(self.device, "steiner/one_steiner", f"one_steiner_graft_{code}",
                          (known, most, len(number)), given, made)  # fmt: skip
         accepted = links.vertex[found[4][1 : 1 + int(found[4][0])]]
         free = np.setdiff1d(np.arange(self.room, dtype=np.uint32), self.slot)[: len(accepted)]

@@ -21,8 +21,6 @@ from hpcsolve.device.base import Buffer, Device
 from hpcsolve.parallel.comm import Comm, agree_minimum
 from hpcsolve.parallel.partition import blocks
 
-MEASURE = "u4 u4 u4 u4 u4* u4* {0}* {0}* u4* {0}* {0}*"
-LINKS = "u4 u4 u4 u4 u4 u4* u4* {0}* {0}* u4* u4* {0}* u4* u4* u4* u4* {0}*"
 TILE = 32
 DENSE = 4
 """Measuring all columns takes less than so many times as long as the same number one by one."""
@@ -161,7 +159,7 @@ class Table:
             return np.empty(0, self.keys.dtype)
         grid = 4 * self.device.info.units
         made = (grid * (tree.levels + 2) * TILE, self.keys.dtype), (len(columns), self.keys.dtype)
-        return self._launched("measure", MEASURE, (), tree, (columns,), made, grid)[1]
+        return self._launched("measure", (), tree, (columns,), made, grid)[1]
 
     def linked(self, tree: Tree, vertices: NDArray[np.uint32], weight: NDArray[Any] | None = None) -> Candidates:
         """Those of these vertices that are this rank's, in ascending order, with their links."""
@@ -174,7 +172,7 @@ class Table:
             scratch = grid * TILE * (len(tree.slots) + tree.levels)
             made = ((scratch, dtype), (scratch, np.uint32), (len(columns), np.uint32), (len(columns), np.uint32),
                     (room, np.uint32), (room, dtype))  # fmt: skip
-            found = self._launched("links", LINKS, (room,), tree, (columns, np.zeros(1, np.uint32)), made, grid)
+            found = self._launched("links", (room,), tree, (columns, np.zeros(1, np.uint32)), made, grid)
             begin, links, to, way = found[2:]
             used = int(links.sum())
             if used <= room:
@@ -192,12 +190,12 @@ class Table:
         return mine - np.uint32(self.own.start)
 
     def _launched(
-        self, name: str, signature: str, sizes: tuple[int, ...], tree: Tree,
+        self, name: str, sizes: tuple[int, ...], tree: Tree,
         asked: tuple[NDArray[np.uint32], ...], made: tuple[tuple[int, Any], ...], grid: int,
     ) -> list[NDArray[Any]]:  # fmt: skip
         code = self.keys.code
         rows = self.device.constant(self.rows)
         given: tuple[NDArray[Any] | Buffer, ...] = tree.slots, tree.depths, tree.edges, rows, *asked
         counts = self.room, len(tree.slots), tree.levels, len(asked[0]), *sizes
-        full, kinds = f"one_steiner_{name}_{code}", signature.format(code)
-        return launched(self.device, "one_steiner", full, kinds, counts, given, made, grid, TILE)
+        name = f"one_steiner_{name}_{code}"
+        return launched(self.device, "steiner/one_steiner", name, counts, given, made, grid, TILE)

@@ -12,7 +12,6 @@ from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.device.base import Buffer, DeviceInfo
 
-SEARCH = "u4 u4 u4 {0} {0} u4* u4* {0}* u4* u4* {0}* u4* {0}* u8*"
 GROUP = 32
 THREADS = 512
 BLOCKS_A_MULTIPROCESSOR = 2
@@ -80,7 +79,7 @@ class Tiles:
             return 0
         places = device.upload(searcher.layout.places()[sources])
         taken, out, work = device.zeros(1, np.uint32), device.output(rows), device.zeros((groups, 2), np.uint64)
-        kernel = device.kernel("tile", f"tile_search_{searcher.keys.code}", SEARCH.format(searcher.kernel_kind()))
+        kernel = device.kernel("paths/tile", f"tile_search_{searcher.keys.code}")
         width = self.weight * (1 if device.info.kind == "cpu" else WIDER)
         searcher.timer.start()
         kernel(

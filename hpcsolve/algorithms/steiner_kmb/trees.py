@@ -10,9 +10,6 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers, forest, launched, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
 
-REGIONS = "u4 u4 u4* u4* u4* u8* u4* u8* u4* u4*"
-GROW = "u4 u4 u4 u4* u4* u4* u4* u8* u4* u8* u4* u4*"
-
 
 @dataclass(frozen=True)
 class Closure:
@@ -59,7 +56,7 @@ def nearest(net: Network, bases: NDArray[np.uint32]) -> Regions:
     given = bases, net.offsets, net.heads, net.weights
     made = (2 * net.n, np.uint32), (net.n, np.uint64), (net.n, np.uint32), (net.n, np.uint32)
     sizes = net.n, len(bases)
-    return Regions(*launched(net.device, "steiner_tree", "steiner_tree_regions", REGIONS, sizes, given, made)[1:])
+    return Regions(*launched(net.device, "steiner/steiner_tree", "steiner_tree_regions", sizes, given, made)[1:])
 
 
 def closure(net: Network) -> Closure:
@@ -80,7 +77,7 @@ def shortest_path_tree(net: Network, root: int = 0) -> Indices:
     given = net.terminals, net.wanted, net.offsets, net.heads, net.weights
     made = (2 * net.n, np.uint32), (net.n, np.uint64), (net.n, np.uint32), (net.n, np.uint32)
     sizes = net.n, len(net.terminals), root
-    _, _, before, inside = launched(net.device, "steiner_tree", "steiner_tree_grow", GROW, sizes, given, made)
+    _, _, before, inside = launched(net.device, "steiner/steiner_tree", "steiner_tree_grow", sizes, given, made)
     inside[net.terminals[root]] = 0  # has no vertex before it
     vertices = np.flatnonzero(inside)
     return edge_numbers(net, vertices, before[vertices])

@@ -1,0 +1,234 @@
+// Local search of tours for the ant colonies, with neighbour lists and don't-look bits (Bentley, ORSA Journal on
+// Computing 1992; Johnson and McGeoch 1997), one block a tour; a tour is an array that is changed in place, and its
+// inverse.
+//
+// A tour without one of its edges is a path P[0..n-1], read in either direction: `city` is its last, and its first is
+// what the edge led to. A move takes that edge out and some others, and joins cities to near ones:
+//   flips    Join P[0] to P[c] and cut that from P[c - 1]: the path with its first c cities reversed. Closed, this is a
+//            2-opt move; not closed, its new first city can be joined in turn, as Lin and Kernighan do (Operations
+//            Research 1973), up to three times. Flips are tried without touching the tour: a position is mapped through
+//            those that are pending, one comparison each.
+//   exchange Join P[0] to P[b - 1] and cut that from P[b]: a path and a cycle, which is broken where a city is near
+//            P[b]. P[0..a-1] and P[a..b-1] change places (or-3opt; Or-opt, Or 1976, where one of them is short).
+//            All directions stay, so this is the search for asymmetric costs too; read backwards, what is joined to
+//            P[0] is near by the arcs that leave P[0].
+// What is won must stay positive at every step: that of a move that wins does, begun at the right one of its edges, and
+// every city is tried as the last, in both directions.
+//
+// Order. Cities wait in a set of bits; the next is the first at or after the last one, around. It has a list of items
+// (direction, near city, flips or exchange), and the first item with a move that wins is taken, with the best move in
+// it; the ends of its edges wait again. One thread of a CPU stops at that item; the threads of a GPU's block have an
+// item each, and the least that found something is taken. So the answer depends on the tour alone, and neither side
+// does much in vain: most cities have no move at all, and that takes all items anyway. Sums of costs have 64 bits.
+//
+// With `known`, a tour that has been improved already, only cities with an edge that it has not wait at the beginning:
+// ants' tours differ little from the best.
+//
+// Memory: the cost matrix (4 n^2 bytes, few lines of a row are ever used), 6 bytes a near city, 4 n bytes a tour and n
+// bits: at n = 4461 a tour is in the first cache. On a GPU a city takes some 15 dependent loads of 30 to 200 ns and
+// seven barriers of one warp, so about 1 microsecond on an H200, not measured yet; 4224 warps do that side by side.
+#include "ants/tour_path.cuh"
+
+constexpr uint32_t nothing = 0xffffffffu;
+constexpr int deepest = 3;  // flips in a move, at the most
+
+// A kind of search: how many flips a move has at the most, and whether there are exchanges. Without flips, every arc
+// keeps its direction.
+template <int most_flips, bool has_exchanges>
+struct kind {
+  static constexpr int flips = most_flips;
+  static constexpr bool exchanges = has_exchanges, symmetric = flips > 0;
+  static constexpr uint32_t items = symmetric + exchanges;  // of a near city, in each direction
+};
+using two_opt = kind<1, false>;
+using three_opt = kind<2, true>;
+using four_opt = kind<3, true>;
+using insertion = kind<0, true>;
+
+// Flips of the first cut[k] cities, one after the other, `cuts` of them; or the exchange of what ends at cut[0] and
+// cut[1].
+struct move {
+  int64_t gain;
+  bool exchanges;
+  uint32_t cuts, cut[deepest];
+};
+// What the threads of a block tell each other: the next word of `awake` with a city, the least item, its move.
+struct messages {
+  uint32_t word, item;
+  move chosen;
+};
+
+template <int cuts>
+DEVICE void offer(move &best, int64_t gain, bool exchanges, const uint32_t *cut) {
+  if (gain <= best.gain) return;
+  best.gain = gain, best.exchanges = exchanges, best.cuts = cuts;
+  UNROLL for (int k = 0; k < cuts; k++) best.cut[k] = cut[k];
+}
+// All that goes on with joining the path's first city to `near`, for which `gain` has paid, by one more flip.
+template <int most, int flips>
+DEVICE void try_flip(const tour &t, const path &p, int64_t gain, uint32_t near, uint32_t *cut, move &best) {
+  cut[flips] = position_of<flips>(t, p, cut, near);
+  if (cut[flips] < 2) return;
+  const uint32_t first = city_at<flips>(t, p, cut, cut[flips] - 1);
+  gain += cost_of(t, first, near);
+  offer<flips + 1>(best, gain - cost_of(t, first, p.city), false, cut);
+  if constexpr (flips + 1 < most)
+    for (uint32_t k = 0; k < t.breadth; k++) {
+      const int64_t left = gain - t.near_cost[first * t.breadth + k];
+      if (left <= 0) break;
+      try_flip<most, flips + 1>(t, p, left, t.neighbours[first * t.stride + k], cut, best);
+    }
+}
+// All that begins with joining the path's first city to `near`, for which `gain` has paid, and cutting behind that.
+template <class Kind>
+DEVICE void try_exchange(const tour &t, const path &p, int64_t gain, uint32_t near, move &best) {
+  uint32_t cut[2] = {0, position_of<0>(t, p, nullptr, near) + 1};
+  if ((Kind::symmetric && cut[1] < 3) || cut[1] >= t.n) return;
+  const uint32_t beyond = city_at<0>(t, p, nullptr, cut[1]);
+  gain += cost_of(t, beyond, near);
+  for (uint32_t k = 0; k < t.breadth; k++) {
+    const int64_t left = gain - t.near_cost[beyond * t.breadth + k];
+    if (left <= 0) break;
+    const uint32_t broken = t.neighbours[beyond * t.stride + k], at = position_of<0>(t, p, nullptr, broken);
+    if (at + 1 >= cut[1]) continue;
+    const uint32_t after = city_at<0>(t, p, nullptr, at + 1);
+    cut[0] = at + 1;
+    offer<2>(best, left + cost_of(t, after, broken) - cost_of(t, after, p.city), true, cut);
+  }
+}
+// The first of this thread's items with a move that wins, and the `best` in it; `nothing` if there is none.
+template <class Kind>
+DEVICE uint32_t first_item(const tour &t, uint32_t city, move &best) {
+  const uint32_t of_side = Kind::items * t.breadth;
+  best.gain = 0;
+  for (uint32_t item = threadIdx.x; item < (1 + Kind::symmetric) * of_side; item += blockDim.x) {
+    const bool second = item >= of_side;
+    const path p = path_to(t, city, !Kind::symmetric || second);
+    const uint32_t first = t.order[p.start], k = (item - second * of_side) / Kind::items;
+    const int64_t left = cost_of(t, first, city) - t.near_cost[first * t.breadth + k];
+    if (left <= 0) {  // nor has a neighbour that is farther: on to this thread's last item of the side
+      item += ((1 + second) * of_side - 1 - item) / blockDim.x * blockDim.x;
+      continue;
+    }
+    const uint32_t near = t.neighbours[first * t.stride + k];
+    if (Kind::exchanges && item % Kind::items == 0) {
+      try_exchange<Kind>(t, p, left, near, best);
+    } else if constexpr (Kind::symmetric) {
+      uint32_t cut[deepest];
+      try_flip<Kind::flips, 0>(t, p, left, near, cut, best);
+    }
+    if (best.gain > 0) return item;
+  }
+  return nothing;
+}
+// Exchanges the first two of the three segments that end at cut[0], cut[1] and n: as a cycle, that is any two.
+template <class Kind>
+DEVICE void swap_segments(const tour &t, path &p, const uint32_t *cut) {
+  const uint32_t end[4] = {0, cut[0], cut[1], t.n};
+  uint32_t longest = 0;
+  for (uint32_t k = 1; k < 3; k++)
+    if (end[k + 1] - end[k] > end[longest + 1] - end[longest]) longest = k;
+  const uint32_t one = (longest + 1) % 3, other = (longest + 2) % 3;
+  const uint32_t length = end[one + 1] - end[one], both = t.n - (end[longest + 1] - end[longest]);
+  reverse<Kind::symmetric>(t, p, end[one], length);
+  reverse<Kind::symmetric>(t, p, end[other], both - length);
+  reverse<Kind::symmetric>(t, p, end[one], both);
+}
+template <class Kind>
+DEVICE void apply_move(const tour &t, uint32_t city, bool backwards, const move &m) {
+  path p = path_to(t, city, backwards);
+  if (m.exchanges) return swap_segments<Kind>(t, p, m.cut);
+  for (uint32_t k = 0; k < m.cuts; k++) reverse<Kind::symmetric>(t, p, 0, m.cut[k]);
+}
+// The first city at or after `from`, around, that is awake, put to sleep; `nothing` if all sleep.
+DEVICE uint32_t next_awake(const tour &t, messages &s, uint32_t from) {
+  const uint32_t words = (t.n + 63) / 64;
+  if (threadIdx.x == 0) s.word = nothing;
+  __syncthreads();
+  for (uint32_t k = threadIdx.x; k <= words; k += blockDim.x) {  // the word of `from` comes first and last
+    const uint64_t word = t.awake[(from / 64 + k) % words];
+    if (k ? word : word >> from % 64) {
+      atomicMin_block(&s.word, k);
+      break;
+    }
+  }
+  __syncthreads();
+  if (s.word == nothing) return nothing;
+  const uint32_t word = (from / 64 + s.word) % words;
+  const uint64_t bits = s.word ? t.awake[word] : t.awake[word] >> from % 64 << from % 64;
+  if (threadIdx.x == 0) s.item = nothing;
+  __syncthreads();
+  if (threadIdx.x == 0) t.awake[word] &= ~(bits & (~bits + 1));
+  return 64 * word + lowest(bits);
+}
+// Fills `place`, and wakes the cities with an edge that `known` has not; all of them without `known`.
+template <class Kind>
+DEVICE void begin_search(const tour &t, const uint16_t *known) {
+  for (uint32_t w = threadIdx.x; w < (t.n + 63) / 64; w += blockDim.x) t.awake[w] = 0;
+  for (uint32_t i = threadIdx.x; known && i < t.n; i += blockDim.x) t.place[known[i]] = i;
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < t.n; i += blockDim.x) {
+    const uint32_t city = t.order[i], next = t.order[around(t, i + 1)];
+    const uint32_t ahead = known ? around(t, t.place[next] + t.n - t.place[city]) : 0;
+    if (ahead != 1 && !(Kind::symmetric && ahead == t.n - 1)) wake(t, city), wake(t, next);
+  }
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < t.n; i += blockDim.x) t.place[t.order[i]] = i;
+  __syncthreads();
+}
+template <class Kind>
+DEVICE void search(const tour &t, messages &s) {
+  for (uint32_t city = 0; (city = next_awake(t, s, city)) != nothing;) {
+    move best;
+    const uint32_t item = first_item<Kind>(t, city, best);
+    atomicMin_block(&s.item, item);
+    __syncthreads();
+    if (s.item == nothing) continue;
+    if (item == s.item) s.chosen = best;
+    __syncthreads();
+    apply_move<Kind>(t, city, !Kind::symmetric || s.item >= Kind::items * t.breadth, s.chosen);
+  }
+}
+// Improves `tours` tours of n cities in place; `lengths` gets their costs. `known` is (groups, n): a tour that has been
+// improved already for each group of tours / groups tours; without groups nothing is known. `place` (tours, n) and
+// `awake` (tours, words of n bits) are scratch.
+template <class Kind>
+DEVICE void improve(uint32_t tours, uint32_t groups, tour t, const uint16_t *known, uint64_t *lengths) {
+  __shared__ messages s;
+  const tour all = t;
+  for (uint32_t one = blockIdx.x; one < tours; one += gridDim.x) {
+    t.order = all.order + (size_t)one * t.n, t.place = all.place + (size_t)one * t.n;
+    t.awake = all.awake + (size_t)one * ((t.n + 63) / 64);
+    begin_search<Kind>(t, groups ? known + (size_t)(one / (tours / groups)) * t.n : nullptr);
+    search<Kind>(t, s);
+    uint64_t length = 0;
+    for (uint32_t i = threadIdx.x; i < t.n; i += blockDim.x)
+      length += cost_of(t, t.order[i], t.order[around(t, i + 1)]);
+    if (threadIdx.x == 0) lengths[one] = 0;
+    __syncthreads();
+    atomicAdd_block(&lengths[one], length);
+    __syncthreads();
+  }
+}
+#define SEARCH_KERNEL(Kind)                                                                                     \
+  KERNEL local_search_##Kind(uint32_t tours, uint32_t groups, uint32_t n, uint32_t stride, uint32_t breadth,    \
+                             const int32_t *cost, const uint16_t *neighbours, const int32_t *near_cost,         \
+                             const uint16_t *known, uint16_t *order, uint16_t *place, uint64_t *awake,          \
+                             uint64_t *lengths) {                                                               \
+    improve<Kind>(tours, groups, {n, stride, breadth, cost, neighbours, near_cost, order, place, awake}, known, \
+                  lengths);                                                                                     \
+  }                                                                                                             \
+  EXPORT_KERNEL(local_search_##Kind)
+SEARCH_KERNEL(two_opt)
+SEARCH_KERNEL(three_opt)
+SEARCH_KERNEL(four_opt)
+SEARCH_KERNEL(insertion)
+
+// near_cost (n, breadth): the costs from each city to the first of its neighbours.
+KERNEL local_search_price(uint32_t n, uint32_t stride, uint32_t breadth, const int32_t *cost,
+                          const uint16_t *neighbours, int32_t *near_cost) {
+  for (uint32_t city = blockIdx.x; city < n; city += gridDim.x)
+    for (uint32_t k = threadIdx.x; k < breadth; k += blockDim.x)
+      near_cost[(size_t)city * breadth + k] = cost[(size_t)city * n + neighbours[(size_t)city * stride + k]];
+}
+EXPORT_KERNEL(local_search_price)

@@ -1,0 +1,39 @@
+// The nvcc build: CUDA itself, and a register of 32 lanes as the threads of a warp.
+#pragma once
+#define KERNEL extern "C" __global__ void
+#define EXPORT_KERNEL(name)
+#define DEVICE __device__ __forceinline__
+#define UNROLL _Pragma("unroll")
+#include "device/warp.cuh"
+
+// 64-bit atomics take `unsigned long long`, which is another type than uint64_t.
+DEVICE uint64_t atomicMin_block(uint64_t *target, uint64_t value) {
+  return atomicMin_block((unsigned long long *)target, (unsigned long long)value);
+}
+DEVICE uint64_t atomicOr_block(uint64_t *target, uint64_t value) {
+  return atomicOr_block((unsigned long long *)target, (unsigned long long)value);
+}
+DEVICE uint64_t atomicAdd_block(uint64_t *target, uint64_t value) {
+  return atomicAdd_block((unsigned long long *)target, (unsigned long long)value);
+}
+DEVICE uint64_t atomicMin(uint64_t *target, uint64_t value) {
+  return atomicMin((unsigned long long *)target, (unsigned long long)value);
+}
+DEVICE uint64_t atomicOr(uint64_t *target, uint64_t value) {
+  return atomicOr((unsigned long long *)target, (unsigned long long)value);
+}
+DEVICE uint64_t atomicAdd(uint64_t *target, uint64_t value) {
+  return atomicAdd((unsigned long long *)target, (unsigned long long)value);
+}
+// A read that atomics of other threads may race with.
+DEVICE uint32_t peek(const uint32_t *p) {
+  uint32_t x;
+  asm volatile("ld.relaxed.cta.u32 %0, [%1];" : "=r"(x) : "l"(p) : "memory");
+  return x;
+}
+DEVICE uint64_t peek(const uint64_t *p) {
+  uint64_t x;
+  asm volatile("ld.relaxed.cta.u64 %0, [%1];" : "=l"(x) : "l"(p) : "memory");
+  return x;
+}
+DEVICE void prefetch(const void *) {}  // other warps hide the latency

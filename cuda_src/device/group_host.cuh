@@ -1,0 +1,101 @@
+// A group as one thread: see device/group.cuh.
+#pragma once
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#define RARELY static __attribute__((noinline))
+
+DEVICE void group_sync() {}
+DEVICE bool group_leader() { return true; }
+DEVICE uint64_t group_sum(uint64_t x) { return x; }
+DEVICE uint64_t group_min(uint64_t x) { return x; }
+
+// The values stay below 2^31, since AVX2 compares signed numbers. Packing mixes the lanes, but it is only counted.
+#if defined(__AVX2__)
+DEVICE int first_above(const uint32_t *sorted, uint32_t x) {
+  const __m256i limit = _mm256_set1_epi32((int)x);
+  __m256i above[4];
+  UNROLL for (int k = 0; k < 4; k++) above[k] =
+      _mm256_cmpgt_epi32(_mm256_loadu_si256((const __m256i *)sorted + k), limit);
+  const __m256i half = _mm256_packs_epi32(above[0], above[1]), rest = _mm256_packs_epi32(above[2], above[3]);
+  return 32 - __builtin_popcount((unsigned)_mm256_movemask_epi8(_mm256_packs_epi16(half, rest)));
+}
+#else
+DEVICE int first_above(const uint32_t *sorted, uint32_t x) {
+  int place = 0;
+  for (int k = 0; k < 32; k++) place += (int32_t)sorted[k] <= (int32_t)x;
+  return place;
+}
+#endif
+DEVICE uint32_t members(const uint16_t *cities, const uint32_t *set) {
+  uint32_t mask = 0;
+  UNROLL for (int k = 0; k < 32; k++) mask |= (set[cities[k] >> 5] >> (cities[k] & 31) & 1) << k;
+  return mask;
+}
+template <class T>
+DEVICE T masked_sum(const T *w, uint32_t mask) {
+  T sum = 0;
+  for (int k = 0; k < 32; k++) sum += w[k] & -(T)(mask >> k & 1);
+  return sum;
+}
+template <class T>
+DEVICE int masked_pick(const T *w, uint32_t mask, T x) {
+  int k = lowest(mask);
+  for (; x >= w[k]; k = lowest(mask)) {
+    x -= w[k];
+    mask &= mask - 1;
+  }
+  return k;
+}
+
+// A sum a lane: of lane k of every word that was added.
+template <class T>
+struct column {
+  T sums[32] = {};
+};
+template <class T, class W>
+DEVICE void add_masked(column<T> &c, const W &weight, uint32_t mask) {
+  for (; mask; mask &= mask - 1) c.sums[lowest(mask)] += weight(lowest(mask));
+}
+// In registers, as an array of T would not be.
+DEVICE column<uint32_t> masked_columns(const uint32_t *weights, const uint32_t *masks, int words) {
+  constexpr int width = lanes<uint32_t>::width, parts = 32 / width;
+  typedef lanes<uint32_t>::vector vector;
+  column<uint32_t> bit, c;
+  for (int k = 0; k < 32; k++) bit.sums[k] = 1u << k;
+  vector sums[parts] = {}, bits[parts];
+  UNROLL for (int p = 0; p < parts; p++) bits[p] = load(bit.sums + p * width).v;
+  for (int word = 0; word < words; word++) {
+    if (!masks[word]) continue;
+    const vector mask = splat<uint32_t>(masks[word]).v;
+    UNROLL for (int p = 0; p < parts; p++) sums[p] +=
+        load(weights + 32 * word + p * width).v & (vector)((mask & bits[p]) == bits[p]);
+  }
+  UNROLL for (int p = 0; p < parts; p++) store(c.sums + p * width, lanes<uint32_t>{sums[p]});
+  return c;
+}
+template <class T>
+DEVICE T total_of(const column<T> &c) {
+  T all = 0;
+  for (int k = 0; k < 32; k++) all += c.sums[k];
+  return all;
+}
+// The lane where the running sum passes x; x becomes the rest.
+template <class T>
+DEVICE int pick_lane(const column<T> &c, T &x) {
+  int k = 0;
+  for (; x >= c.sums[k]; k++) x -= c.sums[k];
+  return k;
+}
+
+struct group_numbers {
+  uint32_t v[4][32];
+};
+DEVICE void draw_steps(group_numbers &numbers, const draws &d, uint32_t step) {
+  for (int k = 0; k < 32; k++) {
+    const four x = numbers_at(d, step + k, 0);
+    UNROLL for (int q = 0; q < 4; q++) numbers.v[q][k] = x.v[q];
+  }
+}
+DEVICE four step_numbers(const group_numbers &n, int k) { return {{n.v[0][k], n.v[1][k], n.v[2][k], n.v[3][k]}}; }

@@ -1,0 +1,54 @@
+// How a host-compiled kernel is launched: EXPORT_KERNEL(name) makes two C functions of it.
+//   name_launch(grid, block, arguments)   arguments as a driver has them: in one buffer, each at its natural alignment
+//   name_signature()                      numpy's type codes of the arguments, `*` behind a pointer's, s and the size of
+//                                         a struct: "i4 u2* s48"
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#if defined(_OPENMP)
+#include <omp.h>
+extern "C" void hpcsolve_set_threads(int threads) { omp_set_num_threads(threads); }
+#else
+extern "C" void hpcsolve_set_threads(int) {}
+#endif
+
+struct index3 {
+  unsigned x, y, z;
+};
+
+template <class... A, size_t... I>
+static void run_grid(void (*kernel)(A...), unsigned grid, unsigned block, void **params, std::index_sequence<I...>);
+
+template <class... A>
+static void run_packed(void (*kernel)(A...), unsigned grid, unsigned block, const char *arguments) {
+  void *params[sizeof...(A)];
+  size_t offset = 0, i = 0;
+  ((offset = (offset + alignof(A) - 1) / alignof(A) * alignof(A), params[i++] = (void *)(arguments + offset),
+    offset += sizeof(A)),
+   ...);
+  run_grid(kernel, grid, block, params, std::index_sequence_for<A...>{});
+}
+template <class A>
+static std::string type_code() {
+  if constexpr (std::is_class_v<A>) {
+    return " s" + std::to_string(sizeof(A));
+  } else {
+    using value = std::remove_cv_t<std::remove_pointer_t<A>>;
+    std::string kind = std::is_floating_point_v<value> ? "f" : std::is_signed_v<value> ? "i" : "u";
+    return " " + kind + std::to_string(sizeof(value)) + (std::is_pointer_v<A> ? "*" : "");
+  }
+}
+template <class... A>
+static const char *signature_of(void (*)(A...)) {
+  static const std::string codes = (type_code<A>() + ... + std::string());
+  return codes.c_str() + 1;
+}
+#define EXPORT_KERNEL(name)                                                             \
+  extern "C" void name##_launch(unsigned grid, unsigned block, const char *arguments) { \
+    run_packed(name, grid, block, arguments);                                           \
+  }                                                                                     \
+  extern "C" const char *name##_signature() { return signature_of(name); }

@@ -1,0 +1,94 @@
+// The CUDA forms on real threads (g++ -DHOST_THREADS): `block` threads a block, blocks one after the other, a barrier
+// as __syncthreads, an exchange through memory as a warp shuffle. ThreadSanitizer sees in it what one thread a block
+// cannot show, and the stub driver of the tests runs the very launch configurations of a GPU with it.
+#pragma once
+#include <pthread.h>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "device/launch.cuh"
+
+#define KERNEL static void
+#define DEVICE static inline
+#define UNROLL
+#define __device__
+#define __shared__ static
+#define __restrict__ __restrict
+
+static thread_local index3 threadIdx;
+static index3 blockIdx, blockDim, gridDim;
+
+// Two barriers in turn. ThreadSanitizer takes who leaves a barrier for later than all who have come to it so far, and
+// with only one, whoever leaves late would be later than those who have come to it again: it would miss the races
+// between them.
+class barrier {
+ public:
+  explicit barrier(unsigned threads) {
+    for (auto &one : turns) pthread_barrier_init(&one, nullptr, threads);
+  }
+  ~barrier() {
+    for (auto &one : turns) pthread_barrier_destroy(&one);
+  }
+  barrier(const barrier &) = delete;
+  // `turn`: how often this thread has come here, in this launch.
+  void wait(unsigned &turn) { pthread_barrier_wait(&turns[turn++ % 2]); }
+
+ private:
+  pthread_barrier_t turns[2];
+};
+static std::unique_ptr<barrier> block_barrier;
+static std::vector<std::unique_ptr<barrier>> warp_barriers;
+static std::vector<uint32_t> mailbox;
+static thread_local unsigned block_turn, warp_turn;  // a launch has new threads, so they start at 0
+
+static inline void __syncthreads() { block_barrier->wait(block_turn); }
+static inline void __syncwarp() { warp_barriers[threadIdx.x / 32]->wait(warp_turn); }
+static inline uint32_t __shfl_xor_sync(uint32_t, uint32_t value, int mask) {
+  mailbox[threadIdx.x] = value;
+  __syncwarp();
+  uint32_t other = mailbox[threadIdx.x ^ mask];
+  __syncwarp();
+  return other;
+}
+#include "device/atomics.cuh"
+template <class T>
+static inline T atomicMin_block(T *target, T value) {
+  return atomicMin(target, value);
+}
+template <class T>
+static inline T atomicAdd_block(T *target, T value) {
+  return atomicAdd(target, value);
+}
+template <class T>
+static inline T atomicOr_block(T *target, T value) {
+  return atomicOr(target, value);
+}
+static inline void prefetch(const void *) {}
+static inline int __ffsll(long long x) { return __builtin_ffsll(x); }
+static inline int __popcll(uint64_t x) { return __builtin_popcountll(x); }
+#include "device/warp.cuh"
+
+template <class... A, size_t... I>
+static void run_grid(void (*kernel)(A...), unsigned grid, unsigned block, void **params, std::index_sequence<I...>) {
+  gridDim = {grid, 1, 1};
+  blockDim = {block, 1, 1};
+  block_barrier = std::make_unique<barrier>(block);
+  warp_barriers.clear();
+  for (unsigned first = 0; first < block; first += 32)
+    warp_barriers.push_back(std::make_unique<barrier>(block - first < 32 ? block - first : 32));
+  mailbox.assign(block, 0);
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < block; t++)
+    threads.emplace_back([=] {
+      threadIdx = {t, 0, 0};
+      for (unsigned b = 0; b < grid; b++) {
+        if (t == 0) blockIdx = {b, 0, 0};
+        __syncthreads();
+        kernel(*static_cast<std::remove_reference_t<A> *>(params[I])...);
+        __syncthreads();
+      }
+    });
+  for (auto &thread : threads) thread.join();
+}

@@ -1,0 +1,60 @@
+// A register as the 32 threads of a warp, each with one value: for nvcc, and for real threads (device/threads.cuh).
+#pragma once
+
+template <class T>
+struct lanes {
+  static constexpr int width = 1;  // elements of memory that one thread moves
+  T v;
+};
+
+constexpr int warp_size = 32;  // threads that hold one register
+// Whether a block is one thread, so that the order of its work is free and nothing need be shared.
+constexpr bool one_thread_blocks = false;
+
+template <class T>
+constexpr DEVICE int lane_bits() {
+  return 5;
+}
+DEVICE int lane() { return threadIdx.x % 32; }
+DEVICE int warp() { return threadIdx.x / 32; }
+DEVICE int warps() { return blockDim.x / 32; }
+
+template <class T>
+DEVICE lanes<T> load(const T *p) {
+  return {*p};
+}
+template <class T>
+DEVICE void store(T *p, lanes<T> x) {
+  *p = x.v;
+}
+// The same value in every lane. A pattern is 32 bits wide and holds a 16-bit value twice.
+template <class T>
+DEVICE lanes<T> splat(uint32_t pattern) {
+  return {(T)pattern};
+}
+template <class T>
+DEVICE lanes<T> operator+(lanes<T> a, lanes<T> b) {
+  return {(T)(a.v + b.v)};
+}
+template <class T>
+DEVICE lanes<T> min(lanes<T> a, lanes<T> b) {
+  return {a.v < b.v ? a.v : b.v};
+}
+// At lane s: x of the lane s without bit b; infinite (the largest value with a clear top bit) where s does not have
+// bit b.
+template <class T>
+DEVICE lanes<T> without(lanes<T> x, int b) {
+  uint32_t other = __shfl_xor_sync(0xffffffffu, (uint32_t)x.v, 1 << b);
+  return {lane() >> b & 1 ? (T)other : (T)((T)~T(0) >> 1)};
+}
+// The elements at and before `last`, backwards: lane s of the register at `position` is last[-(position + s)].
+template <class T>
+DEVICE lanes<T> load_mirrored(const T *last, size_t position) {
+  return {last[-(ptrdiff_t)position]};
+}
+template <class T>
+DEVICE void lower_to(uint32_t *target, lanes<T> x) {
+  atomicMin(target, (uint32_t)x.v);
+}
+DEVICE int lowest(uint64_t set) { return __ffsll((long long)set) - 1; }
+DEVICE int count(uint64_t set) { return __popcll(set); }

@@ -1,0 +1,65 @@
+// Bellman-Ford, one block a source, in three forms: push (every reached vertex offers its distance along the arcs
+// that leave it), pull (every vertex takes the best offer of the arcs that come in), and k-pull (k sweeps between two
+// looks at whether anything changed: "Accelerating Computation of Steiner Trees on GPUs" takes 3). As many rounds as
+// the longest shortest path has arcs, each over all arcs; here for study, as an oracle of near_far.cu, and for 64-bit
+// distances that leave it no spare bit. `setting` is the number of sweeps between looks, 0 for push. It never ends
+// before everything is found, whatever the targets.
+#include "paths/solve.cuh"
+
+template <class T>
+struct bellman_ford {
+  uint32_t changed;
+};
+// One sweep over this thread's vertices; whether it changed anything.
+template <class Sum, class T = typename Sum::key>
+DEVICE bool push_once(const task<T> &asked, T *keys) {
+  bool changed = false;
+  for (uint32_t u = threadIdx.x; u < asked.net.n; u += blockDim.x) {
+    const T from = peek(&keys[u]);
+    if (from == unreached<T>()) continue;
+    for (uint32_t a = asked.net.offsets[u]; a < asked.net.offsets[u + 1]; a++) {
+      const T weight = asked.net.arcs[2 * (size_t)a + 1];
+      if (beyond(Sum(), from, weight, asked.limit)) continue;
+      const T offer = plus(Sum(), from, weight);
+      changed |= offer < atomicMin_block(&keys[asked.net.arcs[2 * (size_t)a]], offer);
+    }
+  }
+  return changed;
+}
+template <class Sum, class T = typename Sum::key>
+DEVICE bool pull_once(const task<T> &asked, T *keys) {
+  bool changed = false;
+  for (uint32_t v = threadIdx.x; v < asked.net.n; v += blockDim.x) {
+    T best = unreached<T>();
+    for (uint32_t a = asked.net.in_offsets[v]; a < asked.net.in_offsets[v + 1]; a++) {
+      const T from = peek(&keys[asked.net.in_arcs[2 * (size_t)a]]), weight = asked.net.in_arcs[2 * (size_t)a + 1];
+      if (from == unreached<T>() || beyond(Sum(), from, weight, asked.limit)) continue;
+      const T offer = plus(Sum(), from, weight);
+      best = offer < best ? offer : best;
+    }
+    changed |= best < atomicMin_block(&keys[v], best);
+  }
+  return changed;
+}
+template <class Sum, class T = typename Sum::key>
+DEVICE void run_search(Sum, bellman_ford<T> &s, const task<T> &asked, const tuning<T> &how, answer<T> &found) {
+  for (uint32_t i = threadIdx.x; i < asked.seeds; i += blockDim.x) found.keys[asked.seed[i]] = 0;
+  uint64_t sweeps = 0;
+  for (bool again = true; again;) {
+    __syncthreads();
+    if (threadIdx.x == 0) s.changed = 0;
+    bool changed = false;
+    for (uint32_t k = 0; k < (how.setting ? how.setting : 1); k++, sweeps++) {
+      __syncthreads();
+      changed |= how.setting ? pull_once<Sum>(asked, found.keys) : push_once<Sum>(asked, found.keys);
+    }
+    if (changed) atomicOr_block(&s.changed, 1u);
+    __syncthreads();
+    again = s.changed;
+  }
+  for (uint32_t v = threadIdx.x; v < asked.net.n; v += blockDim.x)
+    if (found.keys[v] != unreached<T>()) touch(found, v);
+  if (threadIdx.x == 0) found.relaxed = sweeps * asked.net.offsets[asked.net.n], found.rounds = sweeps;
+  __syncthreads();
+}
+SOLVE_KERNELS(bellman_ford, bellman_ford)

@@ -1,0 +1,42 @@
+// Dijkstra's search with the heap of heap.cuh, one source a block: its first thread works, the others wait. It makes
+// sense on CPUs only; for study, and as an oracle of near_far.cu that settles each vertex once. With targets it halts
+// when the last of them is settled. Scratch, 2 n entries a block: the heap and its places.
+#include "paths/heap.cuh"
+#include "paths/solve.cuh"
+
+// Settles vertices until none waits, or one waits that is farther than all targets: everything below it is final.
+template <class Sum, class T = typename Sum::key>
+DEVICE void settle_all(heap<T> &h, const task<T> &asked, answer<T> &found) {
+  const uint32_t targets = found.touched ? asked.targets : 0;
+  for (uint32_t arrived = 0; h.size;) {
+    const T nearest = h.keys[h.vertices[0]];
+    while (arrived < targets && h.keys[asked.target[arrived]] < nearest) arrived++;
+    if (targets && arrived == targets) {
+      found.horizon = nearest - 1;
+      for (uint32_t i = 0; i < h.size; i++) found.keys[h.vertices[i]] = unreached<T>();
+      return;
+    }
+    const uint32_t u = take(h);
+    for (uint32_t a = asked.net.offsets[u]; a < asked.net.offsets[u + 1]; a++, found.relaxed++) {
+      const uint32_t v = (uint32_t)asked.net.arcs[2 * (size_t)a];
+      const T weight = asked.net.arcs[2 * (size_t)a + 1], old = h.keys[v];
+      if (beyond(Sum(), nearest, weight, asked.limit) || plus(Sum(), nearest, weight) >= old) continue;
+      found.keys[v] = plus(Sum(), nearest, weight);
+      if (old == unreached<T>()) touch(found, v);
+      rise(h, old == unreached<T>() ? h.size++ : h.place[v], v);
+    }
+  }
+}
+template <class Sum, class T = typename Sum::key>
+DEVICE void run_search(Sum, heap<T> &h, const task<T> &asked, const tuning<T> &how, answer<T> &found) {
+  if (threadIdx.x == 0) {
+    h.size = 0, h.vertices = how.scratch, h.place = how.scratch + asked.net.n, h.keys = found.keys;
+    for (uint32_t i = 0; i < asked.seeds; i++) {  // at distance 0, each once
+      found.keys[asked.seed[i]] = 0, touch(found, asked.seed[i]);
+      put(h, h.size++, asked.seed[i]);
+    }
+    settle_all<Sum>(h, asked, found);
+  }
+  __syncthreads();
+}
+SOLVE_KERNELS(dijkstra, heap)

@@ -1,0 +1,57 @@
+// A heap of four children a node: the vertices that wait, the one of the least key on top. One thread works on it.
+// Equal keys go by the vertices' numbers in scrambled order: what a search does follows from its graph alone, and no
+// pattern in the numbering decides (grids, cubes and wheels are full of ties, and always the smaller number makes
+// trees half as heavy again). `place` of a vertex: where it stands in the heap, or `nowhere`.
+#pragma once
+#include "device/device.cuh"
+
+constexpr uint32_t nowhere = ~0u;
+
+template <class T>
+struct heap {
+  uint32_t size, *vertices, *place;
+  const T *keys;
+};
+// An odd factor, so that different numbers stay different.
+DEVICE uint32_t scrambled(uint32_t v) { return v * 0x9E3779B1u; }
+template <class T>
+DEVICE bool precedes(const heap<T> &h, uint32_t v, uint32_t w) {
+  return h.keys[v] < h.keys[w] || (h.keys[v] == h.keys[w] && scrambled(v) < scrambled(w));
+}
+template <class T>
+DEVICE void put(heap<T> &h, uint32_t at, uint32_t v) {
+  h.vertices[at] = v;
+  h.place[v] = at;
+}
+// Moves v, which belongs at `at` or nearer to the top, up to its place.
+template <class T>
+DEVICE void rise(heap<T> &h, uint32_t at, uint32_t v) {
+  for (; at > 0; at = (at - 1) / 4) {
+    const uint32_t parent = h.vertices[(at - 1) / 4];
+    if (precedes(h, parent, v)) break;
+    put(h, at, parent);
+  }
+  put(h, at, v);
+}
+// Puts a vertex in, or moves it up where it waits already and its key has become smaller.
+template <class T>
+DEVICE void offer(heap<T> &h, uint32_t v) {
+  rise(h, h.place[v] == nowhere ? h.size++ : h.place[v], v);
+}
+// Takes the top out; the last one sinks from there to its place.
+template <class T>
+DEVICE uint32_t take(heap<T> &h) {
+  const uint32_t top = h.vertices[0], v = h.vertices[--h.size];
+  h.place[top] = nowhere;
+  uint32_t at = 0;
+  for (uint32_t child; h.size && (child = 4 * at + 1) < h.size;) {
+    uint32_t least = child;
+    for (uint32_t c = child + 1; c < child + 4 && c < h.size; c++)
+      if (precedes(h, h.vertices[c], h.vertices[least])) least = c;
+    if (precedes(h, v, h.vertices[least])) break;
+    put(h, at, h.vertices[least]);
+    at = least;
+  }
+  if (h.size) put(h, at, v);
+  return top;
+}

@@ -1,0 +1,164 @@
+// Near-Far shortest paths (Davidson, Baxter, Garland, Owens, IPDPS 2014), the block engine: one block a source, of any
+// number of threads; on a CPU a block is one thread and this is a sequential search with two buckets.
+//
+// A round relaxes the arcs of every vertex in the near queue (shared memory, two buffers, one barrier a round) and
+// queues the vertices that it improved: those below the threshold in the next near queue, the others in the far pile
+// (global memory). When the near queue is empty, everything below the threshold is settled. The threshold then moves to
+// the smallest waiting distance + delta, which skips empty phases, and one pass over the far pile drops what is
+// settled, moves what is below, and compacts the rest in place.
+//
+// One word a vertex does the bookkeeping: 2 * key + expanded; unreached is all ones. Hence
+// - a clear last bit means "waits in a queue": in the near queue if the word is below the threshold, in the far pile if
+//   not. Nothing is queued twice, and a far pile of n entries is large enough unless near queues spill into it;
+// - expanding is atomicOr(word, 1): it gives the distance to expand and tells a duplicate or a settled vertex;
+// - improving is atomicMin(word, 2 * candidate): it clears the bit, and the old word tells whether to queue the vertex.
+// A full near queue spills into the far pile, and the next pass brings the spilled vertices back. A full far pile is
+// reported, never truncated silently: near_far_grid.cu then searches again, whose queues cannot overflow.
+//
+// Delta adapts (near_far.cuh). Distances are the unique fixpoint (rounded addition is monotone too), so no schedule,
+// block size or machine changes them.
+//
+// Dependent steps: one round each; NY (264346 vertices, 730100 arcs) takes some 2500, of about 130 vertices. Bytes: of
+// an expanded vertex its word and two offsets, of an arc 2 keys and the word of its head: 12 n + 12 m = 12 MB if all
+// is read once, 32-byte sectors make it some 50 MB. On an H200 (not measured): a round is one barrier and three
+// dependent trips to the L2, about 1 us, so 2.5 ms a source, and 132 x 4 sources at once: 528 x 50 MB at 5.5 TB/s
+// from the L2 (rows lie in HBM: 4.3) in 6 ms, so 12 us a NY source from 264 sources on, against a target of 25.
+#include "paths/near_far.cuh"
+#include "paths/solve.cuh"
+
+constexpr uint32_t near_capacity = 4096;
+constexpr uint32_t ahead = 6;  // entries of the near queue between a vertex and the one whose arcs are fetched early
+
+// One source's queues, and what its threads share. Counts of the near queues rotate, so that one barrier a round is
+// enough.
+template <class T>
+struct near_far {
+  uint32_t near[2][near_capacity];
+  uint32_t near_count[3], far_count, unsettled;
+  T lowest;
+  tally phase;
+};
+// Follows the arcs of a vertex with this word; what it improves is queued. Returns the least of `lowest` and what
+// went to the far pile.
+template <class Sum, class T = typename Sum::key>
+DEVICE T relax(near_far<T> &s, const task<T> &asked, const tuning<T> &how, answer<T> &found, tally &mine, T word,
+               uint32_t begin, uint32_t end, T threshold, uint32_t round, T lowest) {
+  for (uint32_t a = begin; a < end; a++) {
+    const uint32_t v = (uint32_t)asked.net.arcs[2 * (size_t)a];
+    const T weight = asked.net.arcs[2 * (size_t)a + 1];
+    if (beyond(Sum(), word >> 1, weight, asked.limit)) continue;
+    const T candidate = plus(Sum(), word >> 1, weight) << 1;
+    if ((candidate | 1) >= peek(&found.keys[v])) continue;
+    const T old = atomicMin_block(&found.keys[v], candidate);
+    if (candidate >= old) continue;
+    if (old == unreached<T>())
+      touch(found, v);
+    else
+      mine.again += old & 1;
+    const bool below = candidate < threshold;
+    const bool waits = !(old & 1) && (old < threshold) == below;  // in that very queue already
+    if (below && (waits || push(s.near[(round + 1) % 2], near_capacity, &s.near_count[(round + 1) % 3], v))) continue;
+    lowest = candidate < lowest ? candidate : lowest;
+    if (!waits && !push(how.scratch, how.room, &s.far_count, v)) atomicOr_block(&found.overflowed, 1u);
+  }
+  return lowest;
+}
+// Asks for what the entries behind the i-th will need: the arcs of one, and of one farther on what leads to them.
+template <class T>
+DEVICE void fetch_early(const task<T> &asked, const answer<T> &found, const uint32_t *current, uint32_t i,
+                        uint32_t waiting) {
+  const uint32_t next = i + ahead * blockDim.x, later = next + ahead * blockDim.x;
+  if (later < waiting) prefetch(&asked.net.offsets[current[later]]), prefetch(&found.keys[current[later]]);
+  if (next < waiting) prefetch(&asked.net.arcs[2 * (size_t)asked.net.offsets[current[next]]]);
+}
+// Rounds until the near queue is empty. `round` ends at the one that found it so.
+template <class Sum, class T = typename Sum::key>
+DEVICE T settle_near(near_far<T> &s, const task<T> &asked, const tuning<T> &how, answer<T> &found, tally &mine,
+                     T threshold, uint32_t &round, T lowest) {
+  for (uint32_t waiting; (waiting = s.near_count[round % 3]) > 0; round++) {
+    if (waiting > near_capacity) waiting = near_capacity;
+    const uint32_t *current = s.near[round % 2];
+    if (threadIdx.x == 0) s.near_count[(round + 2) % 3] = 0;
+    for (uint32_t i = threadIdx.x; i < waiting; i += blockDim.x) {
+      const uint32_t u = current[i], begin = asked.net.offsets[u], end = asked.net.offsets[u + 1];
+      const T word = atomicOr_block(&found.keys[u], (T)1);
+      fetch_early(asked, found, current, i, waiting);
+      if (word & 1) continue;
+      mine.expanded++, mine.relaxed += end - begin;
+      lowest = relax<Sum>(s, asked, how, found, mine, word, begin, end, threshold, round, lowest);
+    }
+    __syncthreads();
+  }
+  return lowest;
+}
+// One pass over the far pile: drops the settled, moves what is below the threshold, keeps the rest in place. Returns
+// the least word that this thread kept.
+template <class T>
+DEVICE T sift_far(near_far<T> &s, const tuning<T> &how, const T *words, T threshold, uint32_t round) {
+  const uint32_t waiting = s.far_count < how.room ? s.far_count : how.room;
+  T lowest = unreached<T>();
+  __syncthreads();
+  if (threadIdx.x == 0) s.far_count = 0;
+  __syncthreads();
+  for (uint32_t base = 0; base < waiting; base += blockDim.x) {
+    const uint32_t i = base + threadIdx.x, v = i < waiting ? how.scratch[i] : 0;
+    const T word = i < waiting ? words[v] : unreached<T>();
+    __syncthreads();  // all of this stretch is read: what is kept may overwrite it
+    if (word & 1) continue;
+    if (word < threshold && push(s.near[round % 2], near_capacity, &s.near_count[round % 3], v)) continue;
+    push(how.scratch, how.room, &s.far_count, v);
+    lowest = word < lowest ? word : lowest;
+  }
+  __syncthreads();
+  return lowest;
+}
+// Adds up what the threads counted in a phase, for all of them; the tallies begin anew.
+template <class T>
+DEVICE tally sum_up(near_far<T> &s, answer<T> &found, tally &mine) {
+  if (threadIdx.x == 0) s.phase = {};
+  __syncthreads();
+  atomicAdd_block(&s.phase.expanded, mine.expanded), atomicAdd_block(&s.phase.again, mine.again);
+  atomicAdd_block(&s.phase.relaxed, mine.relaxed);
+  mine = {};
+  __syncthreads();
+  if (threadIdx.x == 0) found.relaxed += s.phase.relaxed;
+  return s.phase;
+}
+// Words become keys; what is not below the threshold is not final.
+template <class T>
+DEVICE void finish(const task<T> &asked, answer<T> &found, bool early, T threshold) {
+  const uint32_t count = extent(found, asked.net.n);
+  for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) {
+    T &word = found.keys[member(found, i)];
+    word = word == unreached<T>() || (early && word >= threshold) ? unreached<T>() : word >> 1;
+  }
+  if (threadIdx.x == 0 && early) found.horizon = (threshold >> 1) - 1;
+  __syncthreads();
+}
+template <class Sum, class T = typename Sum::key>
+DEVICE void run_search(Sum, near_far<T> &s, const task<T> &asked, const tuning<T> &how, answer<T> &found) {
+  if (threadIdx.x == 0) s.near_count[0] = s.near_count[1] = s.near_count[2] = s.far_count = 0;
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < asked.seeds; i += blockDim.x) {  // at distance 0, each once
+    const uint32_t v = asked.seed[i];
+    found.keys[v] = 0, touch(found, v);
+    if (!push(s.near[0], near_capacity, &s.near_count[0], v) && !push(how.scratch, how.room, &s.far_count, v))
+      atomicOr_block(&found.overflowed, 1u);
+  }
+  __syncthreads();
+  T threshold = 0, lowest = 0, delta = how.delta;  // lowest: a word, of what waits in the far pile
+  tally mine;
+  bool early = false;
+  for (uint32_t round = 0; lowest != unreached<T>() && !early;) {
+    const uint32_t before = round;
+    threshold = next_threshold<Sum>(lowest, delta, asked.limit, threshold);
+    lowest = sift_far(s, how, found.keys, threshold, round);
+    lowest = settle_near<Sum>(s, asked, how, found, mine, threshold, round, lowest);
+    delta = next_delta<Sum>(how, delta, sum_up(s, found, mine), round - before);
+    lowest = block_min(&s.lowest, lowest);
+    early = found.touched && lowest != unreached<T>() && all_below(asked, found.keys, threshold, &s.unsettled);
+    if (threadIdx.x == 0) found.rounds = round;
+  }
+  finish(asked, found, early, threshold);
+}
+SOLVE_KERNELS(near_far, near_far)

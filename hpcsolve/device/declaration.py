@@ -1,0 +1,198 @@
+"""Kernels as their sources declare them: the names, types and groups of their parameters.
+
+A kernel is declared once, in its .cu file, and a launch names its arguments. So the checks here, and the order in which
+arguments are packed, follow from the source text alone (`source.py` reads it), on the CPU and on a GPU alike.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hpcsolve.errors import LaunchError
+
+if TYPE_CHECKING:
+    from hpcsolve.device.base import Argument, Device
+
+FORMATS = {"u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q", "f4": "f", "f8": "d"}
+"""numpy's type codes and those of `struct`, which packs them as C does: each at its natural alignment."""
+POINTER = "P"
+
+
+@dataclass(frozen=True)
+class Value:
+    """A number, or a pointer to numbers.
+
+    Attributes
+    ----------
+    code
+        numpy's type code of the number.
+    pointer
+        Whether the kernel takes the address of a buffer.
+    constant
+        Whether it only reads what the pointer points to.
+    """
+
+    name: str
+    code: str
+    pointer: bool = False
+    constant: bool = False
+
+    @property
+    def format(self) -> str:
+        """The code of `struct`."""
+        return POINTER if self.pointer else FORMATS[self.code]
+
+    @property
+    def alignment(self) -> str:
+        """The format that is aligned as this value is."""
+        return self.format
+
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the number."""
+        return np.dtype(self.code)
+
+    def __str__(self) -> str:
+        """The type in words, for messages: `u4`, `u4*`."""
+        return self.code + "*" * self.pointer
+
+
+@dataclass(frozen=True)
+class Group:
+    """A struct that a kernel takes as one argument; a launch passes a mapping with its fields' names."""
+
+    name: str
+    fields: tuple[Value, ...]
+
+    @property
+    def format(self) -> str:
+        """The codes of `struct`, padded at both ends as C pads a struct."""
+        return f"0{self.alignment}{''.join(field.format for field in self.fields)}0{self.alignment}"
+
+    @property
+    def alignment(self) -> str:
+        """The format of the field with the largest alignment."""
+        return max((field.format for field in self.fields), key=struct.calcsize)
+
+    def __str__(self) -> str:
+        """For messages."""
+        return f"a mapping with {', '.join(field.name for field in self.fields)}"
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """A kernel's name and parameters."""
+
+    kernel: str
+    parameters: tuple[Value | Group, ...]
+
+    @cached_property
+    def layout(self) -> struct.Struct:
+        """All arguments in one buffer, as drivers of GPUs and our own CPU libraries take them."""
+        return struct.Struct("@" + "".join(parameter.format for parameter in self.parameters))
+
+    @property
+    def signature(self) -> str:
+        """The types in order, as a compiled library tells them (cuda_src/device/launch.cuh): `i4 u2* s48`."""
+        sizes = (f"s{struct.calcsize('@' + p.format)}" if isinstance(p, Group) else str(p) for p in self.parameters)
+        return " ".join(sizes)
+
+    def named(self, positional: Sequence[Argument]) -> dict[str, Argument]:
+        """Return arguments in the kernel's own order under their names."""
+        return dict(zip((parameter.name for parameter in self.parameters), positional, strict=True))
+
+    def packed(self, arguments: Mapping[str, Argument], device: Device) -> bytes:
+        """Return the arguments of a launch in one buffer.
+
+        Raises
+        ------
+        LaunchError
+            Naming the kernel and the argument that is missing, unknown, or not what the kernel takes.
+        """
+        values = self._values(arguments, device)
+        try:
+            return self.layout.pack(*values)
+        except struct.error:
+            raise self._misfit(values) from None
+
+    def packed_steps(self, step: str, steps: range, arguments: Mapping[str, Argument], device: Device
+                     ) -> Iterator[bytes]:
+        """Return for each step the arguments with the step as the one named `step`; all are checked at once.
+
+        Raises
+        ------
+        LaunchError
+            As `packed`, or there is no number of that name.
+        """
+        if not steps:
+            return iter(())
+        for end in {steps[0], steps[-1]}:
+            self.packed({**arguments, step: end}, device)
+        values = self._values({**arguments, step: steps[0]}, device)
+        place = [name for name, _ in self._fields()].index(step)
+        before, behind = values[:place], values[place + 1 :]
+        return (self.layout.pack(*before, each, *behind) for each in steps)
+
+    def _values(self, arguments: Mapping[str, Argument], device: Device) -> list[Any]:
+        """Return numbers and addresses in the order of `layout`; that numbers fit is not seen here."""
+        return list(self._flat(self.parameters, arguments, "", device))
+
+    def _flat(self, parameters: Sequence[Value | Group], arguments: Mapping[str, Argument], prefix: str, device: Device
+              ) -> Iterator[Any]:
+        if len(arguments) != len(parameters) or any(p.name not in arguments for p in parameters):
+            raise self._wrong_names(parameters, arguments, prefix)
+        for parameter in parameters:
+            given: Any = arguments[parameter.name]
+            if isinstance(parameter, Group):
+                if not isinstance(given, Mapping):
+                    raise self._mistyped(prefix + parameter.name, parameter, given)
+                yield from self._flat(parameter.fields, given, f"{parameter.name}.", device)
+            elif parameter.pointer:
+                yield self._address(prefix + parameter.name, parameter, given, device)
+            else:
+                yield given
+
+    def _address(self, name: str, value: Value, buffer: Any, device: Device) -> int:
+        try:
+            right = buffer.dtype == value.dtype and buffer.device is device
+        except AttributeError:
+            right = False
+        if not right:
+            raise self._mistyped(name, value, buffer)
+        if buffer.read_only and not value.constant:
+            raise LaunchError(f"{self.kernel}: argument {name} is written to; a constant cannot be given")
+        address: int = buffer.address
+        return address
+
+    def _wrong_names(self, parameters: Sequence[Value | Group], arguments: Mapping[str, Argument], prefix: str
+                     ) -> LaunchError:
+        names = [parameter.name for parameter in parameters]
+        missing = [prefix + name for name in names if name not in arguments]
+        unknown = [prefix + name for name in arguments if name not in names]
+        parts = [f"{word} {', '.join(them)}" for word, them in (("missing", missing), ("unknown", unknown)) if them]
+        return LaunchError(f"{self.kernel}: arguments {'; '.join(parts)}")
+
+    def _misfit(self, values: Sequence[Any]) -> LaunchError:
+        """The first number that is none, or does not fit."""
+        for (name, field), value in zip(self._fields(), values):
+            try:
+                struct.pack(field.format, value)
+            except struct.error:
+                return self._mistyped(name, field, value)
+        raise AssertionError("all values fit")
+
+    def _fields(self) -> Iterator[tuple[str, Value]]:
+        for parameter in self.parameters:
+            if isinstance(parameter, Group):
+                yield from ((f"{parameter.name}.{field.name}", field) for field in parameter.fields)
+            else:
+                yield parameter.name, parameter
+
+    def _mistyped(self, name: str, parameter: Value | Group, given: Any) -> LaunchError:
+        return LaunchError(f"{self.kernel}: argument {name} must be {parameter} on this device, not {given!r}")

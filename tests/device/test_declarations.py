@@ -1,0 +1,145 @@
+"""Kernels as their sources declare them: read without a compiler, equal to what the compiler sees."""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpcsolve.device import build, source
+from hpcsolve.device.declaration import FORMATS, Declaration, Group, Value
+from hpcsolve.device.host import HostDevice
+from hpcsolve.errors import LaunchError
+from tests.races.check import exported_kernels
+
+FILES = sorted(path.relative_to(build.source_folder()).with_suffix("").as_posix()
+               for path in build.source_folder().rglob("*.cu"))
+CODES = {
+    "i4": ctypes.c_int32, "u2": ctypes.c_uint16, "u4": ctypes.c_uint32, "u8": ctypes.c_uint64, "u1": ctypes.c_uint8
+}
+PLANTED = """
+template <class T>
+struct net {
+  uint32_t n;          // vertices
+  const T *arcs, *in;  // (head, weight)
+  uint16_t *order, last;
+};
+#define ONE(name, T)                           \\
+  KERNEL name(int n, net<T> graph, T *out) {} \\
+  EXPORT_KERNEL(name)
+#define BOTH(file)            \\
+  ONE(file##_u4, uint32_t)    \\
+  ONE(file##_u8, uint64_t)
+BOTH(planted)
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    """A folder of sources with the file planted.cu."""
+    (folder / "planted.cu").write_text(text)
+    return folder
+
+
+def test_every_kernel_is_read() -> None:
+    read = {name for file in FILES for name in source.declarations(build.source_folder(), file)}
+    assert read == exported_kernels()
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_the_compiler_sees_the_same_types(file: Path, device_on_cpu: HostDevice) -> None:
+    for name in source.declarations(build.source_folder(), str(file)):
+        device_on_cpu.kernel(str(file), name)  # refuses another signature
+
+
+@pytest.fixture
+def device_on_cpu() -> HostDevice:
+    """The CPU, whatever device the tests run on."""
+    return HostDevice(1)
+
+
+def test_another_signature_is_refused(device_on_cpu: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    other = Declaration("minplus_multiply", (Value("n", "i8"),))
+    monkeypatch.setattr(source, "declaration", lambda *_: other)
+    with pytest.raises(LaunchError, match=r"minplus_multiply takes i4 .*\.cu was read as i8"):
+        device_on_cpu.kernel("held_karp/minplus", "minplus_multiply")
+
+
+def test_templates_macros_and_groups_are_read(tmp_path: Path) -> None:
+    found = source.declarations(written(tmp_path, PLANTED.replace("*in;", "*inner;")), "planted")
+    fields = (Value("n", "u4"), Value("arcs", "u8", True, True), Value("inner", "u8", True, True),
+              Value("order", "u2", True), Value("last", "u2"))
+    assert list(found) == ["planted_u4", "planted_u8"]
+    assert found["planted_u8"].parameters == (Value("n", "i4"), Group("graph", fields), Value("out", "u8", True))
+    assert found["planted_u8"].signature == "i4 s40 u8*"
+
+
+@pytest.mark.parametrize("text", [
+    PLANTED,  # a field with a name that Python cannot pass
+    "KERNEL planted_f(int lambda) {}",
+    "KERNEL planted_f(int n = 3) {}",
+    "KERNEL planted_f(int **rows) {}",
+    "KERNEL planted_f(unsigned long n) {}",
+    "KERNEL planted_f(const net *graph) {}",
+    "struct net { int n; };\nKERNEL planted_f(net *graph) {}",
+    "struct net { int n; };\nKERNEL planted_f(net<int> graph) {}",
+    "struct net { int n[4]; };\nKERNEL planted_f(net graph) {}",
+    "struct inner { int n; };\nstruct net { inner one; };\nKERNEL planted_f(net graph) {}",
+])
+def test_what_is_not_understood_is_refused(text: str, tmp_path: Path) -> None:
+    with pytest.raises(LaunchError, match="planted_"):
+        source.declarations(written(tmp_path, text), "planted")
+
+
+def test_arguments_of_groups_are_checked(device_on_cpu: HostDevice) -> None:
+    numbers = device_on_cpu.zeros(4, np.uint32)
+    kernel = Declaration("sum", (Value("n", "i4"), Group("net", (Value("arcs", "u4", True, True), Value("m", "u2")))))
+    assert kernel.packed({"n": -1, "net": {"m": 7, "arcs": numbers}}, device_on_cpu) == struct.pack(
+        "@i0PPH0P", -1, numbers.address, 7
+    )
+    for net, message in [
+        ({"arcs": numbers}, "sum: arguments missing net.m"),
+        ({"arcs": numbers, "m": 7, "k": 1}, "sum: arguments unknown net.k"),
+        ({"arcs": 3, "m": 7}, "sum: argument net.arcs must be u4[*] on this device, not 3"),
+        ({"arcs": numbers, "m": 1 << 16}, "sum: argument net.m must be u2 on this device, not 65536"),
+        (numbers, "sum: argument net must be a mapping with arcs, m"),
+    ]:
+        with pytest.raises(LaunchError, match=message):
+            kernel.packed({"n": -1, "net": net}, device_on_cpu)
+
+
+@given(st.lists(st.one_of(st.sampled_from(sorted(CODES)), st.lists(st.sampled_from(sorted(CODES)), min_size=1)),
+                min_size=1))
+def test_arguments_are_packed_as_c_does(kinds: list[str | list[str]]) -> None:
+    """Any order of numbers and structs lies where ctypes, which asks the C library's rules, puts it."""
+    parameters: list[Value | Group] = []
+    fields: list[tuple[str, type]] = []
+    for place, kind in enumerate(kinds):
+        if isinstance(kind, str):
+            parameters.append(Value(f"p{place}", kind))
+            fields.append((f"p{place}", CODES[kind]))
+        else:
+            parameters.append(Group(f"p{place}", tuple(Value(f"f{i}", code) for i, code in enumerate(kind))))
+            inner = {"_fields_": [(f"f{i}", CODES[code]) for i, code in enumerate(kind)]}
+            fields.append((f"p{place}", type("Inner", (ctypes.Structure,), inner)))
+    outer = type("Outer", (ctypes.Structure,), {"_fields_": fields})()
+    arguments: dict[str, int | dict[str, int]] = {}
+    for place, kind in enumerate(kinds):
+        if isinstance(kind, str):
+            arguments[f"p{place}"] = place % 100
+            setattr(outer, f"p{place}", place % 100)
+        else:
+            arguments[f"p{place}"] = {f"f{i}": i % 100 for i in range(len(kind))}
+            for i in range(len(kind)):
+                setattr(getattr(outer, f"p{place}"), f"f{i}", i % 100)
+    packed = Declaration("any", tuple(parameters)).packed(arguments, HostDevice(1))
+    assert packed == bytes(outer)[: len(packed)]
+
+
+def test_every_code_has_a_format() -> None:
+    assert {np.dtype(code).itemsize for code in FORMATS} == {1, 2, 4, 8}
+    assert all(struct.calcsize(letter) == np.dtype(code).itemsize for code, letter in FORMATS.items())
