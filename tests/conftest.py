@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 # No deadlines on shared machines; the same examples in every run, so that a red build is red for everyone.
 hypothesis.settings.register_profile("hpcsolve", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("hpcsolve")
+
+# A shell starts background jobs with SIGINT ignored, and every process that a test starts would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

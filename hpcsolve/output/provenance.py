@@ -41,7 +41,8 @@ def provenance(info: DeviceInfo, mpi_library: str, kernel_files: Sequence[str], 
     }
     texts |= {name: (f"Version of {name}, empty if it is not installed", version(name)) for name in LIBRARIES}
     for file in kernel_files:
-        texts[f"kernel_{Path(file).name}"] = (f"SHA-256 of {file}.cu and the headers", source_hash(file))
+        name = Path(file).name
+        texts[f"kernel_{name}"] = (f"SHA-256 of {name}.cu and the headers", source_hash(file))
     texts |= {name: ("Variable of the environment", value) for name, value in allowed(os.environ).items()}
     return {name: Column(value, description) for name, (description, value) in texts.items()}
 

@@ -53,18 +53,18 @@ class CountingDevice(HostDevice):
 
     steps: int = 0
 
-    def kernel(self, file: str, name: str, signature: str) -> HostKernel:
+    def kernel(self, file: str, name: str) -> HostKernel:
         """A kernel that counts if it is a step."""
-        made = super().kernel(file, name, signature)
-        return _Counted(made.name, made.signature, made.function, self) if "_step_" in name else made
+        made = super().kernel(file, name)
+        return _Counted(made.declaration, made.function, self) if "_step_" in name else made
 
 
 @dataclass(frozen=True)
 class _Counted(HostKernel):
-    def each(self, steps: range, grid: int, block: int, *arguments: Any) -> None:
+    def each(self, step: str, steps: range, grid: int, block: int, /, **arguments: Any) -> None:
         assert isinstance(self.device, CountingDevice)
         self.device.steps += len(steps)
-        super().each(steps, grid, block, *arguments)
+        super().each(step, steps, grid, block, **arguments)
 
 
 def measure(network: Network, factors: list[float], repeats: int) -> list[Width]:

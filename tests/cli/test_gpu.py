@@ -67,5 +67,5 @@ def test_a_compiler_that_fails_is_exit_4(start, tmp_path):
     compiler.chmod(0o755)
     done = start(2, 2, "--device", "cuda", HPCSOLVE_NVCC=compiler)
     assert done.returncode == 4, done.stdout + done.stderr
-    assert "could not compile held_karp.cu: held_karp.cu(3): error: no such thing" in done.stderr
+    assert "could not compile held_karp/held_karp.cu: held_karp.cu(3): error: no such thing" in done.stderr
     assert done.stderr.count("hpcsolve: error:") == 1 and not (tmp_path / "out.h5").exists()
