@@ -14,7 +14,7 @@
 //
 // Invariants: `rest` never falls below 0; a raised set holds its terminal and not the root. So the bound is right
 // whenever the ascent ends, and `budget` (arcs looked at) ends it in time. What was raised is written down, terminal and
-// price: enough to do it all again on the original graph, and to check it (problems/steiner_bound.py).
+// price: enough to do it all again on the original graph, and to check it (problems/verify/steiner_bound.py).
 //
 // Layout: `rest` of an arc stands in the row of its head, as a search against the arcs wants it; an edge has one in
 // each row. Bytes: 16 an arc of a new member, 16 an arc into the set each time its price rises.

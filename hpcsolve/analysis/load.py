@@ -13,7 +13,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import require_whole
-from hpcsolve.problems.paths import unreached_of
+from hpcsolve.problems.verify.paths import unreached_of
 
 
 @dataclass(frozen=True)

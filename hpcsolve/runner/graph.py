@@ -18,8 +18,8 @@ from hpcsolve.formats.terminals import read_terminals
 from hpcsolve.output.contents import Contents
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_convert import from_networkx, from_scipy
-from hpcsolve.problems.paths import unreached_of
 from hpcsolve.problems.steiner import at_positions, with_terminals
+from hpcsolve.problems.verify.paths import unreached_of
 from hpcsolve.runner.collect import own_unit
 from hpcsolve.runner.graph_check import check as check
 from hpcsolve.runner.graph_check import verify as verify

@@ -18,9 +18,9 @@ from hpcsolve.output.reader import row_blocks
 from hpcsolve.output.schema import QUERIES_ANSWER
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.host_paths import check_columns, check_shortest, smallest_predecessors
-from hpcsolve.problems.pair_paths import PairPaths, check_pair_paths
-from hpcsolve.problems.paths import check_distances, roots, unreached_of
+from hpcsolve.problems.verify.host_paths import check_columns, check_shortest, smallest_predecessors
+from hpcsolve.problems.verify.pair_paths import PairPaths, check_pair_paths
+from hpcsolve.problems.verify.paths import check_distances, roots, unreached_of
 from hpcsolve.runner.verdict import Verdict
 
 Seeds = Sequence[NDArray[np.int64]]

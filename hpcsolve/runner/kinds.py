@@ -14,7 +14,7 @@ from hpcsolve.job import IN_MEMORY, Job
 from hpcsolve.job.generators import makers
 from hpcsolve.output.contents import Contents
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.problems.random_words import made
+from hpcsolve.problems.generate.random_words import made
 from hpcsolve.runner.verdict import Verdict
 
 KINDS = {"tsp": "hpcsolve.runner.tsp", "graph": "hpcsolve.runner.graph", "steiner": "hpcsolve.runner.steiner"}

@@ -16,9 +16,9 @@ from hpcsolve.output.reader import row_blocks
 from hpcsolve.output.schema import TREE_ANSWER
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.host_paths import check_columns
 from hpcsolve.problems.steiner import check_tree, require_problem
-from hpcsolve.problems.steiner_bound import closure, guaranteed, ratio_of, replayed
+from hpcsolve.problems.verify.host_paths import check_columns
+from hpcsolve.problems.verify.steiner_bound import closure, guaranteed, ratio_of, replayed
 from hpcsolve.runner import graph
 from hpcsolve.runner.collect import own_unit
 from hpcsolve.runner.graph import SIZE as SIZE

@@ -22,7 +22,7 @@ from hpcsolve.formats import Instance, write_tsplib
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.hdf5 import write_bytes
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.problems.generate import random_matrix
+from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.tsp import Tsp, check_tour, from_matrix, positions
 from hpcsolve.runner.collect import own_unit
 from hpcsolve.runner.verdict import Verdict

@@ -27,7 +27,7 @@ from hpcsolve.device.base import Device
 from hpcsolve.device.select import open_device
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.generate import random_matrix
+from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp, check_tour
 from jobs.benchmarks import report
 from jobs.benchmarks.measure import MeasuredDevice, best_of, describe_machine, load, peak_rate

@@ -23,7 +23,7 @@ from hpcsolve.algorithms.shortest_paths.searcher import Searcher, Solved, search
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import HpcsolveError, InputError
 from hpcsolve.formats import read_graph
-from hpcsolve.problems.generate_graph import generate_graph
+from hpcsolve.problems.generate.graph import generate_graph
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_convert import to_scipy
 

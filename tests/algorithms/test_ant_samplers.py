@@ -9,7 +9,7 @@ from hpcsolve.algorithms.ant_colony.ant_system import AntSystem
 from hpcsolve.algorithms.ant_colony.fixed_point import unit_of
 from hpcsolve.algorithms.ant_colony.layout import heuristic_table, lay_out
 from hpcsolve.algorithms.ant_colony.search import open_search, powers
-from hpcsolve.problems.generate import uniform_tsp
+from hpcsolve.problems.generate.tsp import uniform_tsp
 
 CITIES, SAMPLES = 200, 100_000
 SMALLEST_P = 1e-4

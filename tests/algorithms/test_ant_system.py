@@ -12,7 +12,7 @@ from hpcsolve.algorithms.ant_colony.fixed_point import unit_of
 from hpcsolve.algorithms.ant_colony.layout import heuristic_table, lay_out
 from hpcsolve.algorithms.ant_colony.search import open_search, powers
 from hpcsolve.device.host import HostDevice
-from hpcsolve.problems.generate import clustered_tsp, random_matrix, uniform_tsp
+from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
 from hpcsolve.problems.tsp import from_matrix
 from tests.ant_model import Model, philox
 

@@ -20,7 +20,7 @@ from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_PREDE
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
 from hpcsolve.device.host import HostDevice
 from hpcsolve.formats import read_graph
-from hpcsolve.problems.generate_graph import generate_graph
+from hpcsolve.problems.generate.graph import generate_graph
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_convert import to_scipy
 from tests.road_networks import REFERENCES, splitmix_weights

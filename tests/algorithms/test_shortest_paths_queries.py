@@ -18,7 +18,7 @@ from hpcsolve.algorithms.shortest_paths.pairs import by_source, shares, solve_pa
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
-from hpcsolve.problems.generate_graph import grid_graph, rmat_graph, road_graph
+from hpcsolve.problems.generate.graph import grid_graph, rmat_graph, road_graph
 from hpcsolve.problems.graph import Graph
 from tests.algorithms.test_shortest_paths import NEAR, graphs, random_graph, rows
 from tests.oracles import least_distances, smallest_predecessors

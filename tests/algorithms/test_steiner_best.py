@@ -31,7 +31,7 @@ from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.generate_steiner import power_law_steiner, road_steiner
+from hpcsolve.problems.generate.steiner import power_law_steiner, road_steiner
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.runner.steiner import check_answer

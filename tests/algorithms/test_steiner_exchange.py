@@ -18,7 +18,7 @@ from hpcsolve.algorithms.steiner_kmb.reduce import reduced
 from hpcsolve.device.base import Device
 from hpcsolve.formats import read_graph
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.generate_steiner import power_law_steiner
+from hpcsolve.problems.generate.steiner import power_law_steiner
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import check_tree
 from tests.oracles import least_distances

@@ -22,11 +22,11 @@ from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.formats import read_graph
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems import steiner_bound
-from hpcsolve.problems.generate_steiner import power_law_steiner, road_steiner
+from hpcsolve.problems.generate.steiner import power_law_steiner, road_steiner
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.steiner import check_tree
+from hpcsolve.problems.verify import steiner_bound
 from hpcsolve.runner.steiner import check_answer
 from tests.steiner_oracle import least_tree, steiner_graphs
 from tests.thread_comm import on_ranks

@@ -20,7 +20,7 @@ from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.formats import read_graph
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.generate_steiner import power_law_steiner, road_steiner
+from hpcsolve.problems.generate.steiner import power_law_steiner, road_steiner
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.graph_convert import to_networkx

@@ -21,7 +21,7 @@ from hpcsolve.algorithms.steiner_kmb.tile import Tiles
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.generate_steiner import power_law_steiner, road_steiner
+from hpcsolve.problems.generate.steiner import power_law_steiner, road_steiner
 from hpcsolve.problems.graph import Graph
 from tests.algorithms.test_shortest_paths import graphs
 from tests.oracles import least_distances

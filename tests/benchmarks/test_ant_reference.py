@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from hpcsolve.problems.generate import uniform_tsp
+from hpcsolve.problems.generate.tsp import uniform_tsp
 from hpcsolve.problems.tsp import check_tour
 from jobs.benchmarks.ant_reference import RULES, DoubleColony, compiled
 

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from hpcsolve.device.host import HostDevice
-from hpcsolve.problems.generate_steiner import power_law_steiner
-from hpcsolve.problems.steiner_bound import closure
+from hpcsolve.problems.generate.steiner import power_law_steiner
+from hpcsolve.problems.verify.steiner_bound import closure
 from jobs.benchmarks import steiner_scipy, steiner_variants
 from jobs.benchmarks.shortest_paths_graphs import WrongAnswerError
 from jobs.benchmarks.steiner_instances import Instance, instance, weight_of

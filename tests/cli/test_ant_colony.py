@@ -9,7 +9,7 @@ import hpcsolve
 from hpcsolve.errors import InputError
 from hpcsolve.job.load import load_job
 from hpcsolve.output.reader import read_result
-from hpcsolve.problems.generate import random_matrix
+from hpcsolve.problems.generate.tsp import random_matrix
 from tests.cli.lines import error_line
 from tests.stub_driver.fixture import stub
 

@@ -10,8 +10,8 @@ import pytest
 
 import hpcsolve
 from hpcsolve.errors import EnvironmentFault, InputError
-from hpcsolve.problems.generate import random_matrix, uniform_tsp
-from hpcsolve.problems.generate_steiner import road_steiner
+from hpcsolve.problems.generate.steiner import road_steiner
+from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp
 
 
 def brute_force(cost):

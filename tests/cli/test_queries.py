@@ -12,8 +12,8 @@ import hpcsolve as package
 from hpcsolve.algorithms.shortest_paths.engines import Engine
 from hpcsolve.errors import InputError
 from hpcsolve.output.reader import read_result
-from hpcsolve.problems.generate_graph import random_graph
-from hpcsolve.problems.paths import unreached_of
+from hpcsolve.problems.generate.graph import random_graph
+from hpcsolve.problems.verify.paths import unreached_of
 from tests.cli.lines import error_line
 from tests.cli.stored import solution
 from tests.cli.wrong_solver import require_found_out

@@ -11,7 +11,7 @@ import pytest
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read, read_tour
 from hpcsolve.formats.write import tsplib_text
-from hpcsolve.problems.generate import uniform_tsp
+from hpcsolve.problems.generate.tsp import uniform_tsp
 from tests.mutants import mutant
 
 FUZZED = ["burma14.tsp", "gr17.tsp", "bayg29.tsp", "br17.atsp", "eil51.tsp", "d198.tsp"]

@@ -22,7 +22,7 @@ from hpcsolve.formats.base import Source
 from hpcsolve.formats.layouts import layouts
 from hpcsolve.formats.tsplib import read_tsplib
 from hpcsolve.formats.write import tsplib_text
-from hpcsolve.problems.generate import clustered_tsp, random_matrix, uniform_tsp
+from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
 from hpcsolve.problems.tsp import FORBIDDEN, check_tour, from_matrix, positions
 
 

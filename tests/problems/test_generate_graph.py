@@ -11,10 +11,10 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import cKDTree
 
 from hpcsolve.errors import InputError, ResourceError
-from hpcsolve.problems.generate import generate
-from hpcsolve.problems.generate_graph import generate_graph, graph_kinds
+from hpcsolve.problems.generate.graph import generate_graph, graph_kinds
+from hpcsolve.problems.generate.plane_graphs import SIDE
+from hpcsolve.problems.generate.tsp import generate
 from hpcsolve.problems.graph_convert import to_scipy
-from hpcsolve.problems.plane_graphs import SIDE
 
 SMALL = {
     "road-graph": {"n": 500},

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.generate_steiner import power_law_steiner, road_steiner, steiner_kinds
-from hpcsolve.problems.random_words import made
+from hpcsolve.problems.generate.random_words import made
+from hpcsolve.problems.generate.steiner import power_law_steiner, road_steiner, steiner_kinds
 from hpcsolve.problems.steiner import require_problem
 
 SMALL = {

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import dijkstra, reverse_cuthill_mckee
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.generate_graph import generate_graph
+from hpcsolve.problems.generate.graph import generate_graph
 from hpcsolve.problems.graph import vertex_positions
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.graph_convert import from_networkx, from_scipy, to_networkx, to_scipy

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcsolve.problems import pair_paths
 from hpcsolve.problems.graph_build import from_edges
-from hpcsolve.problems.host_paths import check_columns, check_shortest, distance_rows, smallest_predecessors
-from hpcsolve.problems.pair_paths import PairPaths, check_pair_paths
-from hpcsolve.problems.paths import unreached_of
+from hpcsolve.problems.verify import pair_paths
+from hpcsolve.problems.verify.host_paths import check_columns, check_shortest, distance_rows, smallest_predecessors
+from hpcsolve.problems.verify.pair_paths import PairPaths, check_pair_paths
+from hpcsolve.problems.verify.paths import unreached_of
 from tests.oracles import least_distances
 from tests.oracles import smallest_predecessors as textbook_predecessors
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsolve.problems.graph_build import from_edges
-from hpcsolve.problems.paths import check_distances, unreached_of
+from hpcsolve.problems.verify.paths import check_distances, unreached_of
 
 
 def search(graph, seeds, cutoff=math.inf):

@@ -16,7 +16,7 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.graph_convert import to_networkx
 from hpcsolve.problems.steiner import check_tree, exact_sum, require_problem
-from hpcsolve.problems.steiner_bound import closure, guaranteed, replayed
+from hpcsolve.problems.verify.steiner_bound import closure, guaranteed, replayed
 from tests.steiner_oracle import least_tree, steiner_graphs
 
 # A square 10 - 11 - 12 - 13 with a diagonal 10 - 12 and a tail 13 - 14; terminals 10, 12, 13.

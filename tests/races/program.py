@@ -42,12 +42,12 @@ from hpcsolve.algorithms.steiner_kmb.tile import Tiles
 from hpcsolve.device import build
 from hpcsolve.device.host import HostDevice, HostKernel
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.generate_steiner import power_law_steiner
+from hpcsolve.problems.generate.steiner import power_law_steiner
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.steiner import check_tree
-from hpcsolve.problems.steiner_bound import closure
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp
+from hpcsolve.problems.verify.steiner_bound import closure
 from tests.races.ants import ant_colonies, ant_samplers
 
 

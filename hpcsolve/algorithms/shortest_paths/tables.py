@@ -16,7 +16,7 @@ from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.question import Parameters, Question
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, Solved
 from hpcsolve.device.base import DeviceInfo
-from hpcsolve.problems.paths import roots
+from hpcsolve.problems.verify.paths import roots
 
 NOBODY = -1
 OUTPUT_BYTES = 1 << 32

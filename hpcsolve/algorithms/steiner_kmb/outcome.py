@@ -12,7 +12,7 @@ from hpcsolve.algorithms.base import Column, as_column
 from hpcsolve.algorithms.steiner_kmb.bound import Bound
 from hpcsolve.algorithms.steiner_kmb.reduce import Edges, Reduced
 from hpcsolve.algorithms.steiner_kmb.trees import Closure
-from hpcsolve.problems.steiner_bound import ratio_of
+from hpcsolve.problems.verify.steiner_bound import ratio_of
 
 Tables = Mapping[str, Mapping[str, Column]]
 

@@ -38,7 +38,7 @@ from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.partition import blocks
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import exact_sum, require_problem
-from hpcsolve.problems.steiner_bound import guaranteed
+from hpcsolve.problems.verify.steiner_bound import guaranteed
 
 HOST_KERNEL_FILES = ("steiner/steiner_tree", "steiner/key_path", "steiner/one_steiner", "steiner/dual_ascent")
 """Marked for the CPU: they run there whatever the job's device is."""

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.generate_graph import require_weights
+from hpcsolve.problems.generate.graph import require_weights
+from hpcsolve.problems.generate.plane_graphs import road_graph
+from hpcsolve.problems.generate.random_words import below, next_words, require_integers, require_memory_of
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import assembled
-from hpcsolve.problems.plane_graphs import road_graph
-from hpcsolve.problems.random_words import below, next_words, require_integers, require_memory_of
 
 
 def steiner_kinds() -> Mapping[str, Callable[..., Graph]]:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.generate_graph import graph_kinds
-from hpcsolve.problems.random_words import below, made, require_integers, words
+from hpcsolve.problems.generate.graph import graph_kinds
+from hpcsolve.problems.generate.random_words import below, made, require_integers, words
 from hpcsolve.problems.tsp import Tsp, from_costs, largest_cost, require_memory
 
 

@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_build import assembled
-from hpcsolve.problems.plane_graphs import geometric_graph as geometric_graph
-from hpcsolve.problems.plane_graphs import road_graph as road_graph
-from hpcsolve.problems.random_words import (
+from hpcsolve.problems.generate.plane_graphs import geometric_graph as geometric_graph
+from hpcsolve.problems.generate.plane_graphs import road_graph as road_graph
+from hpcsolve.problems.generate.random_words import (
     WIDEST,
     below,
     made,
@@ -25,6 +23,8 @@ from hpcsolve.problems.random_words import (
     require_memory_of,
     sorted_once,
 )
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.graph_build import assembled
 from hpcsolve.problems.weights import LARGEST_WEIGHT
 
 Edges = tuple[NDArray[np.int64], NDArray[np.int64]]

@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
+from hpcsolve.problems.generate.random_words import below, next_words, require_integers, require_memory_of, sorted_once
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import assembled
 from hpcsolve.problems.graph_order import permuted, z_order
-from hpcsolve.problems.random_words import below, next_words, require_integers, require_memory_of, sorted_once
 
 SIDE = 2**30
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.paths import Mask, unreached_of
+from hpcsolve.problems.verify.paths import Mask, unreached_of
 
 _BLOCK = 1 << 18
 """Vertices of paths that are checked at a time: they stay in cache."""

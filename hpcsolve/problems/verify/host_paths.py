@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.pair_paths import PairPaths, require_none
-from hpcsolve.problems.paths import Distances, Mask, tight_arcs, unreached_of
+from hpcsolve.problems.verify.pair_paths import PairPaths, require_none
+from hpcsolve.problems.verify.paths import Distances, Mask, tight_arcs, unreached_of
 
 _EXACT = 2**53
 _BATCH_BYTES = 1 << 27

@@ -1,0 +1,1 @@
+"""Random instances from a seed: cities, graphs, graphs with terminals."""
