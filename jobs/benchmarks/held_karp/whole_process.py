@@ -1,4 +1,4 @@
-"""`hpcsolve run` as a user starts it: the whole process, from the shell to the result file, and its peak memory."""
+"""Time and peak memory of `hpcsolve run` as a user starts it, from the shell to the result file."""
 
 from __future__ import annotations
 
@@ -24,12 +24,15 @@ _, status, usage = os.wait4(process.pid, 0)
 wall, cpu = time.perf_counter() - started, usage.ru_utime + usage.ru_stime
 print(json.dumps([os.waitstatus_to_exitcode(status), wall, cpu, usage.ru_maxrss * 1024]))
 """
-"""A small process starts the measured one: Linux counts the memory of the parent as the child's own until exec."""
+"""A small Python program that starts the measured process: until exec, Linux counts the parent's memory as the child's.
+
+It prints exit code, wall-clock seconds, CPU seconds and peak bytes as JSON.
+"""
 
 
 @dataclass(frozen=True)
 class Process:
-    """A finished process: seconds, and its most memory in bytes."""
+    """A finished process: exit code, wall-clock and CPU seconds, peak memory, and what it printed to standard error."""
 
     code: int
     wall: float
@@ -39,13 +42,13 @@ class Process:
 
 
 def whole_processes(threads: int, repeats: int, device: str) -> list[str]:
-    """Markdown: a table of jobs, run by the command line."""
+    """Run the jobs by the command line and return a table in Markdown."""
     lines = [
         "", "## Whole processes", "",
         f"`hpcsolve run JOB.toml --device {device}`, one rank, threads = {threads}, seed = 1, compile cache warm.", "",
-        "| job | cost | wall s | CPU s | peak memory, GiB | foreseen by `estimate`, GiB | runs |",
+        "| job | cost | wall s | CPU s | peak memory, GiB | predicted by `estimate`, GiB | runs |",
         "|---|---:|---:|---:|---:|---:|---:|",
-    ]  # fmt: skip
+    ]
     with tempfile.TemporaryDirectory() as folder:
         _run(Path(folder), *WARM_UP, threads, device)
         for title, (kind, n) in JOBS.items():
@@ -55,18 +58,19 @@ def whole_processes(threads: int, repeats: int, device: str) -> list[str]:
                 lines.append(f"| {title} | not run: {failed.message} | | | | | |")
                 continue
             result = load(Path(folder) / "result.h5")
-            foreseen = int(result.table("ranks")["estimated_bytes"].sum())
+            predicted = int(result.table("ranks")["estimated_bytes"].sum())
             peak = max(process.peak_bytes for process in done)
             wall, cpu = min(p.wall for p in done), min(p.cpu for p in done)
             lines.append(f"| {title} | {result.cost} | {wall:.2f} | {cpu:.2f} | {peak / 2**30:.2f} "
-                         f"| {foreseen / 2**30:.2f} | {len(done)} |")  # fmt: skip
+                         f"| {predicted / 2**30:.2f} | {len(done)} |")
     return lines
 
 
 def _run(folder: Path, kind: str, n: int, threads: int, device: str) -> Process:
+    """Run a job on a generated instance and return what the process took."""
     job, output = folder / "job.toml", folder / "result.h5"
     job.write_text(f'algorithm = "held-karp"\ninstance = {{ generate = "{kind}", n = {n}, seed = 1 }}\n'
-                   f'output = "{output}"\ndevice = "{device}"\nthreads = {threads}\n')  # fmt: skip
+                   f'output = "{output}"\ndevice = "{device}"\nthreads = {threads}\n')
     command = [sys.executable, "-m", "hpcsolve", "run", str(job), "--quiet", "--overwrite"]
     output.unlink(missing_ok=True)
     clock = [sys.executable, "-I", "-c", CLOCK, *command]

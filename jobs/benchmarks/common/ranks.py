@@ -1,4 +1,4 @@
-"""The same job on one rank and on two, through `mpiexec`: wall-clock times."""
+"""Run a job on one rank and on two through `mpiexec`, and compare the wall-clock times."""
 
 from __future__ import annotations
 
@@ -14,27 +14,33 @@ from hpcsolve.errors import EnvironmentFault
 
 
 def run_on_ranks(job: Path, count: int) -> float:
-    """Seconds that the whole command takes.
+    """Run a job on `count` ranks and return the wall-clock seconds of the whole command.
 
     Raises
     ------
     EnvironmentFault
-        It failed: what it said; or there is no mpiexec.
+        If there is no mpiexec, or if the command fails; the message then quotes what it printed.
     """
     mpiexec = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
     if mpiexec is None:
         raise EnvironmentFault("no mpiexec beside this Python or on the PATH: pip install 'hpcsolve[local]'")
-    command = [mpiexec, "-n", str(count), sys.executable, "-m", "hpcsolve",
-               "run", str(job), "--quiet", "--overwrite"]  # fmt: skip
+    run = [sys.executable, "-m", "hpcsolve", "run", str(job), "--quiet", "--overwrite"]
+    command = [mpiexec, "-n", str(count), *run]
     begin = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     wall = time.perf_counter() - begin
     if done.returncode != 0:
-        raise EnvironmentFault(f"{' '.join(command)} ended with {done.returncode}: {done.stderr.strip()}")
+        raise EnvironmentFault(f"{' '.join(command)} ended with exit code {done.returncode}: {done.stderr.strip()}")
     return wall
 
 
-def efficiency(title: str, pairs: Iterable[tuple[float, float]]) -> list[str]:
-    """A row of a table: of (seconds on one rank, on two) the best of each, and the share of two ranks that is used."""
+def efficiency_row(title: str, pairs: Iterable[tuple[float, float]]) -> list[str]:
+    """Return a row of a table: title, best seconds on one rank, best on two, parallel efficiency.
+
+    Parameters
+    ----------
+    pairs
+        Wall-clock seconds (on one rank, on two ranks) of each repetition.
+    """
     one, two = (min(times) for times in zip(*pairs))
     return [title, f"{one:.2f}", f"{two:.2f}", f"{one / (2 * two):.3f}"]

@@ -1,14 +1,12 @@
-"""Other exact solvers that use the same recursion, each up to the n that it does in reasonable time.
+"""The rivals of Held-Karp: exact solvers with the same recursion, each up to the n that it solves in reasonable time.
 
-A rival takes a matrix of costs, shape (n, n), int64, zeros on the diagonal, and returns the cost of the best tour.
+A rival takes a matrix of costs, shape (n, n), int64, zeros on the diagonal, and returns the cost of an optimal tour.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-import subprocess
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -19,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.device import build
-from hpcsolve.errors import EnvironmentFault
+from jobs.benchmarks.common.library import compile_library, pointer
 
 Costs = NDArray[np.int64]
 FULL_TABLE = Path(__file__).with_name("full_table.cpp")
@@ -33,24 +31,24 @@ class Rival:
     Attributes
     ----------
     letter
-        For the chart.
+        Its mark in the chart of characters.
     largest
         The largest n that it is given.
-    ready
-        Takes the costs and returns the call that is timed: whatever can be had before the clock starts is done.
+    prepare
+        Takes the costs, does what need not be timed, and returns the call that is timed.
     table_bytes
-        Of n: memory that must be free.
+        The bytes of its table for n cities.
     """
 
     name: str
     letter: str
     largest: int
-    ready: Callable[[Costs], Callable[[], int]]
+    prepare: Callable[[Costs], Callable[[], int]]
     table_bytes: Callable[[int], int] = lambda n: 0
 
 
 def all_rivals(threads: int) -> tuple[list[Rival], list[str]]:
-    """Those that are installed, and a line for each that is not."""
+    """Return the rivals that are installed, and a line for each one that is not."""
     library = _full_table()
     rivals = [
         Rival(TEXTBOOK, "t", 26, partial(_textbook, library, threads), lambda n: 4 * (n - 1) << n - 1),
@@ -67,7 +65,7 @@ def all_rivals(threads: int) -> tuple[list[Rival], list[str]]:
 
 
 def dictionary_held_karp(cost: list[list[int]]) -> int:
-    """The recursion as study scripts write it: (set, last city) -> (cost, city before), sets by size."""
+    """Return the optimum, found as teaching scripts do: (set, last city) -> (cost, city before) in a dictionary."""
     n = len(cost)
     best = {(1 << j, j): (cost[0][j], 0) for j in range(1, n)}
     for size in range(2, n):
@@ -82,19 +80,19 @@ def dictionary_held_karp(cost: list[list[int]]) -> int:
     while whole.bit_count() > 1:
         whole, last = whole & ~(1 << last), best[whole, last][1]
         tour.append(last)
-    loop = [0, *reversed(tour), 0]
-    assert sum(cost[a][b] for a, b in pairwise(loop)) == value
+    cycle = [0, *reversed(tour), 0]
+    assert sum(cost[a][b] for a, b in pairwise(cycle)) == value
     return value
 
 
 def _rust() -> Callable[[Costs], Callable[[], int]]:
     from held_karp import solve_flat
 
-    def ready(costs: Costs) -> Callable[[], int]:
+    def prepare(costs: Costs) -> Callable[[], int]:
         flat, n = costs.astype(float).reshape(-1).tolist(), len(costs)
         return lambda: _whole(solve_flat(flat, n)[1])
 
-    return ready
+    return prepare
 
 
 def _python_tsp() -> Callable[[Costs], Callable[[], int]]:
@@ -104,31 +102,14 @@ def _python_tsp() -> Callable[[Costs], Callable[[], int]]:
 
 
 def _whole(value: float) -> int:
+    """Return an optimum, which must be an integer, as one."""
     if value != int(value):
         raise ValueError(f"the costs are integers, the optimum is {value}")
     return int(value)
 
 
-def compile_library(source: Path, flags: str) -> ctypes.CDLL:
-    """A rival in C++, compiled by the compiler of hpcsolve's kernels.
-
-    Raises
-    ------
-    EnvironmentFault
-        With the compiler's message.
-    """
-    compiler = os.environ.get("HPCSOLVE_CXX", "g++")
-    with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "rival.so"
-        command = [compiler, *flags.split(), str(source), "-o", str(target)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise EnvironmentFault(f"{compiler} could not compile {source.name}: {done.stderr.strip()}")
-        return ctypes.CDLL(str(target))
-
-
 def _full_table() -> ctypes.CDLL:
-    """With the flags of hpcsolve's kernels too."""
+    """Compile full_table.cpp with the flags of hpcsolve's kernels."""
     library = compile_library(FULL_TABLE, os.environ.get("HPCSOLVE_CXXFLAGS", build.HOST_FLAGS))
     for name in ("full_table_textbook", "full_table_vectorised"):
         library[name].restype = ctypes.c_uint32
@@ -138,33 +119,31 @@ def _full_table() -> ctypes.CDLL:
 def _textbook(library: ctypes.CDLL, threads: int, costs: Costs) -> Callable[[], int]:
     n = len(costs)
     order, start = np.empty(1 << n - 1, np.uint32), np.empty(n + 1, np.uint32)
-    library.full_table_order(n - 1, _pointer(order), _pointer(start))
+    library.full_table_order(n - 1, pointer(order), pointer(start))
     given, table = _depot_last(costs), _touched((n - 1) << n - 1)
     keep = given, order, start, table
-    pointers = [_pointer(array) for array in keep]
+    pointers = [pointer(array) for array in keep]
     return lambda: library.full_table_textbook(len(keep[0]), threads, *pointers)
 
 
 def _vectorised(library: ctypes.CDLL, threads: int, costs: Costs) -> Callable[[], int]:
     n = len(costs)
     keep = _depot_last(costs), _touched(_stride(n) << n - 1)
-    pointers = [_pointer(array) for array in keep]
+    pointers = [pointer(array) for array in keep]
     return lambda: library.full_table_vectorised(len(keep[0]), threads, *pointers)
 
 
 def _stride(n: int) -> int:
-    """Values from row to row of the vectorised table."""
+    """Return the distance of two rows of the vectorised table, in values; full_table.cpp has the same."""
     return (n + 7) // 8 * 8 if n <= 24 else n
 
 
 def _touched(values: int) -> NDArray[np.uint32]:
-    """A table whose pages the system has already given: that is not counted against a rival."""
+    """Return a table whose pages the system has provided already, so that no rival is timed for that."""
     return np.full(values, 7, np.uint32)
 
 
 def _depot_last(costs: Costs) -> NDArray[np.uint32]:
+    """Return the costs with the first city moved to the end, as full_table.cpp takes them."""
     return np.ascontiguousarray(np.roll(costs, -1, axis=(0, 1)), dtype=np.uint32)
 
-
-def _pointer(array: NDArray[np.uint32]) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.ctypes.data)

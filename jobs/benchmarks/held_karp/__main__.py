@@ -1,10 +1,10 @@
-"""Held-Karp against its rivals, in one process: a table of times and ratios, a chart of time against n.
+"""Held-Karp against its rivals in one process: tables of times and ratios, and a chart of time against n.
 
-    python jobs/benchmarks/held_karp.py                      # some three minutes
-    python jobs/benchmarks/held_karp.py --threads 2 --sizes 20 22 24
-    python jobs/benchmarks/held_karp.py --full --threads 2 --chart times.svg
+    python -m jobs.benchmarks.held_karp                      # about three minutes
+    python -m jobs.benchmarks.held_karp --threads 2 --sizes 20 22 24
+    python -m jobs.benchmarks.held_karp --full --threads 2 --chart times.svg
 
-Prints Markdown. Exit code 1 if two solvers disagree about an optimum: then no time counts.
+Prints Markdown. The exit code is 1 if two solvers find different optima; no time counts then.
 """
 
 from __future__ import annotations
@@ -13,11 +13,7 @@ import argparse
 import os
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
-# Not this file's folder: a file called held_karp stands there, and so is one rival called.
-sys.path.pop(0)
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 os.environ["OMP_WAIT_POLICY"] = "passive"  # waiting threads would count as CPU time
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
@@ -25,42 +21,49 @@ from hpcsolve.algorithms import held_karp
 from hpcsolve.algorithms.base import Outcome, silent
 from hpcsolve.device.base import Device
 from hpcsolve.device.select import open_device
-from hpcsolve.errors import HpcsolveError
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp, check_tour
-from jobs.benchmarks import report
-from jobs.benchmarks.measure import MeasuredDevice, best_of, describe_machine, load, peak_rate
-from jobs.benchmarks.report import Row
-from jobs.benchmarks.rivals import TEXTBOOK, Rival, all_rivals
-from jobs.benchmarks.whole_process import whole_processes
+from jobs.benchmarks.common.charts import require_matplotlib
+from jobs.benchmarks.common.command import end_with, new_parser
+from jobs.benchmarks.common.machine import describe_load, describe_machine
+from jobs.benchmarks.common.timing import best_of, load
+from jobs.benchmarks.held_karp import report
+from jobs.benchmarks.held_karp.peak import MeasuredDevice, peak_rate
+from jobs.benchmarks.held_karp.report import Row
+from jobs.benchmarks.held_karp.rivals import TEXTBOOK, Rival, all_rivals
+from jobs.benchmarks.held_karp.whole_process import whole_processes
 
 SIZES = [12, 14, 16, 18, 20, 22, 24, 26, 28]
-KINDS = {"asymmetric, costs to 10^3": (1000, False), "asymmetric, costs to 10^6": (10**6, False),
-         "symmetric, costs to 10^3": (1000, True), "symmetric, costs to 10^6": (10**6, True)}  # fmt: skip
-"""The first is that of the rivals. Costs to 10^6 need 32-bit states."""
+KINDS = {
+    "asymmetric, costs to 10^3": (1000, False), "asymmetric, costs to 10^6": (10**6, False),
+    "symmetric, costs to 10^3": (1000, True), "symmetric, costs to 10^6": (10**6, True),
+}
+"""Largest cost of each kind, and whether it is symmetric.
+
+Rivals are timed on the first kind. Costs to 10^6 need 32-bit states."""
 CHECKED = 22
-"""Up to this n, one rival also solves the other kinds, for the answer alone."""
+"""Up to this n one rival also solves the other kinds, not timed, to check hpcsolve's optimum."""
 
 
 def main() -> int:
-    """Measure, compare, print."""
+    """Measure all solvers, print the report, and return the exit code."""
     options = _options()
     if options.chart:
-        report.require_matplotlib()
+        require_matplotlib()
     cores = os.sched_getaffinity(0)
     with _device(options) as device:
         rows = _report(options, device, cores)
-    os.sched_setaffinity(0, cores)  # OMP_PROC_BIND leaves this thread, and so its child processes, a single core
+    os.sched_setaffinity(0, cores)  # OMP_PROC_BIND has bound this thread, and so its child processes, to one core
     if options.full:
         print("\n".join(whole_processes(options.threads, options.repeats, options.device)))
     if options.chart:
         report.draw(rows, options.chart)
-    return _agree(rows)
+    return _exit_code(rows)
 
 
 def _report(options: argparse.Namespace, device: Device, cores: set[int]) -> list[Row]:
-    """Measure all but whole processes, and print it."""
+    """Measure everything but whole processes, print it, and return the rows."""
     rivals, skipped = all_rivals(options.threads)
     peak, load_before = peak_rate(device, options.repeats), load()
     rows = []
@@ -69,25 +72,26 @@ def _report(options: argparse.Namespace, device: Device, cores: set[int]) -> lis
         rows.append(row)
     peak = max(peak, peak_rate(device, options.repeats))
     print("# Held-Karp: hpcsolve and its rivals\n")
-    print("\n".join(describe_machine(device, options.threads, len(cores))))
-    print(f"- processes that wanted a core: {load_before:.1f} before, {load():.1f} at the end (one-minute means)")
-    print(f"- the best of {options.repeats} runs, fewer of slow ones; wall-clock and CPU time each at its best")
+    print("\n".join(describe_machine(device, options.threads, ("python-tsp", "held-karp"), len(cores))))
+    print(describe_load(load_before))
+    print(f"- the best of {options.repeats} runs, fewer of slow ones; best wall-clock and best CPU time each")
     print("\n".join(report.tables(rows, peak, skipped)))
     return rows
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = new_parser(__package__, __doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, metavar="N", help="cities, 4 to 36")
     parser.add_argument("--repeats", type=int, default=5, help="runs, of which the best counts (default 5)")
-    parser.add_argument("--seconds", type=float, help="no other run after so long (10, --full: 120)")
+    parser.add_argument("--seconds", type=float,
+                        help="after so many seconds a measurement is not repeated (default 10, with --full 120)")
     parser.add_argument("--threads", type=int, default=1, help="of hpcsolve and of the OpenMP rivals (default 1)")
-    parser.add_argument("--device", default="cpu", help="of hpcsolve: cpu, or cuda for a GPU (default cpu)")
-    parser.add_argument("--full", action="store_true", help="also whole processes: n = 28, n = 32 (12 GiB)")
+    parser.add_argument("--device", default="cpu", help="hpcsolve's: cpu, or cuda for a GPU (default cpu)")
+    parser.add_argument("--full", action="store_true", help="also run whole processes: n = 28, n = 32 (12 GiB)")
     parser.add_argument("--chart", metavar="FILE", help="draw the times, .svg or .png (needs matplotlib)")
     options = parser.parse_args()
     if not all(4 <= n <= 36 for n in options.sizes) or min(options.threads, options.repeats) < 1:
-        parser.error("sizes are 4 to 36, threads and repeats at least 1")
+        parser.error("--sizes must be 4 to 36, --threads and --repeats at least 1")
     options.seconds = options.seconds or (120.0 if options.full else 10.0)
     return options
 
@@ -99,6 +103,7 @@ def _device(options: argparse.Namespace) -> Device:
 
 
 def _rows(options: argparse.Namespace, device: Device, rivals: list[Rival], skipped: list[str]) -> Iterator[Row]:
+    """Measure hpcsolve and the rivals on every instance; a rival without memory for its table is added to `skipped`."""
     for n in sorted(set(options.sizes)):
         for kind, (high, symmetric) in KINDS.items():
             tsp = random_matrix(n, seed=n, high=high, symmetric=symmetric)
@@ -107,25 +112,22 @@ def _rows(options: argparse.Namespace, device: Device, rivals: list[Rival], skip
             for rival in rivals:
                 if n > rival.largest or not (timed or (rival.name == TEXTBOOK and n <= CHECKED)):
                     continue
-                if timed and rival.table_bytes(n) > device_host_memory() // 2:
-                    skipped.append(f"{rival.name}: n = {n} skipped, no {rival.table_bytes(n) / 1e9:.1f} GB to spare")
+                if timed and rival.table_bytes(n) > MeasuredDevice().memory_free() // 2:
+                    gigabytes = rival.table_bytes(n) / 1e9
+                    skipped.append(f"{rival.name}: n = {n} skipped, its table of {gigabytes:.1f} GB is more than half "
+                                   "of the free memory")
                     continue
                 yield _measure_rival(rival, tsp, kind, options if timed else None)
 
 
-def device_host_memory() -> int:
-    """Bytes that this process may still allocate."""
-    return MeasuredDevice().memory_free()
-
-
 def _measure(tsp: Tsp, kind: str, device: Device, options: argparse.Namespace) -> Row:
-    """hpcsolve, from the costs to the tour."""
+    """Measure hpcsolve from the costs to the tour, and check the tour."""
     kernels: list[tuple[float, float | None]] = []
 
     def solve() -> Outcome:
         outcome = held_karp.run(tsp, device, SerialComm(), held_karp.Parameters(), silent)
-        told = float(outcome.rank["seconds_kernel"]), None
-        kernels.append(device.kernel_seconds() if isinstance(device, MeasuredDevice) else told)
+        by_events = float(outcome.rank["seconds_kernel"]), None
+        kernels.append(device.kernel_seconds() if isinstance(device, MeasuredDevice) else by_events)
         return outcome
 
     measured = best_of(solve, options.repeats, options.seconds)
@@ -138,32 +140,28 @@ def _measure(tsp: Tsp, kind: str, device: Device, options: argparse.Namespace) -
     states = str(details.get("states", "small table")).split(",")[0]
     return Row(tsp.n, kind, report.HPCSOLVE, "h", value, measured.wall, measured.cpu, measured.runs, states,
                min(wall for wall, _ in kernels), min((cpu for _, cpu in kernels if cpu is not None), default=None),
-               int(outcome.rank["operations"]))  # fmt: skip
+               int(outcome.rank["operations"]))
 
 
 def _measure_rival(rival: Rival, tsp: Tsp, kind: str, options: argparse.Namespace | None) -> Row:
-    """A rival; without options once, for its answer alone."""
-    call = rival.ready(tsp.cost * (tsp.cost != FORBIDDEN))
+    """Measure a rival; without options it runs once, for its answer alone."""
+    call = rival.prepare(tsp.cost * (tsp.cost != FORBIDDEN))
     measured = best_of(call, options.repeats if options else 1, options.seconds if options else 0.0)
     times = (measured.wall, measured.cpu) if options else (None, None)
     return Row(tsp.n, kind, rival.name, rival.letter, int(str(measured.value)), *times, measured.runs)
 
 
-def _agree(rows: list[Row]) -> int:
-    """Exit code 1, and a line, if two solvers have different optima for an instance."""
-    wrong = 0
+def _exit_code(rows: list[Row]) -> int:
+    """Return 0 if all solvers found the same optima; otherwise print the differences and return 1."""
+    code = 0
     for n, kind in dict.fromkeys((row.n, row.kind) for row in rows):
         found = {row.solver: row.optimum for row in rows if (row.n, row.kind) == (n, kind)}
         if len(set(found.values())) > 1:
-            print(f"optima differ, n = {n}, {kind}: " + ", ".join(f"{name} {value}" for name, value in found.items()),
-                  file=sys.stderr)  # fmt: skip
-            wrong = 1
-    return wrong
+            values = ", ".join(f"{name} {value}" for name, value in found.items())
+            print(f"optima differ, n = {n}, {kind}: {values}", file=sys.stderr)
+            code = 1
+    return code
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except HpcsolveError as error:
-        print(f"held_karp.py: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+    end_with(main, __package__)
