@@ -1,21 +1,23 @@
-// Ant System in double precision, one ant after the other: what jobs/benchmarks/ant_colony.py compares hpcsolve with. Not part
-// of hpcsolve.
+// Ant System in double precision, one ant after the other: the program that hpcsolve is compared with. Not part of
+// hpcsolve.
 //
-// After the textbook (Dorigo and Stuetzle, Ant Colony Optimization, 2004, chapter 3): as many ants as cities, each from a random
-// city; the next city is drawn with probability proportional to trail * heuristic^beta among those not visited; then all trails
-// lose the share rho, and each ant adds 1 / (its tour's length) to its edges. As in Stuetzle's ACOTSP the heuristic is
-// 1 / (cost + 0.1), all trails begin at 1 / (rho * length of the nearest neighbour tour), and products of trail and heuristic
-// are tabulated once an iteration (here without pow: alpha is 1). Lengths are relative to that tour, so that a trail that
-// nobody uses lasts 1000 halvings. Symmetric costs only.
+// It follows the textbook (Dorigo and Stuetzle, Ant Colony Optimization, 2004, chapter 3): as many ants as cities, each
+// from a random city. The next city is drawn with probability proportional to pheromone * heuristic^beta among the
+// unvisited ones. Then the share rho of all pheromone evaporates, and each ant deposits 1 / (its tour's length) on its
+// edges. As in Stuetzle's ACOTSP the heuristic is 1 / (cost + 0.1), all pheromone starts at 1 / (rho * length of the
+// nearest neighbour tour), and the products of pheromone and heuristic are tabulated once an iteration (here without
+// pow, since alpha is 1). Lengths are relative to the nearest neighbour tour, so the pheromone of an edge that no ant
+// uses can be halved 1000 times before it is 0. Symmetric costs only.
 //
-// How the next city is drawn changes the time, not the distribution:
-//   candidates  all other cities in order of distance, as ACOTSP has it when its candidate list is as long as can be;
-//   textbook    all cities in order of their number (figure 3.4 there): no list to read, and the weights in one piece;
-//   head_tail   the weights of all cities are summed up once an iteration, from the far end, so that a draw costs a search. If
-//               it falls on a visited city, it is drawn anew, which leaves the distribution as it is. After three such draws
-//               the 32 nearest are summed up without the visited ones, which only the others can be from then on; after six,
-//               or when few cities are left, the unvisited ones are summed up. Runs of a thousand iterations, the reference
-//               for quality, use this one.
+// The rules by which the next city is drawn differ in time, not in distribution:
+//   candidates  all other cities in order of distance, as in ACOTSP when its candidate list is as long as possible;
+//   textbook    all cities in order of their number (figure 3.4 there): no list is read, weights are contiguous;
+//   head_tail   once an iteration the weights of each city's row are summed up, from the farthest city to the nearest,
+//               so that a draw is a search in the sums. A visited city is rejected and drawn anew, which does not
+//               change the distribution. After three rejections the weights of the 32 nearest cities (the head) are
+//               summed up without the visited ones, so that only cities of the tail can be rejected; after three more,
+//               or when few cities are left, the weights of the unvisited cities are summed up. The runs of a thousand
+//               iterations that quality is compared with use this rule.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -39,14 +41,14 @@ struct Random {  // splitmix64 (Steele, Lea and Flood, 2014)
 
 struct Colony {
   int n, head;
-  double kept;  // share of the trails that stays, 1 - rho
-  std::vector<int> cost, nearest;  // n * n; n * (n - 1): the other cities, near ones first
-  std::vector<double> heuristic, trail, choice;  // n * n; on the diagonal 0
-  std::vector<double> head_weight, from_far;  // n * head; n * n: sums from this city, near ones first, to the farthest
+  double kept;  // share of the pheromone that stays, 1 - rho
+  std::vector<int> cost, nearest;  // n * n; n * (n - 1): the other cities in order of distance
+  std::vector<double> heuristic, pheromone, choice;  // n * n, 0 on the diagonal; choice: pheromone * heuristic
+  std::vector<double> head_weight, from_far;  // n * head; n * n: sums from the k-th nearest city to the farthest
   std::vector<double> weight;  // scratch: the weights of one draw
   std::vector<char> visited;
   std::vector<double> open;  // 0 for a visited city, 1 for others
-  std::vector<int> unvisited, place;  // the cities not visited, in any order, and where each stands; kept by head_tail
+  std::vector<int> unvisited, place;  // the unvisited cities in any order, and the position of each; used by head_tail
   std::vector<int> tours;  // n * n
   double unit = 0;  // length of the nearest neighbour tour
   Random random;
@@ -60,7 +62,7 @@ struct Colony {
         cost(costs, costs + (size_t)n * n),
         nearest((size_t)n * (n - 1)),
         heuristic((size_t)n * n),
-        trail((size_t)n * n, 1 / rho),
+        pheromone((size_t)n * n, 1 / rho),
         choice((size_t)n * n),
         head_weight((size_t)n * head),
         from_far((size_t)n * n),
@@ -108,7 +110,7 @@ struct Colony {
   }
 
   void tabulate(Rule rule) {
-    for (size_t i = 0; i < choice.size(); i++) choice[i] = trail[i] * heuristic[i];
+    for (size_t i = 0; i < choice.size(); i++) choice[i] = pheromone[i] * heuristic[i];
     if (rule != head_tail) return;
     for (int c = 0; c < n; c++) {
       const int *row = nearest.data() + (size_t)c * (n - 1);
@@ -120,16 +122,16 @@ struct Colony {
     }
   }
 
-  // The first of `count` weights with which their running sum passes `aim`.
-  int reach(double aim, int count) const {
+  // The index of the first of `count` weights at which their running sum exceeds `aim`.
+  int find(double aim, int count) const {
     int i = 0;
     for (double sum = weight[0]; sum <= aim && i < count - 1; sum += weight[i]) i++;
-    while (i > 0 && weight[i] == 0) i--;  // where rounding led past the end
+    while (i > 0 && weight[i] == 0) i--;  // rounding may have led past the end
     return i;
   }
 
-  // The place of a weight drawn by its share of `total`, their sum; -1 if all are 0.
-  int roulette(int count, double total) { return total > 0 ? reach(random.below(total), count) : -1; }
+  // The index of a weight, drawn with probability weight / `total`, their sum; -1 if all weights are 0.
+  int roulette(int count, double total) { return total > 0 ? find(random.below(total), count) : -1; }
 
   int draw_from_candidates(int c) {
     const int *row = nearest.data() + (size_t)c * (n - 1);
@@ -166,8 +168,8 @@ struct Colony {
     return i < 0 ? nearest_unvisited(c) : unvisited[i];
   }
 
-  // The sum of the head's weights without visited cities, which are left in `weight`. No branch: half of them would be
-  // mispredicted; four sums, so that additions need not wait for each other.
+  // Puts the weights of the head's cities into `weight`, 0 for visited ones, and returns their sum. It has no branches,
+  // half of which would be mispredicted, and four sums, so that no addition waits for the one before.
   double weigh_head(const int *row, const double *from) {
     double sums[4] = {0, 0, 0, 0};
     for (int k = 0; k < head; k++) weight[k] = from[k] * open[row[k]];
@@ -175,8 +177,8 @@ struct Colony {
     return sums[0] + sums[1] + (sums[2] + sums[3]);
   }
 
-  // The city of row c, near ones first, with which the weights summed up from the far end pass `aim`.
-  int reach_from_far(const double *sums, double aim) const {
+  // The position, in order of distance, of the city at which the sums from the farthest city exceed `aim`.
+  int find_from_far(const double *sums, double aim) const {
     for (int k = 0; k < head; k++)
       if (sums[k + 1] <= aim) return k;
     return std::partition_point(sums + head + 1, sums + n, [aim](double sum) { return sum > aim; }) - sums - 1;
@@ -187,14 +189,14 @@ struct Colony {
     const int *row = nearest.data() + (size_t)c * (n - 1);
     const double *sums = from_far.data() + (size_t)c * n;
     for (int draw = 0; draw < DRAWS; draw++) {
-      const int j = row[reach_from_far(sums, random.below(sums[0]))];
+      const int j = row[find_from_far(sums, random.below(sums[0]))];
       if (!visited[j]) return j;
     }
     const double near = weigh_head(row, head_weight.data() + (size_t)c * head), far = sums[head];
     for (int draw = 0; draw < DRAWS; draw++) {
       const double aim = random.below(near + far);
-      if (aim < near) return row[reach(aim, head)];
-      const int j = row[reach_from_far(sums, aim - near)];
+      if (aim < near) return row[find(aim, head)];
+      const int j = row[find_from_far(sums, aim - near)];
       if (!visited[j]) return j;
     }
     return draw_among_unvisited(c, left);
@@ -206,33 +208,35 @@ struct Colony {
                               : draw_head_tail(c, left);
   }
 
-  void leave(int c, int left) {  // c is visited: the last of those left takes its place
+  // Marks c as visited; the last of the `left` unvisited cities takes its position.
+  void visit(int c, int left) {
     visited[c] = 1;
     open[c] = 0;
     const int last = unvisited[left - 1];
     unvisited[place[last] = place[c]] = last;
   }
 
-  void walk(Rule rule, int *tour) {
+  void construct(Rule rule, int *tour) {
     std::fill(visited.begin(), visited.end(), 0);
     std::fill(open.begin(), open.end(), 1);
     std::iota(unvisited.begin(), unvisited.end(), 0);
     std::iota(place.begin(), place.end(), 0);
-    leave(tour[0] = random.bits() % n, n);
-    for (int step = 1; step < n; step++) leave(tour[step] = draw(rule, tour[step - 1], n - step), n - step);
+    visit(tour[0] = random.bits() % n, n);
+    for (int step = 1; step < n; step++) visit(tour[step] = draw(rule, tour[step - 1], n - step), n - step);
   }
 
   void deposit(const int *tour, double amount) {
     for (int step = 0, before = tour[n - 1]; step < n; before = tour[step++]) {
-      trail[(size_t)before * n + tour[step]] += amount;
-      trail[(size_t)tour[step] * n + before] += amount;
+      pheromone[(size_t)before * n + tour[step]] += amount;
+      pheromone[(size_t)tour[step] * n + before] += amount;
     }
   }
 
-  double iterate(Rule rule) {  // the mean length of the tours
+  // Runs one iteration and returns the mean length of its tours.
+  double iterate(Rule rule) {
     tabulate(rule);
-    for (int ant = 0; ant < n; ant++) walk(rule, tours.data() + (size_t)ant * n);
-    for (double &amount : trail) amount *= kept;
+    for (int ant = 0; ant < n; ant++) construct(rule, tours.data() + (size_t)ant * n);
+    for (double &amount : pheromone) amount *= kept;
     double sum = 0;
     for (int ant = 0; ant < n; ant++) {
       const int *tour = tours.data() + (size_t)ant * n, found = length(tour);
@@ -253,7 +257,7 @@ Colony *ant_system_open(int n, const int *cost, double beta, double rho, uint64_
 }
 void ant_system_close(Colony *colony) { delete colony; }
 
-// best[i], mean[i]: the shortest tour up to iteration i, and the mean of the iteration's tours.
+// best[i]: length of the shortest tour up to iteration i. mean[i]: mean length of the tours of iteration i.
 void ant_system_iterate(Colony *colony, int rule, int iterations, int *best, double *mean) {
   for (int i = 0; i < iterations; i++) {
     mean[i] = colony->iterate((Rule)rule);
@@ -264,8 +268,8 @@ void ant_system_best_tour(const Colony *colony, int *tour) {
   std::copy(colony->best_tour.begin(), colony->best_tour.end(), tour);
 }
 
-// For a test of the distribution: `count` draws of the city after `c`, none of them made, with `visited` as given; drawn[j]: how
-// often j was drawn, weight[j]: what it should be proportional to.
+// For a test of the distribution: draws the city after `c` `count` times, each time with `visited` as given. drawn[j]:
+// how often j was drawn. weight[j]: the weight to which its probability should be proportional.
 void ant_system_draw(Colony *colony, int rule, int c, const char *visited, int count, int *drawn, double *weight) {
   int left = 0;
   colony->tabulate((Rule)rule);

@@ -1,26 +1,26 @@
-"""What the ant colonies' benchmark found, as pictures: SVG files in a folder. Needs matplotlib."""
+"""Charts of the ant colonies' benchmark, written as SVG files. Needs matplotlib."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import numpy as np
-from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from jobs.benchmarks import ant_published, ant_speed, ant_tours
+from jobs.benchmarks.ants import published, speed, tours
+from jobs.benchmarks.common.charts import save
 
 
-def draw_speed(rows: list[ant_speed.Row], cities: dict[str, int], folder: Path) -> None:
-    """Milliseconds an iteration against the number of cities (as the study's Figure C1, which has ratios)."""
-    curves: dict[str, dict[str, float]] = {"Zhou et al., i7-4770": ant_published.CPU,
-                                           "Zhou et al., GTX 780": ant_published.GPU}  # fmt: skip
+def draw_speed(rows: list[speed.Row], cities: dict[str, int], folder: Path) -> None:
+    """Draw milliseconds an iteration against the number of cities (the study's Figure C1 has the ratios)."""
+    curves: dict[str, dict[str, float]] = {"Zhou et al., i7-4770": published.CPU,
+                                           "Zhou et al., GTX 780": published.GPU}
     for row in rows:
         for name, timing in row.strategies.items():
             curves.setdefault(f"hpcsolve, {name}", {})[row.instance] = timing.milliseconds
         for name, timing in row.rules.items():
-            curves.setdefault(f"doubles, {name}", {})[row.instance] = timing.milliseconds
+            curves.setdefault(f"double precision, {name}", {})[row.instance] = timing.milliseconds
     figure = Figure(figsize=(7.5, 5), layout="constrained")
     axes = figure.add_subplot()
     for name, times in curves.items():
@@ -30,34 +30,32 @@ def draw_speed(rows: list[ant_speed.Row], cities: dict[str, int], folder: Path) 
     sizes = sorted(cities.values())
     axes.set_xticks(sizes, [str(n) for n in sizes])
     axes.set_xticks([], minor=True)
-    axes.set(xlabel="cities", ylabel="milliseconds", title="Ant System: an iteration, one core (but the GTX 780)")
-    _save(figure, axes, folder / "ant-speed.svg")
+    axes.set(xlabel="cities", ylabel="milliseconds", title="Ant System: one iteration on one core, or on a GTX 780")
+    _finish(figure, axes, folder / "ant-speed.svg")
 
 
-def draw_tours(found: ant_tours.Found, folder: Path) -> None:
-    """The gap against CPU seconds, a picture an instance: hpcsolve's seeds and their median, the rivals' points."""
+def draw_tours(found: tours.Found, folder: Path) -> None:
+    """Draw the gap against CPU seconds, one chart an instance: hpcsolve's seeds and median, and the rivals' runs."""
     for instance in found.instances:
         figure = Figure(figsize=(7.5, 5), layout="constrained")
         axes = figure.add_subplot()
         runs = found.ours[instance.name]
-        times = np.geomspace(0.05, max(found.budgets), 200)
+        times = np.geomspace(0.05, max(found.marks), 200)
         gaps = np.array([[instance.gap(run.best_after(time)) for time in times] for run in runs])
         axes.semilogx(times, gaps.T, color="tab:blue", linewidth=0.5, alpha=0.5)
-        axes.semilogx(times, np.median(gaps, axis=0), color="tab:blue", label=f"{ant_tours.OURS}, median")
-        for solver in dict.fromkeys(attempt.solver for attempt in found.rivals):
-            points = [(attempt.cpu, attempt.gap) for attempt in found.rivals
-                      if (attempt.instance, attempt.solver) == (instance.name, solver)]  # fmt: skip
+        axes.semilogx(times, np.median(gaps, axis=0), color="tab:blue", label=f"{tours.OURS}, median")
+        for solver in dict.fromkeys(run.solver for run in found.rivals):
+            points = [(run.cpu, run.gap) for run in found.rivals
+                      if (run.instance, run.solver) == (instance.name, solver)]
             if points:
                 axes.semilogx(*zip(*points), "o-", label=solver)
         finite = gaps[np.isfinite(gaps)]
-        axes.set(xlabel="CPU seconds", ylabel="above the optimum, %", title=instance.name,
-                 ylim=(-0.05, min(5.0, 1.05 * float(finite.max(initial=0.1)))))  # fmt: skip
-        _save(figure, axes, folder / f"ant-tours-{instance.name}.svg")
+        axes.set(xlabel="CPU seconds", ylabel="gap to the optimum, %", title=instance.name,
+                 ylim=(-0.05, min(5.0, 1.05 * float(finite.max(initial=0.1)))))
+        _finish(figure, axes, folder / f"ant-tours-{instance.name}.svg")
 
 
-def _save(figure: Figure, axes: Axes, path: Path) -> None:
-    rcParams["svg.hashsalt"] = "hpcsolve"
+def _finish(figure: Figure, axes: Axes, path: Path) -> None:
     axes.grid(True, alpha=0.3)
     axes.legend(fontsize=8)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Date": None})
+    save(figure, path)

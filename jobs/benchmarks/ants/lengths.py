@@ -1,4 +1,4 @@
-"""Two strategies on the same trails: the lengths of all ants' tours must have one distribution."""
+"""Two strategies on the same pheromone: the lengths of all ants' tours must have the same distribution."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from hpcsolve.algorithms.ant_colony.colonies import nothing_kept
 from hpcsolve.algorithms.ant_colony.fixed_point import unit_of
 from hpcsolve.algorithms.ant_colony.layout import heuristic_table, lay_out
 from hpcsolve.device.host import HostDevice
-from jobs.benchmarks.ant_runs import Instance
-from jobs.benchmarks.report import markdown
+from jobs.benchmarks.ants.instances import Instance
+from jobs.benchmarks.common.table import markdown
 
 ORACLE = "st-group"
 
 
 def table(instances: list[Instance], iterations: list[int]) -> list[str]:
-    """Markdown: head-tail beside st-group after so many iterations of head-tail."""
+    """Return a table in Markdown that compares head-tail with st-group after so many iterations of head-tail."""
     names = ["instance", "after iterations", "tours of each", "mean, head-tail", f"mean, {ORACLE}", "difference",
-             "in standard errors", "Kolmogorov-Smirnov p"]  # fmt: skip
-    text = "One iteration of either strategy on the same trails: the lengths of all ants' tours."
+             "in standard errors", "Kolmogorov-Smirnov p"]
+    text = "One iteration of each strategy on the same pheromone: the lengths of all ants' tours."
     return [text, "", *markdown(names, [row for instance in instances for row in _rows(instance, iterations)])]
 
 
@@ -33,20 +33,21 @@ def _rows(instance: Instance, iterations: list[int]) -> list[list[str]]:
     weights, rows, done = heuristic_table(layout, 2.0), [], 0
     with HostDevice(1) as device:
         ours, oracle = (AntSystem(device, layout, unit, n, np.array([[seed, 0]], np.uint32), weights, Strategy(name))
-                        for seed, name in enumerate(("head-tail", ORACLE)))  # fmt: skip
+                        for seed, name in enumerate(("head-tail", ORACLE)))
         for until in sorted(iterations):
             for iteration in range(done, until):
                 ours.learn(iteration, ours.construct(iteration), nothing_kept(range(1), n))
             done = until
             oracle.buffers["trail"].upload(ours.buffers["trail"].download())
-            found = [search.construct(until).ravel().astype(float) for search in (ours, oracle)]
-            rows.append([instance.name, str(until), str(n), *_compared(*found)])
+            found = [colony.construct(until).ravel().astype(float) for colony in (ours, oracle)]
+            rows.append([instance.name, str(until), str(n), *_compare(*found)])
             print(*rows[-1], file=sys.stderr, flush=True)
     return rows
 
 
-def _compared(ours: NDArray[np.float64], oracle: NDArray[np.float64]) -> list[str]:
+def _compare(ours: NDArray[np.float64], oracle: NDArray[np.float64]) -> list[str]:
+    """Return both means, their difference in percent and in standard errors, and the p-value of the test."""
     difference = ours.mean() - oracle.mean()
     error = np.hypot(ours.std(ddof=1), oracle.std(ddof=1)) / np.sqrt(len(ours))
     return [f"{ours.mean():.0f}", f"{oracle.mean():.0f}", f"{100 * difference / oracle.mean():+.2f} %",
-            f"{difference / error:+.2f}", f"{ks_2samp(ours, oracle).pvalue:.3f}"]  # fmt: skip
+            f"{difference / error:+.2f}", f"{ks_2samp(ours, oracle).pvalue:.3f}"]

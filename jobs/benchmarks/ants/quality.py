@@ -1,4 +1,4 @@
-"""Tours after many iterations: hpcsolve's strategies, the reference in double precision, the study's Table C6."""
+"""Length of tours after many iterations: hpcsolve's strategies, double precision, and the study's Table C6."""
 
 from __future__ import annotations
 
@@ -16,58 +16,71 @@ from scipy.stats import mannwhitneyu
 
 from hpcsolve.algorithms.ant_colony import Parameters
 from hpcsolve.algorithms.base import Limits
+from hpcsolve.errors import InputError
 from hpcsolve.problems.tsp import Tsp
-from jobs.benchmarks import ant_published
-from jobs.benchmarks.ant_reference import DoubleColony, compiled
-from jobs.benchmarks.ant_runs import Instance, Run, build, search, series
-from jobs.benchmarks.report import markdown
+from jobs.benchmarks.ants import published
+from jobs.benchmarks.ants.instances import Instance
+from jobs.benchmarks.ants.reference import DoubleColony, load_reference
+from jobs.benchmarks.ants.runs import compile_kernels, search
+from jobs.benchmarks.ants.series import Run, complete
+from jobs.benchmarks.common.table import markdown
 
 REFERENCE = "double precision"
-
-
-CHANGES: dict[str, dict[str, Any]] = {"step": {"launch": "step"}, "no-list": {"tour_list": False},
-                                      "untiled": {"tiled": False}}  # fmt: skip
-"""What may follow a strategy's name; a number is that of threads in a block."""
+OPTIONS: dict[str, dict[str, Any]] = {"step": {"launch": "step"}, "no-list": {"tour_list": False},
+                                      "untiled": {"tiled": False}}
+"""Parameters that an option after a strategy's name changes; a number sets the threads of a block."""
 
 
 def parameters_of(solver: str) -> Parameters:
-    """The study's settings with one of hpcsolve's strategies: `head-tail`, `st-group`, `st-group:step:256`."""
+    """Return the study's settings with a strategy of hpcsolve, such as `head-tail` or `st-group:step:256`.
+
+    Raises
+    ------
+    InputError
+        If an option is unknown.
+    """
     strategy, *options = solver.split(":")
     changes: dict[str, Any] = {}
     for option in options:
-        changes |= {"block_threads": int(option)} if option.isdigit() else CHANGES[option]
+        if not option.isdigit() and option not in OPTIONS:
+            raise InputError(f"{solver}: there is no option {option}; take {', '.join(OPTIONS)} or a number of threads")
+        changes |= {"block_threads": int(option)} if option.isdigit() else OPTIONS[option]
     return Parameters(variant="ant-system", strategy=strategy, **changes)
 
 
 @dataclass(frozen=True)
 class Series:
-    """What is run: every solver on every instance with every seed, so many iterations each."""
+    """The runs to be made: every solver on every instance, with seeds 1 to `seeds` and so many iterations each."""
 
     instances: list[Instance]
     solvers: list[str]
     seeds: int
     iterations: int
 
-    def wanted(self) -> list[Run]:
-        """The runs, solvers side by side."""
-        seeds = range(1, self.seeds + 1)
-        return [Run(instance.name, solver, self.iterations, seed, 0, 0.0)
-                for instance in self.instances for seed in seeds for solver in self.solvers]  # fmt: skip
+    def runs(self) -> list[Run]:
+        """Return the runs without results; for each seed all solvers follow one another."""
+        return [Run(instance.name, solver, self.iterations, seed) for instance in self.instances
+                for seed in range(1, self.seeds + 1) for solver in self.solvers]
 
 
-def quality(asked: Series, kept: str | None) -> list[str]:
-    """Markdown: the runs' statistics, and each two solvers compared."""
-    perform = _performer(asked)
-    runs = series(kept, asked.wanted(), perform)
-    return [*_statistics(asked, runs), "", *_comparisons(asked, runs)]
+def quality(series: Series, path: str | None) -> list[str]:
+    """Make the runs and return their statistics and the comparison of each two solvers, in Markdown.
+
+    Parameters
+    ----------
+    path
+        CSV file that keeps the runs, or None.
+    """
+    runs = complete(path, series.runs(), _performer(series))
+    return [*_statistics(series, runs), "", *_comparisons(series, runs)]
 
 
-def _performer(asked: Series) -> Callable[[Run], Run]:
-    """What makes a run; all that must be compiled is."""
-    tsps = {instance.name: instance.tsp for instance in asked.instances}
-    library = compiled() if REFERENCE in asked.solvers else None
-    for solver in set(asked.solvers) - {REFERENCE}:
-        build(asked.instances[0].tsp, parameters_of(solver))
+def _performer(series: Series) -> Callable[[Run], Run]:
+    """Compile all programs, and return the function that performs a run."""
+    tsps = {instance.name: instance.tsp for instance in series.instances}
+    library = load_reference() if REFERENCE in series.solvers else None
+    for solver in set(series.solvers) - {REFERENCE}:
+        compile_kernels(series.instances[0].tsp, parameters_of(solver))
 
     def perform(run: Run) -> Run:
         begin = time.process_time()
@@ -80,6 +93,7 @@ def _performer(asked: Series) -> Callable[[Run], Run]:
 
 
 def _cost(run: Run, tsp: Tsp, library: ctypes.CDLL | None) -> int:
+    """Perform a run and return the length of its best tour."""
     if run.solver != REFERENCE:
         return search(tsp, parameters_of(run.solver), Limits(seed=run.seed, iterations=run.iterations)).cost
     assert library is not None
@@ -87,40 +101,41 @@ def _cost(run: Run, tsp: Tsp, library: ctypes.CDLL | None) -> int:
         return int(colony.iterate("head-tail", run.iterations)[-1])
 
 
-def _statistics(asked: Series, runs: list[Run]) -> list[str]:
+def _statistics(series: Series, runs: list[Run]) -> list[str]:
+    """Return the table of each solver's tour lengths, beside those of Table C6."""
     names = ["instance", "solver", "runs", "mean", "least", "greatest", "standard deviation", "above the optimum",
-             "against Table C6", f"CPU s a run of {asked.iterations}"]  # fmt: skip
+             "against Table C6", f"CPU s a run of {series.iterations}"]
     lines = []
-    for instance in asked.instances:
+    for instance in series.instances:
         name, gap = instance.name, instance.gap
-        study = ant_published.QUALITY.get(name) if asked.iterations == ant_published.ITERATIONS else None
+        study = published.QUALITY.get(name) if series.iterations == published.ITERATIONS else None
         if study:
             lines.append([name, "Table C6, CPU", "10", *map(str, study), "", f"{gap(study[0]):.1f} %", "", ""])
-        for solver in asked.solvers:
+        for solver in series.solvers:
             costs = _costs(runs, name, solver)
             against = f"{100 * (costs.mean() / study[0] - 1):+.2f} %" if study else ""
             cpu = np.mean([run.cpu for run in runs if (run.instance, run.solver) == (name, solver)])
             spread = f"{_deviation(costs):.0f}" if len(costs) > 1 else ""
             lines.append([name, solver, str(len(costs)), f"{costs.mean():.0f}", str(costs.min()), str(costs.max()),
-                          spread, f"{gap(costs.mean()):.1f} %", against, f"{cpu:.1f}"])  # fmt: skip
+                          spread, f"{gap(costs.mean()):.1f} %", against, f"{cpu:.1f}"])
     return markdown(names, lines)
 
 
-def _comparisons(asked: Series, runs: list[Run]) -> list[str]:
-    """Difference of means, its standard error, ratio of deviations, and the test of Mann and Whitney."""
-    if len(asked.solvers) < 2 or asked.seeds < 3:
+def _comparisons(series: Series, runs: list[Run]) -> list[str]:
+    """Return the table of each two solvers: difference of means, ratio of standard deviations, Mann-Whitney test."""
+    if len(series.solvers) < 2 or series.seeds < 3:
         return []
     names = ["instance", "compared", "difference of means", "its standard error", "ratio of standard deviations",
-             "Mann-Whitney p"]  # fmt: skip
+             "Mann-Whitney p"]
     lines = []
-    for instance in asked.instances:
-        for first, second in combinations(asked.solvers, 2):
+    for instance in series.instances:
+        for first, second in combinations(series.solvers, 2):
             a, b = _costs(runs, instance.name, first), _costs(runs, instance.name, second)
             difference = 100 * (a.mean() / b.mean() - 1)
             error = 100 * np.sqrt(a.var(ddof=1) / len(a) + b.var(ddof=1) / len(b)) / b.mean()
             lines.append([instance.name, f"{first} : {second}", f"{difference:+.2f} %", f"{error:.2f} %",
                           f"{_deviation(a) / (_deviation(b) or np.nan):.2f}",
-                          f"{mannwhitneyu(a, b).pvalue:.3f}"])  # fmt: skip
+                          f"{mannwhitneyu(a, b).pvalue:.3f}"])
     return markdown(names, lines)
 
 

@@ -1,4 +1,4 @@
-"""Colonies on one rank and on two, through `mpiexec`: the wall-clock time of the same search, a thread a rank."""
+"""Colonies on one rank and on two: wall-clock time of the same search through `mpiexec`, one thread a rank."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from hpcsolve.analysis.load import load
-from hpcsolve.problems.tsp import FORBIDDEN
-from jobs.benchmarks.ant_runs import Instance
-from jobs.benchmarks.rank_times import efficiency, run_on_ranks
-from jobs.benchmarks.report import markdown
+from jobs.benchmarks.ants.instances import Instance, plain_costs
+from jobs.benchmarks.common.answers import require_equal
+from jobs.benchmarks.common.ranks import efficiency_row, run_on_ranks
+from jobs.benchmarks.common.table import markdown
 
 COLONIES = 8
 JOB = """\
@@ -31,7 +31,7 @@ iterations = {iterations}
 
 @dataclass(frozen=True)
 class Wall:
-    """Seconds: the iterations alone, and the whole command. `cost` must be the same on any number of ranks."""
+    """Wall-clock seconds of the iterations alone and of the whole command, and the cost of the tour."""
 
     search: float
     command: float
@@ -39,15 +39,15 @@ class Wall:
 
 
 def ranks(instance: Instance, iterations: int, repeats: int) -> list[str]:
-    """Markdown: times on one rank and on two, taken in turn, the best of each."""
+    """Run the job on one rank and on two in turn, and return a table of the best times in Markdown."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        np.save(folder / "costs.npy", np.where(instance.tsp.cost == FORBIDDEN, 0, instance.tsp.cost))
+        np.save(folder / "costs.npy", plain_costs(instance.tsp))
         _run(folder, 1, 1)
         runs = [[_run(folder, count, iterations) for count in (1, 2)] for _ in range(repeats)]
-    assert len({wall.cost for pair in runs for wall in pair}) == 1, "the answer depends on the ranks"
-    rows = [efficiency("search", ((one.search, two.search) for one, two in runs)),
-            efficiency("command", ((one.command, two.command) for one, two in runs))]  # fmt: skip
+    require_equal(instance.name, len({wall.cost for pair in runs for wall in pair}) == 1)
+    rows = [efficiency_row("search", ((one.search, two.search) for one, two in runs)),
+            efficiency_row("command", ((one.command, two.command) for one, two in runs))]
     text = f"{instance.name}, {COLONIES} colonies of the Ant System, {iterations} iterations, the best of {repeats}."
     return [text, "", *markdown(["wall-clock s", "1 rank", "2 ranks", "efficiency"], rows)]
 

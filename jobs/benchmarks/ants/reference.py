@@ -1,4 +1,4 @@
-"""The Ant System in double precision (ant_system.cpp) from Python: a rival in time, the reference in quality."""
+"""The Ant System in double precision (ant_system.cpp) called from Python: a rival in time, the reference in quality."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from types import TracebackType
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp
-from jobs.benchmarks.rivals import compile_library
+from hpcsolve.problems.tsp import Tsp
+from jobs.benchmarks.ants.instances import plain_costs
+from jobs.benchmarks.common.library import compile_library, pointer
 
 SOURCE = Path(__file__).with_name("ant_system.cpp")
 FLAGS = "-std=c++17 -O3 -march=native -fPIC -shared"
 RULES = {"candidates": 0, "textbook": 1, "head-tail": 2}
-"""How the next city is drawn, see ant_system.cpp; the number is the compiled program's."""
+"""The rules by which ant_system.cpp may draw the next city, with their numbers there."""
 BETA, RHO = 2.0, 0.5
-"""As in the study of Zhou, He and Qiu; alpha is 1, there are as many ants as cities."""
+"""The settings of Zhou, He and Qiu; alpha is 1, and there are as many ants as cities."""
 
 
-def compiled() -> ctypes.CDLL:
-    """ant_system.cpp as a library.
+def load_reference() -> ctypes.CDLL:
+    """Compile ant_system.cpp and return the loaded library.
 
     Raises
     ------
@@ -34,54 +35,50 @@ def compiled() -> ctypes.CDLL:
 
 
 class DoubleColony:
-    """A colony in double precision, to be used in a `with`.
+    """A colony in double precision, to be used in a `with` statement.
 
     Parameters
     ----------
     library
-        From `compiled`.
+        The result of `load_reference`.
     tsp
-        With symmetric costs.
+        An instance with symmetric costs.
     """
 
     def __init__(self, library: ctypes.CDLL, tsp: Tsp, seed: int) -> None:
         if not tsp.symmetric:
-            raise ValueError(f"{tsp.name}: the reference is for symmetric costs")
-        cost = np.where(tsp.cost == FORBIDDEN, 0, tsp.cost).astype(np.int32)
+            raise ValueError(f"{tsp.name}: the reference needs symmetric costs")
+        cost = plain_costs(tsp).astype(np.int32)
         numbers = ctypes.c_double(BETA), ctypes.c_double(RHO), ctypes.c_uint64(seed)
-        self._program, self.n = library, tsp.n
-        self._colony = ctypes.c_void_p(library.ant_system_open(tsp.n, _pointer(cost), *numbers))
+        self._library, self.n = library, tsp.n
+        self._colony = ctypes.c_void_p(library.ant_system_open(tsp.n, pointer(cost), *numbers))
 
     def __enter__(self) -> DoubleColony:
-        """The colony."""
+        """Return the colony."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Give the memory back."""
-        self._program.ant_system_close(self._colony)
+        """Free the colony's memory."""
+        self._library.ant_system_close(self._colony)
 
     def iterate(self, rule: str, iterations: int = 1) -> NDArray[np.int32]:
-        """Shape (iterations,): the shortest tour's length up to each."""
+        """Run iterations and return the length of the shortest tour up to each, shape (iterations,)."""
         best, mean = np.empty(iterations, np.int32), np.empty(iterations)
-        self._program.ant_system_iterate(self._colony, RULES[rule], iterations, _pointer(best), _pointer(mean))
+        self._library.ant_system_iterate(self._colony, RULES[rule], iterations, pointer(best), pointer(mean))
         return best
 
     def tour(self) -> NDArray[np.int32]:
-        """Shape (n,): the shortest one."""
+        """Return the shortest tour so far, shape (n,)."""
         tour = np.empty(self.n, np.int32)
-        self._program.ant_system_best_tour(self._colony, _pointer(tour))
+        self._library.ant_system_best_tour(self._colony, pointer(tour))
         return tour
 
     def draws(
         self, rule: str, city: int, visited: NDArray[np.bool_], count: int
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """How often each city was drawn after `city` in `count` draws, and what that is proportional to."""
+        """Draw the city after `city` `count` times; return how often each was drawn, and each one's exact weight."""
         drawn, weight = np.zeros(self.n, np.int32), np.empty(self.n)
         given = visited.astype(np.int8)
-        self._program.ant_system_draw(self._colony, RULES[rule], city, _pointer(given), count, _pointer(drawn),
-                                     _pointer(weight))  # fmt: skip
+        self._library.ant_system_draw(self._colony, RULES[rule], city, pointer(given), count, pointer(drawn),
+                                      pointer(weight))
         return drawn, weight
-
-
-def _pointer(array: NDArray[np.generic]) -> ctypes.c_void_p:
-    return ctypes.c_void_p(array.ctypes.data)

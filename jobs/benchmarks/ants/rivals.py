@@ -1,4 +1,4 @@
-"""What people use for one good tour: LKH (elkai) and fast-tsp, both from PyPI and both optional."""
+"""The solvers that people use for one good tour: LKH (elkai) and fast-tsp, both from PyPI and both optional."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp
+from hpcsolve.problems.tsp import Tsp
+from jobs.benchmarks.ants.instances import plain_costs
 
 Solve = Callable[[Tsp, float], NDArray[np.int32]]
-"""Takes an instance and seconds that it may take; returns the tour, shape (n,)."""
+"""Takes an instance and a time limit in seconds, and returns the tour, shape (n,)."""
 
 
 def installed() -> tuple[dict[str, Solve], list[str]]:
-    """Those that are installed, by name, and a line for each that is not."""
+    """Return the rivals that are installed, by name, and a line for each one that is not."""
     found, skipped = {}, []
     for name, maker in (("fast-tsp", _fast_tsp), ("LKH (elkai)", _elkai)):
         try:
@@ -28,30 +29,26 @@ def _fast_tsp() -> Solve:
     import fast_tsp
 
     def solve(tsp: Tsp, seconds: float) -> NDArray[np.int32]:
-        return np.array(fast_tsp.find_tour(_costs(tsp).astype(np.uint16), duration_seconds=seconds), np.int32)
+        return np.array(fast_tsp.find_tour(plain_costs(tsp).astype(np.uint16), duration_seconds=seconds), np.int32)
 
     return solve
 
 
 def _elkai() -> Solve:
-    """One run with LKH's own settings: it takes as long as it takes, whatever `seconds` says."""
+    """Return one run of LKH with its own settings, which has no time limit: `seconds` has no effect."""
     import elkai
 
     def solve(tsp: Tsp, seconds: float) -> NDArray[np.int32]:
-        return np.array(elkai.DistanceMatrix(_costs(tsp).tolist()).solve_tsp(runs=1)[:-1], np.int32)
+        return np.array(elkai.DistanceMatrix(plain_costs(tsp).tolist()).solve_tsp(runs=1)[:-1], np.int32)
 
     return solve
 
 
-def takes_a_budget(name: str) -> bool:
-    """Whether the solver works for a given time."""
+def has_time_limit(name: str) -> bool:
+    """Return whether the rival runs for a given time."""
     return name == "fast-tsp"
 
 
 def can_solve(name: str, tsp: Tsp) -> bool:
-    """fast-tsp takes symmetric costs below 2^16 only."""
-    return name != "fast-tsp" or (tsp.symmetric and int(_costs(tsp).max()) < 2**16)
-
-
-def _costs(tsp: Tsp) -> NDArray[np.int64]:
-    return np.where(tsp.cost == FORBIDDEN, 0, tsp.cost)
+    """Return whether the rival takes the instance: fast-tsp takes only symmetric costs below 2^16."""
+    return name != "fast-tsp" or (tsp.symmetric and int(plain_costs(tsp).max()) < 2**16)

@@ -1,4 +1,4 @@
-"""Milliseconds an iteration of the Ant System on one core: hpcsolve, programs in doubles, the literature."""
+"""Milliseconds an iteration of the Ant System: hpcsolve, double-precision programs, and the literature."""
 
 from __future__ import annotations
 
@@ -11,42 +11,44 @@ from dataclasses import dataclass
 import numpy as np
 
 from hpcsolve.algorithms.base import Limits
-from jobs.benchmarks import ant_published
-from jobs.benchmarks.ant_quality import parameters_of
-from jobs.benchmarks.ant_reference import RULES, DoubleColony, compiled
-from jobs.benchmarks.ant_runs import Instance, build, search
-from jobs.benchmarks.report import markdown
+from jobs.benchmarks.ants import published
+from jobs.benchmarks.ants.instances import Instance
+from jobs.benchmarks.ants.quality import parameters_of
+from jobs.benchmarks.ants.reference import RULES, DoubleColony, load_reference
+from jobs.benchmarks.ants.runs import compile_kernels, search
+from jobs.benchmarks.common.table import markdown
 
-BEGINNING = 30
-"""Iterations that are not timed: trails are flat at first, and far cities likely, which takes head-tail longer."""
+WARM_UP = 30
+"""First iterations, not timed: pheromone is even at first and far cities are likely, which slows head-tail down."""
 WINDOWS = 5
-WIDTH, WIDE = 10, 1500
-"""Iterations a window of head-tail, for up to so many cities; above, and for all that is slower, one."""
+WIDTH, WIDE_UP_TO = 10, 1500
+"""Iterations in a window of head-tail for up to 1500 cities; all other windows have one iteration."""
 PLAIN = ("candidates", "textbook")
+"""The rules of the plain sequential programs, whose time for an iteration is proportional to n^3."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """Milliseconds an iteration, the best of some windows; `spread`: the worst of them over the best."""
+    """Milliseconds an iteration in the best of several windows; `spread` is the worst window divided by the best."""
 
     milliseconds: float
     spread: float
     windows: int
 
 
-def ours(instance: Instance, strategy: str, windows: int, width: int, device: str = "cpu") -> Timing:
-    """hpcsolve, set-up excluded: each window is the mean of `width` iterations of one run, one after the other."""
-    run = search(instance.tsp, parameters_of(strategy), Limits(iterations=BEGINNING + windows * width), device)
-    marks = run.seconds[BEGINNING - 1 :: width]
-    assert len(marks) == windows + 1, "the history has a row an iteration"
+def own_timing(instance: Instance, strategy: str, windows: int, width: int, device: str = "cpu") -> Timing:
+    """Time hpcsolve without its set-up; a window is the mean of `width` successive iterations of one run."""
+    run = search(instance.tsp, parameters_of(strategy), Limits(iterations=WARM_UP + windows * width), device)
+    marks = run.seconds[WARM_UP - 1 :: width]
+    assert len(marks) == windows + 1, "the history must have a row for each iteration"
     return _best(np.diff(marks) / width)
 
 
-def doubles(instance: Instance, library: ctypes.CDLL, rule: str, windows: int, width: int) -> Timing:
-    """ant_system.cpp: the same beginning, then windows of iterations that draw by the rule."""
+def reference_timing(instance: Instance, library: ctypes.CDLL, rule: str, windows: int, width: int) -> Timing:
+    """Time ant_system.cpp: after the warm-up by head and tail, windows of iterations that draw by `rule`."""
     seconds = []
     with DoubleColony(library, instance.tsp, 1) as colony:
-        colony.iterate("head-tail", BEGINNING)
+        colony.iterate("head-tail", WARM_UP)
         for _ in range(windows):
             begin = time.process_time()
             colony.iterate(rule, width)
@@ -60,7 +62,7 @@ def _best(seconds: np.ndarray) -> Timing:
 
 @dataclass(frozen=True)
 class Row:
-    """An instance: milliseconds an iteration, by strategy of hpcsolve and by rule of ant_system.cpp."""
+    """The timings on an instance, by strategy of hpcsolve and by rule of ant_system.cpp."""
 
     instance: str
     strategies: dict[str, Timing]
@@ -68,48 +70,50 @@ class Row:
 
 
 def measure(all_instances: list[Instance], strategies: list[str], plain_up_to: int, device: str) -> list[Row]:
-    """Time everything; the plain programs, minutes an iteration in the end, only up to so many cities."""
-    library, rows = compiled(), []
+    """Time all strategies and rules; the plain programs only for up to `plain_up_to` cities."""
+    library, rows = load_reference(), []
     for strategy in strategies:
-        build(all_instances[0].tsp, parameters_of(strategy), device)
+        compile_kernels(all_instances[0].tsp, parameters_of(strategy), device)
     for instance in all_instances:
         n, rules, times = instance.tsp.n, {}, {}
-        width = WIDTH if n <= WIDE else 1
+        width = WIDTH if n <= WIDE_UP_TO else 1
         for strategy in strategies:
             own_width = width if strategy == "head-tail" else 1
-            times[strategy] = ours(instance, strategy, WINDOWS, own_width, device)
-            _tell(instance, strategy, times[strategy])
+            times[strategy] = own_timing(instance, strategy, WINDOWS, own_width, device)
+            _report(instance, strategy, times[strategy])
         for rule in RULES:
             if rule not in PLAIN or n <= plain_up_to:
-                rules[rule] = doubles(instance, library, rule, WINDOWS, 1 if rule in PLAIN else width)
-                _tell(instance, f"doubles, {rule}", rules[rule])
+                rules[rule] = reference_timing(instance, library, rule, WINDOWS, 1 if rule in PLAIN else width)
+                _report(instance, f"double precision, {rule}", rules[rule])
         rows.append(Row(instance.name, times, rules))
     return rows
 
 
-def _tell(instance: Instance, what: str, timing: Timing) -> None:
-    text = f"{instance.name}, {what}: {timing.milliseconds:.4g} ms, the worst window {timing.spread:.2f} times that"
+def _report(instance: Instance, what: str, timing: Timing) -> None:
+    text = f"{instance.name}, {what}: {timing.milliseconds:.4g} ms, worst window {timing.spread:.2f} times the best"
     print(text, file=sys.stderr, flush=True)
 
 
 def tables(rows: list[Row]) -> list[str]:
-    """Markdown: against plain programs in the same run; against the literature; strategies side by side."""
+    """Return tables in Markdown: beside double precision, beside the literature, and the strategies side by side."""
     first = next(iter(rows[0].strategies))
-    return [*_against_doubles(rows, first), "", *_against_literature(rows, first), "", *_strategies(rows, first)]
+    return [*_beside_reference(rows, first), "", *_beside_literature(rows, first), "", *_strategies(rows, first)]
 
 
-def _against_doubles(rows: list[Row], first: str) -> list[str]:
+def _beside_reference(rows: list[Row], first: str) -> list[str]:
     names = {"candidates": "full candidate list", "textbook": "textbook", "head-tail": "head and tail"}
-    text = f"Milliseconds an iteration, the best of {WINDOWS} windows; in brackets how many times hpcsolve's."
-    times = {f"doubles, {name}": {row.instance: row.rules[rule].milliseconds for row in rows if rule in row.rules}
-             for rule, name in names.items()}  # fmt: skip
+    text = f"Milliseconds an iteration, the best of {WINDOWS} windows; in brackets the ratio to hpcsolve's."
+    times = {
+        f"double precision, {name}": {row.instance: row.rules[rule].milliseconds for row in rows if rule in row.rules}
+        for rule, name in names.items()
+    }
     return [text, "", *_beside(rows, first, times)]
 
 
-def _against_literature(rows: list[Row], first: str) -> list[str]:
-    text = "What papers report, in milliseconds; in brackets how many times hpcsolve's on one core of this machine."
-    times = {"Zhou et al., i7-4770": ant_published.CPU, "Zhou et al., GTX 780": ant_published.GPU,
-             **ant_published.OTHER_GPUS}  # fmt: skip
+def _beside_literature(rows: list[Row], first: str) -> list[str]:
+    text = "Milliseconds that papers report; in brackets the ratio to hpcsolve's on this machine."
+    times = {"Zhou et al., i7-4770": published.CPU, "Zhou et al., GTX 780": published.GPU,
+             **published.OTHER_GPUS}
     return [text, "", *_beside(rows, first, times)]
 
 
@@ -117,13 +121,13 @@ def _strategies(rows: list[Row], first: str) -> list[str]:
     others = [name for name in rows[0].strategies if name != first]
     if not others:
         return []
-    text = "hpcsolve's strategies, which draw from one distribution; in brackets how many times the first's."
+    text = "hpcsolve's strategies, which draw from the same distribution; in brackets the ratio to the first one's."
     times = {name: {row.instance: row.strategies[name].milliseconds for row in rows} for name in others}
     return [text, "", *_beside(rows, first, times)]
 
 
 def _beside(rows: list[Row], first: str, others: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """A table: hpcsolve's first strategy, then others with their ratios to it."""
+    """Return a table of hpcsolve's first strategy and, with their ratios to it, the others."""
     lines = []
     for row in rows:
         own = row.strategies[first].milliseconds
@@ -137,5 +141,5 @@ def _ratio(milliseconds: float, own: float) -> str:
 
 
 def _short(number: float) -> str:
-    """Three digits, or all before the point."""
+    """Return a number with three significant digits, or without decimals from 100 on."""
     return f"{number:.0f}" if number >= 100 else f"{number:.3g}"

@@ -1,19 +1,20 @@
-// Held-Karp over a full table, in two forms: the straightforward programs that hpcsolve is compared with. Not part of hpcsolve.
+// Held-Karp over a full table, in two forms: the straightforward programs that hpcsolve is compared with. Not part of
+// hpcsolve.
 //
-// Bellman (1962), Held and Karp (1962): the cheapest path that leaves the depot, visits the cities of a set S and ends at j is
-// the cheapest over all cities before j. The table has one row of 32-bit values for each set, and all 2^m rows are kept
-// (m = n - 1 cities, the last one is the depot). Only the optimum is computed; returning the tour would not be faster. Compiled
-// with the flags of hpcsolve's kernels.
+// Bellman (1962), Held and Karp (1962): the cheapest path that leaves the depot, visits the cities of a set S and ends
+// at j is the cheapest over all cities before j. The table has one row of 32-bit values for each set, and all 2^m rows
+// are kept (m = n - 1 cities, the last one is the depot). Only the optimum is computed; returning the tour would not be
+// faster. Compiled with the flags of hpcsolve's kernels.
 //
-// `full_table_textbook` has the form of textbooks and course work, written with care: [set][last city], sets in order of size
-// (so that OpenMP may share the sets of one size among threads), loops over the members of a set by their bits. The sets are
-// sorted by size before the clock starts. Its time goes into reading rows all over the table (each value n / 2 times) and into
-// loops that do not vectorise.
+// `full_table_textbook` has the form of textbooks and course work, written with care: [set][last city], sets in order
+// of size (so that OpenMP may share the sets of one size among threads), loops over the members of a set by their bits.
+// The sets are sorted by size before the clock starts. Its time goes into reading rows all over the table (each value n
+// / 2 times) and into loops that do not vectorise.
 //
-// `full_table_vectorised` is what an afternoon of work makes of it. Row S holds the paths that end at a city j OUTSIDE of S, so
-// for a predecessor i one value of row S - i is read, once, and added to row i of the costs. The loop over all j vectorises;
-// half of its results (j in S) are not needed, but it works in registers. Of the bits of a set only the high ones are ordered
-// by size, and the low ones count up within a thread: most rows are then read from caches.
+// `full_table_vectorised` is what an afternoon of work makes of it. Row S holds the paths that end at a city j OUTSIDE
+// of S, so for a predecessor i one value of row S - i is read, once, and added to row i of the costs. The loop over all
+// j vectorises; half of its results (j in S) are not needed, but it works in registers. Of the bits of a set only the
+// high ones are ordered by size, and the low ones count up within a thread: most rows are then read from caches.
 //
 // Neither splits the subset lattice into planes, meets in the middle, uses 16-bit values or symmetry, as hpcsolve does.
 #include <algorithm>
@@ -24,8 +25,9 @@ namespace {
 constexpr uint32_t infinity = 0x3fffffff;
 constexpr int low_bits = 10;
 
-// Distance of two rows, in values. Width is n rounded up to a multiple of 8. Rows of more than 24 values are not padded: with
-// rows of 128 bytes the program is three times slower for n = 26, because values read together lie on different cache lines.
+// Distance of two rows, in values. Width is n rounded up to a multiple of 8. Rows of more than 24 values are not
+// padded: with rows of 128 bytes the program is three times slower for n = 26, because then every value that is read
+// has a cache line of its own.
 template <int Width>
 size_t stride(int n) {
   return Width <= 24 ? Width : n;
@@ -60,8 +62,8 @@ uint32_t vectorised(int n, int threads, const uint32_t *given, uint32_t *table) 
 }
 }  // namespace
 
-// Sorts the sets of m cities by size. order: 2^m sets, small ones first. start: m + 2 entries, start[k] is the position of the
-// first set with k cities.
+// Sorts the sets of m cities by size. order: 2^m sets, small ones first. start: m + 2 entries, start[k] is the position
+// of the first set with k cities.
 extern "C" void full_table_order(int m, uint32_t *order, uint32_t *start) {
   std::fill(start, start + m + 2, 0);
   for (uint32_t set = 0; set < 1u << m; set++) start[__builtin_popcount(set) + 1]++;
@@ -98,8 +100,8 @@ extern "C" uint32_t full_table_textbook(int n, int threads, const uint32_t *cost
   return best;
 }
 
-// Returns the optimum, for n <= 32. cost: n * n values, the depot last. table: 2^m * (n <= 24 ? n rounded up to a multiple of
-// 8 : n) values.
+// Returns the optimum, for n <= 32. cost: n * n values, the depot last. table: 2^m * (n <= 24 ? n rounded up to a
+// multiple of 8 : n) values.
 extern "C" uint32_t full_table_vectorised(int n, int threads, const uint32_t *cost, uint32_t *table) {
   switch ((n + 7) / 8) {
     case 1: return vectorised<8>(n, threads, cost, table);
