@@ -1,14 +1,14 @@
-"""Shortest paths beside scipy's Dijkstra, in one process: single searches, widths, queries; and ranks.
+"""Shortest paths beside scipy's Dijkstra in one process, the width of buckets, queries, and many sources on two ranks.
 
-    export HPCSOLVE_DATA=...                                   # holds roads/; or name other graphs with --graphs
-    python jobs/benchmarks/shortest_paths.py single            # one source on one core: time, work, steps
-    python jobs/benchmarks/shortest_paths.py widths            # work and steps by delta, both Near-Far engines
-    python jobs/benchmarks/shortest_paths.py batches           # the grid engine: delta and launches between two looks
-    python jobs/benchmarks/shortest_paths.py pairs             # point to point by Dijkstra rank
-    python jobs/benchmarks/shortest_paths.py ranks             # many sources on one rank and on two
+    export HPCSOLVE_DATA=...                              # a folder with roads/; or name other graphs with --graphs
+    python -m jobs.benchmarks.shortest_paths single       # one source on one core: time, work, rounds
+    python -m jobs.benchmarks.shortest_paths widths       # work and rounds by delta, for both Near-Far engines
+    python -m jobs.benchmarks.shortest_paths batches      # the grid engine by delta and by batch of launches
+    python -m jobs.benchmarks.shortest_paths queries      # point to point by Dijkstra rank
+    python -m jobs.benchmarks.shortest_paths ranks        # many sources on one rank and on two
 
-Prints Markdown. CPU seconds of one core, the best of several, since others may share the machine; `ranks` alone takes
-wall-clock time. Exit code 1 if two solvers disagree about an answer: then no time counts.
+Prints Markdown. Times are CPU seconds of one core, the best of several runs, because others may share the machine;
+those of `ranks` are wall-clock seconds. The exit code is 1 if two solvers find different answers; no time counts then.
 """
 
 from __future__ import annotations
@@ -22,131 +22,128 @@ from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
-sys.path.pop(0)
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
 from hpcsolve.device.host import HostDevice
-from jobs.benchmarks import shortest_paths_pairs as pairs
-from jobs.benchmarks import shortest_paths_single as single
-from jobs.benchmarks import shortest_paths_widths as widths
-from jobs.benchmarks.command import add_charts, end_with
-from jobs.benchmarks.measure import describe_machine, load, version
-from jobs.benchmarks.report import require_matplotlib
-from jobs.benchmarks.shortest_paths_graphs import HOW_TO_NAME, NEW_YORK, Network, network
-from jobs.benchmarks.shortest_paths_ranks import ranks
+from jobs.benchmarks.common.charts import require_matplotlib
+from jobs.benchmarks.common.command import add_charts, add_repeats, end_with, new_parser
+from jobs.benchmarks.common.machine import describe_load, describe_machine
+from jobs.benchmarks.common.timing import load
+from jobs.benchmarks.shortest_paths import queries, single, widths
+from jobs.benchmarks.shortest_paths.graphs import HOW_TO_NAME, NEW_YORK, Network, read_network
+from jobs.benchmarks.shortest_paths.ranks import ranks
 
 Found = TypeVar("Found")
 Measure = Callable[[argparse.Namespace, ModuleType | None], list[str]]
+"""Takes the options and, if charts are drawn, the module that draws them; returns the report in Markdown."""
 
 
 def main() -> int:
-    """Measure, print."""
+    """Measure what the command asks for, print the report, and return the exit code."""
     options = _options()
     before = load()
     lines = options.measure(options, _charts(options))
-    print("\n".join(["# Shortest paths", "", *describe_machine(HostDevice(1), 1)]))
-    print(f"- rival: scipy {version('scipy')}")
-    print(f"- processes that wanted a core: {before:.1f} before, {load():.1f} at the end (one-minute means)\n")
+    print("\n".join(["# Shortest paths", "", *describe_machine(HostDevice(1), 1, ("scipy",))]))
+    print(describe_load(before), end="\n\n")
     print("\n".join(lines))
     return 0
 
 
 def _charts(options: argparse.Namespace) -> ModuleType | None:
-    """What draws, if there is something to draw."""
+    """Return the module that draws charts, or None if none are asked for."""
     if options.charts is None:
         return None
     require_matplotlib()
-    return import_module("jobs.benchmarks.shortest_paths_charts")
+    return import_module("jobs.benchmarks.shortest_paths.charts")
 
 
 def _networks(options: argparse.Namespace) -> Iterator[Network]:
-    """One at a time: R-MAT 20 takes a gigabyte."""
+    """Read one graph at a time, because R-MAT 20 takes a gigabyte."""
     for name in options.graphs:
-        yield network(name, options.sources)
+        yield read_network(name, options.sources)
 
 
 def _single(options: argparse.Namespace, charts: ModuleType | None) -> list[str]:
     rows = []
-    for chosen in _networks(options):
-        rows.append(single.measure(chosen, options.repeats))
-        print(f"{chosen.name}: {rows[-1].ratio:.3f} of scipy's time", file=sys.stderr)
+    for network in _networks(options):
+        rows.append(single.measure(network, options.repeats))
+        print(f"{network.name}: {rows[-1].ratio:.3f} of scipy's time", file=sys.stderr)
     if charts:
         charts.draw_single(rows, Path(options.charts))
     return single.tables(rows, options.repeats, options.sources)
 
 
 def _widths(options: argparse.Namespace, charts: ModuleType | None) -> list[str]:
-    return _tables(options, lambda chosen: widths.measure(chosen, options.widths, options.repeats),
-                   widths.tables, charts and charts.draw_widths)  # fmt: skip
+    return _tables(options, lambda network: widths.measure(network, options.widths, options.repeats),
+                   widths.tables, charts and charts.draw_widths)
 
 
 def _batches(options: argparse.Namespace, charts: ModuleType | None) -> list[str]:
-    return _tables(options, lambda chosen: widths.sweep(chosen, options.widths, options.batches, options.repeats),
-                   widths.sweep_table, charts and charts.draw_sweep)  # fmt: skip
+    return _tables(options, lambda network: widths.sweep(network, options.widths, options.batches, options.repeats),
+                   widths.sweep_table, charts and charts.draw_sweep)
 
 
-def _pairs(options: argparse.Namespace, charts: ModuleType | None) -> list[str]:
-    return _tables(options, lambda chosen: pairs.measure(chosen, options.widths, options.least_rank, options.repeats),
-                   pairs.table, charts and charts.draw_pairs)  # fmt: skip
+def _queries(options: argparse.Namespace, charts: ModuleType | None) -> list[str]:
+    return _tables(
+        options, lambda network: queries.measure(network, options.widths, options.least_rank, options.repeats),
+        queries.table, charts and charts.draw_queries,
+    )
 
 
 def _tables(
     options: argparse.Namespace, measure: Callable[[Network], Found], table: Callable[[Network, Found, int], list[str]],
     draw: Callable[[str, Found, Path], None] | None,
-) -> list[str]:  # fmt: skip
-    """What is measured on each graph, as tables, and as charts where these are asked for."""
+) -> list[str]:
+    """Measure on each graph, draw the charts that are asked for, and return the tables."""
     lines = []
-    for chosen in _networks(options):
-        found = measure(chosen)
-        lines += [*table(chosen, found, options.repeats), ""]
+    for network in _networks(options):
+        found = measure(network)
+        lines += [*table(network, found, options.repeats), ""]
         if draw:
-            draw(chosen.name, found, Path(options.charts))
+            draw(network.name, found, Path(options.charts))
     return lines
 
 
 def _ranks(options: argparse.Namespace, _: ModuleType | None) -> list[str]:
-    tables = (ranks(name, options.sources, options.predecessors, options.repeats)
-              for name in options.graphs)  # fmt: skip
+    tables = (ranks(name, options.sources, options.predecessors, options.repeats) for name in options.graphs)
     return [line for table in tables for line in [*table, ""]]
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(required=True, metavar="WHAT")
+    parser = new_parser(__package__, __doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def add(name: str, measure: Measure, graphs: list[str], sources: int, text: str
-            ) -> argparse.ArgumentParser:  # fmt: skip
+    def add(name: str, measure: Measure, graphs: list[str], sources: int, text: str) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text, description=text)
         command.set_defaults(measure=measure, charts=None)
         command.add_argument("--graphs", nargs="+", default=graphs, metavar="NAME", help=HOW_TO_NAME)
-        command.add_argument("--sources", type=int, default=sources, help=f"of each graph (default {sources})")
-        command.add_argument("--repeats", type=int, default=5, help="of which the best counts (default 5)")
+        command.add_argument("--sources", type=int, default=sources, metavar="N",
+                             help=f"random sources of each graph (default {sources})")
+        add_repeats(command, 5)
         return command
 
-    command = add("single", _single, single.GRAPHS, 4, "one source on one core, beside scipy")
+    add_charts(add("single", _single, single.GRAPHS, 4, "one source on one core, beside scipy"))
+    command = add("widths", _widths, single.GRAPHS[:-1], 4, "work and rounds by the width of buckets")
+    _add_widths(command, widths.FACTORS)
     add_charts(command)
-    factors = widths.FACTORS
-    command = add("widths", _widths, single.GRAPHS[:-1], 4, "work and steps by the width of buckets")
-    _add_widths(command, factors)
+    command = add("batches", _batches, [NEW_YORK, "rmat:18"], 1, "the grid engine by width and by batch of launches")
+    _add_widths(command, widths.FACTORS[1:-1])
+    command.add_argument("--batches", type=int, nargs="+", default=widths.BATCHES, metavar="N",
+                         help=f"launches until the host reads back (default {' '.join(map(str, widths.BATCHES))})")
     add_charts(command)
-    command = add("batches", _batches, [NEW_YORK, "rmat:18"], 1, "the grid engine by width and launches between looks")
-    _add_widths(command, factors[1:-1])
-    command.add_argument("--batches", type=int, nargs="+", default=widths.BATCHES, metavar="N")
-    add_charts(command)
-    command = add("pairs", _pairs, [NEW_YORK], 50, "point to point by Dijkstra rank")
+    command = add("queries", _queries, [NEW_YORK], 50, "point to point by Dijkstra rank")
     _add_widths(command, [0.125, 1.0])
     command.add_argument("--least-rank", type=int, default=2, metavar="K", help="begin at rank 2^K (default 2)")
     add_charts(command)
     command = add("ranks", _ranks, [NEW_YORK], 64, "many sources on one rank and on two")
-    command.add_argument("--predecessors", action="store_true", help="keep them too")
+    command.add_argument("--predecessors", action="store_true", help="find predecessors too")
     return parser.parse_args()
 
 
 def _add_widths(command: argparse.ArgumentParser, factors: list[float]) -> None:
-    text = f"times the default delta (default {' '.join(f'{factor:g}' for factor in factors)})"
+    text = f"multiples of the default delta (default {' '.join(f'{factor:g}' for factor in factors)})"
     command.add_argument("--widths", type=float, nargs="+", default=factors, metavar="FACTOR", help=text)
 
 
 if __name__ == "__main__":
-    end_with(main)
+    end_with(main, __package__)

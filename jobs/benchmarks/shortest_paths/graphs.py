@@ -1,10 +1,9 @@
-"""The graphs of the shortest-paths benchmark, and what all its parts do with them."""
+"""The graphs of the shortest-paths benchmark, and the searches that all its parts make on them."""
 
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,37 +20,33 @@ from hpcsolve.algorithms.shortest_paths.keys import Keys, first_keys
 from hpcsolve.algorithms.shortest_paths.layout import Layout, lay_out
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, Solved, searcher
 from hpcsolve.device.host import HostDevice
-from hpcsolve.errors import HpcsolveError, InputError
+from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph
 from hpcsolve.problems.generate.graph import generate_graph
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_convert import to_scipy
 
 NEW_YORK = "new-york"
-ALONE = WANTS_DISTANCES | UNCHECKED
+SEARCH_ALONE = WANTS_DISTANCES | UNCHECKED
+"""What a search returns by default: distances, without the check that every run of hpcsolve makes."""
 GENERATED: dict[str, Callable[[int], dict[str, int]]] = {
     "road": lambda size: {"n": size},
     "grid": lambda size: {"rows": size, "columns": size},
     "geometric": lambda size: {"n": size},
     "rmat": lambda size: {"scale": size},
 }
-HOW_TO_NAME = f"{NEW_YORK}, or a kind and a size: road:1000000, grid:1024 (a side), geometric:500000, rmat:20 (scale)"
-
-
-class WrongAnswerError(HpcsolveError):
-    """A solver is wrong about a distance or a path."""
-
-    exit_code = 1
+"""Kinds of generated graphs: the generator's parameters for a size."""
+HOW_TO_NAME = f"{NEW_YORK}, or a kind and a size: road:1000000, grid:1024 (side), geometric:500000, rmat:20 (scale)"
 
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A graph, laid out for hpcsolve and in two orders for scipy.
+    """A graph in hpcsolve's layout, and for scipy in two orders of the vertices.
 
     Attributes
     ----------
     sources
-        Shape (sources,): positions of vertices with arcs, at random.
+        Positions of random vertices that have arcs, shape (sources,).
     """
 
     name: str
@@ -62,46 +57,46 @@ class Network:
 
     @cached_property
     def places(self) -> NDArray[np.uint32]:
-        """Where each vertex comes in the layout."""
+        """The position of each vertex in the layout, shape (n,)."""
         return self.layout.places()
 
     @cached_property
-    def in_order(self) -> Any:
-        """For scipy, a csr_array: the very rows that hpcsolve searches, vertices in the layout's order."""
+    def in_layout_order(self) -> Any:
+        """The graph as a csr_array for scipy, with the same order of vertices and arcs as in hpcsolve's layout."""
         heads, weights = self.layout.arcs[0::2].astype(np.int32), self.layout.arcs[1::2].astype(np.float64)
         return csr_array((weights, heads, self.layout.offsets.astype(np.int32)), shape=(self.graph.n, self.graph.n))
 
     @cached_property
-    def as_read(self) -> Any:
-        """For scipy, a csr_array: vertices in the order of the file."""
+    def in_file_order(self) -> Any:
+        """The graph as a csr_array for scipy, with the vertices in the order of the file."""
         return to_scipy(self.graph).astype(np.float64)
 
     def prepared(self, engine: Engine = "near-far-block", delta: float | None = None, batch: int | None = None,
-                 device: HostDevice | None = None) -> Searcher:  # fmt: skip
-        """The graph on one core."""
+                 device: HostDevice | None = None) -> Searcher:
+        """Return hpcsolve's search engine for this graph, on one core."""
         core = device or HostDevice(1)
         return searcher(self.graph, core, self.keys, engine, delta, layout=self.layout, batch=batch)
 
     def jobs(self) -> list[Jobs]:
-        """A search from each source."""
+        """Return a search to all vertices for each source."""
         return [row_jobs([np.array([source])], None, self.places) for source in self.sources]
 
     def expected(self) -> NDArray[np.float64]:
-        """scipy's distances, shape (sources, n), in the order of the file: without our layout."""
-        return np.asarray(dijkstra(self.as_read, indices=self.sources))
+        """Return scipy's distances in the order of the file, without hpcsolve's layout, shape (sources, n)."""
+        return np.asarray(dijkstra(self.in_file_order, indices=self.sources))
 
     def arcs_of_dijkstra(self, distance: NDArray[np.float64]) -> int:
-        """Arcs that Dijkstra's algorithm follows: those of all that is reached, each once."""
+        """Return how many arcs Dijkstra's algorithm scans: those of all reached vertices, each once."""
         return int(np.diff(self.graph.offsets)[np.isfinite(distance)].sum())
 
 
-def network(name: str, sources: int) -> Network:
-    """A graph by its name, laid out.
+def read_network(name: str, sources: int) -> Network:
+    """Read or generate a graph by its name, lay it out, and draw this many sources.
 
     Raises
     ------
     InputError
-        There is no such graph.
+        If there is no such graph.
     """
     graph = _read(name)
     keys = first_keys(graph)
@@ -117,11 +112,11 @@ def _read(name: str) -> Graph:
     return generate_graph(kind, **parameters)
 
 
-def instance(name: str) -> str:
-    """The graph's entry in a job file."""
+def job_instance(name: str) -> str:
+    """Return the value of `instance` that stands for this graph in a job file."""
     if name == NEW_YORK:
-        roads, places = _new_york()
-        return f'{{ file = "{roads}", coordinates = "{places}" }}'
+        roads, coordinates = _new_york()
+        return f'{{ file = "{roads}", coordinates = "{coordinates}" }}'
     kind, parameters = _generator(name)
     return f'{{ generate = "{kind}", ' + ", ".join(f"{key} = {value}" for key, value in parameters.items()) + " }"
 
@@ -134,45 +129,26 @@ def _generator(name: str) -> tuple[str, dict[str, int]]:
 
 
 def _new_york() -> tuple[Path, Path]:
-    """Files of arcs and of coordinates."""
+    """Return the paths of the files with arcs and with coordinates."""
     folder = Path(os.environ.get("HPCSOLVE_DATA") or "") / "roads"
     files = folder / "USA-road-d.NY.gr.gz", folder / "USA-road-d.NY.co.gz"
     if "HPCSOLVE_DATA" not in os.environ or not all(file.exists() for file in files):
-        raise InputError(f"HPCSOLVE_DATA must name a folder with roads/{files[0].name} and .co.gz; or use --graphs")
+        raise InputError(f"HPCSOLVE_DATA must name a folder with roads/{files[0].name} and .co.gz; "
+                         "or choose other --graphs")
     return files
 
 
-def solve(prepared: Searcher, jobs: Jobs, wanted: int = ALONE) -> tuple[NDArray[Any], Solved]:
-    """Keys, shape (searches, n), and what the searches took; makes room for what it finds, as scipy does."""
+def solve(prepared: Searcher, jobs: Jobs, wanted: int = SEARCH_ALONE) -> tuple[NDArray[Any], Solved]:
+    """Run the searches and return their keys, shape (searches, n), and what else they found.
+
+    The arrays of the results are allocated here, because scipy also allocates its results in the time that is measured.
+    """
     shape = len(jobs), prepared.layout.n
     keys = np.empty(shape, prepared.keys.dtype)
     before = np.empty(shape, np.uint32) if wanted & WANTS_PREDECESSORS else None
     return keys, prepared.solve(jobs, wanted, keys, before)
 
 
-def require_equal(name: str, equal: bool) -> None:
-    """Stop where solvers disagree: no time counts then.
-
-    Raises
-    ------
-    WrongAnswerError
-        They do.
-    """
-    if not equal:
-        raise WrongAnswerError(f"{name}: the solvers do not agree")
-
-
 def distances(prepared: Searcher, keys: NDArray[Any]) -> NDArray[np.float64]:
-    """As scipy has them."""
+    """Return keys as distances of type float64, with infinity for unreached vertices, as scipy has them."""
     return np.where(keys == prepared.keys.unreached, np.inf, prepared.keys.decode(keys).astype(np.float64))
-
-
-def least_seconds(calls: Mapping[str, Callable[[], object]], repeats: int) -> dict[str, float]:
-    """CPU seconds of each call, the best of several; taken in turn, so that all see the same load."""
-    best = dict.fromkeys(calls, np.inf)
-    for _ in range(repeats):
-        for name, call in calls.items():
-            started = time.process_time()
-            call()
-            best[name] = min(best[name], time.process_time() - started)
-    return best

@@ -1,4 +1,4 @@
-"""Point to point by Dijkstra rank: what a search to one target costs, by how many vertices are nearer than it."""
+"""Point-to-point queries by Dijkstra rank, that is by the number of vertices that are nearer than the target."""
 
 from __future__ import annotations
 
@@ -12,31 +12,48 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.shortest_paths.engines import default_delta
 from hpcsolve.algorithms.shortest_paths.jobs import WANTS_PATHS, WANTS_TARGETS, query_jobs
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, Solved
-from jobs.benchmarks.report import markdown
-from jobs.benchmarks.shortest_paths_graphs import Network, least_seconds, require_equal, solve
+from jobs.benchmarks.common.answers import require_equal
+from jobs.benchmarks.common.table import markdown
+from jobs.benchmarks.common.timing import best_cpu_seconds
+from jobs.benchmarks.shortest_paths.graphs import Network, solve
 
 DIJKSTRA = "dijkstra"
 HOW = """\
-Of {sources} sources each, the target that Dijkstra's algorithm settles as number 2^k; distance and path of each are
-found, and checked. arcs: what Dijkstra's algorithm follows, which stops at the target, a query. Efficiency: these arcs
-over those that Near-Far follows, which stops at the end of the target's bucket; steps: its dependent rounds. us: CPU
-microseconds a query on one core, check and path included, all queries of a rank in one batch, the best of {repeats}."""
+A row is a Dijkstra rank 2^k: for each of {sources} sources one query, to the vertex that Dijkstra's algorithm settles as
+number 2^k. Distance and path of each query are found, and checked. Arcs: those that Dijkstra's algorithm scans in a
+query; it stops at the target. Efficiency: these arcs divided by those that Near-Far scans, which stops at the end of
+the target's bucket. Rounds: dependent steps of Near-Far. us: CPU microseconds for a query on one core, with check and
+path, all queries of a row in one batch, the best of {repeats}."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """Queries of one rank by one solver: arcs and steps a query, efficiency, CPU seconds a query."""
+    """Queries of one Dijkstra rank, 2^`rank`, by one solver.
+
+    Attributes
+    ----------
+    arcs, rounds, seconds
+        Arcs scanned, dependent rounds and CPU seconds for a query.
+    efficiency
+        The arcs that Dijkstra's algorithm scans, divided by those that this solver scans.
+    """
 
     rank: int
     solver: str
     arcs: float
-    steps: float
+    rounds: float
     efficiency: float
     seconds: float
 
 
 def measure(network: Network, factors: list[float], least_rank: int, repeats: int) -> list[Point]:
-    """Each rank of a power of two, for Dijkstra's engine, adaptive Near-Far, and Near-Far with buckets so wide."""
+    """Answer queries of the ranks 2^`least_rank`, twice that, and so on, by Dijkstra's engine and by Near-Far.
+
+    Parameters
+    ----------
+    factors
+        Bucket widths of Near-Far, as multiples of the default, which are tried beside the adaptive width.
+    """
     deltas = [factor * default_delta(network.graph) for factor in factors]
     constant = [network.prepared(delta=delta) for delta in deltas]
     solvers = {DIJKSTRA: network.prepared("dijkstra"), "adaptive": network.prepared()}
@@ -51,26 +68,28 @@ def measure(network: Network, factors: list[float], least_rank: int, repeats: in
     return points
 
 
-def _points(network: Network, solvers: dict[str, Searcher], power: int, pairs: NDArray[np.int64], keys: NDArray[Any],
-            repeats: int) -> list[Point]:  # fmt: skip
-    """All solvers on the queries of one rank."""
-    jobs, wanted, count = query_jobs(pairs, network.places), WANTS_TARGETS | WANTS_PATHS, len(pairs)
+def _points(
+    network: Network, solvers: dict[str, Searcher], power: int, queries: NDArray[np.int64], keys: NDArray[Any],
+    repeats: int,
+) -> list[Point]:
+    """Answer the queries of one Dijkstra rank by all solvers, compare the answers, and time them."""
+    jobs, wanted, count = query_jobs(queries, network.places), WANTS_TARGETS | WANTS_PATHS, len(queries)
     room = int(solvers[DIJKSTRA].solve(jobs, wanted).path_length.sum())
     calls = {name: partial(prepared.solve, jobs, wanted, path_room=room) for name, prepared in solvers.items()}
     first = {name: call() for name, call in calls.items()}
     for solved in first.values():
         require_equal(network.name, _agree(solved, first[DIJKSTRA], keys))
-    seconds = least_seconds(calls, repeats)
+    seconds = best_cpu_seconds(calls, repeats)
     exact = int(first[DIJKSTRA].relaxed.sum())
     return [
         Point(power, name, solved.relaxed.mean(), solved.rounds.mean(), exact / int(solved.relaxed.sum()),
               seconds[name] / count)
         for name, solved in first.items()
-    ]  # fmt: skip
+    ]
 
 
 def _agree(solved: Solved, exact: Solved, keys: NDArray[Any]) -> bool:
-    """Whether distances are those of a search of the whole graph, the paths Dijkstra's, and the check found nothing."""
+    """Return whether distances equal `keys`, paths equal Dijkstra's, and hpcsolve's own check found no error."""
     begins = [(int(a), int(b)) for a, b in zip(solved.path_begin, exact.path_begin)]
     paths = all(
         np.array_equal(solved.path[mine : mine + length], exact.path[other : other + length])
@@ -81,17 +100,17 @@ def _agree(solved: Solved, exact: Solved, keys: NDArray[Any]) -> bool:
 
 
 def table(network: Network, points: list[Point], repeats: int) -> list[str]:
-    """Markdown."""
+    """Return a table in Markdown, a row for each Dijkstra rank."""
     solvers = list(dict.fromkeys(point.solver for point in points))
     names = [f"{network.name}: rank", "arcs", "Dijkstra, us"]
     for solver in solvers[1:]:
-        names += [f"{solver}: efficiency", "steps", "us"]
+        names += [f"{solver}: efficiency", "rounds", "us"]
     cells = []
     for rank in dict.fromkeys(point.rank for point in points):
         exact, *others = (point for point in points if point.rank == rank)
         row = [f"2^{rank}", f"{exact.arcs:.0f}", f"{1e6 * exact.seconds:.1f}"]
         for point in others:
-            row += [f"{point.efficiency:.2f}", f"{point.steps:.0f}", f"{1e6 * point.seconds:.1f}"]
+            row += [f"{point.efficiency:.2f}", f"{point.rounds:.0f}", f"{1e6 * point.seconds:.1f}"]
         cells.append(row)
-    verdict = "All distances and paths were the same."
+    verdict = "All solvers found the same distances and paths."
     return [HOW.format(sources=len(network.sources), repeats=repeats), "", *markdown(names, cells), "", verdict]

@@ -1,4 +1,4 @@
-"""One source, one core: hpcsolve's searches beside scipy's."""
+"""Shortest paths from one source on one core: hpcsolve's searches beside scipy's."""
 
 from __future__ import annotations
 
@@ -11,41 +11,61 @@ from scipy.sparse.csgraph import dijkstra
 
 from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_PREDECESSORS, Jobs
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
-from jobs.benchmarks.report import markdown
-from jobs.benchmarks.shortest_paths_graphs import ALONE, Network, distances, least_seconds, require_equal, solve
+from jobs.benchmarks.common.answers import require_equal
+from jobs.benchmarks.common.table import markdown
+from jobs.benchmarks.common.timing import best_cpu_seconds
+from jobs.benchmarks.shortest_paths.graphs import SEARCH_ALONE, Network, distances, solve
 
 GRAPHS = ["new-york", "road:1000000", "grid:1024", "geometric:500000", "rmat:18", "rmat:20"]
-BARS = {"new-york": 0.25, "road:1000000": 0.25, "grid:1024": 0.25, "geometric:500000": 0.33, "rmat:20": 0.40}
-"""The largest share of scipy's time that we allow ourselves."""
-SEARCH, CHECKED, WITH_TREE, HEAP = "search", "and check", "and predecessors", "search, dijkstra"
-IN_ORDER, AS_READ, SCIPY_TREE = "scipy, our order", "scipy, file's order", "scipy, predecessors"
+MOST_RATIO = {"new-york": 0.25, "road:1000000": 0.25, "grid:1024": 0.25, "geometric:500000": 0.33, "rmat:20": 0.40}
+"""The largest ratio to scipy's time that we allow ourselves."""
+SEARCH, CHECKED, WITH_TREE, HEAP = "search", "search, check", "search, predecessors, check", "search by dijkstra"
+SCIPY_LAYOUT, SCIPY_FILE, SCIPY_TREE = "scipy, layout order", "scipy, file order", "scipy, predecessors"
 HOW = """\
-CPU milliseconds a source on one core: the best of {repeats} rounds of each source, mean of {sources} sources; within a
-round all solvers take their turn. The graph is read and laid out before. `search` is Near-Far alone, `and check` adds
-the check that a run always makes, `and predecessors` the smallest ones too, checked. scipy's dijkstra gets doubles, the
-vertices once in our order and once in the file's. ratio: search to the faster of these two; with predecessors: both
-find them, ours checked. work: arcs followed, relative to Dijkstra's algorithm. steps: dependent rounds."""
+CPU milliseconds for one source on one core: the best of {repeats} repetitions for each source, mean of {sources}
+sources. In each repetition every solver runs once. The graph was read and laid out before. `search`: Near-Far alone.
+`search, check`: with the check that every run of hpcsolve makes. `search, predecessors, check`: with the smallest
+predecessors too. scipy: its dijkstra on float64 weights, with the vertices in the order of hpcsolve's layout or in that
+of the file. Ratio: the time of `search` divided by the smaller one of these two. Ratio with predecessors: hpcsolve's
+time, with check, divided by scipy's. Work: arcs scanned, divided by those that Dijkstra's algorithm scans. Rounds:
+dependent steps of the search."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A graph: CPU seconds a source of each solver, arcs followed relative to Dijkstra's, dependent rounds."""
+    """The times on a graph.
+
+    Attributes
+    ----------
+    seconds
+        CPU seconds for one source, by solver.
+    work
+        Arcs scanned, divided by those that Dijkstra's algorithm scans.
+    rounds
+        Dependent rounds of a search.
+    """
 
     name: str
     vertices: int
     arcs: int
     seconds: dict[str, float]
     work: float
-    steps: float
+    rounds: float
 
     @property
     def ratio(self) -> float:
-        """Of the search alone to scipy's better order."""
-        return self.seconds[SEARCH] / min(self.seconds[IN_ORDER], self.seconds[AS_READ])
+        """The time of the search alone divided by scipy's time, with the better order of vertices."""
+        return self.seconds[SEARCH] / min(self.seconds[SCIPY_LAYOUT], self.seconds[SCIPY_FILE])
 
 
 def measure(network: Network, repeats: int) -> Row:
-    """All solvers on a graph, each source in turn; every distance must be scipy's."""
+    """Time all solvers on a graph, after checking that hpcsolve's distances equal scipy's.
+
+    Raises
+    ------
+    WrongAnswerError
+        If they differ.
+    """
     with network.prepared() as near_far, network.prepared("dijkstra") as heap:
         jobs, expected = network.jobs(), network.expected()
         found = [solve(near_far, job) for job in jobs]
@@ -53,42 +73,45 @@ def measure(network: Network, repeats: int) -> Row:
             rows = [distances(engine, solve(engine, job)[0][0]) for job in jobs]
             require_equal(network.name, np.array_equal(rows, expected))
         sources = [
-            least_seconds(_calls(network, near_far, heap, job, int(source)), repeats)
+            best_cpu_seconds(_calls(network, near_far, heap, job, int(source)), repeats)
             for source, job in zip(network.sources, jobs, strict=True)
         ]
     seconds = {name: float(np.mean([times[name] for times in sources])) for name in sources[0]}
     relaxed = sum(int(solved.relaxed[0]) for _, solved in found)
     work = relaxed / sum(map(network.arcs_of_dijkstra, expected))
-    steps = float(np.mean([solved.rounds[0] for _, solved in found]))
-    return Row(network.name, network.graph.n, network.graph.arcs, seconds, work, steps)
+    rounds = float(np.mean([solved.rounds[0] for _, solved in found]))
+    return Row(network.name, network.graph.n, network.graph.arcs, seconds, work, rounds)
 
 
-def _calls(network: Network, near_far: Searcher, heap: Searcher, job: Jobs, source: int
-           ) -> dict[str, Callable[[], object]]:  # fmt: skip
+def _calls(
+    network: Network, near_far: Searcher, heap: Searcher, job: Jobs, source: int
+) -> dict[str, Callable[[], object]]:
+    """Return the calls to be timed for one source, by solver."""
     place, tree = int(network.places[source]), WANTS_DISTANCES | WANTS_PREDECESSORS
     return {
-        SEARCH: partial(solve, near_far, job, ALONE),
+        SEARCH: partial(solve, near_far, job, SEARCH_ALONE),
         CHECKED: partial(solve, near_far, job, WANTS_DISTANCES),
         WITH_TREE: partial(solve, near_far, job, tree),
-        HEAP: partial(solve, heap, job, ALONE),
-        IN_ORDER: partial(dijkstra, network.in_order, indices=place),
-        AS_READ: partial(dijkstra, network.as_read, indices=source),
-        SCIPY_TREE: partial(dijkstra, network.in_order, indices=place, return_predecessors=True),
+        HEAP: partial(solve, heap, job, SEARCH_ALONE),
+        SCIPY_LAYOUT: partial(dijkstra, network.in_layout_order, indices=place),
+        SCIPY_FILE: partial(dijkstra, network.in_file_order, indices=source),
+        SCIPY_TREE: partial(dijkstra, network.in_layout_order, indices=place, return_predecessors=True),
     }
 
 
 def tables(rows: list[Row], repeats: int, sources: int) -> list[str]:
-    """Markdown."""
+    """Return the table of times and the table of ratios in Markdown."""
     names = list(rows[0].seconds)
     times = [[row.name, *(f"{1e3 * row.seconds[name]:.1f}" for name in names)] for row in rows]
     ratios = [
-        [row.name, str(row.vertices), str(row.arcs), f"{row.work:.2f}", f"{row.steps:.0f}", f"{row.ratio:.3f}",
-         str(BARS.get(row.name, "")), f"{row.seconds[WITH_TREE] / row.seconds[SCIPY_TREE]:.3f}"]
+        [row.name, str(row.vertices), str(row.arcs), f"{row.work:.2f}", f"{row.rounds:.0f}", f"{row.ratio:.3f}",
+         str(MOST_RATIO.get(row.name, "")), f"{row.seconds[WITH_TREE] / row.seconds[SCIPY_TREE]:.3f}"]
         for row in rows
-    ]  # fmt: skip
+    ]
+    head = ["graph", "vertices", "arcs", "work", "rounds", "ratio", "allowed", "ratio with predecessors"]
     return [
         HOW.format(repeats=repeats, sources=sources), "",
         *markdown(["milliseconds", *names], times), "",
-        *markdown(["graph", "vertices", "arcs", "work", "steps", "ratio", "at most", "with predecessors"], ratios), "",
-        "All distances were scipy's.",
-    ]  # fmt: skip
+        *markdown(head, ratios), "",
+        "All distances equal scipy's.",
+    ]
