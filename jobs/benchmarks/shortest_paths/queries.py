@@ -19,8 +19,8 @@ from jobs.benchmarks.shortest_paths.graphs import Network, solve
 
 DIJKSTRA = "dijkstra"
 HOW = """\
-A row is a Dijkstra rank 2^k: for each of {sources} sources one query, to the vertex that Dijkstra's algorithm settles as
-number 2^k. Distance and path of each query are found, and checked. Arcs: those that Dijkstra's algorithm scans in a
+A row is a Dijkstra rank 2^k: for each of {sources} sources one query, to the vertex that Dijkstra's algorithm settles
+as number 2^k. Distance and path of each query are found, and checked. Arcs: those that Dijkstra's algorithm scans in a
 query; it stops at the target. Efficiency: these arcs divided by those that Near-Far scans, which stops at the end of
 the target's bucket. Rounds: dependent steps of Near-Far. us: CPU microseconds for a query on one core, with check and
 path, all queries of a row in one batch, the best of {repeats}."""

@@ -1,14 +1,14 @@
-"""Steiner trees beside networkx, rustworkx, scipy and OGDF; quality over a set; the study's variants; and ranks.
+"""Steiner trees beside networkx, rustworkx, scipy and OGDF; their quality; a study's variants; and two ranks.
 
-    export HPCSOLVE_DATA=...                          # holds steiner/; or name other instances with --instances
-    python jobs/benchmarks/steiner.py rivals          # time and weight of all solvers, one core
-    python jobs/benchmarks/steiner.py quality         # every file, every mode: weight, bound, closure, memory
-    python jobs/benchmarks/steiner.py variants        # engines, sweeps a look, searches at once, more terminals
-    python jobs/benchmarks/steiner.py ranks           # one rank and two
+    export HPCSOLVE_DATA=...                          # a folder with steiner/; or name other --instances
+    python -m jobs.benchmarks.steiner rivals          # time and weight of all solvers, one core
+    python -m jobs.benchmarks.steiner quality         # every file, every mode: weight, bound, closure, memory
+    python -m jobs.benchmarks.steiner variants        # engines, k-pull, p-SSSP, more and more terminals
+    python -m jobs.benchmarks.steiner ranks           # one rank and two
 
-Prints Markdown. CPU seconds of one core, since others may share the machine; `quality` and `ranks` take wall-clock
-time. Exit code 1 if an answer is wrong: a tree that is none or lighter than an optimum, a closure that is not the
-reference's.
+Prints Markdown. Times are CPU seconds of one core, because others may share the machine; those of `quality` and `ranks`
+are wall-clock seconds. The exit code is 1 if an answer is wrong: not a tree, a tree lighter than an optimum, or another
+closure than the reference's.
 """
 
 from __future__ import annotations
@@ -21,107 +21,107 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-sys.path.pop(0)
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", RAYON_NUM_THREADS="1")
 
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.device.select import open_device
 from hpcsolve.parallel.comm import SerialComm
-from jobs.benchmarks import steiner_jobs, steiner_quality, steiner_speed
-from jobs.benchmarks import steiner_variants as variants
-from jobs.benchmarks.command import add_charts, end_with
-from jobs.benchmarks.measure import describe_machine, load, version
-from jobs.benchmarks.report import require_matplotlib
-from jobs.benchmarks.steiner_instances import HOW_TO_NAME, Instance, every_name, instance
-from jobs.benchmarks.steiner_rivals import all_rivals
+from jobs.benchmarks.common.charts import require_matplotlib
+from jobs.benchmarks.common.command import add_charts, add_repeats, end_with, new_parser
+from jobs.benchmarks.common.machine import describe_load, describe_machine
+from jobs.benchmarks.common.timing import load
+from jobs.benchmarks.steiner import quality, ranks, speed, variants
+from jobs.benchmarks.steiner.instances import HOW_TO_NAME, Instance, every_name, read_instance
+from jobs.benchmarks.steiner.rivals import all_rivals
 
-Found = tuple[list[str], bool]
-"""Lines, and whether all answers were right."""
-Measure = Callable[[argparse.Namespace, ModuleType | None], Found]
+Report = tuple[list[str], bool]
+"""Lines of Markdown, and whether all answers were right."""
+Measure = Callable[[argparse.Namespace, ModuleType | None], Report]
+"""Takes the options and, if charts are drawn, the module that draws them."""
 PACKAGES = ("scipy", "networkx", "rustworkx", "ogdf-wheel")
 
 
 def main() -> int:
-    """Measure, print."""
+    """Measure what the command asks for, print the report, and return the exit code."""
     options = _options()
     before = load()
     lines, right = options.measure(options, _charts(options))
-    print("\n".join(["# Steiner trees", "", *describe_machine(HostDevice(1), 1)]))
-    print(f"- rivals: {', '.join(f'{name} {version(name)}' for name in PACKAGES)}")
-    print(f"- processes that wanted a core: {before:.1f} before, {load():.1f} at the end (one-minute means)\n")
+    print("\n".join(["# Steiner trees", "", *describe_machine(HostDevice(1), 1, PACKAGES)]))
+    print(describe_load(before), end="\n\n")
     print("\n".join(lines))
     return 0 if right else 1
 
 
 def _charts(options: argparse.Namespace) -> ModuleType | None:
-    """What draws, if there is something to draw."""
+    """Return the module that draws charts, or None if none are asked for."""
     if options.charts is None:
         return None
     require_matplotlib()
-    return import_module("jobs.benchmarks.steiner_charts")
+    return import_module("jobs.benchmarks.steiner.charts")
 
 
-def _rivals(options: argparse.Namespace, charts: ModuleType | None) -> Found:
-    asked = steiner_speed.Asked(options.repeats, options.seconds, options.memory, options.best)
+def _rivals(options: argparse.Namespace, charts: ModuleType | None) -> Report:
+    asked = speed.Options(options.repeats, options.seconds, options.memory, options.best)
     rivals, skipped = all_rivals()
-    found, lines = {}, [steiner_speed.HOW.format(asked=asked), *(f"- {line}" for line in skipped), ""]
+    found, lines = {}, [speed.HOW.format(options=asked), *(f"- {line}" for line in skipped), ""]
     for name in options.instances:
-        where = instance(name)
-        found[name] = steiner_speed.measure(where, rivals, asked)
-        lines += [*steiner_speed.table(where, found[name]), ""]
+        instance = read_instance(name)
+        found[name] = speed.measure(instance, rivals, asked)
+        lines += [*speed.table(instance, found[name]), ""]
         if charts:
-            charts.draw_solvers(where, found[name], Path(options.charts))
-    every = steiner_speed.slowest_fast(options.repeats) if options.every else []
-    return [*lines, *steiner_speed.bars(found), *every], True
+            charts.draw_solvers(instance, found[name], Path(options.charts))
+    every = speed.slowest_fast(options.repeats) if options.every else []
+    return [*lines, *speed.ratios(found), *every], True
 
 
-def _quality(options: argparse.Namespace, _: ModuleType | None) -> Found:
-    """Every answer is measured, though one be wrong."""
-    rows = [steiner_quality.measure(where, mode, options.ranks, options.seconds)
-            for where in map(instance, options.instances or every_name()) for mode in options.modes]  # fmt: skip
-    return steiner_quality.tables(rows, options.ranks), not any(row.wrong for row in rows)
+def _quality(options: argparse.Namespace, _: ModuleType | None) -> Report:
+    """Measure every instance and mode, even after a wrong answer."""
+    rows = [quality.measure(instance, mode, options.ranks, options.seconds)
+            for instance in map(read_instance, options.instances or every_name()) for mode in options.modes]
+    return quality.tables(rows, options.ranks), not any(row.wrong for row in rows)
 
 
-def _ranks(options: argparse.Namespace, _: ModuleType | None) -> Found:
+def _ranks(options: argparse.Namespace, _: ModuleType | None) -> Report:
     seconds = options.seconds
     tables = (
-        steiner_jobs.ranks(instance(name), mode, options.repeats, seconds if mode == "best" else None, halt)
+        ranks.ranks(read_instance(name), mode, options.repeats, seconds if mode == "best" else None, halt)
         for name in options.instances for mode in options.modes
-        for halt in (steiner_jobs.HALTS if mode == "kmb" else ["bottleneck"])
-    )  # fmt: skip
+        for halt in (ranks.HALTS if mode == "kmb" else ["bottleneck"])
+    )
     return [line for table in tables for line in [*table, ""]], True
 
 
-def _variants(options: argparse.Namespace, charts: ModuleType | None) -> Found:
+def _variants(options: argparse.Namespace, charts: ModuleType | None) -> Report:
     device, reason = open_device(options.device, SerialComm(), share_gpu=False, threads=1)
     print(reason, file=sys.stderr)
     with device:
-        how = variants.HOW.format(terminals=options.terminals, repeats=options.repeats)
-        tables = [[how, ""], *(_variants_of(instance(name), device, options, charts) for name in options.instances)]
-    return [line for table in tables for line in table], True
+        lines = [variants.HOW.format(terminals=options.terminals, repeats=options.repeats), ""]
+        for name in options.instances:
+            lines += _variants_of(read_instance(name), device, options, charts)
+    return lines, True
 
 
-def _variants_of(where: Instance, device: Device, options: argparse.Namespace, charts: ModuleType | None
-                 ) -> list[str]:  # fmt: skip
-    """Of one instance: the slow engines on some of the terminals, the quick ones on more and more."""
-    some, repeats = where.with_terminals(options.terminals), options.repeats
+def _variants_of(
+    instance: Instance, device: Device, options: argparse.Namespace, charts: ModuleType | None
+) -> list[str]:
+    """Return the tables of one instance: the slow engines on some of its terminals, the fast ones up to all."""
+    some, repeats = instance.with_terminals(options.terminals), options.repeats
     at_once = variants.by_searches_at_once(some, device, repeats)
-    terminals = variants.by_terminals(where, device, repeats)
+    terminals = variants.by_terminals(instance, device, repeats)
     if charts:
         charts.draw_at_once(some, at_once, Path(options.charts))
-        charts.draw_terminals(where, terminals, Path(options.charts))
+        charts.draw_terminals(instance, terminals, Path(options.charts))
     return [
         *variants.engine_table(some, variants.by_engine(some, device, repeats)), "",
         *variants.sweep_table(some, variants.by_sweeps(some, device, repeats)), "",
-        *variants.at_once_table(some, at_once), "", *variants.terminal_table(where, terminals), "",
-    ]  # fmt: skip
+        *variants.at_once_table(some, at_once), "", *variants.terminal_table(instance, terminals), "",
+    ]
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(required=True, metavar="WHAT")
+    parser = new_parser(__package__, __doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     def add(name: str, measure: Measure, instances: list[str], text: str) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text, description=text)
@@ -129,36 +129,39 @@ def _options() -> argparse.Namespace:
         command.add_argument("--instances", nargs="+", default=instances, metavar="NAME", help=HOW_TO_NAME)
         return command
 
-    command = add("rivals", _rivals, steiner_speed.INSTANCES, "time and weight of all solvers, one core")
-    command.add_argument("--seconds", type=int, default=120, help="a rival may take, by the clock (default 120)")
-    command.add_argument("--memory", type=int, default=10, metavar="GIB", help="a rival may take (default 10)")
-    command.add_argument("--best", type=float, default=60, help="seconds for mode best; 0: leave it out (default 60)")
-    command.add_argument("--every", action="store_true", help="mode fast on every file too: the slowest")
-    _add_repeats(command, 5)
-    add_charts(command)
-    command = add("quality", _quality, [], "weight, bound, closure, time and memory over the set")
-    _add_modes(command, list(steiner_quality.MODES))
-    command.add_argument("--ranks", type=int, default=1, help="of mpiexec (default 1)")
-    command = add("variants", _variants, variants.INSTANCES, "the study's comparison")
-    command.add_argument("--terminals", type=int, default=64, help="for slow engines (default 64)")
-    command.add_argument("--device", default="cpu", help="cuda: seconds by the clock (default cpu, one core)")
-    _add_repeats(command, 3)
+    _add_rivals(add("rivals", _rivals, speed.INSTANCES, "time and weight of all solvers, one core"))
+    command = add("quality", _quality, [], "weight, bound, closure, time and memory of each mode (default: all files)")
+    _add_modes(command, list(quality.MODES))
+    command.add_argument("--ranks", type=int, default=1, metavar="N", help="of mpiexec (default 1)")
+    command = add("variants", _variants, variants.INSTANCES, "the study's comparison of engines")
+    command.add_argument("--terminals", type=int, default=64, metavar="K",
+                         help="most terminals for the slow engines (default 64)")
+    command.add_argument("--device", default="cpu", help="cuda: wall-clock seconds (default cpu, one core)")
+    add_repeats(command, 3)
     add_charts(command)
     command = add("ranks", _ranks, ["alue7080"], "one rank and two")
     _add_modes(command, ["kmb"])
-    _add_repeats(command, 5)
+    add_repeats(command, 5)
     return parser.parse_args()
 
 
-def _add_repeats(command: argparse.ArgumentParser, count: int) -> None:
-    command.add_argument("--repeats", type=int, default=count, help=f"of which the best counts (default {count})")
+def _add_rivals(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--seconds", type=int, default=120, metavar="S",
+                         help="wall-clock time limit of a rival (default 120)")
+    command.add_argument("--memory", type=int, default=10, metavar="GIB", help="memory limit of a rival (default 10)")
+    command.add_argument("--best", type=float, default=60, metavar="S",
+                         help="time limit of mode best; 0 leaves it out (default 60)")
+    command.add_argument("--every", action="store_true", help="also time mode fast on every file")
+    add_repeats(command, 5)
+    add_charts(command)
 
 
 def _add_modes(command: argparse.ArgumentParser, modes: list[str]) -> None:
     text = f"(default {' '.join(modes)})"
-    command.add_argument("--modes", nargs="+", choices=steiner_quality.MODES, default=modes, metavar="MODE", help=text)
-    command.add_argument("--seconds", type=float, help="for mode best (default: until nothing helps)")
+    command.add_argument("--modes", nargs="+", choices=quality.MODES, default=modes, metavar="MODE", help=text)
+    command.add_argument("--seconds", type=float, metavar="S",
+                         help="time limit of mode best (default: until no vertex helps)")
 
 
 if __name__ == "__main__":
-    end_with(main)
+    end_with(main, __package__)

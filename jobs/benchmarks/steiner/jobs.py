@@ -1,4 +1,4 @@
-"""Steiner problems solved by the command line, on so many ranks: what a user gets, checked by the run itself."""
+"""Steiner problems solved by `hpcsolve run` on one or more ranks, as users run it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.analysis.load import load
-from jobs.benchmarks.rank_times import efficiency, run_on_ranks
-from jobs.benchmarks.report import markdown
-from jobs.benchmarks.shortest_paths_graphs import require_equal
-from jobs.benchmarks.steiner_instances import Instance
+from jobs.benchmarks.common.ranks import run_on_ranks
+from jobs.benchmarks.steiner.instances import Instance
 
 JOB = """\
 algorithm = "steiner-kmb"
@@ -27,27 +25,26 @@ mode = "{mode}"
 halt = "{halt}"
 """
 STOP = "[stop]\nseconds = {seconds}\n"
-HALTS = {"terminals": "last terminal", "bottleneck": "closure's longest edge"}
-"""Where searches of mode kmb end."""
-WALLS = {
-    "kernels": "searches (`seconds_kernel`)",
-    "run": "the run with its certificate (`seconds_run`)",
-    "command": "the whole command",
-}
 
 
 @dataclass(frozen=True)
 class Solved:
-    """What a job gave, and took: seconds by the clock, of the slowest rank, and the most memory of any, in bytes.
+    """The tree of a job, and the time and memory that it took.
 
     Attributes
     ----------
     edges
-        Shape (edges, 2): positions.
+        Positions of the edges' ends, shape (edges, 2).
+    bound
+        The lower bound.
     closure
-        Weight and longest edge of the terminals' spanning tree.
-    cpu
-        CPU seconds of the whole command, all ranks together.
+        Weight and longest edge of the minimum spanning tree of the terminal distance graph.
+    kernels, run
+        Wall-clock seconds of the slowest rank, from `/ranks`.
+    command, cpu
+        Wall-clock seconds of the whole command, and CPU seconds of all its ranks together.
+    peak
+        Resident memory of the largest rank, in bytes.
     """
 
     edges: NDArray[np.int64]
@@ -61,11 +58,19 @@ class Solved:
     peak: int
 
 
-def solved(where: Instance, mode: str, ranks: int, seconds: float | None = None, halt: str = "bottleneck") -> Solved:
-    """Run a job, a thread a rank."""
+def solve(instance: Instance, mode: str, ranks: int, seconds: float | None = None, halt: str = "bottleneck") -> Solved:
+    """Run a job with one thread on each rank.
+
+    Parameters
+    ----------
+    seconds
+        Time limit, or None; only mode `best` takes one.
+    halt
+        Where the searches of mode `kmb` end, as in a job file.
+    """
     with tempfile.TemporaryDirectory() as name:
         job, output = Path(name) / "job.toml", Path(name) / "result.h5"
-        text = JOB.format(instance=where.entry, output=output, mode=mode, halt=halt)
+        text = JOB.format(instance=instance.job_instance, output=output, mode=mode, halt=halt)
         job.write_text(text + (STOP.format(seconds=seconds) if seconds else ""))
         before = _children_cpu()
         wall, cpu = run_on_ranks(job, ranks), _children_cpu() - before
@@ -77,22 +82,9 @@ def solved(where: Instance, mode: str, ranks: int, seconds: float | None = None,
         int(solution["lower_bound"]), (int(solution["closure_mst"]), int(solution["closure_bottleneck"])),
         float(table["seconds_kernel"].max()), float(table["seconds_run"].max()), wall, cpu,
         int(table["peak_resident_bytes"].max()),
-    )  # fmt: skip
+    )
 
 
 def _children_cpu() -> float:
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
-
-
-def ranks(where: Instance, mode: str, repeats: int, seconds: float | None, halt: str) -> list[str]:
-    """Markdown: times on one rank and on two, taken in turn, the best of each."""
-    solved(where, mode, 1, seconds, halt)
-    runs = [[solved(where, mode, count, seconds, halt) for count in (1, 2)] for _ in range(repeats)]
-    first = runs[0][0]
-    require_equal(where.name, all(np.array_equal(found.edges, first.edges) for pair in runs for found in pair))
-    rows = [efficiency(title, [(getattr(one, what), getattr(two, what)) for one, two in runs])
-            for what, title in WALLS.items()]  # fmt: skip
-    what = f"kmb, to the {HALTS[halt]}" if mode == "kmb" else mode
-    text = f"{where.name}, mode {what}; a thread a rank, the slowest rank, the best of {repeats}, in turn."
-    return [text, "", *markdown(["wall-clock s", "1 rank", "2 ranks", "efficiency"], rows)]

@@ -1,42 +1,48 @@
-"""hpcsolve's own solver within this process, the tree and its certificate timed apart; and rivals within limits."""
+"""Timed runs: hpcsolve in this process, tree and lower bound timed separately, and rivals in child processes."""
 
 from __future__ import annotations
 
 import multiprocessing
 import resource
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
+from unittest import mock
 
 import numpy as np
 
-from hpcsolve.algorithms.base import UNLIMITED, Limits
-from hpcsolve.algorithms.steiner_kmb import Parameters, run
+from hpcsolve.algorithms.base import UNLIMITED, Limits, silent
+from hpcsolve.algorithms.steiner_kmb import Parameters, run, solve
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
-from jobs.benchmarks.measure import best_of
-from jobs.benchmarks.shortest_paths_graphs import WrongAnswerError
-from jobs.benchmarks.steiner_instances import Instance, Pairs, weight_of
+from jobs.benchmarks.common.answers import WrongAnswerError
+from jobs.benchmarks.common.timing import best_of
+from jobs.benchmarks.steiner.instances import Instance, TreeEdges, weight_of
 
-CERTIFYING = "lower bound"
-"""What a run reports when it has its tree."""
 QUICK = 3.0
-"""CPU seconds up to which a run is repeated."""
+"""A run is repeated until all its runs have taken so many CPU seconds."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """A solver on an instance: CPU seconds (of a GPU: by the clock) up to the tree, and weight; or why there is none.
+    """A solver's time and tree on an instance.
 
     Attributes
     ----------
+    seconds
+        CPU seconds (on a GPU wall-clock seconds) without the lower bound, or None if there is no tree.
+    weight
+        The tree's weight, or None.
     whole
-        With the certificate: hpcsolve's only.
+        Seconds with the lower bound: hpcsolve only.
     bound
-        No tree is lighter: hpcsolve's only.
+        The lower bound: hpcsolve only.
     arcs
-        Followed by the searches: hpcsolve's only.
+        Arcs that the searches scanned: hpcsolve only.
+    failed
+        Why there is no tree.
     """
 
     solver: str
@@ -49,72 +55,76 @@ class Timing:
     failed: str = ""
 
 
-@dataclass
-class _Stopwatch:
-    """Notes when a run begins with its certificate."""
-
-    clock: Callable[[], float]
-    begin: float = field(init=False)
-    tree: float = np.nan
-
-    def __post_init__(self) -> None:
-        self.begin = self.clock()
-
-    def __call__(self, done: float, message: str = "") -> None:
-        if message == CERTIFYING:
-            self.tree = self.clock() - self.begin
-
-
-def own_run(solver: str, where: Instance, device: Device, parameters: Parameters, repeats: int,
-            limits: Limits = UNLIMITED) -> Timing:  # fmt: skip
-    """hpcsolve's run on a graph that is read, the best of several; but what is not quick is not repeated."""
+def own_run(
+    solver: str, instance: Instance, device: Device, parameters: Parameters, repeats: int, limits: Limits = UNLIMITED
+) -> Timing:
+    """Time hpcsolve on a graph that has been read, the best of `repeats` runs, of fewer if they are slow."""
     clock = time.process_time if device.info.kind == "cpu" else time.perf_counter
     runs: list[tuple[float, float]] = []
     while True:
-        watch = _Stopwatch(clock)
-        outcome = run(where.graph, device, SerialComm(), parameters, watch, limits)
-        runs.append((watch.tree, clock() - watch.begin))
+        begin = clock()
+        with _timed("ascended", clock) as ascents:
+            outcome = run(instance.graph, device, SerialComm(), parameters, silent, limits)
+        whole = clock() - begin
+        runs.append((whole - sum(ascents), whole))
         if len(runs) >= repeats or sum(whole for _, whole in runs) > QUICK:
             break
-    if np.isnan(watch.tree):
-        raise AssertionError(f"a run does not report {CERTIFYING!r} when it has its tree")
     tree, whole = (min(times) for times in zip(*runs))
-    weight = weight_of(where, np.stack([outcome.solution["u"].values, outcome.solution["v"].values], axis=1))
+    weight = weight_of(instance, np.stack([outcome.solution["u"].values, outcome.solution["v"].values], axis=1))
     bound, arcs = int(outcome.solution["lower_bound"].values), int(outcome.rank["operations"])
     return Timing(solver, tree, weight, len(runs), whole, bound, arcs)
 
 
-def rival_run(solver: str, where: Instance, call: Callable[[], Pairs], repeats: int, seconds: float, gibibytes: int
-              ) -> Timing:  # fmt: skip
-    """A rival's run, in a child process that ends after so many seconds by the clock, or for want of memory."""
+@contextmanager
+def _timed(name: str, clock: Callable[[], float]) -> Iterator[list[float]]:
+    """Replace a function of hpcsolve's solver by one that also appends the seconds of each call to the given list."""
+    original: Callable[..., object] = vars(solve)[name]
+    seconds: list[float] = []
+
+    def timed(*arguments: object) -> object:
+        begin = clock()
+        value = original(*arguments)
+        seconds.append(clock() - begin)
+        return value
+
+    with mock.patch.object(solve, name, timed):
+        yield seconds
+    if not seconds:
+        raise AssertionError(f"hpcsolve's solver did not call {name}, which finds the lower bound")
+
+
+def rival_run(
+    solver: str, instance: Instance, call: Callable[[], TreeEdges], repeats: int, seconds: float, gibibytes: int
+) -> Timing:
+    """Time a rival in a child process, which is ended after so many wall-clock seconds or if it needs more memory."""
     context = multiprocessing.get_context("fork")
-    here, there = context.Pipe(duplex=False)
-    child = context.Process(target=_limited, args=(there, call, repeats, gibibytes))
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=_limited, args=(sender, call, repeats, gibibytes))
     child.start()
-    there.close()
+    sender.close()
     try:
-        found = here.recv() if here.poll(seconds) else f"more than {seconds:g} s"
+        found = receiver.recv() if receiver.poll(seconds) else f"more than {seconds:g} s"
     except EOFError:
-        found = f"none within {gibibytes} GiB"
+        found = f"ended without a tree (limit {gibibytes} GiB)"
     child.kill()
     child.join()
     if isinstance(found, str):
         return Timing(solver, None, None, failed=found)
     tree, cpu, runs = found
     try:
-        return Timing(solver, cpu, weight_of(where, tree), runs)
+        return Timing(solver, cpu, weight_of(instance, tree), runs)
     except WrongAnswerError as error:
         return Timing(solver, None, None, failed=f"wrong: {error}")
 
 
-def _limited(there: Connection, call: Callable[[], Pairs], repeats: int, gibibytes: int) -> None:
-    """In the child: the tree, CPU seconds and runs, or why there is no tree."""
+def _limited(sender: Connection, call: Callable[[], TreeEdges], repeats: int, gibibytes: int) -> None:
+    """Send tree, CPU seconds and number of runs to the parent, or why there is no tree; runs in the child process."""
     resource.setrlimit(resource.RLIMIT_AS, (gibibytes << 30, gibibytes << 30))
     try:
         found = best_of(call, 1, 0)
         if found.cpu < QUICK / 4:
             found = best_of(call, repeats, QUICK)
     except MemoryError:
-        there.send(f"more than {gibibytes} GiB")
+        sender.send(f"more than {gibibytes} GiB")
     else:
-        there.send((found.value, found.cpu, found.runs))
+        sender.send((found.value, found.cpu, found.runs))

@@ -1,4 +1,4 @@
-"""Time and weight of all solvers side by side, one core."""
+"""Time and weight of all solvers side by side, on one core."""
 
 from __future__ import annotations
 
@@ -10,30 +10,38 @@ from hpcsolve.algorithms.base import Limits
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.algorithms.steiner_kmb.parameters import RowEngine
 from hpcsolve.device.host import HostDevice
-from jobs.benchmarks.report import markdown
-from jobs.benchmarks.steiner_instances import Instance, every_name, instance
-from jobs.benchmarks.steiner_rivals import EACH_TERMINAL, KOU, Rival
-from jobs.benchmarks.steiner_runs import Timing, own_run, rival_run
+from jobs.benchmarks.common.table import markdown
+from jobs.benchmarks.steiner.instances import Instance, every_name, read_instance
+from jobs.benchmarks.steiner.rivals import EACH_TERMINAL, KOU, Rival
+from jobs.benchmarks.steiner.runs import Timing, own_run, rival_run
 
 FAST, KMB, BEST = "hpcsolve, fast", "hpcsolve, kmb", "hpcsolve, best"
 INSTANCES = ["es1000fst08", "lin37", "alue7080", "es10000fst01", "G103", "I083"]
 SUITED: tuple[RowEngine, ...] = ("near-far", "dijkstra")
-"""Engines beside the default one that a CPU has a use for."""
-BARS = {("lin37", EACH_TERMINAL): 1 / 3, ("alue7080", EACH_TERMINAL): 1 / 3, ("lin37", KOU): 1 / 20}
-"""The largest share of a rival's time that we allow our kmb."""
-MOST_FAST = 0.5
-"""Seconds that mode fast may take on any file."""
+"""Engines, beside the default one, that are useful on a CPU."""
+MOST_RATIO = {("lin37", EACH_TERMINAL): 1 / 3, ("alue7080", EACH_TERMINAL): 1 / 3, ("lin37", KOU): 1 / 20}
+"""The largest ratio to a rival's time that we allow hpcsolve's mode kmb."""
+MOST_SECONDS_FAST = 0.5
+"""The most CPU seconds that we allow mode fast on any file."""
 HOW = """\
-CPU seconds of one core, all in one run, the best of {asked.repeats} where they are short. Nobody reads a file in that
-time, and everybody has the graph in its own form before. A rival runs in a child process, which is ended after
-{asked.seconds} s by the clock, or where it wants more than {asked.gibibytes} GiB. hpcsolve's time is that up to the
-tree: reductions, layout, searches, tree. `certified` adds what the others do not have: a lower bound by dual ascent.
-x fast, x kmb: times hpcsolve's."""
+CPU seconds of one core for a tree, all measured in one run of this benchmark, the best of {options.repeats} where they
+are short. No solver reads a file in that time; each has the graph in its own form before. A rival runs in a child
+process, which is ended after {options.seconds} s of wall-clock time, or if it needs more than {options.gibibytes} GiB.
+hpcsolve's time is that of reductions, layout, searches and tree. `certified` includes the lower bound by dual ascent,
+which no rival has. / fast, / kmb: the time divided by that of hpcsolve's mode."""
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Repeats; the rivals' limits, in seconds by the clock and GiB; what mode best gets, 0 to leave it out."""
+class Options:
+    """What is measured.
+
+    Attributes
+    ----------
+    seconds, gibibytes
+        Limits of a rival: wall-clock seconds and memory.
+    best
+        Time limit of mode best in seconds, 0 to leave it out.
+    """
 
     repeats: int
     seconds: int
@@ -42,12 +50,12 @@ class Asked:
 
 
 def engines() -> tuple[RowEngine, ...]:
-    """Every engine that a job may name."""
+    """Return every engine that a job file may name."""
     return get_args(RowEngine)
 
 
 def own_solvers() -> dict[str, Parameters]:
-    """Modes fast and kmb; the latter on other engines, and to the last terminal, as published."""
+    """Return the parameters of modes fast and kmb; of kmb also with other engines, and as published (halt)."""
     return {
         FAST: Parameters(mode="fast"),
         KMB: Parameters(mode="kmb"),
@@ -56,29 +64,31 @@ def own_solvers() -> dict[str, Parameters]:
     }
 
 
-def measure(where: Instance, rivals: list[Rival], asked: Asked) -> list[Timing]:
-    """All solvers, hpcsolve first."""
+def measure(instance: Instance, rivals: list[Rival], options: Options) -> list[Timing]:
+    """Time all solvers on an instance, hpcsolve first."""
     rows = []
     with HostDevice(1) as device:
         for name, parameters in own_solvers().items():
-            rows.append(_told(where, own_run(name, where, device, parameters, asked.repeats)))
-        if asked.best:
-            limits = Limits(seconds=asked.best)
-            rows.append(_told(where, own_run(BEST, where, device, Parameters(mode="best"), 1, limits)))
+            rows.append(_reported(instance, own_run(name, instance, device, parameters, options.repeats)))
+        if options.best:
+            limits = Limits(seconds=options.best)
+            rows.append(_reported(instance, own_run(BEST, instance, device, Parameters(mode="best"), 1, limits)))
     for rival in rivals:
-        call = rival.ready(where.graph)
-        rows.append(_told(where, rival_run(rival.name, where, call, asked.repeats, asked.seconds, asked.gibibytes)))
+        call = rival.prepare(instance.graph)
+        row = rival_run(rival.name, instance, call, options.repeats, options.seconds, options.gibibytes)
+        rows.append(_reported(instance, row))
     return rows
 
 
-def _told(where: Instance, row: Timing) -> Timing:
-    text = row.failed or f"{row.seconds:.4g} s, {where.ratio(row.weight or 0)} of the optimum"
-    print(f"{where.name}: {row.solver}: {text}", file=sys.stderr, flush=True)
+def _reported(instance: Instance, row: Timing) -> Timing:
+    """Print a line to standard error, and return the timing."""
+    text = row.failed or f"{row.seconds:.4g} s, weight / optimum {instance.ratio(row.weight or 0)}"
+    print(f"{instance.name}: {row.solver}: {text}", file=sys.stderr, flush=True)
     return row
 
 
-def table(where: Instance, rows: list[Timing]) -> list[str]:
-    """Markdown."""
+def table(instance: Instance, rows: list[Timing]) -> list[str]:
+    """Return a table in Markdown, a row for each solver."""
     known = {row.solver: row.seconds for row in rows if row.seconds}
     cells = []
     for row in rows:
@@ -87,27 +97,27 @@ def table(where: Instance, rows: list[Timing]) -> list[str]:
         cells.append([
             row.solver, f"{row.seconds:.4f}" if row.seconds is not None else row.failed,
             f"{row.whole:.4f}" if row.whole else "", *times, str(row.weight or "-"),
-            where.ratio(row.weight) if row.weight else "-", bound, str(row.runs),
-        ])  # fmt: skip
-    name = f"{where.name}: n {where.graph.n}, m {where.graph.edges}, k {len(where.terminals)}"
-    head = [name, "seconds", "certified", "x fast", "x kmb", "weight", "weight / optimum", "bound / weight", "runs"]
+            instance.ratio(row.weight) if row.weight else "-", bound, str(row.runs),
+        ])
+    name = f"{instance.name}: n {instance.graph.n}, m {instance.graph.edges}, k {len(instance.terminals)}"
+    head = [name, "seconds", "certified", "/ fast", "/ kmb", "weight", "weight / optimum", "bound / weight", "runs"]
     return markdown(head, cells)
 
 
-def bars(found: dict[str, list[Timing]]) -> list[str]:
-    """Markdown: what was asked of kmb, and what was seen."""
+def ratios(found: dict[str, list[Timing]]) -> list[str]:
+    """Return a table in Markdown of the ratios that mode kmb is allowed and of those measured, or nothing."""
     cells = []
-    for (name, rival), most in BARS.items():
+    for (name, rival), most in MOST_RATIO.items():
         seconds = {row.solver: row.seconds for row in found.get(name, [])}
         own, other = seconds.get(KMB), seconds.get(rival)
         if own and other:
-            cells.append([f"{KMB}, of the time of {rival}, {name}", f"{most:.3f}", f"{own / other:.4f}"])
-    return [*markdown(["share", "at most", "seen"], cells), ""] if cells else []
+            cells.append([f"{KMB} / {rival}, {name}", f"{most:.3f}", f"{own / other:.4f}"])
+    return [*markdown(["ratio of times", "allowed", "measured"], cells), ""] if cells else []
 
 
 def slowest_fast(repeats: int) -> list[str]:
-    """Mode fast on every file: a line."""
+    """Time mode fast on every file, and return a line about the slowest."""
     with HostDevice(1) as device:
-        rows = {name: own_run(FAST, instance(name), device, Parameters(), repeats) for name in every_name()}
+        rows = {name: own_run(FAST, read_instance(name), device, Parameters(), repeats) for name in every_name()}
     seconds, name = max((row.seconds or 0, name) for name, row in rows.items())
-    return [f"Mode fast on all {len(rows)} files: at most {seconds:.3f} s ({name}); {MOST_FAST} s were allowed."]
+    return [f"Mode fast on all {len(rows)} files: at most {seconds:.3f} s ({name}); {MOST_SECONDS_FAST} s are allowed."]

@@ -1,4 +1,4 @@
-// Steiner trees by OGDF (the Open Graph Drawing Framework, from the wheel ogdf-wheel): what steiner_rivals.py times.
+// Steiner trees by OGDF (the Open Graph Drawing Framework, from the wheel ogdf-wheel), called and timed by rivals.py.
 #include <cstdint>
 
 #include <ogdf/graphalg/MinSteinerTreeKou.h>
@@ -15,7 +15,7 @@ struct Problem {
     NodeArray<bool> is_terminal;
 };
 
-// A graph of n vertices and m edges in OGDF's own form.
+// Returns a graph of n vertices, m edges and k terminals in OGDF's own form, which is never freed.
 extern "C" Problem *ogdf_read(int n, int m, const int *tails, const int *heads, const Weight *weights, int k,
                               const int *terminals)
 {
@@ -33,7 +33,7 @@ extern "C" Problem *ogdf_read(int n, int m, const int *tails, const int *heads, 
     return problem;
 }
 
-// Which edges are the tree's: `chosen` has a place an edge. `method`: 0 Kou, 1 Mehlhorn, 2 Takahashi.
+// Finds a tree and sets `chosen` (m entries, all 0 before) to 1 for its edges. method: 0 Kou, 1 Mehlhorn, 2 Takahashi.
 extern "C" void ogdf_solve(Problem *problem, int method, unsigned char *chosen)
 {
     MinSteinerTreeKou<Weight> kou;

@@ -1,4 +1,4 @@
-"""Steiner trees as one writes them with scipy and numpy: Kou, Markowsky and Berman's, and Mehlhorn's."""
+"""Rivals written with scipy and numpy: the algorithms of Kou, Markowsky and Berman, and of Mehlhorn."""
 
 from __future__ import annotations
 
@@ -15,13 +15,23 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_convert import to_scipy
 
 BATCH = 64
-"""Searches a call of scipy's dijkstra: of distances no more are kept; of predecessors all."""
+"""Searches in a call of scipy's dijkstra: the distances of one batch are kept, and the predecessors of all."""
 Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Given:
-    """A problem before the clock starts: scipy's matrix, and its edges once, `keys` ascending."""
+class Problem:
+    """A problem in the form that is ready before the clock starts.
+
+    Attributes
+    ----------
+    matrix
+        The graph as scipy's csr_array.
+    tails, heads, weights
+        The edges, each once.
+    keys
+        tail * n + head of each edge, ascending.
+    """
 
     matrix: Any
     terminals: Indices
@@ -31,54 +41,64 @@ class Given:
     keys: Indices
 
 
-def given(graph: Graph) -> Given:
-    """A graph for scipy."""
+def prepare(graph: Graph) -> Problem:
+    """Return the graph in the form that scipy takes."""
     assert graph.terminals is not None
     tails = graph.tails().astype(np.int64)
     once = np.flatnonzero(tails < graph.heads)
     tails, heads = tails[once], graph.heads[once].astype(np.int64)
     matrix = to_scipy(graph).astype(np.float64)
     weights = graph.weights[once].astype(np.float64)
-    return Given(matrix, graph.terminals, tails, heads, weights, tails * graph.n + heads)
+    return Problem(matrix, graph.terminals, tails, heads, weights, tails * graph.n + heads)
 
 
 def each_terminal(graph: Graph, halt: bool) -> Callable[[], Indices]:
-    """A search a terminal, as published; with `halt` to the longest edge of the terminals' spanning tree only."""
-    problem = given(graph)
+    """Return a call that searches from each terminal, as Kou, Markowsky and Berman have it.
+
+    With `halt`, searches end at the longest edge of the minimum spanning tree of the terminal distance graph.
+    """
+    problem = prepare(graph)
     terminals, k = problem.terminals, len(problem.terminals)
 
     def call() -> Indices:
-        limit = _closure(problem)[3] if halt else np.inf
+        limit = _mehlhorn(problem)[3] if halt else np.inf
         between, before = np.empty((k, k)), np.empty((k, graph.n), np.int32)
         for begin in range(0, k, BATCH):
-            part = slice(begin, begin + BATCH)
-            distance, before[part] = dijkstra(problem.matrix, indices=terminals[part], limit=limit,
-                                              return_predecessors=True)  # fmt: skip
-            between[part] = distance[:, terminals]
+            rows = slice(begin, begin + BATCH)
+            distance, before[rows] = dijkstra(problem.matrix, indices=terminals[rows], limit=limit,
+                                              return_predecessors=True)
+            between[rows] = distance[:, terminals]
         row, column = np.nonzero(np.triu(np.isfinite(between), 1))
         chosen = _spanned(row, column, between[row, column], k)
-        return _tree(problem, *_walked(row[chosen], terminals[column[chosen]], before))
+        return _tree(problem, *_paths(row[chosen], terminals[column[chosen]], before))
 
     return call
 
 
 def all_terminals(graph: Graph) -> Callable[[], Indices]:
-    """One search from all terminals."""
-    problem = given(graph)
+    """Return a call that searches once from all terminals, as Mehlhorn has it."""
+    problem = prepare(graph)
 
     def call() -> Indices:
-        tails, heads, before, _ = _closure(problem)
+        tails, heads, before, _ = _mehlhorn(problem)
         ends = np.concatenate([tails, heads])
-        more = _walked(np.zeros(len(ends), np.int64), ends, before[None])
+        more = _paths(np.zeros(len(ends), np.int64), ends, before[None])
         return _tree(problem, np.concatenate([tails, more[0]]), np.concatenate([heads, more[1]]))
 
     return call
 
 
-def _closure(problem: Given) -> tuple[Indices, Indices, NDArray[np.int32], float]:
-    """Edges between regions of the terminals' spanning tree, predecessors, and the tree's longest edge."""
+def _mehlhorn(problem: Problem) -> tuple[Indices, Indices, NDArray[np.int32], float]:
+    """Return the minimum spanning tree of the terminal distance graph, found by one search from all terminals.
+
+    Returns
+    -------
+    tuple
+        Tails and heads of the edges that join the terminals' Voronoi regions in this tree, predecessors of all vertices
+        towards their terminals, and the length of the tree's longest edge.
+    """
     distance, before, base = dijkstra(problem.matrix, indices=problem.terminals, min_only=True,
-                                      return_predecessors=True)  # fmt: skip
+                                      return_predecessors=True)
     tails, heads = problem.tails, problem.heads
     across = np.flatnonzero((base[tails] != base[heads]) & (base[tails] >= 0))
     tails, heads = tails[across], heads[across]
@@ -94,37 +114,38 @@ def _closure(problem: Given) -> tuple[Indices, Indices, NDArray[np.int32], float
 
 
 def _spanned(row: Indices, column: Indices, length: NDArray[np.float64], n: int) -> Indices:
-    """Which of these edges a minimum spanning tree has; they are in order of (row, column), and row < column."""
-    matrix = coo_array((length + 1, (row, column)), shape=(n, n)).tocsr()  # + 1, as scipy takes a 0 for no edge
+    """Return the indices of the edges in a minimum spanning tree; edges are sorted by (row, column), row < column."""
+    matrix = coo_array((length + 1, (row, column)), shape=(n, n)).tocsr()  # + 1, because for scipy 0 is no edge
     tree = minimum_spanning_tree(matrix).tocoo()
     return np.searchsorted(row * n + column, tree.row.astype(np.int64) * n + tree.col)
 
 
-def _walked(row: Indices, ends: Indices, before: NDArray[np.int32]) -> tuple[Indices, Indices]:
-    """The edges on the paths back from these ends, by these rows of predecessors."""
+def _paths(row: Indices, ends: Indices, before: NDArray[np.int32]) -> tuple[Indices, Indices]:
+    """Return tails and heads of all arcs on the paths to these ends, by the given rows of predecessors."""
     tails, heads = [], []
     while len(ends):
         earlier = before[row, ends].astype(np.int64)
-        going = earlier >= 0
-        row, ends, earlier = row[going], ends[going], earlier[going]
+        inside = earlier >= 0
+        row, ends, earlier = row[inside], ends[inside], earlier[inside]
         tails.append(earlier)
         heads.append(ends)
         ends = earlier
     return np.concatenate(tails), np.concatenate(heads)
 
 
-def _tree(problem: Given, tails: Indices, heads: Indices) -> Indices:
-    """The minimum spanning tree of these edges, without ends that are no terminals."""
+def _tree(problem: Problem, tails: Indices, heads: Indices) -> Indices:
+    """Return the minimum spanning tree of these edges, with leaves that are no terminals removed, shape (edges, 2)."""
     n = problem.matrix.shape[0]
     keys = np.unique(np.minimum(tails, heads) * n + np.maximum(tails, heads))
     tails, heads = keys // n, keys % n
     chosen = _spanned(tails, heads, problem.weights[np.searchsorted(problem.keys, keys)], n)
     tails, heads = tails[chosen], heads[chosen]
-    wanted = np.zeros(n, bool)
-    wanted[problem.terminals] = True
+    is_terminal = np.zeros(n, bool)
+    is_terminal[problem.terminals] = True
     while True:
         degree = np.bincount(np.concatenate([tails, heads]), minlength=n)
-        kept = ((degree > 1) | wanted)[tails] & ((degree > 1) | wanted)[heads]
+        stays = (degree > 1) | is_terminal
+        kept = stays[tails] & stays[heads]
         if kept.all():
             return np.stack([tails, heads], axis=1)
         tails, heads = tails[kept], heads[kept]
