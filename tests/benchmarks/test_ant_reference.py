@@ -1,4 +1,4 @@
-"""The benchmark's Ant System in doubles draws the next city by the textbook's distribution, whichever way it draws."""
+"""The Ant System in double precision draws the next city from the textbook's distribution, by every rule."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from scipy.stats import chisquare
 
 from hpcsolve.problems.generate.tsp import uniform_tsp
 from hpcsolve.problems.tsp import check_tour
-from jobs.benchmarks.ant_reference import RULES, DoubleColony, compiled
+from jobs.benchmarks.ants.reference import RULES, DoubleColony, load_reference
 
 N = 90
-DRAWS = {"candidates": 200_000, "textbook": 200_000, "head-tail": 2_000_000}  # the last has more ways to be wrong
+DRAWS = {"candidates": 200_000, "textbook": 200_000, "head-tail": 2_000_000}  # head-tail draws in several ways
 
 
 @pytest.fixture(scope="module")
 def library() -> ctypes.CDLL:
     if shutil.which(os.environ.get("HPCSOLVE_CXX", "g++")) is None:
         pytest.skip("no C++ compiler")
-    return compiled()
+    return load_reference()
 
 
 @pytest.fixture(scope="module")
 def colony(library: ctypes.CDLL) -> Iterator[DoubleColony]:
     with DoubleColony(library, uniform_tsp(N, seed=4), seed=1) as opened:
-        opened.iterate("head-tail", 2)  # later on next to nothing is drawn from far away
+        opened.iterate("head-tail", 2)  # after more iterations hardly any far city is drawn
         yield opened
 
 
@@ -48,7 +48,7 @@ def test_next_city(colony: DoubleColony, rule: str, share: float, head_gone: boo
     assert drawn.sum() == DRAWS[rule] and not drawn[visited].any()
     order = np.argsort(weight)[np.count_nonzero(visited) :]
     expected = weight[order] / weight.sum() * DRAWS[rule]
-    rare = np.searchsorted(np.cumsum(expected), 10)  # cities too rare for the test count as one
+    rare = np.searchsorted(np.cumsum(expected), 10)  # rare cities are counted together, as the test requires
     starts = np.array([0, *range(rare + 1, len(order))])
     assert chisquare(np.add.reduceat(drawn[order], starts), np.add.reduceat(expected, starts)).pvalue > 1e-3
 

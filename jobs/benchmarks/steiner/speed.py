@@ -95,8 +95,8 @@ def table(instance: Instance, rows: list[Timing]) -> list[str]:
         times = [f"{row.seconds / known[own]:.3g}" if row.seconds else "-" for own in (FAST, KMB)]
         bound = f"{row.bound / row.weight:.4f}" if row.bound and row.weight else ""
         cells.append([
-            row.solver, f"{row.seconds:.4f}" if row.seconds is not None else row.failed,
-            f"{row.whole:.4f}" if row.whole else "", *times, str(row.weight or "-"),
+            row.solver, f"{row.seconds:.4g}" if row.seconds is not None else row.failed,
+            f"{row.whole:.4g}" if row.whole else "", *times, str(row.weight or "-"),
             instance.ratio(row.weight) if row.weight else "-", bound, str(row.runs),
         ])
     name = f"{instance.name}: n {instance.graph.n}, m {instance.graph.edges}, k {len(instance.terminals)}"

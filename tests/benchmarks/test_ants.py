@@ -1,4 +1,4 @@
-"""The ant colonies' benchmark runs at a tiny size, checks what it claims, and prints its tables."""
+"""Every command of the ant colonies' benchmark runs on a tiny instance and prints its tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ N, RADIUS = 40, 1000
 
 @pytest.fixture
 def benchmark(run_process: Run, repository: Path, tmp_path: Path) -> Run:
-    """The program, on one instance, `ring`, whose best tour is its circle; with stand-in rivals."""
+    """`benchmark(*arguments)`: the program, with the instance `ring` (cities on a circle) and with fake rivals."""
     if shutil.which(os.environ.get("HPCSOLVE_CXX", "g++")) is None:
         pytest.skip("no C++ compiler")
     write_ring(tmp_path / "tsplib")
@@ -36,7 +36,7 @@ def benchmark(run_process: Run, repository: Path, tmp_path: Path) -> Run:
     def start(*arguments: str) -> subprocess.CompletedProcess[str]:
         paths = os.pathsep.join([str(tmp_path), str(repository)])
         environment = {**os.environ, "PYTHONPATH": paths, "HPCSOLVE_DATA": str(tmp_path)}
-        command = [sys.executable, str(repository / "jobs/benchmarks/ant_colony.py"), *arguments]
+        command = [sys.executable, "-m", "jobs.benchmarks.ants", *arguments]
         done: subprocess.CompletedProcess[str] = run_process(command, timeout=120, env=environment, cwd=tmp_path)
         return done
 
@@ -44,7 +44,7 @@ def benchmark(run_process: Run, repository: Path, tmp_path: Path) -> Run:
 
 
 def write_ring(folder: Path) -> None:
-    """Points on a circle."""
+    """Write an instance whose optimal tour visits points on a circle in order, and the list of optima."""
     folder.mkdir()
     angles = 2 * np.pi * np.arange(N) / N
     points = np.rint(RADIUS * np.column_stack([np.cos(angles), np.sin(angles)])).astype(int)
@@ -62,16 +62,16 @@ def number(cell: str) -> float:
 def test_speed(benchmark: Run) -> None:
     done = benchmark("speed", "--instances", "ring", "--strategies", "head-tail", "st-group")
     assert done.returncode == 0, done.stderr
-    doubles, literature, strategies = tables(done.stdout)
-    assert doubles[0]["instance"] == "ring" and number(doubles[0]["hpcsolve, head-tail"]) > 0
-    assert number(doubles[0]["doubles, full candidate list"]) > 0
+    reference, literature, strategies = tables(done.stdout)
+    assert reference[0]["instance"] == "ring" and number(reference[0]["hpcsolve, head-tail"]) > 0
+    assert number(reference[0]["double precision, full candidate list"]) > 0
     assert literature[0]["Zhou et al., GTX 780"] == ""
     assert number(strategies[0]["st-group"]) > 0
 
 
 def test_quality_keeps_its_runs(benchmark: Run, tmp_path: Path) -> None:
-    ask = ["quality", "--instances", "ring", "--seeds", "3", "--iterations", "8", "--runs", "runs.csv"]
-    first, again = benchmark(*ask), benchmark(*ask)
+    arguments = ["quality", "--instances", "ring", "--seeds", "3", "--iterations", "8", "--runs", "runs.csv"]
+    first, again = benchmark(*arguments), benchmark(*arguments)
     assert first.returncode == 0, first.stderr
     assert "ring, double precision, seed 3: " in first.stderr and again.stderr == ""
     assert tables(first.stdout) == tables(again.stdout)
@@ -110,15 +110,21 @@ def test_ranks(benchmark: Run, mpiexec_path: str) -> None:
 
 def test_charts(benchmark: Run, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="no matplotlib (extra `plot`)")
-    for ask in (["speed"], ["tours", "--seconds", "0.1", "--seeds", "1"]):
-        done = benchmark(*ask, "--instances", "ring", "--charts", "charts")
+    for arguments in (["speed"], ["tours", "--seconds", "0.1", "--seeds", "1"]):
+        done = benchmark(*arguments, "--instances", "ring", "--charts", "charts")
         assert done.returncode == 0, done.stderr
     drawn = sorted(path.name for path in (tmp_path / "charts").iterdir() if "<svg" in path.read_text())
     assert drawn == ["ant-speed.svg", "ant-tours-ring.svg"]
+
+
+def test_an_instance_without_optimum(benchmark: Run) -> None:
+    done = benchmark("speed", "--instances", "rink")
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.count("\n") == 1 and "optima.csv: no optimum of rink" in done.stderr
 
 
 def test_no_data(benchmark: Run, tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "tsplib")
     done = benchmark("speed")
     assert done.returncode == 2 and done.stdout == ""
-    assert done.stderr.count("\n") == 1 and "HPCSOLVE_DATA" in done.stderr
+    assert done.stderr.count("\n") == 1 and done.stderr.startswith("jobs.benchmarks.ants: HPCSOLVE_DATA")

@@ -1,4 +1,4 @@
-"""The benchmark runs, prints its tables, and fails when a solver gives a wrong optimum."""
+"""The benchmark of Held-Karp prints its tables and chart, and fails if a solver finds a wrong optimum."""
 
 from __future__ import annotations
 
@@ -29,28 +29,28 @@ WRONG_AT_10 = RIGHT.replace("return [], back_from(", "return [], (n == 10) + bac
 
 @pytest.fixture
 def benchmark(run_process: Run, repository: Path) -> Run:
-    """`benchmark(*options, packages=None)`: the program; packages in that folder hide installed ones."""
+    """`benchmark(*options, packages=None)`: the program, for which packages in this folder hide installed ones."""
     if shutil.which(os.environ.get("HPCSOLVE_CXX", "g++")) is None:
         pytest.skip("no C++ compiler")
 
     def start(*options: str, packages: Path | None = None) -> subprocess.CompletedProcess[str]:
         paths = [str(packages)] if packages else []
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*paths, str(repository)])}
-        command = [sys.executable, str(repository / "jobs/benchmarks/held_karp.py"), "--repeats", "1", *options]
+        command = [sys.executable, "-m", "jobs.benchmarks.held_karp", "--repeats", "1", *options]
         return run_process(command, timeout=120, env=environment)
 
     return start
 
 
 def packages(folder: Path, held_karp: str) -> Path:
-    """Stand-ins for the two packages from PyPI, so that the tests need neither; python-tsp is not installed."""
+    """Write fake packages: `held_karp` with this source, and a python-tsp that is not installed."""
     (folder / "held_karp.py").write_text(held_karp)
     (folder / "python_tsp.py").write_text("raise ModuleNotFoundError(\"No module named 'python_tsp'\")\n")
     return folder
 
 
 def table(text: str, heading: str) -> list[dict[str, str]]:
-    """The rows of the table under a heading."""
+    """Return the rows of the table under a heading."""
     lines = [line for line in text.split(heading, 1)[1].split("\n## ", 1)[0].splitlines() if line.startswith("|")]
     names, _, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     return [dict(zip(names, row, strict=True)) for row in rows]

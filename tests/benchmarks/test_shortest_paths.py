@@ -1,4 +1,4 @@
-"""The benchmark of shortest paths runs, prints its tables, and stops where a solver is wrong."""
+"""Every command of the shortest-paths benchmark prints its tables, and stops if a solver is wrong."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from jobs.benchmarks import shortest_paths_pairs, shortest_paths_single, shortest_paths_widths
-from jobs.benchmarks.shortest_paths_graphs import Network, WrongAnswerError, network
+from jobs.benchmarks.common.answers import WrongAnswerError
+from jobs.benchmarks.shortest_paths import queries, single, widths
+from jobs.benchmarks.shortest_paths.graphs import Network, read_network
 from tests.markdown import tables
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -28,11 +29,11 @@ def _compiler() -> None:
 
 @pytest.fixture
 def benchmark(run_process: Run, repository: Path) -> Run:
-    """`benchmark(*arguments)`: the program; there are no data."""
+    """`benchmark(*arguments)`: the program, without any files of instances."""
 
     def start(*arguments: str) -> subprocess.CompletedProcess[str]:
         environment = {**os.environ, "PYTHONPATH": str(repository), "HPCSOLVE_DATA": str(repository)}
-        command = [sys.executable, str(repository / "jobs/benchmarks/shortest_paths.py"), *arguments]
+        command = [sys.executable, "-m", "jobs.benchmarks.shortest_paths", *arguments]
         done: subprocess.CompletedProcess[str] = run_process(command, timeout=120, env=environment)
         return done
 
@@ -44,7 +45,7 @@ def test_single(benchmark: Run) -> None:
     assert done.returncode == 0, done.stderr
     times, ratios = tables(done.stdout)
     assert [row["milliseconds"] for row in times] == [row["graph"] for row in ratios] == ["road:500", "rmat:8"]
-    assert {"search", "scipy, our order", "scipy, file's order"} <= set(times[0])
+    assert {"search", "scipy, layout order", "scipy, file order"} <= set(times[0])
     assert all(float(cell) >= 0 for row in times for name, cell in row.items() if name != "milliseconds")
     assert all(float(row["work"]) >= 1 and float(row["ratio"]) > 0 for row in ratios)
 
@@ -65,50 +66,50 @@ def test_graphs_that_are_not_there(benchmark: Run, graph: str, hint: str) -> Non
 
 @pytest.fixture(scope="module")
 def small() -> Network:
-    return network("road:300", 3)
+    return read_network("road:300", 3)
 
 
 def test_widths(small: Network) -> None:
-    rows = shortest_paths_widths.measure(small, [0.5, 4.0], 1)
+    rows = widths.measure(small, [0.5, 4.0], 1)
     assert [row.engine for row in rows] == ["near-far-block"] * 4 + ["near-far-grid"] * 4
     narrow, wide, adaptive, _ = rows[:4]
-    assert 1 <= narrow.work < wide.work and narrow.steps > wide.steps
+    assert 1 <= narrow.work < wide.work and narrow.rounds > wide.rounds
     assert wide.delta == pytest.approx(4 * adaptive.delta, abs=4)
-    text = shortest_paths_widths.tables(small, rows, 1)
+    text = widths.tables(small, rows, 1)
     assert [len(table) for table in tables("\n".join(text))] == [4, 4]
 
 
-def test_launches_are_counted_up_to_the_next_look(small: Network) -> None:
-    found = shortest_paths_widths.sweep(small, [1.0], [1, 64], 1)
+def test_launches_are_counted_until_the_host_reads_back(small: Network) -> None:
+    found = widths.sweep(small, [1.0], [1, 64], 1)
     (_, one), (_, many), (_, default) = found.values()
     assert one < many == 64 * -(-one // 64) and default >= one
-    assert len(tables("\n".join(shortest_paths_widths.sweep_table(small, found, 1)))[0]) == 1
+    assert len(tables("\n".join(widths.sweep_table(small, found, 1)))[0]) == 1
 
 
-def test_pairs(small: Network) -> None:
-    points = shortest_paths_pairs.measure(small, [0.25], 2, 1)
+def test_queries(small: Network) -> None:
+    points = queries.measure(small, [0.25], 2, 1)
     assert {point.rank for point in points} == {2, 3, 4, 5, 6, 7, 8}
-    exact = [point for point in points if point.solver == shortest_paths_pairs.DIJKSTRA]
+    exact = [point for point in points if point.solver == queries.DIJKSTRA]
     assert all(point.efficiency == 1 for point in exact) and exact[0].arcs < exact[-1].arcs
     assert all(0 < point.efficiency <= 1 for point in points)
-    assert len(tables("\n".join(shortest_paths_pairs.table(small, points, 1)))[0]) == 7
+    assert len(tables("\n".join(queries.table(small, points, 1)))[0]) == 7
 
 
-def test_a_wrong_answer_stops_it(small: Network) -> None:
+def test_a_wrong_answer_stops_the_benchmark(small: Network) -> None:
     graph = small.graph
-    wrong = replace(small, graph=replace(graph, weights=graph.weights + np.uint32(1)))  # our layout has other weights
-    with pytest.raises(WrongAnswerError, match="road:300: the solvers do not agree"):
-        shortest_paths_single.measure(wrong, 1)
+    wrong = replace(small, graph=replace(graph, weights=graph.weights + np.uint32(1)))  # not so in the layout
+    with pytest.raises(WrongAnswerError, match="road:300: the solvers found different answers"):
+        single.measure(wrong, 1)
 
 
 def test_charts(benchmark: Run, small: Network, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="no matplotlib (extra `plot`)")
-    from jobs.benchmarks import shortest_paths_charts
+    from jobs.benchmarks.shortest_paths import charts
 
     done = benchmark("batches", "--graphs", "grid:12", "--repeats", "1", "--charts", str(tmp_path))
     assert done.returncode == 0, done.stderr
-    shortest_paths_charts.draw_single([shortest_paths_single.measure(small, 1)], tmp_path)
-    shortest_paths_charts.draw_widths("a", shortest_paths_widths.measure(small, [1.0], 1), tmp_path)
-    shortest_paths_charts.draw_pairs("a", shortest_paths_pairs.measure(small, [1.0], 6, 1), tmp_path)
+    charts.draw_single([single.measure(small, 1)], tmp_path)
+    charts.draw_widths("a", widths.measure(small, [1.0], 1), tmp_path)
+    charts.draw_queries("a", queries.measure(small, [1.0], 6, 1), tmp_path)
     drawn = sorted(path.name for path in tmp_path.iterdir() if "<svg" in path.read_text())
-    assert drawn == [f"shortest-paths-{part}.svg" for part in ("pairs-a", "single", "sweep-grid-12", "widths-a")]
+    assert drawn == [f"shortest-paths-{part}.svg" for part in ("queries-a", "single", "sweep-grid-12", "widths-a")]
