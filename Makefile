@@ -46,7 +46,7 @@ check-races: compiler $(INSTALLED)  ## every kernel with real threads under Thre
 	@$(BIN)/python tests/races/check.py
 
 bench: compiler $(INSTALLED)  ## Held-Karp against its rivals: ratios, a table, a chart
-	@$(BIN)/python jobs/benchmarks/held_karp.py
+	@$(BIN)/python -m jobs.benchmarks.held_karp
 
 clean:  ## remove what make and Python made; results stay
 	@rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

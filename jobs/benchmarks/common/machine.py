@@ -13,7 +13,7 @@ from hpcsolve.device.base import Device
 from jobs.benchmarks.common.timing import load
 
 EXTENSIONS = (("__AVX512BW__", "AVX-512", 64), ("__AVX2__", "AVX2", 32), ("", "128-bit", 16))
-"""In the order of device_host.cuh: the compiler's macro, the extension's name, bytes of a register."""
+"""In the order of cuda_src/device/host.cuh: the compiler's macro, the extension's name, bytes of a register."""
 
 
 def vector_extension() -> tuple[str, int]:
