@@ -1,4 +1,4 @@
-"""Every command of the Steiner benchmark prints its tables; rivals are limited, and wrong answers found."""
+"""Every command of the Steiner benchmark prints its tables, limits its rivals and finds wrong answers."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from dataclasses import astuple, dataclass
 
 @dataclass(frozen=True)
 class Run:
-    """One run of a series; `cost` and `cpu` (seconds) are its results."""
+    """One run of a series, with its results `cost` and `cpu` (seconds)."""
 
     instance: str
     solver: str
@@ -21,7 +21,7 @@ class Run:
 
 
 def complete(path: str | None, runs: list[Run], perform: Callable[[Run], Run]) -> list[Run]:
-    """Return the runs with their results; a run that the file already holds is not performed again.
+    """Return the runs with their results, after performing those that the file does not hold yet.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ PLAIN = ("candidates", "textbook")
 
 @dataclass(frozen=True)
 class Timing:
-    """Milliseconds an iteration in the best of several windows; `spread` is the worst window divided by the best."""
+    """Milliseconds an iteration in the best of several windows, and the worst window divided by the best (`spread`)."""
 
     milliseconds: float
     spread: float
@@ -37,7 +37,7 @@ class Timing:
 
 
 def own_timing(instance: Instance, strategy: str, windows: int, width: int, device: str = "cpu") -> Timing:
-    """Time hpcsolve without its set-up; a window is the mean of `width` successive iterations of one run."""
+    """Time hpcsolve without its set-up, by windows of `width` successive iterations of one run."""
     run = search(instance.tsp, parameters_of(strategy), Limits(iterations=WARM_UP + windows * width), device)
     marks = run.seconds[WARM_UP - 1 :: width]
     assert len(marks) == windows + 1, "the history must have a row for each iteration"
@@ -70,7 +70,7 @@ class Row:
 
 
 def measure(all_instances: list[Instance], strategies: list[str], plain_up_to: int, device: str) -> list[Row]:
-    """Time all strategies and rules; the plain programs only for up to `plain_up_to` cities."""
+    """Time all strategies, and all rules but those of the plain programs for more than `plain_up_to` cities."""
     library, rows = load_reference(), []
     for strategy in strategies:
         compile_kernels(all_instances[0].tsp, parameters_of(strategy), device)

@@ -9,7 +9,7 @@ from hpcsolve.errors import EnvironmentFault
 
 
 def require_matplotlib() -> None:
-    """Raise `EnvironmentFault` if matplotlib is not installed; called before anything is measured."""
+    """Raise `EnvironmentFault` if matplotlib is not installed, so that nothing is measured in vain."""
     try:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError:
@@ -17,7 +17,7 @@ def require_matplotlib() -> None:
 
 
 def save(figure: Any, path: Path) -> None:
-    """Write a matplotlib figure, creating its folder; an SVG file holds no date and no random numbers."""
+    """Write a matplotlib figure and create its folder. SVG files hold no date and no random numbers."""
     from matplotlib import rcParams
 
     rcParams["svg.hashsalt"] = "hpcsolve"

@@ -33,5 +33,5 @@ def compile_library(source: Path, flags: str) -> ctypes.CDLL:
 
 
 def pointer(array: NDArray[Any]) -> ctypes.c_void_p:
-    """Return the address of an array's first element; the caller keeps the array alive."""
+    """Return the address of an array's first element, valid as long as the caller keeps the array."""
     return ctypes.c_void_p(array.ctypes.data)

@@ -103,7 +103,7 @@ def _device(options: argparse.Namespace) -> Device:
 
 
 def _rows(options: argparse.Namespace, device: Device, rivals: list[Rival], skipped: list[str]) -> Iterator[Row]:
-    """Measure hpcsolve and the rivals on every instance; a rival without memory for its table is added to `skipped`."""
+    """Measure hpcsolve and the rivals on every instance, and add rivals without memory for their table to `skipped`."""
     for n in sorted(set(options.sizes)):
         for kind, (high, symmetric) in KINDS.items():
             tsp = random_matrix(n, seed=n, high=high, symmetric=symmetric)
@@ -144,7 +144,7 @@ def _measure(tsp: Tsp, kind: str, device: Device, options: argparse.Namespace) -
 
 
 def _measure_rival(rival: Rival, tsp: Tsp, kind: str, options: argparse.Namespace | None) -> Row:
-    """Measure a rival; without options it runs once, for its answer alone."""
+    """Measure a rival, or without options run it once for its answer alone."""
     call = rival.prepare(tsp.cost * (tsp.cost != FORBIDDEN))
     measured = best_of(call, options.repeats if options else 1, options.seconds if options else 0.0)
     times = (measured.wall, measured.cpu) if options else (None, None)
@@ -152,7 +152,7 @@ def _measure_rival(rival: Rival, tsp: Tsp, kind: str, options: argparse.Namespac
 
 
 def _exit_code(rows: list[Row]) -> int:
-    """Return 0 if all solvers found the same optima; otherwise print the differences and return 1."""
+    """Return 0 if all solvers found the same optima, and otherwise print the differences and return 1."""
     code = 0
     for n, kind in dict.fromkeys((row.n, row.kind) for row in rows):
         found = {row.solver: row.optimum for row in rows if (row.n, row.kind) == (n, kind)}

@@ -29,7 +29,7 @@ DECADES = (-5, 2)
 
 @dataclass(frozen=True)
 class Row:
-    """A solver on an instance; seconds are None where they were not measured.
+    """A solver's answer and times on an instance. Times that were not measured are None.
 
     Attributes
     ----------

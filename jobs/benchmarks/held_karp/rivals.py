@@ -134,7 +134,7 @@ def _vectorised(library: ctypes.CDLL, threads: int, costs: Costs) -> Callable[[]
 
 
 def _stride(n: int) -> int:
-    """Return the distance of two rows of the vectorised table, in values; full_table.cpp has the same."""
+    """Return the distance of two rows of the vectorised table in values, as in full_table.cpp."""
     return (n + 7) // 8 * 8 if n <= 24 else n
 
 

@@ -1,4 +1,4 @@
-"""Steiner trees beside networkx, rustworkx, scipy and OGDF; their quality; a study's variants; and two ranks.
+"""Steiner trees beside networkx, rustworkx, scipy and OGDF, their quality, a study's variants, and two ranks.
 
     export HPCSOLVE_DATA=...                          # a folder with steiner/; or name other --instances
     python -m jobs.benchmarks.steiner rivals          # time and weight of all solvers, one core

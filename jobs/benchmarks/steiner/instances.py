@@ -137,7 +137,7 @@ def edges_of(graph: Graph) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArra
 
 
 def weight_of(instance: Instance, edges: TreeEdges) -> int:
-    """Return the weight of a tree that any program found; leaves that are no terminals are allowed.
+    """Return the weight of a tree that any program found. Leaves that are no terminals are allowed.
 
     Raises
     ------

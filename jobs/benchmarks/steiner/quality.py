@@ -41,7 +41,7 @@ class Row:
 
 
 def measure(instance: Instance, mode: str, ranks: int, seconds: float | None) -> Row:
-    """Solve an instance by a mode and check the answer; `seconds` is the time limit of mode best."""
+    """Solve an instance by a mode, of which best ends after `seconds`, and check the answer."""
     found = solve(instance, mode, ranks, seconds if mode == "best" else None)
     row = Row(instance, mode, found, mistakes(instance, found))
     text = f"{instance.name}, {mode}: {row.ratio:.4f}, {found.run:.2f} s"

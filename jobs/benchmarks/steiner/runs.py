@@ -118,7 +118,7 @@ def rival_run(
 
 
 def _limited(sender: Connection, call: Callable[[], TreeEdges], repeats: int, gibibytes: int) -> None:
-    """Send tree, CPU seconds and number of runs to the parent, or why there is no tree; runs in the child process."""
+    """Run a rival in the child process, and send the parent its tree and times, or why there is no tree."""
     resource.setrlimit(resource.RLIMIT_AS, (gibibytes << 30, gibibytes << 30))
     try:
         found = best_of(call, 1, 0)

@@ -55,7 +55,7 @@ def engines() -> tuple[RowEngine, ...]:
 
 
 def own_solvers() -> dict[str, Parameters]:
-    """Return the parameters of modes fast and kmb; of kmb also with other engines, and as published (halt)."""
+    """Return the parameters of mode fast and of mode kmb by default, with other engines, and as published (halt)."""
     return {
         FAST: Parameters(mode="fast"),
         KMB: Parameters(mode="kmb"),

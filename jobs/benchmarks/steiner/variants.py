@@ -56,7 +56,7 @@ class Sweep:
 
 
 def by_engine(instance: Instance, device: Device, repeats: int) -> list[Timing]:
-    """Time mode kmb by every engine; all must find a tree of the same weight."""
+    """Time mode kmb by every engine, and require trees of the same weight."""
     rows = []
     for engine in engines():
         parameters = Parameters(mode="kmb", halt="terminals", engine=engine)
@@ -77,7 +77,7 @@ def engine_table(instance: Instance, rows: list[Timing]) -> list[str]:
 
 
 def by_sweeps(instance: Instance, device: Device, repeats: int) -> list[Sweep]:
-    """Time the searches of k-pull for each k; all must find the same distances."""
+    """Time the searches of k-pull for each k, and require the same distances."""
     rows, answers = [], []
     with searcher(instance.graph, device, engine="k-pull", searches=len(instance.terminals)) as prepared:
         jobs: Jobs = row_jobs(list(instance.terminals[:, None]), instance.terminals, prepared.layout.places())

@@ -114,7 +114,7 @@ def _mehlhorn(problem: Problem) -> tuple[Indices, Indices, NDArray[np.int32], fl
 
 
 def _spanned(row: Indices, column: Indices, length: NDArray[np.float64], n: int) -> Indices:
-    """Return the indices of the edges in a minimum spanning tree; edges are sorted by (row, column), row < column."""
+    """Return the indices of a minimum spanning tree's edges among edges sorted by (row, column) with row < column."""
     matrix = coo_array((length + 1, (row, column)), shape=(n, n)).tocsr()  # + 1, because for scipy 0 is no edge
     tree = minimum_spanning_tree(matrix).tocoo()
     return np.searchsorted(row * n + column, tree.row.astype(np.int64) * n + tree.col)
