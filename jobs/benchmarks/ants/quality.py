@@ -58,7 +58,7 @@ class Series:
     iterations: int
 
     def runs(self) -> list[Run]:
-        """Return the runs, without results, in the order in which they are made: all solvers for one seed, and so on."""
+        """Return the runs without results, in the order in which they are made."""
         return [Run(instance.name, solver, self.iterations, seed) for instance in self.instances
                 for seed in range(1, self.seeds + 1) for solver in self.solvers]
 

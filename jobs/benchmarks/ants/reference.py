@@ -76,7 +76,7 @@ class DoubleColony:
     def draws(
         self, rule: str, city: int, visited: NDArray[np.bool_], count: int
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Return how often each city was drawn in `count` draws of the city after `city`, and the exact weight of each."""
+        """Return how often each city was drawn in `count` draws of the city after `city`, and the exact weights."""
         drawn, weight = np.zeros(self.n, np.int32), np.empty(self.n)
         given = visited.astype(np.int8)
         self._library.ant_system_draw(self._colony, RULES[rule], city, pointer(given), count, pointer(drawn),
