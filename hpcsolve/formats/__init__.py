@@ -7,7 +7,6 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.errors import InputError
 from hpcsolve.formats.base import GraphInstance, Instance, Source, open_source, suffix_of, text_source
 from hpcsolve.formats.graph import graph_format, read_graph
 from hpcsolve.formats.matrix import NPY_MAGIC, looks_like_text_matrix, read_npy, read_text_matrix
@@ -85,11 +84,13 @@ def _text_format(source: Source, path: str) -> str:
         return "tsplib"
     graph = graph_format(source.content, suffix)
     if graph not in ("", "edge list"):
-        raise source.error(f"is a graph ({graph}), not a travelling salesman problem, which needs all distances")
+        what = f"is a graph ({graph}), not a travelling salesman problem, which needs all distances"
+        raise source.error(what, source.first_line)
     if suffix not in (".tsp", ".atsp", ".tour") and looks_like_text_matrix(source.content):
         return "text matrix"
     if suffix in (".tsp", ".atsp", ".tour", ".sop", ".hcp", ".vrp"):
         return "tsplib"
     if suffix in (".csv", ".tsv"):
         return "text matrix"
-    raise InputError("no known format; hpcsolve reads TSPLIB (.tsp, .atsp), numpy (.npy) and CSV matrices", source.name)
+    known = "TSPLIB (.tsp, .atsp), numpy (.npy) and CSV matrices"
+    raise source.error(f"no known format; hpcsolve reads {known}", source.first_line)

@@ -22,6 +22,9 @@ MAXIMUM_BYTES = 4 * 2**30
 
 STANDARD_INPUT = "<stdin>"
 
+_CONTROL = bytes(code for code in range(32) if code not in b"\t\n\v\f\r")
+_WORD = re.compile(r"[^ \t\n\v\f\r]+")
+
 Problem = TypeVar("Problem")
 
 
@@ -78,6 +81,16 @@ class Source:
         """The line (from 1) that a byte is on."""
         return self.content.count(b"\n", 0, offset) + 1
 
+    @property
+    def first_line(self) -> int:
+        """The number of the first line that is not blank."""
+        return self.line(len(self.content) - len(self.content.lstrip()))
+
+    @property
+    def last_line(self) -> int:
+        """The number of the last line that is not blank."""
+        return self.line(len(self.content.rstrip()))
+
     def error(self, message: str, line: int | None = None) -> InputError:
         """An error of this file, to be raised."""
         return InputError(message, self.name, line)
@@ -113,19 +126,22 @@ def text_source(source: Source) -> Source:
     Raises
     ------
     InputError
-        At the first NUL byte: no text file has one.
+        At the first NUL byte or other control character: no text file has one (but for the Ctrl-Z at the end of some).
     """
     content = source.content
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         content = content.decode("utf-16", errors="replace").encode()
-    content = content.removeprefix(b"\xef\xbb\xbf")
+    content = content.removeprefix(b"\xef\xbb\xbf").removesuffix(b"\x1a")
     if b"\r" in content:
         content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     result = Source(source.name, content, source.sha256)
-    nul = content.find(b"\0")
-    if nul >= 0:
-        raise result.error("a NUL byte: the file is damaged, or not text", result.line(nul))
+    _refuse_control_characters(result)
     return result
+
+
+def words(text: str) -> list[str]:
+    """The words of a line: what stands between ASCII blanks; `str.split` knows more blanks than the formats do."""
+    return _WORD.findall(text)
 
 
 def decode(text: bytes) -> str:
@@ -140,6 +156,15 @@ def suffix_of(path: str) -> str:
     """The lower-case suffix, without a compressor's: `.tsp` of `a.TSP.gz`."""
     found = re.search(r"(\.[a-z0-9]+)$", re.sub(r"\.(gz|xz)$", "", path.lower()))
     return found[1] if found else ""
+
+
+def _refuse_control_characters(source: Source) -> None:
+    if len(source.content.translate(None, _CONTROL)) == len(source.content):
+        return
+    found = re.search(b"[" + re.escape(_CONTROL) + b"]", source.content)
+    assert found is not None
+    name = "NUL byte" if found[0] == b"\0" else f"control character (0x{found[0].hex().upper()})"
+    raise source.error(f"a {name}: the file is damaged, or not text", source.line(found.start()))
 
 
 def _bounded(file: IO[bytes] | gzip.GzipFile, name: str) -> bytes:

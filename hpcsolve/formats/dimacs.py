@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hpcsolve.formats.base import Source
+from hpcsolve.formats.base import Source, words
 from hpcsolve.formats.lines import (
     Records,
     header_numbers,
@@ -80,12 +80,13 @@ def with_coordinates(graph: Graph, source: Source) -> Graph:
         raise source.error(f"vertex {vertices[index] + 1} for the second time", int(records.lines[index]))
     points = np.empty((graph.n, 2))
     points[vertices] = np.stack([column.astype(np.float64) for column in records.columns[1:]], axis=1)
-    if not np.isfinite(points).all():
-        raise source.error("a coordinate is too large")
+    finite = np.isfinite(points[vertices]).all(axis=1)
+    if not finite.all():
+        raise source.error("a coordinate is too large", int(records.lines[np.argmin(finite)]))
     return replace(graph, coordinates=points)
 
 
-def header_of(source: Source, records: Records, words: list[str], count: int, example: str, what: str) -> Header:
+def header_of(source: Source, records: Records, keys: list[str], count: int, example: str, what: str) -> Header:
     """The one `p` line, which must have these words and that many numbers; all other lines must be comments.
 
     Raises
@@ -93,18 +94,19 @@ def header_of(source: Source, records: Records, words: list[str], count: int, ex
     InputError
         With file and line.
     """
-    found = [(line, text.split()) for line, text in records.others if text.split()[0] == "p"]
+    found = [(line, words(text)) for line, text in records.others if words(text)[0] == "p"]
     if not found:
-        raise source.error(f"has no line {example}")
+        first = int(records.lines[0]) if len(records.lines) else source.last_line
+        raise source.error(f"the line {example} is missing; write it above this one", first)
     line, header = found[0]
-    if header[1 : 1 + len(words)] != words or len(header) != 1 + len(words) + count:
+    if header[1 : 1 + len(keys)] != keys or len(header) != 1 + len(keys) + count:
         raise source.error(f"expected {example}, found {shown(' '.join(header))}", line)
-    numbers = header_numbers(source, header[1 + len(words) :], line, example)
+    numbers = header_numbers(source, header[1 + len(keys) :], line, example)
     if len(found) > 1:
         raise source.error(f"a second p line; the first is line {line}", found[1][0])
     comments = []
     for number, text in records.others:
-        kind = text.split()[0]
+        kind = words(text)[0]
         if kind not in ("c", "p"):
             raise source.error(f"neither a comment (c) nor {what}: {shown(text)}", number)
         comments += [text[1:].strip()] if kind == "c" else []

@@ -11,7 +11,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.formats.base import Source, decode
+from hpcsolve.formats.base import Source, decode, words
 from hpcsolve.formats.lines import NUMBER, Numbers, read_records, weights_in
 from hpcsolve.problems.decimals import shown
 from hpcsolve.problems.graph import Graph
@@ -23,8 +23,8 @@ _LARGEST_ID = 2**63 - 1
 
 def looks_like_edge_list(content: bytes) -> bool:
     """Whether the first or second line that is no comment is of two or three numbers."""
-    lines = [words for _, words in _first_lines(content)]
-    return any(len(words) in (2, 3) and all(map(NUMBER.fullmatch, words)) for words in lines)
+    rows = [row for _, row in _first_lines(content)]
+    return any(len(row) in (2, 3) and all(map(NUMBER.fullmatch, row)) for row in rows)
 
 
 def read_edge_list(source: Source, directed: bool | None = None) -> Graph:
@@ -41,9 +41,10 @@ def read_edge_list(source: Source, directed: bool | None = None) -> Graph:
         With file and line.
     """
     first = _first_lines(source.content)
-    width = next((len(words) for _, words in first if all(map(NUMBER.fullmatch, words))), 0)
+    width = next((len(row) for _, row in first if all(map(NUMBER.fullmatch, row))), 0)
     if width not in (2, 3):
-        raise source.error("expected two vertices and perhaps a weight on each line", first[0][0] if first else None)
+        line = first[0][0] if first else source.last_line
+        raise source.error("expected two vertices and perhaps a weight on each line", line)
     what = ("a vertex", "a vertex", "a weight")[:width]
     records = read_records(source, _with_blanks(source.content), 1, what)
     comments = []
@@ -68,7 +69,7 @@ def _first_lines(content: bytes) -> list[tuple[int, list[str]]]:
     found = []
     for match in re.finditer(rb"(?m)^[ \t]*([^\s#%][^\n]*)", content):
         line = content.count(b"\n", 0, match.start()) + 1
-        found.append((line, decode(_with_blanks(match[1])).split()))
+        found.append((line, words(decode(_with_blanks(match[1])))))
         if len(found) == 2:
             break
     return found

@@ -75,9 +75,9 @@ def _read(source: Source, kind: str, directed: bool | None) -> Graph:
     if kind in open_to_choice:
         return open_to_choice[kind](source, directed)
     if looks_like_tsplib(source.content):
-        raise source.error("is an instance of the TSP (TSPLIB), not a graph")
+        raise source.error("is an instance of the TSP (TSPLIB), not a graph", source.first_line)
     if not kind:
-        raise source.error(f"no known format of graphs; hpcsolve reads {_KNOWN}")
+        raise source.error(f"no known format of graphs; hpcsolve reads {_KNOWN}", source.first_line)
     if directed:
         raise source.error(f"a graph in this format ({kind}) is undirected")
     if kind == "metis":

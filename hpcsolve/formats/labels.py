@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats.base import Source
+from hpcsolve.formats.base import Source, words
 from hpcsolve.formats.lines import Numbers, Records
 from hpcsolve.problems.decimals import shown
 from hpcsolve.problems.graph import Graph, vertex_positions
@@ -48,7 +48,7 @@ class Labels:
 def require_comments(source: Source, records: Records, what: tuple[str, ...]) -> None:
     """See that what is no record is a comment; raises InputError with file and line."""
     for line, text in records.others:
-        if not text.startswith("#") and text.split()[0] != "c":
+        if not text.startswith("#") and words(text)[0] != "c":
             raise source.error(f"expected {', '.join(what)}, found {shown(text)}", line)
 
 

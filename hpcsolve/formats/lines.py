@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats.base import Source, decode
+from hpcsolve.formats.base import Source, decode, words
 from hpcsolve.problems.decimals import BadNumber, shown
 from hpcsolve.problems.graph import LARGEST_ORDER
 from hpcsolve.problems.weights import Weights, exact_weights
@@ -24,7 +24,7 @@ from hpcsolve.problems.weights import Weights, exact_weights
 Numbers = NDArray[np.uint64] | NDArray[np.float64]
 
 _PIECE = 1 << 22
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _SMALL_ORDER = 1 << 20
 
 
@@ -285,7 +285,7 @@ def _bad_word(
     """The error of the first word that is no number."""
     texts = piece.split(b"\n")
     for row in rows:
-        for column, word in enumerate(decode(texts[row]).split()[skip:]):
+        for column, word in enumerate(words(decode(texts[row]))[skip:]):
             if not NUMBER.fullmatch(word):
                 return source.error(f"{what[column]} must be a number, found {shown(word)}", line + int(row))
     return source.error("holds something else than numbers", line)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.formats.base import Source, decode
+from hpcsolve.formats.base import Source, decode, words
 from hpcsolve.formats.tsplib_sections import integers_only
 from hpcsolve.problems.decimals import BadNumber, exact_from_texts, is_number, shown
 from hpcsolve.problems.tsp import Tsp, from_costs, from_matrix, largest_cost, require_memory
@@ -128,7 +128,7 @@ def _delimiter(line: str) -> str | None:
 
 def _cells(line: str, delimiter: str | None) -> list[str]:
     if delimiter is None:
-        return line.split()
+        return words(line)
     if '"' not in line:
         return [cell.strip() for cell in line.split(delimiter)]
     return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))]
@@ -137,7 +137,7 @@ def _cells(line: str, delimiter: str | None) -> list[str]:
 def _rows(source: Source) -> list[Row]:
     lines = _table_lines(source.content)
     if not lines:
-        raise source.error("has no rows, only comments")
+        raise source.error("there are no rows, only comments", source.last_line)
     delimiter = _delimiter(lines[0][1])
     rows = []
     for number, line in lines:
@@ -196,7 +196,9 @@ def _costs(source: Source, rows: list[Row]) -> tuple[NDArray[np.int64], int]:
             cells[index] = "0"
     text = " ".join(cells).encode()
     if "" not in cells and integers_only(text):
-        return np.fromstring(text, dtype=np.int64, sep=" ").reshape(n, n), 1
+        whole = np.fromstring(text, dtype=np.int64, sep=" ")
+        if len(whole) == n * n:  # else a cell holds several numbers, which is refused below
+            return whole.reshape(n, n), 1
     try:
         values, scale = exact_from_texts(cells, largest_cost(n))
     except BadNumber as problem:

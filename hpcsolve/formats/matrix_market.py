@@ -11,7 +11,7 @@ import re
 
 import numpy as np
 
-from hpcsolve.formats.base import Source, decode
+from hpcsolve.formats.base import Source, decode, words
 from hpcsolve.formats.lines import (
     header_numbers,
     positions_in,
@@ -65,10 +65,10 @@ def read_matrix_market(source: Source, directed: bool | None = None) -> Graph:
 
 def _banner(source: Source) -> tuple[str, str]:
     """Field (pattern or not) and symmetry."""
-    words = decode(source.content.split(b"\n", 1)[0]).lower().split()
-    if len(words) != 5 or words[1] != "matrix":
+    banner = words(decode(source.content.split(b"\n", 1)[0]).lower())
+    if len(banner) != 5 or banner[1] != "matrix":
         raise source.error(f"expected {_EXAMPLE}", 1)
-    _, _, layout, field, symmetry = words
+    _, _, layout, field, symmetry = banner
     if layout != "coordinate":
         raise source.error(f"{shown(layout)}: only sparse matrices (coordinate) are graphs", 1)
     if field not in ("real", "double", "integer", "pattern", "unsigned-integer"):
@@ -82,11 +82,11 @@ def _header(source: Source) -> tuple[bytes, int, list[int], str]:
     """The entries' text, the line of sizes and its three numbers, the comments."""
     found = re.compile(rb"[^\n]*(?:\n[ \t]*(?:%[^\n]*)?)*\n[ \t]*([^%\s][^\n]*)(?:\n|$)").match(source.content)
     if found is None:
-        raise source.error("has no line of sizes, ROWS COLUMNS ENTRIES")
+        raise source.error("the line of sizes, ROWS COLUMNS ENTRIES, is missing", source.last_line)
     line = source.line(found.start(1))
-    words = decode(found[1]).split()
-    if len(words) != 3:
+    header = words(decode(found[1]))
+    if len(header) != 3:
         raise source.error(f"expected ROWS COLUMNS ENTRIES, found {shown(decode(found[1]))}", line)
     comments = [text.strip()[1:].strip() for text in decode(source.content[: found.start(1)]).split("\n")[1:]]
-    sizes = header_numbers(source, words, line, "ROWS COLUMNS ENTRIES")
+    sizes = header_numbers(source, header, line, "ROWS COLUMNS ENTRIES")
     return source.content[found.end() :], line, sizes, "\n".join(text for text in comments if text)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats.base import Source, decode
+from hpcsolve.formats.base import Source, decode, words
 from hpcsolve.formats.lines import (
     NUMBER,
     Numbers,
@@ -29,7 +29,7 @@ from hpcsolve.formats.lines import (
 from hpcsolve.problems.decimals import shown
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import assembled
-from hpcsolve.problems.graph_order import undirected
+from hpcsolve.problems.graph_order import arc_without_reverse
 
 _EXAMPLE = "`VERTICES EDGES [FORMAT [CONSTRAINTS]]`"
 
@@ -68,10 +68,13 @@ def read_metis(source: Source) -> Graph:
     weights, scale = weights_in(source, values[1::2] if body.weighted else ones, lines, body.n)
     graph = assembled(source.stem or "graph", body.n, tails, heads, weights, directed=True, scale=scale,
                       labels=np.arange(1, body.n + 1))  # fmt: skip
-    try:
-        return replace(undirected(graph), parallel_arcs=graph.parallel_arcs // 2)
-    except InputError as problem:
-        raise source.error(str(problem).removeprefix(f"{graph.name}: ")) from None
+    lone = arc_without_reverse(graph)
+    if lone is not None:
+        a, b = lone
+        where = f"(see line {body.numbers[b]})"
+        message = f"vertices {a + 1} and {b + 1} do not list each other with the same weights {where}"
+        raise source.error(message, int(body.numbers[a]))
+    return replace(graph, directed=False, parallel_arcs=graph.parallel_arcs // 2)
 
 
 def _body(source: Source) -> Body:
@@ -79,15 +82,15 @@ def _body(source: Source) -> Body:
     kept = [index for index, line in enumerate(lines) if not line.lstrip().startswith(b"%")]
     first = next((place for place, index in enumerate(kept) if lines[index].strip()), None)
     if first is None:
-        raise source.error(f"has no line {_EXAMPLE}")
+        raise source.error(f"the line {_EXAMPLE} is missing", source.last_line)
     line = kept[first] + 1
-    words = decode(lines[line - 1]).split()
-    if not 2 <= len(words) <= 4:
-        raise source.error(f"expected {_EXAMPLE}, found {shown(' '.join(words))}", line)
-    n, edges, *rest = header_numbers(source, words, line, _EXAMPLE)
-    digits = words[2].rjust(3, "0") if rest else "000"
+    header = words(decode(lines[line - 1]))
+    if not 2 <= len(header) <= 4:
+        raise source.error(f"expected {_EXAMPLE}, found {shown(' '.join(header))}", line)
+    n, edges, *rest = header_numbers(source, header, line, _EXAMPLE)
+    digits = header[2].rjust(3, "0") if rest else "000"
     if not re.fullmatch("[01]{3}", digits):
-        raise source.error(f"the format {shown(words[2])} is not three digits of 0 and 1", line)
+        raise source.error(f"the format {shown(header[2])} is not three digits of 0 and 1", line)
     require_plausible(source, n, line)
     chosen = kept[first + 1 :]
     while len(chosen) > n and not lines[chosen[-1]].strip():
@@ -117,7 +120,7 @@ def _neighbours(source: Source, body: Body) -> tuple[Numbers, NDArray[np.int64]]
 
 def _bad_word(source: Source, body: Body) -> InputError:
     for number, line in zip(body.numbers.tolist(), body.text.split(b"\n"), strict=False):
-        for word in decode(line).split():
+        for word in words(decode(line)):
             if not NUMBER.fullmatch(word):
                 return source.error(f"expected a number, found {shown(word)}", number)
-    return source.error("holds something else than numbers")
+    return source.error("holds something else than numbers", body.line)

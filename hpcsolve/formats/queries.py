@@ -54,7 +54,7 @@ def read_queries(path: str, sha256: str | None = None) -> Queries:
     else:
         require_comments(source, records, _WHAT)
     if not len(records.lines):
-        raise source.error("there is no query; write `source target` on each line")
+        raise source.error("there is no query; write `source target` on each line", source.last_line)
     found = Queries(source, labels_in(source, records).labels, records.lines)
     if sha256 not in (None, found.sha256):
         what = "has other queries than the job (another SHA-256); name it anew with --set shortest-paths.queries=FILE"

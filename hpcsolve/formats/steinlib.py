@@ -13,7 +13,7 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.formats.base import Source, decode
+from hpcsolve.formats.base import Source, decode, words
 from hpcsolve.formats.lines import (
     Records,
     header_numbers,
@@ -60,7 +60,7 @@ def read_steinlib(source: Source) -> Graph:
     sections = _sections(source)
     for name in ("graph", "terminals"):
         if name not in sections:
-            raise source.error(f"SECTION {name.capitalize()} is missing; the file may be truncated")
+            raise source.error(f"SECTION {name.capitalize()} is missing; the file may be truncated", source.last_line)
     graph = sections["graph"]
     what = ("a vertex", "a vertex", "a weight")
     records = read_records(source, _without_comments(graph.text), graph.line, what, b"e")
@@ -117,7 +117,7 @@ def _order(source: Source, records: Records, line: int) -> int:
     """The number of vertices, by the keys of the Graph section; its number of edges must be right."""
     keys: dict[str, tuple[int, int]] = {}
     for number, text in records.others:
-        key, *rest = text.lower().split()
+        key, *rest = words(text.lower())
         if key in ("a", "arcs"):
             message = "arcs (A) are directed; only Steiner problems in undirected graphs, with edges (E), are read"
             raise source.error(message, number)
@@ -139,7 +139,7 @@ def _terminals(source: Source, section: Section, n: int) -> NDArray[np.int64]:
     records = read_records(source, _without_comments(section.text), section.line, ("a vertex",), b"t")
     promised: tuple[int, int] | None = None
     for line, text in records.others:
-        key, *rest = text.lower().split()
+        key, *rest = words(text.lower())
         if key != "terminals" or len(rest) != 1 or promised:
             _refuse_variant(source, text, line)
         promised = (header_numbers(source, rest, line, "`Terminals NUMBER`")[0], line)
@@ -152,7 +152,7 @@ def _terminals(source: Source, section: Section, n: int) -> NDArray[np.int64]:
 
 
 def _refuse_variant(source: Source, text: str, line: int) -> NoReturn:
-    key = text.split()[0]
+    key = words(text)[0]
     variants = {"tp": "prize-collecting", "rootp": "rooted prize-collecting", "root": "rooted", "tg": "group"}
     variant = variants.get(key.lower())
     if variant:

@@ -21,5 +21,5 @@ def read_terminals(path: str) -> Labels:
     records = read_records(source, source.content, 1, _WHAT)
     require_comments(source, records, _WHAT)
     if not len(records.lines):
-        raise source.error("there is no terminal; write a vertex on each line")
+        raise source.error("there is no terminal; write a vertex on each line", source.last_line)
     return labels_in(source, records)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hpcsolve.formats.base import Source, decode
+from hpcsolve.formats.base import Source, decode, words
 from hpcsolve.problems.decimals import shown
 
 KEYS = (
@@ -80,13 +80,16 @@ class TsplibFile:
         if name in self.keys and self.keys[name].value:
             return self.keys[name]
         close = difflib.get_close_matches(name, [key for key in self.keys if key not in KEYS], n=1)
-        hint = f" (line {self.keys[close[0]].line} has {close[0]})" if close else ""
-        raise self.source.error(f"{name} is missing{hint}; add a line like `{name}: {example}`")
+        if close:
+            raise self.source.error(f"{close[0]} is not known and {name} is missing", self.keys[close[0]].line)
+        line = min((section.line for section in self.sections.values()), default=self.source.last_line)
+        line = self.keys[name].line if name in self.keys else line
+        raise self.source.error(f"{name} is missing; add a line like `{name}: {example}`", line)
 
     def section(self, name: str) -> Section:
         """A section that must be there."""
         if name not in self.sections:
-            raise self.source.error(f"{name} is missing; the file may be truncated")
+            raise self.source.error(f"{name} is missing; the file may be truncated", self.source.last_line)
         return self.sections[name]
 
 
@@ -136,16 +139,16 @@ def lines_of(file: TsplibFile, section: Section) -> Iterator[tuple[int, list[str
     """Number and words of each line of a section that is not blank."""
     text = decode(file.source.content[section.begin : section.end])
     for number, line in enumerate(text.split("\n"), start=section.line):
-        words = line.split()
-        if words:
-            yield number, words
+        found = words(line)
+        if found:
+            yield number, found
 
 
 def line_of_word(file: TsplibFile, section: Section, index: int) -> int:
     """The line on which a section's word of that index (from 0) stands."""
     line = section.line
-    for line, words in lines_of(file, section):
-        index -= len(words)
+    for line, found in lines_of(file, section):
+        index -= len(found)
         if index < 0:
             return line
     return line

@@ -141,7 +141,7 @@ def job_from_table(table: Mapping[str, Any], source: Source | None = None) -> Jo
     rest = dict(table)
     name = rest.get("algorithm")
     if name is None:
-        raise InputError('the key algorithm is missing, for example algorithm = "held-karp"', place.file)
+        raise place.missing("algorithm", ', for example algorithm = "held-karp"')
     if not isinstance(name, str):
         raise place.error("algorithm", "expected a text")
     parameters_type = _parameters_type(name, place)

@@ -29,6 +29,11 @@ class Source:
             return InputError(f"{key}: {message}", self.overridden[key])
         return InputError(f"{key}: {message}", self.file, _line_of(self.text, re.sub(r"\[.*", "", key)))
 
+    def missing(self, key: str, example: str = "") -> InputError:
+        """A key, a dotted path, that is not there: on the line of its table, or above all tables."""
+        line = (_line_of(self.text, key.rpartition(".")[0]) or 1) if self.text else None
+        return InputError(f"the key {key} is missing{example}", self.file, line)
+
 
 def keys_of(struct: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
     """The keys of a struct as a job file spells them."""
@@ -48,7 +53,7 @@ def convert(table: Any, struct: type[msgspec.Struct], path: str, place: Source, 
         if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct) and key in table:
             convert(table[key], field.type, f"{prefix}{key}", place)
         if field.required and key not in table:
-            raise InputError(f"the key {prefix}{key} is missing", place.file)
+            raise place.missing(f"{prefix}{key}")
     try:
         return msgspec.convert(table, struct)
     except msgspec.ValidationError as error:
@@ -88,7 +93,8 @@ def _line_of(text: str, key: str) -> int | None:
     for number, line in enumerate(text.splitlines(), 1):
         header = re.match(r"\s*\[([^\]]+)\]", line)
         current = header[1].strip().strip("\"'") if header else current
-        if (current == table and re.match(rf"\s*{quoted}\s*[=.]", line)) or (header and current == key):
+        named = re.match(rf"\s*{quoted}\s*[=.]", line) if current == table else None
+        if named or (header and f"{current}.".startswith(f"{key}.")):
             return number
     return None
 

@@ -87,7 +87,7 @@ def parsed_value(text: str) -> Any:
     """What `text` means as a TOML value; a word that is none is a string."""
     try:
         table = msgspec.toml.decode(f"value = {text.strip()}")
-    except msgspec.DecodeError:
+    except (ValueError, RecursionError):  # of msgspec, or an integer of thousands of digits, or tables nested too deep
         return text.strip()
     return table["value"] if len(table) == 1 else text.strip()
 
@@ -142,13 +142,26 @@ def _read_text(path: str) -> str:
 def _parse(text: str, path: str) -> dict[str, Any]:
     try:
         table: dict[str, Any] = msgspec.toml.decode(text)
-    except (msgspec.DecodeError, RecursionError) as error:
-        message, line = " ".join(str(error).split()), None
-        found = re.match(r"(.*) \(at line (\d+), column (\d+)\)", message)
-        if found:
-            message, line = f"{found[1]} at column {found[3]}", int(found[2])
-        raise InputError(f"no valid TOML: {message}{_hint(text)}", path, line) from None
+    except (ValueError, RecursionError) as error:
+        message, line = _toml_mistake(text, error)
+        raise InputError(f"not a valid TOML file: {message}{_hint(text)}", path, line) from None
     return table
+
+
+def _toml_mistake(text: str, error: Exception) -> tuple[str, int]:
+    """What is wrong with a text that is no TOML, and on which line."""
+    message = " ".join(str(error).split())
+    found = re.match(r"(.*) \(at line (\d+), column (\d+)\)", message)
+    if found:
+        return f"{found[1]} at column {found[3]}", int(found[2])
+    lines = text.split("\n")
+    if isinstance(error, RecursionError):
+        deepest = max(range(len(lines)), key=lambda index: lines[index].count("[") + lines[index].count("{"))
+        return "lists or tables are nested too deep", deepest + 1
+    long = re.search(r"[\d_]{4000}", text)
+    if long and "digits" in message:
+        return "an integer of thousands of digits", text.count("\n", 0, long.start()) + 1
+    return message, text.rstrip().count("\n") + 1
 
 
 def _hint(text: str) -> str:

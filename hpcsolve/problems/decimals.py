@@ -19,7 +19,7 @@ FORBIDDEN = np.iinfo(np.int64).max
 MAXIMUM_DECIMALS = 18
 """10 ** 18 is the largest power of ten below 2 ** 62, the bound of all sums."""
 
-_NUMBER = re.compile(r"([+-]?)(?=\.?\d)(\d*)\.?(\d*)(?:[eE]([+-]?\d{1,5}))?", re.ASCII)
+_NUMBER = re.compile(r"([+-]?)(?=\.?\d)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,5}))?", re.ASCII)
 _INFINITY = frozenset(("", "inf", "+inf", "infinity", "+infinity"))
 _LONGEST_TOKEN = 400
 

@@ -27,17 +27,24 @@ def undirected(graph: Graph) -> Graph:
     InputError
         Naming an arc without its like in the other direction.
     """
-    if not graph.directed:
-        return graph
+    lone = arc_without_reverse(graph)
+    if lone is None:
+        return replace(graph, directed=False)
+    a, b = graph.labels[list(lone)]
+    message = f"the arcs between the vertices {a} and {b} differ by their direction"
+    raise InputError(f"{message}; an undirected graph is needed", graph.name)
+
+
+def arc_without_reverse(graph: Graph) -> tuple[int, int] | None:
+    """Return the ends (positions) of the first arc without one of the same weight the other way, or None."""
     back = reversed_graph(graph)
     tails, others = graph.tails(), back.tails()
     same = (tails == others) & (graph.heads == back.heads) & (graph.weights == back.weights)
     if same.all():
-        return replace(graph, directed=False)
+        return None
     index = int(np.argmin(same))
-    a, b = min((tails[index], graph.heads[index]), (others[index], back.heads[index]))
-    message = f"the arcs between the vertices {graph.labels[a]} and {graph.labels[b]} differ by their direction"
-    raise InputError(f"{message}; an undirected graph is needed", graph.name)
+    tail, head = min((tails[index], graph.heads[index]), (others[index], back.heads[index]))
+    return int(tail), int(head)
 
 
 def spatial_order(graph: Graph) -> NDArray[np.int64]:

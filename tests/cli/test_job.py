@@ -28,11 +28,15 @@ MISTAKES = {
     "large seed": (GOOD + "seed = 99999999999999999999\n", ":3: seed: expected integer"),
     "no table": (GOOD + "held-karp = 1\n", ":3: held-karp: expected a table"),
     "stop": (GOOD + "[stop]\nseconds = 60.0\n", ":4: stop.seconds: held-karp has no partial answer"),
-    "TOML": (GOOD + "seed = tru\n", ":3: no valid TOML: Invalid value"),
+    "TOML": (GOOD + "seed = tru\n", ":3: not a valid TOML file: Invalid value"),
     "a graph": ("33D32945 STP File, STP Format Version 1.0\n", "this looks like an instance: name it in a job file"),
     "an instance": ("NAME : x\nDIMENSION : 3\n", "at column 6; this looks like an instance: name it in a job file"),
-    "no algorithm": ('instance = "a"\n', ": the key algorithm is missing"),
-    "no instance": ('algorithm = "held-karp"\n', ": the key instance is missing"),
+    "no algorithm": ('instance = "a"\n', ":1: the key algorithm is missing"),
+    "no instance": ('algorithm = "held-karp"\n', ":1: the key instance is missing"),
+    "endless integer": (GOOD + "seed = " + "4" * 5000 + "\n", ":3: not a valid TOML file: an integer of thousands of"),
+    "nested": (GOOD + "seed = " + "[" * 3000 + "\n", ":3: not a valid TOML file: lists or tables are nested too deep"),
+    "open text": (GOOD + "device = 'cpu", ":3: not a valid TOML file: "),
+    "table below an unknown one": (GOOD + "[zzz.a]\n", ":3: zzz: unknown key"),
     "misspelt": ('algorithm = "held-carp"\n', "did you mean 'held-karp'?"),
     "other table": (GOOD + "[ant-colony]\nants = 3\n", ":3: ant-colony: this table is not read"),
     "algorithm's type": ("algorithm = 3\n", ":1: algorithm: expected a text"),
@@ -74,6 +78,7 @@ def test_overrides_have_toml_values_or_words(tmp_path):
     assert (found.settings.seed, found.settings.device) == (7, "cpu")
     assert job(tmp_path, GOOD, "share-gpu=true").settings.share_gpu is True
     assert parsed_value('"3"') == "3" and parsed_value("1\nx = 2") == "1\nx = 2" and parsed_value("[1, 2]") == [1, 2]
+    assert parsed_value("4" * 5000) == "4" * 5000 and parsed_value("[" * 3000) == "[" * 3000
 
 
 @pytest.mark.parametrize(("override", "message"), [

@@ -1,60 +1,60 @@
-"""Mutants of good files: either an instance or an error of ours, never another exception, never slow."""
+"""Mutants of good files: read, or refused in one line that names the file's line; nothing else, nothing slow.
 
-import gzip
-import io
+HPCSOLVE_MUTANTS is how many of each file are tried; `python -m tests.mutants --help` tries as many as time allows.
+"""
+
+import os
 import random
-import time
+from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats import read, read_tour
-from hpcsolve.formats.write import tsplib_text
-from hpcsolve.problems.generate.tsp import uniform_tsp
-from tests.mutants import mutant
+from tests.formats.samples import published, samples
+from tests.mutants import mutant, outcome
 
-FUZZED = ["burma14.tsp", "gr17.tsp", "bayg29.tsp", "br17.atsp", "eil51.tsp", "d198.tsp"]
-SPLICES = [b"\0", b"-", b"nan", b"inf", b"1e999", b"99999999999999999999", b"\n", b" ", b"EOF\n", b":", b"\xff", b"-1",
-           b"NODE_COORD_SECTION\n", b"EDGE_WEIGHT_SECTION\n", b"DIMENSION: 7\n", b"TYPE: ATSP\n", b"1e-30", b"0x1F"]
+COUNT = int(os.environ.get("HPCSOLVE_MUTANTS", "60"))
+NAMES = [sample.name for sample in samples()]
 
 
-@pytest.mark.parametrize("name", FUZZED)
-def test_mutants_of_published_files(data_dir, tmp_path, name):
-    """Either an instance of valid form or an error of ours: nothing else, and at once."""
-    content = (data_dir / "tsplib" / name).read_bytes()
-    chance = random.Random(name)
-    path, outcomes = tmp_path / name, {"read": 0, "refused": 0}
-    for _ in range(120):
-        damaged = mutant(content, chance, SPLICES)
-        path.write_bytes(damaged)
-        begin = time.process_time()
-        try:
-            tsp = read(path).problem
-            assert tsp.cost.shape == (len(tsp.labels),) * 2
-            outcomes["read"] += 1
-        except InputError as problem:
-            assert "\n" not in str(problem) and str(path) in str(problem)
-            outcomes["refused"] += 1
-        assert time.process_time() - begin < 1, damaged
-    assert outcomes["refused"] > 30 and outcomes["read"] > 2, "the mutants must reach both ends"
+def try_mutants(sample, folder, must_read):
+    """See what becomes of mutants of one file; some are read (where a file has room for that) and some are refused."""
+    assert outcome(sample, folder, sample.content) == "read"
+    chance, found = random.Random(sample.name), {}
+    for _ in range(COUNT):
+        result = outcome(sample, folder, mutant(sample.content, chance))
+        found[result] = found.get(result, 0) + 1
+    refused = found.get("refused with a line", 0) + found.get("refused", 0)
+    assert set(found) <= {"read", "refused with a line", "refused"}, "a refusal names no line"
+    assert refused >= COUNT // 8 and found.get("read", 0) >= must_read, "the mutants must reach both ends"
 
 
-@pytest.mark.parametrize("kind", ["npy", "csv", "tour", "gz"])
-def test_mutants_of_other_formats(tmp_path, kind):
-    table = np.arange(36).reshape(6, 6)
-    file = io.BytesIO()
-    np.save(file, table / 4)
-    content = {
-        "npy": file.getvalue(),
-        "csv": "\n".join(",".join(map(str, row)) for row in table).encode(),
-        "tour": b"TYPE: TOUR\nDIMENSION: 3\nTOUR_SECTION\n3\n1\n2\n-1\nEOF\n",
-        "gz": gzip.compress(tsplib_text(uniform_tsp(5)).encode(), mtime=0),
-    }[kind]
-    chance, path = random.Random(kind), tmp_path / f"m.{kind}"
-    for _ in range(200):
-        path.write_bytes(mutant(content, chance, SPLICES))
-        try:
-            (read_tour if kind == "tour" else read)(path)
-        except InputError as problem:
-            assert "\n" not in str(problem) and str(path) in str(problem)
+@pytest.mark.parametrize("name", NAMES)
+def test_mutants_of_samples(tmp_path, name):
+    sample = next(sample for sample in samples() if sample.name == name)
+    try_mutants(sample, tmp_path, must_read=0 if sample.file.endswith((".gz", ".xz", ".npy", ".npz")) else 1)
+
+
+def test_mutants_of_published_files(data_dir, tmp_path):
+    for sample in published(data_dir):
+        try_mutants(sample, tmp_path, must_read=1)
+
+
+def test_what_is_no_refusal_is_seen(tmp_path):
+    """The test itself: other exceptions, several lines, no line, no file."""
+    sample = samples()[0]
+
+    def refusing(message, file=None, line=None):
+        def reader(path):
+            raise InputError(message, file and path, line)
+
+        return replace(sample, reader=reader)
+
+    assert outcome(refusing("no", "file", 3), tmp_path, b"x") == "refused with a line"
+    assert outcome(refusing("no", "file"), tmp_path, b"\x1f\x8b") == "refused"
+    assert outcome(refusing("no", "file"), tmp_path, b"x") == "refused: FILE: no"
+    for wrong in (refusing("no"), refusing("one\ntwo", "file", 3)):
+        with pytest.raises(AssertionError):
+            outcome(wrong, tmp_path, b"x")
+    with pytest.raises(ZeroDivisionError):
+        outcome(replace(sample, reader=lambda path: 1 // 0), tmp_path, b"x")

@@ -46,8 +46,8 @@ def test_labels_may_be_negative(tmp_path):
 
 @pytest.mark.parametrize(("text", "message"), [
     ("", "p: is empty"),
-    ("# 1 2\nc 3 4\n", "p: there is no query; write `source target` on each line"),
-    ("p aux sp p2p 0\n", "p: there is no query"),
+    ("# 1 2\nc 3 4\n", "p:2: there is no query; write `source target` on each line"),
+    ("p aux sp p2p 0\n", "p:1: there is no query"),
     ("1 2\n3\n", "p:2: expected a source, a target, found '3'"),
     ("1 2\n\n3 4 5\n", "p:3: expected a source, a target, found '3 4 5'"),
     ("1,2\n", "p:1: expected a source, a target, found '1,2'"),
@@ -63,9 +63,11 @@ def test_labels_may_be_negative(tmp_path):
     ("p aux sp p2p 1\nq 1 2\nq 3 4\n", "p:1: 1 queries are promised, the file has 2"),
     ("p aux sp ss 1\ns 1\n", "p:1: expected `p aux sp p2p QUERIES`, found 'p aux sp ss 1'"),
     ("p sp 3 1\na 1 2 3\n", "p:1: expected `p aux sp p2p QUERIES`, found 'p sp 3 1'"),
-    ("q 1 2\n", "p: has no line `p aux sp p2p QUERIES`"),
+    ("q 1 2\n", "p:1: the line `p aux sp p2p QUERIES` is missing"),
     ("p aux sp p2p 1\nq 1 2 3\n", "p:2: expected q, a source, a target, found 'q 1 2 3'"),
     ("p aux sp p2p 1\n1 2\n", "p:2: neither a comment (c) nor a query (q): '1 2'"),
+    ("1 2\n\xa0\n", "p:2: expected a source, a target, found '\\xa0'"),
+    ("1 2\xa0\n", "p:1: a target must be a number, found '2\\xa0'"),
     ("1 2\n\0\n", "p:2: a NUL byte"),
 ])  # fmt: skip
 def test_mistakes_are_one_line(tmp_path, text, message):

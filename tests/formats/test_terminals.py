@@ -29,9 +29,10 @@ def test_a_file_of_terminals(tmp_path):
 @pytest.mark.parametrize(
     ("content", "line", "words"),
     [
-        ("# none\n", None, "there is no terminal"),
+        ("# none\n", 1, "there is no terminal"),
         ("10\nhouse\n", 2, "expected a terminal, found 'house'"),
         ("10\n20 30\n", 2, "expected a terminal, found '20 30'"),
+        ("10\n\xa0\n", 2, "expected a terminal, found '\\xa0'"),
         ("10\n2.5\n", 2, "no whole number"),
         ("10\n40\n50\n", 3, "path has no vertex 50"),
     ],
@@ -41,7 +42,7 @@ def test_bad_files_are_refused_with_the_line(tmp_path, content, line, words):
     path.write_text(content)
     with pytest.raises(InputError) as error:
         read_terminals(str(path)).positions(PATH)
-    assert words in str(error.value) and str(error.value).startswith(f"{path}{'' if line is None else f':{line}'}: ")
+    assert words in str(error.value) and str(error.value).startswith(f"{path}:{line}: ")
 
 
 def test_terminals_take_the_place_of_others():

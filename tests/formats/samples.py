@@ -1,0 +1,174 @@
+"""Small good files of every format, and the function that reads each: for tests that damage them."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from hpcsolve.formats import read, read_graph, read_tour
+from hpcsolve.formats.queries import read_queries
+from hpcsolve.formats.terminals import read_terminals
+from hpcsolve.job.load import load_job
+from hpcsolve.problems.graph_build import from_edges
+
+LATTICE = from_edges([0, 1, 2, 3], [1, 2, 3, 4], n=5, directed=False, labels=[1, 2, 3, 4, 5], name="lattice")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A good file.
+
+    Attributes
+    ----------
+    format
+        What `Instance.format` says of it; for the others what the file is: "tour", "queries".
+    file
+        A name for it: its suffix is part of what tells the format.
+    reader
+        Reads the file at a path; `beside` is the content of a file `beside.gr` in the same folder, or empty.
+    """
+
+    format: str
+    file: str
+    content: bytes
+    reader: Callable[[str], Any]
+    beside: bytes = b""
+
+    @property
+    def name(self) -> str:
+        """Names the sample in a test's id."""
+        return f"{self.format} {self.file}"
+
+
+def samples() -> list[Sample]:
+    """All samples."""
+    return [*_tsp_samples(), *_graph_samples(), *_beside_graphs(), *_jobs(), *_compressed()]
+
+
+def published(data: Path) -> Iterator[Sample]:
+    """Small published files, of the folder that HPCSOLVE_DATA names."""
+    for name in ("burma14.tsp", "gr17.tsp", "bayg29.tsp", "br17.atsp", "eil51.tsp", "d198.tsp"):
+        yield Sample("tsplib", name, (data / "tsplib" / name).read_bytes(), read)
+    yield Sample("tour", "eil51.opt.tour", (data / "tsplib" / "eil51.opt.tour").read_bytes(), read_tour)
+    for name in ("b01.stp", "berlin52.stp"):
+        yield Sample("steinlib", name, (data / "steiner" / name).read_bytes(), read_graph)
+    yield Sample("pace", "pace1_001.gr", (data / "steiner" / "pace1_001.gr").read_bytes(), read_graph)
+
+
+def _tsp_samples() -> list[Sample]:
+    head = "NAME: t\nCOMMENT: a triangle\nTYPE: TSP\nDIMENSION: 3\nEDGE_WEIGHT_TYPE: "
+    cities = "\n1 0 0\n2 3 0\n3 0 4\n"
+    full = f"{head}EXPLICIT\nEDGE_WEIGHT_FORMAT: FULL_MATRIX\nEDGE_WEIGHT_SECTION\n0 1 2\n1 0 3.5\n2 3.5 0\nEOF\n"
+    upper = f"{head}EXPLICIT\nEDGE_WEIGHT_FORMAT: UPPER_ROW\nEDGE_WEIGHT_SECTION\n1 2\n3\n"
+    texts = {
+        "plane.tsp": f"{head}EUC_2D\nNODE_COORD_SECTION{cities}EOF\n",
+        "globe.tsp": f"{head}GEO\nNODE_COORD_SECTION\n1 38.24 20.42\n2 39.57 26.15\n3 40.56 25.32\nEOF\n",
+        "full.atsp": full.replace("TYPE: TSP", "TYPE: ATSP"),
+        "full.tsp": full,
+        "upper.tsp": f"{upper}DISPLAY_DATA_SECTION{cities}EOF\n",
+    }
+    tables = {
+        "commas.csv": "0,1.5,2\n3,0,4\n5,,0\n",
+        "integers.csv": "# by hand\n0,1,2\n3,0,4\n5,6,0\n",
+        "semicolons.txt": "0;1;2\n3;0;4\n5;6;0\n",
+        "blanks.txt": "0 1 2\n3 0 4\n5 inf 0\n",
+        "names.csv": ",Oslo,Rome,Bonn\nOslo,0,1.5,2\nRome,3,0,4\nBonn,5,,0\n",
+        "quotes.csv": '"Oslo","Rome","Bonn"\n"0","1.5","2"\n3,0,4\n5,"",0\n',
+    }
+    arrays = {
+        "integers.npy": np.arange(16).reshape(4, 4),
+        "floats.npy": np.arange(16).reshape(4, 4).T / 4,
+    }
+    tour = "NAME: t\nTYPE: TOUR\nDIMENSION: 3\nTOUR_SECTION\n3\n1\n2\n-1\nEOF\n"
+    return [
+        *(Sample("tsplib", file, text.encode(), read) for file, text in texts.items()),
+        *(Sample("text matrix", file, text.encode(), read) for file, text in tables.items()),
+        *(Sample("npy", file, _saved(array), read) for file, array in arrays.items()),
+        Sample("tour", "t.tour", tour.encode(), read_tour),
+    ]
+
+
+def _graph_samples() -> list[Sample]:
+    steinlib = (
+        "33D32945 STP File, STP Format Version 1.0\n\nSECTION Comment\nName \"t\"\nEND\n\nSECTION Graph\nNodes 3\n"
+        "Edges 2\nE 1 2 5\nE 2 3 4\nEND\n\nSECTION Terminals\nTerminals 2\nT 1\nT 2\nEND\n\nSECTION Coordinates\n"
+        "DD 1 0 0\nDD 2 1 1\nDD 3 2 2\nEND\n\nEOF\n"
+    )
+    pace = steinlib[steinlib.index("SECTION Graph") : steinlib.index("SECTION Coordinates")] + "EOF\n"
+    texts = [
+        ("dimacs", "t.gr", "c x\np sp 3 3\na 1 2 5\na 2 3 4\na 3 1 9\n"),
+        ("dimacs", "decimals", "c\np sp 3 2\na 1 2 5.5\nc in between\na 2 3 4e0\n"),
+        ("steinlib", "t.stp", steinlib),
+        ("pace", "steiner.gr", pace),
+        ("pace", "tw.gr", "c x\np tw 3 2\n1 2\n2 3\n"),
+        ("matrix market", "t.mtx", "%%MatrixMarket matrix coordinate real general\n% x\n3 3 2\n1 2 5\n2 3 4.5\n"),
+        ("matrix market", "pattern.mtx", "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n"),
+        ("metis", "t.graph", "% x\n3 2 1\n2 5\n1 5 3 4\n2 4\n"),
+        ("metis", "sizes.metis", "3 3 111 2\n7 1 1 2 5 3 9\n%b\n7 1 1 1 5 3 4\n7 1 1 2 4 1 9\n"),
+        ("edge list", "t.edges", "# x\n1 2 5\n2 3 4\n"),
+        ("edge list", "t.csv", "from,to,km\n1,2,5\n2,3,4\n3,1,9\n"),
+        ("edge list", "snap.txt", "# Directed graph: t.txt\n# FromNodeId ToNodeId\n1\t2\n2\t3\n"),
+    ]
+    matrix = scipy.sparse.coo_matrix(([5, 3, 9], ([0, 0, 1], [1, 2, 0])), shape=(3, 3))
+    return [
+        *(Sample(name, file, text.encode(), read_graph) for name, file, text in texts),
+        *(Sample("npz", f"{kind}.npz", _sparse(matrix.asformat(kind)), read_graph) for kind in ("csr", "csc", "coo")),
+    ]
+
+
+def _beside_graphs() -> list[Sample]:
+    graph = b"p sp 3 3\na 1 2 5\na 2 3 4\na 3 1 9\n"
+    points = b"p aux sp co 3\nv 1 0 0\nv 2 5 -1\nv 3 1 1\n"
+    texts = {
+        "pairs.txt": "# from to\n1 2\n4 5\n",
+        "pairs.p2p": "c pairs\np aux sp p2p 2\nq 1 2\nq 4 5\n",
+    }
+    return [
+        Sample("coordinates", "t.co", points, lambda path: read_graph(Path(path).parent / "beside.gr", path), graph),
+        *(Sample("queries", file, text.encode(), _found(read_queries)) for file, text in texts.items()),
+        Sample("terminals", "houses.txt", b"# houses\n4\nc more\n1\n", _found(read_terminals)),
+    ]
+
+
+def _found(reader: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Reads vertices and looks for them in a graph, as a job does."""
+    return lambda path: reader(path).positions(LATTICE)
+
+
+def _jobs() -> list[Sample]:
+    texts = {
+        "tsp.toml": 'algorithm = "ant-colony"\ninstance = { generate = "uniform-tsp", n = 24, seed = 1 }\nseed = 3\n\n'
+                    "[ant-colony]\nants = 16\nbeta = 2.5\n\n[stop]\nseconds = 2.0\niterations = 10\n",
+        "graph.toml": '# a comment\nalgorithm = "shortest-paths"\ninstance = "city.gr"\noutput = "city.h5"\n'
+                      'device = "cpu"\nthreads = 2\n\n[shortest-paths]\nsources = [1, 2, 3]\ncutoff = 5.5\n',
+        "tree.toml": 'algorithm = "steiner-kmb"\ninstance = { file = "t.stp", terminals = [1, 2] }\n',
+    }
+    return [Sample("job", file, text.encode(), load_job) for file, text in texts.items()]
+
+
+def _compressed() -> list[Sample]:
+    texts = {sample.file: sample for sample in (*_tsp_samples(), *_graph_samples())}
+    return [
+        Sample("tsplib", "plane.tsp.gz", gzip.compress(texts["plane.tsp"].content, mtime=0), read),
+        Sample("dimacs", "t.gr.xz", lzma.compress(texts["t.gr"].content), read_graph),
+    ]
+
+
+def _saved(array: np.ndarray) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+def _sparse(matrix: Any) -> bytes:
+    file = io.BytesIO()
+    scipy.sparse.save_npz(file, matrix)
+    return file.getvalue()
