@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hpcsolve.analysis.load import Result, load
-from hpcsolve.formats.base import InstanceOf
+from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job, job_from_table
 from hpcsolve.job.load import with_files_from
 from hpcsolve.output.log import Log

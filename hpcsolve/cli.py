@@ -203,7 +203,7 @@ def _verify(options: argparse.Namespace) -> int:
 def _tree(options: argparse.Namespace) -> int:
     def tree() -> int:
         from hpcsolve.analysis.load import load
-        from hpcsolve.formats.steiner_solution import write_steiner_solution
+        from hpcsolve.formats import write_steiner_solution
 
         _require_new(options)
         found = load(options.result)

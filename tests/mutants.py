@@ -26,7 +26,7 @@ import numpy as np
 import scipy.sparse
 
 from hpcsolve.errors import HpcsolveError
-from hpcsolve.formats.base import InstanceOf
+from hpcsolve.formats import InstanceOf
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp
 from tests.formats.samples import Sample, published, samples
@@ -63,7 +63,7 @@ def _damaged_bytes(content: bytes, chance: random.Random) -> bytes:
         before + piece + piece + after,
         before + bytes([chance.randrange(256)]) + content[at + 1 :],
         before,
-    ))  # fmt: skip
+    ))
 
 
 def _damaged_words(content: bytes, chance: random.Random) -> bytes:

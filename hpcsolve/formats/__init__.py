@@ -1,4 +1,4 @@
-"""Reading instances: the format is found by content, then by suffix; one file a format."""
+"""Reading and writing instances: `known.py` lists the formats, `tsp/` and `graph/` hold one file each of them."""
 
 from __future__ import annotations
 
@@ -7,22 +7,34 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.formats.base import GraphInstance, Instance, Source, open_source, suffix_of, text_source
-from hpcsolve.formats.graph import graph_format, read_graph
-from hpcsolve.formats.matrix import NPY_MAGIC, looks_like_text_matrix, read_npy, read_text_matrix
-from hpcsolve.formats.tsplib import read_tour_text, read_tsplib
-from hpcsolve.formats.tsplib_sections import looks_like_tsplib
-from hpcsolve.formats.write import write_tour, write_tsplib
-from hpcsolve.formats.write_graph import write_coordinates, write_dimacs, write_steinlib
+from hpcsolve.formats.files import as_text, open_file
+from hpcsolve.formats.graph.dimacs import with_coordinates, write_coordinates, write_dimacs
+from hpcsolve.formats.graph.queries import pairs_sha256, read_queries
+from hpcsolve.formats.graph.steiner_solution import write_steiner_solution
+from hpcsolve.formats.graph.steinlib import write_steinlib
+from hpcsolve.formats.graph.terminals import read_terminals
+from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
+from hpcsolve.formats.record import GraphInstance, Instance, InstanceOf, read_instance, write_instance
+from hpcsolve.formats.tsp.tsplib import read_tour_text
+from hpcsolve.formats.tsp.tsplib_write import write_tour, write_tsplib
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.tsp import Tsp
 
 __all__ = [
     "GraphInstance",
     "Instance",
+    "InstanceOf",
+    "pairs_sha256",
     "read",
     "read_graph",
+    "read_queries",
+    "read_terminals",
     "read_tour",
+    "write",
     "write_coordinates",
     "write_dimacs",
+    "write_graph",
+    "write_steiner_solution",
     "write_steinlib",
     "write_tour",
     "write_tsplib",
@@ -30,7 +42,7 @@ __all__ = [
 
 
 def read(path: str | os.PathLike[str]) -> Instance:
-    """Read an instance of the TSP: TSPLIB (TSP, ATSP), a numpy or text matrix (.npy; CSV, blanks); gz and xz too.
+    """Read a travelling salesman problem in any of `known.TSP_FORMATS`, perhaps compressed with gz or xz.
 
     Parameters
     ----------
@@ -40,57 +52,61 @@ def read(path: str | os.PathLike[str]) -> Instance:
     Raises
     ------
     InputError
-        One line, with file and line: what is wrong and what to do.
+        In one line, with file and line: what is wrong and what to do.
     ResourceError
         The cost matrix would not fit this machine.
     """
-    path = os.fspath(path)
-    source = open_source(path)
-    if source.content.startswith(NPY_MAGIC):
-        return Instance(read_npy(source), path, source.sha256, "npy")
-    _refuse_binary(source)
-    source = text_source(source)
-    kind = _text_format(source, path)
-    problem = read_tsplib(source) if kind == "tsplib" else read_text_matrix(source)
-    return Instance(problem, path, source.sha256, kind)
+    wrong_kind = "a graph ({}), not a travelling salesman problem, which needs all distances"
+    return read_instance(path, TSP_FORMATS, GRAPH_FORMATS, wrong_kind)
 
 
-def read_tour(path: str | os.PathLike[str]) -> NDArray[np.int64]:
-    """Read a TSPLIB tour: the labels of its cities in order, int64; `problems.tsp.positions` finds them.
+def read_graph(
+    path: str | os.PathLike[str], coordinates: str | os.PathLike[str] | None = None, *, directed: bool | None = None
+) -> GraphInstance:
+    """Read a graph in any of `known.GRAPH_FORMATS`, perhaps compressed with gz or xz.
+
+    Parameters
+    ----------
+    path
+        "-" is standard input.
+    coordinates
+        A DIMACS `.co` file.
+    directed
+        For formats that leave it open (DIMACS, Matrix Market, edge lists, .npz): whether a line is an arc, or an edge
+        of both directions. By default as the format says; edge lists are undirected.
 
     Raises
     ------
     InputError
-        One line, with file and line.
+        In one line, with file and line: what is wrong and what to do.
     """
-    return read_tour_text(text_source(open_source(os.fspath(path))))
+    wrong_kind = "a travelling salesman problem ({}), not a graph; scipy.sparse.save_npz writes a matrix as a graph"
+    found = read_instance(path, GRAPH_FORMATS, TSP_FORMATS, wrong_kind, directed)
+    if coordinates is None:
+        return found
+    graph = with_coordinates(found.problem, as_text(open_file(os.fspath(coordinates))))
+    return GraphInstance(graph, found.path, found.sha256, found.format)
 
 
-def _refuse_binary(source: Source) -> None:
-    known = {
-        b"PK\x03\x04": "a zip file; unpack it (.npz: save one array with numpy.save)",
-        b"BZh": "compressed with bzip2; hpcsolve reads gz and xz",
-        b"\x28\xb5\x2f\xfd": "compressed with zstd; hpcsolve reads gz and xz",
-        b"\x89HDF": "an HDF5 file, perhaps a result, not an instance",
-    }
-    for magic, what in known.items():
-        if source.content.startswith(magic):
-            raise source.error(f"is {what}")
+def read_tour(path: str | os.PathLike[str]) -> NDArray[np.int64]:
+    """Return the labels of the cities of a TSPLIB tour in their order; `problems.tsp.positions` finds the positions.
+
+    Raises
+    ------
+    InputError
+        In one line, with file and line.
+    """
+    return read_tour_text(as_text(open_file(os.fspath(path))))
 
 
-def _text_format(source: Source, path: str) -> str:
-    suffix = suffix_of(path)
-    if looks_like_tsplib(source.content):
-        return "tsplib"
-    graph = graph_format(source.content, suffix)
-    if graph not in ("", "edge list"):
-        what = f"is a graph ({graph}), not a travelling salesman problem, which needs all distances"
-        raise source.error(what, source.first_line)
-    if suffix not in (".tsp", ".atsp", ".tour") and looks_like_text_matrix(source.content):
-        return "text matrix"
-    if suffix in (".tsp", ".atsp", ".tour", ".sop", ".hcp", ".vrp"):
-        return "tsplib"
-    if suffix in (".csv", ".tsv"):
-        return "text matrix"
-    known = "TSPLIB (.tsp, .atsp), numpy (.npy) and CSV matrices"
-    raise source.error(f"no known format; hpcsolve reads {known}", source.first_line)
+def write(tsp: Tsp, path: str) -> None:
+    """Write a travelling salesman problem as TSPLIB, or as the suffix says; raises as `write_tsplib`."""
+    write_instance(tsp, path, TSP_FORMATS)
+
+
+def write_graph(graph: Graph, path: str) -> None:
+    """Write a graph as DIMACS, or as the suffix says (`.co`: its coordinates alone); raises as these functions."""
+    if path.lower().endswith(".co"):
+        write_coordinates(graph, path)
+    else:
+        write_instance(graph, path, GRAPH_FORMATS)

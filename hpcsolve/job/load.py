@@ -16,7 +16,7 @@ import msgspec
 
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.errors import InputError
-from hpcsolve.formats.queries import read_queries
+from hpcsolve.formats import read_queries
 from hpcsolve.job import IN_MEMORY, Job, job_from_table
 from hpcsolve.job.convert import Source
 from hpcsolve.job.generators import makers

@@ -12,7 +12,7 @@ from hpcsolve.device.base import ONE_CORE, DeviceInfo
 from hpcsolve.device.memory import available_memory
 from hpcsolve.device.select import open_device
 from hpcsolve.errors import HpcsolveError
-from hpcsolve.formats.base import InstanceOf
+from hpcsolve.formats import InstanceOf
 from hpcsolve.job import Job
 from hpcsolve.output.progress import duration, size
 from hpcsolve.parallel.comm import SerialComm

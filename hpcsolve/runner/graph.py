@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -13,8 +12,7 @@ import numpy as np
 from hpcsolve.algorithms.base import Column, as_column
 from hpcsolve.algorithms.shortest_paths.question import Parameters
 from hpcsolve.errors import InputError
-from hpcsolve.formats import GraphInstance, read_graph, write_coordinates, write_dimacs, write_steinlib
-from hpcsolve.formats.terminals import read_terminals
+from hpcsolve.formats import GraphInstance, read_graph, read_terminals, write_graph
 from hpcsolve.output.contents import Contents
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_convert import from_networkx, from_scipy
@@ -25,6 +23,7 @@ from hpcsolve.runner.graph_check import check as check
 from hpcsolve.runner.graph_check import verify as verify
 
 SIZE = "vertices"
+write = write_graph
 SHOWN = 12
 """Sources and queries that are printed one by one."""
 _LABEL = ("instance", "label")
@@ -76,12 +75,6 @@ def given(problem: Any, options: Mapping[str, Any], directed: bool = True) -> Gr
         what = "a Graph, a sparse matrix of scipy, a graph of networkx, or a file"
         raise InputError(f"{type(problem).__name__} is no graph; give {what}")
     return with_terminals(graph, options["terminals"]) if "terminals" in options else graph
-
-
-def write(problem: Graph, path: str) -> None:
-    """Write a graph: SteinLib if the name ends in .stp, coordinates alone if in .co, else DIMACS; raises as these."""
-    writers = {".stp": write_steinlib, ".co": write_coordinates}
-    writers.get(os.path.splitext(path.lower())[1], write_dimacs)(problem, path)
 
 
 def content_hash(problem: Graph) -> str:

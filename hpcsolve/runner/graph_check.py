@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.base import Outcome
 from hpcsolve.algorithms.registry import Algorithm
 from hpcsolve.algorithms.shortest_paths.question import Parameters, question
-from hpcsolve.formats.queries import pairs_sha256
+from hpcsolve.formats import pairs_sha256
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.reader import row_blocks
 from hpcsolve.output.schema import QUERIES_ANSWER

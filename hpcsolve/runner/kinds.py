@@ -9,7 +9,7 @@ from typing import Any, Protocol, cast
 from hpcsolve.algorithms.base import Column, Outcome
 from hpcsolve.algorithms.registry import Algorithm, algorithm
 from hpcsolve.errors import InputError
-from hpcsolve.formats.base import InstanceOf
+from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job
 from hpcsolve.job.generators import makers
 from hpcsolve.output.contents import Contents

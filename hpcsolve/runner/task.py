@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hpcsolve.errors import DamagedFileError, InputError
-from hpcsolve.formats.base import InstanceOf
+from hpcsolve.formats import InstanceOf
 from hpcsolve.job import Job
 from hpcsolve.job.load import pinned
 from hpcsolve.output.contents import Contents

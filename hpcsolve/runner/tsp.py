@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,9 +16,9 @@ from hpcsolve import formats
 from hpcsolve.algorithms.base import Column, Outcome, as_column
 from hpcsolve.algorithms.registry import Algorithm
 from hpcsolve.errors import InputError
-from hpcsolve.formats import Instance, write_tsplib
+from hpcsolve.formats import Instance
+from hpcsolve.formats import write as write
 from hpcsolve.output.contents import Contents
-from hpcsolve.output.hdf5 import write_bytes
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.tsp import Tsp, check_tour, from_matrix, positions
@@ -60,17 +58,6 @@ def given(problem: Any, options: Mapping[str, Any]) -> Tsp:
     """An instance, or that of a matrix; raises as `from_matrix`."""
     _refuse(options)
     return problem if isinstance(problem, Tsp) else from_matrix(problem)
-
-
-def write(problem: Tsp, path: str) -> None:
-    """Write an instance as TSPLIB, or as a numpy matrix if the name ends in .npy; raises as `write_tsplib`."""
-    if not path.endswith(".npy"):
-        write_tsplib(problem, path)
-        return
-    content, cost = io.BytesIO(), problem.cost.copy()
-    np.fill_diagonal(cost, 0)
-    np.save(content, cost)
-    write_bytes(Path(path), content.getvalue())
 
 
 def content_hash(problem: Tsp) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from hpcsolve.algorithms.base import Column
 from hpcsolve.errors import DamagedFileError, InputError
-from hpcsolve.formats.base import InstanceOf
+from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, hash_of
 from hpcsolve.job.load import load_job
 from hpcsolve.output.contents import Contents

@@ -105,7 +105,7 @@ def test_bad_questions_are_one_line(table, message, job, run):
 
 
 @pytest.mark.parametrize(("content", "message"), [
-    ("NAME : x\nTYPE : TSP\nDIMENSION : 3\n", "g.gr:3: the line `p sp VERTICES ARCS` is missing"),
+    ("NAME : x\nTYPE : TSP\nDIMENSION : 3\n", "g.gr:1: is a travelling salesman problem (TSPLIB), not a graph"),
     (None, "g.gr: cannot be read"),
 ])  # fmt: skip
 def test_bad_graphs_are_one_line(content, message, job, run):

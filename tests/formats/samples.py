@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from hpcsolve.formats import read, read_graph, read_tour
-from hpcsolve.formats.queries import read_queries
-from hpcsolve.formats.terminals import read_terminals
+from hpcsolve.formats import read, read_graph, read_queries, read_terminals, read_tour
 from hpcsolve.job.load import load_job
 from hpcsolve.problems.graph_build import from_edges
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats import base, read, read_tour
+from hpcsolve.formats import files, read, read_tour
 
 COORDINATES = ("NAME: t\nTYPE: TSP\nDIMENSION: 3\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
                "1 0 0\n2 3 0\n3 0 4\nEOF\n")
 MATRIX = ("NAME: t\nTYPE: TSP\nDIMENSION: 3\nEDGE_WEIGHT_TYPE: EXPLICIT\nEDGE_WEIGHT_FORMAT: FULL_MATRIX\n"
-          "EDGE_WEIGHT_SECTION\n0 1 2\n1 0 3\n2 3 0\nEOF\n")  # fmt: skip
+          "EDGE_WEIGHT_SECTION\n0 1 2\n1 0 3\n2 3 0\nEOF\n")
 TOUR = "TYPE: TOUR\nDIMENSION: 3\nTOUR_SECTION\n3\n1\n2\n-1\nEOF\n"
 
 # name: (text, old, new, what the message must say after the path)
@@ -58,7 +58,7 @@ BAD_TSPLIB = {
     "empty weight type": (COORDINATES, "EUC_2D", "", ":4: EDGE_WEIGHT_TYPE is missing"),
     "matrix format of coordinates": (COORDINATES, "NODE", "EDGE_WEIGHT_FORMAT: UPPER_ROW\nNODE", ":5: EDGE_WEIGHT_FO"),
     "both sections": (COORDINATES, "EOF", "EDGE_WEIGHT_SECTION\n1 2 3", ":9: EDGE_WEIGHT_SECTION, but EDGE_WEIGHT"),
-    "SOP": (COORDINATES, "TYPE: TSP", "TYPE: SOP", ":2: SOP is not solved yet"),
+    "SOP": (COORDINATES, "TYPE: TSP", "TYPE: SOP", ":2: SOP (sequential ordering) is not solved"),
     "HCP": (COORDINATES, "TYPE: TSP", "TYPE: HCP", ":2: HCP (Hamiltonian cycles) is not solved"),
     "CVRP": (COORDINATES, "TYPE: TSP", "TYPE: CVRP", ":2: CVRP (vehicle routing) is not solved"),
     "TOUR": (COORDINATES, "TYPE: TSP", "TYPE: TOUR", ":2: this is a tour, not an instance"),
@@ -87,7 +87,7 @@ BAD_TSPLIB = {
     "unknown format": (MATRIX, "FULL_MATRIX", "FULL", ":5: EDGE_WEIGHT_FORMAT 'FULL' is not known"),
     "function of nothing": (MATRIX, "FULL_MATRIX", "FUNCTION", ":5: EDGE_WEIGHT_FORMAT 'FUNCTION' is not known"),
     "bad display data": (MATRIX, "EOF", "DISPLAY_DATA_SECTION\n1 2 3\n2 3\n", ":12: expected a city's number and 2"),
-}  # fmt: skip
+}
 
 
 def refusal(action, *arguments):
@@ -209,8 +209,8 @@ PACKED = gzip.compress(COORDINATES.encode(), mtime=0)
 BAD_FILES = {
     "empty": (b"", ": is empty"),
     "blanks": (b" \n\n", ": is empty"),
-    "prose": (b"Dear all,\nthis is no instance\n", ":1: no known format; hpcsolve reads TSPLIB"),
-    "zip": (zipped(), ": is a zip file"),
+    "prose": (b"Dear all,\nthis is no instance\n", ":1: the format is not known; hpcsolve reads TSPLIB"),
+    "zip": (zipped(), ": is a graph (scipy sparse matrix), not"),
     "HDF5": (b"\x89HDF\r\n\x1a\n", ": is an HDF5 file"),
     "bzip2": (b"BZh91AY", ": is compressed with bzip2"),
     "zstd": (b"\x28\xb5\x2f\xfd", ": is compressed with zstd"),
@@ -236,7 +236,7 @@ def test_missing_files_and_folders(tmp_path):
 
 
 def test_what_expands_beyond_the_bound_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(base, "MAXIMUM_BYTES", 2**30)
+    monkeypatch.setattr(files, "MAXIMUM_BYTES", 2**30)
     bomb = gzip.compress(b" " * 2**24, compresslevel=1) * 65
     (tmp_path / "bomb.gz").write_bytes(bomb)
     begin = time.process_time()

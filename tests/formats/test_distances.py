@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hpcsolve.formats import read
-from hpcsolve.formats.distances import dimensions, distance_functions
+from hpcsolve.formats.tsp.distances import dimensions, distance_functions
 from hpcsolve.problems.tsp import FORBIDDEN
 
 

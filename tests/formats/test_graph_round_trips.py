@@ -18,7 +18,7 @@ from hpcsolve.problems.graph_order import undirected
 
 numbers = st.one_of(
     st.integers(0, 2**64 - 2), st.integers(0, 5), st.sampled_from([2**31, 2**32 - 1, 2**32, 2**63 - 1, 2**63 + 1])
-)  # fmt: skip
+)
 floats = st.floats(0, 1e300).map(lambda x: x + 0.0)
 tenths = st.integers(0, 10**6).map(lambda x: x / 10)
 
@@ -34,7 +34,7 @@ def graphs(draw, directed=None, terminals=False):
         directed=draw(st.booleans()) if directed is None else directed, labels=np.arange(1, n + 1),
         terminals=draw(st.lists(ends, min_size=1, unique=True)) if terminals else None,
         coordinates=draw(st.lists(st.tuples(floats, tenths), min_size=n, max_size=n)), name="t",
-    )  # fmt: skip
+    )
 
 
 def assert_same(a, b):

@@ -142,7 +142,7 @@ TRIANGLE = {
     "csv": ("t.csv", "from,to,km\n1,2,5\n2,3,4\n3,1,9\n", False),
     "semicolons": ("t", "1;2;5\n2;3;4\n3;1;9\n", False),
     "SNAP": ("t.txt", "# Directed graph (each unordered pair of nodes is saved once)\n1\t2\t5\n2\t3\t4\n3\t1\t9", True),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("spelling", TRIANGLE)
@@ -204,8 +204,8 @@ def test_ids_of_edge_lists_are_kept(tmp_path):
 
 def test_readers_of_the_two_problems_name_each_other(tmp_path):
     (tmp_path / "t.gr").write_text(TRIANGLE["dimacs"][1])
-    with pytest.raises(InputError, match=r"is a graph \(dimacs\), not a travelling"):
+    with pytest.raises(InputError, match=r"is a graph \(DIMACS\), not a travelling"):
         read(tmp_path / "t.gr")
     (tmp_path / "t.tsp").write_text("TYPE: TSP\n")
-    with pytest.raises(InputError, match="is an instance of the TSP"):
+    with pytest.raises(InputError, match=r"is a travelling salesman problem \(TSPLIB\), not a graph"):
         read_graph(tmp_path / "t.tsp")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats.queries import pairs_sha256, read_queries
+from hpcsolve.formats import pairs_sha256, read_queries
 
 LABEL = st.one_of(st.integers(0, 20), st.integers(0, 2**63 - 1))
 PAIRS = st.lists(st.tuples(LABEL, LABEL), min_size=1, max_size=20)
@@ -54,13 +54,13 @@ def test_labels_may_be_negative(tmp_path):
     ("1 two\n", "p:1: a target must be a number, found 'two'"),
     ("source target\n1 2\n", "p:1: expected a source, a target, found 'source target'"),
     ("1 2\ncity 3\n", "p:2: expected a source, a target, found 'city 3'"),
-    ("1 2.5\n", "p:1: vertex 2.5 is no whole number of 63 bits"),
+    ("1 2.5\n", "p:1: vertex 2.5 is not a whole number of 63 bits"),
     ("1 2\n3 nan\n", "p:2: a target must be a number, found 'nan'"),
-    ("1 2\n3 9223372036854775808\n", "p:2: vertex 9223372036854775808 is no whole number"),
-    ("1 2\n3 99999999999999999999999\n", "p:2: vertex 18446744073709551615 is no whole number"),
-    ("c x\np aux sp p2p 3\nq 1 2\n", "p:2: 3 queries are promised, the file has 1; it may be truncated"),
-    ("p aux sp p2p 1000000000000\nq 1 2\n", "p:1: 1000000000000 queries are promised, the file has 1"),
-    ("p aux sp p2p 1\nq 1 2\nq 3 4\n", "p:1: 1 queries are promised, the file has 2"),
+    ("1 2\n3 9223372036854775808\n", "p:2: vertex 9223372036854775808 is not a whole number"),
+    ("1 2\n3 99999999999999999999999\n", "p:2: vertex 18446744073709551615 is not a whole number"),
+    ("c x\np aux sp p2p 3\nq 1 2\n", "p:2: the header says 3 queries, the file has 1; it may be truncated"),
+    ("p aux sp p2p 1000000000000\nq 1 2\n", "p:1: the header says 1000000000000 queries, the file has 1"),
+    ("p aux sp p2p 1\nq 1 2\nq 3 4\n", "p:1: the header says 1 queries, the file has 2"),
     ("p aux sp ss 1\ns 1\n", "p:1: expected `p aux sp p2p QUERIES`, found 'p aux sp ss 1'"),
     ("p sp 3 1\na 1 2 3\n", "p:1: expected `p aux sp p2p QUERIES`, found 'p sp 3 1'"),
     ("q 1 2\n", "p:1: the line `p aux sp p2p QUERIES` is missing"),
@@ -69,7 +69,7 @@ def test_labels_may_be_negative(tmp_path):
     ("1 2\n\xa0\n", "p:2: expected a source, a target, found '\\xa0'"),
     ("1 2\xa0\n", "p:1: a target must be a number, found '2\\xa0'"),
     ("1 2\n\0\n", "p:2: a NUL byte"),
-])  # fmt: skip
+])
 def test_mistakes_are_one_line(tmp_path, text, message):
     (tmp_path / "p").write_text(text)
     with pytest.raises(InputError) as caught:

@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 import hpcsolve
 from hpcsolve.errors import InputError
-from hpcsolve.formats.terminals import read_terminals
+from hpcsolve.formats import read_terminals
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.steiner import with_terminals
 
@@ -33,7 +33,7 @@ def test_a_file_of_terminals(tmp_path):
         ("10\nhouse\n", 2, "expected a terminal, found 'house'"),
         ("10\n20 30\n", 2, "expected a terminal, found '20 30'"),
         ("10\n\xa0\n", 2, "expected a terminal, found '\\xa0'"),
-        ("10\n2.5\n", 2, "no whole number"),
+        ("10\n2.5\n", 2, "not a whole number"),
         ("10\n40\n50\n", 3, "path has no vertex 50"),
     ],
 )

@@ -1,4 +1,4 @@
-"""TSPLIB files: the published ones with their optima, all layouts, odd spellings, round trips."""
+"""TSPLIB files: the published ones with their optima, all matrix formats, odd spellings, round trips."""
 
 import csv
 import gzip
@@ -18,16 +18,16 @@ from hypothesis import strategies as st
 
 from hpcsolve.errors import EnvironmentFault, InputError
 from hpcsolve.formats import read, read_tour, write_tour, write_tsplib
-from hpcsolve.formats.base import Source
-from hpcsolve.formats.layouts import layouts
-from hpcsolve.formats.tsplib import read_tsplib
-from hpcsolve.formats.write import tsplib_text
+from hpcsolve.formats.files import InputFile
+from hpcsolve.formats.tsp.entry_order import entry_orders
+from hpcsolve.formats.tsp.tsplib import read_tsplib
+from hpcsolve.formats.tsp.tsplib_write import tsplib_text
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
 from hpcsolve.problems.tsp import FORBIDDEN, check_tour, from_matrix, positions
 
 
 def parse(text):
-    return read_tsplib(Source("x.tsp", text.encode(), ""))
+    return read_tsplib(InputFile("x.tsp", text.encode(), ""))
 
 
 def published(data_dir):
@@ -72,46 +72,47 @@ def test_four_thousand_cities_fast_and_small(data_dir):
     assert tsp.cost.nbytes < peak < 1.5 * tsp.cost.nbytes
 
 
-# An independent writer: for each layout, which entries, in the order in which the documentation lists them.
-def entries(layout, n):
-    if layout == "FULL_MATRIX":
+# An independent writer: for each EDGE_WEIGHT_FORMAT, which entries, in the order in which the documentation lists them.
+def entries(weight_format, n):
+    if weight_format == "FULL_MATRIX":
         return [(i, j) for i in range(n) for j in range(n)]
-    keep = {"UPPER": lambda i, j: i < j, "LOWER": lambda i, j: i > j}[layout.split("_")[0]]
-    chosen = [(i, j) for i in range(n) for j in range(n) if keep(i, j) or ("DIAG" in layout and i == j)]
-    return sorted(chosen, key=lambda e: (e[1], e[0])) if layout.endswith("COL") else chosen
+    keep = {"UPPER": lambda i, j: i < j, "LOWER": lambda i, j: i > j}[weight_format.split("_")[0]]
+    chosen = [(i, j) for i in range(n) for j in range(n) if keep(i, j) or ("DIAG" in weight_format and i == j)]
+    return sorted(chosen, key=lambda e: (e[1], e[0])) if weight_format.endswith("COL") else chosen
 
 
 @st.composite
 def explicit(draw, numbers):
-    layout = draw(st.sampled_from(sorted(layouts())))
+    weight_format = draw(st.sampled_from(sorted(entry_orders())))
     n = draw(st.integers(1, 7))
     table = draw(st.lists(st.lists(numbers, min_size=n, max_size=n), min_size=n, max_size=n))
-    if layout != "FULL_MATRIX":
+    if weight_format != "FULL_MATRIX":
         table = [[table[max(i, j)][min(i, j)] for j in range(n)] for i in range(n)]
-    return layout, table
+    return weight_format, table
 
 
-def text_of(draw, layout, table):
+def text_of(draw, weight_format, table):
     n = len(table)
     gaps = st.sampled_from([" ", "\n", "   ", "\t", " \n\n "])
-    numbers = "".join(draw(gaps) + str(table[i][j]) for i, j in entries(layout, n))
-    head = f"NAME : p\nTYPE : ATSP\nDIMENSION : {n}\nEDGE_WEIGHT_TYPE : EXPLICIT\nEDGE_WEIGHT_FORMAT : {layout}\n"
+    numbers = "".join(draw(gaps) + str(table[i][j]) for i, j in entries(weight_format, n))
+    head = f"NAME : p\nTYPE : ATSP\nDIMENSION : {n}\nEDGE_WEIGHT_TYPE : EXPLICIT\n"
+    head += f"EDGE_WEIGHT_FORMAT : {weight_format}\n"
     return head + "EDGE_WEIGHT_SECTION\n" + numbers + draw(st.sampled_from(["", "\n", "\nEOF", "\nEOF\n"]))
 
 
 @given(explicit(st.integers(-(10**9), 10**9)), st.data())
-def test_all_nine_layouts(case, data):
-    layout, table = case
-    tsp = parse(text_of(data.draw, layout, table))
+def test_all_nine_matrix_formats(case, data):
+    weight_format, table = case
+    tsp = parse(text_of(data.draw, weight_format, table))
     expected = [[FORBIDDEN if i == j else c for j, c in enumerate(row)] for i, row in enumerate(table)]
     assert tsp.cost.tolist() == expected and tsp.scale == 1
 
 
 @given(explicit(st.one_of(st.decimals(-1000, 1000, places=3), st.sampled_from(["inf", "1e2", "-2.50E-1", ".5", "3."]))),
        st.data())
-def test_decimals_and_forbidden_arcs_in_all_layouts(case, data):
-    layout, table = case
-    tsp = parse(text_of(data.draw, layout, table))
+def test_decimals_and_forbidden_arcs_in_all_matrix_formats(case, data):
+    weight_format, table = case
+    tsp = parse(text_of(data.draw, weight_format, table))
     for i, row in enumerate(table):
         for j, text in enumerate(row):
             if i == j or text == "inf":
@@ -120,17 +121,17 @@ def test_decimals_and_forbidden_arcs_in_all_layouts(case, data):
                 assert Fraction(int(tsp.cost[i, j]), tsp.scale) == Fraction(str(text).rstrip("."))
 
 
-@pytest.mark.parametrize("layout", sorted(layouts()))
+@pytest.mark.parametrize("weight_format", sorted(entry_orders()))
 @pytest.mark.parametrize("n", [1, 2, 3, 6])
-def test_positions_within_a_layout(layout, n):
-    order = entries(layout, n)
-    assert layouts()[layout].count(n) == len(order)
+def test_places_of_entries(weight_format, n):
+    order = entries(weight_format, n)
+    assert entry_orders()[weight_format].count(n) == len(order)
     for index, (i, j) in enumerate(order):
-        found = layouts()[layout].entry(n, index)
+        found = entry_orders()[weight_format].entry(n, index)
         assert found in ((i, j), (j, i)), "triangles are mirrored"
-        assert layouts()[layout].index(n, i, j) == index
-        if layout != "FULL_MATRIX":
-            assert i == j or layouts()[layout].index(n, j, i) == index
+        assert entry_orders()[weight_format].index(n, i, j) == index
+        if weight_format != "FULL_MATRIX":
+            assert i == j or entry_orders()[weight_format].index(n, j, i) == index
 
 
 TRIANGLE = "1 0 0\n2 3 0\n3 0 4\n"
@@ -252,7 +253,7 @@ def test_round_trip_of_decimals(n, places, random):
 
 def test_forbidden_arcs_are_not_written(tmp_path):
     tsp = from_matrix([[0, 1], [float("inf"), 0]], "gap")
-    with pytest.raises(InputError, match=r"no arc from city 1 to 0, which TSPLIB cannot say; .*gap\.npy"):
+    with pytest.raises(InputError, match=r"no arc from city 1 to 0, which TSPLIB cannot express; .*gap\.npy"):
         write_tsplib(tsp, str(tmp_path / "gap.tsp"))
     assert not list(tmp_path.iterdir())
 

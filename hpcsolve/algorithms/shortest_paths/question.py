@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.engines import Engine
 from hpcsolve.errors import InputError
-from hpcsolve.formats.queries import read_queries
+from hpcsolve.formats import read_queries
 from hpcsolve.problems.graph import Graph, vertex_positions
 
 LARGEST = 1e290

@@ -1,24 +1,25 @@
-"""Writing TSPLIB files: instances and tours, whole or not at all."""
+"""Writing TSPLIB files: instances and tours."""
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hpcsolve.errors import EnvironmentFault, InputError
-from hpcsolve.formats.distances import distance_matrix
+from hpcsolve.errors import InputError
+from hpcsolve.formats.decimal_text import decimal, shortest
+from hpcsolve.formats.files import write_text
+from hpcsolve.formats.tsp.distances import distance_matrix
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp, largest_cost
 
 
 def write_tsplib(tsp: Tsp, path: str) -> None:
-    """Write an instance that `read` reads back with equal costs; replaces the file at once, or writes nothing.
+    """Write an instance, whole or not at all, so that `read` finds equal costs.
 
-    EUC_2D where the coordinates give the very costs, else EXPLICIT FULL_MATRIX (cities without coordinates are then
-    numbered from 1). Decimal costs are written as decimals, which TSPLIB itself does not have.
+    It is written as EUC_2D if that gives the same costs from the coordinates, else as EXPLICIT FULL_MATRIX (cities
+    without coordinates are then numbered from 1). Decimal costs are written as decimals, which TSPLIB itself does not
+    have.
 
     Parameters
     ----------
@@ -28,20 +29,20 @@ def write_tsplib(tsp: Tsp, path: str) -> None:
     Raises
     ------
     InputError
-        If arcs are forbidden: TSPLIB cannot say so.
+        Arcs are forbidden, which TSPLIB cannot express.
     EnvironmentFault
-        If the file cannot be written.
+        The file cannot be written.
     """
     write_text(tsplib_text(tsp), path)
 
 
 def write_tour(labels: ArrayLike, path: str, *, name: str = "tour", comment: str = "") -> None:
-    """Write a TOUR file: the cities' labels, one a line, in order.
+    """Write a TOUR file: the labels of the cities in their order, one on each line.
 
     Raises
     ------
     EnvironmentFault
-        If the file cannot be written.
+        The file cannot be written.
     """
     cities = np.asarray(labels, dtype=np.int64)
     head = [f"NAME : {_one_line(name)}", *_comments(comment), "TYPE : TOUR", f"DIMENSION : {len(cities)}"]
@@ -49,13 +50,13 @@ def write_tour(labels: ArrayLike, path: str, *, name: str = "tour", comment: str
 
 
 def tsplib_text(tsp: Tsp) -> str:
-    """The text that `write_tsplib` writes."""
+    """Return the text that `write_tsplib` writes."""
     forbidden = tsp.cost == FORBIDDEN
     np.fill_diagonal(forbidden, False)
     if forbidden.any():
         row, column = np.argwhere(forbidden)[0]
         what = f"{tsp.name} has no arc from city {tsp.labels[row]} to {tsp.labels[column]}"
-        raise InputError(f'{what}, which TSPLIB cannot say; save the matrix with numpy.save("{tsp.name}.npy", cost)')
+        raise InputError(f"{what}, which TSPLIB cannot express; write it as {tsp.name}.npy")
     head = [f"NAME : {_one_line(tsp.name)}", *_comments(tsp.comment)]
     head += [f"TYPE : {'TSP' if tsp.symmetric else 'ATSP'}", f"DIMENSION : {tsp.n}"]
     body = _coordinate_lines(tsp) if _is_euclidean(tsp) else _matrix_lines(tsp)
@@ -101,18 +102,9 @@ def _ascending(labels: NDArray[np.int64]) -> bool:
 
 
 def _points(labels: NDArray[np.int64], points: NDArray[np.float64]) -> Iterator[str]:
-    """One city a line; the shortest decimals that read back as the same floats."""
-    for label, place in zip(labels.tolist(), points.tolist(), strict=True):
-        yield f"{label} " + " ".join(repr(x).removesuffix(".0") for x in place)
-
-
-def decimal(cost: int, scale: int) -> str:
-    """`cost / scale` exactly, as a decimal number."""
-    if scale == 1:
-        return str(cost)
-    whole, part = divmod(abs(cost), scale)
-    digits = str(part).rjust(len(str(scale)) - 1, "0").rstrip("0")
-    return ("-" if cost < 0 else "") + str(whole) + ("." + digits if digits else "")
+    """Yield a line for each city, with the shortest decimals that read back as the same floats."""
+    for label, point in zip(labels.tolist(), points.tolist(), strict=True):
+        yield f"{label} " + " ".join(map(shortest, point))
 
 
 def _one_line(text: str) -> str:
@@ -121,25 +113,3 @@ def _one_line(text: str) -> str:
 
 def _comments(text: str) -> list[str]:
     return [f"COMMENT : {_one_line(line)}" for line in text.splitlines() if line.strip()]
-
-
-def write_text(text: str, path: str) -> None:
-    """Write a file whole or not at all; "-" is standard output.
-
-    Raises
-    ------
-    EnvironmentFault
-        If it cannot be written.
-    """
-    if path == "-":
-        sys.stdout.write(text)
-        return
-    part = f"{path}.{os.getpid()}.part"
-    try:
-        with open(part, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.replace(part, path)
-    except OSError as problem:
-        if os.path.exists(part):
-            os.unlink(part)
-        raise EnvironmentFault(f"{path}: cannot be written: {problem.strerror}") from None

@@ -1,7 +1,7 @@
-"""Edge lists: two vertices and perhaps a weight a line, between blanks, commas, semicolons or tabs.
+"""Edge lists: two vertices and perhaps a weight on each line, between blanks, commas, semicolons or tabs.
 
-Lines that begin with # or % are comments, a first line of words names the columns. Ids are whole numbers of any size;
-vertices are ordered by them. Undirected, unless a comment says "Directed graph" (as SNAP's do).
+Lines that begin with # or % are comments, a first line of words names the columns. Ids are whole numbers of any size,
+and vertices are ordered by them. A graph is undirected, unless a comment says "Directed graph" (as in files of SNAP).
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.formats.base import Source, decode, words
-from hpcsolve.formats.lines import NUMBER, Numbers, read_records, weights_in
+from hpcsolve.formats.files import InputFile, decode, words
+from hpcsolve.formats.graph.columns import weights_in
+from hpcsolve.formats.graph.lines import NUMBER, Numbers, read_records
 from hpcsolve.problems.decimals import shown
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import assembled
@@ -22,50 +23,50 @@ _LARGEST_ID = 2**63 - 1
 
 
 def looks_like_edge_list(content: bytes) -> bool:
-    """Whether the first or second line that is no comment is of two or three numbers."""
+    """Whether one of the first two lines that are not comments has two or three numbers and nothing else."""
     rows = [row for _, row in _first_lines(content)]
     return any(len(row) in (2, 3) and all(map(NUMBER.fullmatch, row)) for row in rows)
 
 
-def read_edge_list(source: Source, directed: bool | None = None) -> Graph:
-    """Read a graph; without a third column each edge weighs 1.
+def read_edge_list(file: InputFile, directed: bool | None = None) -> Graph:
+    """Return a graph; without a third column the weights are 1.
 
     Parameters
     ----------
     directed
-        Whether a line is an arc from the first to the second vertex; default as the comments say.
+        Whether a line is an arc from the first to the second vertex; by default as the comments say.
 
     Raises
     ------
     InputError
         With file and line.
     """
-    first = _first_lines(source.content)
+    first = _first_lines(file.content)
     width = next((len(row) for _, row in first if all(map(NUMBER.fullmatch, row))), 0)
     if width not in (2, 3):
-        line = first[0][0] if first else source.last_line
-        raise source.error("expected two vertices and perhaps a weight on each line", line)
+        line = first[0][0] if first else file.last_line
+        raise file.error("expected two vertices and perhaps a weight on each line", line)
     what = ("a vertex", "a vertex", "a weight")[:width]
-    records = read_records(source, _with_blanks(source.content), 1, what)
+    records = read_records(file, _with_blanks(file.content), 1, what)
     comments = []
     for line, text in records.others:
         if _COMMENT.match(text.encode()):
             comments.append(text.lstrip(" \t#%").strip())
         elif line != first[0][0]:
-            raise source.error(f"expected {', '.join(what)}, found {shown(text)}", line)
-    labels, tails, heads = _positions(source, records.columns[0], records.columns[1], records.lines)
+            raise file.error(f"expected {', '.join(what)}, found {shown(text)}", line)
+    labels, tails, heads = _positions(file, records.columns[0], records.columns[1], records.lines)
     values = np.ones(len(tails), dtype=np.uint64) if width == 2 else records.columns[2]
-    weights, scale = weights_in(source, values, records.lines, len(labels))
+    weights, scale = weights_in(file, values, records.lines, len(labels))
     if directed is None:
         directed = any(comment.lower().startswith("directed graph") for comment in comments)
     return assembled(
-        source.stem or "graph", len(labels), tails, heads, weights, directed=directed, scale=scale, labels=labels,
+        file.stem or "graph", len(labels), tails, heads, weights, directed=directed, scale=scale, labels=labels,
         comment="\n".join(comment for comment in comments if comment),
-    )  # fmt: skip
+    )
 
 
 def _first_lines(content: bytes) -> list[tuple[int, list[str]]]:
-    """Number and words of the first two lines that are neither blank nor comments."""
+    """Return the number and the words of the first two lines that are neither blank nor comments."""
     found = []
     for match in re.finditer(rb"(?m)^[ \t]*([^\s#%][^\n]*)", content):
         line = content.count(b"\n", 0, match.start()) + 1
@@ -76,22 +77,22 @@ def _first_lines(content: bytes) -> list[tuple[int, list[str]]]:
 
 
 def _with_blanks(text: bytes) -> bytes:
-    """Delimiters and quotes as blanks; a point is the only decimal mark, so that 1,5 between semicolons stays."""
+    """Replace delimiters and quotes by blanks; 1,5 between semicolons stays, and is refused as a number later."""
     marks = b';"' if b";" in text else b',"'
     return text.translate(bytes.maketrans(marks, b" " * len(marks)))
 
 
 def _positions(
-    source: Source, tails: Numbers, heads: Numbers, lines: NDArray[np.int64]
+    file: InputFile, tails: Numbers, heads: Numbers, lines: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Labels in ascending order, and the positions of both ends."""
+    """Return the labels in ascending order, and the positions of both ends."""
     for ends in (tails, heads):
         wrong = (ends < 0) | (ends > _LARGEST_ID)
         if ends.dtype.kind == "f":
             wrong |= (np.floor(ends) != ends) | (ends >= 2.0**53)
         if wrong.any():
             index = int(np.argmax(wrong))
-            raise source.error(f"vertex {ends[index]} is no whole number of 63 bits", int(lines[index]))
+            raise file.error(f"vertex {ends[index]} is not a whole number of 63 bits", int(lines[index]))
     ids = np.concatenate([tails, heads]).astype(np.int64)
     most = int(ids.max(initial=-1))
     if most < 4 * len(ids):

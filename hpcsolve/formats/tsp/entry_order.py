@@ -1,7 +1,7 @@
-"""The nine layouts of an EXPLICIT matrix in TSPLIB: which entry of the matrix each number of the file is.
+"""The nine EDGE_WEIGHT_FORMATs of an EXPLICIT matrix in TSPLIB: the order in which a file lists its entries.
 
-All but FULL_MATRIX give one triangle. Row by row through the upper triangle is column by column through the lower one,
-so that there are four orders only.
+All but FULL_MATRIX list one triangle. The rows of the upper triangle are the columns of the lower one, so that
+there are only five different orders.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
-class Layout:
-    """Which part of a matrix is written, row by row.
+class EntryOrder:
+    """The part of a matrix that a file lists, row by row.
 
     Attributes
     ----------
     part
         "full", "upper" or "lower".
     diagonal
-        Whether a triangle has the diagonal.
+        Whether a triangle includes the diagonal.
     """
 
     part: str
     diagonal: bool = True
 
     def count(self, n: int) -> int:
-        """How many numbers a matrix of n cities has."""
+        """Return how many numbers are listed for n cities."""
         return n * n if self.part == "full" else n * (n + 1) // 2 if self.diagonal else n * (n - 1) // 2
 
     def span(self, n: int, row: int) -> tuple[int, int]:
-        """First and last-plus-one column written of a row."""
+        """Return the first listed column of a row, and the one after the last."""
         if self.part == "full":
             return 0, n
         if self.part == "upper":
@@ -41,7 +41,7 @@ class Layout:
         return 0, row + self.diagonal
 
     def index(self, n: int, row: int, column: int) -> int:
-        """Which number of the file, from 0, is an entry (one on the diagonal only where it is written)."""
+        """Return the place in the list (from 0) of an entry; one on the diagonal must be listed."""
         if self.part != "full" and (row < column) != (self.part == "upper"):
             row, column = column, row
         if self.part == "full":
@@ -51,7 +51,7 @@ class Layout:
         return before + column - self.span(n, row)[0]
 
     def entry(self, n: int, index: int) -> tuple[int, int]:
-        """Row and column of a number of the file; the inverse of `index`."""
+        """Return the row and column of a place in the list: the inverse of `index`."""
         for row in range(n):
             first, last = self.span(n, row)
             if index < last - first:
@@ -60,7 +60,7 @@ class Layout:
         raise IndexError(index)
 
     def matrix(self, values: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-        """The whole matrix, shape (n, n); triangles are mirrored, a diagonal not in the file is 0."""
+        """Return the whole matrix, shape (n, n): triangles are mirrored, a diagonal that is not listed is 0."""
         if self.part == "full":
             return values.reshape(n, n)
         cost = np.zeros((n, n), dtype=np.int64)
@@ -74,16 +74,16 @@ class Layout:
         return cost
 
 
-def layouts() -> Mapping[str, Layout]:
-    """Every EDGE_WEIGHT_FORMAT of explicit costs."""
+def entry_orders() -> Mapping[str, EntryOrder]:
+    """Return the order of every EDGE_WEIGHT_FORMAT of explicit costs."""
     return {
-        "FULL_MATRIX": Layout("full"),
-        "UPPER_ROW": Layout("upper", False),
-        "LOWER_ROW": Layout("lower", False),
-        "UPPER_DIAG_ROW": Layout("upper"),
-        "LOWER_DIAG_ROW": Layout("lower"),
-        "UPPER_COL": Layout("lower", False),
-        "LOWER_COL": Layout("upper", False),
-        "UPPER_DIAG_COL": Layout("lower"),
-        "LOWER_DIAG_COL": Layout("upper"),
+        "FULL_MATRIX": EntryOrder("full"),
+        "UPPER_ROW": EntryOrder("upper", False),
+        "LOWER_ROW": EntryOrder("lower", False),
+        "UPPER_DIAG_ROW": EntryOrder("upper"),
+        "LOWER_DIAG_ROW": EntryOrder("lower"),
+        "UPPER_COL": EntryOrder("lower", False),
+        "LOWER_COL": EntryOrder("upper", False),
+        "UPPER_DIAG_COL": EntryOrder("lower"),
+        "LOWER_DIAG_COL": EntryOrder("upper"),
     }

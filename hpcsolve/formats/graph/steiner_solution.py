@@ -1,10 +1,10 @@
-"""Writing Steiner trees as the PACE challenge of 2018 wants them: `VALUE weight`, then both ends of each edge."""
+"""Writing Steiner trees in the format of PACE 2018: `VALUE weight`, then both ends of each edge."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hpcsolve.formats.write import write_text
+from hpcsolve.formats.files import write_text
 
 
 def write_steiner_solution(value: float, edges: Iterable[tuple[object, object]], path: str) -> None:
@@ -13,15 +13,15 @@ def write_steiner_solution(value: float, edges: Iterable[tuple[object, object]],
     Parameters
     ----------
     value
-        Its weight in the instance's own unit.
+        The weight of the tree, in the unit of the instance.
     edges
-        Labels (or names) of both ends.
+        Labels (or names) of both ends of each edge.
     path
         "-" is standard output.
 
     Raises
     ------
     EnvironmentFault
-        If the file cannot be written.
+        The file cannot be written.
     """
     write_text("\n".join([f"VALUE {value}", *(f"{a} {b}" for a, b in edges), ""]), path)

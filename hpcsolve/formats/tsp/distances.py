@@ -21,12 +21,12 @@ _BLOCK_ENTRIES = 1 << 20
 
 
 def dimensions(edge_weight_type: str) -> int:
-    """Coordinates a city of this EDGE_WEIGHT_TYPE: 2 or 3."""
+    """Return the number of coordinates of a city for an EDGE_WEIGHT_TYPE: 2 or 3."""
     return 3 if edge_weight_type.endswith("3D") or edge_weight_type.startswith("XRAY") else 2
 
 
 def distance_matrix(points: Points, edge_weight_type: str, largest: int) -> NDArray[np.int64] | None:
-    """All distances between cities.
+    """Return the distances between all cities.
 
     Parameters
     ----------
@@ -35,12 +35,12 @@ def distance_matrix(points: Points, edge_weight_type: str, largest: int) -> NDAr
     edge_weight_type
         A key of `distance_functions()`.
     largest
-        Bound of a distance.
+        The largest distance that is allowed.
 
     Returns
     -------
     cost
-        Shape (n, n), int64, the diagonal included; None if a distance is beyond the bound.
+        Shape (n, n), int64, with the diagonal; None if a distance is too large.
     """
     distance = distance_functions()[edge_weight_type]
     n = len(points)
@@ -57,7 +57,7 @@ def distance_matrix(points: Points, edge_weight_type: str, largest: int) -> NDAr
 
 
 def distance_functions() -> Mapping[str, Distance]:
-    """Every EDGE_WEIGHT_TYPE that is a function of coordinates."""
+    """Return the function of every EDGE_WEIGHT_TYPE that is a function of coordinates."""
     return {
         "EUC_2D": _euclidean,
         "EUC_3D": _euclidean,
@@ -78,7 +78,7 @@ def _nint(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _squares(a: Points, b: Points) -> NDArray[np.float64]:
-    """Sums of squared differences, added in the order x, y, z."""
+    """Return sums of squared differences, added in the order x, y, z."""
     total = np.square(a[..., 0] - b[..., 0])
     for axis in range(1, a.shape[-1]):
         total += np.square(a[..., axis] - b[..., axis])
@@ -114,14 +114,14 @@ def _maximum(a: Points, b: Points) -> NDArray[np.float64]:
 
 
 def _radians(points: Points) -> Points:
-    """Latitude and longitude, given as degrees.minutes (38.24 is 38 degrees 24 minutes), in radians."""
+    """Return latitudes and longitudes in radians; in the file 38.24 is 38 degrees 24 minutes."""
     degrees = np.trunc(points)
     minutes = points - degrees
     return 3.141592 * (degrees + 5.0 * minutes / 3.0) / 180.0
 
 
 def _geographical(a: Points, b: Points) -> NDArray[np.float64]:
-    """Kilometres on the idealised sphere; two cities at one place are 1 apart, as the formula has it."""
+    """Return kilometres on the idealised sphere; by the formula two cities at one place are 1 apart."""
     q1 = np.cos(a[..., 1] - b[..., 1])
     q2 = np.cos(a[..., 0] - b[..., 0])
     q3 = np.cos(a[..., 0] + b[..., 0])
@@ -130,7 +130,7 @@ def _geographical(a: Points, b: Points) -> NDArray[np.float64]:
 
 
 def _angles(a: Points, b: Points) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Moves of the three motors of an X-ray diffractometer; the first turns the shorter way round."""
+    """Return the moves of the three motors of an X-ray diffractometer; the first turns the shorter way."""
     phi = np.abs(a[..., 0] - b[..., 0])
     return np.minimum(phi, np.abs(phi - 360.0)), np.abs(a[..., 1] - b[..., 1]), np.abs(a[..., 2] - b[..., 2])
 

@@ -1,0 +1,190 @@
+"""Opening input files (gz and xz too, `-` for standard input) and writing files whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import lzma
+import os
+import re
+import sys
+import zlib
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import IO
+
+from hpcsolve.errors import EnvironmentFault, InputError
+
+MAXIMUM_BYTES = 4 * 2**30
+"""Larger input is refused; it also bounds what a small compressed file may expand to."""
+
+STANDARD_INPUT = "<stdin>"
+
+_CONTROL = bytes(code for code in range(32) if code not in b"\t\n\v\f\r")
+_WORD = re.compile(r"[^ \t\n\v\f\r]+")
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """The content of an input file, decompressed.
+
+    Attributes
+    ----------
+    name
+        What messages call it: the path, or <stdin>.
+    content
+        The bytes; those that `as_text` returns are UTF-8 with line ends of one newline, without a byte order mark.
+    sha256
+        SHA-256 of the file's own bytes (compressed, if it is).
+    """
+
+    name: str
+    content: bytes
+    sha256: str
+
+    @property
+    def stem(self) -> str:
+        """The file's name up to its first point; empty for standard input."""
+        return "" if self.name == STANDARD_INPUT else PurePath(self.name).name.split(".")[0]
+
+    @property
+    def suffix(self) -> str:
+        """The suffix in lower case, without a compressor's: `.tsp` of `a.TSP.gz`."""
+        found = re.search(r"(\.[a-z0-9]+)$", re.sub(r"\.(gz|xz)$", "", self.name.lower()))
+        return found[1] if found else ""
+
+    @property
+    def first_line(self) -> int:
+        """The number of the first line that is not blank."""
+        return self.line(len(self.content) - len(self.content.lstrip()))
+
+    @property
+    def last_line(self) -> int:
+        """The number of the last line that is not blank."""
+        return self.line(len(self.content.rstrip()))
+
+    def line(self, offset: int) -> int:
+        """Return the number (from 1) of the line that a byte is on."""
+        return self.content.count(b"\n", 0, offset) + 1
+
+    def error(self, message: str, line: int | None = None) -> InputError:
+        """Return an error of this file, to be raised."""
+        return InputError(message, self.name, line)
+
+
+def open_file(path: str) -> InputFile:
+    """Read a whole file and decompress it if it is gz or xz.
+
+    Raises
+    ------
+    InputError
+        It is missing, unreadable, a directory, damaged, empty or too large.
+    """
+    name = STANDARD_INPUT if path == "-" else path
+    try:
+        if path == "-":
+            raw = _read_bounded(sys.stdin.buffer, name)
+        else:
+            with open(path, "rb") as stream:
+                raw = _read_bounded(stream, name)
+    except (OSError, ValueError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
+        raise InputError(f"cannot be read: {reason}", name) from None
+    content = _decompressed(raw, name)
+    if not content.strip():
+        raise InputError("is empty", name)
+    return InputFile(name, content, hashlib.sha256(raw).hexdigest())
+
+
+def as_text(file: InputFile) -> InputFile:
+    """Return the file with plain newlines, in UTF-8, without a byte order mark.
+
+    Raises
+    ------
+    InputError
+        With the line of the first NUL byte or other control character: no text file has one, but for the Ctrl-Z at the
+        end of some.
+    """
+    content = file.content
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        content = content.decode("utf-16", errors="replace").encode()
+    content = content.removeprefix(b"\xef\xbb\xbf").removesuffix(b"\x1a")
+    if b"\r" in content:
+        content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    result = InputFile(file.name, content, file.sha256)
+    _refuse_control_characters(result)
+    return result
+
+
+def decode(text: bytes) -> str:
+    """Return the text of a name or comment, which is UTF-8, or Latin-1 in old files."""
+    try:
+        return text.decode()
+    except UnicodeDecodeError:
+        return text.decode("latin-1")
+
+
+def words(text: str) -> list[str]:
+    """Return what stands between the ASCII blanks of a text; `str.split` knows more blanks than the formats do."""
+    return _WORD.findall(text)
+
+
+def write_text(text: str, path: str) -> None:
+    """Write a text file whole or not at all; raises as `write_file`."""
+    write_file(text.encode(), path)
+
+
+def write_file(content: bytes, path: str) -> None:
+    """Write a file whole or not at all; "-" is standard output.
+
+    Raises
+    ------
+    EnvironmentFault
+        It cannot be written.
+    """
+    if path == "-":
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        return
+    part = f"{path}.{os.getpid()}.part"
+    try:
+        with open(part, "wb") as stream:
+            stream.write(content)
+        os.replace(part, path)
+    except OSError as problem:
+        if os.path.exists(part):
+            os.unlink(part)
+        raise EnvironmentFault(f"{path}: cannot be written: {problem.strerror}") from None
+
+
+def _refuse_control_characters(file: InputFile) -> None:
+    if len(file.content.translate(None, _CONTROL)) == len(file.content):
+        return
+    found = re.search(b"[" + re.escape(_CONTROL) + b"]", file.content)
+    assert found is not None
+    name = "NUL byte" if found[0] == b"\0" else f"control character (0x{found[0].hex().upper()})"
+    raise file.error(f"a {name}: the file is damaged, or not text", file.line(found.start()))
+
+
+def _read_bounded(stream: IO[bytes] | gzip.GzipFile, name: str) -> bytes:
+    parts, total = [], 0
+    while part := stream.read(1 << 24):
+        parts.append(part)
+        total += len(part)
+        if total > MAXIMUM_BYTES:
+            raise InputError(f"holds more than {MAXIMUM_BYTES // 2**30} GiB", name)
+    return b"".join(parts)
+
+
+def _decompressed(raw: bytes, name: str) -> bytes:
+    try:
+        if raw.startswith(b"\x1f\x8b"):
+            with gzip.open(io.BytesIO(raw), "rb") as stream:
+                return _read_bounded(stream, name)
+        if raw.startswith(b"\xfd7zXZ\0"):
+            with lzma.open(io.BytesIO(raw), "rb") as stream:
+                return _read_bounded(stream, name)
+        return raw
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, MemoryError) as problem:
+        raise InputError(f"is damaged, it does not decompress: {problem}", name) from None

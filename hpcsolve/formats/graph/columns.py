@@ -1,0 +1,111 @@
+"""What the formats of graphs share: columns of vertices and weights, numbers of a header, and arcs as lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.formats.decimal_text import decimal
+from hpcsolve.formats.files import InputFile
+from hpcsolve.formats.graph.lines import Numbers
+from hpcsolve.problems.decimals import BadNumber, shown
+from hpcsolve.problems.graph import LARGEST_ORDER, Graph
+from hpcsolve.problems.weights import Weights, exact_weights
+
+_SMALL_ORDER = 1 << 20
+"""A file of any size may have so many vertices."""
+
+
+def positions_in(
+    file: InputFile, values: Numbers, lines: NDArray[np.int64], n: int, first: int = 1
+) -> NDArray[np.int64]:
+    """Return the positions 0..n-1 of a column of vertices that the file counts from `first`.
+
+    Raises
+    ------
+    InputError
+        With file and line: a vertex is out of range or not a whole number.
+    """
+    wrong = (values < first) | (values >= n + first)
+    if values.dtype.kind == "f":
+        wrong |= np.floor(values) != values
+    if wrong.any():
+        index = int(np.argmax(wrong))
+        what = f"vertex {values[index]:.16g}" if values.dtype.kind == "f" else f"vertex {values[index]}"
+        raise file.error(f"{what} is out of range {first} to {n - 1 + first}", int(lines[index]))
+    return values.astype(np.int64) - first
+
+
+def weights_in(file: InputFile, values: Numbers, lines: NDArray[np.int64], n: int) -> tuple[Weights, int]:
+    """Return a column of weights in the form that `Graph` has, and their scale.
+
+    Raises
+    ------
+    InputError
+        With file and line: a weight is negative, infinite or too large.
+    """
+    try:
+        return exact_weights(values, n)
+    except BadNumber as problem:
+        raise file.error(f"the weight {problem.reason}", int(lines[problem.index])) from None
+
+
+def header_numbers(file: InputFile, texts: list[str], line: int, example: str) -> list[int]:
+    """Return the whole numbers of a header.
+
+    Raises
+    ------
+    InputError
+        One of them is not a whole number; the message says that the line should look like `example`.
+    """
+    for text in texts:
+        if not re.fullmatch(r"\d{1,18}", text, re.ASCII):
+            raise file.error(f"expected {example}, found {shown(text)}", line)
+    return [int(text) for text in texts]
+
+
+def require_plausible(file: InputFile, n: int, line: int | None, size: int | None = None) -> None:
+    """Refuse a number of vertices that no file of this size has, before anything is allocated for them.
+
+    Parameters
+    ----------
+    size
+        The size in bytes; by default that of the file.
+
+    Raises
+    ------
+    InputError
+        With file and line.
+    """
+    size = len(file.content) if size is None else size
+    if not 0 <= n <= min(max(_SMALL_ORDER, size), LARGEST_ORDER):
+        raise file.error(f"the header says {n} vertices, in {size} bytes; it may be damaged", line)
+
+
+def require_count(file: InputFile, stated: int, count: int, what: str, line: int | None) -> None:
+    """Refuse a file whose header gives another number of records than there are.
+
+    Raises
+    ------
+    InputError
+        With file and line of the header.
+    """
+    if stated != count:
+        hint = "; it may be truncated" if count < stated else ""
+        raise file.error(f"the header says {stated} {what}, the file has {count}{hint}", line)
+
+
+def require_undirected(file: InputFile, directed: bool | None) -> None:
+    """Refuse to read a file as a directed graph whose format has edges only; raises InputError."""
+    if directed:
+        raise file.error("a graph in this format is undirected; remove directed = true")
+
+
+def arc_lines(graph: Graph, key: str, chosen: NDArray[np.int64]) -> Iterator[str]:
+    """Yield a line for each chosen arc: the key, the tail and the head from 1, the exact weight."""
+    tails, heads, weights = graph.tails()[chosen] + 1, graph.heads[chosen] + 1, graph.weights[chosen]
+    for tail, head, weight in zip(tails.tolist(), heads.tolist(), weights.tolist(), strict=True):
+        yield f"{key} {tail} {head} {decimal(weight, graph.scale) if isinstance(weight, int) else repr(weight)}"

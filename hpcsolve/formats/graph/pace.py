@@ -1,0 +1,45 @@
+"""PACE files: graphs without weights (`p tw n m`), and Steiner problems of 2018 in the sections of SteinLib.
+
+Sources: PACE challenge 2016 (track A, `.gr`) and 2018 (Steiner tree). A `p tw` file lists edges `u v`, ids from 1,
+comments behind c. A tree decomposition after the terminals (track B of 2018) is skipped.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hpcsolve.formats.files import InputFile
+from hpcsolve.formats.graph.columns import positions_in, require_count, require_plausible, require_undirected
+from hpcsolve.formats.graph.dimacs import first_problem, problem_line
+from hpcsolve.formats.graph.lines import read_records
+from hpcsolve.formats.graph.steinlib import begins_with_section, read_steinlib
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.graph_build import assembled
+
+
+def looks_like_pace(content: bytes) -> bool:
+    """Whether the file begins with a section, or its first line (comments apart) is `p tw`."""
+    return begins_with_section(content) or first_problem(content) == b"tw"
+
+
+def read_pace(file: InputFile, directed: bool | None = None) -> Graph:
+    """Return a Steiner problem of 2018, or else a graph whose edges have weight 1.
+
+    Raises
+    ------
+    InputError
+        With file and line.
+    """
+    if begins_with_section(file.content):
+        return read_steinlib(file, directed)
+    require_undirected(file, directed)
+    records = read_records(file, file.content, 1, ("a vertex", "a vertex"))
+    header = problem_line(file, records, ["tw"], 2, "`p tw VERTICES EDGES`", "two vertices")
+    n, count = header.numbers
+    require_plausible(file, n, header.line)
+    require_count(file, count, len(records.lines), "edges", header.line)
+    tails, heads = (positions_in(file, column, records.lines, n) for column in records.columns)
+    weights = np.ones(len(tails), dtype=np.uint32)
+    labels = np.arange(1, n + 1)
+    return assembled(file.stem or "graph", n, tails, heads, weights, directed=False, labels=labels,
+                     comment=header.comment)

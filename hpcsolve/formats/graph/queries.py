@@ -1,0 +1,69 @@
+"""Queries: files with a source and a target on each line, between which shortest paths are asked for.
+
+A file has either `source target` on each line, with comments after # or c, or the point-to-point format of the 9th
+DIMACS Implementation Challenge: `p aux sp p2p QUERIES`, then `q source target`. Vertices have their labels in the
+graph's file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.formats.files import as_text, open_file
+from hpcsolve.formats.graph.columns import require_count
+from hpcsolve.formats.graph.dimacs import problem_line
+from hpcsolve.formats.graph.labels import NamedVertices, require_comments, vertices_in
+from hpcsolve.formats.graph.lines import read_records
+
+_DIMACS = re.compile(rb"(?:[ \t]*(?:c(?:[ \t][^\n]*)?)?\n)*[ \t]*[pq][ \t]")
+_WHAT = ("a source", "a target")
+
+
+@dataclass(frozen=True, eq=False)
+class Queries(NamedVertices):
+    """The pairs of a file; `labels` has shape (queries, 2)."""
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the pairs; comments, blanks and compression do not count."""
+        return pairs_sha256(self.labels)
+
+
+def read_queries(path: str, sha256: str | None = None) -> Queries:
+    """Return the pairs of a file, perhaps compressed with gz or xz.
+
+    Parameters
+    ----------
+    sha256
+        SHA-256 of the pairs that are expected.
+
+    Raises
+    ------
+    InputError
+        With file and line: it is not such a file, there is no query in it, or it has other pairs than expected.
+    """
+    file = as_text(open_file(path))
+    dimacs = _DIMACS.match(file.content) is not None
+    records = read_records(file, file.content, 1, _WHAT, b"q" if dimacs else b"")
+    if dimacs:
+        header = problem_line(file, records, ["aux", "sp", "p2p"], 1, "`p aux sp p2p QUERIES`", "a query (q)")
+        require_count(file, header.numbers[0], len(records.lines), "queries", header.line)
+    else:
+        require_comments(file, records, _WHAT)
+    if not len(records.lines):
+        raise file.error("there is no query; write `source target` on each line", file.last_line)
+    found = Queries(file, vertices_in(file, records).labels, records.lines)
+    if sha256 not in (None, found.sha256):
+        what = "has other queries than the job (another SHA-256); name it anew with --set shortest-paths.queries=FILE"
+        raise file.error(what)
+    return found
+
+
+def pairs_sha256(labels: NDArray[np.int64]) -> str:
+    """Return the SHA-256 of pairs in their order."""
+    return hashlib.sha256(np.ascontiguousarray(labels, "<i8").tobytes()).hexdigest()

@@ -1,0 +1,25 @@
+"""Terminals of a Steiner problem in a file of their own: one vertex on each line, by its label in the graph's file."""
+
+from __future__ import annotations
+
+from hpcsolve.formats.files import as_text, open_file
+from hpcsolve.formats.graph.labels import NamedVertices, require_comments, vertices_in
+from hpcsolve.formats.graph.lines import read_records
+
+_WHAT = ("a terminal",)
+
+
+def read_terminals(path: str) -> NamedVertices:
+    """Return the terminals of a file, perhaps compressed with gz or xz.
+
+    Raises
+    ------
+    InputError
+        With file and line: it is not such a file, or there is no terminal in it.
+    """
+    file = as_text(open_file(path))
+    records = read_records(file, file.content, 1, _WHAT)
+    require_comments(file, records, _WHAT)
+    if not len(records.lines):
+        raise file.error("there is no terminal; write a vertex on each line", file.last_line)
+    return vertices_in(file, records)

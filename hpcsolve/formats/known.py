@@ -1,0 +1,72 @@
+"""All known formats, one record each: a new format is a new file and a record here, in the order of recognition.
+
+Messages and the table in jobs/README.md are made from these records.
+"""
+
+from __future__ import annotations
+
+from hpcsolve.formats.graph.dimacs import looks_like_dimacs, read_dimacs, write_dimacs
+from hpcsolve.formats.graph.edge_list import looks_like_edge_list, read_edge_list
+from hpcsolve.formats.graph.matrix_market import looks_like_matrix_market, read_matrix_market
+from hpcsolve.formats.graph.metis import read_metis
+from hpcsolve.formats.graph.pace import looks_like_pace, read_pace
+from hpcsolve.formats.graph.sparse_npz import is_zip, read_sparse_npz
+from hpcsolve.formats.graph.steinlib import looks_like_steinlib, read_steinlib, write_steinlib
+from hpcsolve.formats.npy import is_npy
+from hpcsolve.formats.record import Format
+from hpcsolve.formats.tsp.dense_npy import read_npy, write_npy
+from hpcsolve.formats.tsp.text_matrix import looks_like_text_matrix, read_text_matrix
+from hpcsolve.formats.tsp.tsplib import read_tsplib
+from hpcsolve.formats.tsp.tsplib_sections import looks_like_tsplib
+from hpcsolve.formats.tsp.tsplib_write import write_tsplib
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.tsp import Tsp
+
+TSP_FORMATS: tuple[Format[Tsp], ...] = (
+    Format(
+        "tsplib", "TSPLIB", (".tsp", ".atsp", ".tour", ".sop", ".hcp", ".vrp"),
+        "begins with a keyword of TSPLIB, `NAME : gr17`; TSP and ATSP are read",
+        read_tsplib, signature=looks_like_tsplib, write=write_tsplib,
+    ),
+    Format(
+        "npy", "numpy matrix", (".npy",), "a square array that `numpy.save` wrote",
+        read_npy, signature=is_npy, write=write_npy, binary=True,
+    ),
+    Format(
+        "text matrix", "table of numbers", (".csv", ".tsv"),
+        "numbers between commas, semicolons, tabs or blanks, perhaps with the cities' names above and on the left",
+        read_text_matrix, resembles=looks_like_text_matrix,
+    ),
+)
+
+GRAPH_FORMATS: tuple[Format[Graph], ...] = (
+    Format(
+        "npz", "scipy sparse matrix", (".npz",), "a zip file of arrays that `scipy.sparse.save_npz` wrote",
+        read_sparse_npz, signature=is_zip, binary=True,
+    ),
+    Format(
+        "matrix market", "Matrix Market", (".mtx",), "begins with `%%MatrixMarket matrix coordinate`",
+        read_matrix_market, signature=looks_like_matrix_market,
+    ),
+    Format(
+        "dimacs", "DIMACS", (".gr",), "a line `p sp VERTICES ARCS`, then lines `a TAIL HEAD WEIGHT`",
+        read_dimacs, signature=looks_like_dimacs, write=write_dimacs,
+    ),
+    Format(
+        "steinlib", "SteinLib", (".stp",), "begins with `33D32945 STP File`; undirected, with terminals",
+        read_steinlib, signature=looks_like_steinlib, write=write_steinlib,
+    ),
+    Format(
+        "pace", "PACE", (".gr",), "begins with `SECTION Graph`, or has a line `p tw VERTICES EDGES`; undirected",
+        read_pace, signature=looks_like_pace,
+    ),
+    Format(
+        "metis", "METIS", (".graph", ".metis"), "known by its suffix alone: the neighbours of each vertex; undirected",
+        read_metis,
+    ),
+    Format(
+        "edge list", "edge list", (".edges", ".csv", ".tsv"),
+        "two vertices and perhaps a weight on each line, between blanks, commas, semicolons or tabs",
+        read_edge_list, resembles=looks_like_edge_list,
+    ),
+)

@@ -1,0 +1,54 @@
+"""Arrays that `numpy.save` wrote, read without running anything that they contain."""
+
+from __future__ import annotations
+
+import io
+import math
+import tokenize
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.formats.files import InputFile
+
+
+def is_npy(content: bytes) -> bool:
+    """Whether some content is an array that numpy wrote."""
+    return content.startswith(b"\x93NUMPY")
+
+
+def npy_array(file: InputFile) -> NDArray[Any]:
+    """Return the array of integers or floats in a file; pickled objects are never loaded.
+
+    Raises
+    ------
+    InputError
+        The header is damaged or promises another number of bytes than there are.
+    """
+    stream = io.BytesIO(file.content)
+    try:
+        version = np.lib.format.read_magic(stream)
+        if version not in ((1, 0), (2, 0)):
+            raise ValueError(f"format version {version} is not for arrays of numbers")
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # numpy's advice on files of Python 2
+            shape, fortran_order, dtype = read(stream)
+    except (ValueError, TypeError, SyntaxError, KeyError, RecursionError, MemoryError, tokenize.TokenError) as problem:
+        reason = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
+        raise file.error(f"damaged .npy header: {reason}") from None
+    _require_numbers(file, shape, dtype, len(file.content) - stream.tell())
+    flat = np.frombuffer(file.content, dtype=dtype, offset=stream.tell())
+    return flat.reshape(shape, order="F" if fortran_order else "C")
+
+
+def _require_numbers(file: InputFile, shape: Sequence[int], dtype: np.dtype[Any], available: int) -> None:
+    """Check a header against the bytes that there are, before anything is allocated."""
+    if dtype.kind not in "iuf":
+        raise file.error(f"holds {dtype}; it must hold integers or floats")
+    needed = math.prod(shape) * dtype.itemsize
+    if needed != available or min(shape, default=0) < 0:
+        raise file.error(f"the header says {needed} bytes (shape {tuple(shape)}, {dtype}), there are {available}")

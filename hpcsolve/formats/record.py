@@ -1,0 +1,161 @@
+"""What a file format is: one record. The lists of records stand in `tsp/__init__.py` and `graph/__init__.py`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from hpcsolve.errors import InputError
+from hpcsolve.formats.files import InputFile, as_text, open_file
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.tsp import Tsp
+
+Problem = TypeVar("Problem")
+
+_UNREADABLE = {
+    b"BZh": "compressed with bzip2; hpcsolve reads gz and xz",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd; hpcsolve reads gz and xz",
+    b"\x89HDF": "an HDF5 file, perhaps a result, not an instance",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class InstanceOf(Generic[Problem]):
+    """A problem and where it came from.
+
+    Attributes
+    ----------
+    path
+        As given; "-" is standard input.
+    sha256
+        SHA-256 of the file's own bytes (compressed, if it is).
+    format
+        The name of the format that the file was read as, or "generated".
+    """
+
+    problem: Problem
+    path: str
+    sha256: str
+    format: str
+
+
+Instance = InstanceOf[Tsp]
+"""A travelling salesman problem and where it came from."""
+
+GraphInstance = InstanceOf[Graph]
+"""A graph, perhaps with terminals, and where it came from."""
+
+
+@dataclass(frozen=True)
+class Format(Generic[Problem]):
+    """A file format: what its files look like, and how they are read and written.
+
+    A file is of the first format whose `signature` fits its content; else of the first that has its suffix; else of the
+    first that its content `resembles`.
+
+    Attributes
+    ----------
+    name
+        As `InstanceOf.format` and `/instance/format` of a result have it.
+    title
+        As messages and the documentation call it.
+    suffixes
+        In lower case; the one that people know it by stands first.
+    looks
+        The look of a file in a few words, for the documentation.
+    read
+        Returns the problem in a file; of a graph format it takes `directed` too, as `read_graph` has it.
+    signature
+        Whether some content is of this format and can be of no other one.
+    resembles
+        Whether some content may be of this format.
+    write
+        Writes a problem to a path ("-" is standard output).
+    binary
+        Whether the files are not text.
+    """
+
+    name: str
+    title: str
+    suffixes: tuple[str, ...]
+    looks: str
+    read: Callable[..., Problem]
+    signature: Callable[[bytes], bool] | None = None
+    resembles: Callable[[bytes], bool] | None = None
+    write: Callable[[Problem, str], None] | None = None
+    binary: bool = False
+
+
+def recognised(file: InputFile, formats: Sequence[Format[Any]]) -> Format[Any] | None:
+    """Return the format of a file, or None if it is of none of these."""
+    by_content = (format for format in formats if format.signature is not None and format.signature(file.content))
+    by_suffix = (format for format in formats if file.suffix in format.suffixes)
+    by_look = (format for format in formats if format.resembles is not None and format.resembles(file.content))
+    return next(by_content, None) or next(by_suffix, None) or next(by_look, None)
+
+
+def read_instance(
+    path: str | os.PathLike[str],
+    formats: Sequence[Format[Problem]],
+    others: Sequence[Format[Any]],
+    wrong_kind: str,
+    *options: Any,
+) -> InstanceOf[Problem]:
+    """Read a file of one of the formats.
+
+    Parameters
+    ----------
+    path
+        "-" is standard input.
+    others, wrong_kind
+        Formats of the other kind of problem, and what to say of a file of one of them, with {} for its title.
+    options
+        What the readers take besides the file.
+
+    Raises
+    ------
+    InputError
+        In one line, with file and line: what is wrong and what to do.
+    """
+    path = os.fspath(path)
+    file, found = _opened(path, (*formats, *others))
+    if found is None:
+        known = ", ".join(f"{format.title} ({', '.join(format.suffixes)})" for format in formats)
+        raise file.error(f"the format is not known; hpcsolve reads {known}", file.first_line)
+    if not any(found is format for format in formats):
+        message = f"is {wrong_kind.format(found.title)}"
+        raise file.error(message, None if found.binary else file.first_line)
+    return InstanceOf(found.read(file, *options), path, file.sha256, found.name)
+
+
+def write_instance(problem: Problem, path: str, formats: Sequence[Format[Problem]]) -> None:
+    """Write a problem in the format that the path's suffix names, else in the first one that can be written.
+
+    Raises
+    ------
+    InputError, EnvironmentFault
+        As the format's own function.
+    """
+    writers = [format for format in formats if format.write is not None]
+    chosen = next((format for format in writers if path.lower().endswith(format.suffixes)), writers[0])
+    assert chosen.write is not None
+    chosen.write(problem, path)
+
+
+def _opened(path: str, formats: Sequence[Format[Any]]) -> tuple[InputFile, Format[Any] | None]:
+    """The file, as text unless its format is binary, and its format."""
+    file = open_file(path)
+    for format in formats:
+        if format.binary and format.signature is not None and format.signature(file.content):
+            return file, format
+    _refuse_unreadable(file)
+    file = as_text(file)
+    return file, recognised(file, [format for format in formats if not format.binary])
+
+
+def _refuse_unreadable(file: InputFile) -> None:
+    for magic, what in _UNREADABLE.items():
+        if file.content.startswith(magic):
+            raise InputError(f"is {what}", file.name)

@@ -1,0 +1,1 @@
+"""Formats of travelling salesman problems and their tours."""

@@ -1,0 +1,34 @@
+"""Cost matrices in numpy's `.npy`: from row to column, `inf` where there is no arc, the diagonal ignored."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import numpy as np
+
+from hpcsolve.formats.files import InputFile, write_file
+from hpcsolve.formats.npy import npy_array
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_matrix
+
+
+def read_npy(file: InputFile) -> Tsp:
+    """Return the problem of a square matrix of integers or floats; raises as `npy_array` and `from_matrix`."""
+    tsp = from_matrix(npy_array(file), file.name)  # with the path as its name, so that errors begin with the path
+    return replace(tsp, name=file.stem or "matrix")
+
+
+def write_npy(tsp: Tsp, path: str) -> None:
+    """Write the matrix of costs with zeros on the diagonal: integers, or floats where costs have decimals.
+
+    Raises
+    ------
+    EnvironmentFault
+        The file cannot be written.
+    """
+    stream, cost = io.BytesIO(), tsp.cost.copy()
+    if tsp.scale != 1:
+        cost = np.where(cost == FORBIDDEN, np.inf, cost / tsp.scale)
+    np.fill_diagonal(cost, 0)
+    np.save(stream, cost)
+    write_file(stream.getvalue(), path)

@@ -1,0 +1,280 @@
+"""TSPLIB 95 files: TSP and ATSP instances, and tours.
+
+Source: G. Reinelt, TSPLIB 95 (the documentation of the library). Matrices may go beyond it: decimal costs are scaled
+exactly, and `inf` means that there is no arc. Fixed edges and problems other than TSP and ATSP are refused.
+"""
+
+from __future__ import annotations
+
+import difflib
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.errors import InputError
+from hpcsolve.formats.files import InputFile
+from hpcsolve.formats.tsp.distances import dimensions, distance_functions, distance_matrix
+from hpcsolve.formats.tsp.entry_order import EntryOrder, entry_orders
+from hpcsolve.formats.tsp.tsplib_sections import (
+    KeyValue,
+    TsplibParts,
+    TsplibSection,
+    integers_only,
+    line_of_word,
+    lines_of,
+    parts_of,
+)
+from hpcsolve.problems.decimals import BadNumber, exact_from_texts, is_number, shown
+from hpcsolve.problems.tsp import Tsp, from_costs, largest_cost, require_memory
+
+_OTHER_TYPES = {
+    "SOP": "SOP (sequential ordering) is not solved; hpcsolve solves TSP and ATSP",
+    "HCP": "HCP (Hamiltonian cycles) is not solved; hpcsolve solves TSP and ATSP",
+    "CVRP": "CVRP (vehicle routing) is not solved; hpcsolve solves TSP and ATSP",
+    "TOUR": "this is a tour, not an instance; give the .tsp or .atsp file that it is a tour of",
+}
+
+
+def read_tsplib(file: InputFile) -> Tsp:
+    """Return a TSP or ATSP instance.
+
+    Raises
+    ------
+    InputError
+        With file and line: what is missing, contradictory, unknown or not a number.
+    """
+    parts = parts_of(file)
+    kind = _instance_type(parts)
+    _require_supported_sections(parts)
+    n = _dimension(parts)
+    weight_type = parts.required("EDGE_WEIGHT_TYPE", "EUC_2D")
+    word = weight_type.value.upper()
+    if word == "EXPLICIT":
+        tsp = _read_explicit(parts, n)
+        if kind == "TSP":
+            _require_symmetric(parts, tsp)
+        return tsp
+    if word in distance_functions():
+        return _read_coordinates(parts, n, word)
+    raise file.error(_unknown("EDGE_WEIGHT_TYPE", word, ["EXPLICIT", *distance_functions()]), weight_type.line)
+
+
+def read_tour_text(file: InputFile) -> NDArray[np.int64]:
+    """Return the labels of the cities of a TOUR file in their order.
+
+    Raises
+    ------
+    InputError
+        With file and line: there is no tour, or more than one; a city stands there twice; DIMENSION is another number.
+    """
+    parts = parts_of(file)
+    kind = parts.text("TYPE").split()[:1]
+    if kind and kind[0].upper() != "TOUR":
+        raise file.error(f"TYPE is {kind[0]}, not TOUR; give a .tour file", parts.keys["TYPE"].line)
+    labels, lines = _tour_labels(parts, parts.section("TOUR_SECTION"))
+    seen: dict[int, int] = {}
+    for label, line in zip(labels, lines, strict=True):
+        if label in seen:
+            raise file.error(f"city {label} for the second time; it stands on line {seen[label]} already", line)
+        seen[label] = line
+    if "DIMENSION" in parts.keys and _dimension(parts) != len(labels):
+        where = parts.keys["DIMENSION"].line
+        raise file.error(f"DIMENSION is {_dimension(parts)}, but the tour has {len(labels)} cities", where)
+    if not labels:
+        raise file.error("the tour has no cities", parts.sections["TOUR_SECTION"].line)
+    return np.array(labels, dtype=np.int64)
+
+
+def _instance_type(parts: TsplibParts) -> str:
+    if "TYPE" not in parts.keys and "TOUR_SECTION" in parts.sections:
+        raise parts.file.error(_OTHER_TYPES["TOUR"])
+    key = parts.required("TYPE", "TSP")
+    word = key.value.split()[0].upper()
+    if word in ("TSP", "ATSP"):
+        return word
+    raise parts.file.error(_OTHER_TYPES.get(word) or _unknown("TYPE", word, ["TSP", "ATSP"]), key.line)
+
+
+def _require_supported_sections(parts: TsplibParts) -> None:
+    read = ("NODE_COORD_SECTION", "EDGE_WEIGHT_SECTION", "DISPLAY_DATA_SECTION")
+    for section in parts.sections.values():
+        if section.name not in read:
+            message = f"{section.name} is not supported in a TSP or ATSP; the answer would ignore it"
+            raise parts.file.error(message, section.line)
+
+
+def _dimension(parts: TsplibParts) -> int:
+    key = parts.required("DIMENSION", "42")
+    n = _integer(key.value)
+    if n is None or n < 1:
+        raise parts.file.error(f"DIMENSION is {shown(key.value)}; it must be the number of cities", key.line)
+    return n
+
+
+def _integer(word: str) -> int | None:
+    """Return a whole number of at most 18 digits, or None if a word is something else."""
+    digits = word[1:] if word[:1] in ("+", "-") else word
+    return int(word) if digits.isascii() and digits.isdigit() and len(digits) <= 18 else None
+
+
+def _unknown(key: str, word: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(word, known, n=1)
+    hint = f", did you mean {close[0]}?" if close else ""
+    return f"{key} {shown(word)} is not known{hint}; known are {', '.join(known)}"
+
+
+def _read_coordinates(parts: TsplibParts, n: int, weight_type: str) -> Tsp:
+    """Return an instance whose costs are the distances between its cities."""
+    if "EDGE_WEIGHT_SECTION" in parts.sections:
+        message = f"EDGE_WEIGHT_SECTION, but EDGE_WEIGHT_TYPE is {weight_type}; for a matrix it must be EXPLICIT"
+        raise parts.file.error(message, parts.sections["EDGE_WEIGHT_SECTION"].line)
+    weight_format = parts.keys.get("EDGE_WEIGHT_FORMAT", KeyValue("FUNCTION", 0))
+    if weight_format.value.upper() != "FUNCTION":
+        message = f"EDGE_WEIGHT_FORMAT is {shown(weight_format.value)}; for {weight_type} it must be FUNCTION"
+        raise parts.file.error(message, weight_format.line)
+    section = parts.section("NODE_COORD_SECTION")
+    labels, coordinates = _coordinates(parts, section, n, dimensions(weight_type))
+    require_memory(n)
+    cost = distance_matrix(coordinates, weight_type, largest_cost(n))
+    if cost is None:
+        message = f"coordinates so large that a tour of {n} cities may overflow 62 bits; divide them"
+        raise parts.file.error(message, section.line)
+    name, comment = parts.text("NAME"), parts.text("COMMENT")
+    return from_costs(cost, name, labels=labels, coordinates=coordinates, comment=comment)
+
+
+def _coordinates(
+    parts: TsplibParts, section: TsplibSection, n: int, axes: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the labels, shape (n,), and coordinates, shape (n, axes), of a section with one city on each line."""
+    seen: dict[int, int] = {}
+    points: list[list[float]] = []
+    line = section.line
+    for line, words in lines_of(parts, section):
+        if len(words) != axes + 1:
+            message = f"expected a city's number and {axes} coordinates, found {shown(' '.join(words))}"
+            raise parts.file.error(message, line)
+        label = _label(parts, words[0], line)
+        if label in seen:
+            raise parts.file.error(f"city {label} for the second time; it stands on line {seen[label]} already", line)
+        seen[label] = line
+        points.append([_coordinate(parts, word, line) for word in words[1:]])
+        if len(points) > n:
+            raise parts.file.error(f"more cities in {section.name} than DIMENSION says, {n}", line)
+    if len(points) < n:
+        raise parts.file.error(f"{section.name} ends after {len(points)} of {n} cities", line)
+    return np.array(list(seen), dtype=np.int64), np.array(points, dtype=np.float64)
+
+
+def _label(parts: TsplibParts, word: str, line: int) -> int:
+    label = _integer(word)
+    if label is None:
+        raise parts.file.error(f"a city's number must be a whole number, found {shown(word)}", line)
+    if label < 0:
+        raise parts.file.error(f"city number {label} is out of range; it must not be negative", line)
+    return label
+
+
+def _coordinate(parts: TsplibParts, word: str, line: int) -> float:
+    value = float(word) if is_number(word) else float("nan")
+    if not np.isfinite(value):
+        raise parts.file.error(f"a coordinate must be a number, found {shown(word)}", line)
+    return value
+
+
+def _read_explicit(parts: TsplibParts, n: int) -> Tsp:
+    """Return an instance with a matrix of costs, and perhaps coordinates to draw it."""
+    order = _entry_order(parts)
+    section = parts.section("EDGE_WEIGHT_SECTION")
+    values, scale = _costs(parts, section, order, n)
+    labels, coordinates = np.arange(1, n + 1), None
+    for name in ("NODE_COORD_SECTION", "DISPLAY_DATA_SECTION"):
+        if name in parts.sections and coordinates is None:
+            labels, coordinates = _coordinates(parts, parts.sections[name], n, _axes(parts, parts.sections[name]))
+            ascending = np.argsort(labels)
+            labels, coordinates = labels[ascending], coordinates[ascending]
+    require_memory(n)
+
+    def place(row: int, column: int) -> tuple[str, int]:
+        return parts.file.name, line_of_word(parts, section, order.index(n, row, column))
+
+    name, comment = parts.text("NAME"), parts.text("COMMENT")
+    cost = order.matrix(values, n)
+    return from_costs(cost, name, labels=labels, scale=scale, coordinates=coordinates, comment=comment, place=place)
+
+
+def _entry_order(parts: TsplibParts) -> EntryOrder:
+    key = parts.required("EDGE_WEIGHT_FORMAT", "FULL_MATRIX")
+    known = entry_orders()
+    if key.value.upper() not in known:
+        raise parts.file.error(_unknown("EDGE_WEIGHT_FORMAT", key.value.upper(), list(known)), key.line)
+    return known[key.value.upper()]
+
+
+def _axes(parts: TsplibParts, section: TsplibSection) -> int:
+    """Return the number of coordinates of each city in a section that only serves to draw: 2, or 3."""
+    first = next(lines_of(parts, section), (section.line, []))
+    return 3 if len(first[1]) == 4 and section.name == "NODE_COORD_SECTION" else 2
+
+
+def _costs(parts: TsplibParts, section: TsplibSection, order: EntryOrder, n: int) -> tuple[NDArray[np.int64], int]:
+    """Return all numbers of a section as exact integers, and their scale."""
+    text = parts.file.content[section.begin : section.end]
+    if integers_only(text):
+        values = np.fromstring(text, dtype=np.int64, sep=" ") if text.strip() else np.empty(0, dtype=np.int64)
+        _require_count(parts, section, order, n, len(values))
+        return values, 1
+    words = [word for _, line in lines_of(parts, section) for word in line]
+    for index, word in enumerate(words):
+        if not is_number(word):
+            message = f"expected a cost, found {shown(word)}"
+            raise parts.file.error(message, line_of_word(parts, section, index))
+    _require_count(parts, section, order, n, len(words))
+    if order.diagonal:
+        for row in range(n):
+            words[order.index(n, row, row)] = "inf"
+    try:
+        return exact_from_texts(words, largest_cost(n))
+    except BadNumber as problem:
+        row, column = order.entry(n, problem.index)
+        message = f"the cost from city {row + 1} to city {column + 1} {problem.reason}"
+        raise parts.file.error(message, line_of_word(parts, section, problem.index)) from None
+
+
+def _require_count(parts: TsplibParts, section: TsplibSection, order: EntryOrder, n: int, count: int) -> None:
+    wanted = order.count(n)
+    if count == wanted:
+        return
+    word = parts.text("EDGE_WEIGHT_FORMAT").upper()
+    fits = [name for name, other in entry_orders().items() if other.count(n) == count]
+    hint = f" (as {' or '.join(fits)} would have)" if fits else ""
+    last = line_of_word(parts, section, min(count, wanted) if count > wanted else max(count - 1, 0))
+    raise parts.file.error(f"{section.name} has {count} numbers{hint}, {word} of {n} cities has {wanted}", last)
+
+
+def _require_symmetric(parts: TsplibParts, tsp: Tsp) -> None:
+    if tsp.symmetric:
+        return
+    row, column = (int(i) for i in np.argwhere(tsp.cost != tsp.cost.T)[0])
+    a, b = tsp.labels[row], tsp.labels[column]
+    section = parts.sections["EDGE_WEIGHT_SECTION"]
+    line = line_of_word(parts, section, _entry_order(parts).index(tsp.n, row, column))
+    message = f"TYPE is TSP, but the costs from city {a} to {b} and from {b} to {a} differ; say `TYPE: ATSP`"
+    raise InputError(message, parts.file.name, line)
+
+
+def _tour_labels(parts: TsplibParts, section: TsplibSection) -> tuple[list[int], list[int]]:
+    """Return the labels up to -1 or the end of the section, and the line of each."""
+    labels: list[int] = []
+    lines: list[int] = []
+    ended = False
+    for line, words in lines_of(parts, section):
+        for word in words:
+            if word == "-1":
+                ended = True
+            elif ended:
+                raise parts.file.error("a second tour; give a file with one tour", line)
+            else:
+                labels.append(_label(parts, word, line))
+                lines.append(line)
+    return labels, lines

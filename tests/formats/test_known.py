@@ -1,0 +1,127 @@
+"""The records of formats: each is recognised by its content and its suffix, read, written if it says so, documented."""
+
+import gzip
+from dataclasses import replace
+
+import pytest
+
+from hpcsolve.errors import InputError
+from hpcsolve.formats import read, read_graph, write, write_graph
+from hpcsolve.formats.files import as_text, open_file
+from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
+from hpcsolve.formats.record import Format, recognised
+from hpcsolve.formats.reference import BEGIN, reference, updated
+from tests.formats.samples import samples
+
+KINDS = [(format, TSP_FORMATS, read, write) for format in TSP_FORMATS]
+KINDS += [(format, GRAPH_FORMATS, read_graph, write_graph) for format in GRAPH_FORMATS]
+each_format = pytest.mark.parametrize(
+    ("format", "formats", "reader", "writer"), KINDS, ids=[record.name.replace(" ", "-") for record, *_ in KINDS]
+)
+
+
+def samples_of(format):
+    return [sample for sample in samples() if sample.format == format.name and not sample.file.endswith((".gz", ".xz"))]
+
+
+def opened(tmp_path, name, content, format):
+    (tmp_path / name).write_bytes(content)
+    file = open_file(str(tmp_path / name))
+    return file if format.binary else as_text(file)
+
+
+@each_format
+def test_recognised_by_content(tmp_path, format, formats, reader, writer):
+    """Whatever the suffix, and by no other format's signature; METIS has nothing to be known by."""
+    for sample in samples_of(format):
+        file = opened(tmp_path, "file.unknown", sample.content, format)
+        claimed = [other for other, *_ in KINDS if other.signature and other.signature(file.content)]
+        assert claimed == ([format] if format.signature else [])
+        if format.signature or format.resembles:
+            assert recognised(file, formats) is format
+            assert reader(tmp_path / "file.unknown").format == format.name
+
+
+@each_format
+def test_recognised_by_suffix(tmp_path, format, formats, reader, writer):
+    """Where the content says nothing; of two formats with one suffix the first is taken."""
+    for suffix in format.suffixes:
+        for packed in ("", ".gz"):
+            content = b"?" if packed == "" else gzip.compress(b"?")
+            file = opened(tmp_path, f"a.b{suffix.upper()}{packed}", content, format)
+            first = next(other for other in formats if suffix in other.suffixes)
+            assert recognised(file, formats) is first
+            assert first is format or format.signature, "two formats have this suffix: one needs a signature"
+
+
+@each_format
+def test_read(tmp_path, format, formats, reader, writer):
+    """By its own reader: another record with that name would be called."""
+    assert samples_of(format), f"give {format.name} a sample in tests/formats/samples.py"
+    for sample in samples_of(format):
+        path = tmp_path / sample.file
+        path.write_bytes(sample.content)
+        found = reader(path)
+        assert (found.format, found.path) == (format.name, str(path))
+        assert found.problem.n in (3, 4)
+
+
+@each_format
+def test_written(tmp_path, format, formats, reader, writer):
+    """What is written is recognised as the same format, and holds the same problem."""
+    if format.write is None:
+        return
+    for sample in samples_of(format):
+        (tmp_path / sample.file).write_bytes(sample.content)
+        problem = reader(tmp_path / sample.file).problem
+        path = tmp_path / f"again{format.suffixes[0]}"
+        writer(problem, str(path))
+        again = reader(path)
+        assert again.format == format.name
+        tsp, graph = ("cost", "scale"), ("offsets", "heads", "weights", "terminals", "scale")
+        for name in tsp if formats is TSP_FORMATS else graph:
+            assert str(getattr(again.problem, name)) == str(getattr(problem, name))
+
+
+def test_a_new_format_is_one_record(tmp_path):
+    """Nothing else has to know of it."""
+    new = Format("new", "New", (".new",), "begins with NEW", lambda file: None, lambda text: text.startswith(b"NEW"))
+    assert recognised(opened(tmp_path, "x", b"NEW 1 2", new), (*GRAPH_FORMATS, new)) is new
+    assert recognised(opened(tmp_path, "x.new", b"?", new), (*GRAPH_FORMATS, new)) is new
+    assert recognised(opened(tmp_path, "x", b"?", new), (*GRAPH_FORMATS, new)) is None
+    first = replace(new, suffixes=(".gr",))
+    assert recognised(opened(tmp_path, "x.gr", b"?", new), (first, *GRAPH_FORMATS)) is first
+
+
+def test_names_are_different():
+    names = [format.name for format in (*TSP_FORMATS, *GRAPH_FORMATS)]
+    assert len(set(names)) == len(names)
+    assert all(suffix.startswith(".") and suffix.islower() for format, *_ in KINDS for suffix in format.suffixes)
+
+
+def test_an_undirected_format_is_not_read_as_directed(tmp_path):
+    for format in GRAPH_FORMATS:
+        for sample in samples_of(format):
+            (tmp_path / sample.file).write_bytes(sample.content)
+            if "undirected" in format.looks:
+                with pytest.raises(InputError, match="is undirected; remove directed = true"):
+                    read_graph(tmp_path / sample.file, directed=True)
+                assert not read_graph(tmp_path / sample.file, directed=False).problem.directed
+            elif sample.file != "pattern.mtx":  # symmetric, so that its format says what it is
+                assert read_graph(tmp_path / sample.file, directed=True).problem.directed
+
+
+def test_the_documentation_is_up_to_date(repository):
+    """In whichever document it stands."""
+    documents = [repository / "README.md", *(repository / "jobs").glob("*.md"), *(repository / "docs").glob("*.md")]
+    (document,) = (path for path in documents if BEGIN in path.read_text(encoding="utf-8"))
+    text = document.read_text(encoding="utf-8")
+    assert updated(text) == text, f"run: python -m hpcsolve.formats.reference {document.relative_to(repository)}"
+    assert all(format.title in reference() for format, *_ in KINDS)
+
+
+def test_a_cell_that_is_too_long(tmp_path):
+    """What the csv module refuses is refused in one line."""
+    (tmp_path / "m.csv").write_text('0,"' + "1" * 200_000 + '"\n1,0\n')
+    with pytest.raises(InputError, match=r"m\.csv:1: not a row of a CSV table"):
+        read(tmp_path / "m.csv")
