@@ -1,4 +1,4 @@
-"""What a file format is: one record. The lists of records stand in `tsp/__init__.py` and `graph/__init__.py`."""
+"""What a file format is (one record), and reading and writing by such records; `known.py` has the list of them."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def read_instance(
     wrong_kind: str,
     *options: Any,
 ) -> InstanceOf[Problem]:
-    """Read a file of one of the formats.
+    """Return the instance in a file of one of the formats.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def write_instance(problem: Problem, path: str, formats: Sequence[Format[Problem
 
 
 def _opened(path: str, formats: Sequence[Format[Any]]) -> tuple[InputFile, Format[Any] | None]:
-    """The file, as text unless its format is binary, and its format."""
+    """Return a file (as text unless its format is binary) and its format."""
     file = open_file(path)
     for format in formats:
         if format.binary and format.signature is not None and format.signature(file.content):

@@ -88,17 +88,17 @@ def with_coordinates(graph: Graph, file: InputFile) -> Graph:
     header = problem_line(file, records, ["aux", "sp", "co"], 1, "`p aux sp co VERTICES`", "a vertex (v)")
     require_count(file, header.numbers[0], len(records.lines), "vertices", header.line)
     if len(records.lines) != graph.n:
-        raise file.error(f"has {len(records.lines)} vertices, {graph.name} has {graph.n}", header.line)
+        raise file.error(f"has {len(records.lines)} vertices, the graph {graph.name} has {graph.n}", header.line)
     vertices = positions_in(file, records.columns[0], records.lines, graph.n)
     visits = np.bincount(vertices, minlength=graph.n)
     if graph.n and visits.max() > 1:
         index = int(np.flatnonzero(visits[vertices] > 1)[-1])
-        raise file.error(f"vertex {vertices[index] + 1} for the second time", int(records.lines[index]))
+        raise file.error(f"vertex {vertices[index] + 1} is given twice", int(records.lines[index]))
     points = np.empty((graph.n, 2))
     points[vertices] = np.stack([column.astype(np.float64) for column in records.columns[1:]], axis=1)
     finite = np.isfinite(points[vertices]).all(axis=1)
     if not finite.all():
-        raise file.error("a coordinate is too large", int(records.lines[np.argmin(finite)]))
+        raise file.error("a coordinate is too large for a double", int(records.lines[np.argmin(finite)]))
     return replace(graph, coordinates=points)
 
 

@@ -62,7 +62,7 @@ def read_matrix_market(file: InputFile, directed: bool | None = None) -> Graph:
 
 
 def _banner(file: InputFile) -> tuple[str, str]:
-    """Return the kind of values (\"pattern\": none) and the symmetry."""
+    """Return the kind of values (a pattern has none) and the symmetry."""
     banner = words(decode(file.content.split(b"\n", 1)[0]).lower())
     if len(banner) != 5 or banner[1] != "matrix":
         raise file.error(f"expected {_EXAMPLE}", 1)

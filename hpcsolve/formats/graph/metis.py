@@ -123,7 +123,7 @@ def _neighbours(file: InputFile, body: MetisLines) -> tuple[Numbers, NDArray[np.
     short = ((entries < 0) & (places.counts > 0)) | (entries % (1 + body.weighted) != 0) & (entries > 0)
     if short.any():
         vertex = int(np.argmax(short))
-        message = f"{places.counts[vertex]} numbers do not fit the format on line {body.line}"
+        message = f"{places.counts[vertex]} numbers do not fit the format that line {body.line} gives"
         raise file.error(message, int(body.numbers[vertex]))
     chosen = np.arange(words) - np.repeat(places.first, places.counts) >= body.skipped
     return values[chosen], np.repeat(np.arange(body.n), places.counts)[chosen]

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from hpcsolve.formats.files import as_text, open_file
 from hpcsolve.formats.graph.columns import require_count
 from hpcsolve.formats.graph.dimacs import problem_line
-from hpcsolve.formats.graph.labels import NamedVertices, require_comments, vertices_in
 from hpcsolve.formats.graph.lines import read_records
+from hpcsolve.formats.graph.named_vertices import NamedVertices, require_comments, vertices_in
 
 _DIMACS = re.compile(rb"(?:[ \t]*(?:c(?:[ \t][^\n]*)?)?\n)*[ \t]*[pq][ \t]")
 _WHAT = ("a source", "a target")
@@ -59,7 +59,7 @@ def read_queries(path: str, sha256: str | None = None) -> Queries:
         raise file.error("there is no query; write `source target` on each line", file.last_line)
     found = Queries(file, vertices_in(file, records).labels, records.lines)
     if sha256 not in (None, found.sha256):
-        what = "has other queries than the job (another SHA-256); name it anew with --set shortest-paths.queries=FILE"
+        what = "has other queries than the job (the SHA-256 differs); to use them, --set shortest-paths.queries=FILE"
         raise file.error(what)
     return found
 

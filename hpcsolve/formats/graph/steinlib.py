@@ -1,4 +1,4 @@
-"""SteinLib (`.stp`) and PACE 2018 (`.gr`): Steiner problems in undirected graphs, in sections.
+"""SteinLib files: Steiner problems in undirected graphs, in sections; the files of PACE 2018 have the same sections.
 
 Source: T. Koch, A. Martin, S. Voss, SteinLib, description of the STP format. Keywords in any case, `#` begins a
 comment, ids count from 1; sections other than Graph, Terminals, Coordinates and Comment are skipped.
@@ -124,7 +124,7 @@ def _sections(file: InputFile) -> dict[str, SteinlibSection]:
         name = "" if word else " ".join(decode(found[1]).split("#")[0].lower().split())
         begin, opened = min(found.end() + 1, len(content)), line
         if name in sections:
-            raise file.error(f"SECTION {name.capitalize()} for the second time", line)
+            raise file.error(f"SECTION {name.capitalize()} is given twice", line)
     _close(file, sections, name, opened, begin, len(content))
     return sections
 
@@ -154,7 +154,7 @@ def _vertex_count(file: InputFile, records: Records, line: int) -> int:
             raise file.error(message, number)
         if key in ("nodes", "edges") and len(rest) == 1:
             if key in keys:
-                raise file.error(f"{key.capitalize()} for the second time", number)
+                raise file.error(f"{key.capitalize()} is given twice", number)
             keys[key] = (header_numbers(file, rest, number, f"`{key.capitalize()} NUMBER`")[0], number)
         elif key not in ("optimal", "obstacles", "name", "remark"):
             raise file.error(f"expected Nodes, Edges or an edge (E), found {shown(text)}", number)
@@ -178,7 +178,7 @@ def _terminals(file: InputFile, section: SteinlibSection, n: int) -> NDArray[np.
         raise file.error("SECTION Terminals has no line `Terminals NUMBER`", section.line - 1)
     require_count(file, stated[0], len(records.lines), "terminals", stated[1])
     if not len(records.lines):
-        raise file.error("no terminals; a Steiner problem has at least one", stated[1])
+        raise file.error("there are no terminals; a Steiner problem has at least one", stated[1])
     return positions_in(file, records.columns[0], records.lines, n)
 
 
@@ -187,7 +187,7 @@ def _refuse_variant(file: InputFile, text: str, line: int) -> NoReturn:
     variants = {"tp": "prize-collecting", "rootp": "rooted prize-collecting", "root": "rooted", "tg": "group"}
     variant = variants.get(key.lower())
     if variant:
-        raise file.error(f"{shown(key)}: this is a {variant} Steiner problem, which is not solved", line)
+        raise file.error(f"{shown(key)}: a {variant} Steiner problem, which hpcsolve does not solve", line)
     raise file.error(f"expected Terminals or a terminal (T), found {shown(text)}", line)
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hpcsolve.formats.files import as_text, open_file
-from hpcsolve.formats.graph.labels import NamedVertices, require_comments, vertices_in
 from hpcsolve.formats.graph.lines import read_records
+from hpcsolve.formats.graph.named_vertices import NamedVertices, require_comments, vertices_in
 
 _WHAT = ("a terminal",)
 

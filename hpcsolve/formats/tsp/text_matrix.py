@@ -104,11 +104,11 @@ def _without_names(file: InputFile, rows: list[TableRow]) -> tuple[tuple[str, ..
         return tuple(first), body
     names = tuple(first[1:])
     if len(first) != len(body) + 1:
-        message = f"a first row of {len(first)} names over {len(body)} rows; give one name a city"
+        message = f"a first row of {len(first)} names over {len(body)} rows; give each city one name"
         raise file.error(message, first_line)
     for (line, cells), name in zip(body, names, strict=True):
         if len(cells) != len(first):
-            raise file.error(f"{len(cells)} cells under a first row of {len(first)} names; give one a city", line)
+            raise file.error(f"{len(cells)} cells under a first row of {len(first)} names; each city has one", line)
         if cells[0] != name:
             raise file.error(f"this row is named {shown(cells[0])}, its column {shown(name)}; order them alike", line)
     return names, [(line, cells[1:]) for line, cells in body]

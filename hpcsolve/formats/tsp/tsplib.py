@@ -75,7 +75,7 @@ def read_tour_text(file: InputFile) -> NDArray[np.int64]:
     seen: dict[int, int] = {}
     for label, line in zip(labels, lines, strict=True):
         if label in seen:
-            raise file.error(f"city {label} for the second time; it stands on line {seen[label]} already", line)
+            raise file.error(f"city {label} is given twice, first on line {seen[label]}", line)
         seen[label] = line
     if "DIMENSION" in parts.keys and _dimension(parts) != len(labels):
         where = parts.keys["DIMENSION"].line
@@ -99,7 +99,7 @@ def _require_supported_sections(parts: TsplibParts) -> None:
     read = ("NODE_COORD_SECTION", "EDGE_WEIGHT_SECTION", "DISPLAY_DATA_SECTION")
     for section in parts.sections.values():
         if section.name not in read:
-            message = f"{section.name} is not supported in a TSP or ATSP; the answer would ignore it"
+            message = f"{section.name} of a TSP or ATSP is not supported; the answer would ignore it"
             raise parts.file.error(message, section.line)
 
 
@@ -126,7 +126,7 @@ def _unknown(key: str, word: str, known: list[str]) -> str:
 def _read_coordinates(parts: TsplibParts, n: int, weight_type: str) -> Tsp:
     """Return an instance whose costs are the distances between its cities."""
     if "EDGE_WEIGHT_SECTION" in parts.sections:
-        message = f"EDGE_WEIGHT_SECTION, but EDGE_WEIGHT_TYPE is {weight_type}; for a matrix it must be EXPLICIT"
+        message = f"there is an EDGE_WEIGHT_SECTION, but EDGE_WEIGHT_TYPE is {weight_type} and not EXPLICIT"
         raise parts.file.error(message, parts.sections["EDGE_WEIGHT_SECTION"].line)
     weight_format = parts.keys.get("EDGE_WEIGHT_FORMAT", KeyValue("FUNCTION", 0))
     if weight_format.value.upper() != "FUNCTION":
@@ -137,7 +137,7 @@ def _read_coordinates(parts: TsplibParts, n: int, weight_type: str) -> Tsp:
     require_memory(n)
     cost = distance_matrix(coordinates, weight_type, largest_cost(n))
     if cost is None:
-        message = f"coordinates so large that a tour of {n} cities may overflow 62 bits; divide them"
+        message = f"the coordinates are so large that a tour of {n} cities may overflow 62 bits; divide them"
         raise parts.file.error(message, section.line)
     name, comment = parts.text("NAME"), parts.text("COMMENT")
     return from_costs(cost, name, labels=labels, coordinates=coordinates, comment=comment)
@@ -156,7 +156,7 @@ def _coordinates(
             raise parts.file.error(message, line)
         label = _label(parts, words[0], line)
         if label in seen:
-            raise parts.file.error(f"city {label} for the second time; it stands on line {seen[label]} already", line)
+            raise parts.file.error(f"city {label} is given twice, first on line {seen[label]}", line)
         seen[label] = line
         points.append([_coordinate(parts, word, line) for word in words[1:]])
         if len(points) > n:
@@ -259,7 +259,7 @@ def _require_symmetric(parts: TsplibParts, tsp: Tsp) -> None:
     a, b = tsp.labels[row], tsp.labels[column]
     section = parts.sections["EDGE_WEIGHT_SECTION"]
     line = line_of_word(parts, section, _entry_order(parts).index(tsp.n, row, column))
-    message = f"TYPE is TSP, but the costs from city {a} to {b} and from {b} to {a} differ; say `TYPE: ATSP`"
+    message = f"TYPE is TSP, but the costs from city {a} to {b} and from {b} to {a} differ; write `TYPE: ATSP`"
     raise InputError(message, parts.file.name, line)
 
 

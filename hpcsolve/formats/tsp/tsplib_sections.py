@@ -124,7 +124,7 @@ def parts_of(file: InputFile) -> TsplibParts:
             open_section = (word, line, found.end())
         else:
             if not found[2] and word not in KEYS:
-                raise file.error(f"not a number, nor a keyword: {shown(decode(found[0]).strip())}", line)
+                raise file.error(f"neither a number nor a keyword: {shown(decode(found[0]).strip())}", line)
             _add_key(file, keys, word, decode(found[3]).strip(), line)
     _close(file, sections, open_section, after, len(file.content))
     return TsplibParts(file, keys, sections)
@@ -169,7 +169,7 @@ def _close(
 
 def _require_known(file: InputFile, word: str, rest: bytes, line: int, sections: dict[str, TsplibSection]) -> None:
     if word in sections:
-        raise file.error(f"{word} for the second time; it began on line {sections[word].line}", line)
+        raise file.error(f"{word} is given twice, first on line {sections[word].line}", line)
     if word not in SECTIONS:
         close = difflib.get_close_matches(word, SECTIONS, n=1)
         raise file.error(f"unknown section {word}" + (f", did you mean {close[0]}?" if close else ""), line)
@@ -181,6 +181,6 @@ def _add_key(file: InputFile, keys: dict[str, KeyValue], word: str, value: str, 
     if word == "COMMENT" and word in keys:
         keys[word] = KeyValue(keys[word].value + "\n" + value, keys[word].line)
     elif word in keys:
-        raise file.error(f"{word} for the second time; it stands on line {keys[word].line} already", line)
+        raise file.error(f"{word} is given twice, first on line {keys[word].line}", line)
     else:
         keys[word] = KeyValue(value, line)

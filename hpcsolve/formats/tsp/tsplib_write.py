@@ -102,7 +102,7 @@ def _ascending(labels: NDArray[np.int64]) -> bool:
 
 
 def _points(labels: NDArray[np.int64], points: NDArray[np.float64]) -> Iterator[str]:
-    """Yield a line for each city, with the shortest decimals that read back as the same floats."""
+    """Yield a line for each city, with the shortest decimals that are read as the same floats."""
     for label, point in zip(labels.tolist(), points.tolist(), strict=True):
         yield f"{label} " + " ".join(map(shortest, point))
 
