@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL = help
-.PHONY: help run test test-gpu lint check-cuda check-races bench clean compiler pycuda
+.PHONY: help run test test-gpu lint check-cuda check-races bench docs clean compiler pycuda
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -47,6 +47,15 @@ check-races: compiler $(INSTALLED)  ## every kernel with real threads under Thre
 
 bench: compiler $(INSTALLED)  ## Held-Karp against its rivals: ratios, a table, a chart
 	@$(BIN)/python -m jobs.benchmarks.held_karp
+
+docs: compiler $(DEVELOPER)  ## write anew what docs/ has from the code: keys, datasets, the picture
+	@rm -rf build/picture
+	$(BIN)/python -m hpcsolve.job.reference docs/jobs.md
+	$(BIN)/python -m tests.docs.datasets docs/result-file.md
+	for job in eu-capitals district-heating; do
+		$(BIN)/hpcsolve run jobs/$$job.toml --device cpu --quiet --output build/picture/$$job.h5
+	done
+	$(BIN)/python docs/picture.py build/picture/eu-capitals.h5 build/picture/district-heating.h5 docs/picture.svg
 
 clean:  ## remove what make and Python made; results stay
 	@rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -86,7 +95,7 @@ compiler:
 
 .venv/installed-dev: setup.cfg .venv/installed
 	@$(FAIL); $(INSTALL)
-	install -e '.[dev]' || fail "pip could not install the extra dev; why stands at the end of .venv/install.log"
+	install -e '.[dev,plot]' || fail "pip could not install the extras dev and plot; why stands at the end of .venv/install.log"
 	touch $@
 
 # Without PyCUDA the tests of the CUDA device are skipped; they say so.

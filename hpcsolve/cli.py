@@ -110,7 +110,7 @@ def _add_info(commands: Any) -> None:
 
 def _add_generate(commands: Any) -> None:
     parser = _add(commands, "generate", _generate, "write a random instance")
-    parser.add_argument("kind", metavar="KIND", help="uniform-tsp, road-graph, ...: jobs/README.md has all")
+    parser.add_argument("kind", metavar="KIND", help="uniform-tsp, road-graph, ...: docs/jobs.md has all")
     parser.add_argument("--n", type=int, help="number of cities or vertices")
     parser.add_argument("--seed", type=int, default=1, help="of the random numbers (default 1)")
     _add_set(parser, "another key of the generator, such as clusters=5")

@@ -1,6 +1,6 @@
 """Jobs: TOML, or the text kept in a result file, into frozen structs; every mistake is one line that names its place.
 
-The docstrings of the structs are the reference of all keys: jobs/README.md is generated from them (`reference.py`).
+The docstrings of the structs are the reference of all keys: docs/jobs.md is generated from them (`reference.py`).
 """
 
 from __future__ import annotations

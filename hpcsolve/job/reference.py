@@ -1,6 +1,6 @@
-"""The reference of all keys, from the structs and their docstrings: `python -m hpcsolve.job.reference jobs/README.md`.
+"""The reference of all keys, from the structs and their docstrings: `python -m hpcsolve.job.reference docs/jobs.md`.
 
-A file that holds the two marker lines gets the tables between them; a test sees that jobs/README.md is up to date.
+A file that holds the two marker lines gets the tables between them (`make docs`); a test sees that it is up to date.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from hpcsolve.job import Settings, Stop
 from hpcsolve.job.convert import in_words, keys_of
 from hpcsolve.job.generators import makers
 
-BEGIN = "<!-- keys: made by `python -m hpcsolve.job.reference jobs/README.md` -->"
+BEGIN = "<!-- keys: made by `make docs` -->"
 END = "<!-- end of keys -->"
 HEADER = ["| key | type | default | meaning |", "|---|---|---|---|"]
 
 
 def reference() -> str:
     """All keys of a job file, as Markdown tables."""
-    lines = ["### Above the tables", "", *_struct_rows(Settings)]
+    lines = ["## Above the tables", "", *_struct_rows(Settings)]
     for name in MODULES:
-        lines += ["", f"### `[{name}]`", "", *_struct_rows(algorithm(name).Parameters)]
+        lines += ["", f"## `[{name}]`", "", *_struct_rows(algorithm(name).Parameters)]
     honoured = {name: ", ".join(getattr(algorithm(name), "STOPS", ())) for name in MODULES}
     stopping = " and ".join(f"`{name}` ({keys})" for name, keys in honoured.items() if keys)
-    lines += ["", "### `[stop]`", "", f"For {stopping}; what has no partial answer refuses it.", ""]
+    lines += ["", "## `[stop]`", "", f"For {stopping}; what has no partial answer refuses it.", ""]
     lines += _struct_rows(Stop)
     for kind in ("tsp", "graph", "steiner"):
         meanings: dict[str, str] = {}
         for maker in makers(kind).values():  # what one says, the others need not repeat
             meanings |= {**_described(inspect.getdoc(maker) or "", "Parameters"), **meanings}
         for name, maker in makers(kind).items():
-            lines += ["", f"### `instance = {{ generate = \"{name}\", ... }}`", "", _first_sentence(maker), ""]
+            lines += ["", f"## `instance = {{ generate = \"{name}\", ... }}`", "", _first_sentence(maker), ""]
             lines += _generator_rows(maker, meanings)
     return "\n".join(lines) + "\n"
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from hpcsolve.errors import InputError
 from hpcsolve.job import job_from_table
 from hpcsolve.job.load import load_job, parsed_value, pinned
-from hpcsolve.job.reference import updated
 from hpcsolve.output.toml import toml_text
 
 JOBS = Path(__file__).resolve().parents[2] / "jobs"
@@ -135,17 +134,9 @@ def test_a_table_in_python_is_checked_alike():
         job_from_table({"algorithm": "held-karp", "instance": "x", "output": "y", "held-karp": {"pth": 1}})
 
 
-def test_the_reference_is_up_to_date(repository):
-    text = (repository / "jobs" / "README.md").read_text(encoding="utf-8")
-    assert updated(text) == text, "run: python -m hpcsolve.job.reference jobs/README.md"
-    for key in ("share-gpu", "held-karp", "layout", "clusters"):
-        assert f"`{key}`" in text or f"[{key}]" in text
-
-
 @pytest.mark.parametrize("name", sorted(path.stem for path in JOBS.glob("*.toml")))
 def test_every_example_is_a_job(name):
     assert load_job(str(JOBS / f"{name}.toml")).settings.output == f"results/{name}.h5"
-    assert f"({name}.toml)" in (JOBS / "README.md").read_text(encoding="utf-8")
 
 
 def test_a_byte_order_mark_is_no_mistake(tmp_path):

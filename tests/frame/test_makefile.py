@@ -98,4 +98,4 @@ def test_an_installation_that_fails(checkout):
 def test_help_lists_every_target():
     listed = subprocess.run(["make", "help"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
     names = {line.split()[0] for line in listed.splitlines()}
-    assert names >= {"run", "test", "lint", "check-cuda", "check-races", "bench", "test-gpu", "clean", "help"}
+    assert names >= {"run", "test", "lint", "check-cuda", "check-races", "bench", "docs", "test-gpu", "clean", "help"}

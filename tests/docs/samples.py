@@ -1,0 +1,72 @@
+"""Small results that together hold every dataset that a result file may have."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import networkx as nx
+import numpy as np
+
+import hpcsolve
+from hpcsolve.job.generators import makers
+from tests.frame.source import REPOSITORY
+
+SPACE = """\
+NAME: cube
+TYPE: TSP
+DIMENSION: 5
+EDGE_WEIGHT_TYPE: EUC_3D
+NODE_COORD_SECTION
+1 0 0 0
+2 9 0 0
+3 0 9 0
+4 0 0 9
+5 9 9 9
+EOF
+"""
+
+
+def make_samples(folder: Path) -> list[Path]:
+    """Solve small problems of all kinds; return the files of their results."""
+    (folder / "cube.tsp").write_text(SPACE)
+    paths = []
+    for number, (problem, algorithm, parameters) in enumerate(_problems(folder)):
+        paths.append(folder / f"{number}.h5")
+        hpcsolve.solve(problem, algorithm, device="cpu", threads=1, output=paths[-1], **parameters)
+    return paths
+
+
+def _problems(folder: Path) -> Iterator[tuple[Any, str, dict[str, Any]]]:
+    costs = np.ceil(99 * np.random.default_rng(1).random((12, 12)))
+    yield REPOSITORY / "jobs" / "eu-capitals.tsp", "held-karp", {}
+    yield folder / "cube.tsp", "held-karp", {}
+    yield [[0, 1, np.inf], [1, 0, np.inf], [np.inf, 1, 0]], "held-karp", {}  # no tour
+    yield costs, "ant-colony", {"colonies": 2, "optimum": 100, "stop": {"iterations": 5}}
+    yield _town(None), "shortest-paths", {"sources": [1, 2], "predecessors": True}
+    yield _town(None), "shortest-paths", {"sources": [1, 2], "voronoi": True}
+    for weight in (1, 2**40, 1 / 3):  # 32-bit, 64-bit, no whole numbers
+        yield _friends(weight), "shortest-paths", {"sources": [0, 1], "targets": [2, 3]}
+        yield _friends(weight), "shortest-paths", {"queries": [[0, 2], [2, 3]]}
+    yield _town(5), "steiner-kmb", {"mode": "kmb", "matrix": True}
+    yield _friends(1), "steiner-kmb", {"terminals": ["Ann", "Cleo"]}
+
+
+def _town(terminals: int | None) -> Any:
+    """A made-up town, hills included."""
+    kind, keys = ("graph", {}) if terminals is None else ("steiner", {"terminals": terminals})
+    town = makers(kind)["road-graph" if terminals is None else "road-steiner"](n=200, seed=1, **keys)
+    return replace(town, coordinates=np.column_stack([town.coordinates, np.zeros(town.n)]))
+
+
+def _friends(weight: float) -> Any:
+    graph = nx.Graph()
+    graph.add_weighted_edges_from([("Ann", "Bob", weight), ("Bob", "Cleo", 2 * weight), ("Cleo", "Dan", weight)])
+    return graph
+
+
+if __name__ == "__main__":
+    print(*make_samples(Path(sys.argv[1])), sep="\n")

@@ -1,0 +1,73 @@
+"""What is made by `make docs`, and what is stated twice, agrees with the code."""
+
+import re
+import sys
+
+import pytest
+
+import hpcsolve as hpcsolve_package
+from hpcsolve.analysis.load import load
+from hpcsolve.job import reference
+from tests.docs import datasets
+from tests.frame.source import REPOSITORY
+
+DOCS = REPOSITORY / "docs"
+
+
+def test_the_reference_of_keys_is_up_to_date():
+    text = (DOCS / "jobs.md").read_text(encoding="utf-8")
+    assert reference.updated(text) == text, "run: make docs"
+    for key in ("share-gpu", "held-karp", "layout", "clusters"):
+        assert f"`{key}`" in text or f"[{key}]" in text
+
+
+def test_the_tables_of_datasets_are_up_to_date():
+    text = (DOCS / "result-file.md").read_text(encoding="utf-8")
+    assert datasets.updated(text) == text, "run: make docs"
+
+
+def test_every_example_is_listed():
+    listed = (REPOSITORY / "jobs" / "README.md").read_text(encoding="utf-8")
+    assert [path.name for path in REPOSITORY.glob("jobs/*.toml") if f"({path.name})" not in listed] == []
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory, hpcsolve):
+    """The files of the tour and of the tree that are in the picture."""
+    folder = tmp_path_factory.mktemp("picture")
+    for name in ("eu-capitals", "district-heating"):
+        job, output = REPOSITORY / "jobs" / f"{name}.toml", folder / f"{name}.h5"
+        assert hpcsolve("run", job, "--device", "cpu", "--output", output, timeout=200).returncode == 0
+    return folder / "eu-capitals.h5", folder / "district-heating.h5"
+
+
+def test_the_picture_shows_what_runs_give(results):
+    tour, tree = (load(path) for path in results)
+    ratio = tree.cost / tree.lower_bound
+    picture = (DOCS / "picture.svg").read_text(encoding="utf-8")
+    assert f"{len(tour.tour)} capitals: {tour.cost} km, proven<" in picture
+    assert f"{len(tree.terminals)} houses joined: {tree.cost}, at most {ratio:.3f} times the optimum<" in picture
+
+
+def test_the_picture_can_be_drawn_anew(results, tmp_path, run_process):
+    pytest.importorskip("matplotlib", reason="no matplotlib: pip install matplotlib (extra `plot`)")
+    new = tmp_path / "picture.svg"
+    done = run_process([sys.executable, str(DOCS / "picture.py"), *map(str, results), str(new)], timeout=100)
+    assert done.returncode == 0, done.stderr
+    written = [re.findall("<text[^>]*>([^<]*)", path.read_text(encoding="utf-8")) for path in (new, DOCS / "picture.svg")]
+    assert len(written[0]) > 5 and written[0] == written[1], "run: make docs"
+    assert (DOCS / "picture.svg").stat().st_size < 200_000
+
+
+def test_the_citation_is_of_this_version():
+    citation = (REPOSITORY / "CITATION.cff").read_text(encoding="utf-8")
+    fields = dict(re.findall(r"(?m)^([a-z-]+): (.+)$", citation))
+    assert fields["version"] == hpcsolve_package.__version__
+    assert fields["cff-version"] == "1.2.0" and fields["license"] == "MIT"
+    assert fields["title"].strip('"').split(":")[0] == "hpcsolve" and fields["message"]
+    assert "\nauthors:\n  - name: The hpcsolve developers\n" in citation
+
+
+def test_the_changes_name_this_version():
+    changes = (REPOSITORY / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"\n## {hpcsolve_package.__version__}, " in changes
