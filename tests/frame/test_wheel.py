@@ -1,8 +1,12 @@
-"""The wheel, made by the real build backend: all modules, all kernels, and it works without the checkout."""
+"""The wheel, made by the real build backend: all modules, all kernels, and it works without the checkout.
+
+And the source distribution, which has the documents too.
+"""
 
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
 
 import pytest
@@ -12,6 +16,7 @@ from tests.frame.source import KERNELS, PACKAGE, REPOSITORY
 setuptools = pytest.importorskip("setuptools", "70.1", reason="no setuptools >= 70.1 (extra `test`)")
 
 BUILD = "import sys, setuptools.build_meta as backend; print(backend.build_wheel(sys.argv[1]))"
+BUILD_SOURCE = "import sys, setuptools.build_meta as backend; print(backend.build_sdist(sys.argv[1]))"
 ASK = "import hpcsolve.device.build as build; print(build.source_folder()); print(build.__file__)"
 
 
@@ -57,3 +62,29 @@ def test_it_finds_its_own_kernels(wheel, tmp_path):
     )  # fmt: skip
     inside = ("hpcsolve/cuda_src", "hpcsolve/device/build.py")
     assert done.stdout.splitlines() == [str(tmp_path / part) for part in inside]
+
+
+@pytest.fixture(scope="module")
+def distributed(tmp_path_factory):
+    """The names of the files in the source distribution of a copy of what git tracks, below its own folder."""
+    source, target = tmp_path_factory.mktemp("tracked"), tmp_path_factory.mktemp("sdist")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout")
+    tracked = [name for name in listed.stdout.split("\0") if name and (REPOSITORY / name).is_file()]
+    for name in tracked:
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPOSITORY / name, source / name)
+    done = subprocess.run(
+        [sys.executable, "-c", BUILD_SOURCE, str(target)], cwd=source, capture_output=True, text=True, check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    with tarfile.open(next(target.glob("hpcsolve-*.tar.gz"))) as archive:
+        return {name.partition("/")[2] for name in archive.getnames()}, set(tracked)
+
+
+def test_the_source_distribution_has_what_the_repository_has(distributed):
+    names, tracked = distributed
+    assert {"CITATION.cff", "docs/README.md", "docs/picture.svg", "jobs/eu-capitals.toml"} <= tracked
+    assert {name for name in tracked - names if not name.startswith((".ci/", ".git"))} == set()
