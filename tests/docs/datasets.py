@@ -1,6 +1,6 @@
-"""The tables of docs/result-file.md, from real results: `python -m tests.docs.datasets docs/result-file.md` (`make docs`).
+"""The tables of docs/result-file.md, from real results: `python -m tests.docs.datasets docs/result-file.md`.
 
-The files are read with h5py alone, so that nothing is taken from the code that wrote them.
+`make docs` calls it. The files are read with h5py alone, so that nothing is taken from the code that wrote them.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ from tests.frame.source import REPOSITORY, shown
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 FOLDERS = "hpcsolve|cuda_src|jobs|docs|tests|slurm"
-CODE = re.compile(r"`([^`\n]+)`")
+CODE = re.compile(r"`((?:[^`\n]|\n(?!\n))+)`")
+"""A span of code; it may go on in the next line, but not in the next paragraph."""
 PATH = re.compile(rf"(?<![\w./-])(?:{FOLDERS})(?:/[\w.*-]+)+/?")
 PLACEHOLDER = re.compile(r"[A-Z]{2,}(?!\w)")
 """`hpcsolve/formats/NAME.py` stands for any file."""
@@ -76,5 +77,5 @@ def test_these_tests_can_fail(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# A `B` c\n[x](gone.md) [y](#a-b-c) [z](#nothing) [w](https://example.org)\n")
     assert broken_links(page) == ["gone.md", "#nothing"]
-    text = "`hpcsolve/gone.py` `hpcsolve/NAME.py` `cuda_src/*/*.cu` see jobs/gone\n```sh\nrun jobs/gone.toml\n```\n"
-    assert missing_paths(text) == ["hpcsolve/gone.py", "jobs/gone.toml"]
+    text = "`hpcsolve/gone.py` `hpcsolve/NAME.py` `cuda_src/*/*.cu` see jobs/gone `x\ny docs/gone.md`\n```sh\nrun jobs/gone.toml\n```\n"
+    assert missing_paths(text) == ["hpcsolve/gone.py", "docs/gone.md", "jobs/gone.toml"]
