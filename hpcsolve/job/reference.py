@@ -28,19 +28,19 @@ HEADER = ["| key | type | default | meaning |", "|---|---|---|---|"]
 
 def reference() -> str:
     """All keys of a job file, as Markdown tables."""
-    lines = ["## Above the tables", "", *_struct_rows(Settings)]
+    lines = ["### Above the tables", "", *_struct_rows(Settings)]
     for name in MODULES:
-        lines += ["", f"## `[{name}]`", "", *_struct_rows(algorithm(name).Parameters)]
+        lines += ["", f"### `[{name}]`", "", *_struct_rows(algorithm(name).Parameters)]
     honoured = {name: ", ".join(getattr(algorithm(name), "STOPS", ())) for name in MODULES}
     stopping = " and ".join(f"`{name}` ({keys})" for name, keys in honoured.items() if keys)
-    lines += ["", "## `[stop]`", "", f"For {stopping}; what has no partial answer refuses it.", ""]
+    lines += ["", "### `[stop]`", "", f"For {stopping}; what has no partial answer refuses it.", ""]
     lines += _struct_rows(Stop)
     for kind in ("tsp", "graph", "steiner"):
         meanings: dict[str, str] = {}
         for maker in makers(kind).values():  # what one says, the others need not repeat
             meanings |= {**_described(inspect.getdoc(maker) or "", "Parameters"), **meanings}
         for name, maker in makers(kind).items():
-            lines += ["", f"## `instance = {{ generate = \"{name}\", ... }}`", "", _first_sentence(maker), ""]
+            lines += ["", f"### `instance = {{ generate = \"{name}\", ... }}`", "", _first_sentence(maker), ""]
             lines += _generator_rows(maker, meanings)
     return "\n".join(lines) + "\n"
 

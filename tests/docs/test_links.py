@@ -77,5 +77,6 @@ def test_these_tests_can_fail(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("# A `B` c\n[x](gone.md) [y](#a-b-c) [z](#nothing) [w](https://example.org)\n")
     assert broken_links(page) == ["gone.md", "#nothing"]
-    text = "`hpcsolve/gone.py` `hpcsolve/NAME.py` `cuda_src/*/*.cu` see jobs/gone `x\ny docs/gone.md`\n```sh\nrun jobs/gone.toml\n```\n"
+    text = "`hpcsolve/gone.py` `hpcsolve/NAME.py` `cuda_src/*/*.cu` see jobs/gone `x\ny docs/gone.md`\n"
+    text += "```sh\nrun jobs/gone.toml\n```\n"
     assert missing_paths(text) == ["hpcsolve/gone.py", "docs/gone.md", "jobs/gone.toml"]
