@@ -51,6 +51,7 @@ bench: compiler $(INSTALLED)  ## Held-Karp against its rivals: ratios, a table, 
 docs: compiler $(DEVELOPER)  ## write anew what docs/ has from the code: keys, datasets, the picture
 	@rm -rf build/picture
 	$(BIN)/python -m hpcsolve.job.reference docs/jobs.md
+	$(BIN)/python -m hpcsolve.formats.reference docs/jobs.md
 	$(BIN)/python -m tests.docs.datasets docs/result-file.md
 	for job in eu-capitals district-heating; do
 		$(BIN)/hpcsolve run jobs/$$job.toml --device cpu --quiet --output build/picture/$$job.h5

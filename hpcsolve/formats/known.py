@@ -1,6 +1,6 @@
 """All known formats, one record each: a new format is a new file and a record here, in the order of recognition.
 
-Messages and the table in jobs/README.md are made from these records.
+Messages and the table in docs/jobs.md are made from these records.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
 from hpcsolve.formats.record import Format
 
-BEGIN = "<!-- formats: made by `python -m hpcsolve.formats.reference FILE` -->"
+BEGIN = "<!-- formats: made by `make docs` -->"
 END = "<!-- end of formats -->"
 
 
