@@ -96,7 +96,7 @@ compiler:
 
 .venv/installed-dev: setup.cfg .venv/installed
 	@$(FAIL); $(INSTALL)
-	install -e '.[dev,plot]' || fail "pip could not install the extras dev and plot; why stands at the end of .venv/install.log"
+	install -e '.[dev,plot]' || fail "pip could not install the extras dev and plot; see the end of .venv/install.log"
 	touch $@
 
 # Without PyCUDA the tests of the CUDA device are skipped; they say so.
