@@ -78,7 +78,7 @@ class ThreadComm:
         """Rank 0's value."""
         return self.allgather(value)[0]
 
-    def once_a_host(self, make: Callable[[], T]) -> T:
+    def once_per_host(self, make: Callable[[], T]) -> T:
         """Every rank is a host of its own; arrays come read-only, as they may from any communicator."""
         arrays: list[pickle.PickleBuffer] = []
         head = pickle.dumps(make(), protocol=5, buffer_callback=arrays.append)

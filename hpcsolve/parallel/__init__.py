@@ -1,1 +1,1 @@
-"""Ranks: the communicator that algorithms are given, and how a run joins one. Only `mpi.py` imports mpi4py."""
+"""The communicator that algorithms are given, and how a run gets one. Only `mpi.py` imports mpi4py."""

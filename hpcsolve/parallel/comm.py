@@ -1,4 +1,4 @@
-"""What an algorithm may ask of the other ranks, and the one-rank case, which needs no MPI."""
+"""The communicator as algorithms see it, and its version for a single rank, which needs no MPI."""
 
 from __future__ import annotations
 
@@ -11,49 +11,53 @@ T = TypeVar("T")
 
 
 class Request(Protocol):
-    """A message under way."""
+    """A message that is being sent or received."""
 
     def wait(self) -> None:
-        """Return once the message has left (send) or has arrived (receive)."""
+        """Wait until the array may be reused (send) or is filled (receive)."""
 
 
 class Comm(Protocol):
-    """A group of ranks. Collective calls are made by all ranks in the same order."""
+    """All ranks of a run. Every rank must make the same collective calls in the same order."""
 
     rank: int
     size: int
     local_rank: int
-    """Number of this rank among those on the same host."""
+    """This rank's number among the ranks on the same host."""
     local_size: int
 
     def bcast(self, value: T) -> T:
-        """Rank 0's value, on every rank (any picklable object). Large arrays in it may be read-only, on rank 0 too."""
+        """Return rank 0's value on every rank.
 
-    def once_a_host(self, make: Callable[[], T]) -> T:
-        """What `make()` returns on one rank of this host, on all its ranks; collective among all ranks of the run.
+        Any picklable object will do. Large arrays in it may come back read-only, also on rank 0.
+        """
 
-        Large arrays in it may lie in memory that the ranks share, and be read-only. An `HpcsolveError` in `make` is
-        raised on every rank of the run; any other exception must end them all (`launch.guard` does).
+    def once_per_host(self, make: Callable[[], T]) -> T:
+        """Call `make` on one rank of each host and return its value on all ranks of that host.
+
+        All ranks of the run must call this. Large arrays in the value may lie in memory that the ranks share, and may
+        be read-only. An `HpcsolveError` in `make` is raised on every rank of the run. Any other exception must end all
+        ranks, as it does under `launch.guard`.
         """
 
     def gather(self, value: T) -> list[T] | None:
-        """On rank 0 every rank's value in rank order, elsewhere None."""
+        """Return the values of all ranks, in rank order, on rank 0 and None on the others."""
 
     def allgather(self, value: T) -> list[T]:
-        """Every rank's value in rank order, on every rank."""
+        """Return the values of all ranks, in rank order, on every rank."""
 
     def barrier(self) -> None:
-        """Return once every rank has come here."""
+        """Wait until every rank has called this."""
 
     def send(self, array: NDArray[Any], to: int) -> Request:
-        """Start to send a contiguous array; messages between two ranks arrive in the order sent."""
+        """Start to send a contiguous array. Messages between two ranks arrive in the order in which they were sent."""
 
     def receive(self, array: NDArray[Any], source: int) -> Request:
-        """Start to fill a contiguous array with the next message of `source`; its size must match."""
+        """Start to fill a contiguous array with the next message from `source`, whose size must match."""
 
 
 class SerialComm:
-    """One rank."""
+    """The communicator of a run with a single rank."""
 
     rank = 0
     size = 1
@@ -61,33 +65,33 @@ class SerialComm:
     local_size = 1
 
     def bcast(self, value: T) -> T:
-        """The value."""
+        """Return the value."""
         return value
 
-    def once_a_host(self, make: Callable[[], T]) -> T:
-        """What `make` returns."""
+    def once_per_host(self, make: Callable[[], T]) -> T:
+        """Return what `make` returns."""
         return make()
 
     def gather(self, value: T) -> list[T] | None:
-        """The value, alone."""
+        """Return a list of the value alone."""
         return [value]
 
     def allgather(self, value: T) -> list[T]:
-        """The value, alone."""
+        """Return a list of the value alone."""
         return [value]
 
     def barrier(self) -> None:
         """Return at once."""
 
     def send(self, array: NDArray[Any], to: int) -> Request:
-        """Never called: there is no other rank."""
-        raise AssertionError("one rank has nobody to send to")
+        """Raise an error, since there is no other rank."""
+        raise AssertionError("a single rank cannot send")
 
     def receive(self, array: NDArray[Any], source: int) -> Request:
-        """Never called: there is no other rank."""
-        raise AssertionError("one rank has nobody to receive from")
+        """Raise an error, since there is no other rank."""
+        raise AssertionError("a single rank cannot receive")
 
 
 def agree_minimum(comm: Comm, value: int) -> int:
-    """The least value of all ranks, on every rank; integers of any size."""
+    """Return the smallest value of all ranks, on every rank. Integers may have any size."""
     return min(comm.allgather(value))

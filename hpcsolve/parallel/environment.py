@@ -1,6 +1,6 @@
-"""What the launcher says of a run before MPI is touched, and settings that libraries read once, when they load.
+"""What the launcher's environment variables say before MPI starts, and the variables that libraries read on loading.
 
-Nothing here imports numpy or mpi4py: the command line calls `set_quiet_waiting` first of all.
+Nothing here imports numpy or mpi4py, because `set_quiet_waiting` must run before they load.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ LAUNCHERS = {
     "MV2_COMM_WORLD_SIZE": "MVAPICH's mpiexec",
     "PMI_SIZE": "a PMI launcher (MPICH's mpiexec, srun --mpi=pmi2)",
 }
-"""Variable with the number of ranks -> who sets it."""
+"""Variables that hold the number of ranks, each with the launcher that sets it."""
 
 STEP = "SLURM_STEP_NUM_TASKS"
-"""Tasks of a Slurm step. Under `mpiexec` these are the launcher's own helpers, so it counts only where no launcher of
-`LAUNCHERS` spoke. `SLURM_NTASKS` says what the job asked for, not what was started, and counts nowhere."""
+"""Number of tasks of a Slurm step. Under `mpiexec` these are helper processes of the launcher, so this variable counts
+only where none of `LAUNCHERS` is set. `SLURM_NTASKS` is ignored: it is what the job asked for, not what was started."""
 
-# The innermost launcher's first: under mpiexec in a Slurm job, SLURM_PROCID numbers the launcher's helpers.
+# In order of precedence. In a Slurm job under mpiexec, SLURM_PROCID numbers the launcher's helper processes.
 RANKS = ("OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID")
 LOCAL_SIZES = ("OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PALS_LOCAL_SIZE")
-SIGNS = ("PMIX_RANK", "PMI_RANK", "PALS_RANKID")
-"""Set by launchers that may say no size."""
+SIZELESS = ("PMIX_RANK", "PMI_RANK", "PALS_RANKID")
+"""Variables set by launchers that may not say how many ranks there are."""
 
 
 def announced_sizes(environment: Mapping[str, str]) -> dict[str, int]:
-    """Variable -> number of ranks, as the launcher says; empty without a launcher."""
+    """Return the number of ranks by the name of the variable that says so, empty without a launcher."""
     sizes = {name: _number(environment, name) for name in LAUNCHERS}
     found = {name: size for name, size in sizes.items() if size > 0}
     step = _number(environment, STEP)
@@ -35,29 +35,29 @@ def announced_sizes(environment: Mapping[str, str]) -> dict[str, int]:
 
 
 def launched(environment: Mapping[str, str]) -> bool:
-    """Whether a launcher started more ranks than this one, or does not say how many."""
+    """Return whether a launcher started several ranks, or started this one without saying how many."""
     sizes = announced_sizes(environment)
     if sizes:
         return max(sizes.values()) > 1
-    return any(name in environment for name in SIGNS)
+    return any(name in environment for name in SIZELESS)
 
 
 def pmix_only(environment: Mapping[str, str]) -> bool:
-    """Whether the launcher speaks PMIx (Open MPI's mpiexec, srun --mpi=pmix) and not the PMI that MPICH wants."""
+    """Return whether the launcher (Open MPI's mpiexec, srun --mpi=pmix) has PMIx but not the PMI that MPICH needs."""
     return "PMIX_RANK" in environment and "PMI_RANK" not in environment
 
 
 def announced_rank(environment: Mapping[str, str]) -> int:
-    """This process's number as the launcher counts, 0 where it does not."""
+    """Return the rank that the launcher gave this process, or 0 if it gave none."""
     return next((_number(environment, name) for name in RANKS if name in environment), 0)
 
 
 def set_quiet_waiting(environment: MutableMapping[str, str] = os.environ) -> None:
-    """Let waiting threads and ranks sleep, and numpy's own threads stay away; what the user has set stays.
+    """Let waiting threads and ranks sleep instead of spinning, and keep numpy to one thread.
 
-    OpenMP and numpy read their variables when they load, MPICH when it starts: call this before. With more ranks than
-    cores MPICH's waiting ranks would keep the working ones from the cores (measured: 8 ranks on 2 cores, 8 ms for one
-    small allreduce; 0.7 ms so).
+    Variables that the user has set are kept. OpenMP and numpy read theirs when they load, and MPICH when it starts, so
+    call this before. Where ranks outnumber cores, MPICH's waiting ranks would keep the cores from the working ones: one
+    small allreduce of 8 ranks on 2 cores took 8 ms, and 0.7 ms with this.
     """
     environment.setdefault("OMP_WAIT_POLICY", "passive")
     environment.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -67,5 +67,6 @@ def set_quiet_waiting(environment: MutableMapping[str, str] = os.environ) -> Non
 
 
 def _number(environment: Mapping[str, str], name: str) -> int:
+    """Return the value of a variable, 0 if it is not set or is not a number."""
     text = environment.get(name, "")
     return int(text) if text.isascii() and text.isdigit() else 0

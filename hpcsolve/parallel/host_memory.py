@@ -1,9 +1,9 @@
-"""Memory that the processes of one host read together: one fills it, the others find it by that one's descriptor.
+"""Memory segments that the processes of one host share: one process fills a segment, the others map it read-only.
 
-It is Linux's own (memfd): it has no name in any file system, so nothing is left behind whatever ends the processes; it
-needs no room in /dev/shm; and it goes when the last array in it goes. MPI's shared windows lack the last two: they lie
-in /dev/shm, which containers keep small (what does not fit there dies when it is touched), and all ranks must free them
-together, before MPI ends.
+A segment is a Linux memfd, which has no name in any file system. So nothing is left behind however the processes end,
+it takes no room in /dev/shm, and it is freed with the last array in it. MPI's shared windows lack the last two
+properties: they lie in /dev/shm, which is small in containers (a process that touches a page beyond it is killed), and
+all ranks must free them together before MPI ends.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from hpcsolve.device.memory import shared_memory
 
 BOUNDARY = 64
-"""Bytes of a cache line, on which every part begins."""
+"""Bytes of a cache line. Every part of a segment begins on a multiple of it."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where other processes of the host find the memory, and what tells it from any other.
+class Segment:
+    """What another process of the host needs to map a segment.
 
-    A process in another PID namespace would look at a stranger's descriptor: the inode says so.
+    In another PID namespace the process number may belong to a stranger, which the inode reveals.
     """
 
     process: int
@@ -36,51 +36,51 @@ class Place:
     nbytes: int
 
 
-def reserve(nbytes: int) -> Place:
-    """New memory; its descriptor stays open until `os.close`.
+def reserve(nbytes: int) -> Segment:
+    """Make a new segment. Its descriptor stays open until `os.close`.
 
     Raises
     ------
     OSError
-        There is not so much, or this system has no such memory.
+        If the host has too little memory, or its kernel has no memfd.
     """
     if nbytes > shared_memory():
         raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
     descriptor = os.memfd_create("hpcsolve", os.MFD_CLOEXEC)
     os.ftruncate(descriptor, nbytes)
-    return Place(os.getpid(), descriptor, _inode(descriptor), nbytes)
+    return Segment(os.getpid(), descriptor, _inode(descriptor), nbytes)
 
 
-def writable(place: Place) -> NDArray[np.uint8]:
-    """The memory, for the process that reserved it to fill."""
-    return np.frombuffer(mmap.mmap(place.descriptor, place.nbytes), dtype=np.uint8)
+def writable(segment: Segment) -> NDArray[np.uint8]:
+    """Map a segment for writing, in the process that reserved it."""
+    return np.frombuffer(mmap.mmap(segment.descriptor, segment.nbytes), dtype=np.uint8)
 
 
-def readable(place: Place) -> NDArray[np.uint8]:
-    """The memory, for any process of the host; nothing can write through it, kernels neither.
+def readable(segment: Segment) -> NDArray[np.uint8]:
+    """Map a segment in any process of the host, protected from writing, by kernels too.
 
     Raises
     ------
     OSError
-        The memory is not to be found from here.
+        If this process cannot open the segment.
     """
-    descriptor = os.open(f"/proc/{place.process}/fd/{place.descriptor}", os.O_RDONLY | os.O_CLOEXEC)
+    descriptor = os.open(f"/proc/{segment.process}/fd/{segment.descriptor}", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        if _inode(descriptor) != place.inode:
-            raise FileNotFoundError("another process has that number here")
-        return np.frombuffer(mmap.mmap(descriptor, place.nbytes, prot=mmap.PROT_READ), dtype=np.uint8)
+        if _inode(descriptor) != segment.inode:
+            raise FileNotFoundError("the process number belongs to another process here")
+        return np.frombuffer(mmap.mmap(descriptor, segment.nbytes, prot=mmap.PROT_READ), dtype=np.uint8)
     finally:
         os.close(descriptor)
 
 
 def parts(memory: NDArray[np.uint8], lengths: Sequence[int]) -> list[NDArray[np.uint8]]:
-    """Consecutive parts of these lengths, each on a boundary; `total` says how much memory they need."""
+    """Return consecutive parts of the memory with these lengths in bytes, each aligned to `BOUNDARY`."""
     starts = np.cumsum([0, *map(_padded, lengths)])
     return [memory[start : start + length] for start, length in zip(starts, lengths)]
 
 
 def total(lengths: Sequence[int]) -> int:
-    """Bytes that parts of these lengths need."""
+    """Return the number of bytes that `parts` of these lengths need."""
     return sum(map(_padded, lengths))
 
 

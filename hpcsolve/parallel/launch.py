@@ -1,8 +1,9 @@
-"""How a run joins its ranks, and how it ends on all of them whatever happens on one.
+"""How a process joins the ranks of its run, and how all ranks end whatever happens on one of them.
 
-A rank that raises an error while the others wait for its message would leave them waiting until the time limit, under
-every launcher that we tried. So errors are either agreed (`agree`, `on_rank_0`: every rank raises the same one, rank 0
-prints one line and all exit with its code) or they end all ranks at once (`guard`: traceback, rank, host, MPI_Abort).
+Under every launcher that we tried, a rank that raises an error leaves the others waiting for its message until the time
+limit. So an error is either agreed on or ends all ranks at once. With `agree` and `on_rank_0` every rank raises the
+same error, one rank prints it in one line, and all exit with its code. Under `guard` any other exception prints its
+traceback, rank and host, and calls MPI_Abort.
 """
 
 from __future__ import annotations
@@ -27,27 +28,28 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BUG = 70
-"""Exit code of what should never happen."""
+"""Exit code of a bug in hpcsolve."""
 
 INTERRUPTED = 130
-"""What shells make of Ctrl-C."""
+"""Exit code after Ctrl-C, the one that shells use."""
 
-PATIENCE = 4.0
-"""Seconds that a rank with an error gives the others to come with the same one."""
+SECONDS_TO_AGREE = 4.0
+"""Time that a rank with an error leaves the other ranks to end too."""
 
-
-HEAD_START = 2.0
-"""Seconds that the others leave rank 0 to say why no rank can start; their end may be what kills it."""
+RANK_0_HEAD_START = 2.0
+"""Seconds that the other ranks wait while rank 0 prints the reason of the end, because their exit may kill it."""
 
 
 def join() -> Comm:
-    """The ranks of this run: `SerialComm` when alone (nothing of MPI is imported), `MpiComm` under a launcher.
+    """Return the communicator of this run, a `SerialComm` for one process and an `MpiComm` under a launcher.
+
+    MPI is imported only under a launcher.
 
     Raises
     ------
     EnvironmentFault
-        The launcher started more processes than MPI sees (two different MPIs, or `srun --mpi=none`), or mpi4py or its
-        MPI library is missing.
+        If the launcher started more processes than MPI finds (the launcher of another MPI, or `srun --mpi=none`), or
+        mpi4py or its MPI library is missing.
     """
     if not environment.launched(os.environ):
         from hpcsolve.parallel.comm import SerialComm  # brings numpy
@@ -64,13 +66,13 @@ def _join_mpi() -> MpiComm:
         if environment.pmix_only(os.environ) and not speaks_pmix():
             raise EnvironmentFault(
                 f"started by a PMIx launcher (Open MPI's mpiexec or srun --mpi=pmix), which {mpi_library()} does not "
-                f"understand: start it with {_right_command(mpi_library())}"
+                f"support: start it with {_right_command(mpi_library())}"
             )
         comm = MpiComm()
-    except (ImportError, RuntimeError) as error:  # RuntimeError: no library found, or it did not start
+    except (ImportError, RuntimeError) as error:  # RuntimeError: the library is missing or did not start
         raise EnvironmentFault(
             f"started as one of several ranks, but MPI cannot be used from Python ({_one_line(error)}): "
-            "`pip install mpi4py` with the MPI of this machine, or `pip install 'hpcsolve[local]'` on a workstation"
+            "run `pip install mpi4py` with this machine's MPI, or `pip install 'hpcsolve[local]'` on a workstation"
         ) from error
     problem = mismatch(comm.size, comm.mpi_library)
     if problem:
@@ -80,10 +82,15 @@ def _join_mpi() -> MpiComm:
 
 
 def mismatch(size: int, library: str) -> str:
-    """What is wrong with a run of `size` ranks of `library` under this process's launcher, or nothing.
+    """Say in what `size`, the number of ranks that an MPI library finds, contradicts this process's launcher.
 
-    A launcher of another MPI starts N processes that each find themselves alone, rank 0 of 1: N times the same run,
-    and all of them write the same file.
+    The launcher of another MPI starts N processes that each believe to be rank 0 of 1. The same run would then be made
+    N times, and all of them would write the same file.
+
+    Returns
+    -------
+    str
+        The contradiction and what to do about it, empty if there is none.
     """
     sizes = environment.announced_sizes(os.environ)
     if not sizes or (size in sizes.values() and (size > 1 or max(sizes.values()) == 1)):
@@ -91,12 +98,13 @@ def mismatch(size: int, library: str) -> str:
     name, announced = max(sizes.items(), key=lambda item: item[1])
     launcher = environment.LAUNCHERS.get(name, "srun")
     return (
-        f"{launcher} started {announced} processes ({name}={announced}), but each finds {size} in its MPI library, "
-        f"{library}: they are of different MPIs; start it with {_right_command(library)}"
+        f"{launcher} started {announced} processes ({name}={announced}), but the MPI library of each, {library}, finds "
+        f"{size}: the launcher belongs to another MPI; start it with {_right_command(library)}"
     )
 
 
 def _right_command(library: str) -> str:
+    """Return the launcher to use with an MPI library."""
     if "Open MPI" in library:
         return "Open MPI's own mpiexec, or in a Slurm job `srun --mpi=pmix`"
     if "MPICH" in library or "MVAPICH" in library or "Intel" in library:
@@ -105,12 +113,12 @@ def _right_command(library: str) -> str:
 
 
 def agree(comm: Comm, error: HpcsolveError | None) -> None:
-    """Raise on every rank the error of the lowest rank that has one; collective.
+    """Raise the error of the lowest rank that has one, on every rank. All ranks must call this.
 
     Parameters
     ----------
     error
-        What this rank found wrong, or None.
+        The error that this rank found, or None.
     """
     for found in comm.allgather(error):
         if found is not None:
@@ -118,38 +126,38 @@ def agree(comm: Comm, error: HpcsolveError | None) -> None:
 
 
 def on_rank_0(comm: Comm, function: Callable[[], T]) -> T:
-    """Rank 0's `function()`, on every rank; an `HpcsolveError` in it is raised on every rank; collective."""
+    """Return the value of a function called on rank 0, or raise its `HpcsolveError`, on every rank."""
     value, error = _attempt(function) if comm.rank == 0 else (None, None)
     agree(comm, error)
     return comm.bcast(value)  # type: ignore[return-value]  # agreed: no error, so it is a T
 
 
 def guard(main: Callable[[Comm], int], prepare: Callable[[], object] | None = None) -> int:
-    """Join the ranks, run `main` on each, and return the exit code of this process: the greatest of all ranks.
+    """Join the ranks, run `main` on each, and return the greatest exit code of all ranks.
 
     Parameters
     ----------
     main
-        Gets the communicator, returns an exit code. An `HpcsolveError` that it raises must be agreed.
+        Takes the communicator and returns an exit code. An `HpcsolveError` that it raises must be agreed on.
     prepare
-        Runs on every rank before MPI starts (compilers cannot be started safely afterwards); an error in it need not
-        be agreed.
+        Called on every rank before MPI starts, since compilers cannot be started safely afterwards. An error in it
+        need not be agreed on.
 
     Notes
     -----
-    Any other exception, `SystemExit` included, in any thread of any rank ends all ranks with `BUG`; Ctrl-C
-    (`KeyboardInterrupt`) ends them with `INTERRUPTED` and one line. So does an `HpcsolveError` that only some ranks
-    raise, with its own code, after `PATIENCE` seconds.
+    Any other exception in any thread of any rank, `SystemExit` included, ends all ranks with `BUG`. Ctrl-C
+    (`KeyboardInterrupt`) ends them with `INTERRUPTED` and one line. An `HpcsolveError` that only some ranks raise ends
+    them with its own code after `SECONDS_TO_AGREE`.
     """
     environment.set_quiet_waiting()
-    early = _error_of(prepare) if prepare else None
+    early = _caught(prepare) if prepare else None
     try:
         comm = join()
     except EnvironmentFault as fault:
         if environment.announced_rank(os.environ) == 0:
-            _say(fault)
+            _print_error(fault)
         else:
-            time.sleep(HEAD_START)
+            time.sleep(RANK_0_HEAD_START)
         return fault.exit_code
     if comm.size == 1:
         return _guard_one(main, comm, early)
@@ -161,18 +169,18 @@ def _guard_one(main: Callable[[Comm], int], comm: Comm, early: BaseException | N
         _raise_early(comm, early)
         return main(comm)
     except HpcsolveError as failure:
-        _say(failure)
+        _print_error(failure)
         return failure.exit_code
     except KeyboardInterrupt:
         warn("hpcsolve: interrupted")
         return INTERRUPTED
-    except BaseException as bug:  # noqa: BLE001 (whatever it is, the user sees it, and the code says so)
-        _say_bug(comm, bug)
+    except BaseException as bug:  # noqa: BLE001 (the user sees it whatever it is, and the exit code says so)
+        _print_bug(comm, bug)
         return BUG
 
 
 def _guard_all(main: Callable[[Comm], int], comm: MpiComm, early: BaseException | None) -> int:
-    threading.excepthook = lambda arguments: _die(comm, arguments.exc_value)
+    threading.excepthook = lambda arguments: _abort_with_bug(comm, arguments.exc_value)
     failure: HpcsolveError | None = None
     code = BUG
     try:
@@ -182,47 +190,48 @@ def _guard_all(main: Callable[[Comm], int], comm: MpiComm, early: BaseException 
         failure, code = raised, raised.exit_code
     except KeyboardInterrupt:
         _end_interrupted(comm)
-    except BaseException as bug:  # noqa: BLE001 (the other ranks wait for this one, whatever stopped it)
-        _die(comm, bug)
-    return _meet(comm, code, failure)
+    except BaseException as bug:  # noqa: BLE001 (the other ranks wait for this one whatever stopped it)
+        _abort_with_bug(comm, bug)
+    return _finish(comm, code, failure)
 
 
-def _meet(comm: MpiComm, code: int, failure: HpcsolveError | None) -> int:
-    """The end of all ranks: the lowest one with an error says it, and all leave with the greatest code."""
-    ends = comm.finish(code, failure is not None, None if failure is None else PATIENCE)
+def _finish(comm: MpiComm, code: int, failure: HpcsolveError | None) -> int:
+    """End all ranks with the greatest exit code, after the lowest rank with an error has printed it."""
+    ends = comm.finish(code, failure is not None, None if failure is None else SECONDS_TO_AGREE)
     lowest = comm.rank if ends is None else next((rank for rank, (_, failed) in enumerate(ends) if failed), None)
     if failure is not None and lowest == comm.rank:
-        _say(failure)
+        _print_error(failure)
     if ends is None:
-        _die_alone(comm, code)
+        _abort_alone(comm, code)
         return code
     comm.finalize()
     return max(theirs for theirs, _ in ends)
 
 
 def _end_interrupted(comm: MpiComm) -> None:
-    """End all ranks after Ctrl-C. Most launchers pass it to all of them: rank 0 says so, the others give it time."""
+    """End all ranks after Ctrl-C, which most launchers pass on to all of them, with one line from rank 0."""
     if comm.rank != 0:
         with suppress(KeyboardInterrupt):
-            time.sleep(HEAD_START)
+            time.sleep(RANK_0_HEAD_START)
     warn("hpcsolve: interrupted")
     comm.abort(INTERRUPTED)
 
 
-def _die(comm: MpiComm, bug: BaseException | None) -> None:
-    _say_bug(comm, bug)
+def _abort_with_bug(comm: MpiComm, bug: BaseException | None) -> None:
+    _print_bug(comm, bug)
     comm.abort(BUG)
 
 
-def _die_alone(comm: MpiComm, code: int) -> None:
-    warn(f"hpcsolve: rank {comm.rank} on {socket.gethostname()} failed alone; ending all ranks")
+def _abort_alone(comm: MpiComm, code: int) -> None:
+    warn(f"hpcsolve: rank {comm.rank} on {socket.gethostname()} raised this error alone; ending all ranks")
     comm.abort(code)
 
 
-def _error_of(function: Callable[[], object]) -> BaseException | None:
+def _caught(function: Callable[[], object]) -> BaseException | None:
+    """Call a function and return the exception that it raises, or None."""
     try:
         function()
-    except BaseException as error:  # noqa: BLE001 (carried over the start of MPI, then raised)
+    except BaseException as error:  # noqa: BLE001 (raised again once MPI has started)
         return error
     return None
 
@@ -234,20 +243,21 @@ def _raise_early(comm: Comm, early: BaseException | None) -> None:
 
 
 def _attempt(function: Callable[[], T]) -> tuple[T | None, HpcsolveError | None]:
+    """Call a function and return its value or its `HpcsolveError`."""
     try:
         return function(), None
     except HpcsolveError as error:
         return None, error
 
 
-def _say(error: HpcsolveError) -> None:
+def _print_error(error: HpcsolveError) -> None:
     warn(f"hpcsolve: error: {_one_line(error)}")
 
 
-def _say_bug(comm: Comm, bug: BaseException | None) -> None:
+def _print_bug(comm: Comm, bug: BaseException | None) -> None:
     text = "".join(traceback.format_exception(bug)) if bug else ""
-    place = f"rank {comm.rank} of {comm.size} on {socket.gethostname()}"
-    warn(f"{text}hpcsolve: {place} failed: {bug!r}")
+    where = f"rank {comm.rank} of {comm.size} on {socket.gethostname()}"
+    warn(f"{text}hpcsolve: {where} failed: {bug!r}")
 
 
 def _one_line(error: BaseException) -> str:

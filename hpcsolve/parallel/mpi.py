@@ -1,4 +1,4 @@
-"""Ranks through MPI. The only module that imports mpi4py; importing it does not start MPI, `MpiComm()` does."""
+"""The communicator through MPI. Only this module imports mpi4py, and only `MpiComm()` starts MPI."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from hpcsolve.parallel import host_memory
 
 mpi4py.rc.initialize = False
 mpi4py.rc.finalize = False
-from mpi4py import MPI  # noqa: E402  (the two lines above come first: else the import starts MPI)
+from mpi4py import MPI  # noqa: E402  (without the two lines above the import would start MPI)
 
 T = TypeVar("T")
 U = TypeVar("U")
 
 PIECE = 1 << 30
-"""Most bytes of one MPI message: MPI counts in 32-bit integers, and many libraries break at 2^31."""
+"""Largest MPI message in bytes. MPI counts in 32-bit integers, and many libraries fail at 2^31."""
 
 SHARED_FROM = 1 << 20
-"""Bytes from which an array lies once a host."""
+"""Size in bytes from which the ranks of a host share one copy of an array."""
 
-LAST_WORDS = 0.5
-"""Seconds between a rank's last line and the end of all: mpiexec drops what it has not passed on by then."""
+SECONDS_TO_PRINT = 0.5
+"""Time between a rank's last line and MPI_Abort. By then mpiexec must have passed the line on, or it is lost."""
 
 
 class MpiRequest:
-    """A message under way, in pieces; keeps the array alive until it is done."""
+    """A message that is being sent or received in pieces. It keeps the array alive."""
 
     def __init__(self, requests: Sequence[MPI.Request], array: NDArray[Any], receives: bool) -> None:
         self._requests = list(requests)
@@ -45,75 +45,78 @@ class MpiRequest:
         self._receives = receives
 
     def wait(self) -> None:
-        """Return once the message has left (send) or has arrived (receive)."""
+        """Wait until the array may be reused (send) or is filled (receive)."""
         statuses = [MPI.Status() for _ in self._requests]
         MPI.Request.Waitall(self._requests, statuses)
         if self._receives:
             arrived = sum(status.Get_count(MPI.BYTE) for status in statuses)
             if arrived != self._array.nbytes:
-                raise RuntimeError(f"a message of {arrived} bytes came where {self._array.nbytes} were awaited")
+                raise RuntimeError(f"received a message of {arrived} bytes instead of {self._array.nbytes}")
         self._requests = []
 
 
 @dataclass(frozen=True)
-class Circle:
-    """Ranks among which a value travels, from the first of them.
+class BroadcastGroup:
+    """Ranks that receive a value from the first of them.
 
     Attributes
     ----------
-    firsts
-        Of each of their hosts the first rank; on the other ranks this has no meaning.
-    crowded
+    ranks
+        All of them.
+    leaders
+        The first rank of each of their hosts. Meaningless on the other ranks.
+    hosts_shared
         Whether any host has several of them.
     """
 
     ranks: MPI.Comm
-    firsts: MPI.Comm
-    crowded: bool
+    leaders: MPI.Comm
+    hosts_shared: bool
 
 
 class MpiComm:
-    """All ranks that one launcher started. See `comm.Comm` for the members that algorithms use.
+    """All ranks that one launcher started. `comm.Comm` documents the members that algorithms use.
 
     Attributes
     ----------
     rank, size, local_rank, local_size
-        Numbers in the whole run and on this host.
+        Number of this rank and number of ranks, in the run and on this host.
     mpi_library
-        Name and version of the MPI library, one line.
+        Name and version of the MPI library, in one line.
     """
 
     def __init__(self, piece: int = PIECE, shared_from: int = SHARED_FROM) -> None:
         if not MPI.Is_initialized():
-            with warnings.catch_warnings():  # mpi4py's guess at a wrong launcher; `launch.mismatch` says it better
+            with warnings.catch_warnings():  # mpi4py's guess at a wrong launcher, which `launch.mismatch` tells better
                 warnings.simplefilter("ignore", RuntimeWarning)
                 MPI.Init_thread(MPI.THREAD_FUNNELED)
         self._world = MPI.COMM_WORLD.Dup()
-        self._apart = MPI.COMM_WORLD.Dup()  # for messages that an algorithm's receive must not catch
+        self._internal = MPI.COMM_WORLD.Dup()  # for messages that an algorithm's receive must not catch
         host = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED)
         self.rank, self.size = self._world.Get_rank(), self._world.Get_size()
         self.local_rank, self.local_size = host.Get_rank(), host.Get_size()
-        self._all = Circle(self._apart, self._world.Split(self.local_rank), max(self.allgather(self.local_size)) > 1)
-        self._host = Circle(host, MPI.COMM_SELF, self.local_size > 1)
+        leaders, hosts_shared = self._world.Split(self.local_rank), max(self.allgather(self.local_size)) > 1
+        self._all = BroadcastGroup(self._internal, leaders, hosts_shared)
+        self._host = BroadcastGroup(host, MPI.COMM_SELF, self.local_size > 1)
         self.mpi_library = mpi_library()
         self._piece, self._shared_from = piece, shared_from
 
     def bcast(self, value: T) -> T:
-        """Rank 0's value, on every rank. Arrays inside it travel by themselves, in pieces, and may be of any size.
+        """Return rank 0's value on every rank. Arrays in it may be of any size.
 
-        Those of `shared_from` bytes and more lie once on each host with several ranks, and are read-only on all ranks,
-        rank 0 included, whose own one can go.
+        On a host with several ranks, arrays of at least `shared_from` bytes are stored once and are read-only. Rank 0
+        gets such a shared copy too, so that its own array can be freed.
         """
-        received: T = self._spread(value, self._all)
+        received: T = self._broadcast(value, self._all)
         return received
 
-    def once_a_host(self, make: Callable[[], T]) -> T:
-        """What `make()` returns on the first rank of this host, on all ranks of the host. Arrays as of `bcast`.
+    def once_per_host(self, make: Callable[[], T]) -> T:
+        """Call `make` on the first rank of each host and return its value, as `bcast` does, on all ranks of that host.
 
         Raises
         ------
         HpcsolveError
-            That of the lowest rank with one, on every rank of the run.
+            On every rank of the run, that of the lowest rank whose `make` raised one.
         """
         value: T | None = None
         error: HpcsolveError | None = None
@@ -125,39 +128,39 @@ class MpiComm:
         for found in self.allgather(error):
             if found is not None:
                 raise found
-        made: T = self._spread(value, self._host)
+        made: T = self._broadcast(value, self._host)
         return made
 
     def gather(self, value: T) -> list[T] | None:
-        """On rank 0 every rank's value in rank order, elsewhere None. For small values: 2 GiB all together at most."""
+        """Return the values of all ranks, together at most 2 GiB, in rank order on rank 0 and None on the others."""
         return self._world.gather(value)
 
     def allgather(self, value: T) -> list[T]:
-        """Every rank's value in rank order, on every rank. For small values: 2 GiB all together at most."""
+        """Return the values of all ranks, together at most 2 GiB, in rank order on every rank."""
         return self._world.allgather(value)
 
     def barrier(self) -> None:
-        """Return once every rank has come here."""
+        """Wait until every rank has called this."""
         self._world.Barrier()
 
     def send(self, array: NDArray[Any], to: int) -> MpiRequest:
-        """Start to send a contiguous array; messages between two ranks arrive in the order sent."""
+        """Start to send a contiguous array. Messages between two ranks arrive in the order in which they were sent."""
         return self._send(self._world, array, to)
 
     def receive(self, array: NDArray[Any], source: int) -> MpiRequest:
-        """Start to fill a contiguous array with the next message of `source`; its size must match."""
+        """Start to fill a contiguous array with the next message from `source`, whose size must match."""
         return self._receive(self._world, array, source)
 
-    def _spread(self, value: Any, circle: Circle) -> Any:
-        """The value of the first rank of a circle, on all its ranks.
+    def _broadcast(self, value: Any, group: BroadcastGroup) -> Any:
+        """Return the value of the first rank of a group on all its ranks.
 
-        Along binomial trees of plain messages: where ranks outnumber cores, MPICH's own broadcast of 24 MB to 3 ranks
-        took 4.4 s, this 0.02 s.
+        The value travels along binomial trees of plain messages. Where ranks outnumbered cores, MPICH's own broadcast
+        of 24 MB to 3 ranks took 4.4 s, and this one 0.02 s.
         """
-        first = circle.ranks.Get_rank() == 0
+        first = group.ranks.Get_rank() == 0
         own = _frames(value) if first else []
-        lengths = circle.ranks.bcast([len(frame) for frame in own])
-        shared = self._reserve([length for length in lengths if length >= self._shared_from], circle)
+        lengths = group.ranks.bcast([len(frame) for frame in own])
+        shared = self._reserve([length for length in lengths if length >= self._shared_from], group)
         spaces, frames = iter(shared), []
         for number, length in enumerate(lengths):
             if shared and length >= self._shared_from:
@@ -165,68 +168,74 @@ class MpiComm:
                 if first:
                     space[...] = own[number]
                 if self.local_rank == 0:
-                    self._pass(circle.firsts, space)
+                    self._pass_down(group.leaders, space)
             else:
                 frame = own[number] if first else np.empty(length, dtype=np.uint8)
-                self._pass(circle.ranks, frame)
+                self._pass_down(group.ranks, frame)
             frames.append(frame)
         if shared:
-            self._host.ranks.Barrier()  # now all is filled
+            self._host.ranks.Barrier()  # wait until the shared memory of this host is filled
         elif first:
             return value
         return MPI.pickle.loads_oob(frames[0], frames[1:])
 
-    def _reserve(self, lengths: Sequence[int], circle: Circle) -> list[tuple[NDArray[np.uint8], NDArray[np.uint8]]]:
-        """Memory of each host of a circle: what its first rank fills, and what its ranks read, in parts.
+    def _reserve(
+        self, lengths: Sequence[int], group: BroadcastGroup
+    ) -> list[tuple[NDArray[np.uint8], NDArray[np.uint8]]]:
+        """Reserve memory for arrays of these lengths in bytes, which the ranks of each host share.
 
-        Empty where there is nothing to share, or some rank of the circle cannot see its host's memory.
+        Returns
+        -------
+        list of (array, array)
+            For each array the bytes to fill, meant for the first rank of the host, and the bytes to read. Empty if
+            there is nothing to share, or some rank of the group cannot map its host's memory.
         """
-        if not lengths or not circle.crowded:
+        if not lengths or not group.hosts_shared:
             return []
         host, nbytes = self._host.ranks, host_memory.total(lengths)
-        place = host.bcast(_tried(host_memory.reserve, nbytes) if self.local_rank == 0 else None)
-        reading = _tried(host_memory.readable, place) if place else None
-        filling = _tried(host_memory.writable, place) if place and self.local_rank == 0 else reading  # only that one
-        seen = all(circle.ranks.allgather(reading is not None and filling is not None))
-        if place and self.local_rank == 0:
-            os.close(place.descriptor)
+        segment = host.bcast(_or_none(host_memory.reserve, nbytes) if self.local_rank == 0 else None)
+        reading = _or_none(host_memory.readable, segment) if segment else None
+        filling = _or_none(host_memory.writable, segment) if segment and self.local_rank == 0 else reading
+        seen = all(group.ranks.allgather(reading is not None and filling is not None))
+        if segment and self.local_rank == 0:
+            os.close(segment.descriptor)
         if not seen or reading is None or filling is None:
             return []
         return list(zip(host_memory.parts(filling, lengths), host_memory.parts(reading, lengths), strict=True))
 
-    def _pass(self, group: MPI.Comm, frame: NDArray[np.uint8]) -> None:
-        """Fill the frame of every rank of a group with that of its first one."""
-        parent, children = tree(group.Get_rank(), group.Get_size())
-        if group.Get_rank() != 0:
-            self._receive(group, frame, parent).wait()
-        for request in [self._send(group, frame, child) for child in children]:
+    def _pass_down(self, ranks: MPI.Comm, frame: NDArray[np.uint8]) -> None:
+        """Fill the frames of all ranks with that of the first one, along a binomial tree."""
+        parent, children = tree(ranks.Get_rank(), ranks.Get_size())
+        if ranks.Get_rank() != 0:
+            self._receive(ranks, frame, parent).wait()
+        for request in [self._send(ranks, frame, child) for child in children]:
             request.wait()
 
-    def _send(self, group: MPI.Comm, array: NDArray[Any], to: int) -> MpiRequest:
+    def _send(self, ranks: MPI.Comm, array: NDArray[Any], to: int) -> MpiRequest:
         parts = _pieces(_as_bytes(array), self._piece)
-        return MpiRequest([group.Isend([part, MPI.BYTE], dest=to) for part in parts], array, False)
+        return MpiRequest([ranks.Isend([part, MPI.BYTE], dest=to) for part in parts], array, False)
 
-    def _receive(self, group: MPI.Comm, array: NDArray[Any], source: int) -> MpiRequest:
+    def _receive(self, ranks: MPI.Comm, array: NDArray[Any], source: int) -> MpiRequest:
         parts = _pieces(_as_bytes(array), self._piece)
-        return MpiRequest([group.Irecv([part, MPI.BYTE], source=source) for part in parts], array, True)
+        return MpiRequest([ranks.Irecv([part, MPI.BYTE], source=source) for part in parts], array, True)
 
     def finish(self, code: int, failed: bool, patience: float | None) -> list[tuple[int, bool]] | None:
-        """Meet the other ranks at the end of the run.
+        """Exchange exit codes with the other ranks at the end of the run.
 
         Parameters
         ----------
         code, failed
-            This rank's exit code, and whether an error brought it here.
+            This rank's exit code, and whether an error ended its work.
         patience
-            Seconds to wait for the others; None: for ever.
+            Seconds to wait for the others. None waits without limit.
 
         Returns
         -------
         list of (int, bool) or None
-            Every rank's code and failure; None if some did not come in time.
+            Code and failure of every rank, or None if some rank did not answer in time.
         """
         mine, all_ranks = np.array([code, failed], dtype=np.int32), np.empty((self.size, 2), dtype=np.int32)
-        request = self._apart.Iallgather([mine, MPI.INT], [all_ranks, 2, MPI.INT])
+        request = self._internal.Iallgather([mine, MPI.INT], [all_ranks, 2, MPI.INT])
         deadline = math.inf if patience is None else time.monotonic() + patience
         while not request.Test():
             if time.monotonic() > deadline:
@@ -235,46 +244,46 @@ class MpiComm:
         return [(int(theirs), bool(broken)) for theirs, broken in all_ranks]
 
     def finalize(self) -> None:
-        """Leave MPI; the process goes on alone."""
+        """End MPI in this process, which goes on without it."""
         MPI.Finalize()
 
     def abort(self, code: int) -> None:
         """End all ranks at once."""
-        with suppress(OSError):  # a closed pipe, a full disk: there is nobody to tell
+        with suppress(OSError):  # a closed pipe or a full disk: the error cannot be reported anywhere
             sys.stdout.flush()
             sys.stderr.flush()
-        time.sleep(LAST_WORDS)
+        time.sleep(SECONDS_TO_PRINT)
         MPI.COMM_WORLD.Abort(code)
-        os._exit(code)  # some libraries return
+        os._exit(code)  # in some libraries Abort returns
 
 
 def mpi_library() -> str:
-    """Name and version of the MPI library, one line; MPI need not run."""
+    """Return name and version of the MPI library in one line. MPI need not have started."""
     words = MPI.Get_library_version().split(",")[0].split("\n")[0].strip("\0").split()
     return " ".join(words).replace("MPICH Version:", "MPICH")
 
 
 def speaks_pmix() -> bool:
-    """Whether a PMIx launcher can start this library; an MPICH built without PMIx aborts in MPI_Init there."""
+    """Return whether a PMIx launcher can start this library. MPICH built without PMIx would abort in MPI_Init."""
     words = MPI.Get_library_version()
     return not words.startswith("MPICH") or "--with-pmix" in words
 
 
 def tree(rank: int, size: int) -> tuple[int, list[int]]:
-    """Parent and children of a rank in the binomial tree under rank 0, its own parent; the longest branch first."""
+    """Return the parent and the children, largest subtree first, of a rank in the binomial tree with root 0."""
     lowest_bit = rank & -rank or 1 << size.bit_length()
     steps = [1 << bit for bit in reversed(range(lowest_bit.bit_length() - 1))]
     return rank & (rank - 1), [rank + step for step in steps if rank + step < size]
 
 
 def _frames(value: object) -> list[NDArray[np.uint8]]:
-    """A value in bytes: what describes it, and the arrays in it, as they lie."""
+    """Return a value as its pickle followed by the bytes of the arrays in it, which are not copied."""
     parts: tuple[Any, list[Any]] = MPI.pickle.dumps_oob(value)
     return [np.frombuffer(part, dtype=np.uint8) for part in (parts[0], *parts[1])]
 
 
-def _tried(function: Callable[[U], T], argument: U) -> T | None:
-    """What a function returns; None where this system refuses it."""
+def _or_none(function: Callable[[U], T], argument: U) -> T | None:
+    """Return what a function returns, or None where this system does not support it."""
     try:
         return function(argument)
     except (OSError, AttributeError):  # AttributeError: a Python built without memfd
@@ -288,5 +297,5 @@ def _as_bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def _pieces(data: NDArray[np.uint8], piece: int) -> list[NDArray[np.uint8]]:
-    """At least one, so that an empty message is a message too."""
+    """Split data into pieces, at least one, so that an empty message is sent too."""
     return [data[start : start + piece] for start in range(0, max(len(data), 1), piece)]

@@ -1,4 +1,4 @@
-"""How work is split over ranks."""
+"""How items of work are divided among ranks."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from itertools import pairwise
 
 
 def blocks(n: int, size: int) -> list[range]:
-    """Split 0..n-1 into `size` contiguous shares, in order, whose lengths differ by one at most.
+    """Split 0..n-1 into `size` contiguous ranges, in order, whose lengths differ by at most one.
 
-    A rank without work gets an empty range; the longer shares come first.
+    The longer ranges come first. A rank without work gets an empty range.
     """
     if n < 0 or size < 1:
-        raise ValueError(f"cannot split {n} items over {size} ranks")
+        raise ValueError(f"cannot split {n} items among {size} ranks")
     short, longer = divmod(n, size)
     starts = [rank * short + min(rank, longer) for rank in range(size + 1)]
     return [range(start, stop) for start, stop in pairwise(starts)]

@@ -1,4 +1,4 @@
-"""Printing that cannot end a run: what a terminal, a pipe or a full disk does not take is lost, the result is not."""
+"""Printing that never ends a run. Text that a closed pipe or a full disk does not take is lost, the result is not."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import IO
 
 
 def show(text: str, stream: IO[str] | None = None) -> None:
-    """Print lines and flush.
+    """Print text on a stream and flush it.
 
     Parameters
     ----------
     stream
-        By default standard output. Characters that its encoding lacks are escaped; once it fails (a reader that has
-        gone away, a full disk), this and all later lines go nowhere.
+        By default standard output. Characters that its encoding lacks are escaped. Once writing fails (a closed pipe,
+        a full disk), this text and all later text on the stream is discarded.
     """
     stream = sys.stdout if stream is None else stream
     if stream is None:  # started with standard output closed
@@ -28,12 +28,12 @@ def show(text: str, stream: IO[str] | None = None) -> None:
 
 
 def warn(text: str) -> None:
-    """Print lines on standard error, after all that went to standard output."""
+    """Print text on standard error."""
     show(text, sys.stderr)
 
 
 def _silence(stream: IO[str]) -> None:
-    """Send what is still in the buffer, and all that comes, nowhere: Python flushes once more at its end."""
+    """Discard what the stream still buffers and all that follows, since Python flushes it once more at exit."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

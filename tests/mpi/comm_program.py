@@ -1,4 +1,4 @@
-"""Run on any number of ranks by test_comm.py: every member of the communicator against what it must give."""
+"""Program that test_comm.py starts on any number of ranks. It checks every member of the communicator."""
 
 import sys
 
@@ -26,7 +26,7 @@ def main(comm):
 
 
 def broadcasts(comm):
-    """Objects, big arrays in pieces, empty and strided arrays, None."""
+    """Check broadcasts of objects, None, large arrays in pieces, and empty and strided arrays."""
     value = {"a": [1, None], "matrix": np.arange(12.0).reshape(3, 4)[:, ::2], "empty": np.empty(0, np.int16)}
     for small in (comm, MpiComm(100)) if comm.size > 1 else (comm,):
         got = small.bcast(value if comm.rank == 0 else None)
@@ -38,12 +38,12 @@ def broadcasts(comm):
     got = comm.bcast(small if comm.rank == 0 else None)
     assert got.dtype == small.dtype
     assert np.array_equal(got, small)
-    got[0] = -1  # received arrays may be written to, but for large ones (shared_program.py)
+    got[0] = -1  # small arrays are writable after a broadcast; for large ones see shared_program.py
     assert comm.bcast(None) is None
 
 
 def ring(comm):
-    """Several messages to the next rank, all in flight at once; they arrive in the order sent."""
+    """Check that several messages sent at once to the next rank arrive in the order in which they were sent."""
     to, source = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
     shapes = [(0,), (1,), (3, 5), (1000,), (0,), (17,)]
     out = [np.full(shape, comm.rank * 10 + i, dtype) for i, (shape, dtype) in enumerate(zip(shapes, "Hiqdbf"))]
@@ -56,7 +56,7 @@ def ring(comm):
 
 
 def wrong_length(comm):
-    """A message shorter than the array that awaits it, and an array with gaps, are found."""
+    """Check that a message shorter than the receiving array, and a strided array, raise errors."""
     if comm.rank == 0:
         comm.send(np.zeros(3, np.int32), 1).wait()
         try:
@@ -64,12 +64,12 @@ def wrong_length(comm):
         except ValueError as error:
             assert "contiguous" in str(error)
         else:
-            raise AssertionError("an array with gaps was sent")
+            raise AssertionError("a strided array was sent")
     if comm.rank == 1:
         try:
             comm.receive(np.zeros(4, np.int32), 0).wait()
         except RuntimeError as error:
-            assert "12 bytes came where 16 were awaited" in str(error)
+            assert "received a message of 12 bytes instead of 16" in str(error)
         else:
             raise AssertionError("a short message went unnoticed")
 

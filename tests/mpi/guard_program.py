@@ -1,4 +1,4 @@
-"""Run on several ranks by test_guard.py: one scenario by name, on one rank or on all; the others wait in a barrier."""
+"""Program that test_guard.py starts. One rank or all play a scenario, while the others wait in a barrier."""
 
 import os
 import signal

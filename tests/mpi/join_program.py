@@ -1,4 +1,4 @@
-"""Run by test_join.py in doctored environments: joins, says what it got, and whether mpi4py was imported for it."""
+"""Program that test_join.py starts with altered environments. It prints its communicator and whether it has mpi4py."""
 
 import sys
 

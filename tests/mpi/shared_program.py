@@ -1,6 +1,6 @@
-"""Run on ranks by test_shared.py: large arrays lie once a host, are read-only, and go when nobody has them.
+"""Program that test_shared.py starts: the ranks of a host share one read-only copy of a large array while it is used.
 
-The first argument is the number of hosts that the ranks believe in, the second the scenario.
+The first argument is the number of hosts that MPI pretends to have, the second the scenario.
 """
 
 import gc
@@ -19,7 +19,7 @@ KEPT = []
 
 
 def main(comm):
-    assert (comm.rank % HOSTS, comm.rank // HOSTS) == (comm.rank % HOSTS, comm.local_rank)  # dealt in turn
+    assert comm.local_rank == comm.rank // HOSTS  # MPICH assigns ranks to the pretended hosts in turn
     globals()[SCENARIO](comm)
     sys.stdout.write(f"rank {comm.rank} of {comm.size} ok\n")
     return 0
@@ -32,7 +32,7 @@ def values(comm):
 
 
 def contents(comm):
-    """Equal on all ranks, in whatever pieces, several broadcasts one after the other; those before stay as they are."""
+    """Check that successive broadcasts in any pieces are equal on all ranks and leave earlier values unchanged."""
     kept = []
     for piece, shared_from in [(1 << 30, 1 << 20), (1000, 5000), (777, 1), (1 << 30, 10**9)]:
         apart = MpiComm(piece, shared_from)
@@ -52,7 +52,7 @@ def value_of(seed):
     generator = np.random.default_rng(seed)
     large = generator.integers(0, 2**63, 200_001)
     return {"large": large, "again": large, "odd": large[:70_003].astype(np.uint8), "empty": large[:0], "seed": seed,
-            "strided": np.arange(12.0).reshape(3, 4)[:, ::2], "text": "ü" * 10_000}  # fmt: skip
+            "strided": np.arange(12.0).reshape(3, 4)[:, ::2], "text": "ü" * 10_000}
 
 
 def compare(expected, got):
@@ -63,7 +63,7 @@ def compare(expected, got):
 
 
 def once(comm):
-    """`make` runs on the first rank of each host; its value reaches the ranks of that host and no other."""
+    """Check that `make` runs on the first rank of each host and that its value reaches that host's ranks alone."""
     calls = []
 
     def make():
@@ -71,21 +71,21 @@ def once(comm):
         return value_of(comm.rank)
 
     for _ in range(3):
-        got = comm.once_a_host(make)
+        got = comm.once_per_host(make)
         compare(value_of(comm.rank % HOSTS), got)
         assert got["large"].flags.writeable == (comm.local_size == 1)
     assert calls == ([comm.rank] * 3 if comm.local_rank == 0 else [])
-    assert comm.once_a_host(lambda: None) is None
+    assert comm.once_per_host(lambda: None) is None
 
 
 def memory(comm):
-    """All ranks together take one copy a host, and nothing once the arrays are gone."""
+    """Check that the ranks hold one copy per host, and none once the arrays are freed."""
     nbytes = 64 * MIB
     before = proportional(comm)
     got = comm.bcast(np.ones(nbytes, np.uint8) if comm.rank == 0 else None)
     assert int(got.sum(dtype=np.int64)) == nbytes
     assert 0.9 * HOSTS * nbytes < proportional(comm) - before < 1.3 * HOSTS * nbytes
-    made = comm.once_a_host(lambda: np.ones(nbytes, np.uint8))
+    made = comm.once_per_host(lambda: np.ones(nbytes, np.uint8))
     assert int(made.sum(dtype=np.int64)) == nbytes
     assert 1.9 * HOSTS * nbytes < proportional(comm) - before < 2.3 * HOSTS * nbytes
     del got, made
@@ -93,7 +93,7 @@ def memory(comm):
 
 
 def proportional(comm):
-    """Bytes of all ranks, what several share counted once."""
+    """Return the bytes of memory that all ranks hold, counting shared memory once."""
     gc.collect()
     comm.barrier()
     with open("/proc/self/smaps_rollup") as file:
@@ -102,38 +102,38 @@ def proportional(comm):
 
 
 def after_the_end(comm):
-    """Arrays outlive MPI: they are nobody's but the process' own."""
+    """Keep a broadcast array, which must outlive MPI."""
     KEPT.append(comm.bcast(np.arange(10**6) if comm.rank == 0 else None))
 
 
 def refused(comm):
-    """A host that has no such memory, or a rank that cannot see it: every rank has a copy of its own."""
+    """Check that every rank gets its own copy where a host has no shared memory or a rank cannot map it."""
     functions = {"reserve": 0, "readable": comm.size - 1}
     for name, rank in functions.items():
         real = getattr(host_memory, name)
         if comm.rank == rank:
             setattr(host_memory, name, no_memory)
         compare(value_of(1), comm.bcast(value_of(1) if comm.rank == 0 else None))
-        compare(value_of(comm.rank % HOSTS), comm.once_a_host(lambda: value_of(comm.rank)))
+        compare(value_of(comm.rank % HOSTS), comm.once_per_host(lambda: value_of(comm.rank)))
         setattr(host_memory, name, real)
 
 
 def no_memory(_):
-    raise OSError("no memory of this kind")
+    raise OSError("no shared memory")
 
 
 def wrong(comm):
-    """An error of ours in `make`, on one host, is the same error on every rank."""
-    comm.once_a_host(lambda: found_wrong("here") if comm.rank == HOSTS - 1 else 1)
+    """Raise an `HpcsolveError` in `make` on one host, which must be raised on every rank."""
+    comm.once_per_host(lambda: found_wrong("here") if comm.rank == HOSTS - 1 else 1)
 
 
 def bug(comm):
-    """Any other exception ends all ranks, though most of them wait."""
-    comm.once_a_host(lambda: {}["nothing"] if comm.rank == HOSTS - 1 else 1)
+    """Raise any other exception in `make`, which must end all ranks although most of them wait."""
+    comm.once_per_host(lambda: {}["nothing"] if comm.rank == HOSTS - 1 else 1)
 
 
 def write(comm):
-    """The memory itself is read-only: what writes past numpy dies, and all ranks with it, and spoils nothing."""
+    """Write to a shared array behind numpy's back, which must kill the rank and with it the run."""
     import ctypes
 
     got = comm.bcast(np.ones(MIB, np.uint8) if comm.rank == 0 else None)

@@ -1,4 +1,4 @@
-"""The communicator's members on 1 to 4 real ranks, and the one-rank case without MPI."""
+"""The communicator's members on 1 to 4 real ranks, and on a single rank without MPI."""
 
 import sys
 from pathlib import Path

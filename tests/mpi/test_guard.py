@@ -1,4 +1,4 @@
-"""Whatever happens on one of several ranks, all of them end, soon, and with the right code."""
+"""Whatever happens on one of several ranks, all ranks end soon and with the right exit code."""
 
 import re
 import sys
@@ -13,6 +13,7 @@ PROGRAM = Path(__file__).with_name("guard_program.py")
 
 
 def scenario(start_ranks, ranks, name, rank):
+    """Run guard_program.py, which must end within 10 seconds."""
     begin = time.monotonic()
     done = start_ranks(ranks, sys.executable, PROGRAM, name, rank, timeout=20)
     assert time.monotonic() - begin < 10
@@ -37,7 +38,7 @@ def test_an_uncaught_exception_ends_all_ranks(start_ranks, name, traceback, rank
 
 
 @pytest.mark.parametrize("rank", ["0", "2"])
-def test_ctrl_c_on_one_rank_is_one_line(start_ranks, rank):
+def test_ctrl_c_on_one_rank_prints_one_line(start_ranks, rank):
     done = scenario(start_ranks, 3, "interrupt", rank)
     assert done.returncode == 130 and "Traceback" not in done.stderr
     assert done.stderr.count("hpcsolve: interrupted\n") == 1
@@ -49,14 +50,14 @@ def test_the_death_of_one_rank_ends_all(start_ranks, name):
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
-def test_an_error_of_all_ranks_is_one_line(start_ranks, ranks):
+def test_an_error_of_all_ranks_prints_one_line(start_ranks, ranks):
     done = scenario(start_ranks, ranks, "on-rank-0", "-1")
     assert done.returncode == 2
     assert done.stderr.splitlines() == ["hpcsolve: error: a.tsp:3: found by one rank only"]
 
 
 @pytest.mark.parametrize(("rank", "first"), [("1", 1), ("-1", 0)])
-def test_an_agreed_error_of_one_rank_is_one_line(start_ranks, rank, first):
+def test_an_agreed_error_of_one_rank_prints_one_line(start_ranks, rank, first):
     done = scenario(start_ranks, 3, "agree", rank)
     assert done.returncode == 3
     assert done.stderr.splitlines() == [f"hpcsolve: error: rank {first} has too little memory"]
@@ -66,10 +67,10 @@ def test_an_error_that_was_not_agreed_ends_all_ranks(start_ranks):
     done = scenario(start_ranks, 3, "alone", "1")
     assert done.returncode == 2
     assert "hpcsolve: error: job.toml:7: found by one rank only" in done.stderr
-    assert re.search(r"^hpcsolve: rank 1 on \S+ failed alone", done.stderr, re.M)
+    assert re.search(r"^hpcsolve: rank 1 on \S+ raised this error alone", done.stderr, re.M)
 
 
-def test_an_error_after_the_last_message_is_told(start_ranks):
+def test_an_error_after_the_last_message_is_printed(start_ranks):
     done = scenario(start_ranks, 3, "last-words", "2")
     assert done.returncode == 3
     assert done.stderr.splitlines() == ["hpcsolve: error: disk full"]
@@ -90,7 +91,7 @@ def test_a_bug_before_mpi_starts_reaches_all(start_ranks):
 
 
 @pytest.mark.parametrize(("name", "code"), [("fine", 0), ("code", 1)])
-def test_the_greatest_code_is_that_of_the_run(start_ranks, name, code):
+def test_the_run_ends_with_the_greatest_exit_code(start_ranks, name, code):
     done = scenario(start_ranks, 3, name, "2")
     assert done.returncode == code
     assert done.stderr == ""
@@ -107,8 +108,8 @@ def _all_errors(kind=errors.HpcsolveError):
 
 
 @pytest.mark.parametrize("kind", _all_errors(), ids=lambda kind: kind.__name__)
-def test_errors_travel_between_ranks_whole(kind):
-    """They are pickled on the way; one with other constructor arguments would come apart."""
+def test_errors_survive_pickling(kind):
+    """They are pickled between ranks, which fails for errors whose constructor takes other arguments."""
     import copy
 
     before = kind("what is wrong; what to do")

@@ -1,4 +1,4 @@
-"""Alone without MPI, several ranks with it, and a launcher that does not fit the MPI library refused."""
+"""One process runs without MPI and several with it, and a launcher of another MPI is refused."""
 
 import os
 import sys
@@ -9,12 +9,12 @@ import pytest
 from hpcsolve.parallel import environment, launch
 
 PROGRAM = Path(__file__).with_name("join_program.py")
-SPEAKERS = [*environment.LAUNCHERS, environment.STEP, *environment.RANKS, *environment.SIGNS]
+LAUNCHER_VARIABLES = [*environment.LAUNCHERS, environment.STEP, *environment.RANKS, *environment.SIZELESS]
 
 
 def alone(run_process, **variables):
-    """The program as one process, with nothing of a launcher in its environment but these variables."""
-    clean = {name: value for name, value in os.environ.items() if name not in SPEAKERS}
+    """Run the program as one process with these variables and no others of a launcher in its environment."""
+    clean = {name: value for name, value in os.environ.items() if name not in LAUNCHER_VARIABLES}
     return run_process([sys.executable, str(PROGRAM)], timeout=30, env=clean | variables)
 
 
@@ -36,8 +36,8 @@ def test_a_launcher_makes_one_communicator(start_ranks, ranks):
     assert (done.returncode, sorted(done.stdout.splitlines()), done.stderr) == (0, expected, "")
 
 
-def test_tasks_of_the_launchers_own_step_do_not_count(start_ranks):
-    """Inside a Slurm job mpiexec starts its helpers with srun, one a node: ranks see the helpers' number of tasks."""
+def test_the_launchers_helper_processes_do_not_count(start_ranks):
+    """Inside a Slurm job mpiexec starts one helper per node with srun, and ranks see the number of helpers."""
     done = start_ranks(3, sys.executable, PROGRAM, env=os.environ | {"SLURM_STEP_NUM_TASKS": "2", "SLURM_NTASKS": "8"})
     assert done.returncode == 0, done.stderr
 
@@ -58,14 +58,14 @@ def test_a_launcher_of_another_mpi_is_refused(run_process, mpiexec_path, variabl
     line = done.stderr.strip()
     assert "\n" not in line
     assert line.startswith(f"hpcsolve: error: {launcher}")
-    assert "each finds 1 in its MPI library, M" in line or "Open MPI v" in line
-    assert "start it with" in line
+    assert "the MPI library of each, M" in line or "Open MPI v" in line
+    assert "finds 1: the launcher belongs to another MPI; start it with" in line
 
 
-def test_mpich_under_a_launcher_that_speaks_only_pmix(run_process, mpiexec_path):
-    """It would abort in MPI_Init, on every rank, with a page of its own."""
+def test_mpich_under_a_launcher_with_pmix_only(run_process, mpiexec_path):
+    """It would abort in MPI_Init on every rank, with a page of output."""
     if pytest.importorskip("hpcsolve.parallel.mpi", reason="no mpi4py (extra `local`)").speaks_pmix():
-        pytest.skip("this MPI speaks PMIx")
+        pytest.skip("this MPI supports PMIx")
     done = alone(run_process, PMIX_RANK="0", SLURM_STEP_NUM_TASKS="2")
     assert done.returncode == 4
     assert len(done.stderr.splitlines()) == 1
@@ -74,13 +74,13 @@ def test_mpich_under_a_launcher_that_speaks_only_pmix(run_process, mpiexec_path)
     assert alone(run_process, PMIX_RANK="1", SLURM_STEP_NUM_TASKS="2").stderr == ""
 
 
-def test_only_one_of_the_refused_processes_says_it(run_process, mpiexec_path):
+def test_only_one_of_the_refused_processes_prints_the_error(run_process, mpiexec_path):
     done = alone(run_process, SLURM_STEP_NUM_TASKS="4", SLURM_PROCID="3")
     assert (done.returncode, done.stderr) == (4, "")
 
 
 @pytest.mark.parametrize("fault", ["raise ImportError('no module')", "raise RuntimeError('cannot load MPI library')"])
-def test_mpi_that_cannot_be_used_is_one_line(run_process, tmp_path, fault):
+def test_mpi_that_cannot_be_used_prints_one_line(run_process, tmp_path, fault):
     (tmp_path / "mpi4py.py").write_text(fault)
     paths = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
     done = alone(run_process, OMPI_COMM_WORLD_SIZE="2", PYTHONPATH=paths)
@@ -107,7 +107,7 @@ SIZES = [
 
 @pytest.mark.parametrize(("variables", "size", "wrong"), SIZES)
 def test_announced_and_found_sizes(monkeypatch, variables, size, wrong):
-    for name in SPEAKERS:
+    for name in LAUNCHER_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)

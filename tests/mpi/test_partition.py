@@ -1,4 +1,4 @@
-"""`blocks` splits evenly, in order, without gaps."""
+"""`blocks` splits items evenly, in order and without gaps."""
 
 import pytest
 from hypothesis import given
@@ -18,6 +18,6 @@ def test_every_item_once_in_order_and_evenly(n, size):
 
 
 @pytest.mark.parametrize(("n", "size"), [(-1, 2), (3, 0), (3, -1)])
-def test_nonsense_is_refused(n, size):
+def test_negative_counts_and_no_ranks_are_refused(n, size):
     with pytest.raises(ValueError, match="cannot split"):
         blocks(n, size)

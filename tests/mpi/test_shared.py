@@ -1,4 +1,4 @@
-"""What large arrays do between ranks of one host and of several; MPICH can make ranks believe in several hosts."""
+"""Large arrays are shared by the ranks of a host. MPICH can pretend that one host is several."""
 
 import os
 import re
@@ -13,8 +13,7 @@ from hpcsolve.parallel import host_memory
 from hpcsolve.parallel.comm import SerialComm
 
 PROGRAM = Path(__file__).with_name("shared_program.py")
-GROUPS = [(1, 1), (2, 1), (3, 1), (2, 2), (5, 2), (4, 3)]
-"""Ranks, hosts."""
+RANKS_AND_HOSTS = [(1, 1), (2, 1), (3, 1), (2, 2), (5, 2), (4, 3)]
 
 
 def start(start_ranks, ranks, hosts, scenario):
@@ -27,7 +26,7 @@ def start(start_ranks, ranks, hosts, scenario):
 
 @pytest.fixture
 def hosts_of(mpiexec_path):
-    """Skips several hosts where MPI cannot pretend them."""
+    """Return a function that skips a test for several hosts where MPI cannot pretend them."""
     library = pytest.importorskip("hpcsolve.parallel.mpi", reason="no mpi4py (extra `local`)").mpi_library()
 
     def check(hosts):
@@ -38,7 +37,7 @@ def hosts_of(mpiexec_path):
     return check
 
 
-@pytest.mark.parametrize(("ranks", "hosts"), GROUPS)
+@pytest.mark.parametrize(("ranks", "hosts"), RANKS_AND_HOSTS)
 def test_every_rank_has_the_value(start_ranks, hosts_of, ranks, hosts):
     done = start(start_ranks, ranks, hosts_of(hosts), "values")
     assert done.returncode == 0, done.stderr
@@ -46,7 +45,7 @@ def test_every_rank_has_the_value(start_ranks, hosts_of, ranks, hosts):
 
 
 @pytest.mark.parametrize(("ranks", "hosts"), [(3, 1), (4, 2)])
-def test_one_copy_a_host_where_it_can_be(start_ranks, hosts_of, ranks, hosts):
+def test_ranks_of_a_host_share_one_copy(start_ranks, hosts_of, ranks, hosts):
     done = start(start_ranks, ranks, hosts_of(hosts), "memory")
     assert (done.returncode, done.stdout.count("ok\n")) == (0, ranks), done.stderr
 
@@ -57,40 +56,40 @@ def test_arrays_outlive_mpi(start_ranks):
 
 
 @pytest.mark.parametrize(("ranks", "hosts"), [(3, 1), (4, 2)])
-def test_an_error_while_making_is_everybodys(start_ranks, hosts_of, ranks, hosts):
+def test_an_error_in_make_reaches_all_ranks(start_ranks, hosts_of, ranks, hosts):
     done = start(start_ranks, ranks, hosts_of(hosts), "wrong")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.splitlines() == ["hpcsolve: error: here:7: found wrong"]
 
 
-def test_a_bug_while_making_ends_all(start_ranks):
+def test_a_bug_in_make_ends_all_ranks(start_ranks):
     done = start(start_ranks, 3, 1, "bug")
     assert done.returncode == 70
     assert re.search(r"^hpcsolve: rank 0 of 3 on \S+ failed: KeyError\('nothing'\)", done.stderr, re.M)
 
 
-def test_nothing_writes_through(start_ranks):
+def test_writing_to_shared_memory_kills_the_run(start_ranks):
     assert start(start_ranks, 2, 1, "write").returncode not in (0, 70)
 
 
-def test_one_rank_makes_its_own():
-    made = SerialComm().once_a_host(lambda: np.zeros(10**6))
+def test_a_single_rank_gets_its_own_array():
+    made = SerialComm().once_per_host(lambda: np.zeros(10**6))
     assert made.flags.writeable
 
 
-def test_memory_that_cannot_be():
+def test_more_memory_than_the_host_has_is_refused():
     with pytest.raises(OSError):
         host_memory.reserve(1 << 55)
 
 
-def test_another_memory_is_not_taken_for_ours():
-    place = host_memory.reserve(4096)
-    other = host_memory.Place(place.process, place.descriptor, (place.inode[0], place.inode[1] + 1), 4096)
+def test_a_segment_of_another_process_is_not_taken_for_ours():
+    segment = host_memory.reserve(4096)
+    other = host_memory.Segment(segment.process, segment.descriptor, (segment.inode[0], segment.inode[1] + 1), 4096)
     with pytest.raises(FileNotFoundError):
         host_memory.readable(other)
-    host_memory.writable(place)[:] = 7
-    read = host_memory.readable(place)
-    os.close(place.descriptor)
+    host_memory.writable(segment)[:] = 7
+    read = host_memory.readable(segment)
+    os.close(segment.descriptor)
     assert read.tolist() == [7] * 4096 and not read.flags.writeable
 
 

@@ -105,7 +105,7 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
     engine, cutoff = parameters.engine, _scaled(parameters.cutoff, graph)
     while keys is not None:
         kind = keys
-        layout = comm.once_a_host(partial(lay_out, graph, kind))
+        layout = comm.once_per_host(partial(lay_out, graph, kind))
         with searcher(graph, device, kind, engine, _scaled(parameters.delta, graph), cutoff, layout=layout,
                       searches=len(share), batch=parameters.batch) as prepared:  # fmt: skip
             mine = _answer(prepared, asked, share, parameters, report)

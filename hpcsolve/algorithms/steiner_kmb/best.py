@@ -49,7 +49,7 @@ def best_tree(
     keys = keys_for(graph, near.weight + 2 * int(nearest(net, net.terminals).distance.max()))
     room = capacity(len(net.terminals))
     nodes = terminal_tree(net, near, keys, room) if comm.rank == 0 else None
-    layout = comm.once_a_host(partial(lay_out, graph, keys))
+    layout = comm.once_per_host(partial(lay_out, graph, keys))
     table = Table(net.device, keys, net.n, room, comm)
     rounds = Rounds(comm, table, nodes, watch, report, graph.scale)
     best = exchanged(net, improved(net, shortest_path_tree(net))) if comm.rank == 0 else None

@@ -77,7 +77,7 @@ def kmb_tree(
     """
     reach = near.bottleneck if parameters.halt == "bottleneck" and matrix is None else near.weight
     keys = keys_for(graph, reach)
-    layout = comm.once_a_host(partial(lay_out, graph, keys))
+    layout = comm.once_per_host(partial(lay_out, graph, keys))
     sources = _sources(walk(net, near), comm, matrix)
     with searcher(graph, device, keys, path_engine(parameters.engine), cutoff=reach, layout=layout,
                   searches=len(sources)) as prepared:  # fmt: skip

@@ -118,7 +118,7 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
         whole = network(graph, host)
         report(0.0, "lower bound")
         bound = ascended(whole, comm)  # before rank 0 is alone with the reductions: the others have more of it
-        smaller, near = comm.once_a_host(partial(_prepared, graph, host))
+        smaller, near = comm.once_per_host(partial(_prepared, graph, host))
         net = network(smaller.graph, host)
         matrix = None
         if parameters.matrix:
