@@ -12,7 +12,7 @@ __all__ = ["Result", "__version__", "join", "load", "solve"]
 
 
 def __getattr__(name: str) -> object:
-    """The Python interface (api.py), loaded when it is first used."""
+    """Return a name of the Python interface, whose module `api` is loaded on first use."""
     if name in __all__:
         from hpcsolve import api
 

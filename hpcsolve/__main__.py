@@ -1,4 +1,4 @@
-"""`python -m hpcsolve`."""
+"""The command line as `python -m hpcsolve`."""
 
 import sys
 

@@ -1,6 +1,6 @@
-"""The command line: one short function a command.
+"""The command line, with one short function for each command.
 
-`--help` must answer at once, so everything heavy (numpy, h5py, msgspec, MPI) is imported inside of the commands.
+`--help` must answer at once, so numpy, h5py, msgspec and MPI are imported inside the commands.
 """
 
 from __future__ import annotations
@@ -20,27 +20,28 @@ if TYPE_CHECKING:
     from hpcsolve.parallel.comm import Comm
 
 INTERRUPTED = 130
-"""What shells make of Ctrl-C."""
+"""Exit code after Ctrl-C, the one that shells use."""
+
 EPILOG = """\
 examples:
   hpcsolve run jobs/eu-capitals.toml                      one rank, on a GPU if there is one
-  mpiexec -n 2 hpcsolve run job.toml --device cpu         two ranks
-  hpcsolve run job.toml --set held-karp.path=open         another value for one run
+  mpiexec -n 2 hpcsolve run job.toml --device cpu         two ranks on CPU cores
+  hpcsolve run job.toml --set held-karp.path=open         another value for this run
   hpcsolve estimate job.toml -n 8 --memory 80G            will it fit, how long will it take?
   hpcsolve verify results/eu-capitals.h5                  check the answer again
 
 exit codes: 0 solved and verified, 1 the check of the answer failed, 2 bad input or usage, 3 refused: memory or GPUs,
-4 environment: MPI, compiler, disk, 5 a damaged file, 70 a bug of ours, 130 interrupted (Ctrl-C)
+4 environment: MPI, compiler, disk, 5 a damaged file, 70 a bug in hpcsolve, 130 interrupted (Ctrl-C)
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code."""
+    """Run the command that the arguments name and return its exit code."""
     options = _parser().parse_args(arguments)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
         return command(options)
-    except KeyboardInterrupt:  # before the ranks have met; afterwards `guard` sees it
+    except KeyboardInterrupt:  # before the ranks have joined; afterwards `guard` handles it
         warn("hpcsolve: interrupted")
         return INTERRUPTED
 
@@ -49,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="hpcsolve", description=hpcsolve.__doc__, epilog=EPILOG, allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     parser.add_argument("--version", action="version", version=f"hpcsolve {hpcsolve.__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for add in (_add_run, _add_estimate, _add_verify, _add_tree, _add_info, _add_generate):
@@ -64,8 +65,8 @@ def _add(commands: Any, name: str, command: Callable[[argparse.Namespace], int],
 
 
 def _add_job(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("job", metavar="JOB.toml", help="a job file, or a result file: its job again")
-    _add_set(parser, "another value of a key; may be repeated")
+    parser.add_argument("job", metavar="JOB.toml", help="a job file, or a result file whose job is run again")
+    _add_set(parser, "set a key of the job to another value; may be repeated")
     parser.add_argument("--device", help="auto, cpu, cuda, cuda:1 or a GPU's UUID")
 
 
@@ -74,30 +75,30 @@ def _add_set(parser: argparse.ArgumentParser, text: str) -> None:
 
 
 def _add_run(commands: Any) -> None:
-    parser = _add(commands, "run", _run, "solve a job; alone, or on the ranks that mpiexec or srun start")
+    parser = _add(commands, "run", _run, "solve a job, alone or on the ranks that mpiexec or srun starts")
     _add_job(parser)
     parser.add_argument("--output", metavar="FILE", help="the result file")
     parser.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
-    parser.add_argument("--quiet", action="store_true", help="print the answer alone")
-    parser.add_argument("--log-dir", metavar="FOLDER", help="one log file a rank")
+    parser.add_argument("--quiet", action="store_true", help="print only the answer")
+    parser.add_argument("--log-dir", metavar="FOLDER", help="write one log file for each rank into this folder")
 
 
 def _add_estimate(commands: Any) -> None:
-    parser = _add(commands, "estimate", _estimate, "memory to the byte, work and time that a job would take")
+    parser = _add(commands, "estimate", _estimate, "print the memory, the work and the time that a job would take")
     _add_job(parser)
     parser.add_argument("-n", "--ranks", type=_at_least_one, default=1, help="number of ranks (default 1)")
-    text = "free for each rank, such as 80G (default: what this machine has)"
+    text = "memory for each rank, such as 80G (default: what this machine has)"
     parser.add_argument("--memory", type=_memory, metavar="SIZE", help=text)
 
 
 def _add_verify(commands: Any) -> None:
     parser = _add(commands, "verify", _verify, "check the answer in a result file, in plain numpy")
     parser.add_argument("result", metavar="RESULT.h5")
-    parser.add_argument("--instance", metavar="FILE", help="the instance, if it is no longer where it was")
+    parser.add_argument("--instance", metavar="FILE", help="the instance, if its file has moved")
 
 
 def _add_tree(commands: Any) -> None:
-    text = "write the Steiner tree of a result as the PACE challenge wants it: its weight, then the ends of each edge"
+    text = "write the Steiner tree of a result in the format of the PACE challenge: its weight, then its edges"
     parser = _add(commands, "tree", _tree, text)
     parser.add_argument("result", metavar="RESULT.h5")
     parser.add_argument("-o", "--output", default="-", metavar="FILE", help="by default standard output")
@@ -105,16 +106,17 @@ def _add_tree(commands: Any) -> None:
 
 
 def _add_info(commands: Any) -> None:
-    _add(commands, "info", _info, "versions, devices, MPI, compilers, problems; under mpiexec one line a rank")
+    text = "print versions, devices, MPI, compilers and what is wrong with them; under mpiexec a line for each rank"
+    _add(commands, "info", _info, text)
 
 
 def _add_generate(commands: Any) -> None:
     parser = _add(commands, "generate", _generate, "write a random instance")
-    parser.add_argument("kind", metavar="KIND", help="uniform-tsp, road-graph, ...: docs/jobs.md has all")
+    parser.add_argument("kind", metavar="KIND", help="uniform-tsp, road-graph, ...; docs/jobs.md lists all")
     parser.add_argument("--n", type=int, help="number of cities or vertices")
-    parser.add_argument("--seed", type=int, default=1, help="of the random numbers (default 1)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the random numbers (default 1)")
     _add_set(parser, "another key of the generator, such as clusters=5")
-    text = "TSPLIB (.npy: a numpy matrix); of a graph DIMACS (.stp: SteinLib, .co: its coordinates)"
+    text = "cities: TSPLIB, or .npy for a numpy matrix; graphs: DIMACS, .stp for SteinLib, .co for coordinates"
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help=text)
     parser.add_argument("--overwrite", action="store_true", help="replace the file if it exists")
 
@@ -160,7 +162,7 @@ def _open_log(comm: Comm, options: argparse.Namespace) -> Log:
 
 
 def _on_rank_0(command: Callable[[], int], prepare: Callable[[], object] | None = None) -> int:
-    """A command that makes sense once, also if somebody starts it under mpiexec."""
+    """Run a command on rank 0 only, in case somebody starts it under mpiexec."""
     from hpcsolve.parallel.launch import guard, on_rank_0
 
     return guard(lambda comm: on_rank_0(comm, command), prepare)
@@ -177,7 +179,7 @@ def _estimate(options: argparse.Namespace) -> int:
         found = forecast(job, read_instance(job), options.ranks, options.memory)
         show("\n".join(found.lines()))
         if options.memory is not None and not found.fits:
-            raise ResourceError("the job does not fit: see above")
+            raise ResourceError("the job does not fit the memory: see above")
         return 0
 
     def prepare() -> None:
@@ -215,7 +217,7 @@ def _tree(options: argparse.Namespace) -> int:
 
 def _require_new(options: argparse.Namespace) -> None:
     if os.path.exists(options.output) and not options.overwrite:
-        raise InputError(f"{options.output}: exists; choose another file, or replace it with --overwrite")
+        raise InputError(f"{options.output}: the file exists; choose another one, or replace it with --overwrite")
 
 
 def _info(_: argparse.Namespace) -> int:
@@ -258,7 +260,7 @@ def _generate(options: argparse.Namespace) -> int:
 def _at_least_one(text: str) -> int:
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError("at least 1")
+        raise argparse.ArgumentTypeError("it must be at least 1")
     return number
 
 
@@ -268,7 +270,7 @@ def _memory(text: str) -> int:
     try:
         return parsed_size(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no size such as 80G") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 80G") from None
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the launcher's environment variables say before MPI starts, and the variables that libraries read on loading.
+"""Environment variables: what the launcher says before MPI starts, and what libraries read when they load.
 
 Nothing here imports numpy or mpi4py, because `set_quiet_waiting` must run before they load.
 """

@@ -1,9 +1,9 @@
-"""Memory segments that the processes of one host share: one process fills a segment, the others map it read-only.
+"""Memory segments that the processes of one host share.
 
-A segment is a Linux memfd, which has no name in any file system. So nothing is left behind however the processes end,
-it takes no room in /dev/shm, and it is freed with the last array in it. MPI's shared windows lack the last two
-properties: they lie in /dev/shm, which is small in containers (a process that touches a page beyond it is killed), and
-all ranks must free them together before MPI ends.
+One process fills a segment, and the others map it read-only. A segment is a Linux memfd, which has no name in any file
+system. So nothing is left behind however the processes end, it takes no room in /dev/shm, and it is freed with the last
+array in it. MPI's shared windows lack the last two properties: they lie in /dev/shm, which is small in containers (a
+process that touches a page beyond it is killed), and all ranks must free them together before MPI ends.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Printing that never ends a run. Text that a closed pipe or a full disk does not take is lost, the result is not."""
+"""Printing that never ends a run, even if a closed pipe or a full disk does not take the text."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Decimal costs as exact integers: one power of ten scales them all, and nothing is ever rounded.
+"""Decimal costs as exact integers that share one power of ten as their scale. Nothing is ever rounded.
 
-The value of a text is what it says; the value of a float is its shortest decimal form that reads back as the same
-float (`repr`), so that 0.1 is a tenth and not 0.1000000000000000055.
+The value of a float is its shortest decimal form that reads back as the same float (`repr`). So 0.1 is a tenth and not
+0.1000000000000000055.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 FORBIDDEN = np.iinfo(np.int64).max
-"""The cost of an arc that does not exist; the diagonal holds it too."""
+"""The cost of an arc that does not exist, and the value on the diagonal of a cost matrix."""
 
 MAXIMUM_DECIMALS = 18
-"""10 ** 18 is the largest power of ten below 2 ** 62, the bound of all sums."""
+"""10 ** 18 is the largest power of ten below 2 ** 62, the bound of all sums of costs."""
 
 _NUMBER = re.compile(r"([+-]?)(?=\.?\d)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,5}))?", re.ASCII)
 _INFINITY = frozenset(("", "inf", "+inf", "infinity", "+infinity"))
@@ -25,7 +25,15 @@ _LONGEST_TOKEN = 400
 
 
 class BadNumber(ValueError):
-    """An entry that cannot be a cost: which one (its position in the flattened input), and why."""
+    """Raised for an entry that cannot be a cost or a weight.
+
+    Attributes
+    ----------
+    index
+        Position of the entry in the flattened input.
+    reason
+        The end of a sentence that begins with the entry: "is NaN; give a number".
+    """
 
     def __init__(self, index: int, reason: str) -> None:
         super().__init__(reason)
@@ -34,20 +42,20 @@ class BadNumber(ValueError):
 
 
 class _Exact(NamedTuple):
-    """The number `mantissa * 10 ** exponent`; the mantissa has no trailing zeros."""
+    """The number `mantissa * 10 ** exponent`, whose mantissa has no trailing zeros."""
 
     mantissa: int
     exponent: int
 
 
 def is_number(token: str) -> bool:
-    """Whether a text is a finite decimal number, `inf`, or `nan` (which is refused later, by name)."""
+    """Return whether a text is a finite decimal number, an infinity or NaN. The last two may be refused later."""
     word = token.lower()
     return _NUMBER.fullmatch(token) is not None or (word in _INFINITY and word != "") or word in ("nan", "-inf")
 
 
 def shown(token: str) -> str:
-    """A token as error messages quote it: printable and short."""
+    """Return a token as error messages quote it, printable and short."""
     return repr(token if len(token) <= 40 else token[:37] + "...")
 
 
@@ -57,20 +65,20 @@ def exact_from_texts(tokens: Sequence[str], limit: int) -> tuple[NDArray[np.int6
     Parameters
     ----------
     tokens
-        Decimal numbers; `inf` or an empty text is a forbidden arc.
+        Decimal numbers. `inf` or an empty text is a forbidden arc.
     limit
         Largest magnitude allowed after scaling.
 
     Returns
     -------
     values, scale
-        int64, one a token, `FORBIDDEN` where there is no arc; `values / scale` is a token's value, and the scale a
-        power of ten.
+        int64, one for each token, `FORBIDDEN` where there is no arc, and a power of ten. The value of a token is
+        `values / scale`.
 
     Raises
     ------
     BadNumber
-        At the first token that is no number, or the one with too many digits.
+        For the first token that is not a number, or that has too many digits.
     """
     known: dict[str, _Exact | None] = {}
     decimals = 0
@@ -80,16 +88,16 @@ def exact_from_texts(tokens: Sequence[str], limit: int) -> tuple[NDArray[np.int6
         value = known[token] = _parse(token, index)
         if value is not None:
             decimals = max(decimals, -value.exponent)
-            # At once, not after millions of numbers: what does not fit now never will.
+            # Checked at once, not after millions of numbers, since more decimals never make a value fit.
             _scaled(value, token, decimals, limit, index)
     scaled = {token: _final(token, value, decimals, limit, tokens) for token, value in known.items()}
     return np.fromiter((scaled[token] for token in tokens), dtype=np.int64, count=len(tokens)), 10**decimals
 
 
 def exact_from_floats(values: NDArray[np.floating[Any]], limit: int) -> tuple[NDArray[np.int64], int]:
-    """Turn floats into integers with one common scale, by their shortest decimal form; inf is a forbidden arc.
+    """Turn floats into integers with one common scale, by their shortest decimal form.
 
-    Parameters, results and errors are those of `exact_from_texts`.
+    `inf` is a forbidden arc. Parameters, results and errors are those of `exact_from_texts`.
     """
     finite = np.isfinite(values)
     for index in np.flatnonzero(~finite):
@@ -106,10 +114,15 @@ def exact_from_floats(values: NDArray[np.floating[Any]], limit: int) -> tuple[ND
 
 
 def few_decimals(values: NDArray[np.float64], limit: int) -> tuple[NDArray[np.int64], int] | None:
-    """Integers and scale of finite floats with at most nine decimals, so small that float arithmetic is exact, or None.
+    """Turn finite floats with at most nine decimals into integers with one common scale, by float arithmetic alone.
 
-    An integer below 2 ** 53 divided by a power of ten up to 10 ** 22 is rounded once: the quotient is the float
-    nearest to that decimal. So equality proves that the decimal is the float's own.
+    An integer below 2 ** 53 divided by a power of ten up to 10 ** 22 is rounded once, so the quotient is the float
+    nearest to that decimal. Equality with a value therefore proves that this decimal is the value's shortest form.
+
+    Returns
+    -------
+    (values, scale) or None
+        As of `exact_from_texts`, or None if a value has more decimals or is too large for exact arithmetic.
     """
     bound = min(float(limit), 2.0**50)
     for decimals in range(10):
@@ -123,16 +136,17 @@ def few_decimals(values: NDArray[np.float64], limit: int) -> tuple[NDArray[np.in
 
 
 def _not_a_cost(text: str) -> str:
+    """Say why a text cannot be a cost."""
     word = text.lower()
     if word in ("nan", "+nan", "-nan"):
-        return "is NaN; give a number, or inf if there is no such arc"
+        return "is NaN; give a number, or inf if the arc does not exist"
     if word in ("-inf", "-infinity"):
-        return "is -inf; a forbidden arc is +inf"
+        return "is -inf; a forbidden arc has the cost inf"
     return f"is not a number: {shown(text)}"
 
 
 def _parse(token: str, index: int) -> _Exact | None:
-    """The exact value of a token; None is a forbidden arc."""
+    """Return the exact value of a token, or None for a forbidden arc."""
     if token.lower() in _INFINITY:
         return None
     if len(token) > _LONGEST_TOKEN:
@@ -158,9 +172,9 @@ def _final(token: str, value: _Exact | None, decimals: int, limit: int, tokens: 
 
 
 def _scaled(value: _Exact, token: str, decimals: int, limit: int, index: int) -> int:
-    """The value times 10 ** decimals, or why it does not fit."""
+    """Return the value times 10 ** decimals, which must fit the limit and 18 decimals."""
     if decimals > MAXIMUM_DECIMALS:
-        reason = f"has too many digits: {shown(token)} needs {decimals} decimals, at most {MAXIMUM_DECIMALS} fit"
+        reason = f"has too many digits: {shown(token)} needs {decimals} decimals, and at most {MAXIMUM_DECIMALS} fit"
         raise BadNumber(index, reason + "; round the costs")
     zeros = value.exponent + decimals
     if zeros <= MAXIMUM_DECIMALS:
@@ -169,10 +183,11 @@ def _scaled(value: _Exact, token: str, decimals: int, limit: int, index: int) ->
             return result
     if decimals == 0:
         raise BadNumber(index, too_large(token, limit))
-    reason = f"has too many digits: {shown(token)} times 10^{decimals} (the decimals of the costs) is beyond {limit}"
+    reason = f"has too many digits: {shown(token)} times 10^{decimals} (the decimals of the costs) exceeds {limit}"
     raise BadNumber(index, reason + "; round the costs to fewer decimals")
 
 
 def too_large(token: str, limit: int) -> str:
-    """The reason why a cost is refused whose sums would leave 62 bits."""
-    return f"is too large: {shown(token)[1:-1]} is beyond {limit}, so that a tour's cost may overflow; divide the costs"
+    """Say why a cost is refused whose sums would not fit 62 bits."""
+    quoted = shown(token)[1:-1]
+    return f"is too large: {quoted} exceeds {limit}, so that a tour's cost may overflow; scale the costs down"

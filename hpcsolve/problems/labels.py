@@ -1,4 +1,4 @@
-"""Labels: what the input calls its vertices or cities, in the order of their positions."""
+"""Labels, which are the numbers that the input gives its vertices or cities."""
 
 from __future__ import annotations
 
@@ -8,20 +8,24 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsolve.errors import InputError
 
 
-def positions_of(labels: NDArray[np.int64], wanted: ArrayLike, owner: str, one: str, many: str) -> NDArray[np.int64]:
-    """Positions (0-based) of what has the wanted labels, in their shape; the inverse of `labels[...]`.
+def positions_of(labels: NDArray[np.int64], searched: ArrayLike, owner: str, one: str, many: str) -> NDArray[np.int64]:
+    """Return the positions (0-based) at which `labels` has these entries, the inverse of `labels[...]`.
 
     Parameters
     ----------
+    labels
+        Shape (n,): the label of each position.
+    searched
+        Labels of any shape, which is that of the result.
     owner, one, many
-        For the message: "gr17", "city", "cities".
+        Words for the message, such as "gr17", "city" and "cities".
 
     Raises
     ------
     InputError
-        At the first label that there is not.
+        For the first label that no position has.
     """
-    asked = np.asarray(wanted, dtype=np.int64)
+    asked = np.asarray(searched, dtype=np.int64)
     if not len(labels) and asked.size:
         raise InputError(f"{owner} has no {many}")
     order = np.argsort(labels, kind="stable")

@@ -1,6 +1,6 @@
-"""Travelling salesman problems: a cost matrix in exact integers, and the check of a tour.
+"""Travelling salesman problems with exact integer costs, and the check of a tour.
 
-Decimals are kept exactly: `cost` holds integers, and a cost in the instance's own unit is `cost / scale`.
+Decimal costs are kept exactly as integers with a common scale. A cost in the unit of the instance is `cost / scale`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from hpcsolve.problems.decimals import FORBIDDEN as FORBIDDEN
 from hpcsolve.problems.decimals import BadNumber, exact_from_floats, exact_from_texts, too_large
 from hpcsolve.problems.labels import positions_of
 
-Place = Callable[[int, int], tuple[str, int]]
-"""Where the cost in a row and column was read: file and line, for error messages."""
+Location = Callable[[int, int], tuple[str, int]]
+"""Function that returns the file and line from which the cost in a row and column was read, for error messages."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,15 +30,15 @@ class Tsp:
     Attributes
     ----------
     cost
-        Shape (n, n), int64: from row to column; `FORBIDDEN` where there is no arc, and on the diagonal.
+        Shape (n, n), int64: costs from row to column, `FORBIDDEN` where there is no arc and on the diagonal.
     labels
-        Shape (n,), int64: the cities' ids in the input (TSPLIB: 1..n; matrices: 0..n-1).
+        Shape (n,), int64: the numbers of the cities in the input, 1..n in TSPLIB and 0..n-1 in matrices.
     scale
-        A cost in the instance's own unit is `cost / scale`; a power of ten.
+        A power of ten. A cost in the unit of the instance is `cost / scale`.
     coordinates
-        Shape (n, 2 or 3), float64, as in the input; None for a plain matrix.
+        Shape (n, 2 or 3), float64, as in the input. None for a plain matrix.
     city_names
-        One name a city, or empty.
+        One name for each city, or empty.
     """
 
     name: str
@@ -56,17 +56,17 @@ class Tsp:
 
     @property
     def symmetric(self) -> bool:
-        """Whether every arc costs the same in both directions."""
+        """Whether every arc has the same cost in both directions."""
         return bool(np.array_equal(self.cost, self.cost.T))
 
 
 def largest_cost(n: int) -> int:
-    """The largest magnitude of a cost among n cities: n of them must stay below 2 ** 62."""
+    """Return the largest magnitude of a cost among n cities, whose sum over a tour must stay below 2 ** 62."""
     return (2**62 - 1) // max(n, 1)
 
 
 def require_memory(n: int) -> None:
-    """Refuse a number of cities whose cost matrix (8 n^2 bytes) this machine cannot hold.
+    """Refuse a number of cities whose cost matrix of 8 n^2 bytes does not fit this machine.
 
     Raises
     ------
@@ -90,18 +90,18 @@ def from_costs(
     coordinates: NDArray[np.float64] | None = None,
     comment: str = "",
     city_names: Sequence[str] = (),
-    place: Place | None = None,
+    location: Location | None = None,
 ) -> Tsp:
-    """Build an instance from exact integer costs; takes the array over and writes its diagonal.
+    """Build an instance from exact integer costs. It keeps the array and overwrites its diagonal.
 
     Parameters
     ----------
     cost
-        Shape (n, n), int64, `FORBIDDEN` where there is no arc; the diagonal is ignored.
+        Shape (n, n), int64, `FORBIDDEN` where there is no arc. The diagonal is ignored.
     labels
-        Default 0..n-1.
-    place
-        Where an entry was read, for the message when it is too large.
+        By default 0..n-1.
+    location
+        Tells where an entry was read, for the message if it is too large.
 
     Raises
     ------
@@ -116,29 +116,29 @@ def from_costs(
     if beyond.any():
         row, column = (int(i) for i in np.unravel_index(np.argmax(beyond), beyond.shape))
         what = f"the cost from city {numbers[row]} to city {numbers[column]} {too_large(str(cost[row, column]), limit)}"
-        raise InputError(what, *((name, None) if place is None else place(row, column)))
+        raise InputError(what, *((name, None) if location is None else location(row, column)))
     return Tsp(name, cost, numbers, scale, coordinates, comment, tuple(city_names))
 
 
 def from_matrix(matrix: ArrayLike, name: str = "matrix", *, city_names: Sequence[str] = ()) -> Tsp:
-    """Build an instance from any square table of numbers: integers, floats, decimals.
+    """Build an instance from a square table of integers, floats or decimals.
 
     Parameters
     ----------
     matrix
-        Shape (n, n), from row to column. `inf` (or `FORBIDDEN`, in integers) is a forbidden arc; the diagonal is
-        ignored. Decimals are scaled exactly by a power of ten. Cities are labelled 0..n-1.
+        Shape (n, n): costs from row to column. `inf`, or `FORBIDDEN` among integers, is a forbidden arc. The diagonal
+        is ignored. Decimals are scaled exactly by a power of ten. Cities are labelled 0..n-1.
 
     Raises
     ------
     InputError
-        Not square, not numbers, NaN (naming the entry), too many digits, too large.
+        If the table is not square, or an entry is not a number, is NaN, is too large or has too many digits.
     """
     table = _square(matrix, name)
     n = len(table)
     require_memory(n)
     if len(city_names) not in (0, n):
-        raise InputError(f"{len(city_names)} city names for {n} cities; give one a city", name)
+        raise InputError(f"{len(city_names)} city names for {n} cities; give one name for each city", name)
     try:
         cost, scale = _exact(table, largest_cost(n))
     except BadNumber as problem:
@@ -149,11 +149,11 @@ def from_matrix(matrix: ArrayLike, name: str = "matrix", *, city_names: Sequence
 
 def _square(matrix: ArrayLike, name: str) -> NDArray[Any]:
     if isinstance(matrix, np.ma.MaskedArray):
-        raise InputError("the cost matrix is a masked array; fill it, with numpy.inf where there is no arc", name)
+        raise InputError("the cost matrix is a masked array; fill it with numpy.inf where there is no arc", name)
     try:
         table = np.asarray(matrix)
     except (ValueError, TypeError) as problem:
-        raise InputError(f"the cost matrix is no table of numbers: {problem}", name) from None
+        raise InputError(f"the cost matrix is not a table of numbers: {problem}", name) from None
     if table.ndim != 2 or table.shape[0] != table.shape[1] or table.shape[0] == 0:
         raise InputError(f"the cost matrix has shape {table.shape}; it must be (n, n), from row to column", name)
     if table.dtype.kind not in "iufO":
@@ -162,10 +162,10 @@ def _square(matrix: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def _exact(table: NDArray[Any], limit: int) -> tuple[NDArray[np.int64], int]:
-    """Integers and scale of the flattened table; what the diagonal holds does not matter."""
+    """Return the flattened table as integers with their scale, whatever its diagonal holds."""
     n = len(table)
     if table.dtype.kind in "iu":
-        # from_costs checks the rest; only these would change sign on the way to int64.
+        # These alone would change sign as int64; from_costs checks the others.
         beyond = np.flatnonzero(table > np.asarray(FORBIDDEN, dtype=np.uint64)) if table.dtype == np.uint64 else ()
         for index in beyond:
             if index % (n + 1):
@@ -179,10 +179,10 @@ def _exact(table: NDArray[Any], limit: int) -> tuple[NDArray[np.int64], int]:
 
 
 def _text_of(value: object, index: int) -> str:
-    """The decimal form of a Python number in an array of objects."""
+    """Return the decimal form of a Python number in an array of objects."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         if abs(int(value)) > FORBIDDEN:
-            raise BadNumber(index, "is too large: beyond 64 bits")
+            raise BadNumber(index, "is too large: it does not fit 64 bits")
         return "inf" if value == FORBIDDEN else str(value)
     if isinstance(value, (float, np.floating, Decimal)):
         return str(value)
@@ -190,47 +190,47 @@ def _text_of(value: object, index: int) -> str:
 
 
 def positions(tsp: Tsp, labels: ArrayLike) -> NDArray[np.int64]:
-    """Where cities stand in the matrix (0-based), by their labels; the inverse of `tsp.labels[...]`.
+    """Return the positions (0-based) of the cities with these labels, the inverse of `tsp.labels[...]`.
 
     Raises
     ------
     InputError
-        At the first label that no city has.
+        For the first label that no city has.
     """
     return positions_of(tsp.labels, labels, tsp.name, "city", "cities")
 
 
 def check_tour(tsp: Tsp, tour: ArrayLike, path: str = "cycle", start: int | None = None, end: int | None = None) -> int:
-    """Check a tour and compute its cost, in plain numpy, independent of every solver.
+    """Check a tour and return its cost, in plain numpy and independently of every solver.
 
     Parameters
     ----------
     tour
-        Shape (n,), integers: positions 0..n-1 in the order of the visit.
+        Shape (n,), integers: positions 0..n-1 in the order in which they are visited.
     path
-        "cycle" (back to the first city) or "open".
+        "cycle", which returns to the first city, or "open".
     start, end
-        Positions that the tour must begin and end with; `end` only for an open path.
+        Positions that the tour must begin and end with. Only an open path may have `end`.
 
     Returns
     -------
     int
-        The cost in scaled integers; one city alone costs 0.
+        The cost as a scaled integer, 0 for a single city.
 
     Raises
     ------
     ValueError
-        Saying what is wrong: the shape, a city out of range, missing or twice, a forbidden arc, a wrong end.
+        If the shape or an end is wrong, a city is out of range, missing or visited twice, or an arc is forbidden.
     """
     if path not in ("cycle", "open"):
         raise ValueError(f"path is {path!r}; it must be 'cycle' or 'open'")
     if path == "cycle" and end is not None:
-        raise ValueError("a cycle has no end city; only an open path has")
+        raise ValueError("a cycle has no end city; only an open path has one")
     cities = np.asarray(tour)
     _require_permutation(tsp, cities)
-    for word, wanted, city in (("starts", start, cities[0]), ("ends", end, cities[-1])):
-        if wanted is not None and wanted != city:
-            raise ValueError(f"the tour {word} at position {city}, not at {wanted}")
+    for word, required, city in (("starts", start, cities[0]), ("ends", end, cities[-1])):
+        if required is not None and required != city:
+            raise ValueError(f"the tour {word} at position {city}, not at {required}")
     after = np.roll(cities, -1) if path == "cycle" else cities[1:]
     before = cities[: len(after)]
     if tsp.n == 1:

@@ -14,7 +14,7 @@ from hpcsolve.job import IN_MEMORY, Job
 from hpcsolve.job.generators import makers
 from hpcsolve.output.contents import Contents
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.problems.generate.random_words import made
+from hpcsolve.problems.generate.by_name import call_generator
 from hpcsolve.runner.verdict import Verdict
 
 KINDS = {"tsp": "hpcsolve.runner.tsp", "graph": "hpcsolve.runner.graph", "steiner": "hpcsolve.runner.steiner"}
@@ -134,6 +134,6 @@ def generated(kind_name: str, generator: str, keys: Mapping[str, Any], prefix: s
         Unknown generator or key, a missing key, a bad value; the message begins with `prefix`.
     """
     try:
-        return made(makers(kind_name), generator, keys)
+        return call_generator(makers(kind_name), generator, keys)
     except InputError as error:
         raise InputError(f"{prefix}{error}") from None

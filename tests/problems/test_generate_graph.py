@@ -11,9 +11,9 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import cKDTree
 
 from hpcsolve.errors import InputError, ResourceError
-from hpcsolve.problems.generate.graph import generate_graph, graph_kinds
+from hpcsolve.problems.generate.graph import generate_graph, graph_generators
 from hpcsolve.problems.generate.plane_graphs import SIDE
-from hpcsolve.problems.generate.tsp import generate
+from hpcsolve.problems.generate.tsp import generate_tsp
 from hpcsolve.problems.graph_convert import to_scipy
 
 SMALL = {
@@ -50,7 +50,7 @@ def components(graph):
 
 
 def test_every_kind_is_tested():
-    assert set(SMALL) == set(graph_kinds()) == set(RECORDED)
+    assert set(SMALL) == set(graph_generators()) == set(RECORDED)
 
 
 @pytest.mark.parametrize("kind", SMALL)
@@ -185,14 +185,14 @@ def test_too_large_graphs_allocate_nothing(kind, monkeypatch):
 
 
 BAD = [
-    ("road", {"n": 5}, "unknown generator 'road', did you mean 'road-graph'"),
-    ("road-graph", {}, "road-graph needs n"),
-    ("road-graph", {"n": 5, "sead": 1}, "no key 'sead', did you mean 'seed'"),
+    ("road", {"n": 5}, "unknown generator 'road' .did you mean 'road-graph'"),
+    ("road-graph", {}, "road-graph needs the key n"),
+    ("road-graph", {"n": 5, "sead": 1}, "no key 'sead' .did you mean 'seed'"),
     ("road-graph", {"n": 0}, "n is 0; it must be 1 to"),
     ("road-graph", {"n": 2**31}, "n is 2147483648"),
     ("road-graph", {"n": 5, "shuffle": 1}, "shuffle is 1; it must be true or false"),
     ("road-graph", {"n": 5, "seed": -1}, "seed is -1"),
-    ("grid-graph", {"rows": 5}, "grid-graph needs columns"),
+    ("grid-graph", {"rows": 5}, "grid-graph needs the key columns"),
     ("grid-graph", {"rows": 2**20, "columns": 2**20}, "1099511627776 vertices are too many"),
     ("grid-graph", {"rows": 2, "columns": 2, "low": 5, "high": 4}, "low is 5, high is 4"),
     ("grid-graph", {"rows": 2, "columns": 2, "low": -1}, "low is -1"),
@@ -214,7 +214,7 @@ def test_bad_keys(kind, keys, message):
 
 
 def test_each_generator_names_the_other():
-    with pytest.raises(InputError, match="road-graph makes a graph"):
-        generate("road-graph", n=5)
+    with pytest.raises(InputError, match="road-graph generates a graph"):
+        generate_tsp("road-graph", n=5)
     with pytest.raises(InputError, match="unknown generator 'uniform-tsp'"):
         generate_graph("uniform-tsp", n=5)

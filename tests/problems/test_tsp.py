@@ -80,7 +80,7 @@ BAD_MATRICES = [
     ([[0, float("nan")], [1, 0]], "city 0 to city 1 is NaN"),
     ([[0, 1.0], [-INF, 0]], "city 1 to city 0 is -inf"),
     ([[0, 1, 2], [3, 0, 4]], r"shape \(2, 3\)"),
-    ([[0, 1], [2]], "no table of numbers"),
+    ([[0, 1], [2]], "not a table of numbers"),
     ([], "shape"),
     (5, "shape"),
     ([["a", "b"], ["c", "d"]], "must hold integers or floats"),

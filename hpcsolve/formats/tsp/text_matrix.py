@@ -41,7 +41,7 @@ def read_text_matrix(file: InputFile) -> Tsp:
     def place(row: int, column: int) -> tuple[str, int]:
         return file.name, rows[row][0]
 
-    return from_costs(cost, file.stem or "matrix", scale=scale, city_names=names, place=place)
+    return from_costs(cost, file.stem or "matrix", scale=scale, city_names=names, location=place)
 
 
 def looks_like_text_matrix(content: bytes) -> bool:

@@ -200,7 +200,7 @@ def _read_explicit(parts: TsplibParts, n: int) -> Tsp:
 
     name, comment = parts.text("NAME"), parts.text("COMMENT")
     cost = order.matrix(values, n)
-    return from_costs(cost, name, labels=labels, scale=scale, coordinates=coordinates, comment=comment, place=place)
+    return from_costs(cost, name, labels=labels, scale=scale, coordinates=coordinates, comment=comment, location=place)
 
 
 def _entry_order(parts: TsplibParts) -> EntryOrder:

@@ -1,1 +1,1 @@
-"""Random instances from a seed: cities, graphs, graphs with terminals."""
+"""Random instances from a seed: travelling salesman problems, graphs and Steiner problems."""

@@ -1,8 +1,8 @@
-"""Random graphs of points in the plane: road-like networks, and random geometric graphs.
+"""Random graphs of points in the plane: road-like networks and random geometric graphs.
 
-Points have integer coordinates in a square of 2 ** 30 a side; lengths are compared as exact squares, so that the edges
-do not depend on rounding. Vertices are numbered along a Z-curve. Weights are lengths, of which the mean distance of n
-points in the square, side / sqrt(n), is 1000.
+Points have integer coordinates in a square with sides of 2 ** 30. Lengths are compared as exact squares, so that the
+edges do not depend on rounding. Vertices are numbered along a Z-order curve. Weights are lengths, scaled so that
+side / sqrt(n), the spacing of n points in the square, is 1000.
 """
 
 from __future__ import annotations
@@ -13,35 +13,43 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.generate.random_words import below, next_words, require_integers, require_memory_of, sorted_once
+from hpcsolve.problems.generate.random_integers import (
+    integers_below,
+    next_words,
+    require_integers,
+    require_memory_of,
+    sorted_unique,
+)
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import assembled
 from hpcsolve.problems.graph_order import permuted, z_order
 
 SIDE = 2**30
+"""Coordinates are 0..SIDE-1."""
 
 Points = NDArray[np.int64]
 Ends = NDArray[np.int64]
 
 _PI = 3.141592653589793
-_BLOCK = 1 << 17
+_BLOCK = 1 << 17  # points whose neighbours are searched for at a time
 
 
 def road_graph(n: int, seed: int = 1, shuffle: bool = False) -> Graph:
-    """A road-like network: planar, connected, of mean degree 2.5, dense in towns.
+    """Generate a road-like network, which is planar and connected, has mean degree 2.5 and is denser in towns.
 
-    60 % of the vertices lie in towns of Pareto-distributed size, the others anywhere. Of the Delaunay triangulation
-    an edge is kept unless a neighbour of either end is nearer to both ends than they are to each other: a relative
-    neighbourhood graph but for a few. One road in four is fast: its length counts 0.7 or, every twentieth's, 0.45.
+    60 % of the vertices lie in towns of Pareto-distributed size, the others anywhere. An edge of the Delaunay
+    triangulation is kept unless a neighbour of one of its ends is nearer to both ends than they are to each other. This
+    is the relative neighbourhood graph with a few more edges. The weight of a road is its length, times 0.7 for 20 % of
+    the roads and times 0.45 for 5 %.
 
     Parameters
     ----------
     n
         Number of vertices, at least 1.
     seed
-        Of the random numbers, at least 0.
+        Seed of the random numbers, at least 0.
     shuffle
-        Vertices in random order, as a file of no spatial order has them.
+        Whether to number the vertices at random, as in a file without spatial order.
     """
     require_integers(n=(n, 1), seed=(seed, 0))
     if not isinstance(shuffle, bool):
@@ -52,7 +60,7 @@ def road_graph(n: int, seed: int = 1, shuffle: bool = False) -> Graph:
     points = np.concatenate([_town_points(stream, in_towns, max(8, n // 3000)), _points(stream, n - in_towns)])
     points = _distinct(points[z_order(points.astype(np.float64))])
     tails, heads = _without_detours(points, *_delaunay(points))
-    speed = below(next_words(stream, len(tails)), 100)
+    speed = integers_below(next_words(stream, len(tails)), 100)
     factors = np.where(speed < 75, 1.0, np.where(speed < 95, 0.7, 0.45))
     text = f"road-graph n={n} seed={seed} shuffle={str(shuffle).lower()}"
     graph = _graph(f"road-{n}-seed{seed}", points, tails, heads, factors, text)
@@ -62,12 +70,12 @@ def road_graph(n: int, seed: int = 1, shuffle: bool = False) -> Graph:
 
 
 def geometric_graph(n: int, degree: int = 12, seed: int = 1) -> Graph:
-    """Uniform points, joined where they are nearer than a radius.
+    """Generate uniform points that are joined if they are not farther apart than a radius.
 
     Parameters
     ----------
     degree
-        Mean number of neighbours, away from the border.
+        Mean number of neighbours away from the border. It determines the radius.
     """
     require_integers(n=(n, 1), degree=(degree, 0), seed=(seed, 0))
     require_memory_of((200 + 65 * degree) * n, f"a geometric graph of {n} vertices and degree {degree}")
@@ -79,21 +87,21 @@ def geometric_graph(n: int, degree: int = 12, seed: int = 1) -> Graph:
 
 
 def _points(stream: np.random.PCG64, count: int) -> Points:
-    """Uniform points, one random word each."""
+    """Draw uniform points, each from one random word."""
     raw = next_words(stream, count)
     return np.stack([raw >> np.uint64(34), (raw >> np.uint64(4)) & np.uint64(SIDE - 1)], axis=1).astype(np.int64)
 
 
 def _town_points(stream: np.random.PCG64, count: int, towns: int) -> Points:
-    """Points around the centres of towns; three random words each: x, y, town."""
+    """Draw points around the centres of towns, each from three random words for x, y and the town."""
     centres = _points(stream, towns)
-    shares = _pareto(below(next_words(stream, towns), 2**31))
+    shares = _pareto(integers_below(next_words(stream, towns), 2**31))
     bounds = np.cumsum(shares)
     total = int(bounds[-1])
     spread = (0.012 * np.sqrt(shares.astype(np.float64) * (towns / total)) * SIDE).astype(np.int64)
     raw = next_words(stream, count)
     shift = max(total.bit_length() - 31, 0)
-    town = np.minimum(np.searchsorted(bounds >> shift, below(raw, total >> shift), side="right"), towns - 1)
+    town = np.minimum(np.searchsorted(bounds >> shift, integers_below(raw, total >> shift), side="right"), towns - 1)
     result = np.empty((count, 2), dtype=np.int64)
     for axis in range(2):
         grain = spread[town] // 37837 + 1
@@ -104,7 +112,7 @@ def _town_points(stream: np.random.PCG64, count: int, towns: int) -> Points:
 
 
 def _bell(raw: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Sum of a word's four 16-bit parts less its mean: bell-shaped, with standard deviation 37837."""
+    """Return the sum of a word's four 16-bit parts less its mean, bell-shaped with standard deviation 37837."""
     total = np.zeros(len(raw), dtype=np.int64)
     for part in range(4):
         total += ((raw >> np.uint64(16 * part)) & np.uint64(0xFFFF)).astype(np.int64)
@@ -112,7 +120,7 @@ def _bell(raw: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 
 def _pareto(uniform: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sizes u ** (-1 / 1.2) - 0.8 in units of 2 ** -12, for u = (uniform + 1) / 2 ** 31; Newton's cube root."""
+    """Return u ** (-1 / 1.2) - 0.8 in units of 2 ** -12 for u = (uniform + 1) / 2 ** 31, with Newton's cube root."""
     u = (uniform + 1) / float(2**31)
     root = np.ones(len(u))
     for _ in range(60):
@@ -122,7 +130,7 @@ def _pareto(uniform: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _distinct(points: Points) -> Points:
-    """The points, moved by one unit until no two are the same."""
+    """Move points by one unit until no two are the same, and return them."""
     while True:
         keys = points[:, 0] * SIDE + points[:, 1]
         order = np.argsort(keys, kind="stable")
@@ -133,7 +141,7 @@ def _distinct(points: Points) -> Points:
 
 
 def _delaunay(points: Points) -> tuple[Ends, Ends]:
-    """Both ends, the smaller first, of each edge of the Delaunay triangulation."""
+    """Return the smaller and the larger end of each edge of the Delaunay triangulation."""
     n = len(points)
     if n < 4:
         first, second = np.triu_indices(n, 1)
@@ -142,35 +150,35 @@ def _delaunay(points: Points) -> tuple[Ends, Ends]:
 
     found = Delaunay((points - SIDE // 2).astype(np.float64))
     corners = found.simplices.astype(np.int64)
-    # Points that are too near to a corner for the library are joined to it.
+    # Qhull leaves out points that are too near to a corner; they are joined to that corner.
     pairs = [corners[:, [0, 1]], corners[:, [1, 2]], corners[:, [2, 0]], found.coplanar[:, [0, 2]].astype(np.int64)]
     ends = np.concatenate(pairs)
-    keys = sorted_once(ends.min(axis=1) * n + ends.max(axis=1))
+    keys = sorted_unique(ends.min(axis=1) * n + ends.max(axis=1))
     return keys // n, keys % n
 
 
 def _without_detours(points: Points, tails: Ends, heads: Ends) -> tuple[Ends, Ends]:
-    """The edges for which no neighbour of either end is nearer to both ends than these are to each other."""
+    """Return the edges without a neighbour of one end that is nearer to both ends than they are to each other."""
     n = len(points)
     lengths = _squares(points, tails, heads)
     delaunay = assembled("", n, tails, heads, np.zeros(len(tails), dtype=np.uint32), directed=False)
     degrees = np.diff(delaunay.offsets)
-    wanted = np.ones(len(tails), dtype=bool)
+    keep = np.ones(len(tails), dtype=bool)
     kept = np.arange(len(tails))
     for near, far in ((tails, heads), (heads, tails)):
-        for place in range(int(degrees.max(initial=0))):
-            tried = kept[degrees[near[kept]] > place]
+        for index in range(int(degrees.max(initial=0))):
+            tried = kept[degrees[near[kept]] > index]
             if not len(tried):
                 break
-            third = delaunay.heads[delaunay.offsets[near[tried]] + place].astype(np.int64)
+            third = delaunay.heads[delaunay.offsets[near[tried]] + index].astype(np.int64)
             longest = np.maximum(_squares(points, near[tried], third), _squares(points, far[tried], third))
-            wanted[tried[longest < lengths[tried]]] = False
-            kept = kept[wanted[kept]]
+            keep[tried[longest < lengths[tried]]] = False
+            kept = kept[keep[kept]]
     return tails[kept], heads[kept]
 
 
 def _near_pairs(points: Points, limit: int) -> tuple[Ends, Ends]:
-    """All pairs of points whose squared distance is at most the limit, by a grid of cells of that width."""
+    """Return all pairs of points whose squared distance is at most `limit`, found with a grid of cells."""
     n = len(points)
     cells = max(min(SIDE // (math.isqrt(limit) + 1), math.isqrt(n) + 1), 1)
     column, row = points[:, 0] * cells >> 30, points[:, 1] * cells >> 30
@@ -194,7 +202,7 @@ def _near_pairs(points: Points, limit: int) -> tuple[Ends, Ends]:
 
 
 def _squares(points: Points, a: Ends, b: Ends) -> NDArray[np.int64]:
-    """Squared distances, exact: below 2 ** 61."""
+    """Return the exact squared distances, which are below 2 ** 61."""
     across, along = points[a, 0] - points[b, 0], points[a, 1] - points[b, 1]
     result: NDArray[np.int64] = across * across + along * along
     return result
@@ -210,4 +218,4 @@ def _graph(
     return assembled(
         name, n, tails, heads, weights, directed=False, labels=np.arange(1, n + 1), comment=comment,
         coordinates=points.astype(np.float64),
-    )  # fmt: skip
+    )

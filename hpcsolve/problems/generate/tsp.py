@@ -1,4 +1,4 @@
-"""Random travelling salesman problems from a seed: the same bytes on every platform and with every version of numpy."""
+"""Random travelling salesman problems from a seed, the same on every platform and with every version of numpy."""
 
 from __future__ import annotations
 
@@ -8,68 +8,77 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.generate.graph import graph_kinds
-from hpcsolve.problems.generate.random_words import below, made, require_integers, words
+from hpcsolve.problems.generate.by_name import call_generator
+from hpcsolve.problems.generate.graph import graph_generators
+from hpcsolve.problems.generate.random_integers import first_words, integers_below, require_integers
 from hpcsolve.problems.tsp import Tsp, from_costs, largest_cost, require_memory
 
 
-def generate(kind: str, **parameters: object) -> Tsp:
-    """Make the instance that a job file's `{ generate = "uniform-tsp", n = 24, seed = 1 }` asks for.
+def generate_tsp(name: str, **keys: object) -> Tsp:
+    """Generate an instance by the name of a generator and the keys that it has in job files.
 
     Parameters
     ----------
-    kind
-        "uniform-tsp", "clustered-tsp" or "random-matrix".
-    parameters
-        The arguments of the function of that name below.
+    name
+        A key of `tsp_generators()`.
+    keys
+        The arguments of that generator.
 
     Raises
     ------
     InputError
-        Unknown kind or key (naming the nearest), a missing n, a value of the wrong type or out of range.
+        If there is no such generator or key (with the nearest name), n is missing, or a value has the wrong type or is
+        out of range.
     """
-    if kind in graph_kinds():
-        raise InputError(f"{kind} makes a graph, not a travelling salesman problem")
-    return made(_kinds(), kind, parameters)
+    if name in graph_generators():
+        raise InputError(f"{name} generates a graph, not a travelling salesman problem")
+    return call_generator(tsp_generators(), name, keys)
+
+
+def tsp_generators() -> Mapping[str, Callable[..., Tsp]]:
+    """Return the generators of travelling salesman problems by their names in job files."""
+    return {"uniform-tsp": uniform_tsp, "clustered-tsp": clustered_tsp, "random-matrix": random_matrix}
 
 
 def uniform_tsp(n: int, seed: int = 1, extent: int = 1000) -> Tsp:
-    """Cities at uniform integer points of the square 0..extent-1, EUC_2D distances; labels 1..n.
+    """Generate cities at uniform integer points of a square, with EUC_2D distances and labels 1..n.
 
     Parameters
     ----------
     n
         Number of cities, at least 1.
     seed
-        Of the random numbers, at least 0.
+        Seed of the random numbers, at least 0.
     extent
-        Number of integer coordinates a side.
+        Coordinates are 0..extent-1.
     """
     require_integers(n=(n, 1), seed=(seed, 0), extent=(extent, 1))
     require_memory(n)
-    points = below(words(seed, 2 * n), extent).reshape(n, 2)
+    points = integers_below(first_words(seed, 2 * n), extent).reshape(n, 2)
     return _euclidean(points, f"uniform-{n}-seed{seed}", f"uniform-tsp n={n} seed={seed} extent={extent}")
 
 
 def clustered_tsp(n: int, seed: int = 1, extent: int = 1000, clusters: int = 4, spread: int | None = None) -> Tsp:
-    """Cities around uniform centres, the offset a sum of four uniform integers; EUC_2D distances; labels 1..n.
+    """Generate cities around uniform centres, with EUC_2D distances and labels 1..n.
+
+    The offset of a city from its centre is the sum of four uniform integers less its mean.
 
     Parameters
     ----------
     clusters
-        Number of centres; each city's is drawn at random.
+        Number of centres, from which each city draws one.
     spread
-        Largest offset in x and in y, default extent / 10; points outside of the square are reflected into it.
+        Largest offset in x and in y, by default extent / 10. Points outside the square are reflected into it.
     """
     spread = max(extent // 10, 1) if spread is None and isinstance(extent, int) else spread
     require_integers(n=(n, 1), seed=(seed, 0), extent=(extent, 1), clusters=(clusters, 1), spread=(spread, 0))
     assert spread is not None
     require_memory(max(n, clusters))
-    raw = words(seed, 2 * clusters + 9 * n)
-    centres = below(raw[: 2 * clusters], extent).reshape(clusters, 2)
-    chosen = below(raw[2 * clusters : 2 * clusters + n], clusters)
-    quarters = below(raw[2 * clusters + n :], spread + 1).reshape(4, n, 2)
-    # Sum of four in 0..spread, less its mean, halved: within -spread..spread, bell-shaped.
+    raw = first_words(seed, 2 * clusters + 9 * n)
+    centres = integers_below(raw[: 2 * clusters], extent).reshape(clusters, 2)
+    chosen = integers_below(raw[2 * clusters : 2 * clusters + n], clusters)
+    quarters = integers_below(raw[2 * clusters + n :], spread + 1).reshape(4, n, 2)
+    # The sum of four in 0..spread, less its mean and halved, is bell-shaped within -spread..spread.
     offsets = (quarters.sum(axis=0) - 2 * spread) // 2
     points = _reflected(centres[chosen] + offsets, extent)
     text = f"clustered-tsp n={n} seed={seed} extent={extent} clusters={clusters} spread={spread}"
@@ -77,12 +86,14 @@ def clustered_tsp(n: int, seed: int = 1, extent: int = 1000, clusters: int = 4, 
 
 
 def random_matrix(n: int, seed: int = 1, low: int = 1, high: int = 1000, symmetric: bool = False) -> Tsp:
-    """A matrix of uniform integer costs in low..high, both included; labels 1..n.
+    """Generate a matrix of uniform integer costs, with labels 1..n.
 
     Parameters
     ----------
-    low, high
-        Integers, negative ones too; high - low below 2 ** 31.
+    low
+        Smallest cost, possibly negative.
+    high
+        Largest cost, included, less than low + 2 ** 31.
     symmetric
         Whether both directions of an arc cost the same.
     """
@@ -90,9 +101,10 @@ def random_matrix(n: int, seed: int = 1, low: int = 1, high: int = 1000, symmetr
     if not isinstance(symmetric, bool):
         raise InputError(f"symmetric is {symmetric!r}; it must be true or false")
     if high < low or max(abs(low), abs(high)) > largest_cost(n):
-        raise InputError(f"low is {low}, high is {high}; low <= high, within {largest_cost(n)}, must hold")
+        bounds = f"-{largest_cost(n)} <= low <= high <= {largest_cost(n)}"
+        raise InputError(f"low is {low}, high is {high}; {bounds} must hold")
     require_memory(n)
-    cost = below(words(seed, n * n), high - low + 1).reshape(n, n) + low
+    cost = integers_below(first_words(seed, n * n), high - low + 1).reshape(n, n) + low
     if symmetric:
         cost = np.triu(cost, 1) + np.triu(cost, 1).T
     text = f"random-matrix n={n} seed={seed} low={low} high={high} symmetric={str(symmetric).lower()}"
@@ -100,7 +112,7 @@ def random_matrix(n: int, seed: int = 1, low: int = 1, high: int = 1000, symmetr
 
 
 def euclidean_costs(points: NDArray[np.int64]) -> NDArray[np.int64]:
-    """EUC_2D distances, floor(distance + 1/2), between integer points of shape (n, 2)."""
+    """Return the EUC_2D distances, floor(distance + 1/2), between integer points of shape (n, 2)."""
     costs = np.empty((len(points), len(points)), dtype=np.int64)
     places = points.astype(np.float64)
     for row, (x, y) in enumerate(places):
@@ -108,12 +120,8 @@ def euclidean_costs(points: NDArray[np.int64]) -> NDArray[np.int64]:
     return costs
 
 
-def _kinds() -> Mapping[str, Callable[..., Tsp]]:
-    return {"uniform-tsp": uniform_tsp, "clustered-tsp": clustered_tsp, "random-matrix": random_matrix}
-
-
 def _reflected(points: NDArray[np.int64], extent: int) -> NDArray[np.int64]:
-    """Points folded back at the borders of 0..extent-1, as often as it takes."""
+    """Return the points reflected at the borders of 0..extent-1 until they lie inside."""
     period = max(2 * (extent - 1), 1)
     folded = np.mod(points, period)
     return np.minimum(folded, period - folded) if extent > 1 else np.zeros_like(points)

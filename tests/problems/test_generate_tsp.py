@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hpcsolve.errors import InputError, ResourceError
-from hpcsolve.problems.generate.tsp import clustered_tsp, generate, random_matrix, uniform_tsp
+from hpcsolve.problems.generate.tsp import clustered_tsp, generate_tsp, random_matrix, uniform_tsp
 from hpcsolve.problems.tsp import FORBIDDEN
 
 
@@ -79,17 +79,17 @@ def test_matrix_range():
 
 def test_seeds_and_kinds_differ():
     assert digest(uniform_tsp(10, 1)) != digest(uniform_tsp(10, 2))
-    assert digest(generate("uniform-tsp", n=10, seed=2)) == digest(uniform_tsp(10, 2))
-    assert digest(generate("clustered-tsp", n=10, seed=2, spread=5)) == digest(clustered_tsp(10, 2, spread=5))
-    assert digest(generate("random-matrix", n=4, low=0)) == digest(random_matrix(4, 1, 0))
+    assert digest(generate_tsp("uniform-tsp", n=10, seed=2)) == digest(uniform_tsp(10, 2))
+    assert digest(generate_tsp("clustered-tsp", n=10, seed=2, spread=5)) == digest(clustered_tsp(10, 2, spread=5))
+    assert digest(generate_tsp("random-matrix", n=4, low=0)) == digest(random_matrix(4, 1, 0))
     assert uniform_tsp(1).n == 1 and uniform_tsp(3, extent=1).cost[0, 1] == 0
 
 
 BAD = [
-    ("uniform", {"n": 5}, "unknown generator 'uniform', did you mean 'uniform-tsp'"),
-    ("zzz", {"n": 5}, "there are uniform-tsp, clustered-tsp, random-matrix"),
-    ("uniform-tsp", {}, "needs n"),
-    ("uniform-tsp", {"n": 5, "sead": 1}, "no key 'sead', did you mean 'seed'"),
+    ("uniform", {"n": 5}, "unknown generator 'uniform' .did you mean 'uniform-tsp'"),
+    ("zzz", {"n": 5}, "the generators are uniform-tsp, clustered-tsp, random-matrix"),
+    ("uniform-tsp", {}, "needs the key n"),
+    ("uniform-tsp", {"n": 5, "sead": 1}, "no key 'sead' .did you mean 'seed'"),
     ("uniform-tsp", {"n": 5, "clusters": 1}, "no key 'clusters'"),
     ("uniform-tsp", {"n": "5"}, "n is '5'; it must be an integer"),
     ("uniform-tsp", {"n": 5.0}, "n is 5.0"),
@@ -103,7 +103,7 @@ BAD = [
     ("clustered-tsp", {"n": 5, "extent": "x"}, "extent is 'x'"),
     ("clustered-tsp", {"n": 5, "spread": -1}, "spread is -1"),
     ("random-matrix", {"n": 5, "low": 3, "high": 2}, "low is 3, high is 2"),
-    ("random-matrix", {"n": 5, "low": -(2**31), "high": 2**31 - 1}, "too wide"),
+    ("random-matrix", {"n": 5, "low": -(2**31), "high": 2**31 - 1}, "too large"),
     ("random-matrix", {"n": 5, "symmetric": 1}, "symmetric is 1; it must be true or false"),
 ]
 
@@ -111,12 +111,12 @@ BAD = [
 @pytest.mark.parametrize(("kind", "keys", "message"), BAD)
 def test_bad_keys(kind, keys, message):
     with pytest.raises(InputError, match=message):
-        generate(kind, **keys)
+        generate_tsp(kind, **keys)
 
 
 @pytest.mark.parametrize("kind", ["uniform-tsp", "clustered-tsp", "random-matrix"])
 def test_a_billion_cities_allocate_nothing(kind):
     with pytest.raises(ResourceError, match="1000000000 cities"):
-        generate(kind, n=10**9)
+        generate_tsp(kind, n=10**9)
     with pytest.raises((ResourceError, InputError)):
-        generate("clustered-tsp", n=5, clusters=10**9)
+        generate_tsp("clustered-tsp", n=5, clusters=10**9)

@@ -1,0 +1,47 @@
+"""Generators called by the names and the keys that job files give them."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from hpcsolve.errors import InputError
+
+Instance = TypeVar("Instance")
+
+
+def call_generator(generators: Mapping[str, Callable[..., Instance]], name: str, keys: Mapping[str, Any]) -> Instance:
+    """Generate the instance that a job file's `{ generate = "uniform-tsp", n = 24, seed = 1 }` describes.
+
+    Parameters
+    ----------
+    generators
+        Functions by their names in job files.
+    name, keys
+        The value of `generate`, and the other keys of the table.
+
+    Raises
+    ------
+    InputError
+        If there is no such generator or key (with the nearest name), a key is missing, or the generator refuses a
+        value.
+    """
+    if name not in generators:
+        suggestion = _suggestion(name, generators)
+        raise InputError(f"unknown generator {name!r}{suggestion}; the generators are {', '.join(generators)}")
+    parameters = inspect.signature(generators[name]).parameters
+    for key in keys:
+        if key not in parameters:
+            suggestion = _suggestion(key, parameters)
+            raise InputError(f"{name} has no key {key!r}{suggestion}; its keys are {', '.join(parameters)}")
+    for key, parameter in parameters.items():
+        if parameter.default is parameter.empty and key not in keys:
+            raise InputError(f"{name} needs the key {key}")
+    return generators[name](**keys)
+
+
+def _suggestion(word: str, known: Mapping[str, object]) -> str:
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f" (did you mean {close[0]!r}?)" if close else ""
