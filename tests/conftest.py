@@ -1,4 +1,4 @@
-"""What all tests share: where the data lie, which device is tested, and how ranks are started."""
+"""Fixtures of all tests: the folder of data, the device under test, and functions that start processes and ranks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 if TYPE_CHECKING:
     from hpcsolve.device.base import Device
 
-# No deadlines on shared machines; the same examples in every run, so that a red build is red for everyone.
+# No deadlines on shared machines, and the same examples in every run, so that a failure is the same for everyone.
 hypothesis.settings.register_profile("hpcsolve", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("hpcsolve")
 
@@ -30,12 +30,12 @@ Start = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--on-device`: only the tests that HPCSOLVE_TEST_DEVICE makes a difference to."""
+    """Add the option `--on-device`, for the tests whose device HPCSOLVE_TEST_DEVICE chooses."""
     parser.addoption("--on-device", action="store_true", help="only tests that run on the device under test")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what no device is asked for."""
+    """Leave out the tests without a device if `--on-device` is given."""
     if config.getoption("--on-device"):
         names = {"device", "test_device"}
         rest = [item for item in items if names.isdisjoint(getattr(item, "fixturenames", ()))]
@@ -60,13 +60,13 @@ def _session_environment(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 @pytest.fixture(scope="session")
 def repository() -> Path:
-    """The folder that holds setup.cfg."""
+    """Return the folder that holds setup.cfg."""
     return REPOSITORY
 
 
 @pytest.fixture(scope="session")
 def data_dir() -> Path:
-    """The folder with `tsplib/` in it; tests that need it are skipped where HPCSOLVE_DATA does not name one."""
+    """Return the folder that HPCSOLVE_DATA names, or skip the test if it has no `tsplib/`."""
     name = os.environ.get("HPCSOLVE_DATA", "")
     if not name or not (Path(name) / "tsplib").is_dir():
         pytest.skip("HPCSOLVE_DATA names no folder with tsplib/ in it")
@@ -75,13 +75,13 @@ def data_dir() -> Path:
 
 @pytest.fixture(scope="session")
 def test_device() -> str:
-    """`cpu`, or what HPCSOLVE_TEST_DEVICE says (`make test-gpu`: cuda)."""
+    """Return the value of HPCSOLVE_TEST_DEVICE (`make test-gpu`: cuda), by default `cpu`."""
     return os.environ.get("HPCSOLVE_TEST_DEVICE", "cpu")
 
 
 @pytest.fixture(scope="session")
 def device(test_device: str) -> Iterator[Device]:
-    """The device that kernels and algorithms are tested on."""
+    """Open the device that kernels and algorithms are tested on."""
     from hpcsolve.device.select import open_device
     from hpcsolve.parallel.comm import SerialComm
 
@@ -92,13 +92,13 @@ def device(test_device: str) -> Iterator[Device]:
 
 @pytest.fixture(scope="session")
 def run_process() -> Start:
-    """`run_process(command, timeout=..., **options)`: a finished process; past the time-out the test fails."""
+    """Return `run_process(command, timeout, **options)`, which runs a process to its end."""
     return run
 
 
 @pytest.fixture(scope="session")
 def mpiexec_path() -> str:
-    """The `mpiexec` beside this interpreter, else that on the PATH; without one (or without mpi4py) a skip."""
+    """Return the `mpiexec` beside this interpreter or on the PATH, or skip the test without it or mpi4py."""
     beside = Path(sys.executable).parent / "mpiexec"
     path = str(beside) if beside.exists() else shutil.which("mpiexec")
     if path is None:
@@ -109,7 +109,7 @@ def mpiexec_path() -> str:
 
 @pytest.fixture(scope="session")
 def start_ranks(mpiexec_path: str) -> Start:
-    """`start_ranks(n, *command, timeout=60, **run_options)` runs a command on n ranks; a hang fails the test."""
+    """Return `start_ranks(n, *command, timeout=60, **options)`, which runs a command on n ranks."""
 
     def start(n: int, *command: str | Path, timeout: float = 60, **options: object) -> subprocess.CompletedProcess[str]:
         line = [mpiexec_path, *_extra_options(mpiexec_path), "-n", str(n), *map(str, command)]
@@ -120,7 +120,7 @@ def start_ranks(mpiexec_path: str) -> Start:
 
 @pytest.fixture(scope="session")
 def mpiexec(start_ranks: Start) -> Start:
-    """`mpiexec(n, *arguments, timeout=60, **run_options)` runs the hpcsolve command line on n ranks."""
+    """Return `mpiexec(n, *arguments, timeout=60, **options)`, which runs the command line of hpcsolve on n ranks."""
 
     def start(n: int, *arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
         return start_ranks(n, sys.executable, "-m", "hpcsolve", *arguments, **options)
@@ -130,7 +130,7 @@ def mpiexec(start_ranks: Start) -> Start:
 
 @pytest.fixture(scope="session")
 def hpcsolve() -> Start:
-    """`hpcsolve(*arguments, timeout=60, **run_options)` runs the command line as one process."""
+    """Return `hpcsolve(*arguments, timeout=60, **options)`, which runs the command line as one process."""
 
     def start(*arguments: str | Path, timeout: float = 60, **options: object) -> subprocess.CompletedProcess[str]:
         return run([sys.executable, "-m", "hpcsolve", *map(str, arguments)], timeout=timeout, **options)
@@ -139,11 +139,11 @@ def hpcsolve() -> Start:
 
 
 def run(command: list[str], timeout: float, **options: object) -> subprocess.CompletedProcess[str]:
-    """The finished process with its output as text; the whole process group dies with a time-out."""
+    """Run a process to its end and return it with its output as text, or fail the test after the time-out."""
     process = subprocess.Popen(  # type: ignore[call-overload]
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True, **options,
-    )  # fmt: skip
+    )
     try:
         output, errors = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -154,6 +154,6 @@ def run(command: list[str], timeout: float, **options: object) -> subprocess.Com
 
 
 def _extra_options(mpiexec: str) -> list[str]:
-    """Open MPI counts cores, and refuses root, unless told otherwise; MPICH does neither."""
+    """Return the options that let Open MPI start more ranks than cores, and run as root. MPICH needs none."""
     version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, check=False, timeout=30).stdout
     return ["--oversubscribe", "--allow-run-as-root"] if "Open MPI" in version or "prte" in version.lower() else []

@@ -1,10 +1,10 @@
-"""What benchmarks print, read again."""
+"""A reader for the Markdown tables that benchmarks print."""
 
 from __future__ import annotations
 
 
 def tables(text: str) -> list[list[dict[str, str]]]:
-    """Every table: its rows as dictionaries."""
+    """Return the rows of every table as dictionaries."""
     found: list[list[list[str]]] = [[]]
     for line in text.splitlines():
         if line.startswith("|"):

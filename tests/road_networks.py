@@ -1,4 +1,4 @@
-"""The published road networks in HPCSOLVE_DATA/roads: their reference answers, and weights for those without."""
+"""Reference answers of the published road networks in HPCSOLVE_DATA/roads, and weights for those without."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ REFERENCES = {
     "BAY.pace.gr.xz": (321_270, 573_453, 81_808_785_220),
     "NE.pace.gr.xz": (1_524_453, 1_137_118, 915_422_809_094),
 }
-"""From their README: vertices reached from the first one, largest distance, sum of distances."""
+"""Number of vertices reached from the first one, largest distance and sum of distances, from their README."""
 
 
 def splitmix_weights(graph: Graph) -> NDArray[np.uint64]:
-    """The README's rule for files without weights: 100 + splitmix64((smaller << 32) | larger) mod 2000."""
+    """Return the README's weights for files without weights, 100 + splitmix64((smaller << 32) | larger) mod 2000."""
     tails, heads = graph.tails().astype(np.uint64), graph.heads.astype(np.uint64)
     x = np.minimum(tails, heads) << np.uint64(32) | np.maximum(tails, heads)
     x = x + np.uint64(0x9E3779B97F4A7C15)

@@ -1,4 +1,4 @@
-"""Ranks as threads of one process: the Comm protocol without MPI, for tests of what travels between ranks."""
+"""A communicator whose ranks are threads of one process, for tests without MPI."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @dataclass
 class Mailboxes:
-    """What the ranks of one run share."""
+    """The state that the ranks of one run share."""
 
     size: int
     barrier: threading.Barrier = field(init=False)
@@ -24,7 +24,7 @@ class Mailboxes:
     queues: dict[tuple[int, int], Queue[NDArray[Any]]] = field(init=False)
 
     def __post_init__(self) -> None:
-        """One queue a pair of ranks."""
+        """Make one queue for each pair of ranks."""
         self.barrier = threading.Barrier(self.size, timeout=60)
         self.board = [None] * self.size
         self.queues = {(a, b): Queue() for a in range(self.size) for b in range(self.size)}
@@ -32,28 +32,28 @@ class Mailboxes:
 
 @dataclass
 class Arrival:
-    """A receive: it takes the next message when it is waited for, as receives between two ranks are in order."""
+    """A message that is being received. It is taken from the queue when it is waited for."""
 
     queue: Queue[NDArray[Any]]
     target: NDArray[Any]
 
     def wait(self) -> None:
-        """Fill the target; a message of another size is a mistake."""
+        """Fill the target with the next message, which must have its shape and type."""
         message = self.queue.get(timeout=60)
         assert message.shape == self.target.shape and message.dtype == self.target.dtype
         self.target[...] = message
 
 
 class Departure:
-    """A send: the message was copied when it left."""
+    """A message that has been sent. It was copied at once."""
 
     def wait(self) -> None:
-        """Nothing to wait for."""
+        """Return at once."""
 
 
 @dataclass
 class ThreadComm:
-    """One rank; counts the bytes that it sends."""
+    """The communicator of one rank, which counts the bytes that it sends."""
 
     rank: int
     shared: Mailboxes
@@ -67,7 +67,7 @@ class ThreadComm:
         return self.shared.size
 
     def allgather(self, value: T) -> list[T]:
-        """Everybody's value."""
+        """Return the values of all ranks, on every rank."""
         self.shared.board[self.rank] = value
         self.shared.barrier.wait()
         values = list(self.shared.board)
@@ -75,37 +75,37 @@ class ThreadComm:
         return values
 
     def bcast(self, value: T) -> T:
-        """Rank 0's value."""
+        """Return rank 0's value, on every rank."""
         return self.allgather(value)[0]
 
     def once_per_host(self, make: Callable[[], T]) -> T:
-        """Every rank is a host of its own; arrays come read-only, as they may from any communicator."""
+        """Return what `make` returns, with read-only arrays, as if each rank were alone on its host."""
         arrays: list[pickle.PickleBuffer] = []
         head = pickle.dumps(make(), protocol=5, buffer_callback=arrays.append)
         return pickle.loads(head, buffers=[bytes(array.raw()) for array in arrays])
 
     def gather(self, value: T) -> list[T] | None:
-        """Everybody's value, on rank 0."""
+        """Return the values of all ranks on rank 0 and None on the others."""
         values = self.allgather(value)
         return values if self.rank == 0 else None
 
     def barrier(self) -> None:
-        """Meet."""
+        """Wait until every rank has called this."""
         self.shared.barrier.wait()
 
     def send(self, array: NDArray[Any], to: int) -> Departure:
-        """Copy and go on."""
+        """Send a copy of the array."""
         self.sent += array.nbytes
         self.shared.queues[self.rank, to].put(array.copy())
         return Departure()
 
     def receive(self, array: NDArray[Any], source: int) -> Arrival:
-        """The next message of `source`."""
+        """Start to receive the next message from `source`."""
         return Arrival(self.shared.queues[source, self.rank], array)
 
 
 def on_ranks(size: int, work: Callable[[ThreadComm], T]) -> list[T]:
-    """`work(comm)` of every rank, each in its own thread; the first exception is raised here."""
+    """Call `work(comm)` for every rank in its own thread, and return the results or raise the first exception."""
     shared = Mailboxes(size)
     results: list[Any] = [None] * size
     errors: list[BaseException] = []

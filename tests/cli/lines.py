@@ -1,8 +1,8 @@
-"""What the command line said."""
+"""The error line of a run of the command line."""
 
 
 def error_line(done):
-    """The one line of the error; no traceback, nothing before or after it but a launcher's own words."""
+    """Return the only error line on standard error, which must not hold a traceback."""
     text = done.stderr
     assert "Traceback" not in text, text
     lines = [line for line in text.splitlines() if "error: " in line]

@@ -1,10 +1,10 @@
-"""What a result file holds, to the byte."""
+"""The stored bytes of a result file."""
 
 import h5py
 
 
 def solution(path):
-    """All of /solution, stored bytes and attributes included."""
+    """Return types, shapes, bytes and attributes of all datasets in /solution."""
     with h5py.File(path) as file:
         return {
             name: (d.dtype.str, d.shape, d.chunks, d[()].tobytes(), d.attrs["units"], d.attrs["description"])

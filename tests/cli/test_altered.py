@@ -1,4 +1,4 @@
-"""Result files that somebody has changed: FAIL (1) or damaged (5), in one line, from `verify` and from `run`."""
+"""Altered result files fail their check or are damaged, which `verify` and `run` print in one line."""
 
 import os
 import shutil
@@ -71,7 +71,7 @@ STRUCTURE = {
        for name in ("cost", "verified", "complete", "algorithm", "created")},
     "cost is a text": (said("cost", "cheap"), "the attribute cost is not a number"),
     "verified is a text": (said("verified", "yes"), "the attribute verified is not an integer"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", STRUCTURE)

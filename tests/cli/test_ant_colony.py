@@ -35,10 +35,10 @@ def folder(tmp_path):
 
 
 def kept(path):
-    """`/solution` and `/colonies`, bit for bit."""
+    """Return the bytes of `/solution` and `/colonies`."""
     groups = read_result(path).groups
     return {(g, k): (c.values if isinstance(c.values, (str, float)) else np.asarray(c.values).tobytes(), c.description)
-            for g in ("solution", "colonies") for k, c in groups[g].items()}  # fmt: skip
+            for g in ("solution", "colonies") for k, c in groups[g].items()}
 
 
 @pytest.mark.parametrize(("variant", "counts"), [((), (1, 2, 3, 4)), (AS, (1, 3))], ids=["mmas", "ant-system"])
@@ -64,7 +64,7 @@ def test_gpus_on_the_stub_driver(folder, hpcsolve, mpiexec, stub):
         assert hpcsolve(*run, "cpu.h5", "--device", "cpu", "--overwrite", *variant, cwd=folder).returncode == 0
         environment = stub.environment(gpus=2, nvcc="single")
         done = mpiexec(2, *run, "gpu.h5", "--device", "cuda", "--overwrite", *variant, cwd=folder, env=environment,
-                       timeout=180)  # fmt: skip
+                       timeout=180)
         assert done.returncode == 0, done.stdout + done.stderr
         assert kept(folder / "gpu.h5") == kept(folder / "cpu.h5")
 

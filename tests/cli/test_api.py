@@ -15,7 +15,7 @@ from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp
 
 
 def brute_force(cost):
-    """The cheapest round trip of a small matrix."""
+    """Return the cost of the cheapest tour of a small matrix."""
     n = len(cost)
     tours = ((0, *rest) for rest in permutations(range(1, n)))
     return min(sum(cost[a][b] for a, b in zip(tour, (*tour[1:], 0), strict=True)) for tour in tours)
@@ -64,7 +64,7 @@ def test_tables_are_dicts_of_arrays_of_one_length():
     ({"problem": [[0, 1, 2], [1, 0, 2]]}, "shape"),
     ({"problem": [[0, float("nan")], [1, 0]]}, "NaN"),
     ({"problem": "none.tsp"}, "none.tsp: cannot be read"),
-])  # fmt: skip
+])
 def test_mistakes_are_input_errors(arguments, message):
     with pytest.raises(InputError) as error:
         hpcsolve.solve(**arguments, device="cpu")

@@ -1,4 +1,4 @@
-"""Bad input on the command line: one line with file and line, or key; exit 2; under 2 s; nothing written."""
+"""Bad input on the command line ends with exit code 2 and one line, in under 2 s and with nothing written."""
 
 import os
 import resource
@@ -10,7 +10,7 @@ import pytest
 from tests.cli.lines import error_line
 
 SECONDS = 2.0
-"""Of processor time: a busy machine must not fail a test, and nothing here waits."""
+"""CPU time rather than elapsed time, so that a busy machine does not fail a test."""
 HEAD = "NAME : x\nTYPE : TSP\nDIMENSION : 3\nEDGE_WEIGHT_TYPE : EXPLICIT\nEDGE_WEIGHT_FORMAT : FULL_MATRIX\n"
 MATRIX = HEAD + "EDGE_WEIGHT_SECTION\n0 1 2\n1 0 3\n2 3 0\nEOF\n"
 POINTS = "TYPE : TSP\nDIMENSION : 3\nEDGE_WEIGHT_TYPE : EUC_2D\nNODE_COORD_SECTION\n1 0 0\n2 3 4\n3 6 0\nEOF\n"
@@ -50,7 +50,7 @@ JOBS = {
     "generator's value": (UNIFORM.replace("n = 4", "n = -4"), "instance: n is -4"),
     "no generator": (JOB.replace('"bad.tsp"', "{ n = 4 }"), "instance: a table needs generate"),
     "result of nothing": ("\x89HDF", "job.toml"),
-}  # fmt: skip
+}
 
 
 PATHS = 'algorithm = "shortest-paths"\ninstance = "bad.gr"\noutput = "out.h5"\n[shortest-paths]\n'
@@ -62,12 +62,12 @@ GRAPHS = {
     "no such source": ("p sp 2 1\na 1 2 3\n", "sources = [3]", "shortest-paths.sources: bad has no vertex 3"),
     "no source": ("p sp 2 1\na 1 2 3\n", "", "the key shortest-paths.sources is missing"),
     "no file of queries": ("p sp 2 1\na 1 2 3\n", 'queries = "q.txt"', "q.txt: cannot be read: No such file"),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def warm(hpcsolve, tmp_path_factory, test_device):
-    """Compile once; a user's mistake is told in two seconds, whatever the compiler takes the first time."""
+    """Compile the kernels once, since only runs with compiled kernels must end in two seconds."""
     folder = tmp_path_factory.mktemp("warm")
     (folder / "job.toml").write_text('algorithm = "held-karp"\ninstance = { generate = "uniform-tsp", n = 9 }\n')
     assert hpcsolve("run", "job.toml", "--device", test_device, cwd=folder, timeout=300).returncode == 0
@@ -77,7 +77,7 @@ def warm(hpcsolve, tmp_path_factory, test_device):
 
 
 def refused(hpcsolve, folder, *arguments, code=2):
-    """The error's line; what is in the folder stays as it was."""
+    """Return the error line of a run that must leave the folder unchanged."""
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = hpcsolve(*arguments, cwd=folder)
@@ -119,7 +119,7 @@ def test_bad_jobs(name, hpcsolve, tmp_path, test_device):
     (np.array([[0, 1.5], [np.nan, 0]]), "bad.npy"),
     (np.zeros((2, 3)), "shape (2, 3)"),
     (np.array([["a", "b"], ["c", "d"]]), "bad.npy"),
-])  # fmt: skip
+])
 def test_bad_matrices(matrix, message, hpcsolve, tmp_path, test_device):
     np.save(tmp_path / "bad.npy", matrix)
     (tmp_path / "job.toml").write_text(JOB.replace("bad.tsp", "bad.npy"))
@@ -200,7 +200,7 @@ def test_too_many_cities_for_the_memory(hpcsolve, tmp_path, test_device):
     (["generate", "uniform-tsp", "--n", "5", "--set", "n", "-o", "x.tsp"], "as KEY=VALUE"),
     (["generate", "unifrm-tsp", "--n", "5", "-o", "x.tsp"], "did you mean 'uniform-tsp'?"),
     (["generate", "uniform-tsp", "--n", "5", "--set", "extend=3", "-o", "x.tsp"], "did you mean 'extent'?"),
-])  # fmt: skip
+])
 def test_usage(arguments, message, hpcsolve, tmp_path):
     assert message in refused(hpcsolve, tmp_path, *arguments)
 

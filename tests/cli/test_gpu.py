@@ -1,4 +1,4 @@
-"""The command line with GPUs, on the stub driver: the CPU's answer, and each refusal in one line with exit code 3."""
+"""GPUs of the stub driver give the CPU's answer on the command line, and refusals are one line."""
 
 import sys
 
@@ -46,7 +46,7 @@ def test_gpus_give_the_cpus_answer(start, tmp_path):
     (2, 0, ["--device", "cuda"], {}, "the driver shows no GPU"),
     (1, 2, ["--device", "cuda:7"], {}, "there is no GPU cuda:7; visible are GPU 0"),
     (1, 1, ["--device", "cuda", "--set", "instance.n=30"], {"memory": 64 << 20}, "30 cities need"),
-])  # fmt: skip
+])
 def test_each_refusal_is_one_line(ranks, gpus, arguments, settings, message, start, tmp_path):
     done = start(ranks, gpus, *arguments, **settings)
     assert done.returncode == 3, done.stdout + done.stderr

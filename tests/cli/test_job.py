@@ -1,4 +1,4 @@
-"""Job files: every mistake is one line with file and line, or the option; what is written is what is read."""
+"""Job files read back as they were written, and each mistake is one line that says where it is."""
 
 from pathlib import Path
 
@@ -40,7 +40,7 @@ MISTAKES = {
     "other table": (GOOD + "[ant-colony]\nants = 3\n", ":3: ant-colony: this table is not read"),
     "algorithm's type": ("algorithm = 3\n", ":1: algorithm: expected a text"),
     "instance's type": ("algorithm = 'held-karp'\ninstance = 3\n", ":2: instance: expected text or table, got integer"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", MISTAKES)
@@ -87,7 +87,7 @@ def test_overrides_have_toml_values_or_words(tmp_path):
     ("held-karp..start=3", "is not KEY=VALUE"),
     ("instance.n=3", "instance is no table"),
     ("sed=3", "--set: sed: unknown key; did you mean seed?"),
-])  # fmt: skip
+])
 def test_a_wrong_override_is_named(override, message, tmp_path):
     with pytest.raises(InputError) as error:
         job(tmp_path, GOOD, override)
@@ -147,7 +147,7 @@ def test_a_byte_order_mark_is_no_mistake(tmp_path):
 @pytest.mark.parametrize(("override", "key"), [
     ("instance=b.gr", None), ("instance.file=b.gr", "file"), ("instance.coordinates=b.gr", "coordinates"),
     ('instance={ file = "b.gr" }', "file"),
-])  # fmt: skip
+])
 def test_files_of_the_command_line_are_relative_to_the_working_directory(override, key, tmp_path, monkeypatch):
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs" / "job.toml").write_text(

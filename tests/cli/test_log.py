@@ -38,7 +38,7 @@ def test_a_log_gets_a_line_every_few_seconds_and_no_bar(capsys):
     assert lines == [
         " 25 % after 5 s, about 15 s to go: layer 3", " 50 % after 10 s, about 10 s to go: layer 3",
         " 75 % after 15 s, about 5 s to go: layer 3", "100 % after 20 s, about 0 s to go: layer 3",
-    ]  # fmt: skip
+    ]
     assert stream.getvalue() == ""
 
 
@@ -81,10 +81,10 @@ def test_log_files_have_everything_with_its_time(tmp_path, capsys):
 def test_numbers_for_people():
     assert [duration(s) for s in (0.0312, 5, 12.4, 59.9, 200, 7500, 4e6)] == [
         "0.031 s", "5 s", "12 s", "60 s", "3 min 20 s", "2 h 05 min", "46.3 days",
-    ]  # fmt: skip
+    ]
     assert [size(b) for b in (0, 512, 1536, 20 * 2**30, 1000 * 2**20)] == [
         "0 bytes", "512 bytes", "1.5 KiB", "20 GiB", "1000 MiB",
-    ]  # fmt: skip
+    ]
     assert progress_line(0, 3) == "  0 % after 3 s"
 
 

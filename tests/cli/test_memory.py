@@ -59,7 +59,7 @@ def test_a_gpu_and_its_host_both_count():
     assert len(seen) == 3 and seen[0] == [6 * GIB, 4 * GIB]
 
 
-def test_what_ranks_share_counts_once_a_host():
+def test_memory_that_ranks_share_counts_once_per_host():
     found, seen = estimate([GIB, GIB, GIB], shared=4 * GIB)
     places = [cpu("a"), cpu("a"), cpu("b")]
     assert found.needed == (5 * GIB,) * 3
@@ -97,7 +97,7 @@ def test_the_refusal_says_what_would_fit():
 
 @pytest.mark.parametrize(("text", "count"), [
     ("80G", 80 * GIB), ("512 MiB", 512 * 2**20), ("1e9", 10**9), ("1.5GB", 3 * GIB // 2), ("2T", 2**41), ("100", 100),
-])  # fmt: skip
+])
 def test_sizes(text, count):
     assert parsed_size(text) == count
 
@@ -111,7 +111,7 @@ def test_what_is_no_size(text):
 @pytest.mark.parametrize(("n", "symmetric", "high", "least"), [  # MiB that the tables take at least
     (9, False, 900, 0), (21, False, 900, 0), (25, False, 2 * 10**9, 200), (26, False, 900, 200), (26, True, 900, 130),
     (27, True, 2 * 10**9, 550), (28, True, 900, 550),
-])  # fmt: skip
+])
 def test_a_process_takes_what_was_foreseen(n, symmetric, high, least, hpcsolve, tmp_path):
     """The tolerance is small beside `least`, so an estimate that forgot the tables, or half of them, fails."""
     matrix = f'{{ generate = "random-matrix", n = {n}, high = {high}, symmetric = {str(symmetric).lower()} }}'

@@ -1,4 +1,4 @@
-"""Printing never costs a result: readers that go away, full disks, encodings without the letters, Ctrl-C."""
+"""Closed pipes, full disks, encodings that lack characters, and Ctrl-C while printing never cost a result."""
 
 import os
 import signal
@@ -42,7 +42,7 @@ def in_shell(run_process, folder, redirection, *arguments, **environment):
 
 
 @pytest.mark.parametrize("redirection", ["| true", "> /dev/full", ">&-", "> /dev/full 2>&1"])
-def test_a_run_whose_lines_nobody_takes_keeps_its_result(redirection, run_process, folder, test_device):
+def test_a_run_keeps_its_result_when_printing_fails(redirection, run_process, folder, test_device):
     done = in_shell(run_process, folder, redirection, "run", "job.toml", "--device", test_device)
     assert "Traceback" not in done.stderr and "rror" not in done.stderr
     assert done.stderr == "code 0\n"
@@ -51,7 +51,7 @@ def test_a_run_whose_lines_nobody_takes_keeps_its_result(redirection, run_proces
 
 
 @pytest.mark.parametrize("redirection", ["| true", "> /dev/full", ">&-"])
-def test_other_commands_whose_lines_nobody_takes(redirection, run_process, hpcsolve, folder, test_device):
+def test_other_commands_end_well_when_printing_fails(redirection, run_process, hpcsolve, folder, test_device):
     assert hpcsolve("run", "job.toml", "--device", test_device, cwd=folder).returncode == 0
     estimate = ["estimate", "job.toml", "--device", test_device]
     for arguments in (["verify", "out.h5"], estimate, ["info"], ["generate", "uniform-tsp", "--n", "5", "-o", "x.tsp"]):

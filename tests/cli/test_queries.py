@@ -1,4 +1,4 @@
-"""Queries on the command line: the same paths on any number of ranks, by any engine, checked, refused in one line."""
+"""Queries on the command line have the same paths for any ranks and engine, and bad ones are refused."""
 
 import gzip
 from functools import partial
@@ -20,7 +20,7 @@ from tests.cli.wrong_solver import require_found_out
 from tests.oracles import least_distances, smallest_predecessors
 
 KEYS = {"n": 60, "degree": 5, "seed": 3, "parts": 2, "low": 0, "high": 4}
-"""Of a graph in two parts, with many paths of one length and arcs of none."""
+"""Keys of a graph with two connected components, many paths of the same length, and arcs of weight 0."""
 TABLE = "{ generate = \"random-graph\", " + ", ".join(f"{key} = {value}" for key, value in KEYS.items()) + " }"
 JOB = 'algorithm = "shortest-paths"\ninstance = {}\noutput = "out.h5"\n\n[shortest-paths]\nqueries = {}\n'
 PAIRS = [(1, 5), (2, 7), (1, 59), (9, 9), (2, 7), (1, 2), (60, 2), (33, 51), (7, 2), (1, 3)]
@@ -28,7 +28,7 @@ PAIRS = [(1, 5), (2, 7), (1, 59), (9, 9), (2, 7), (1, 2), (60, 2), (33, 51), (7,
 
 @pytest.fixture
 def job(tmp_path):
-    """`job(pairs)` writes a job file, and the file of queries that it names."""
+    """Return `job(pairs)`, which writes a job file and the file of queries that it names."""
 
     def write(pairs=PAIRS, instance=TABLE, more=""):
         (tmp_path / "job.toml").write_text(JOB.format(instance, '"pairs.txt"') + more)
@@ -40,12 +40,12 @@ def job(tmp_path):
 
 @pytest.fixture
 def run(hpcsolve, test_device):
-    """`run(folder, *options)` runs the job there."""
+    """Return `run(folder, *options)`, which runs the job there."""
     return lambda folder, *more: hpcsolve("run", "job.toml", "--device", test_device, *more, cwd=folder, timeout=200)
 
 
 def expected(graph, pairs, cutoff=None):
-    """Distance and path of each pair by the textbook, vertices by their labels; None and nothing where none leads."""
+    """Return the distance and the labels along the path of each pair by the textbook, None and [] if there is none."""
     answers = []
     for source, target in (np.array(pair) - 1 for pair in pairs):
         distance = least_distances(graph, [source])
@@ -60,7 +60,7 @@ def expected(graph, pairs, cutoff=None):
 
 
 def answers_in(path):
-    """The same of a result file."""
+    """Return the distances and paths in a result file in the form of `expected`."""
     result = package.load(path)
     distances = [None if np.isinf(value) else value for value in result.distance.tolist()]
     return [(distance, result.path(query)) for query, distance in enumerate(distances)]
@@ -94,7 +94,7 @@ def test_engines_give_the_same_paths(engine, job, run, hpcsolve):
 
 @pytest.mark.parametrize("graph", [
     random_graph(50, seed=4, low=2**31, high=2**32 - 1), random_graph(50, seed=5, directed=True, low=0, high=2),
-], ids=["long", "directed"])  # fmt: skip
+], ids=["long", "directed"])
 def test_other_graphs(graph, test_device):
     pairs = np.random.default_rng(1).integers(1, 51, (40, 2))
     result = package.solve(graph, "shortest-paths", device=test_device, queries=pairs, delta=3)
@@ -110,7 +110,7 @@ def test_pairs_from_python(tmp_path, test_device):
     columns = np.array([1, 33]), np.array([5, 51])
     found = [package.solve(graph, "shortest-paths", device=test_device, queries=queries)
              for queries in ([[1, 5], [33, 51]], np.stack(columns, 1), list(zip(*columns, strict=True)),
-                             tmp_path / "pairs.txt")]  # fmt: skip
+                             tmp_path / "pairs.txt")]
     for result in found:
         assert list(zip(result.sources, result.targets, strict=True)) == [(1, 5), (33, 51)]
         assert [result.path(0), result.path(1)] == [path for _, path in expected(graph, [(1, 5), (33, 51)])]
@@ -176,7 +176,7 @@ def put(name, place, value):
 
 
 def other_pairs(file):
-    """What is answered is right, and was not asked."""
+    """Replace the answer to a query by the right answer to another one."""
     for name, ends in zip(("source", "target"), np.array(PAIRS).T - 1, strict=True):
         file[f"solution/{name}"][:] = np.r_[ends[:3], 7, ends[4:]]
     file["solution/path"][file["solution/offset"][3]] = 7
@@ -199,7 +199,7 @@ FAULTS = {
     "none": (lambda file: file["solution/distance"].attrs.__setitem__("none", 7), "/solution/distance says none is 7"),
     "label": (lambda file: file["instance/label"].__setitem__(3, 77), "/instance/label is not that of the instance"),
     "distance of a table": (lambda file: file.__delitem__("solution/path"), "damaged: /solution is no whole answer"),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -248,7 +248,7 @@ def test_verify_without_the_file_of_queries_knows_what_it_held(job, run, hpcsolv
     ("3", "", "job.toml:6: shortest-paths.queries: expected"),
     *(("[[1, 2]]", f"{key}\n", f"shortest-paths.{key.split()[0]}: queries name all sources and targets")
       for key in ("sources = [1]", "targets = [2]", "voronoi = true", "predecessors = true")),
-])  # fmt: skip
+])
 def test_bad_queries_are_one_line(queries, more, message, tmp_path, run):
     (tmp_path / "job.toml").write_text(JOB.format(TABLE, queries) + more)
     (tmp_path / "pairs.txt").write_text("1 2\n\n2 61\n")

@@ -1,4 +1,4 @@
-"""The real command line on 1 to 5 ranks: the same /solution, bit for bit, and what /ranks says adds up."""
+"""The command line on 1 to 5 ranks writes the same bytes to /solution and one consistent row per rank to /ranks."""
 
 import sys
 
@@ -13,7 +13,7 @@ CASES = {"one-way": (1, 2, 3, 4, 5), "all equal": (1, 2, 3, 4, 5), "open": (1, 3
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """Jobs with a hard question each: ties everywhere, ends, fewer cities than ranks."""
+    """Return a folder of jobs with many ties, with fixed ends, and with fewer cities than ranks."""
     path = tmp_path_factory.mktemp("ranks")
     np.save(path / "equal.npy", np.full((15, 15), 7))
     jobs = {
@@ -29,7 +29,7 @@ def folder(tmp_path_factory):
 
 def solution(path):
     return {name: (column.values.dtype, column.values.shape, column.values.tobytes(), column.description)
-            for name, column in read_result(path).groups["solution"].items()}  # fmt: skip
+            for name, column in read_result(path).groups["solution"].items()}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -51,7 +51,7 @@ def test_the_answer_does_not_depend_on_the_ranks(name, folder, mpiexec, test_dev
 
 
 def check_ranks(contents, ranks):
-    """A row a rank, and no more memory than was foreseen."""
+    """Check that /ranks has a row per rank, and that no rank took more memory than estimated."""
     columns = {name: column.values for name, column in contents.groups["ranks"].items()}
     assert all(len(values) == ranks for values in columns.values())
     assert columns["rank"].tolist() == list(range(ranks))

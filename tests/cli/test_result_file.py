@@ -1,4 +1,4 @@
-"""The result file: what is written reads back, whole or not at all; what others made is refused before it is read."""
+"""Result files are written as a whole or not at all, and read back. Damaged and hostile ones are refused."""
 
 import resource
 import sys
@@ -18,7 +18,7 @@ from hpcsolve.output.reader import read_result
 ATTRIBUTES = {
     "format": FORMAT, "format_version": FORMAT_VERSION, "created": "2026-11-21T00:00:00+00:00", "complete": True,
     "algorithm": "held-karp", "cost": 12, "verified": True,
-}  # fmt: skip
+}
 
 
 def contents(**groups):
@@ -171,7 +171,7 @@ HOSTILE = {
     "long attribute": (lambda file: file["solution/tour"].attrs.create("units", np.zeros(4000)), "is no single value"),
     "many": (many, "has 102 datasets"),
     "odd name": (dataset("x y", data=1), "is not part of the format"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -187,7 +187,7 @@ def test_hostile_files_are_refused_before_they_are_read(name, tmp_path):
 @pytest.mark.parametrize(("key", "value", "message"), [
     ("format", "other", "no result of hpcsolve"),
     ("format_version", 2, "format version 2; this hpcsolve reads version 1"),
-])  # fmt: skip
+])
 def test_other_formats_are_named(key, value, message, tmp_path):
     path = tampered(tmp_path, lambda file: file.attrs.__setitem__(key, value))
     with pytest.raises(InputError, match=message):

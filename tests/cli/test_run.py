@@ -1,4 +1,4 @@
-"""The commands of one process: run, run again, verify, estimate, generate; and what a kill leaves."""
+"""The commands run, verify, estimate and generate in one process, and killed runs."""
 
 import os
 import signal
@@ -95,7 +95,7 @@ def attribute(file):
 @pytest.mark.parametrize(("change", "message"), [
     (swap, "the tour costs"), (repeat, "is visited 2 times"), (outside, "out of range"), (cheaper, "the tour costs"),
     (attribute, "the attribute cost is"),
-])  # fmt: skip
+])
 def test_verify_finds_a_wrong_answer(change, message, hpcsolve, folder, test_device):
     assert run(hpcsolve, folder, test_device).returncode == 0
     good = hpcsolve("verify", "sub/out.h5", cwd=folder)

@@ -1,4 +1,4 @@
-"""Shortest paths on the command line: the same tables on any number of ranks, checked, refused in one line."""
+"""Shortest paths on the command line have the same tables for any ranks, and bad questions are refused."""
 
 import sys
 from functools import partial
@@ -22,7 +22,7 @@ GRID = '{ generate = "grid-graph", rows = 9, columns = 11 }'
 
 @pytest.fixture
 def job(tmp_path):
-    """`job(table, instance)` writes a job file."""
+    """Return `job(table, instance)`, which writes a job file."""
 
     def write(table, instance=GRID):
         (tmp_path / "job.toml").write_text(JOB.format(instance, table))
@@ -33,7 +33,7 @@ def job(tmp_path):
 
 @pytest.fixture
 def run(hpcsolve, test_device):
-    """`run(folder, *options)` runs the job there."""
+    """Return `run(folder, *options)`, which runs the job there."""
     return lambda folder, *more: hpcsolve("run", "job.toml", "--device", test_device, *more, cwd=folder, timeout=200)
 
 
@@ -95,7 +95,7 @@ def test_a_finished_job_is_printed_again_and_a_result_is_a_job(job, run, hpcsolv
     ("sources = [1, 'x']", "job.toml:6: shortest-paths.sources"),
     ("sources = [1]\n[stop]\nseconds = 3", "stop.seconds: shortest-paths has no partial answer"),
     ("sources = [1]\n[held-karp]\npath = 'open'", "held-karp: this table is not read"),
-])  # fmt: skip
+])
 def test_bad_questions_are_one_line(table, message, job, run):
     folder = job(table)
     done = run(folder)
@@ -107,7 +107,7 @@ def test_bad_questions_are_one_line(table, message, job, run):
 @pytest.mark.parametrize(("content", "message"), [
     ("NAME : x\nTYPE : TSP\nDIMENSION : 3\n", "g.gr:1: is a travelling salesman problem (TSPLIB), not a graph"),
     (None, "g.gr: cannot be read"),
-])  # fmt: skip
+])
 def test_bad_graphs_are_one_line(content, message, job, run):
     folder = job("sources = [1]", '{ file = "g.gr" }')
     if content is not None:
@@ -123,7 +123,7 @@ def test_bad_graphs_are_one_line(content, message, job, run):
     ('{ file = "g.gr", coordinates = "none.co" }', "none.co: cannot be read"),
     ('{ n = 4 }', "a table needs generate"),
     ('{ generate = "uniform-tsp", n = 4 }', "unknown generator 'uniform-tsp'"),
-])  # fmt: skip
+])
 def test_bad_instances_are_one_line(instance, message, job, run):
     folder = job("sources = [1]", instance)
     write_dimacs(grid_graph(2, 2), str(folder / "g.gr"))
@@ -181,7 +181,7 @@ def missing_row(file):
     (another_job, "/job/hash is not that of /job/toml", 5),
     (wrong_source, "/solution/source has not the sources of the job", 1),
     (missing_row, "/solution/distance has no scale of length 1", 5),
-])  # fmt: skip
+])
 def test_verify_finds_a_wrong_table(tamper, message, code, job, run, hpcsolve):
     folder = job("sources = [1, 50]\npredecessors = true")
     assert run(folder).returncode == 0
@@ -204,7 +204,7 @@ def test_verify_finds_a_predecessor_that_fits_and_is_not_the_smallest(job, run, 
 
 
 def test_verify_finds_a_wrong_nearest_source(job, run, hpcsolve):
-    """Two vertices that an arc of weight 0 joins bear each other out: both claim the source that is farther away."""
+    """Two vertices joined by an arc of weight 0 both name the farther source, so that no arc contradicts them."""
     folder = job("sources = [1, 5]\nvoronoi = true", '"g.txt"')
     (folder / "g.txt").write_text("1 2 1\n2 3 0\n3 4 0\n4 5 9\n")
     assert run(folder).returncode == 0

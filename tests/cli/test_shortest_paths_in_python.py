@@ -1,4 +1,4 @@
-"""Shortest paths from Python: distances as scipy has them, paths as lists of vertices."""
+"""Shortest paths from Python give the distances of scipy, and paths as lists of vertices."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Steiner trees on the command line: the odd files, altered results, the PACE format."""
+"""Steiner trees on the command line: unusual files, altered results, and the PACE format."""
 
 import csv
 import re
@@ -22,7 +22,7 @@ ROAD = '{ generate = "road-steiner", n = 400, terminals = 30 }'
 
 @pytest.fixture
 def job(tmp_path):
-    """`job(table, instance)` writes a job file."""
+    """Return `job(table, instance)`, which writes a job file."""
 
     def write(table="", instance=ROAD):
         (tmp_path / "job.toml").write_text(JOB.format(instance, table))
@@ -33,21 +33,21 @@ def job(tmp_path):
 
 @pytest.fixture
 def run(hpcsolve, test_device):
-    """`run(folder, *options)` runs the job there."""
+    """Return `run(folder, *options)`, which runs the job there."""
     return lambda folder, *more: hpcsolve("run", "job.toml", "--device", test_device, *more, cwd=folder, timeout=200)
 
 
 def solution(path):
-    """All of /solution and /prices, stored bytes and attributes included."""
+    """Return types, shapes, bytes and attributes of all datasets in /solution and /prices."""
     with h5py.File(path) as file:
         return {
             d.name: (d.dtype.str, d.shape, d[()].tobytes(), d.attrs["units"], d.attrs["description"])
             for group in ("solution", "prices") for d in file[group].values()
-        }  # fmt: skip
+        }
 
 
 def test_the_odd_files(data_dir, job, run, test_device):
-    """Solved and checked, or refused in one line, as the table says; one of them through the command line."""
+    """They are solved and checked, or refused in one line, as their table expects."""
     odd = data_dir / "steiner" / "odd"
     if not odd.is_dir():
         pytest.skip("HPCSOLVE_DATA has no steiner/")
@@ -128,7 +128,7 @@ def test_from_python_and_a_file_with_decimals(tmp_path, test_device):
     ("[stop]\nseconds = 3", ROAD, "stop.seconds: steiner-kmb has no"),
     ("", '"arcs.gr"', "a Steiner problem is undirected"),
     ("", '"edges.txt"', "has no terminals"),
-])  # fmt: skip
+])
 def test_bad_questions_are_one_line(table, instance, message, job, run):
     folder = job(table, instance)
     (folder / "arcs.gr").write_text("p sp 2 1\na 1 2 3\n")
@@ -197,7 +197,7 @@ def test_altered_results_fail(job, run, hpcsolve):
 
 def test_generate_writes_what_run_reads(hpcsolve, tmp_path, test_device):
     done = hpcsolve("generate", "power-law-steiner", "--n", "50", "--set", "edges=120", "--set", "terminals=7",
-                    "-o", "p.stp", cwd=tmp_path)  # fmt: skip
+                    "-o", "p.stp", cwd=tmp_path)
     assert done.returncode == 0 and "50 vertices" in done.stdout, done.stderr
     (tmp_path / "job.toml").write_text(JOB.format('"p.stp"', ""))
     assert hpcsolve("run", "job.toml", "--device", test_device, cwd=tmp_path).returncode == 0

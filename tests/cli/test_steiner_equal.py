@@ -1,4 +1,4 @@
-"""Steiner trees that must not depend on ranks, engines, the order of a file; small problems, and bad files."""
+"""Steiner trees do not depend on ranks, engines or the order of a file. Small problems and bad files."""
 
 from functools import partial
 from itertools import cycle
@@ -16,7 +16,7 @@ from tests.cli.stored import solution
 from tests.cli.wrong_solver import require_found_out
 
 KEYS = {"n": 150, "edges": 450, "terminals": 25, "low": 0, "high": 4}
-"""Of a graph with many equal ways, and edges of weight 0."""
+"""Keys of a graph with many paths of equal length, and edges of weight 0."""
 TIES = 'generate = "power-law-steiner", ' + ", ".join(f"{key} = {value}" for key, value in KEYS.items())
 JOB = 'algorithm = "steiner-kmb"\ninstance = {}\noutput = "out.h5"\n'
 MODES = ("fast", "kmb", "best")
@@ -25,16 +25,16 @@ SQUARE = ((1, 2, 3), (2, 3, 1), (3, 4, 2), (4, 1, 5))
 
 
 def steinlib(n, edges, terminals, key="E"):
-    """The text of a file; ends are numbered from 1."""
+    """Return the text of a SteinLib file. Vertices are numbered from 1."""
     return "\n".join([
         "33D32945 STP File, STP Format Version 1.0", "SECTION Graph", f"Nodes {n}", f"Edges {len(edges)}",
         *(f"{key} {a} {b} {weight}" for a, b, weight in edges), "END",
         "SECTION Terminals", f"Terminals {len(terminals)}", *(f"T {vertex}" for vertex in terminals), "END", "EOF\n",
-    ])  # fmt: skip
+    ])
 
 
 def trials(mode):
-    """Options of some runs, with the number of ranks: every engine, the numbers of ranks in turn."""
+    """Yield numbers of ranks and options of runs that cover every engine."""
     ranks = cycle((2, 3, 4, 1))
     engines = {"fast": ENGINES[:1] * 3, "kmb": ENGINES, "best": ENGINES[:1] * 3}[mode]
     halts = cycle(("bottleneck", "terminals"))
@@ -58,7 +58,7 @@ def test_the_tree_is_the_same_for_any_ranks_and_engine(mode, tmp_path, mpiexec, 
 
 
 def mixed(graph, rng, names):
-    """The graph's file with its edges in another order, their ends in any, and these names of vertices."""
+    """Return the text of a graph's file with other names of vertices, and edges in another order and direction."""
     once = rng.permutation(np.flatnonzero(graph.tails() < graph.heads))
     ends = names[np.stack([graph.tails()[once], graph.heads[once]])]
     ends = np.where(rng.random(len(once)) < 0.5, ends, ends[::-1])
@@ -91,7 +91,7 @@ def test_the_order_of_the_file_makes_no_difference(mode, tmp_path, test_device):
     ([1, 4], [(1, 4)]),
     ([1, 3], [(1, 2), (2, 3)]),
     ([4, 1, 3, 2], [(1, 2), (2, 3), (3, 4)]),
-])  # fmt: skip
+])
 def test_one_two_and_all_vertices_are_terminals(terminals, tree, mode, tmp_path, test_device):
     (tmp_path / "g.stp").write_text(steinlib(4, SQUARE, terminals))
     found = package.solve(tmp_path / "g.stp", "steiner-kmb", device=test_device, mode=mode)
@@ -109,7 +109,7 @@ def test_one_two_and_all_vertices_are_terminals(terminals, tree, mode, tmp_path,
     (steinlib(4, SQUARE, [1, 5]), "g.stp:13: "),
     (steinlib(4, SQUARE[0::2], [4, 2, 1]),
      "2 components: one of 2 vertices with terminal 4; one of 2 vertices with terminals 2, 1"),
-])  # fmt: skip
+])
 def test_bad_files_are_one_line(text, message, tmp_path, hpcsolve, test_device):
     (tmp_path / "g.stp").write_text(text)
     (tmp_path / "job.toml").write_text(JOB.format('"g.stp"'))

@@ -1,4 +1,4 @@
-"""The table of distances between terminals in the result file: exact, the same for any ranks, verified, altered."""
+"""The table of distances between terminals is exact and the same for any ranks, and errors in it are found."""
 
 import h5py
 import numpy as np
@@ -12,7 +12,7 @@ from tests.cli.stored import solution
 from tests.oracles import least_distances
 
 KEYS = {"n": 120, "edges": 300, "terminals": 40, "low": 0, "high": 3}
-"""Of a graph with edges of weight 0 between terminals: some become one in the reduced graph."""
+"""Keys of a graph with edges of weight 0 between terminals, some of which the reductions merge."""
 INSTANCE = '{ generate = "power-law-steiner", ' + ", ".join(f"{key} = {value}" for key, value in KEYS.items()) + " }"
 JOB = (
     f'algorithm = "steiner-kmb"\ninstance = {INSTANCE}\noutput = "out.h5"\n[steiner-kmb]\nmode = "kmb"\nmatrix = true\n'
@@ -20,13 +20,13 @@ JOB = (
 
 
 def expected(graph):
-    """The table by the oracle."""
+    """Return the table by the oracle."""
     return [[least_distances(graph, [a])[b] for b in graph.terminals.tolist()] for a in graph.terminals.tolist()]
 
 
 @pytest.fixture
 def result(tmp_path, hpcsolve, test_device):
-    """The result of one rank."""
+    """Return the result file of a run on one rank."""
     (tmp_path / "job.toml").write_text(JOB)
     done = hpcsolve("run", "job.toml", "--device", test_device, cwd=tmp_path, timeout=200)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Tables that stream from the ranks to the file: the same bytes however they are spread, whole or not at all."""
+"""Tables that stream from the ranks to the file have the same bytes however their rows are distributed."""
 
 import sys
 import time
@@ -19,7 +19,7 @@ from tests.thread_comm import on_ranks
 
 
 def table_of(values, none=None):
-    """A table of one rank."""
+    """Return a table whose rows are all on one rank."""
     rows = Rows(values, 0, len(values), "Distances", "m", ("search", "vertex"), none)
     (table,) = spread_tables({"distance": rows}, SerialComm())
     return Arriving(table, SerialComm(), 2).as_table()
@@ -69,7 +69,7 @@ SPLITS = [[0, 9], [0, 4, 9], [0, 0, 9, 9], [0, 1, 1, 2, 9], [0, 3, 5, 7, 9], [0,
 
 
 def written(path, values, bounds, threads=1):
-    """The file's bytes when rank k has the rows from bounds[k] to bounds[k + 1], and what `gathered` gives rank 0."""
+    """Return the bytes of the file, and rank 0's `gathered`, when rank k has the rows bounds[k] to bounds[k + 1]."""
 
     def of_rank(comm):
         first, stop = bounds[comm.rank : comm.rank + 2]
@@ -92,7 +92,7 @@ def written(path, values, bounds, threads=1):
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 4), (2, 10), (3, 10), (4, 10), (9, 10), (20, 10)])
 def test_ranks_and_threads_make_the_same_bytes(rows, columns, tmp_path, monkeypatch):
-    """Chunks of part of a row, of a row, of several rows that end with a rank's rows or not, of all rows."""
+    """Chunks hold a part of a row, one row, several rows, which may cross the border between ranks, or all rows."""
     monkeypatch.setattr("hpcsolve.output.tables.CHUNK_BYTES", rows * columns * 4)
     values = np.random.default_rng(1).integers(0, 99, (9, 10)).astype(np.uint32)
     found = []
@@ -107,7 +107,7 @@ def test_ranks_and_threads_make_the_same_bytes(rows, columns, tmp_path, monkeypa
 
 
 def test_little_is_ready_before_it_is_taken(tmp_path, monkeypatch):
-    """A rank that is far ahead of rank 0 waits: only as many of its messages as may be are under way."""
+    """A rank that is far ahead of rank 0 waits, so that the size of its unreceived messages is bounded."""
     monkeypatch.setattr("hpcsolve.output.tables.CHUNK_BYTES", 4000)
     monkeypatch.setattr("hpcsolve.runner.rows.AHEAD_BYTES", 10_000)
     values = np.random.default_rng(1).integers(0, 2**32, (50, 1000), dtype=np.uint32)
@@ -139,7 +139,7 @@ def test_little_is_ready_before_it_is_taken(tmp_path, monkeypatch):
 @pytest.mark.parametrize("dtype", ["uint32", "int32", "uint64", "float64", "uint8"])
 @pytest.mark.parametrize("shape", [(3, 50), (2, 50), (3, 7)])
 def test_a_chunk_is_what_hdf5_reads(dtype, shape, tmp_path):
-    """Byte shuffle, then gzip; beyond the table's edge stands the fill value."""
+    """Its bytes are shuffled, then compressed with gzip, and filled up beyond the edge of the table."""
     piece = np.random.default_rng(3).integers(0, 99, shape).astype(dtype)
     with h5py.File(tmp_path / "r.h5", "w") as file:
         options = {"chunks": (3, 50), "compression": "gzip", "compression_opts": 1, "shuffle": True, "fillvalue": 7}
@@ -224,7 +224,7 @@ def table_elsewhere(file):
 @pytest.mark.parametrize(("change", "message"), [
     (bomb, "claims 1099511627776 bytes of 0 stored"), (without_scales, "/solution/x has no scale of length 3"),
     (scale_of_other_length, "/solution/x has no scale of length 3"), (table_elsewhere, "/layers/x has two dimensions"),
-])  # fmt: skip
+])
 @pytest.mark.parametrize("tables", [True, False])
 def test_hostile_tables_are_refused(change, message, tables, tmp_path):
     write(tmp_path / "r.h5", np.zeros((2, 9), dtype=np.uint32))
@@ -245,7 +245,7 @@ def test_every_changed_byte_is_found(tmp_path):
 
 
 def test_a_large_table_takes_seconds(tmp_path):
-    """As many numbers as one table of 64 sources in New York has, and as hard to compress."""
+    """It has as many numbers as that of 64 sources in New York and is as hard to compress."""
     n = 264_346
     row = np.sort(np.random.default_rng(1).integers(0, 1_400_000, n)).astype(np.uint32)
     values = np.stack([np.abs(row.astype(np.int64) - row[k * 4000]).astype(np.uint32) for k in range(64)])

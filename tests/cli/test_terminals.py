@@ -1,4 +1,4 @@
-"""A road network and its terminals apart, on the command line: in the job, in a file, known by their content."""
+"""Terminals that are given apart from their road network, in a file or in the job."""
 
 import hpcsolve as package
 from tests.cli.lines import error_line
@@ -8,7 +8,7 @@ TOWN = "p sp 4 6\na 1 2 3\na 2 1 3\na 2 3 4\na 3 2 4\na 3 4 1\na 4 3 1\n"
 
 
 def test_terminals_beside_a_graph(hpcsolve, tmp_path, test_device):
-    """The file is relative to the job; other terminals are another job; verify reads both files again."""
+    """Their file is relative to the job, belongs to the job's identity, and is read again by verify."""
     folder, houses = tmp_path / "jobs", tmp_path / "jobs" / "houses.txt"
     folder.mkdir()
     for name, text in (("town.toml", JOB), ("town.gr", TOWN), ("houses.txt", "# houses\n1\n4\n")):

@@ -1,4 +1,4 @@
-"""A solver that does not tell the truth, on the command line."""
+"""A run of the command line with a solver whose answer is wrong."""
 
 import sys
 
@@ -29,9 +29,9 @@ sys.exit(main(sys.argv[1:]))
 
 
 def require_found_out(start, folder, device, module, lie, message, rank="0"):
-    """Run `job.toml` with a lie, a line of Python, told on one rank: exit 1, the message, a file marked as wrong.
+    """Run `job.toml` with an answer that is changed on one rank, which the check must find.
 
-    `start(*command, cwd=...)` starts the command on one rank or on several.
+    The line of Python in `lie` changes it, and `start(*command, cwd=...)` starts the command on one rank or several.
     """
     program = PROGRAM.format(module=module, lie=lie, rank=rank)
     options = ("--device", device, "--set", "share-gpu=true")

@@ -1,4 +1,4 @@
-"""The project's own source, as the tests of its shape see it."""
+"""The project's own source files, for the tests of their form."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ KERNELS = REPOSITORY / "cuda_src"
 
 
 def package_files() -> list[Path]:
-    """Every Python file of the package."""
+    """Return every Python file of the package."""
     return sorted(PACKAGE.rglob("*.py"))
 
 
 def python_files() -> list[Path]:
-    """Every Python file of ours: package, tests, benchmarks."""
+    """Return every Python file of the package, the tests and the benchmarks."""
     return [path for folder in ("hpcsolve", "tests", "jobs") for path in sorted((REPOSITORY / folder).rglob("*.py"))]
 
 
 def parsed(path: Path) -> ast.Module:
-    """The syntax tree of a file."""
+    """Return the syntax tree of a file."""
     return ast.parse(path.read_text(encoding="utf-8"), str(path))
 
 
 def name_of(path: Path) -> str:
-    """`hpcsolve/device/host.py` -> `hpcsolve.device.host`; a package's `__init__.py` is the package."""
+    """Return the name of a file's module, for example `hpcsolve.device.host`."""
     parts = path.relative_to(REPOSITORY).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def shown(path: Path) -> str:
-    """For messages and test ids."""
+    """Return the path of a file relative to the repository, for messages and test ids."""
     return str(path.relative_to(REPOSITORY))
 
 
 def imports(tree: ast.AST) -> list[tuple[str, int]]:
-    """Every module that a tree imports, at any depth, `from a import b` as `a.b`; with the line."""
+    """Return every module that a tree imports, at any depth, with its line. `from a import b` counts as `a.b`."""
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -49,7 +49,7 @@ def imports(tree: ast.AST) -> list[tuple[str, int]]:
 
 
 def without_type_checking(tree: ast.Module) -> ast.Module:
-    """The tree less its `if TYPE_CHECKING:` blocks, which nothing executes."""
+    """Return the tree without its `if TYPE_CHECKING:` blocks, which are never executed."""
     return _DropTypeChecking().visit(tree)
 
 

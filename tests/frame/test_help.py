@@ -1,4 +1,4 @@
-"""`hpcsolve --help` answers at once: nothing heavy is imported for it."""
+"""`hpcsolve --help` answers at once, because it imports nothing heavy."""
 
 import subprocess
 import sys

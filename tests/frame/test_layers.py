@@ -1,4 +1,4 @@
-"""Imports point down only, and each foreign library has its one place."""
+"""Imports point down only, and each foreign library is imported in one place only."""
 
 import ast
 
@@ -33,7 +33,7 @@ FORBIDDEN = {"pandas", "networkx", "tsplib95", "vrplib"}
 
 
 def layer(module):
-    """The number of a module's layer from the top; the package itself (its version) is below all."""
+    """Return the number of a module's layer from the top, or None for the package itself."""
     for depth, modules in enumerate(LAYERS):
         if any(module == name or module.startswith(name + ".") for name in modules):
             return depth
@@ -41,7 +41,7 @@ def layer(module):
 
 
 def upward(module, tree):
-    """Imports of a layer above; type annotations may name what they are given."""
+    """Yield imports from a layer above. Imports for type annotations are allowed."""
     for imported, line in imports(without_type_checking(tree)):
         target = layer(imported)
         if imported.startswith("hpcsolve.") and target is not None and target < layer(module):
@@ -68,7 +68,7 @@ def test_each_library_has_its_place(path):
 
 
 def test_the_layers_hold_what_they_claim():
-    """The test itself: an import upwards is seen, wherever it stands, and one for types only is not."""
+    """An import from a layer above is found wherever it stands, unless it is for types only."""
     tree = ast.parse("def f():\n    from hpcsolve.runner import run\n")
     assert list(upward("hpcsolve.device.host", tree)) == ["line 2: hpcsolve.runner.run"]
     assert list(upward("hpcsolve.cli", tree)) == []

@@ -1,4 +1,4 @@
-"""Each thing that a new machine may lack is told in one line that says what to do."""
+"""`make` says in one line what a new machine lacks and what to do."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ REAL = f'#!/bin/sh\nexec {sys.executable} "$@"\n'
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A folder with the Makefile and no more than it needs, and a `path` with the common tools but no compiler."""
+    """Return a folder with the Makefile and what it needs, beside a `path` with common tools but no compiler."""
     if shutil.which("make") is None:
         pytest.skip("no make")
     folder, path = tmp_path / "check out", tmp_path / "path"
@@ -33,7 +33,7 @@ def checkout(tmp_path):
 
 
 def make(folder: Path, target: str, python: str | None = None, compiler: bool = True, **variables: str) -> str:
-    """The only line of a failing `make` that is not make's own."""
+    """Run `make`, which must fail, and return its only error line apart from make's own."""
     path = folder.parent / "path"
     if python is not None:
         program(path / "python3", python)
@@ -84,7 +84,7 @@ def test_no_package_index(checkout):
 
 
 def test_an_installation_that_fails(checkout):
-    """Any other reason: the log's last line, and where the log is."""
+    """For any other reason it prints the last line of the log and where the log is."""
     (checkout / "setup.cfg").write_text("[metadata\n")
     program(checkout.parent / "path" / "uv", "#!/bin/sh\nexit 1\n")
     fake = '#!/bin/sh\necho "ERROR: the disk is full" >&2\nexit 1\n'

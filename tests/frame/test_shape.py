@@ -1,4 +1,4 @@
-"""Short functions, short files, short kernels, a docstring on all that is public, nothing dangerous."""
+"""Functions, files and kernels are short, public names have docstrings, and nothing dangerous is called."""
 
 import ast
 import re
@@ -28,7 +28,7 @@ def test_functions_and_files_are_short(path):
 
 
 def undocumented(tree, prefix=""):
-    """Public modules, classes, functions and methods without a docstring; overloads and private names are exempt."""
+    """Yield public modules, classes, functions and methods without a docstring."""
     if not prefix and not ast.get_docstring(tree):
         yield "the module"
     for node in tree.body:
@@ -45,7 +45,7 @@ def test_public_names_have_docstrings(path):
 
 
 def dangerous(tree):
-    """Code from data (unpickling, eval), shells, and numpy files with objects in them."""
+    """Yield imports and calls that execute data or a shell: unpickling, eval, numpy files with objects."""
     for node in ast.walk(tree):
         names = []
         if isinstance(node, ast.Import):
@@ -71,7 +71,7 @@ FUNCTION = re.compile(r"^(?:KERNEL|[^\n/#]*\bDEVICE\b[^\n(]*?)\s+(\w+)\([^{;]*\{
 
 
 def kernels(text):
-    """(name, lines) of each `KERNEL name(...) {`, or DEVICE function, up to the `}` that begins a line."""
+    """Yield name and number of lines of each KERNEL or DEVICE function, which ends with a `}` that begins a line."""
     for match in FUNCTION.finditer(text):
         yield match.group(1), match.group(0).count("\n") + 1
 
@@ -102,4 +102,4 @@ def test_these_tests_can_fail():
     assert list(undocumented(ast.parse(bare))) == ["line 4: A.f", "line 6: h"]
     assert list(kernels("KERNEL a(int n) {\n  b;\n}\nDEVICE int d() { return 0; }\nKERNEL c(\n    int n) {\n}\n")) == [
         ("a", 3), ("d", 1), ("c", 3),
-    ]  # fmt: skip
+    ]

@@ -1,4 +1,4 @@
-"""Nothing of one machine stands in the tree, and the package list is complete."""
+"""No path of one machine is in the tree, and setup.cfg lists every package."""
 
 import configparser
 import re
@@ -14,9 +14,9 @@ HERE = {REPOSITORY.parts[1], *(part for part in Path.home().parts[1:2])} - COMMO
 OWNERS = "|".join(map(re.escape, sorted({"home", "root", "Users", "mnt", "scratch", "srv", "nfs", "lustre"} | HERE)))
 HOSTS = r"https?://(?:(?!127\.)\d+(?:\.\d+){3}|(?!localhost)[\w-]+(?=[:/])|[\w.-]+\.(?:local|internal|lan|corp))[:/]"
 MACHINE = re.compile(rf"(?<![\w.$}}<*~])/(?:{OWNERS})/\w|file:///|\.venv/lib/python3|/tmp/\w+\.\d+/|{HOSTS}")
-"""Absolute paths of somebody's machine, this one's too; hosts without a public name.
+"""Absolute paths on somebody's machine, this one included, and hosts without a public name.
 
-Folders that are on all machines, `/tmp` and `/usr` for example, are none."""
+Folders that exist on all machines, such as `/tmp` and `/usr`, are allowed."""
 
 
 def tracked_files():

@@ -1,7 +1,4 @@
-"""The wheel, made by the real build backend: all modules, all kernels, and it works without the checkout.
-
-And the source distribution, which has the documents too.
-"""
+"""The wheel holds all modules and kernels and works without the checkout. The source distribution has all files."""
 
 import shutil
 import subprocess
@@ -22,7 +19,7 @@ ASK = "import hpcsolve.device.build as build; print(build.source_folder()); prin
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    """The wheel of a copy of the source; the checkout is not written to."""
+    """Build the wheel from a copy of the source, so that the checkout is not written to."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
     for folder in ("hpcsolve", "cuda_src"):
         shutil.copytree(REPOSITORY / folder, source / folder, ignore=shutil.ignore_patterns("__pycache__"))
@@ -59,14 +56,14 @@ def test_it_finds_its_own_kernels(wheel, tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", ASK], cwd=tmp_path, env={"PYTHONPATH": str(tmp_path)},
         capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+    )
     inside = ("hpcsolve/cuda_src", "hpcsolve/device/build.py")
     assert done.stdout.splitlines() == [str(tmp_path / part) for part in inside]
 
 
 @pytest.fixture(scope="module")
 def distributed(tmp_path_factory):
-    """The names of the files in the source distribution of a copy of what git tracks, below its own folder."""
+    """Return the names of the files in the source distribution, and of those that git tracks."""
     source, target = tmp_path_factory.mktemp("tracked"), tmp_path_factory.mktemp("sdist")
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=REPOSITORY, capture_output=True, text=True, check=False)
     if listed.returncode != 0:

@@ -29,11 +29,11 @@ def fail(comm):
         "segfault": lambda: os.kill(os.getpid(), signal.SIGSEGV),
         "exit-now": lambda: os._exit(3),
         "thread": in_a_thread,
-        "alone": lambda: agree_with_nobody("job.toml", 7),
+        "alone": lambda: raise_input_error("job.toml", 7),
     }[SCENARIO]()
 
 
-def agree_with_nobody(file, line):
+def raise_input_error(file, line):
     raise InputError("found by one rank only", file, line)
 
 
@@ -50,7 +50,7 @@ def main(comm):
     elif SCENARIO == "on-rank-0":
         assert on_rank_0(comm, lambda: [comm.rank, "read"]) == [0, "read"]
         assert on_rank_0(comm, lambda: None) is None
-        on_rank_0(comm, lambda: agree_with_nobody("a.tsp", 3))
+        on_rank_0(comm, lambda: raise_input_error("a.tsp", 3))
     elif SCENARIO == "last-words":  # after the last collective call, on one rank
         if mine:
             raise ResourceError("disk full")

@@ -1,4 +1,4 @@
-"""Generators of graphs: the same bytes for a seed, for ever; what they promise of shape, degree and weights."""
+"""Generators of graphs give the same bytes for a seed and the promised shapes, degrees and weights."""
 
 import hashlib
 import math
@@ -26,7 +26,7 @@ SMALL = {
     "hub-graph": {"n": 40},
     "random-graph": {"n": 200},
 }
-# Recorded once: these may never change, users cite instances by their seed.
+# Recorded once. These must never change, because users cite instances by their seed.
 RECORDED = {
     "road-graph": "de8bbc171ca782c3",
     "grid-graph": "deb757d6e73ee5da",
@@ -73,7 +73,7 @@ def test_what_all_kinds_promise(kind):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 17, 3000, 40_000])
 def test_roads(n):
-    """Connected, sparse, planar (never more than 3 n edges), of degree 2.5; towns are denser than the country."""
+    """They are connected and sparse with mean degree 2.5, and denser in towns."""
     graph = generate_graph("road-graph", n=n, seed=3)
     degrees = np.diff(graph.offsets)
     assert (graph.n, components(graph)) == (n, 1)
@@ -83,11 +83,11 @@ def test_roads(n):
     cells = (graph.coordinates // (SIDE / 16)).astype(int) @ [16, 1]
     counts = np.sort(np.bincount(cells, minlength=256))
     assert counts[-13:].sum() > 3 * n * 13 / 256 and counts[:128].sum() < n / 3
-    assert np.abs(graph.tails().astype(int) - graph.heads).mean() < n / 20, "neighbours stand near, along a Z-curve"
+    assert np.abs(graph.tails().astype(int) - graph.heads).mean() < n / 20, "neighbours have near numbers"
 
 
 def test_road_edges_have_no_detour():
-    """Every edge of the relative neighbourhood graph is there, by brute force, and few others."""
+    """They contain every edge of the relative neighbourhood graph, found by brute force, and few others."""
     graph = generate_graph("road-graph", n=300, seed=5)
     x, y = graph.coordinates.astype(np.int64).T
     squares = (x[:, None] - x) ** 2 + (y[:, None] - y) ** 2
@@ -105,9 +105,9 @@ def test_shuffled_roads_are_the_same_graph():
     graph, shuffled = (generate_graph("road-graph", n=400, shuffle=mixed) for mixed in (False, True))
     assert shuffled.labels.tolist() == graph.labels.tolist() and digest(shuffled) != digest(graph)
     assert sorted(map(tuple, shuffled.coordinates)) == sorted(map(tuple, graph.coordinates))
-    reach = [sorted(dijkstra(to_scipy(g), indices=0 if g is graph else position(shuffled, graph)).tolist())
-             for g in (graph, shuffled)]  # fmt: skip
-    assert reach[0] == reach[1]
+    sources = {id(graph): 0, id(shuffled): position(shuffled, graph)}
+    distances = [sorted(dijkstra(to_scipy(g), indices=sources[id(g)]).tolist()) for g in (graph, shuffled)]
+    assert distances[0] == distances[1]
 
 
 def position(shuffled, graph):
@@ -116,7 +116,7 @@ def position(shuffled, graph):
 
 @pytest.mark.parametrize(("n", "degree"), [(1, 12), (2, 12), (50, 0), (50, 1000), (3000, 12), (20_000, 3)])
 def test_geometric_graphs(n, degree):
-    """Exactly the pairs that a k-d tree finds."""
+    """Their edges are exactly the pairs that a k-d tree finds."""
     graph = generate_graph("geometric-graph", n=n, degree=degree, seed=4)
     radius = math.sqrt(int(min(degree / (math.pi * n), 2) * SIDE * SIDE))
     pairs = cKDTree(graph.coordinates).query_pairs(radius)
@@ -134,12 +134,12 @@ def test_grid():
     assert 45 < graph.weights.mean() < 56
 
 
-def test_rmat_has_hubs_and_lonely_vertices():
+def test_rmat_has_hubs_and_isolated_vertices():
     graph = generate_graph("rmat-graph", scale=13, seed=2)
     degrees = np.sort(np.diff(graph.offsets))
     assert graph.n == 8192 and 12 * 8192 < graph.edges < 16 * 8192
     assert 0.15 < (degrees == 0).mean() < 0.45 and degrees[-1] > 50 * degrees.mean()
-    assert degrees[-82:].sum() > graph.arcs / 6, "one vertex in a hundred has a sixth of all arcs"
+    assert degrees[-82:].sum() > graph.arcs / 6, "1 % of the vertices have a sixth of all arcs"
     assert np.abs(np.corrcoef(np.diff(graph.offsets), np.arange(8192))[0, 1]) < 0.05, "in random order"
     assert (graph.weights.min(), graph.weights.max()) == (1, 255)
 
@@ -174,7 +174,7 @@ def test_random_graphs_have_parts_loops_and_parallel_arcs():
 
 @pytest.mark.parametrize("kind", SMALL)
 def test_too_large_graphs_allocate_nothing(kind, monkeypatch):
-    """On a machine of 1 GiB; larger ones would really make them."""
+    """The machine pretends to have 1 GiB, since a large one would really generate them."""
     monkeypatch.setattr(os, "sysconf", lambda name: 2**15)
     keys = {"grid-graph": {"rows": 2**15, "columns": 2**15}, "rmat-graph": {"scale": 30}}
     begin = time.process_time()

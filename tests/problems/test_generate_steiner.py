@@ -1,4 +1,4 @@
-"""Generators of Steiner problems: the same bytes for a seed, for ever; their sizes, terminals and degrees."""
+"""Generators of Steiner problems give the same bytes for a seed and the promised sizes, terminals and degrees."""
 
 import hashlib
 import time
@@ -68,7 +68,7 @@ def test_the_smallest(n):
     ({"n": 5, "terminals": 0}, "terminals is 0"),
     ({"n": 5, "terminals": 2, "low": 3, "high": 2}, "low is 3, high is 2"),
     ({"n": 5, "terminals": 2.0}, "terminals is 2.0; it must be an integer"),
-])  # fmt: skip
+])
 def test_bad_keys_are_named(keys, message):
     with pytest.raises(InputError, match=message):
         power_law_steiner(**keys)

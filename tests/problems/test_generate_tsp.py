@@ -1,4 +1,4 @@
-"""Generators: the same bytes for a seed, for ever; what they promise; bad keys by name."""
+"""Generators of travelling salesman problems give the same bytes for a seed and name bad keys."""
 
 import hashlib
 import math
@@ -17,7 +17,7 @@ def digest(tsp):
 
 
 def by_hand(seed, count, bound):
-    """The documented recipe in Python integers: high half of each raw word, times the bound, high half again."""
+    """Return random integers by the documented rule, computed in Python integers."""
     return [(int(w) >> 32) * bound >> 32 for w in np.random.PCG64(seed).random_raw(count)]
 
 
@@ -33,7 +33,7 @@ def test_uniform_points_and_distances():
     assert (tsp.name, tsp.comment) == ("uniform-30-seed5", "uniform-tsp n=30 seed=5 extent=1000")
 
 
-# Recorded once: these may never change, users cite instances by their seed.
+# Recorded once. These must never change, because users cite instances by their seed.
 RECORDED = {
     "uniform": (lambda: uniform_tsp(24, 1), "8e487cba5813f4cc"),
     "clustered": (lambda: clustered_tsp(40, 3), "bf953dd326d832e6"),
@@ -58,14 +58,14 @@ def test_points_fill_the_square_and_stay_in_it(make, options):
 def test_uniform_words_are_spread_evenly():
     cells = np.bincount((uniform_tsp(5000, 9).coordinates // 100).astype(int) @ [10, 1], minlength=100)
     chi_square = ((cells - 50) ** 2 / 50).sum()
-    assert 55 < chi_square < 155, "99 degrees of freedom: outside of 1 in 10 000"
+    assert 55 < chi_square < 155, "99 degrees of freedom: a probability of 1 in 10 000 lies outside"
 
 
 def test_clusters_are_clusters():
     tsp = clustered_tsp(200, 4, 10_000, clusters=3, spread=100)
     points = tsp.coordinates
     near = (np.abs(points[:, None] - points[None]).max(axis=2) <= 200).sum(axis=1)
-    assert (near >= 30).all(), "every city has its cluster around it"
+    assert (near >= 30).all(), "every city is surrounded by its cluster"
     assert tsp.comment == "clustered-tsp n=200 seed=4 extent=10000 clusters=3 spread=100"
     assert clustered_tsp(9, 1, clusters=1, spread=0).cost[0, 1] == 0
 

@@ -1,4 +1,4 @@
-"""Graphs: what is kept of arcs, against Python's own dictionaries; conversions; orders; bad arguments."""
+"""Graphs, their conversions and vertex orders, compared with plain Python, and bad arguments."""
 
 import math
 from fractions import Fraction
@@ -60,7 +60,7 @@ def test_permuted_graphs_are_the_same_graph(drawn, directed, random):
     columns = [[edge[place] for edge in edges] for place in range(3)]
     points = [(random.random(), random.random()) for _ in range(n)]
     graph = from_edges(*columns, n=n, directed=directed, labels=range(10, 10 + n), terminals=[n - 1, 0, n - 1],
-                       coordinates=points)  # fmt: skip
+                       coordinates=points)
     assert graph.repeated_terminals == (2 if n == 1 else 1)
     order = random.sample(range(n), n)
     moved = permuted(graph, order)
@@ -98,7 +98,7 @@ def test_weights_are_exact(values, dtype, scale, wanted):
 
 
 def test_decimals_that_could_overflow_stay_floats():
-    """Sums along a path of 10^7 vertices would leave 63 bits; in the file's own numbers they do not."""
+    """As integers, the sums along a path of 10^7 vertices could exceed 63 bits."""
     assert exact_weights([123456.123456789], 10)[1] == 10**9
     assert exact_weights([123456.123456789], 10**7)[0].dtype == np.float64
 
@@ -123,7 +123,7 @@ BAD_EDGES = [
     (([0], [1], [1]), {"terminals": [2]}, "terminal 2 is out of range 0 to 1"),
     (([0], [1], [1]), {"labels": [1]}, r"labels have shape \(1,\)"),
     (([0], [1], [1]), {"coordinates": [[1, 2]]}, r"coordinates have shape \(1, 2\)"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("columns", "options", "message"), BAD_EDGES)
@@ -182,7 +182,7 @@ def test_nodes_that_are_no_numbers():
 
 
 def test_spatial_order():
-    """Along a Z: a 4 x 4 grid by hand; without coordinates as scipy's reverse Cuthill-McKee."""
+    """It is the Z-order curve of the coordinates, or without them scipy's reverse Cuthill-McKee order."""
     places = np.array([(x, y) for y in range(4) for x in range(4)], dtype=float)
     assert z_order(places).tolist() == [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]
     assert z_order(np.zeros((3, 2))).tolist() == [0, 1, 2]

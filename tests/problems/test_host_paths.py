@@ -1,4 +1,4 @@
-"""Distances and paths recomputed on the host: equal to Dijkstra in Python's numbers; every planted error is named."""
+"""Distances and paths recomputed on the host equal those of Dijkstra's algorithm, and planted errors are named."""
 
 import dataclasses
 from itertools import chain
@@ -44,7 +44,7 @@ def test_rows_and_predecessors_are_the_textbooks(arcs, directed, floats, limit):
 
 
 def answered(graph, pairs, limit=None):
-    """The right answer to queries, by the textbook."""
+    """Return the right answer to queries by the textbook."""
     kind = np.float64 if graph.weights.dtype.kind == "f" else np.uint64
     none, paths, distances = unreached_of(kind), [], []
     for source, target in pairs:
@@ -79,7 +79,7 @@ def test_any_change_of_an_answer_is_found(arcs, directed, floats, limit, data):
     if not len(values) or (name in ("source", "target") and not right.reached[place]):
         return  # that no path leads there may be as true of other ends
     values[place] = data.draw(st.sampled_from([0, 1, 2, 7, unreached_of(right.distance.dtype)])
-                              if name == "distance" else st.integers(0, 9))  # fmt: skip
+                              if name == "distance" else st.integers(0, 9))
     if values[place] == getattr(right, name)[place]:
         return
     with pytest.raises(ValueError, match=r"query \d|not one entry|names vertices|divide"):
@@ -92,7 +92,7 @@ PAIRS = [(0, 4), (3, 3), (0, 6), (4, 1)]
 
 
 def with_path(path, distance=5):
-    """Another path of the first query."""
+    """Return a function that replaces the path of the first query."""
 
     def change(right):
         rest, lengths = right.path[right.offset[1] :], np.diff(right.offset)

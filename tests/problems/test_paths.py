@@ -14,7 +14,7 @@ from hpcsolve.problems.verify.paths import check_distances, unreached_of
 
 
 def search(graph, seeds, cutoff=math.inf):
-    """Distances and predecessors by Dijkstra in Python's own numbers; predecessors as they come."""
+    """Return distances and some predecessors by Dijkstra's algorithm in Python's own numbers."""
     best, before = dict.fromkeys(seeds, 0), dict.fromkeys(seeds, -1)
     queue, done = [(0, seed) for seed in seeds], set()
     while queue:
@@ -42,7 +42,7 @@ def tables(graph, rows, dtype=np.uint32, cutoff=math.inf):
 
 @pytest.fixture
 def graph():
-    """1 -2- 2 -3- 3 -0- 4 -0- 5, a longer way 1 -9- 5, and 6 apart; labels 11 to 16."""
+    """Return 1 -2- 2 -3- 3 -0- 4 -0- 5 with a longer path 1 -9- 5 and an isolated vertex 6, labelled 11 to 16."""
     tails, heads, weights = [0, 1, 2, 3, 0], [1, 2, 3, 4, 4], [2, 3, 0, 0, 9]
     return from_edges(tails, heads, weights, n=6, labels=np.arange(11, 17))
 
@@ -76,7 +76,7 @@ PLANTED = {  # name -> (table, row, vertex, value, message); then the same witho
     "a circle": (1, 0, 2, 3, "vertex 13 at 5 has predecessors that lead in a circle", False),
     "of a source": (1, 0, 0, 1, "vertex 11 at 0 has a predecessor, but is a source", False),
     "of the unreached": (1, 0, 5, 4, "vertex 16 .* has a predecessor, but is a source or not reached", False),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", PLANTED)
@@ -110,7 +110,7 @@ def test_shapes_and_kinds(graph):
         (([0], distance, predecessor[:, 1:]), "shape"),
         (([9], distance), "no vertex"), (([0], distance.astype(str)), "distances are"),
         (([0], np.where(distance == 5, np.nan, distance)), "distance nan"), (([0], -distance.astype(float)), "-2"),
-    ]:  # fmt: skip
+    ]:
         with pytest.raises(ValueError, match=message):
             check_distances(graph, *arguments)
 

@@ -1,4 +1,4 @@
-"""Steiner problems and the certificate of a tree: what is refused, what is found wrong, bounds against the optimum."""
+"""Steiner problems, checks of trees, and lower bounds compared with the optimum."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SQUARE = from_edges(*ENDS, [2, 2, 3, 9, 5, 1], terminals=[0, 2, 3], labels=range
 
 
 def graph_of(weights: list[float], terminals: list[int] | None, directed: bool = False) -> Graph:
-    """0 - 1 - 2 - ... with these weights."""
+    """Return the path 0 - 1 - 2 - ... with these weights."""
     first = np.arange(len(weights))
     return from_edges(first, first + 1, weights, terminals=terminals, directed=directed, name="chain")
 
@@ -39,7 +39,7 @@ def graph_of(weights: list[float], terminals: list[int] | None, directed: bool =
      "they are in 3 components: one of 2 vertices with terminal 1; one of 3 vertices with terminals 4, 5; "
      "one of 1 vertices with terminal 6"),
     (from_edges([0], [1], n=40, terminals=range(40), name="dust"), "in 39 components: .*; and 34 more"),
-])  # fmt: skip
+])
 def test_what_is_no_problem_is_one_line(graph: Graph, message: str) -> None:
     with pytest.raises(InputError, match=message) as caught:
         require_problem(graph)
@@ -71,7 +71,7 @@ def test_sums_are_exact() -> None:
     ([(0, 1, 2), (1, 2, 2), (2, -1, 3)], "no vertex of the graph"),
     ([(0, 1, 2.5), (1, 2, 2), (2, 3, 3)], "the edge 10 - 11 weighs 2, not 2.5"),
     ([], "no path leads from vertex 12 to terminal 10"),
-])  # fmt: skip
+])
 def test_trees_are_checked(edges: list[tuple[int, int, float]], message: str) -> None:
     tails, heads, weights = ([e[i] for e in edges] for i in range(3))
     ends = np.array(tails, np.int32), np.array(heads, np.int32)
@@ -122,7 +122,7 @@ def test_the_closures_of_published_instances(data_dir) -> None:
 
 
 def test_prices_prove_a_bound() -> None:
-    """The tail's set asks 1; then, the tail used up, its set of two asks what is left of 13 - 12 and so on."""
+    """Each multiplier raises the set that its terminal reaches along edges that earlier multipliers have used up."""
     assert replayed(SQUARE, 0, []) == 0
     assert replayed(SQUARE, 0, [(3, 3), (2, 2), (2, 1)]) == 6
     assert replayed(SQUARE, 0, [(3, 4)]) == 4, "12 joins the set after 3, which goes on with 1"
@@ -135,7 +135,7 @@ def test_prices_prove_a_bound() -> None:
     (0, [(3, -1)], "less than 0"),
     (0, [(0, 1)], "a set that the root is in"),
     (0, [(3, 3), (2, 4), (2, 1)], "a set that the root is in"),
-])  # fmt: skip
+])
 def test_prices_that_prove_nothing(root: int, prices: list[tuple[int, int]], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         replayed(SQUARE, root, prices)

@@ -1,4 +1,4 @@
-"""Instances from matrices, and the check of tours, against brute-force Python."""
+"""Instances from matrices and the check of tours, compared with plain Python."""
 
 import time
 from decimal import Decimal

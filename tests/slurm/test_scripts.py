@@ -1,4 +1,4 @@
-"""The job scripts, edited in three lines as their users do: under a stand-in for srun, and under Slurm where it is."""
+"""The Slurm scripts, edited as a user would, under a fake srun and under a real Slurm if there is one."""
 
 import os
 import re
@@ -17,7 +17,7 @@ by_name = pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
 
 
 def edited(script: Path, ranks: int, limits: str, setup: str) -> str:
-    """The script with its three marked lines changed and nothing else."""
+    """Return the script with its three marked lines changed and nothing else."""
     lines = script.read_text(encoding="utf-8").splitlines()
     first, second, third = [number for number, line in enumerate(lines) if MARK in line]
     sizes = r"--ntasks-per-node=\d+ --gpus-per-node=\d+ --cpus-per-task=\d+"
@@ -28,12 +28,12 @@ def edited(script: Path, ranks: int, limits: str, setup: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def test_there_are_both():
+def test_both_scripts_exist():
     assert [path.name for path in SCRIPTS] == ["multi_node.sbatch", "one_node.sbatch"]
 
 
 @by_name
-def test_it_is_valid_shell(script):
+def test_scripts_are_valid_shell(script):
     done = subprocess.run(["bash", "-n", str(script)], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -46,7 +46,7 @@ def test_three_lines_are_to_be_edited(script):
 
 @by_name
 def test_srun_gets_the_options_that_matter(script, tmp_path):
-    """The batch shell's part, with a srun that shows what it was given."""
+    """A fake srun prints the options that it gets."""
     (tmp_path / "srun").write_text('#!/bin/sh\nprintf "%s\\n" "$OMP_NUM_THREADS" "$@"\n')
     (tmp_path / "srun").chmod(0o755)
     job = tmp_path / "job.sbatch"
@@ -55,24 +55,24 @@ def test_srun_gets_the_options_that_matter(script, tmp_path):
     done = subprocess.run(
         ["bash", str(job), "a job.toml", "--device", "cpu"],
         env=environment, capture_output=True, text=True, check=True, timeout=20,
-    )  # fmt: skip
+    )
     expected = ["8", "--mpi=pmix", "--cpus-per-task=8", "--kill-on-bad-exit=1"]
     assert done.stdout.splitlines() == [*expected, "hpcsolve", "run", "a job.toml", "--device", "cpu"]
 
 
-def cluster() -> None:
-    """Skip unless a Slurm cluster answers."""
+def require_cluster() -> None:
+    """Skip the test unless a Slurm cluster answers."""
     if shutil.which("sbatch") is None:
-        pytest.skip("no sbatch on the PATH: the scripts are not submitted")
+        pytest.skip("no sbatch on the PATH")
     answer = subprocess.run(["sinfo", "--noheader"], capture_output=True, text=True, check=False, timeout=60)
     if answer.returncode != 0 or "idle" not in answer.stdout:
         pytest.skip(f"no idle Slurm cluster answers: {(answer.stderr or answer.stdout).strip()[:80]}")
 
 
 @by_name
-def test_a_cluster_runs_it(script, mpiexec_path):
-    """Submitted as a user would, in a folder that the nodes share with us: the checkout."""
-    cluster()
+def test_a_cluster_runs_the_scripts(script, mpiexec_path):
+    """They are submitted in the checkout, a folder that the nodes share."""
+    require_cluster()
     folder = REPOSITORY / "build" / f"slurm-{os.getpid()}-{script.stem}"
     folder.mkdir(parents=True)
     mpi = "pmix" if "--oversubscribe" in subprocess.getoutput(f"{mpiexec_path} --help") else "pmi2"
@@ -82,7 +82,7 @@ def test_a_cluster_runs_it(script, mpiexec_path):
     done = subprocess.run(
         ["sbatch", "--wait", "--output=job.log", "job.sbatch", str(job), "--device", "cpu", "--output", str(output)],
         cwd=folder, capture_output=True, text=True, check=False, timeout=240,
-    )  # fmt: skip
+    )
     log = (folder / "job.log").read_text(encoding="utf-8")
     assert done.returncode == 0, log
     assert "PASS" in log
