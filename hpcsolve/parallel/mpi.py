@@ -25,6 +25,7 @@ from mpi4py import MPI  # noqa: E402  (without the two lines above the import wo
 
 T = TypeVar("T")
 U = TypeVar("U")
+Bytes = NDArray[np.uint8]
 
 PIECE = 1 << 30
 """Largest MPI message in bytes. MPI counts in 32-bit integers, and many libraries fail at 2^31."""
@@ -179,9 +180,7 @@ class MpiComm:
             return value
         return MPI.pickle.loads_oob(frames[0], frames[1:])
 
-    def _reserve(
-        self, lengths: Sequence[int], group: BroadcastGroup
-    ) -> list[tuple[NDArray[np.uint8], NDArray[np.uint8]]]:
+    def _reserve(self, lengths: Sequence[int], group: BroadcastGroup) -> list[tuple[Bytes, Bytes]]:
         """Reserve memory for arrays of these lengths in bytes, which the ranks of each host share.
 
         Returns
@@ -203,7 +202,7 @@ class MpiComm:
             return []
         return list(zip(host_memory.parts(filling, lengths), host_memory.parts(reading, lengths), strict=True))
 
-    def _pass_down(self, ranks: MPI.Comm, frame: NDArray[np.uint8]) -> None:
+    def _pass_down(self, ranks: MPI.Comm, frame: Bytes) -> None:
         """Fill the frames of all ranks with that of the first one, along a binomial tree."""
         parent, children = tree(ranks.Get_rank(), ranks.Get_size())
         if ranks.Get_rank() != 0:
@@ -276,7 +275,7 @@ def tree(rank: int, size: int) -> tuple[int, list[int]]:
     return rank & (rank - 1), [rank + step for step in steps if rank + step < size]
 
 
-def _frames(value: object) -> list[NDArray[np.uint8]]:
+def _frames(value: object) -> list[Bytes]:
     """Return a value as its pickle followed by the bytes of the arrays in it, which are not copied."""
     parts: tuple[Any, list[Any]] = MPI.pickle.dumps_oob(value)
     return [np.frombuffer(part, dtype=np.uint8) for part in (parts[0], *parts[1])]
@@ -290,12 +289,12 @@ def _or_none(function: Callable[[U], T], argument: U) -> T | None:
         return None
 
 
-def _as_bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
+def _as_bytes(array: NDArray[Any]) -> Bytes:
     if not array.flags.c_contiguous:
         raise ValueError("only contiguous arrays can be sent or received")
     return array.reshape(-1).view(np.uint8)
 
 
-def _pieces(data: NDArray[np.uint8], piece: int) -> list[NDArray[np.uint8]]:
+def _pieces(data: Bytes, piece: int) -> list[Bytes]:
     """Split data into pieces, at least one, so that an empty message is sent too."""
     return [data[start : start + piece] for start in range(0, max(len(data), 1), piece)]

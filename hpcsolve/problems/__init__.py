@@ -1,1 +1,1 @@
-"""The problems themselves: what an instance is, what a solution is, and how to check one. No MPI, no device."""
+"""What an instance of each problem is, how one is generated, and how an answer is checked. No MPI, no device."""

@@ -1,1 +1,4 @@
-"""Full checks of answers, in plain numpy and scipy: distances, paths, lower bounds on trees."""
+"""Full checks of distances, paths and lower bounds in plain numpy and scipy.
+
+Tours and trees are checked beside their problems, in `tsp.py` and `steiner.py`.
+"""
