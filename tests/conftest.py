@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session", autouse=True)
 def _session_environment(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """One new compile cache for the session; ranks and threads wait quietly; child processes find the package."""
+    """Set the environment of child processes: a new compile cache, quiet waiting, and the path of the package."""
     folder = tmp_path_factory.getbasetemp()
     shared = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder  # all workers' folders lie in one
     cache = shared / "compile-cache"
