@@ -1,4 +1,4 @@
-"""The errors that hpcsolve raises on purpose, with one line that says what is wrong and what to do, and an exit code.
+"""The errors that hpcsolve raises on purpose. Each has an exit code and says what is wrong and what to do.
 
 Exit codes: 0 solved and verified, 1 the check of the answer failed, 2 bad input or usage, 3 refused (memory, GPUs),
 4 environment (MPI launch, compiler, disk), 5 damaged file, 70 a bug in hpcsolve, 130 interrupted (Ctrl-C).

@@ -1,4 +1,4 @@
-"""Fixtures of all tests: the folder of data, the device under test, and functions that start processes and ranks."""
+"""Fixtures of all tests: folders, the device under test, and functions that start processes and ranks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Docstrings begin with one plain sentence, prose keeps to the glossary, and no comment switches off a formatter."""
+"""Docstrings begin with one plain sentence, and prose keeps to the glossary."""
 
 import ast
 import io

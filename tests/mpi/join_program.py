@@ -1,4 +1,4 @@
-"""Program that test_join.py starts with altered environments. It prints its communicator and whether it has mpi4py."""
+"""Program that test_join.py starts. It prints its communicator and whether mpi4py is imported."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Program that test_shared.py starts: the ranks of a host share one read-only copy of a large array while it is used.
+"""Program that test_shared.py starts to check that ranks of a host share large arrays.
 
 The first argument is the number of hosts that MPI pretends to have, the second the scenario.
 """

@@ -64,7 +64,7 @@ def graph_generators() -> Mapping[str, Callable[..., Graph]]:
 
 
 def grid_graph(rows: int, columns: int, seed: int = 1, low: int = 1, high: int = 100) -> Graph:
-    """Generate a grid whose vertices, numbered row by row, are joined to their neighbours left, right, above and below.
+    """Generate a grid whose vertices, numbered row by row, are joined to their two to four neighbours.
 
     Parameters
     ----------
