@@ -98,7 +98,7 @@ def _row(section: str, name: str, dataset: h5py.Dataset) -> Row:
 
 
 def _dimension(dataset: h5py.Dataset) -> str:
-    """Return the names of the dataset's dimensions; a scale is a dimension itself."""
+    """Return the names of the dataset's dimensions, or for a dimension scale its own name."""
     if dataset.is_scale:
         return dataset.name.split("/")[-1]
     return ", ".join(dimension.keys()[0] for dimension in dataset.dims)

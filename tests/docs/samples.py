@@ -31,7 +31,7 @@ EOF
 
 
 def make_samples(folder: Path) -> list[Path]:
-    """Solve small problems of all kinds; return the files of their results."""
+    """Solve small problems of all kinds and return their result files."""
     (folder / "cube.tsp").write_text(SPACE)
     paths = []
     for number, (problem, algorithm, parameters) in enumerate(_problems(folder)):

@@ -39,7 +39,7 @@ def broken_links(path: Path) -> list[str]:
 
 
 def missing_paths(text: str) -> list[str]:
-    """Paths of the repository in code spans and blocks that do not exist; `*` stands for anything."""
+    """Return the paths in code spans and blocks that do not exist in the repository. `*` matches anything."""
     spans = CODE.findall(prose(text)) + [body for _, body in FENCE.findall(text)]
     named = [name.rstrip("/.") for span in spans for name in PATH.findall(span)]
     return [name for name in named if not PLACEHOLDER.fullmatch(Path(name).stem) and not any(REPOSITORY.glob(name))]
