@@ -6,9 +6,11 @@ A buffer is a numpy array on a 64-byte boundary; a launch has run when the call 
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -185,7 +187,7 @@ class HostDevice:
     def kernel(self, file: str, name: str) -> HostKernel:
         """A kernel of `cuda_src/{file}.cu`; `LaunchError` if there is none of that name."""
         declaration = source.declaration(build.source_folder(), file, name)
-        library = self.libraries.get(file) or ctypes.CDLL(str(build.host_library(file)))
+        library = self.libraries.get(file) or _load(build.host_library(file))
         self.libraries[file] = library
         library.hpcsolve_set_threads(ctypes.c_int(self.threads))
         describe, function = library[f"{name}_signature"], library[f"{name}_launch"]
@@ -225,6 +227,21 @@ class HostDevice:
         self.memory_peak = max(self.memory_peak, self.allocated)
         start = -raw.ctypes.data % ALIGNMENT
         return raw[start : start + nbytes].view(dtype).reshape(shape)
+
+
+def _load(path: Path) -> ctypes.CDLL:
+    """Load a compiled library whose idle threads sleep.
+
+    OpenMP reads OMP_WAIT_POLICY once, when the first library brings it. Without the variable, idle threads spin for
+    milliseconds after each launch: 30 times the CPU seconds of ants on 4 threads. What the user has set stays.
+    """
+    if "OMP_WAIT_POLICY" in os.environ:
+        return ctypes.CDLL(str(path))
+    os.environ["OMP_WAIT_POLICY"] = "passive"
+    try:
+        return ctypes.CDLL(str(path))
+    finally:
+        del os.environ["OMP_WAIT_POLICY"]  # the environment is the calling program's
 
 
 def _processor_name() -> str:
