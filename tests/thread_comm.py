@@ -60,6 +60,7 @@ class ThreadComm:
     sent: int = 0
     local_rank: int = 0
     local_size: int = 1
+    mpi_library: str = "not started: ranks are threads"
 
     @property
     def size(self) -> int:

@@ -60,10 +60,10 @@ def load_job(path: str, overrides: Sequence[str] = (), **replaced: str | None) -
 
 def with_files_from(folder: Path, job: Job) -> Job:
     """The job with absolute paths of the files that its parameters name."""
-    named = getattr(job.parameters, "queries", None)
-    if not isinstance(named, str):
+    if job.settings.algorithm != "shortest-paths" or not isinstance(job.parameters.queries, str):
         return job
-    return replace(job, parameters=msgspec.structs.replace(job.parameters, queries=os.path.abspath(folder / named)))
+    path = os.path.abspath(folder / job.parameters.queries)
+    return replace(job, parameters=msgspec.structs.replace(job.parameters, queries=path))
 
 
 def pinned(job: Job) -> Job:
@@ -74,9 +74,11 @@ def pinned(job: Job) -> Job:
     InputError
         The file cannot be read, or holds other queries than the job says; or the job names none.
     """
-    named = getattr(job.parameters, "queries", None)
+    if job.settings.algorithm != "shortest-paths":
+        return job
+    named = job.parameters.queries
     if not isinstance(named, str):
-        if getattr(job.parameters, "queries_sha256", None) is not None:
+        if job.parameters.queries_sha256 is not None:
             raise InputError("shortest-paths.queries-sha256: queries names no file; remove this key")
         return job
     found = read_queries(named, job.parameters.queries_sha256)

@@ -163,8 +163,7 @@ def _finish(task: Task, outcome: Outcome, row: dict[str, Any], device: Device, c
     contents: list[Contents] = []
 
     def conclude() -> None:
-        library = getattr(comm, "mpi_library", "none: one process")
-        sources = provenance(device.info, library, _module(task).KERNEL_FILES, started_as())
+        sources = provenance(device.info, comm.mpi_library, _module(task).KERNEL_FILES, started_as())
         arriving = [Arriving(table, comm, threads) for table in streams]
         shapes = {table.name: table.shape for table in tables}
         try:
