@@ -46,7 +46,7 @@ def test_every_device_test_passes_on_it(stub: Stub, run_process: Start, nvcc: st
     files = [str(HERE / "test_protocol.py"), str(HERE / "test_cuda.py")]
     # -s: what the driver and PyCUDA have to say of us goes to the real stderr, and must be nothing.
     done = run_process([sys.executable, "-m", "pytest", "-qs", "--color=no", *files], timeout=200, env=environment)
-    assert done.returncode == 0 and re.search(r"\n\d\d+ passed in", done.stdout), done.stdout + done.stderr
+    assert done.returncode == 0 and re.search(r"\b\d\d+ passed in", done.stdout), done.stdout + done.stderr
     assert done.stderr == ""
 
 

@@ -14,10 +14,11 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 CORES = len(os.sched_getaffinity(0))
 PROGRAM = f"""
 import os, hpcsolve
-from hpcsolve.problems.generate import random_matrix
+import numpy as np
 def solve(n, iterations):
     stop = {{"iterations": iterations}}
-    hpcsolve.solve(random_matrix(n), "ant-colony", device="cpu", threads={min(4, CORES)}, stop=stop)
+    costs = np.random.default_rng(1).integers(1, 100, (n, n))
+    hpcsolve.solve(costs, "ant-colony", device="cpu", threads={min(4, CORES)}, stop=stop)
 solve(10, 1)
 before = os.times()
 solve(60, 50)

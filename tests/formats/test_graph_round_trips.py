@@ -38,7 +38,7 @@ def graphs(draw, directed=None, terminals=False):
 
 
 def assert_same(a, b):
-    """Equal by decimal value: dropped parallel arcs and loops may have had more decimals, or made all weights floats."""
+    """Equal by decimal value: dropped parallel arcs and loops may have had more decimals, or needed floats."""
     assert (a.n, a.directed) == (b.n, b.directed)
     for name in ("offsets", "heads", "labels", "coordinates"):
         assert np.array_equal(getattr(a, name), getattr(b, name)), name
