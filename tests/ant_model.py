@@ -79,7 +79,7 @@ class Model:
     def __post_init__(self):
         """The first trails."""
         self.n = len(self.cost)
-        self.trail = [[self.unit.first_trail] * self.n for _ in range(self.n)]
+        self.trail = [[self.unit.first_pheromone] * self.n for _ in range(self.n)]
         self.heads = [sorted((j for j in range(self.n) if j != c), key=lambda j, c=c: (self.cost[c, j], j))[:32]
                       for c in range(self.n)]  # fmt: skip
 

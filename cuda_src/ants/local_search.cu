@@ -161,19 +161,19 @@ DEVICE uint32_t next_awake(const tour &t, messages &s, uint32_t from) {
   if (threadIdx.x == 0) t.awake[word] &= ~(bits & (~bits + 1));
   return 64 * word + lowest(bits);
 }
-// Fills `place`, and wakes the cities with an edge that `known` has not; all of them without `known`.
+// Fills `position`, and wakes the cities with an edge that the improved tour has not; all of them where there is none.
 template <class Kind>
-DEVICE void begin_search(const tour &t, const uint16_t *known) {
+DEVICE void begin_search(const tour &t, const uint16_t *improved) {
   for (uint32_t w = threadIdx.x; w < (t.n + 63) / 64; w += blockDim.x) t.awake[w] = 0;
-  for (uint32_t i = threadIdx.x; known && i < t.n; i += blockDim.x) t.place[known[i]] = i;
+  for (uint32_t i = threadIdx.x; improved && i < t.n; i += blockDim.x) t.position[improved[i]] = i;
   __syncthreads();
   for (uint32_t i = threadIdx.x; i < t.n; i += blockDim.x) {
     const uint32_t city = t.order[i], next = t.order[around(t, i + 1)];
-    const uint32_t ahead = known ? around(t, t.place[next] + t.n - t.place[city]) : 0;
+    const uint32_t ahead = improved ? around(t, t.position[next] + t.n - t.position[city]) : 0;
     if (ahead != 1 && !(Kind::symmetric && ahead == t.n - 1)) wake(t, city), wake(t, next);
   }
   __syncthreads();
-  for (uint32_t i = threadIdx.x; i < t.n; i += blockDim.x) t.place[t.order[i]] = i;
+  for (uint32_t i = threadIdx.x; i < t.n; i += blockDim.x) t.position[t.order[i]] = i;
   __syncthreads();
 }
 template <class Kind>
@@ -189,17 +189,16 @@ DEVICE void search(const tour &t, messages &s) {
     apply_move<Kind>(t, city, !Kind::symmetric || s.item >= Kind::items * t.breadth, s.chosen);
   }
 }
-// Improves `tours` tours of n cities in place; `lengths` gets their costs. `known` is (groups, n): a tour that has been
-// improved already for each group of tours / groups tours; without groups nothing is known. `place` (tours, n) and
-// `awake` (tours, words of n bits) are scratch.
+// Improves `tours` tours in place; `lengths` gets their costs. `incumbents` is (groups, n): a tour that has been improved
+// already for each group of tours / groups tours; without groups there are none. `position` and `awake` are scratch.
 template <class Kind>
-DEVICE void improve(uint32_t tours, uint32_t groups, tour t, const uint16_t *known, uint64_t *lengths) {
+DEVICE void improve(uint32_t tours, uint32_t groups, const tour &all, const uint16_t *incumbents, uint64_t *lengths) {
   __shared__ messages s;
-  const tour all = t;
+  tour t = all;
   for (uint32_t one = blockIdx.x; one < tours; one += gridDim.x) {
-    t.order = all.order + (size_t)one * t.n, t.place = all.place + (size_t)one * t.n;
+    t.order = all.order + (size_t)one * t.n, t.position = all.position + (size_t)one * t.n;
     t.awake = all.awake + (size_t)one * ((t.n + 63) / 64);
-    begin_search<Kind>(t, groups ? known + (size_t)(one / (tours / groups)) * t.n : nullptr);
+    begin_search<Kind>(t, groups ? incumbents + (size_t)(one / (tours / groups)) * t.n : nullptr);
     search<Kind>(t, s);
     uint64_t length = 0;
     for (uint32_t i = threadIdx.x; i < t.n; i += blockDim.x)
@@ -210,14 +209,11 @@ DEVICE void improve(uint32_t tours, uint32_t groups, tour t, const uint16_t *kno
     __syncthreads();
   }
 }
-#define SEARCH_KERNEL(Kind)                                                                                     \
-  KERNEL local_search_##Kind(uint32_t tours, uint32_t groups, uint32_t n, uint32_t stride, uint32_t breadth,    \
-                             const int32_t *cost, const uint16_t *neighbours, const int32_t *near_cost,         \
-                             const uint16_t *known, uint16_t *order, uint16_t *place, uint64_t *awake,          \
-                             uint64_t *lengths) {                                                               \
-    improve<Kind>(tours, groups, {n, stride, breadth, cost, neighbours, near_cost, order, place, awake}, known, \
-                  lengths);                                                                                     \
-  }                                                                                                             \
+#define SEARCH_KERNEL(Kind)                                                                         \
+  KERNEL local_search_##Kind(uint32_t tours, uint32_t groups, tour all, const uint16_t *incumbents, \
+                             uint64_t *lengths) {                                                   \
+    improve<Kind>(tours, groups, all, incumbents, lengths);                                         \
+  }                                                                                                 \
   EXPORT_KERNEL(local_search_##Kind)
 SEARCH_KERNEL(two_opt)
 SEARCH_KERNEL(three_opt)

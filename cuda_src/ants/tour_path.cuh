@@ -7,14 +7,14 @@
 #pragma once
 #include "device/device.cuh"
 
-// What each thread knows of its block's tour.
+// The instance and a tour of it, or in a launch the tours of all blocks, one after the other.
 struct tour {
   uint32_t n, stride, breadth;
-  const int32_t *cost;
-  const uint16_t *neighbours;  // (n, stride), nearest first; `breadth` of each are looked at
-  const int32_t *near_cost;  // (n, breadth)
-  uint16_t *order, *place;  // the cities as they follow; where each is
-  uint64_t *awake;  // a bit a city
+  const int32_t *cost;  // (n, n)
+  const uint16_t *neighbours;  // (n, stride): the nearest cities of each, nearest first; `breadth` of them are tried
+  const int32_t *near_cost;  // (n, breadth): the costs to these
+  uint16_t *order, *position;  // the cities of the tour in order, and the index in it of each city
+  uint64_t *awake;  // a bit for each city: whether it is still to be looked at
 };
 // The path that is read from index `start` of the tour to `city`.
 struct path {
@@ -29,7 +29,7 @@ DEVICE uint32_t around(const tour &t, uint32_t index) { return index >= t.n ? in
 // Where a city is on the path after `flips` flips, and which city is at a position.
 template <int flips>
 DEVICE uint32_t position_of(const tour &t, const path &p, const uint32_t *cut, uint32_t city) {
-  const uint32_t index = t.place[city];
+  const uint32_t index = t.position[city];
   uint32_t at = around(t, p.backwards ? p.start + t.n - index : index + t.n - p.start);
   UNROLL for (int k = 0; k < flips; k++) at = at < cut[k] ? cut[k] - 1 - at : at;
   return at;
@@ -41,7 +41,7 @@ DEVICE uint32_t city_at(const tour &t, const path &p, const uint32_t *cut, uint3
 }
 // The path that ends at a city.
 DEVICE path path_to(const tour &t, uint32_t city, bool backwards) {
-  const uint32_t index = t.place[city];
+  const uint32_t index = t.position[city];
   return {around(t, index + (backwards ? t.n - 1 : 1)), backwards, city};
 }
 DEVICE void wake(const tour &t, uint32_t city) { atomicOr_block(&t.awake[city / 64], (uint64_t)1 << city % 64); }
@@ -60,7 +60,7 @@ DEVICE void reverse(const tour &t, path &p, uint32_t low, uint32_t length) {
   for (uint32_t i = threadIdx.x; i < moved / 2; i += blockDim.x) {
     const uint32_t a = around(t, from + i), b = around(t, from + moved - 1 - i);
     const uint16_t x = t.order[a], y = t.order[b];
-    t.order[a] = y, t.order[b] = x, t.place[y] = a, t.place[x] = b;
+    t.order[a] = y, t.order[b] = x, t.position[y] = a, t.position[x] = b;
   }
   if (rest) {  // the path is what it would be, read the other way
     const uint32_t shift = around(t, low + ends[2]);

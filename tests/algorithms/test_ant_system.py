@@ -9,7 +9,7 @@ from hpcsolve.algorithms.ant_colony import Parameters
 from hpcsolve.algorithms.ant_colony.ant_system import AntSystem, Strategy
 from hpcsolve.algorithms.ant_colony.colonies import nothing_kept
 from hpcsolve.algorithms.ant_colony.fixed_point import unit_of
-from hpcsolve.algorithms.ant_colony.layout import heuristic_table, lay_out
+from hpcsolve.algorithms.ant_colony.instance import ant_instance, heuristic_table
 from hpcsolve.algorithms.ant_colony.search import open_search, powers
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
@@ -34,11 +34,11 @@ def instances():
 
 
 def prepared(tsp, device, ants, rho=0.5, keys=(KEY,), **strategy):
-    layout = lay_out(tsp)
-    unit = unit_of(layout.greedy_length, layout.bound, tsp.n, ants, rho)
-    table = heuristic_table(layout, 2.0)
-    search = AntSystem(device, layout, unit, ants, np.array(keys, np.uint32), table, Strategy(**strategy))
-    return layout, unit, table, search
+    instance = ant_instance(tsp)
+    unit = unit_of(instance.greedy_length, instance.bound, tsp.n, ants, rho)
+    table = heuristic_table(instance, 2.0)
+    search = AntSystem(device, instance, unit, ants, np.array(keys, np.uint32), table, Strategy(**strategy))
+    return instance, unit, table, search
 
 
 def test_random_numbers_are_those_of_the_paper():
@@ -53,8 +53,8 @@ def test_random_numbers_are_those_of_the_paper():
 def test_the_kernels_equal_the_model(name, device):
     tsp, ants = instances()[name], 7
     rho = 0.3 if name == "one-way" else 0.5
-    layout, unit, table, search = prepared(tsp, device, ants, rho)
-    model = Model(layout.cost, table, unit, ants, KEY, layout.symmetric)
+    instance, unit, table, search = prepared(tsp, device, ants, rho)
+    model = Model(instance.cost, table, unit, ants, KEY, instance.symmetric)
     for iteration in range(12 if name == "clusters" else 6):
         lengths = search.construct(iteration)
         tours = search.buffers["tours"].download()[0].tolist()
@@ -62,7 +62,7 @@ def test_the_kernels_equal_the_model(name, device):
         assert lengths[0].tolist() == [model.length(tour) for tour in tours]
         search.learn(iteration, lengths, None)
         model.learn(tours)
-        assert search.buffers["trail"].download()[0, :, : tsp.n].tolist() == model.trail
+        assert search.buffers["pheromone"].download()[0, :, : tsp.n].tolist() == model.trail
     search.close()
     if name == "clusters":  # all ways to choose were taken, so all of them are equal
         assert {key for key, count in model.seen.items() if count} == {
@@ -74,23 +74,24 @@ def test_the_kernels_equal_the_model(name, device):
 def test_block_sizes_do_not_matter(strategy, device, monkeypatch):
     """On the CPU a block is one thread; on the stub driver with real threads these are the launches of a GPU."""
     tsp, ants = clustered_tsp(40, seed=1, clusters=3), 3
-    layout = lay_out(tsp)
+    instance = ant_instance(tsp)
     variant = {"variant": "mmas"} if strategy == "mmas" else {"variant": "ant-system", "strategy": strategy}
     parameters = Parameters(ants=ants, **variant)
 
     def tours(searching_on):
-        search = open_search(searching_on, layout, parameters, powers(layout, parameters), np.array([KEY], np.uint32))
+        search = open_search(searching_on, instance, parameters, powers(instance, parameters),
+                             np.array([KEY], np.uint32))
         kept = nothing_kept(range(1), tsp.n)
         for iteration in range(2):
             lengths = search.construct(iteration)
             kept.note(iteration, lengths, search.buffers)
             search.learn(iteration, lengths, kept)
-        found = [search.buffers[name].download().tobytes() for name in ("tours", "trail", "lengths")]
+        found = [search.buffers[name].download().tobytes() for name in ("tours", "pheromone", "lengths")]
         search.close()
         return found
 
     usual = tours(HostDevice(threads=1))
-    for name in ("ant_system.ANT_THREADS", "mmas.ANT_THREADS", "mmas.ROW_THREADS"):
+    for name in ("ant_system.ANT_THREADS", "max_min.ANT_THREADS", "max_min.ROW_THREADS"):
         monkeypatch.setattr(f"hpcsolve.algorithms.ant_colony.{name}", 64)
     monkeypatch.setattr("hpcsolve.algorithms.ant_colony.ant_system.CITY_THREADS", 33)
     assert tours(device) == usual
@@ -115,5 +116,5 @@ def test_no_trail_and_no_row_overflows(reference, slack, n, layers, rho):
     unit = unit_of(reference, max(1, reference // slack), n, layers, rho)
     most = int(unit.deposits(np.array([1], np.uint64))[0])
     assert most <= unit.deposit(1)
-    row = (n * unit.first_trail + 2 * layers * most / unit.rho + n) / 4 + n  # times 2^30 / 2^32
-    assert unit.first_trail + layers * most / unit.rho < 2**64 and row < 2**63
+    row = (n * unit.first_pheromone + 2 * layers * most / unit.rho + n) / 4 + n  # times 2^30 / 2^32
+    assert unit.first_pheromone + layers * most / unit.rho < 2**64 and row < 2**63

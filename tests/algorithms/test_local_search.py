@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.ant_colony.local_search import KINDS, THREADS, Searcher, scratch_bytes
+from hpcsolve.algorithms.ant_colony.local_search import KINDS, THREADS, LocalSearch, scratch_bytes
 from hpcsolve.device.base import Device
 from hpcsolve.device.build import HOST_FLAGS
 from hpcsolve.device.host import HostDevice
@@ -36,10 +36,10 @@ def improved(device: Device, cost: Cost, tours: Tours, kind: str, breadth: int =
     lists = [row + [i] * 3 for i, row in enumerate(nearest(cost))]
     buffers = [device.upload(a) for a in (cost, np.array(lists, np.uint16), tours)]
     lengths, former = device.zeros(len(tours), np.uint64), device.upload(known) if known is not None else None
-    searcher = Searcher(device, buffers[0], buffers[1], buffers[2], lengths, kind, breadth, threads)
-    searcher.improve(former)
+    search = LocalSearch(device, buffers[0], buffers[1], buffers[2], lengths, kind, breadth, threads)
+    search.improve(former)
     answer = buffers[2].download(), lengths.download()
-    searcher.close()
+    search.close()
     for buffer in (*buffers, lengths, *([former] if former else [])):
         buffer.free()
     return answer
@@ -272,7 +272,7 @@ def test_memory_is_what_was_planned() -> None:
     lists = np.array(nearest(cost), np.uint16)
     inputs = [device.upload(a) for a in (cost, lists, random_tours(6, 70), np.zeros(6, np.uint64))]
     before = device.allocated
-    searcher = Searcher(device, inputs[0], inputs[1], inputs[2], inputs[3], "3-opt", 8)
+    search = LocalSearch(device, inputs[0], inputs[1], inputs[2], inputs[3], "3-opt", 8)
     assert device.allocated - before == scratch_bytes(6, 70, 8)
-    searcher.close()
+    search.close()
     assert device.allocated == before

@@ -7,7 +7,7 @@ cuda_src/ant_trails.cuh), and random numbers are functions of (seed, colony, ite
 (cuda_src/philox.cuh).
 
 parameters.py    what the user asks, and what an instance does not allow
-layout.py        an instance as the kernels have it: renumbered, 32-bit costs, nearest cities, the heuristic
+instance.py        an instance as the kernels have it: renumbered, 32-bit costs, nearest cities, the heuristic
 fixed_point.py   trails as integers
 buffers.py       named buffers, whose shapes say what a run takes
 ant_system.py    Ant System on a device (kernels: cuda_src/ant_head_tail.cu, ant_group.cu, ant_system.cu)

@@ -32,7 +32,7 @@ class Search(Protocol):
     Attributes
     ----------
     buffers
-        By name; among them `tours`, uint16 (colonies, ants, n), in the layout's numbers.
+        By name; among them `tours`, uint16 (colonies, ants, n), in the instance's numbers.
     """
 
     buffers: dict[str, Buffer]
@@ -53,7 +53,7 @@ class Kept:
     numbers
         Shape (colonies,), int64: the colonies' own.
     length, tour
-        The best so far, in the layout's terms: int64 (colonies,) and uint16 (colonies, n).
+        The best so far, in the instance's terms: int64 (colonies,) and uint16 (colonies, n).
     iteration
         Shape (colonies,), int64: when that was found.
     """
@@ -115,7 +115,7 @@ class Watch:
     Attributes
     ----------
     target
-        In the layout's lengths.
+        In the instance's lengths.
     best, improved
         The best length of all colonies, as far as this rank knows, and its iteration.
     """

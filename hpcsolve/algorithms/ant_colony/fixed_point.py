@@ -37,7 +37,7 @@ class Unit:
         return min(int((1 - self.rho) * 2**32), 2**32 - 1)
 
     @property
-    def first_trail(self) -> int:
+    def first_pheromone(self) -> int:
         """1 / (rho * reference), where the trails begin."""
         return int((1 << self.bits) / self.rho)
 

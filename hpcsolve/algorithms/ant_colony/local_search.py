@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hpcsolve.algorithms.ant_colony.buffers import Shapes, allocated, nbytes
-from hpcsolve.device.base import Buffer, Device
+from hpcsolve.device.base import Argument, Buffer, Device
 
 FILE = "ants/local_search"
 KINDS = {"2-opt": "two_opt", "3-opt": "three_opt", "4-opt": "four_opt", "insertion": "insertion"}
@@ -21,7 +21,7 @@ def shapes(count: int, n: int, breadth: int) -> Shapes:
     """Shapes and types of the scratch for `count` tours of n cities, by name."""
     return {
         "near_cost": ((n, min(breadth, n - 1)), np.int32),
-        "place": ((count, n), np.uint16),
+        "position": ((count, n), np.uint16),
         "awake": ((count, -(-n // 64)), np.uint64),
     }
 
@@ -32,7 +32,7 @@ def scratch_bytes(count: int, n: int, breadth: int) -> int:
 
 
 @dataclass
-class Searcher:
+class LocalSearch:
     """A batch of tours that can be improved, again and again.
 
     Attributes
@@ -69,23 +69,27 @@ class Searcher:
         self.breadth = min(self.breadth, n - 1)
         self.buffers = allocated(self.device, shapes(math.prod(self.lengths.shape), n, self.breadth))
         kernel = self.device.kernel(FILE, "local_search_price")
-        kernel(n, self.threads, n, stride, self.breadth, self.cost, self.neighbours, self.buffers["near_cost"])
+        kernel(n, self.threads, n=n, stride=stride, breadth=self.breadth, cost=self.cost, neighbours=self.neighbours,
+               near_cost=self.buffers["near_cost"])
 
-    def improve(self, known: Buffer | None = None) -> None:
+    def improve(self, incumbents: Buffer | None = None) -> None:
         """Improve all tours, and set their lengths.
 
         Parameters
         ----------
-        known
+        incumbents
             uint16 (groups, n): for each of as many groups of tours, in their order and of equal size, a tour that has
-            been improved already. Only cities are looked at first that have an edge which is not in it.
+            been improved already. The search then begins at the cities with an edge that is not in it.
         """
         n, stride = self.neighbours.shape
-        count, groups = math.prod(self.lengths.shape), known.shape[0] if known else 0
+        count, groups = math.prod(self.lengths.shape), incumbents.shape[0] if incumbents else 0
         kernel = self.device.kernel(FILE, f"local_search_{KINDS[self.kind]}")
-        kernel(count, self.threads, count, groups, n, stride, self.breadth, self.cost, self.neighbours,
-               self.buffers["near_cost"], known or self.tours, self.tours, self.buffers["place"],
-               self.buffers["awake"], self.lengths)  # fmt: skip
+        own: dict[str, Argument] = {
+            "n": n, "stride": stride, "breadth": self.breadth, "cost": self.cost, "neighbours": self.neighbours,
+            "order": self.tours, **self.buffers,
+        }
+        kernel(count, self.threads, tours=count, groups=groups, all=own, incumbents=incumbents or self.tours,
+               lengths=self.lengths)
 
     def close(self) -> None:
         """Give the scratch back."""

@@ -8,20 +8,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.ant_colony.colonies import NOTHING, History, Kept
-from hpcsolve.algorithms.ant_colony.layout import Layout
+from hpcsolve.algorithms.ant_colony.instance import AntInstance
 from hpcsolve.algorithms.ant_colony.parameters import Parameters, ants_of
 from hpcsolve.algorithms.base import Column, Outcome, as_column
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
 
 
-def outcome(tsp: Tsp, layout: Layout, kept: Kept, history: History, iterations: int, parameters: Parameters,
+def outcome(tsp: Tsp, instance: AntInstance, kept: Kept, history: History, iterations: int, parameters: Parameters,
             comm: Comm, rank: Mapping[str, float | int]) -> Outcome:
     """The outcome on every rank; the tables are on rank 0. Collective."""
     parts = comm.allgather(kept)
     best = min((part for part in parts if len(part.numbers)), key=lambda part: int(part.length.min()))
     row = int(best.length.argmin())
-    tour = layout.order[best.tour[row]]
+    tour = instance.order[best.tour[row]]
     tour = np.roll(tour, -int(tour.argmin()))  # from city 0
     text = "Cities in the order of the tour, positions from 0"
     solution = {"tour": as_column(tour.astype(np.int32), text, "1", "place"),
@@ -29,12 +29,12 @@ def outcome(tsp: Tsp, layout: Layout, kept: Kept, history: History, iterations: 
     histories = comm.gather(history)
     tables: dict[str, Mapping[str, Column]] = {}
     if histories is not None:
-        shift = tsp.n * layout.offset
+        shift = tsp.n * instance.offset
         lengths = np.concatenate([part.length for part in parts]) + shift
         tables["colonies"] = _colonies(parts, lengths, tsp, iterations, parameters.optimum)
         tours = len(lengths) * ants_of(parameters, tsp.n)
         tables["history"] = _history(histories, tours, shift, tsp.scale)
-    cost = int(best.length[row]) + tsp.n * layout.offset
+    cost = int(best.length[row]) + tsp.n * instance.offset
     return Outcome(cost, solution, {}, tables, rank)
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from hpcsolve.algorithms.ant_colony.layout import HEAD
+from hpcsolve.algorithms.ant_colony.instance import HEAD
 from hpcsolve.errors import InputError
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp
 

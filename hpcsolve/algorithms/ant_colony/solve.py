@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from hpcsolve.algorithms.ant_colony.colonies import Watch, explore, nothing_kept, random_keys
-from hpcsolve.algorithms.ant_colony.layout import lay_out
+from hpcsolve.algorithms.ant_colony.instance import ant_instance
 from hpcsolve.algorithms.ant_colony.outcome import outcome
 from hpcsolve.algorithms.ant_colony.parameters import MOST_CITIES, Parameters, ants_of, require_fit
 from hpcsolve.algorithms.ant_colony.search import device_bytes, host_bytes, open_search, powers
@@ -59,16 +59,16 @@ def run(tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Re
     """The best tour of all colonies. `tsp` is the same on all ranks; so is the outcome but for `rank`."""
     if replace(limits, seed=UNLIMITED.seed) == UNLIMITED:
         limits = replace(limits, iterations=DEFAULT_ITERATIONS)
-    layout = lay_out(tsp)
-    shift = tsp.n * layout.offset
+    instance = ant_instance(tsp)
+    shift = tsp.n * instance.offset
     # As the decimal number that was written: 1.15 in hundredths is 115, which floats miss.
     target = None if limits.target is None else math.floor(Fraction(str(limits.target)) * tsp.scale) - shift
     watch = Watch(comm, limits, target)
-    made = comm.bcast(powers(layout, parameters) if comm.rank == 0 else None)
+    made = comm.bcast(powers(instance, parameters) if comm.rank == 0 else None)
     assert made is not None
     mine = blocks(parameters.colonies, comm.size)[comm.rank]
     kept = nothing_kept(mine, tsp.n)
-    search = open_search(device, layout, parameters, made, random_keys(limits.seed, mine)) if mine else None
+    search = open_search(device, instance, parameters, made, random_keys(limits.seed, mine)) if mine else None
 
     def tell(best: int, mean: float) -> str:
         own = [(length + shift) / tsp.scale for length in (best, mean)]
@@ -82,4 +82,4 @@ def run(tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Re
     }
     if search:
         search.close()
-    return outcome(tsp, layout, kept, history, iterations, parameters, comm, rank)
+    return outcome(tsp, instance, kept, history, iterations, parameters, comm, rank)

@@ -59,15 +59,15 @@ def _fill(m: int, reduced: Reduced, device: Device, timer: Timer, report: Report
     """Shape (m, 2^(m - 1)): g(S, j) at [j, S without place j], 32-bit."""
     wide = replace(reduced, itemsize=4, cost=np.where(reduced.cost < reduced.infinity, reduced.cost, INFINITY[4]))
     kernel = device.kernel(FILE, "held_karp_compact")
-    tables = (BINOMIAL, cost_patterns(wide.cost, wide))
-    buffers = [*(device.upload(table) for table in tables), device.empty(m << (m - 1), np.uint32)]
-    for size in range(m):
+    buffers = {"binomial": device.upload(BINOMIAL), "cost": device.upload(cost_patterns(wide.cost, wide)),
+               "table": device.empty(m << (m - 1), np.uint32)}
+    for layer in range(m):
         timer.start()
-        kernel(GRID, BLOCK_THREADS, m, size, comb(m - 1, size), *buffers)
+        kernel(GRID, BLOCK_THREADS, cities=m, layer=layer, sets=comb(m - 1, layer), **buffers)
         timer.stop()
-        report((size + 1) / m)
-    table = buffers[-1].download().reshape(m, -1)
-    for buffer in buffers:
+        report((layer + 1) / m)
+    table = buffers["table"].download().reshape(m, -1)
+    for buffer in buffers.values():
         buffer.free()
     return table
 

@@ -19,7 +19,7 @@ from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.held_karp.plan import BINOMIAL, COST_STRIDE, STRETCH, Plan
 from hpcsolve.algorithms.held_karp.reduce import Reduced
 from hpcsolve.algorithms.held_karp.split import Places, chunks
-from hpcsolve.device.base import Buffer, Device, Timer
+from hpcsolve.device.base import Argument, Buffer, Device, Timer
 from hpcsolve.parallel.comm import Comm, Request
 
 FILE = "held_karp/held_karp"
@@ -104,9 +104,12 @@ class HalfRun:
         self.chunks = chunks(plan.split, plan.chunk_size)
         depot = np.full(1 << plan.split.low, reduced.infinity, reduced.dtype)
         depot[0] = 0
-        self.tables = [device.upload(a) for a in (BINOMIAL, self.chunks, places.table, places.level_start,
-                                                  cost_patterns(cost, reduced), depot)]
+        arrays = {"binomial": BINOMIAL, "chunks": self.chunks, "slices": places.table,
+                  "stage_start": places.level_start, "cost": cost_patterns(cost, reduced)}
+        self.tables = {name: device.upload(array) for name, array in arrays.items()}
+        self.depot = device.upload(depot)
         self.kernel = device.kernel(FILE, f"held_karp_layer_u{plan.itemsize}")
+        self.arguments = self._arguments()
         largest = plan.chunk_size << plan.split.low
         self.staging = [
             {group: device.staging(group[3] * largest, reduced.dtype) for group in (*places.outgoing, *places.incoming)}
@@ -123,7 +126,7 @@ class HalfRun:
             layer = int(self.chunks[min(step, self.plan.chunk_count - 1), 0])
             timer = statistics.layer_timers[layer]
             timer.start()
-            self._launch(step)
+            self.kernel(self.plan.slices * self.plan.chunk_size, BLOCK_THREADS, step=step, **self.arguments)
             timer.stop()
             self._depart(step, statistics)
             if time.perf_counter() - told > REPORT_SECONDS:
@@ -133,16 +136,20 @@ class HalfRun:
         for step in range(self.plan.steps, self.plan.steps + self.plan.lag):
             self._arrive(step, statistics)
         self.device.synchronize()
-        for table in self.tables:
+        for table in (*self.tables.values(), self.depot):
             table.free()
 
-    def _launch(self, step: int) -> None:
-        plan, split, halves = self.plan, self.plan.split, self.halves
-        lattice = split.low, split.mid, split.top
-        wave = step, plan.lag, plan.chunk_count, plan.chunk_size, self.places.count
-        buffers = *self.tables, halves.even, halves.odd, halves.stream
-        grid = plan.slices * plan.chunk_size
-        self.kernel(grid, BLOCK_THREADS, *lattice, *wave, split.stored(0), split.stored(1), *buffers)
+    def _arguments(self) -> dict[str, Argument]:
+        """What every step's launch gets but the step."""
+        plan, split, own = self.plan, self.plan.split, self.halves
+        return {
+            "split": {"low": split.low, "mid": split.mid, "top": split.top},
+            "wave": {"lag": plan.lag, "chunks": plan.chunk_count, "chunk_size": plan.chunk_size,
+                     "slots": self.places.count},
+            "tables": self.tables,
+            "states": {"even_size": split.stored(0), "odd_size": split.stored(1), "depot": self.depot,
+                       "even": own.even, "odd": own.odd, "stream": own.stream},
+        }
 
     def _arrive(self, step: int, statistics: Statistics) -> None:
         """What was sent `lag` steps ago is here, and its staging is free again."""
@@ -207,8 +214,9 @@ def _middle(plan: Plan, dtype: np.dtype[np.unsignedinteger], device: Device, for
     kernel = device.kernel(FILE, f"held_karp_middle_u{plan.itemsize}")
     timer = device.timer()
     timer.start()
-    sizes = plan.slices, split.mid, stretches, STRETCH, length, slice_size
-    kernel(best.shape[0], BLOCK_THREADS, *sizes, forward, backward, best)
+    layer = {"slices": plan.slices, "mid": split.mid, "stretches": stretches, "stretch": STRETCH, "length": length,
+             "slice_size": slice_size}
+    kernel(best.shape[0], BLOCK_THREADS, layer=layer, forward=forward, backward=backward, best=best)
     timer.stop()
     statistics.middle_timer.append(timer)
     values = best.download()

@@ -16,14 +16,24 @@
 //
 // n^2 / 2 (STC) or n^2 weights of 12 bytes a tour: at n = m = 1002 6 or 12 GB an iteration. That is 1.1 or 2.2 ms out
 // of an H200's second cache (not measured yet), and 1.5 s on one core.
-#include "ants/ant_trails.cuh"
+#include "ants/construction.cuh"
+#include "ants/pheromone.cuh"
 
 constexpr int most_threads = 1024;
 
+// How the next city is found: `listed` and `tiled` are STC and TR.
+struct roulette_rules {
+  int listed, tiled;
+};
+struct roulette_tables {
+  int stride;                 // of a row of pheromone
+  const uint64_t *pheromone;  // a row for each city of each colony
+  const uint32_t *heuristic;  // (n, n)
+};
 // What one block works on.
-struct group_ant {
+struct block_ant {
   int n, step, listed, tiled;
-  const uint64_t *trail;  // the row of the city that is left
+  const uint64_t *pheromone;  // the row of the city that is left
   const uint32_t *heuristic;
   const uint32_t *open;
   const uint16_t *cities;  // the tour so far, then the unvisited
@@ -31,14 +41,21 @@ struct group_ant {
   uint64_t all;
   int chosen;
 };
+// By one thread: the ant's next step leaves city `here` of colony `colony`.
+DEVICE void set_step(block_ant &ant, int n, int step, const roulette_rules &rules, const roulette_tables &t, int colony,
+                     int here, const uint32_t *open, const uint16_t *cities) {
+  ant.n = n, ant.step = step, ant.listed = rules.listed, ant.tiled = rules.tiled, ant.chosen = 0;
+  ant.pheromone = t.pheromone + ((size_t)colony * n + here) * t.stride, ant.heuristic = t.heuristic + (size_t)here * n;
+  ant.open = open, ant.cities = cities;
+}
 // The weight of the i-th place to look at: of the array, or of all cities.
-DEVICE uint64_t weight_at(const group_ant &ant, int i) {
+DEVICE uint64_t weight_at(const block_ant &ant, int i) {
   if (!ant.listed && !has(ant.open, i)) return 0;
   const int city = ant.listed ? ant.cities[i] : i;
-  return weight_of(ant.trail[city], ant.heuristic[city]);
+  return weight_of(ant.pheromone[city], ant.heuristic[city]);
 }
-// Walks from place i on to where the running sum passes r.
-DEVICE int walk(const group_ant &ant, int i, uint64_t r) {
+// The place, from i on, where the running sum passes r.
+DEVICE int spin(const block_ant &ant, int i, uint64_t r) {
   for (;; i++) {
     const uint64_t w = weight_at(ant, i);
     if (r < w) return i;
@@ -46,7 +63,7 @@ DEVICE int walk(const group_ant &ant, int i, uint64_t r) {
   }
 }
 // Every thread gets the place of the next city.
-DEVICE int choose(group_ant &ant, const draws &draw) {
+DEVICE int choose(block_ant &ant, const draws &draw) {
   const int begin = ant.listed ? ant.step : 0, length = ant.n - begin;
   const int tile = (length + blockDim.x - 1) / blockDim.x;
   const int from = begin + threadIdx.x * tile, to = from + tile < ant.n ? from + tile : ant.n;
@@ -63,7 +80,7 @@ DEVICE int choose(group_ant &ant, const draws &draw) {
   uint64_t r = high_product(word_at(draw, ant.step, 0), ant.all), before = 0;
   for (unsigned t = 0; t < threadIdx.x; t++) before += ant.sums[t];
   const bool mine = ant.tiled ? before <= r && r - before < sum : threadIdx.x == 0;
-  if (mine) ant.chosen = ant.tiled ? walk(ant, from, r - before) : walk(ant, begin, r);
+  if (mine) ant.chosen = ant.tiled ? spin(ant, from, r - before) : spin(ant, begin, r);
   __syncthreads();
   const int chosen = ant.chosen;
   __syncthreads();
@@ -74,68 +91,63 @@ DEVICE void start(uint16_t *cities, uint32_t *open, int n) {
   for (int word = threadIdx.x; word < (n + 31) / 32; word += blockDim.x) open[word] = low_bits(n - 32 * word);
   __syncthreads();
 }
-// By one thread: the place's city is visited. Without the list the array is the tour alone.
+// By one thread: the city at the place is visited. Without the list the array is the tour alone.
 DEVICE void visit(uint16_t *cities, uint32_t *open, int step, int place, int listed) {
   const uint16_t city = listed ? cities[place] : (uint16_t)place;
   if (listed) cities[place] = cities[step];
   cities[step] = city;
   open[city >> 5] &= ~(1u << (city & 31));
 }
+// The length of the closed tour, by all threads.
+DEVICE uint64_t block_length(block_ant &ant, const uint16_t *cities, int n, const int32_t *cost) {
+  uint64_t length = 0;
+  for (int s = threadIdx.x; s < n; s += blockDim.x)
+    length += (uint32_t)cost[(size_t)cities[s] * n + cities[s + 1 < n ? s + 1 : 0]];
+  if (threadIdx.x == 0) ant.all = 0;
+  __syncthreads();
+  atomicAdd_block(&ant.all, length);
+  __syncthreads();
+  return ant.all;
+}
 // Steps `first` to `last` - 1 of every ant; after the last of all, the lengths.
-KERNEL ant_group_construct(int n, int stride, int ants, int colonies, uint32_t iteration, int first, int last,
-                           int listed, int tiled, const uint32_t *__restrict__ keys, const uint64_t *__restrict__ trail,
-                           const uint32_t *__restrict__ heuristic, const int32_t *__restrict__ cost,
-                           uint32_t *__restrict__ open, uint16_t *__restrict__ tours, uint64_t *__restrict__ lengths) {
-  __shared__ group_ant ant;
-  for (int nth = blockIdx.x; nth < ants * colonies; nth += gridDim.x) {
-    const int colony = nth / ants;
-    const draws draw{keys[2 * colony], keys[2 * colony + 1], iteration, (uint32_t)(nth % ants)};
-    uint16_t *cities = tours + (size_t)nth * n;
-    uint32_t *unvisited = open + (size_t)nth * ((n + 31) / 32);
-    if (first == 0) start(cities, unvisited, n);
+KERNEL roulette_construct(colony_sizes sizes, random_keys random, int first, int last, roulette_rules rules,
+                          roulette_tables tables, const int32_t *__restrict__ cost, ant_tours out) {
+  __shared__ block_ant ant;
+  const int n = sizes.n;
+  for (int nth = blockIdx.x; nth < sizes.ants * sizes.colonies; nth += gridDim.x) {
+    const int colony = nth / sizes.ants;
+    const draws draw = draws_of(random, colony, nth % sizes.ants);
+    uint16_t *cities = out.tours + (size_t)nth * n;
+    uint32_t *open = out.open + (size_t)nth * ((n + 31) / 32);
+    if (first == 0) start(cities, open, n);
     for (int step = first; step < last; step++) {
       const int here = step ? cities[step - 1] : 0;
-      if (threadIdx.x == 0) {
-        ant.n = n, ant.step = step, ant.listed = listed, ant.tiled = tiled, ant.chosen = 0;
-        ant.trail = trail + ((size_t)colony * n + here) * stride, ant.heuristic = heuristic + (size_t)here * n;
-        ant.open = unvisited, ant.cities = cities;
-      }
+      if (threadIdx.x == 0) set_step(ant, n, step, rules, tables, colony, here, open, cities);
       __syncthreads();
-      const int place = step ? choose(ant, draw) : (int)((uint64_t)numbers_at(draw, 0, 0).v[0] * n >> 32);
-      if (threadIdx.x == 0) visit(cities, unvisited, step, place, listed);
+      const int place = step ? choose(ant, draw) : first_city(numbers_at(draw, 0, 0).v[0], n);
+      if (threadIdx.x == 0) visit(cities, open, step, place, rules.listed);
       __syncthreads();
     }
     if (last < n) continue;
-    uint64_t length = 0;
-    for (int s = threadIdx.x; s < n; s += blockDim.x)
-      length += (uint32_t)cost[(size_t)cities[s] * n + cities[s + 1 < n ? s + 1 : 0]];
-    if (threadIdx.x == 0) ant.all = 0;
-    __syncthreads();
-    atomicAdd_block(&ant.all, length);
-    __syncthreads();
-    if (threadIdx.x == 0) lengths[nth] = ant.all;
+    const uint64_t length = block_length(ant, cities, n, cost);
+    if (threadIdx.x == 0) out.lengths[nth] = length;
     __syncthreads();
   }
 }
-EXPORT_KERNEL(ant_group_construct)
+EXPORT_KERNEL(roulette_construct)
 
-// One step, `samples` times, from one city: `rest` (n) holds the visited, then the `left` open ones. What tests compare
-// with exact probabilities.
-KERNEL ant_group_sample(int n, int stride, int here, int left, int samples, int listed, int tiled, uint32_t key,
-                        const uint32_t *__restrict__ open, const uint16_t *__restrict__ rest,
-                        const uint64_t *__restrict__ trail, const uint32_t *__restrict__ heuristic,
-                        uint16_t *__restrict__ chosen) {
-  __shared__ group_ant ant;
+// One step, `samples` times, of an ant of the first colony that is `here`. `cities` (n) are the visited, then the
+// `left` unvisited. Tests compare how often each of these is chosen with its exact probability.
+KERNEL roulette_sample(int n, int here, int left, int samples, uint32_t key, roulette_rules rules,
+                       roulette_tables tables, const uint32_t *__restrict__ open, const uint16_t *__restrict__ cities,
+                       uint16_t *__restrict__ chosen) {
+  __shared__ block_ant ant;
   for (int sample = blockIdx.x; sample < samples; sample += gridDim.x) {
-    if (threadIdx.x == 0) {
-      ant.n = n, ant.step = n - left, ant.listed = listed, ant.tiled = tiled, ant.chosen = 0;
-      ant.trail = trail + (size_t)here * stride, ant.heuristic = heuristic + (size_t)here * n;
-      ant.open = open, ant.cities = rest;
-    }
+    if (threadIdx.x == 0) set_step(ant, n, n - left, rules, tables, 0, here, open, cities);
     __syncthreads();
     const int place = choose(ant, draws{key, 0, 0, (uint32_t)sample});
-    if (threadIdx.x == 0) chosen[sample] = listed ? rest[place] : (uint16_t)place;
+    if (threadIdx.x == 0) chosen[sample] = rules.listed ? cities[place] : (uint16_t)place;
     __syncthreads();
   }
 }
-EXPORT_KERNEL(ant_group_sample)
+EXPORT_KERNEL(roulette_sample)

@@ -1,6 +1,6 @@
 """MAX-MIN Ant System on a device: candidate lists, trail limits, one tour that lays, restarts.
 
-Kernels: cuda_src/ant_candidates.cu. The rules are those of Stuetzle and Hoos (2000), with the schedule and the
+Kernels: cuda_src/ants/max_min.cu. The rules are those of Stuetzle and Hoos (2000), with the schedule and the
 constants of Stuetzle's ACOTSP.
 """
 
@@ -14,11 +14,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.ant_colony.buffers import ANT_THREADS, Shapes, allocated, tour_at
+from hpcsolve.algorithms.ant_colony.buffers import ANT_THREADS, Shapes, allocated, iteration_keys, tour_at, tour_memory
 from hpcsolve.algorithms.ant_colony.colonies import NOTHING, Kept
 from hpcsolve.algorithms.ant_colony.fixed_point import Unit
-from hpcsolve.algorithms.ant_colony.layout import HEAD, Layout, listed
-from hpcsolve.device.base import Buffer, Device, Timer
+from hpcsolve.algorithms.ant_colony.instance import HEAD, AntInstance, listed
+from hpcsolve.device.base import Argument, Buffer, Device, Timer
 
 ROW_THREADS = 128
 BEST_OF_RESTART = ((25, 25), (75, 5), (125, 3), (250, 2))
@@ -38,23 +38,29 @@ def shapes(n: int, colonies: int, ants: int) -> Shapes:
         "nearest": ((n, listed(n)), np.uint16),
         "heuristic": ((n, HEAD), np.uint32),
         "keys": ((colonies, 2), np.uint32),
-        "trail": ((colonies, n, HEAD), np.uint64),
+        "pheromone": ((colonies, n, HEAD), np.uint64),
         "weights": ((colonies, n, HEAD), np.uint32),
         "sums": ((colonies, n, HEAD), np.uint32),
         "branches": ((colonies, n), np.uint32),
-        "beside": ((colonies, n), np.uint32),
+        "adjacent": ((colonies, n), np.uint32),
         "amounts": ((colonies,), np.uint64),
-        "limits": ((colonies, 2), np.uint64),
-        "laying": ((colonies, n), np.uint16),
-        "known": ((colonies, n), np.uint16),
+        "bounds": ((colonies, 2), np.uint64),
+        "depositing": ((colonies, n), np.uint16),
+        "incumbents": ((colonies, n), np.uint16),
         "open": ((colonies, ants, -(-n // 32)), np.uint32),
         "tours": ((colonies, ants, n), np.uint16),
         "lengths": ((colonies, ants), np.uint64),
     }
 
 
+def candidate_lists(buffers: dict[str, Buffer]) -> dict[str, Argument]:
+    """Return the kernels' argument `candidates` (cuda_src/ants/max_min.cu)."""
+    lists = {name: buffers[name] for name in ("nearest", "weights", "sums")}
+    return {"width": buffers["nearest"].shape[1], **lists}
+
+
 class Improver(Protocol):
-    """A local search on the buffers of a `Mmas`."""
+    """A local search on the buffers of a `MaxMin`."""
 
     def improve(self, known: Buffer | None) -> None:
         """Improve all tours in place, and set their lengths; `known`: a tour a colony that is improved already."""
@@ -111,7 +117,7 @@ class Restarts:
 
 
 @dataclass
-class Mmas:
+class MaxMin:
     """The colonies of one rank on its device.
 
     Attributes
@@ -125,7 +131,7 @@ class Mmas:
     """
 
     device: Device
-    layout: Layout
+    instance: AntInstance
     unit: Unit
     rules: Rules
     ants: int
@@ -139,34 +145,35 @@ class Mmas:
 
     def __post_init__(self) -> None:
         """Allocate, upload, and make the tables of the first iteration."""
-        n, colonies = self.layout.n, len(self.keys)
+        n, colonies = self.instance.n, len(self.keys)
         self.timer = self.device.timer()
         self.buffers = allocated(self.device, shapes(n, colonies, self.ants))
-        first = np.full((colonies, n, HEAD), self.unit.first_trail, np.uint64)
-        for name, values in (("cost", self.layout.cost), ("nearest", self.layout.nearest), ("keys", self.keys),
-                             ("heuristic", self.heuristic), ("trail", first)):  # fmt: skip
+        first = np.full((colonies, n, HEAD), self.unit.first_pheromone, np.uint64)
+        for name, values in (("cost", self.instance.cost), ("nearest", self.instance.nearest), ("keys", self.keys),
+                             ("heuristic", self.heuristic), ("pheromone", first)):
             self.buffers[name].upload(values)
         zeros = np.zeros(colonies, np.int64)
         self.since = Restarts(zeros, zeros.copy(), np.full(colonies, NOTHING), np.zeros((colonies, n), np.uint16))
         self.local = self.improver(self.buffers) if self.improver else None
-        self._lay(np.tile(np.arange(n, dtype=np.uint16), (colonies, 1)), [0] * colonies,
-                  [(self.unit.first_trail, self.unit.first_trail)] * colonies)  # fmt: skip
+        self._update(np.tile(np.arange(n, dtype=np.uint16), (colonies, 1)), [0] * colonies,
+                  [(self.unit.first_pheromone, self.unit.first_pheromone)] * colonies)
 
     def construct(self, iteration: int) -> NDArray[np.uint64]:
         """All ants of all colonies build their tours, and improve them; the lengths, shape (colonies, ants)."""
-        n, colonies, own = self.layout.n, len(self.keys), self.buffers
+        colonies, own = len(self.keys), self.buffers
         self.timer.start()
-        kernel = self.device.kernel("ants/ant_candidates", "ant_candidates_construct")
-        kernel(colonies * self.ants, ANT_THREADS, n, own["nearest"].shape[1], self.ants, colonies, iteration,
-               *(own[name] for name in ("keys", "nearest", "sums", "weights", "cost", "open", "tours", "lengths")))
+        kernel = self.device.kernel("ants/max_min", "max_min_construct")
+        sizes = {"n": self.instance.n, "ants": self.ants, "colonies": colonies}
+        kernel(colonies * self.ants, ANT_THREADS, sizes=sizes, random=iteration_keys(own, iteration),
+               candidates=candidate_lists(own), cost=own["cost"], out=tour_memory(own))
         if self.local:
-            self.local.improve(own["known"] if iteration else None)
+            self.local.improve(own["incumbents"] if iteration else None)
         self.timer.stop()
         return own["lengths"].download()
 
     def learn(self, iteration: int, lengths: NDArray[np.uint64], kept: Kept) -> None:
         """In each colony one tour lays its trail: the iteration's best, the restart's best, or the best ever."""
-        since, laying, amounts, limits = self.since, [], [], []
+        since, depositing, amounts, bounds = self.since, [], [], []
         stuck = self._stuck(iteration)
         for colony, ant in enumerate(lengths.argmin(axis=1).tolist()):
             length, tour = int(lengths[colony, ant]), tour_at(self.buffers, colony, ant).download()
@@ -176,13 +183,13 @@ class Mmas:
                 ever = iteration - since.improved[colony] > BEST_EVER_AFTER and self._period(colony, iteration) == 1
                 length = int(kept.length[colony] if ever else since.length[colony])
                 tour = kept.tour[colony] if ever else since.tour[colony]
-            laying.append(tour)
+            depositing.append(tour)
             amounts.append(self.unit.deposit(length))
-            low, high = self._limits(int(kept.length[colony]))
-            limits.append((high if stuck[colony] else low, high))
-        self._lay(np.array(laying), amounts, limits)
+            low, high = self._bounds(int(kept.length[colony]))
+            bounds.append((high if stuck[colony] else low, high))
+        self._update(np.array(depositing), amounts, bounds)
         since.begun[stuck], since.length[stuck] = iteration, NOTHING
-        self.buffers["known"].upload(kept.tour)
+        self.buffers["incumbents"].upload(kept.tour)
 
     def close(self) -> None:
         """Give the device's memory back."""
@@ -200,23 +207,28 @@ class Mmas:
     def _turn_of_best(self, colony: int, iteration: int) -> bool:
         return (iteration + 1) % self._period(colony, iteration) == 0
 
-    def _limits(self, best: int) -> tuple[int, int]:
+    def _bounds(self, best: int) -> tuple[int, int]:
         """The least and the largest trail: what laying the best tour in every iteration comes to."""
         largest = int(self.unit.deposit(best) / self.unit.rho)
         return largest * self.rules.lowest_share >> 32, largest
 
-    def _lay(self, tours: NDArray[np.uint16], amounts: list[int], limits: list[tuple[int, int]]) -> None:
-        n, colonies, own = self.layout.n, len(self.keys), self.buffers
-        for name, values in (("laying", tours), ("amounts", np.array(amounts, np.uint64)),
-                             ("limits", np.array(limits, np.uint64))):  # fmt: skip
+    def _update(self, tours: NDArray[np.uint16], amounts: list[int], bounds: list[tuple[int, int]]) -> None:
+        n, colonies, own = self.instance.n, len(self.keys), self.buffers
+        for name, values in (("depositing", tours), ("amounts", np.array(amounts, np.uint64)),
+                             ("bounds", np.array(bounds, np.uint64))):
             own[name].upload(values)
         self.timer.start()
-        kernel = self.device.kernel("ants/ant_candidates", "ant_candidates_beside")
-        kernel(-(-n * colonies // ROW_THREADS), ROW_THREADS, n, colonies, own["laying"], own["beside"])
-        kernel = self.device.kernel("ants/ant_candidates", "ant_candidates_update")
-        rows = ("nearest", "heuristic", "beside", "amounts", "limits", "trail", "weights", "sums", "branches")
-        kernel(-(-n * colonies * 32 // ROW_THREADS), ROW_THREADS, n, own["nearest"].shape[1], colonies,
-               int(self.layout.symmetric), self.unit.keep, *(own[name] for name in rows))
+        kernel = self.device.kernel("ants/max_min", "max_min_adjacent")
+        kernel(-(-n * colonies // ROW_THREADS), ROW_THREADS, n=n, colonies=colonies, tours=own["depositing"],
+               adjacent=own["adjacent"])
+        kernel = self.device.kernel("ants/max_min", "max_min_update")
+        deposits: dict[str, Argument] = {
+            "keep": self.unit.keep, "symmetric": self.instance.symmetric,
+            **{name: own[name] for name in ("adjacent", "amounts", "bounds")},
+        }
+        kernel(-(-n * colonies * 32 // ROW_THREADS), ROW_THREADS, n=n, colonies=colonies, ants=deposits,
+               heuristic=own["heuristic"], candidates=candidate_lists(own), pheromone=own["pheromone"],
+               branches=own["branches"])
         self.timer.stop()
 
     def _stuck(self, iteration: int) -> NDArray[np.bool_]:
@@ -224,5 +236,5 @@ class Mmas:
         if (iteration + 1) % CHECK_EVERY:
             return np.zeros(len(self.keys), np.bool_)
         branches = self.buffers["branches"].download().sum(axis=1, dtype=np.int64)
-        converged = [int(count) < self.layout.n * BRANCHING for count in branches]
+        converged = [int(count) < self.instance.n * BRANCHING for count in branches]
         return np.array(converged) & (iteration - self.since.improved > RESTART_AFTER)

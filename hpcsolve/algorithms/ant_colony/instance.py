@@ -25,7 +25,7 @@ ROWS_AT_ONCE = 256
 
 
 @dataclass(frozen=True)
-class Layout:
+class AntInstance:
     """An instance as the kernels have it.
 
     Attributes
@@ -59,8 +59,8 @@ class Layout:
         return len(self.order)
 
 
-def lay_out(tsp: Tsp) -> Layout:
-    """The layout of an instance that `require_fit` has passed; integers only, so the same everywhere."""
+def ant_instance(tsp: Tsp) -> AntInstance:
+    """The instance of an instance that `require_fit` has passed; integers only, so the same everywhere."""
     order = nearest_neighbour_tour(tsp.cost)
     offset = min(0, int(tsp.cost.min()))
     cost = np.empty((tsp.n, tsp.n), np.int32)
@@ -69,7 +69,8 @@ def lay_out(tsp: Tsp) -> Layout:
     np.fill_diagonal(cost, 0)
     nearest = nearest_cities(cost)
     greedy = int(np.take_along_axis(cost, np.roll(np.arange(tsp.n), -1)[:, None], axis=1).sum(dtype=np.int64))
-    return Layout(order, cost, offset, tsp.symmetric, nearest, max(1, greedy), _bound(cost, nearest, tsp.symmetric))
+    bound = _bound(cost, nearest, tsp.symmetric)
+    return AntInstance(order, cost, offset, tsp.symmetric, nearest, max(1, greedy), bound)
 
 
 def nearest_neighbour_tour(cost: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -88,7 +89,7 @@ def listed(n: int) -> int:
 
 
 def nearest_cities(cost: NDArray[np.int32]) -> NDArray[np.uint16]:
-    """The lists of `Layout.nearest`."""
+    """The lists of `AntInstance.nearest`."""
     n, width = len(cost), min(len(cost) - 1, MOST_LISTED)
     nearest = np.repeat(np.arange(n, dtype=np.uint16)[:, None], listed(n), axis=1)
     for rows in _stripes(n):
@@ -98,28 +99,28 @@ def nearest_cities(cost: NDArray[np.int32]) -> NDArray[np.uint16]:
     return nearest
 
 
-def heuristic_table(layout: Layout, beta: float) -> NDArray[np.uint32]:
+def heuristic_table(instance: AntInstance, beta: float) -> NDArray[np.uint32]:
     """Nearness by rows, shape (n, n): (cheapest / cost) ^ beta in 30 bits, at least 1, 0 on the diagonal.
 
     Powers need a library whose last bits differ between machines: rank 0 makes the table, the others get it.
     """
-    table = np.empty((layout.n, layout.n), np.uint32)
-    for rows in _stripes(layout.n):
-        table[rows] = _nearness(layout, rows, layout.cost[rows], beta)
+    table = np.empty((instance.n, instance.n), np.uint32)
+    for rows in _stripes(instance.n):
+        table[rows] = _nearness(instance, rows, instance.cost[rows], beta)
     np.fill_diagonal(table, 0)
     return table
 
 
-def candidate_heuristic(layout: Layout, beta: float, candidates: int) -> NDArray[np.uint32]:
+def candidate_heuristic(instance: AntInstance, beta: float, candidates: int) -> NDArray[np.uint32]:
     """The same of the first so many nearest cities; shape (n, 32), 0 beyond them."""
-    near = layout.nearest[:, :HEAD].astype(np.int64)
-    table = _nearness(layout, slice(None), np.take_along_axis(layout.cost, near, axis=1), beta)
-    table[:, min(candidates, layout.n - 1) :] = 0
+    near = instance.nearest[:, :HEAD].astype(np.int64)
+    table = _nearness(instance, slice(None), np.take_along_axis(instance.cost, near, axis=1), beta)
+    table[:, min(candidates, instance.n - 1) :] = 0
     return table
 
 
-def _nearness(layout: Layout, rows: slice, cost: NDArray[np.int32], beta: float) -> NDArray[np.uint32]:
-    cheapest = np.take_along_axis(layout.cost[rows], layout.nearest[rows, :1].astype(np.int64), axis=1)
+def _nearness(instance: AntInstance, rows: slice, cost: NDArray[np.int32], beta: float) -> NDArray[np.uint32]:
+    cheapest = np.take_along_axis(instance.cost[rows], instance.nearest[rows, :1].astype(np.int64), axis=1)
     nearness = ((cheapest + GUARD) / (cost + GUARD)) ** beta * 2.0**HEURISTIC_BITS
     return np.clip(np.floor(nearness), 1, 2**HEURISTIC_BITS).astype(np.uint32)
 
