@@ -25,9 +25,8 @@ DEVICE candidate_lists colony_lists(candidate_lists lists, int n, int colony) {
   return lists;
 }
 // The nearest open city of `here`: from its list, else from all; the first of equals.
-RARELY int nearest_open(const candidate_lists &lists, int n, int here, const int32_t *cost, const uint32_t *open) {
-  const uint16_t *list = lists.nearest + (size_t)here * lists.width;
-  for (int k = 0; k < lists.width; k += 32)
+RARELY int nearest_open(int n, int here, const uint16_t *list, int width, const int32_t *cost, const uint32_t *open) {
+  for (int k = 0; k < width; k += 32)
     if (const uint32_t there = members(list + k, open)) return list[k + lowest(there)];
   uint64_t best = ~0ull;
   for (int city = lane(); city < n; city += warp_size) {
@@ -50,7 +49,7 @@ DEVICE int choose(const candidate_lists &lists, int n, int here, const int32_t *
   if (ends) return city[lowest(ends)];
   const uint32_t *weight = lists.weights + (size_t)here * 32, free = members(list, open);
   const uint32_t left = masked_sum(weight, free);
-  if (left == 0) return nearest_open(lists, n, here, cost, open);
+  if (left == 0) return nearest_open(n, here, list, lists.width, cost, open);
   return list[masked_pick(weight, free, (uint32_t)high_product(word_at(draw, step, 1), left))];
 }
 // A group is an ant.

@@ -49,6 +49,7 @@ class CudaDevice:
     last_kernel: str = field(init=False, default="")
     broken: bool = field(init=False, default=False)
     modules: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
+    kernels: dict[tuple[str, str], CudaKernel] = field(init=False, repr=False, default_factory=dict)
     allocations: weakref.WeakSet[Allocation] = field(init=False, repr=False, default_factory=weakref.WeakSet)
     stranded: list[Any] = field(init=False, repr=False, default_factory=list)
     pinned: list[weakref.finalize[..., Any]] = field(init=False, repr=False, default_factory=list)
@@ -128,7 +129,12 @@ class CudaDevice:
         return array
 
     def kernel(self, file: str, name: str) -> CudaKernel:
-        """A kernel of `cuda_src/{file}.cu`; `LaunchError` if there is none of that name."""
+        """Return a kernel of `cuda_src/{file}.cu`; `LaunchError` if it has none of that name."""
+        if (file, name) not in self.kernels:
+            self.kernels[file, name] = self._load(file, name)
+        return self.kernels[file, name]
+
+    def _load(self, file: str, name: str) -> CudaKernel:
         declaration = source.declaration(build.source_folder(), file, name)
         module = self._module(file)
         with self.calling(f"loading kernel {name}"):
@@ -165,6 +171,7 @@ class CudaDevice:
             with suppress(EnvironmentFault):
                 self.synchronize()
                 self._release_all()
+                self.kernels.clear()
                 self.modules.clear()
                 self.stream = None
         self.context.detach()
@@ -172,6 +179,7 @@ class CudaDevice:
         load_library().cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
         # What is left of a broken context: PyCUDA sees that it is gone, and does not try to free it.
         self.context = self.stream = None
+        self.kernels.clear()
         self.modules.clear()
         self.stranded.clear()
 

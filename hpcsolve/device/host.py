@@ -137,6 +137,7 @@ class HostDevice:
     memory_peak: int = 0
     info: base.DeviceInfo = field(init=False)
     libraries: dict[str, ctypes.CDLL] = field(default_factory=dict)
+    kernels: dict[tuple[str, str], HostKernel] = field(repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Describe the processor."""
@@ -183,11 +184,16 @@ class HostDevice:
         return np.empty(shape, dtype)
 
     def kernel(self, file: str, name: str) -> HostKernel:
-        """A kernel of `cuda_src/{file}.cu`; `LaunchError` if there is none of that name."""
+        """Return a kernel of `cuda_src/{file}.cu`; `LaunchError` if it has none of that name."""
+        if (file, name) not in self.kernels:
+            self.kernels[file, name] = self._load(file, name)
+        self.libraries[file].hpcsolve_set_threads(ctypes.c_int(self.threads))  # another device may have set its own
+        return self.kernels[file, name]
+
+    def _load(self, file: str, name: str) -> HostKernel:
         declaration = source.declaration(build.source_folder(), file, name)
         library = self.libraries.get(file) or ctypes.CDLL(str(build.host_library(file)))
         self.libraries[file] = library
-        library.hpcsolve_set_threads(ctypes.c_int(self.threads))
         describe, function = library[f"{name}_signature"], library[f"{name}_launch"]
         describe.restype = ctypes.c_char_p
         if describe().decode() != declaration.signature:
@@ -204,6 +210,7 @@ class HostDevice:
 
     def close(self) -> None:
         """Forget the libraries."""
+        self.kernels.clear()
         self.libraries.clear()
 
     def __enter__(self) -> HostDevice:
