@@ -1,4 +1,4 @@
-"""One step of each sampler: how often each city is chosen, against exact probabilities of the weights as rounded."""
+"""How often each sampler chooses each city in one step is compared with the exact probabilities."""
 
 import numpy as np
 import pytest
@@ -14,12 +14,12 @@ from hpcsolve.problems.generate.tsp import uniform_tsp
 
 CITIES, SAMPLES = 200, 100_000
 SMALLEST_P = 1e-4
-"""Of some 40 cases with fixed random numbers; a wrong sampler gives 1e-10 and less (see the last test)."""
+"""The least p-value of some 40 cases with fixed random numbers; a wrong sampler gives 1e-10 and less."""
 
 
 @pytest.fixture(scope="module")
 def colony(device):
-    """A colony after 40 iterations: then trails that nobody uses are at their least."""
+    """A colony after 40 iterations, when the pheromone of unused arcs is at its least."""
     instance = ant_instance(uniform_tsp(CITIES, seed=8, extent=10**6))
     unit = unit_of(instance.greedy_length, instance.bound, CITIES, CITIES, 0.5)
     search = AntSystem(device, instance, unit, CITIES, np.array([[5, 6]], np.uint32), heuristic_table(instance, 2.0))
@@ -30,13 +30,13 @@ def colony(device):
 
 
 def exact_weights(search):
-    """Python's integers, shape (n, n)."""
+    """Return the weights as Python's integers, shape (n, n)."""
     pheromone = search.buffers["pheromone"].download()[0, :, :CITIES].astype(object)
     return -(-(pheromone * search.heuristic.astype(object)) // 2**32)
 
 
 def cases(weights, nearest):
-    """(city, the open cities): at random, without the head, without all that is heavy, few."""
+    """Yield (city, open cities): open cities at random, without the head, and the lightest, many and few of each."""
     rng = np.random.default_rng(1)
     for share in (0.99, 0.2, 0.1, 0.03):
         city = int(rng.integers(CITIES))
@@ -48,7 +48,7 @@ def cases(weights, nearest):
 
 
 def p_value(weights, chosen):
-    """Of the chi-square test; cities that are expected fewer than 8 times count together."""
+    """Return the p-value of the chi-square test; cities that are expected fewer than 8 times count as one."""
     total = sum(map(int, weights))
     expected = np.array([int(w) / total for w in weights]) * len(chosen)
     seen = np.bincount(chosen, minlength=len(weights))
@@ -67,7 +67,7 @@ def bits_of(cities):
 
 
 def compare(sample, weights, nearest):
-    """The least p of all cases; `sample(city, open cities, key)` gives the chosen cities."""
+    """Return the least p-value of all cases; `sample(city, open cities, key)` gives the chosen cities."""
     found = []
     for key, (city, rest) in enumerate(cases(weights, nearest)):
         chosen = sample(city, rest, 1000 + key)
@@ -118,7 +118,7 @@ def test_roulette(colony, listed, tiled):
 
 
 def test_candidates(device):
-    """Candidates in proportion to their weights; where none is open, the nearest city."""
+    """Candidates are chosen in proportion to their weights; where none is open, the nearest city is."""
     instance = ant_instance(uniform_tsp(CITIES, seed=8, extent=10**6))
     parameters = Parameters(local_search="none", rho=0.1)
     search = open_search(device, instance, parameters, powers(instance, parameters), np.array([[5, 6]], np.uint32))

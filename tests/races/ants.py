@@ -1,4 +1,4 @@
-"""The kernels of the ant colonies on tiny inputs; see program.py."""
+"""Launches the kernels of the ant colonies on tiny inputs, for program.py."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hpcsolve.problems.tsp import Tsp
 
 
 def ant_colonies(device: HostDevice, tsp: Tsp, directed: Tsp) -> None:
-    """Every way to build tours and to learn; the groups' tours are the same, whatever the launches."""
+    """Run every way to construct tours and to learn; roulette's tours are the same for all launches."""
 
     def run(on: Tsp, **parameters: object) -> int | None:
         chosen = ant_colony.Parameters(ants=3, colonies=2, **parameters)  # type: ignore[arg-type]
@@ -24,15 +24,15 @@ def ant_colonies(device: HostDevice, tsp: Tsp, directed: Tsp) -> None:
 
     run(tsp, variant="ant-system", migration=2)
     run(directed, variant="ant-system")
-    groups = [run(tsp, variant="ant-system", strategy=name, block_threads=64, tiled=tiled)
-              for name in ("st-group", "st-dynamic") for tiled in (True, False)]  # fmt: skip
-    assert len(set(groups)) == 1
+    roulette = [run(tsp, variant="ant-system", strategy=name, block_threads=64, tiled=tiled)
+                for name in ("st-group", "st-dynamic") for tiled in (True, False)]
+    assert len(set(roulette)) == 1
     for kind in ("none", *KINDS):
         run(directed if kind == "insertion" else tsp, local_search=kind)
 
 
 def ant_samplers(device: HostDevice, tsp: Tsp) -> None:
-    """One step of each sampler from city 3, from the 21st city on all open: only these are chosen."""
+    """Run one step of each sampler from city 3, where only the cities from 21 on are open and may be chosen."""
     n, instance, keys = tsp.n, ant_instance(tsp), np.array([[1, 2]], np.uint32)
     rest = np.arange(21, n)
     words = [sum(1 << j % 32 for j in rest if j // 32 == word) for word in range(-(-n // 32))]

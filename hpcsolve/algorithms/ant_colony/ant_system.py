@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.ant_colony.buffers import ANT_THREADS, Shapes, allocated, iteration_keys, tour_memory
-from hpcsolve.algorithms.ant_colony.colonies import Kept
+from hpcsolve.algorithms.ant_colony.colonies import Incumbents
 from hpcsolve.algorithms.ant_colony.fixed_point import Unit
 from hpcsolve.algorithms.ant_colony.instance import HEAD, AntInstance
 from hpcsolve.device.base import Argument, Buffer, Device, Timer
@@ -20,16 +20,16 @@ from hpcsolve.device.base import Argument, Buffer, Device, Timer
 CITY_THREADS = 128
 """Threads of a block that updates one city's row."""
 LINE = 16
-"""Ants whose neighbours stand in one cache line."""
+"""Ants whose adjacent cities stand in one cache line."""
 LEAST_THREADS = 32
-"""To which the blocks of st-dynamic shrink."""
+"""Threads to which the blocks of st-dynamic shrink."""
 RECORD = 64
-"""Words of a city's record; its nearest cities stand at words 32 to 47 (`head_row` of cuda_src/ant_trails.cuh)."""
+"""Words of a `head_row` (cuda_src/ants/head_tail_tables.cuh); the nearest cities stand at words 32 to 47."""
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """How tours are built; names and meanings as in `Parameters`."""
+    """How tours are constructed; names and meanings are those of `Parameters`."""
 
     name: str = "head-tail"
     launch: str = "tour"
@@ -38,7 +38,7 @@ class Strategy:
     threads: int = 128
 
     def launches(self, n: int) -> Iterator[tuple[int, int, int]]:
-        """(first step, last step + 1, threads of a block) of each launch; the answer is the same for any."""
+        """Yield (first step, last step + 1, threads of a block) of each launch; the tours are the same for any."""
         if self.name == "st-dynamic":
             first, threads = 0, self.threads
             while threads > LEAST_THREADS:  # half the threads when half the cities are left
@@ -53,7 +53,7 @@ class Strategy:
 
 
 def shapes(n: int, colonies: int, ants: int, strategy: str = "head-tail") -> Shapes:
-    """Shapes and types of all buffers, by name."""
+    """Return the shapes and types of all buffers, by name."""
     stride = -(-n // 64) * 64
     whole = {} if strategy == "head-tail" else {"whole_heuristic": ((n, n), np.uint32)}
     return {
@@ -82,7 +82,7 @@ class AntSystem:
     Attributes
     ----------
     keys
-        Shape (colonies, 2), uint32: of the random numbers.
+        Shape (colonies, 2), uint32: the keys of the colonies' random numbers.
     """
 
     device: Device
@@ -96,7 +96,7 @@ class AntSystem:
     buffers: dict[str, Buffer] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Allocate, upload, and make the tables of the first iteration."""
+        """Allocate and upload the buffers, and make the tables of the first iteration."""
         self.timer = self.device.timer()
         self.buffers = allocated(self.device, shapes(self.instance.n, len(self.keys), self.ants, self.strategy.name))
         for name, values in self._first_values().items():
@@ -118,7 +118,7 @@ class AntSystem:
                 "keys": self.keys, "rows": rows, "pheromone": pheromone, "whole_heuristic": self.heuristic}
 
     def construct(self, iteration: int) -> NDArray[np.uint64]:
-        """All ants of all colonies build their tours; the lengths, shape (colonies, ants)."""
+        """Construct the tours of all ants of all colonies, and return their lengths, shape (colonies, ants)."""
         own = self.buffers
         self.timer.start()
         if self.strategy.name == "head-tail":
@@ -128,8 +128,8 @@ class AntSystem:
         self.timer.stop()
         return own["lengths"].download()
 
-    def learn(self, iteration: int, lengths: NDArray[np.uint64], kept: Kept) -> None:
-        """Trails evaporate, and all ants lay theirs."""
+    def learn(self, iteration: int, lengths: NDArray[np.uint64], incumbents: Incumbents) -> None:
+        """Let pheromone evaporate, and all ants deposit theirs."""
         colonies, own = len(self.keys), self.buffers
         own["amounts"].upload(self.unit.deposits(lengths))
         self.timer.start()

@@ -1,4 +1,4 @@
-"""Named buffers of a search: their shapes say what a run takes, to the byte, before anything is allocated."""
+"""Named buffers of a search, whose shapes say to the byte how much memory a run takes before it allocates any."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from numpy.typing import DTypeLike
 from hpcsolve.device.base import Argument, Buffer, Device
 
 ANT_THREADS = 32
-"""Threads of a block that builds tours: a warp is one ant."""
+"""Threads of a block that constructs tours; a warp is one ant."""
 
 Shapes = Mapping[str, tuple[tuple[int, ...], DTypeLike]]
 
 
 def nbytes(shapes: Shapes) -> int:
-    """Bytes of all buffers."""
+    """Return the bytes of all buffers."""
     return sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes.values())
 
 
 def allocated(device: Device, shapes: Shapes) -> dict[str, Buffer]:
-    """The buffers, with undefined content."""
+    """Return the buffers, with undefined content."""
     return {name: device.empty(shape, dtype) for name, (shape, dtype) in shapes.items()}
 
 
 def tour_at(buffers: dict[str, Buffer], colony: int, ant: int) -> Buffer:
-    """An ant's tour; uint16 (n,)."""
+    """Return an ant's tour, uint16 (n,), which shares the memory of all tours."""
     _, ants, n = buffers["tours"].shape
     return buffers["tours"].view((colony * ants + ant) * n, n)
 

@@ -1,7 +1,7 @@
-"""An instance as the kernels have it: cities renumbered, costs in 32 bits, nearest cities, the heuristic.
+"""An instance as the ants' kernels have it: renumbered, with 32-bit costs, lists of nearest cities, the heuristic.
 
-Cities are numbered along a nearest-neighbour tour: then what an ant has visited lies together, and whole words of the
-set of unvisited cities are empty early. All that leaves the device is in the instance's own order again.
+Cities are numbered along a nearest-neighbour tour. Then the cities that an ant has visited have numbers close together,
+and whole words of the set of unvisited cities become empty early. Results have the instance's own numbers again.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from numpy.typing import NDArray
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp
 
 HEAD = 32
-"""Nearest cities whose weights a step has at hand."""
+"""Nearest cities of the head of a row, and the most candidates."""
 MOST_LISTED = 128
-"""Nearest cities that are listed, at the most."""
+"""Most cities of a list of nearest cities."""
 HEURISTIC_BITS = 30
 GUARD = 0.1
-"""Added to a cost where it is divided by: costs may be 0."""
+"""What is added to a cost that is divided by, since costs may be 0."""
 ROWS_AT_ONCE = 256
 
 
 @dataclass(frozen=True)
 class AntInstance:
-    """An instance as the kernels have it.
+    """An instance as the ants' kernels have it.
 
     Attributes
     ----------
     order
-        Shape (n,): the instance's position of the city that is numbered k here.
+        Shape (n,): for each number here, the city's position in the instance.
     cost
-        Shape (n, n), int32: at least 0, 0 on the diagonal. If some costs are negative, less the least of them.
+        Shape (n, n), int32: at least 0, and 0 on the diagonal; the instance's costs less the offset.
     offset
-        What was taken from every cost.
+        The least cost if that is negative, else 0.
     symmetric
         Whether every arc costs the same both ways.
     nearest
-        Shape (n, listed(n)), uint16: the cheapest arcs from each city, by (cost, number); where there are fewer cities,
+        Shape (n, listed(n)), uint16: the nearest cities of each, by (cost, number); where there are fewer, the list is
         filled up with the city itself.
     greedy_length, bound
-        The nearest-neighbour tour's cost, and a lower bound of any tour's, at least 1, both without offsets.
+        The cost of the nearest-neighbour tour, and a lower bound of any tour's, in costs of `cost` and at least 1.
     """
 
     order: NDArray[np.int64]
@@ -60,7 +60,7 @@ class AntInstance:
 
 
 def ant_instance(tsp: Tsp) -> AntInstance:
-    """The instance of an instance that `require_fit` has passed; integers only, so the same everywhere."""
+    """Renumber an instance that `require_fit` has passed. Integers alone decide, so it is the same on all ranks."""
     order = nearest_neighbour_tour(tsp.cost)
     offset = min(0, int(tsp.cost.min()))
     cost = np.empty((tsp.n, tsp.n), np.int32)
@@ -74,7 +74,7 @@ def ant_instance(tsp: Tsp) -> AntInstance:
 
 
 def nearest_neighbour_tour(cost: NDArray[np.int64]) -> NDArray[np.int64]:
-    """From city 0 always on to the nearest city that is left, the first of equals; shape (n,), int64."""
+    """Return the nearest-neighbour tour from city 0, the first of equally near cities, as int64 of shape (n,)."""
     n = len(cost)
     tour, left = np.zeros(n, np.int64), np.ones(n, bool)
     for step in range(1, n):
@@ -84,12 +84,12 @@ def nearest_neighbour_tour(cost: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def listed(n: int) -> int:
-    """Width of the lists of nearest cities, a multiple of 32."""
+    """Return the width of the lists of nearest cities, a multiple of 32."""
     return HEAD * -(-min(n - 1, MOST_LISTED) // HEAD)
 
 
 def nearest_cities(cost: NDArray[np.int32]) -> NDArray[np.uint16]:
-    """The lists of `AntInstance.nearest`."""
+    """Return the lists of `AntInstance.nearest`."""
     n, width = len(cost), min(len(cost) - 1, MOST_LISTED)
     nearest = np.repeat(np.arange(n, dtype=np.uint16)[:, None], listed(n), axis=1)
     for rows in _stripes(n):
@@ -100,9 +100,10 @@ def nearest_cities(cost: NDArray[np.int32]) -> NDArray[np.uint16]:
 
 
 def heuristic_table(instance: AntInstance, beta: float) -> NDArray[np.uint32]:
-    """Nearness by rows, shape (n, n): (cheapest / cost) ^ beta in 30 bits, at least 1, 0 on the diagonal.
+    """Return the heuristic, shape (n, n): (cheapest of the row / cost) ^ beta in 30 bits, at least 1, 0 on the
+    diagonal.
 
-    Powers need a library whose last bits differ between machines: rank 0 makes the table, the others get it.
+    Powers come from a library whose last bits differ between machines, so rank 0 makes the table for all.
     """
     table = np.empty((instance.n, instance.n), np.uint32)
     for rows in _stripes(instance.n):
@@ -112,9 +113,9 @@ def heuristic_table(instance: AntInstance, beta: float) -> NDArray[np.uint32]:
 
 
 def candidate_heuristic(instance: AntInstance, beta: float, candidates: int) -> NDArray[np.uint32]:
-    """The same of the first so many nearest cities; shape (n, 32), 0 beyond them."""
-    near = instance.nearest[:, :HEAD].astype(np.int64)
-    table = _nearness(instance, slice(None), np.take_along_axis(instance.cost, near, axis=1), beta)
+    """Return the heuristic of the arcs to the candidates, shape (n, 32), 0 where there are fewer."""
+    nearest = instance.nearest[:, :HEAD].astype(np.int64)
+    table = _nearness(instance, slice(None), np.take_along_axis(instance.cost, nearest, axis=1), beta)
     table[:, min(candidates, instance.n - 1) :] = 0
     return table
 
@@ -126,7 +127,7 @@ def _nearness(instance: AntInstance, rows: slice, cost: NDArray[np.int32], beta:
 
 
 def _bound(cost: NDArray[np.int32], nearest: NDArray[np.uint16], symmetric: bool) -> int:
-    """Half the two cheapest arcs of every city; one cheapest arc from each if costs depend on the direction."""
+    """Return a lower bound of any tour: half the two cheapest arcs of every city, or the cheapest one if asymmetric."""
     arcs = np.take_along_axis(cost, nearest[:, : 2 if symmetric else 1].astype(np.int64), axis=1)
     return max(1, int(arcs.sum(dtype=np.int64)) // int(arcs.shape[1]))
 

@@ -1,4 +1,4 @@
-"""Local search of a batch of tours, in place on the device. Kernels: cuda_src/local_search.cu."""
+"""Local search of a batch of tours, in place on the device (kernels: cuda_src/ants/local_search.cu)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from hpcsolve.device.base import Argument, Buffer, Device
 
 FILE = "ants/local_search"
 KINDS = {"2-opt": "two_opt", "3-opt": "three_opt", "4-opt": "four_opt", "insertion": "insertion"}
-"""Kinds of search and their kernels; "insertion" alone keeps all directions, for costs that depend on them."""
+"""Kinds of search and their kernels; "insertion" reverses no segment, so it is for asymmetric costs too."""
 THREADS = 32
-"""Threads of a block, which is a tour: its items of work are two or four a neighbour."""
+"""Threads of a block, which has one tour, and two or four items of work for each neighbour of a city."""
 
 
 def shapes(count: int, n: int, breadth: int) -> Shapes:
-    """Shapes and types of the scratch for `count` tours of n cities, by name."""
+    """Return the shapes and types of the scratch for `count` tours of n cities, by name."""
     return {
         "near_cost": ((n, min(breadth, n - 1)), np.int32),
         "position": ((count, n), np.uint16),
@@ -27,30 +27,30 @@ def shapes(count: int, n: int, breadth: int) -> Shapes:
 
 
 def scratch_bytes(count: int, n: int, breadth: int) -> int:
-    """Device memory of a searcher, exact."""
+    """Return the bytes of device memory that a `LocalSearch` allocates, exactly."""
     return nbytes(shapes(count, n, breadth))
 
 
 @dataclass
 class LocalSearch:
-    """A batch of tours that can be improved, again and again.
+    """A batch of tours that can be improved again and again.
 
     Attributes
     ----------
     cost
         int32 (n, n), at least 0, from row to column; the diagonal is never read.
     neighbours
-        uint16 (n, stride): the cheapest arcs from each city, ascending.
+        uint16 (n, stride): the nearest cities of each, nearest first.
     tours
         uint16 (..., n), improved in place.
     lengths
-        uint64, one a tour: their costs.
+        uint64, one for each tour: its cost.
     kind
         One of `KINDS`.
     breadth
-        How many neighbours of each city are looked at; at most n - 1 and `stride`.
+        How many neighbours of each city are tried; at most n - 1 and `stride`.
     threads
-        Threads of a block. The answers do not depend on it.
+        Threads of a block. The tours do not depend on it.
     """
 
     device: Device
@@ -64,7 +64,7 @@ class LocalSearch:
     buffers: dict[str, Buffer] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Allocate the scratch, and look up the neighbours' costs."""
+        """Allocate the scratch, and look up the costs of the arcs to the neighbours."""
         n, stride = self.neighbours.shape
         self.breadth = min(self.breadth, n - 1)
         self.buffers = allocated(self.device, shapes(math.prod(self.lengths.shape), n, self.breadth))
@@ -92,6 +92,6 @@ class LocalSearch:
                lengths=self.lengths)
 
     def close(self) -> None:
-        """Give the scratch back."""
+        """Free the scratch."""
         for buffer in self.buffers.values():
             buffer.free()

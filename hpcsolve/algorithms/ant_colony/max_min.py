@@ -1,4 +1,4 @@
-"""MAX-MIN Ant System on a device: candidate lists, trail limits, one tour that lays, restarts.
+"""MAX-MIN Ant System on a device: candidate lists, bounds of pheromone, one tour that deposits, restarts.
 
 Kernels: cuda_src/ants/max_min.cu. The rules are those of Stuetzle and Hoos (2000), with the schedule and the
 constants of Stuetzle's ACOTSP.
@@ -15,24 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.ant_colony.buffers import ANT_THREADS, Shapes, allocated, iteration_keys, tour_at, tour_memory
-from hpcsolve.algorithms.ant_colony.colonies import NOTHING, Kept
+from hpcsolve.algorithms.ant_colony.colonies import NO_TOUR, Incumbents
 from hpcsolve.algorithms.ant_colony.fixed_point import Unit
 from hpcsolve.algorithms.ant_colony.instance import HEAD, AntInstance, listed
 from hpcsolve.device.base import Argument, Buffer, Device, Timer
 
 ROW_THREADS = 128
 BEST_OF_RESTART = ((25, 25), (75, 5), (125, 3), (250, 2))
-"""Up to so many iterations after a restart, every so-many-th the restart's best tour lays; later always."""
-BEST_EVER_AFTER = 50
-"""Iterations without a better tour since the restart, after which the colony's best ever lays."""
+"""(age, period): the restart's best tour deposits every `period`-th iteration until the restart has that age."""
+INCUMBENT_AFTER = 50
+"""Iterations without a better tour since the restart, after which the colony's incumbent deposits."""
 CHECK_EVERY, RESTART_AFTER = 100, 250
-"""Restarts are thought of every so many iterations, and come after so many without a better tour."""
+"""Every how many iterations a restart is considered, and how many must have brought no better tour."""
 BRANCHING = Fraction(200002, 100000)
-"""Mean number of branches a city below which a colony has converged: its tour alone has 2."""
+"""Mean branching factor of the cities below which a colony has converged; a single tour has 2."""
 
 
 def shapes(n: int, colonies: int, ants: int) -> Shapes:
-    """Shapes and types of all buffers, by name."""
+    """Return the shapes and types of all buffers, by name."""
     return {
         "cost": ((n, n), np.int32),
         "nearest": ((n, listed(n)), np.uint16),
@@ -62,23 +62,23 @@ def candidate_lists(buffers: dict[str, Buffer]) -> dict[str, Argument]:
 class Improver(Protocol):
     """A local search on the buffers of a `MaxMin`."""
 
-    def improve(self, known: Buffer | None) -> None:
-        """Improve all tours in place, and set their lengths; `known`: a tour a colony that is improved already."""
+    def improve(self, incumbents: Buffer | None) -> None:
+        """Improve all tours in place, and set their lengths; each colony has an incumbent that is improved already."""
 
     def close(self) -> None:
-        """Give its own memory back."""
+        """Free its own memory."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """How trails are bounded.
+    """How pheromone is bounded.
 
     Attributes
     ----------
     lowest_share
-        The least trail, in units of 2^-32 of the largest.
+        The lower bound of pheromone, in units of 2^-32 of the upper bound.
     local
-        Whether tours are improved by local search: then the best tours lay sooner.
+        Whether tours are improved by local search; then the restart's best tours deposit sooner.
     """
 
     lowest_share: int
@@ -86,28 +86,28 @@ class Rules:
 
 
 def rules(n: int, candidates: int, local: bool) -> Rules:
-    """The rules of an instance; powers of floats, so made on rank 0.
+    """Return the rules of an instance. They need powers of floats, so rank 0 makes them.
 
-    With local search the least trail is 1 / 2n of the largest. Without it, it is such that a colony that has converged
-    builds its best tour with probability 0.05.
+    With local search the lower bound is 1 / 2n of the upper one. Without it, it is such that a colony that has
+    converged constructs its best tour with probability 0.05.
     """
     if local:
         return Rules(2**32 // (2 * n), local)
-    right = 0.05 ** (1 / n)  # at every step
+    right = 0.05 ** (1 / n)  # the probability of the right choice at every step
     share = (1 - right) / (right * (candidates + 1) / 2)
     return Rules(min(2**32, int(share * 2**32)), local)
 
 
 @dataclass
 class Restarts:
-    """Where each colony stands since it last began anew, a row each: int64 (colonies,), the tours uint16 (colonies, n).
+    """The best tours since each colony's last restart, a row each: int64 (colonies,) and uint16 (colonies, n).
 
     Attributes
     ----------
     begun, improved
         Iterations of the last restart, and of the best tour since.
     length, tour
-        That best tour.
+        The best tour since.
     """
 
     begun: NDArray[np.int64]
@@ -123,11 +123,11 @@ class MaxMin:
     Attributes
     ----------
     keys
-        Shape (colonies, 2), uint32: of the random numbers.
+        Shape (colonies, 2), uint32: the keys of the colonies' random numbers.
     heuristic
-        Shape (n, 32), uint32: of the nearest cities; 0 where there are fewer candidates.
+        Shape (n, 32), uint32: that of the arcs to the candidates; 0 where there are fewer.
     improver
-        Makes, of the buffers, what improves all tours in place and sets their lengths; None: no local search.
+        Opens, on the buffers, what improves all tours in place and sets their lengths; None for no local search.
     """
 
     device: Device
@@ -144,7 +144,7 @@ class MaxMin:
     since: Restarts = field(init=False)
 
     def __post_init__(self) -> None:
-        """Allocate, upload, and make the tables of the first iteration."""
+        """Allocate and upload the buffers, and make the tables of the first iteration."""
         n, colonies = self.instance.n, len(self.keys)
         self.timer = self.device.timer()
         self.buffers = allocated(self.device, shapes(n, colonies, self.ants))
@@ -153,13 +153,14 @@ class MaxMin:
                              ("heuristic", self.heuristic), ("pheromone", first)):
             self.buffers[name].upload(values)
         zeros = np.zeros(colonies, np.int64)
-        self.since = Restarts(zeros, zeros.copy(), np.full(colonies, NOTHING), np.zeros((colonies, n), np.uint16))
+        self.since = Restarts(zeros, zeros.copy(), np.full(colonies, NO_TOUR), np.zeros((colonies, n), np.uint16))
         self.local = self.improver(self.buffers) if self.improver else None
         self._update(np.tile(np.arange(n, dtype=np.uint16), (colonies, 1)), [0] * colonies,
                   [(self.unit.first_pheromone, self.unit.first_pheromone)] * colonies)
 
     def construct(self, iteration: int) -> NDArray[np.uint64]:
-        """All ants of all colonies build their tours, and improve them; the lengths, shape (colonies, ants)."""
+        """Construct and improve the tours of all ants of all colonies, and return their lengths, shape (colonies,
+        ants)."""
         colonies, own = len(self.keys), self.buffers
         self.timer.start()
         kernel = self.device.kernel("ants/max_min", "max_min_construct")
@@ -171,8 +172,8 @@ class MaxMin:
         self.timer.stop()
         return own["lengths"].download()
 
-    def learn(self, iteration: int, lengths: NDArray[np.uint64], kept: Kept) -> None:
-        """In each colony one tour lays its trail: the iteration's best, the restart's best, or the best ever."""
+    def learn(self, iteration: int, lengths: NDArray[np.uint64], incumbents: Incumbents) -> None:
+        """Let one tour of each colony deposit: the iteration's best, the restart's best, or the incumbent."""
         since, depositing, amounts, bounds = self.since, [], [], []
         stuck = self._stuck(iteration)
         for colony, ant in enumerate(lengths.argmin(axis=1).tolist()):
@@ -180,16 +181,16 @@ class MaxMin:
             if length < since.length[colony]:
                 since.length[colony], since.tour[colony], since.improved[colony] = length, tour, iteration
             if self._turn_of_best(colony, iteration):
-                ever = iteration - since.improved[colony] > BEST_EVER_AFTER and self._period(colony, iteration) == 1
-                length = int(kept.length[colony] if ever else since.length[colony])
-                tour = kept.tour[colony] if ever else since.tour[colony]
+                late = iteration - since.improved[colony] > INCUMBENT_AFTER and self._period(colony, iteration) == 1
+                length = int(incumbents.length[colony] if late else since.length[colony])
+                tour = incumbents.tour[colony] if late else since.tour[colony]
             depositing.append(tour)
             amounts.append(self.unit.deposit(length))
-            low, high = self._bounds(int(kept.length[colony]))
+            low, high = self._bounds(int(incumbents.length[colony]))
             bounds.append((high if stuck[colony] else low, high))
         self._update(np.array(depositing), amounts, bounds)
-        since.begun[stuck], since.length[stuck] = iteration, NOTHING
-        self.buffers["incumbents"].upload(kept.tour)
+        since.begun[stuck], since.length[stuck] = iteration, NO_TOUR
+        self.buffers["incumbents"].upload(incumbents.tour)
 
     def close(self) -> None:
         """Give the device's memory back."""
@@ -208,7 +209,7 @@ class MaxMin:
         return (iteration + 1) % self._period(colony, iteration) == 0
 
     def _bounds(self, best: int) -> tuple[int, int]:
-        """The least and the largest trail: what laying the best tour in every iteration comes to."""
+        """Return the bounds of pheromone, whose upper one is the limit if the best tour deposits in every iteration."""
         largest = int(self.unit.deposit(best) / self.unit.rho)
         return largest * self.rules.lowest_share >> 32, largest
 
@@ -232,7 +233,7 @@ class MaxMin:
         self.timer.stop()
 
     def _stuck(self, iteration: int) -> NDArray[np.bool_]:
-        """Which colonies begin anew with the largest trails: converged, and for long without a better tour."""
+        """Return which colonies restart from the upper bound: converged, and for long without a better tour."""
         if (iteration + 1) % CHECK_EVERY:
             return np.zeros(len(self.keys), np.bool_)
         branches = self.buffers["branches"].download().sum(axis=1, dtype=np.int64)

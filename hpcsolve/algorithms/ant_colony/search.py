@@ -1,4 +1,4 @@
-"""The search that a job's parameters ask for: what it takes, what rank 0 makes for all, and how it is opened."""
+"""The search that a job's parameters ask for: its memory, what rank 0 computes for all ranks, how it is opened."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from hpcsolve.algorithms.ant_colony.parameters import Parameters, ants_of, local
 from hpcsolve.device.base import Buffer, Device
 
 BREADTH = 8
-"""Nearest cities that local search looks at."""
+"""Neighbours of a city that local search tries."""
 KERNEL_FILES = ("ants/head_tail", "ants/roulette", "ants/ant_system", "ants/max_min", local_search.FILE)
 
 
 def device_bytes(parameters: Parameters, n: int, symmetric: bool, colonies: int) -> int:
-    """Device memory of a rank with so many colonies, exact."""
+    """Return the bytes of device memory of a rank with so many colonies, exactly."""
     if colonies == 0:
         return 0
     ants = ants_of(parameters, n)
@@ -35,7 +35,7 @@ def device_bytes(parameters: Parameters, n: int, symmetric: bool, colonies: int)
 
 
 def host_bytes(parameters: Parameters, n: int, colonies: int) -> int:
-    """Host memory of a rank beside it: the instance, its tables while they are uploaded, and what is kept."""
+    """Return the bytes of host memory beside it: the instance, its tables while they are uploaded, and incumbents."""
     if colonies == 0:
         return 0
     if parameters.variant == "ant-system":
@@ -45,7 +45,7 @@ def host_bytes(parameters: Parameters, n: int, colonies: int) -> int:
 
 @dataclass(frozen=True)
 class Powers:
-    """What needs powers of floats, whose last bits differ between machines: rank 0 makes it for all.
+    """What needs powers of floats, whose last bits differ between machines, so that rank 0 computes it for all.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Powers:
 
 
 def powers(instance: AntInstance, parameters: Parameters) -> Powers:
-    """The powers of a job."""
+    """Return the powers that a job needs."""
     local = local_search_of(parameters, instance.symmetric) != "none"
     bounds = rules(instance.n, parameters.candidates, local)
     if parameters.variant == "ant-system":
@@ -66,9 +66,10 @@ def powers(instance: AntInstance, parameters: Parameters) -> Powers:
     return Powers(candidate_heuristic(instance, parameters.beta, parameters.candidates), bounds)
 
 
-def open_search(device: Device, instance: AntInstance, parameters: Parameters, made: Powers, keys: NDArray[np.uint32]
-                ) -> AntSystem | MaxMin:  # fmt: skip
-    """The search of some colonies, whose random numbers have these keys."""
+def open_search(
+    device: Device, instance: AntInstance, parameters: Parameters, made: Powers, keys: NDArray[np.uint32]
+) -> AntSystem | MaxMin:
+    """Return the search of some colonies, whose random numbers have these keys."""
     ants, rho = ants_of(parameters, instance.n), rho_of(parameters)
     if parameters.variant == "ant-system":
         unit = unit_of(instance.greedy_length, instance.bound, instance.n, ants, rho)

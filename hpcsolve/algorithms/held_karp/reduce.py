@@ -139,7 +139,7 @@ def _subtract(cost: NDArray[np.int64], allowed: NDArray[np.bool_], u: NDArray[np
 def _assignment_duals(
     cost: NDArray[np.int64], allowed: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return integers u, v with u[i] + v[j] <= cost[i, j] and the optimum as their sum, or None if no assignment exists.
+    """Return integers u, v with u[i] + v[j] <= cost[i, j], whose sum is the optimum, or None if there is no assignment.
 
     scipy gives the assignment; the duals are shortest distances (Bellman-Ford) in the exchange graph of its columns,
     in integers.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 
 from hpcsolve.algorithms.ant_colony.ant_system import AntSystem, Strategy
-from hpcsolve.algorithms.ant_colony.colonies import nothing_kept
+from hpcsolve.algorithms.ant_colony.colonies import no_incumbents
 from hpcsolve.algorithms.ant_colony.fixed_point import unit_of
 from hpcsolve.algorithms.ant_colony.instance import ant_instance, heuristic_table
 from hpcsolve.device.host import HostDevice
@@ -38,7 +38,7 @@ def _rows(instance: Instance, iterations: list[int]) -> list[list[str]]:
         )
         for until in sorted(iterations):
             for iteration in range(done, until):
-                ours.learn(iteration, ours.construct(iteration), nothing_kept(range(1), n))
+                ours.learn(iteration, ours.construct(iteration), no_incumbents(range(1), n))
             done = until
             oracle.buffers["pheromone"].upload(ours.buffers["pheromone"].download())
             found = [colony.construct(until).ravel().astype(float) for colony in (ours, oracle)]
