@@ -1,17 +1,18 @@
-// Ant System's update: every trail evaporates, every ant lays an amount on its arcs, and the tables of the next
-// iteration's steps are made (ant_trails.cuh, ant_head_tail.cuh).
+// Ant System's update: pheromone evaporates, every ant deposits an amount on its arcs, and the tables for the steps of
+// the next iteration are made (head_tail_tables.cuh).
 //
-// No order of deposits shows, since they are integers; nor do they need atomics between blocks: `ant_system_beside`
-// turns the tours into a table of each city's two neighbours, 16 ants to a cache line, and then a block is one city and
-// adds up its own row. On a CPU the row stays in the first cache through all that is done with it.
+// Deposits are integers, so their order does not show. Nor do they need atomics between blocks: `ant_system_adjacent`
+// turns the tours into a table of the two cities beside each city, 16 ants to a cache line; then a block is one city
+// and adds up its own row. On a CPU the row stays in the first cache until all is done with it.
 //
-// Bytes of an iteration: the trails read and written (16 n^2), heuristic (4 n^2), coarse weights (4 n^2), tours and
-// neighbours (2 m n and 8 m n). n = m = 1002: 34 MB, 10 microseconds of an H200's memory (L2: less); 3 ms of one core.
+// Bytes of an iteration: pheromone read and written (16 n^2), heuristic (4 n^2), coarse weights (4 n^2), tours and
+// adjacent cities (2 m n and 8 m n for m ants). n = m = 1002: 34 MB, 3 ms of one core. jobs/benchmarks/gpu.md has
+// estimates for a GPU.
 #include "ants/construction.cuh"
 #include "ants/head_tail_tables.cuh"
 #include "ants/pheromone.cuh"
 
-// Sums of all threads of a block, given to every thread.
+// Returns the sum over all threads of a block, to every thread.
 DEVICE uint64_t block_sum(uint64_t *shared, uint64_t x) {
   if (threadIdx.x == 0) *shared = 0;
   __syncthreads();
@@ -38,15 +39,15 @@ KERNEL ant_system_adjacent(colony_sizes sizes, const uint16_t *__restrict__ tour
 }
 EXPORT_KERNEL(ant_system_adjacent)
 
-// What ants deposit in an iteration: `amounts` (colonies, ants) on each arc of their tours, in both directions if the
-// costs are symmetric. Before, evaporation leaves keep / 2^32.
+// What changes the pheromone in an iteration. Evaporation leaves keep / 2^32; then each ant deposits its amount
+// (colonies, ants) on the arcs of its tour, in both directions if the costs are symmetric.
 struct deposits {
   uint32_t keep;
   int symmetric;
   const uint32_t *adjacent;
   const uint64_t *amounts;
 };
-// A row of pheromone: what evaporation leaves, and each ant's deposit on the arcs to the cities beside this one.
+// Applies evaporation to a row of pheromone, and adds each ant's deposit on the arcs to the cities beside this one.
 DEVICE void deposit(uint64_t *row, int city, const colony_sizes &sizes, int colony, int stride, const deposits &d) {
   const uint32_t *adjacent =
       d.adjacent + (size_t)colony * ((sizes.ants + line_ants - 1) / line_ants) * sizes.n * line_ants;
@@ -63,7 +64,7 @@ DEVICE void deposit(uint64_t *row, int city, const colony_sizes &sizes, int colo
   }
   __syncthreads();
 }
-// The weights of a row's tail in 32 bits, and their running sums by blocks of 64. Returns their shift.
+// Makes the weights of a row's tail in 32 bits, and their running sums by blocks of 64. Returns their shift.
 DEVICE int make_tail(uint64_t *shared, const uint64_t *pheromone, const uint32_t *heuristic, int stride, uint32_t *tail,
                      uint32_t *prefix) {
   uint64_t far = 0;
@@ -85,7 +86,7 @@ DEVICE int make_tail(uint64_t *shared, const uint64_t *pheromone, const uint32_t
   __syncthreads();
   return shift;
 }
-// Running sums of the head in 30 bits of the whole row, by one thread.
+// By one thread: makes the running sums of the head in units of which the whole row has less than 2^30.
 DEVICE void make_sums(head_row *row, const uint64_t *head, uint64_t near, int shift, uint32_t tail_sum) {
   row->tail = (uint64_t)tail_sum << shift;
   row->tail_sum = tail_sum;
@@ -95,8 +96,8 @@ DEVICE void make_sums(head_row *row, const uint64_t *head, uint64_t near, int sh
   for (int k = 0; k < 32; k++) row->sums[k] = (uint32_t)((sum += head[k]) >> unit);
   row->total = (uint32_t)((near + row->tail) >> unit);
 }
-// A block is one city of one colony. Where `first` is set nothing evaporates and no ant deposits: only the tables are
-// made, from the pheromone as it is. `head_heuristic` (n, 32) is that of the head's cities.
+// A block is one city of one colony. If `first` is set, nothing evaporates and no ant deposits; only the tables are
+// made from the pheromone as it is. `head_heuristic` (n, 32) is that of the head's cities.
 KERNEL ant_system_update(colony_sizes sizes, int first, deposits ants, const uint32_t *__restrict__ head_heuristic,
                          head_tail_tables tables) {
   __shared__ uint64_t sum;

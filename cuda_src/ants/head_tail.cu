@@ -1,17 +1,16 @@
-// Ant System's tours (Dorigo, Maniezzo, Colorni 1996), the full neighbourhood, by head and tail: see head_tail.cuh.
+// Ant System's tours (Dorigo, Maniezzo, Colorni 1996) with choices among all cities, by head and tail: see
+// head_tail.cuh.
 //
-// Each group (a warp, or one CPU thread) is one ant. Its state is the set of unvisited cities, a bit a city, and the
-// tour so far. Random numbers of 32 steps are made at once.
+// Each group (device/group.cuh: a warp, or one CPU thread) is one ant. Its state is the set of unvisited cities, a bit
+// a city, and the tour so far. Random numbers of 32 steps are made at once.
 //
-// The tour of an ant is a function of (seed, colony, iteration, ant) and the trails alone: any block size, any number
-// of threads and any device give the same bits. A group builds two tours in turn, a step of each: one's loads hide the
-// other's.
+// The tour of an ant is a function of (seed, colony, iteration, ant) and the pheromone alone: any block size, any
+// number of threads and any device give the same bits. A group constructs two tours in turn, a step of each, so that
+// the loads of one hide those of the other.
 //
-// Per step: a record of 256 bytes, fetched as soon as the city is known, 16 bytes of numbers, a bit; one step in five
-// also the head's 256 bytes of exact weights, one in fifty the tail's row where it is open. On a GPU dependent loads
-// will be the limit (not measured yet): about 0.3 microseconds a step, so 0.3 ms an iteration at 1002 cities, up to as
-// many ants as the multiprocessors hold (132 x 64 warps on an H200: 8 colonies in the time of one). One AVX2 core takes
-// 50 ns a step at 442 cities, 70 at 2392.
+// A step reads a record of 256 bytes, fetched as soon as the city is known, 16 bytes of numbers, and a bit; one step in
+// five also the head's 256 bytes of exact weights, one in fifty the open part of the tail's row. One AVX2 core takes
+// 50 ns a step at 442 cities, 70 at 2392. jobs/benchmarks/gpu.md has estimates for a GPU.
 #include "ants/head_tail.cuh"
 
 KERNEL head_tail_construct(colony_sizes sizes, random_keys random, head_tail_tables tables,

@@ -1,17 +1,20 @@
-// One step of an ant: the next city, with a probability proportional to its weight among the unvisited, exactly.
+// One step of an ant: the next city, with a probability exactly proportional to its weight among the unvisited.
 //
-// Head and tail. Within an iteration weights stand still; only what is visited differs from ant to ant. So each row has
-// its 32 nearest cities apart (the head: exact weights, and running sums in 30 bits), and of all others (the tail) the
-// sum and prefix sums of blocks of 64, in 32-bit units of their own (the head's cities weigh nothing there).
+// Head and tail. Within an iteration weights are constant, and only the set of visited cities differs from ant to ant.
+// So each row has its 32 nearest cities apart (the head: exact weights, and running sums in 30 bits); of all other
+// cities (the tail) it has the sum, and the running sums of blocks of 64, in 32-bit units of their own.
 //
 // 1. Four proposals are drawn at once from the whole row, visited or not, by comparing a number with the head's running
 //    sums. The first that hits an unvisited city of the head is taken: rejection is exact, and nothing is summed.
 //    A proposal that hits the tail ends the four; one city of the tail is drawn, and taken if it is unvisited.
-// 2. Else the head's unvisited weights are summed in 64 bits, and r is drawn below head + whole tail. In the head:
-//    done. In the tail: a city of it, taken if it is unvisited, else 2 is drawn again, three times at the most.
-// 3. Else, or when the head is exhausted, the unvisited tail is summed too: in the tail's 32-bit units; or where those
-//    are so few that rounding would show, in exact products.
-// At the steady state 4 steps of 5 end in 1, and one in fifty comes to 3.
+// 2. Else the head's unvisited weights are summed in 64 bits, and r is drawn below head + whole tail. If it hits the
+// head,
+//    that city is taken. If it hits the tail, that city is taken if it is unvisited, else r is drawn again, three times
+//    at the most.
+// 3. Else, or when the head is exhausted, the unvisited tail is summed too, in the tail's 32-bit units. Where these are
+// so
+//    few that rounding would show, exact products are summed instead.
+// In the long run 4 steps of 5 end in 1, and one in fifty comes to 3.
 #pragma once
 #include "ants/construction.cuh"
 #include "ants/head_tail_tables.cuh"
@@ -29,7 +32,7 @@ struct exact_weights {
 };
 DEVICE uint32_t weight_at(const coarse_weights &w, int city) { return w.row[city]; }
 DEVICE uint64_t weight_at(const exact_weights &w, int city) { return weight_of(w.pheromone[city], w.heuristic[city]); }
-// The sums of the open cities' weights, in a column each by city % 32.
+// The sums of the open cities' weights, one for each city % 32.
 DEVICE column<uint32_t> open_columns(const coarse_weights &w, const uint32_t *open, int words) {
   return masked_columns(w.row, open, words);
 }
@@ -39,7 +42,7 @@ DEVICE column<uint64_t> open_columns(const exact_weights &w, const uint32_t *ope
     if (open[word]) add_masked(sums, [&](int k) { return weight_at(w, 32 * word + k); }, open[word]);
   return sums;
 }
-// The open city at x, 0 <= x < the sum of all: they are in the order of (city % 32, city / 32).
+// Returns the open city at x, 0 <= x < the sum of all, where cities are in the order of (city % 32, city / 32).
 template <class W, class T>
 DEVICE int open_city_at(const W &weights, const uint32_t *open, const column<T> &sums, T x) {
   for (int city = pick_lane(sums, x);; city += 32) {
@@ -49,7 +52,7 @@ DEVICE int open_city_at(const W &weights, const uint32_t *open, const column<T> 
     x -= here;
   }
 }
-// Step 3. `free`: the head's unvisited places, of weight `near`.
+// Step 3. `free` has the head's unvisited cities, whose weight is `near`.
 RARELY int choose_by_scan(const head_tail_tables &t, int n, int here, const uint32_t *open, uint32_t free,
                           uint64_t near, const draws &draw, int step) {
   const head_row *row = row_of(t, here);
@@ -69,7 +72,7 @@ RARELY int choose_by_scan(const head_tail_tables &t, int n, int here, const uint
   if (r < near) return row->city[masked_pick(t.head + 32 * (size_t)here, free, r)];
   return open_city_at(exact, open, exact_sums, r - near);
 }
-// The city of the whole tail at x, in the row's tail units.
+// Returns the city of the whole tail at x, in the units of the row's tail.
 DEVICE int tail_city(const head_tail_tables &t, int here, uint32_t x) {
   const int blocks = t.stride / 64;
   const uint32_t *prefix = t.tail_prefix + (size_t)here * blocks;
@@ -81,7 +84,7 @@ DEVICE int tail_city(const head_tail_tables &t, int here, uint32_t x) {
   if (x < half) return 64 * b + masked_pick(p, ~0u, x);
   return 64 * b + 32 + masked_pick(p + 32, ~0u, x - half);
 }
-// Steps 2 and 3, and of 1 what the tail is asked for (`far`).
+// Steps 2 and 3, and of step 1 the draw from the tail if a proposal hit it (`far`).
 RARELY int choose_rarely(const head_tail_tables &t, int n, int here, const uint32_t *open, bool far, const draws &draw,
                          int step) {
   const head_row *row = row_of(t, here);
@@ -100,7 +103,7 @@ RARELY int choose_rarely(const head_tail_tables &t, int n, int here, const uint3
   }
   return choose_by_scan(t, n, here, open, free, near, draw, step);
 }
-// The next city; at least one is open. `numbers`: what `draw` gives for this step.
+// Returns the next city; at least one is open. `numbers` is what `draw` gives for this step.
 DEVICE int choose(const head_tail_tables &t, int n, int here, const uint32_t *open, const draws &draw, int step,
                   const four &numbers) {
   const head_row *row = row_of(t, here);

@@ -1,17 +1,16 @@
-// MAX-MIN Ant System's tours and trails (Stuetzle, Hoos 2000) on candidate lists: an ant goes on to one of the nearest
-// cities of where it is, and to the nearest of all others only where these are visited.
+// MAX-MIN Ant System's tours and pheromone (Stuetzle, Hoos 2000) on candidate lists: an ant goes on to one of its
+// city's candidates, and to the nearest other city only where all of these are visited.
 //
-// Trails are kept for the arcs to the candidates alone, at most 32 a city: O(n) memory and time an iteration. They stay
-// between two limits, which are at most 2^32 apart, so 32 bits of each row's weights are enough: at least 1, their
-// running sums below 2^31. A step draws four proposals from the running sums and takes the first that is unvisited;
-// else it draws from the sum of the unvisited (as in ant_head_tail.cuh).
+// Pheromone is kept only for the arcs to candidates, at most 32 a city: O(n) memory and time an iteration. It stays
+// between two bounds, which are at most a factor of 2^32 apart, so 32 bits of each row's weights are enough: each at
+// least 1, their running sums below 2^31. A step draws four proposals from the running sums and takes the first that is
+// unvisited; else it draws from the sum of the unvisited candidates' weights (as in head_tail.cuh).
 //
-// Bytes: a step reads 256; an update 640 a city. On an H200 latency will be the limit (not measured yet): about 0.2
-// microseconds a step, so 0.5 ms for tours of 2392 cities, as many as there are warps; their local search takes longer.
+// A step reads 256 bytes, an update 640 a city. jobs/benchmarks/gpu.md has estimates for a GPU.
 #include "ants/construction.cuh"
 #include "ants/pheromone.cuh"
 
-// The candidate lists and what an ant needs of them; `width` cities stand in a list, 32 of them at most are candidates.
+// Lists of nearest cities, `width` in each, with what an ant needs of the first 32, which include all candidates.
 struct candidate_lists {
   int width;
   const uint16_t *nearest;  // (n, width): the nearest cities of each
@@ -24,7 +23,7 @@ DEVICE candidate_lists colony_lists(candidate_lists lists, int n, int colony) {
   lists.weights += cells, lists.sums += cells;
   return lists;
 }
-// The nearest open city of `here`: from its list, else from all; the first of equals.
+// Returns the nearest open city of `here`, the first of equals: from its list, else from all cities.
 RARELY int nearest_open(int n, int here, const uint16_t *list, int width, const int32_t *cost, const uint32_t *open) {
   for (int k = 0; k < width; k += 32)
     if (const uint32_t there = members(list + k, open)) return list[k + lowest(there)];
@@ -35,7 +34,7 @@ RARELY int nearest_open(int n, int here, const uint16_t *list, int width, const 
   }
   return (int)(uint32_t)group_min(best);
 }
-// The next city; at least one is open. `numbers`: what `draw` gives for this step.
+// Returns the next city; at least one is open. `numbers` is what `draw` gives for this step.
 DEVICE int choose(const candidate_lists &lists, int n, int here, const int32_t *cost, const uint32_t *open,
                   const draws &draw, int step, const four &numbers) {
   const uint16_t *list = lists.nearest + (size_t)here * lists.width;
@@ -52,7 +51,7 @@ DEVICE int choose(const candidate_lists &lists, int n, int here, const int32_t *
   if (left == 0) return nearest_open(n, here, list, lists.width, cost, open);
   return list[masked_pick(weight, free, (uint32_t)high_product(word_at(draw, step, 1), left))];
 }
-// A group is an ant.
+// A group (device/group.cuh) is an ant.
 KERNEL max_min_construct(colony_sizes sizes, random_keys random, candidate_lists candidates,
                          const int32_t *__restrict__ cost, ant_tours out) {
   const int n = sizes.n;
@@ -97,9 +96,9 @@ DEVICE uint64_t updated(uint64_t pheromone, uint32_t keep, uint64_t amount, cons
   const uint64_t x = scaled(pheromone, keep, 0) + amount;
   return x < bounds[0] ? bounds[0] : x > bounds[1] ? bounds[1] : x;
 }
-// A group is a city of a colony: its pheromone (colonies, n, 32) changes, and its weights and their sums are made.
-// `branches` (colonies, n) becomes the number of candidates whose pheromone is above the row's least by more than a
-// twentieth of the range. Weights of 0 fill up lists of fewer than 32 candidates.
+// A group (device/group.cuh) is a city of a colony. Its pheromone (colonies, n, 32) changes, and its weights and their
+// sums are made. `branches` (colonies, n) becomes the number of candidates whose pheromone is above the row's least by
+// more than a twentieth of the range. Weights of 0 fill up lists of fewer than 32 candidates.
 KERNEL max_min_update(int n, int colonies, best_deposits ants, const uint32_t *__restrict__ heuristic,
                       candidate_lists candidates, uint64_t *__restrict__ pheromone, uint32_t *__restrict__ branches) {
   for (int row = blockIdx.x * warps() + warp(); row < n * colonies; row += gridDim.x * warps()) {

@@ -1,9 +1,9 @@
 // Pheromone and weights of arcs in fixed point.
 //
 // The pheromone of an arc is a uint64 in units of 2^-bits of the deposit of the nearest-neighbour tour, at least
-// `least_pheromone`. The driver chooses `bits` so that no pheromone can reach 2^64 (fixed_point.py). The heuristic of an
-// arc is a uint32 of at most 2^30, scaled by rows, and at least 1 for every other city. The weight of an arc is their
-// product / 2^32, rounded up: it is never 0, and the weights of a row add up to less than 2^63.
+// `least_pheromone`. The driver chooses `bits` so that no pheromone can reach 2^64 (fixed_point.py). The heuristic of
+// an arc is a uint32 of at most 2^30, scaled by rows, and at least 1 for every other city. The weight of an arc is
+// their product / 2^32, rounded up: it is never 0, and the weights of a row add up to less than 2^63.
 #pragma once
 #include "device/group.cuh"
 
@@ -27,7 +27,8 @@ DEVICE uint64_t high_product(uint64_t a, uint64_t b) {
   const uint64_t middle = a1 * b0 + (a0 * b0 >> 32), cross = a0 * b1 + (uint32_t)middle;
   return a1 * b1 + (middle >> 32) + (cross >> 32);
 }
-// The two cities beside the one at position `step` of a tour: the next in the low half, the one before in the high half.
+// The two cities beside the one at position `step` of a tour: the next in the low half, the one before in the high
+// half.
 DEVICE uint32_t adjacent_cities(const uint16_t *tour, int n, int step) {
   return (uint32_t)tour[step ? step - 1 : n - 1] << 16 | tour[step + 1 < n ? step + 1 : 0];
 }

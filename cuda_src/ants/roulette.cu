@@ -1,32 +1,32 @@
-// Ant System's tours as papers on GPUs build them: a block is one ant, its threads share the row of the city that it
-// leaves. After the strategies of Zhou, He, Qiu (Dynamic Strategy based Parallel Ant Colony Optimization on GPUs for
-// TSPs):
+// Ant System's tours by roulette wheel, as papers on GPUs construct them: a block is one ant, and its threads share the
+// row of the city that it leaves. The strategies are those of Zhou, He, Qiu (Dynamic Strategy based Parallel Ant Colony
+// Optimization on GPUs for TSPs):
 //
-//   KE-ALL, KE-ONE   the whole tour in one launch, or one step a launch: `first` to `last` are the steps of this one
-//   STC              the tour's array holds the tour so far, then the unvisited: the chosen one is swapped to the
-//                    cursor; without it every city is looked at in every step, and a bit tells whether it is open
-//   TR               tiled roulette: each thread adds up a tile, one random number points into a tile, and its thread
-//                    walks on alone; without it one thread walks from the start
+//   KE-ALL, KE-ONE   the whole tour in one launch, or one step a launch: a launch makes the steps `first` to `last` - 1
+//   STC              the tour's array holds the tour so far, then the unvisited cities, and the chosen one is swapped
+//   to
+//                    its place; without it a step goes through all cities, and a bit tells whether a city is open
+//   TR               tiled roulette: each thread adds up a tile, one random number points into a tile, and the tile's
+//                    thread finds the city; without it one thread goes through all from the start
 //   dynamic          the driver launches some steps at a time, in ever smaller blocks
 //
-// All choose among all unvisited cities in proportion to exact 64-bit weights, which makes them the oracle of
-// ant_head_tail.cu, and the study. The choice is the city where the running sum of the weights, in the array's order,
-// passes the random number: block size and tiles do not show. STC changes that order, so the tours, not the
+// All choose among all unvisited cities in proportion to exact 64-bit weights, so they are oracles for head_tail.cu and
+// objects of study. The chosen city is the one where the running sum of the weights, in the array's order, passes the
+// random number, whatever the block size and the tiles. STC changes that order, and so the tours, but not the
 // distribution.
 //
-// n^2 / 2 (STC) or n^2 weights of 12 bytes a tour: at n = m = 1002 6 or 12 GB an iteration. That is 1.1 or 2.2 ms out
-// of an H200's second cache (not measured yet), and 1.5 s on one core.
+// A tour reads n^2 / 2 (STC) or n^2 weights of 12 bytes. jobs/benchmarks/gpu.md has estimates for a GPU.
 #include "ants/construction.cuh"
 #include "ants/pheromone.cuh"
 
 constexpr int most_threads = 1024;
 
-// How the next city is found: `listed` and `tiled` are STC and TR.
+// How the next city is found: `listed` is STC, `tiled` is TR.
 struct roulette_rules {
   int listed, tiled;
 };
 struct roulette_tables {
-  int stride;                 // of a row of pheromone
+  int stride;  // of a row of pheromone
   const uint64_t *pheromone;  // a row for each city of each colony
   const uint32_t *heuristic;  // (n, n)
 };
@@ -41,20 +41,20 @@ struct block_ant {
   uint64_t all;
   int chosen;
 };
-// By one thread: the ant's next step leaves city `here` of colony `colony`.
+// By one thread: prepares the step of an ant that leaves city `here` of a colony.
 DEVICE void set_step(block_ant &ant, int n, int step, const roulette_rules &rules, const roulette_tables &t, int colony,
                      int here, const uint32_t *open, const uint16_t *cities) {
   ant.n = n, ant.step = step, ant.listed = rules.listed, ant.tiled = rules.tiled, ant.chosen = 0;
   ant.pheromone = t.pheromone + ((size_t)colony * n + here) * t.stride, ant.heuristic = t.heuristic + (size_t)here * n;
   ant.open = open, ant.cities = cities;
 }
-// The weight of the i-th place to look at: of the array, or of all cities.
+// Returns the weight of the i-th entry: of the array, or of all cities.
 DEVICE uint64_t weight_at(const block_ant &ant, int i) {
   if (!ant.listed && !has(ant.open, i)) return 0;
   const int city = ant.listed ? ant.cities[i] : i;
   return weight_of(ant.pheromone[city], ant.heuristic[city]);
 }
-// The place, from i on, where the running sum passes r.
+// Returns the entry, from i on, where the running sum passes r.
 DEVICE int spin(const block_ant &ant, int i, uint64_t r) {
   for (;; i++) {
     const uint64_t w = weight_at(ant, i);
@@ -62,7 +62,7 @@ DEVICE int spin(const block_ant &ant, int i, uint64_t r) {
     r -= w;
   }
 }
-// Every thread gets the place of the next city.
+// Returns the entry of the next city, to every thread.
 DEVICE int choose(block_ant &ant, const draws &draw) {
   const int begin = ant.listed ? ant.step : 0, length = ant.n - begin;
   const int tile = (length + blockDim.x - 1) / blockDim.x;
@@ -91,14 +91,14 @@ DEVICE void start(uint16_t *cities, uint32_t *open, int n) {
   for (int word = threadIdx.x; word < (n + 31) / 32; word += blockDim.x) open[word] = low_bits(n - 32 * word);
   __syncthreads();
 }
-// By one thread: the city at the place is visited. Without the list the array is the tour alone.
-DEVICE void visit(uint16_t *cities, uint32_t *open, int step, int place, int listed) {
-  const uint16_t city = listed ? cities[place] : (uint16_t)place;
-  if (listed) cities[place] = cities[step];
+// By one thread: visits the city of an entry. Without the list the array holds the tour alone.
+DEVICE void visit(uint16_t *cities, uint32_t *open, int step, int entry, int listed) {
+  const uint16_t city = listed ? cities[entry] : (uint16_t)entry;
+  if (listed) cities[entry] = cities[step];
   cities[step] = city;
   open[city >> 5] &= ~(1u << (city & 31));
 }
-// The length of the closed tour, by all threads.
+// Returns the length of the closed tour, to all threads.
 DEVICE uint64_t block_length(block_ant &ant, const uint16_t *cities, int n, const int32_t *cost) {
   uint64_t length = 0;
   for (int s = threadIdx.x; s < n; s += blockDim.x)
@@ -124,8 +124,8 @@ KERNEL roulette_construct(colony_sizes sizes, random_keys random, int first, int
       const int here = step ? cities[step - 1] : 0;
       if (threadIdx.x == 0) set_step(ant, n, step, rules, tables, colony, here, open, cities);
       __syncthreads();
-      const int place = step ? choose(ant, draw) : first_city(numbers_at(draw, 0, 0).v[0], n);
-      if (threadIdx.x == 0) visit(cities, open, step, place, rules.listed);
+      const int entry = step ? choose(ant, draw) : first_city(numbers_at(draw, 0, 0).v[0], n);
+      if (threadIdx.x == 0) visit(cities, open, step, entry, rules.listed);
       __syncthreads();
     }
     if (last < n) continue;
@@ -145,8 +145,8 @@ KERNEL roulette_sample(int n, int here, int left, int samples, uint32_t key, rou
   for (int sample = blockIdx.x; sample < samples; sample += gridDim.x) {
     if (threadIdx.x == 0) set_step(ant, n, n - left, rules, tables, 0, here, open, cities);
     __syncthreads();
-    const int place = choose(ant, draws{key, 0, 0, (uint32_t)sample});
-    if (threadIdx.x == 0) chosen[sample] = rules.listed ? cities[place] : (uint16_t)place;
+    const int entry = choose(ant, draws{key, 0, 0, (uint32_t)sample});
+    if (threadIdx.x == 0) chosen[sample] = rules.listed ? cities[entry] : (uint16_t)entry;
     __syncthreads();
   }
 }

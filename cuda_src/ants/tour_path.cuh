@@ -1,9 +1,9 @@
-// A tour as an array of cities that is changed in place, and its inverse; and what is left of it when one edge is taken
-// out: a path, read in either direction. On a path some flips may be pending: each has turned the path's first cities
-// around, as many as its `cut` says. Nothing is moved for that; a position is mapped through them instead.
+// A tour as an array of cities that is changed in place, with its inverse; and the path that is left of it without one
+// edge, read in either direction. On a path some flips may be pending. The k-th has reversed the path's first cut[k]
+// cities, but nothing is moved for that: a position is mapped through the flips instead.
 //
-// To reverse a segment is to reverse the rest of the tour, read the other way. Where costs do not depend on the
-// direction the shorter of the two is moved, and the path is told how it reads now.
+// To reverse a segment of a tour is the same as to reverse the rest and read the tour in the other direction. Where
+// costs are symmetric the shorter of the two is moved, and the path notes the direction.
 #pragma once
 #include "device/device.cuh"
 
@@ -26,7 +26,7 @@ struct path {
 DEVICE int64_t cost_of(const tour &t, uint32_t from, uint32_t to) { return t.cost[(size_t)from * t.n + to]; }
 DEVICE uint32_t around(const tour &t, uint32_t index) { return index >= t.n ? index - t.n : index; }
 
-// Where a city is on the path after `flips` flips, and which city is at a position.
+// The position of a city on the path after `flips` flips, and the city at a position.
 template <int flips>
 DEVICE uint32_t position_of(const tour &t, const path &p, const uint32_t *cut, uint32_t city) {
   const uint32_t index = t.position[city];
@@ -47,22 +47,22 @@ DEVICE path path_to(const tour &t, uint32_t city, bool backwards) {
 DEVICE void wake(const tour &t, uint32_t city) { atomicOr_block(&t.awake[city / 64], (uint64_t)1 << city % 64); }
 
 // Reverses `length` cities of the path from position `low` on, around its end if need be, and wakes the ends of the
-// edges that this changes. `either_way`: the rest may be reversed instead.
+// edges that this changes. With `either_way` the rest may be reversed instead.
 template <bool either_way>
 DEVICE void reverse(const tour &t, path &p, uint32_t low, uint32_t length) {
   const uint32_t ends[4] = {around(t, low + t.n - 1), low, around(t, low + length - 1), around(t, low + length)};
   for (uint32_t i = threadIdx.x; i < 4; i += blockDim.x) wake(t, city_at<0>(t, p, nullptr, ends[i]));
   const bool rest = either_way && length > t.n - length;
   const uint32_t begin = rest ? ends[3] : low, moved = rest ? t.n - length : length;
-  const uint32_t least = p.backwards ? around(t, begin + moved - 1) : begin;  // the end with the lowest index, around
-  const uint32_t from = around(t, p.backwards ? p.start + t.n - least : p.start + least);
+  const uint32_t least = p.backwards ? around(t, begin + moved - 1) : begin;  // the first index of what is
+  moved, around const uint32_t from = around(t, p.backwards ? p.start + t.n - least : p.start + least);
   __syncthreads();
   for (uint32_t i = threadIdx.x; i < moved / 2; i += blockDim.x) {
     const uint32_t a = around(t, from + i), b = around(t, from + moved - 1 - i);
     const uint16_t x = t.order[a], y = t.order[b];
     t.order[a] = y, t.order[b] = x, t.position[y] = a, t.position[x] = b;
   }
-  if (rest) {  // the path is what it would be, read the other way
+  if (rest) {  // the path is read in the other direction
     const uint32_t shift = around(t, low + ends[2]);
     p.start = around(t, p.backwards ? p.start + t.n - shift : p.start + shift);
     p.backwards = !p.backwards;

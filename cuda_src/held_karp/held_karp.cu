@@ -1,45 +1,44 @@
-// Held-Karp dynamic programming for the travelling salesman problem, one step of a wave of layers a launch.
+// Held-Karp dynamic programming for the travelling salesman problem, one step of a wave through the layers a launch.
 //
 //   g(S, j) = min over i in S of g(S - i, i) + cost(i, j),   j not in S:
-// the cheapest path from the depot through all of S to j (Bellman 1962; Held and Karp 1962). Every value has exactly
-// ONE reader, the set S + j, so the recurrence is a min-plus product of the cost matrix with rows of values, and each
-// value is written once and read once.
+// the cost of a cheapest path from the depot through all of S to j (Bellman 1962; Held and Karp 1962). Every value has
+// exactly ONE reader, the set S + j, so the recurrence is a min-plus product of the cost matrix with rows of values,
+// and each value is written once and read once.
 //
-// Layout. The cities but the depot are bits of a set, split Low | Mid | Top. Low holds lane cities | inner cities.
-// - A register holds the sets that agree outside the lane cities: lane number = subset of the lane cities. A lane
-//   city needs no storage: the only reader of g(S, a) is S + a, another lane of the same register (`settle`). How
-//   many cities are lane cities does not show in the data: entry p of a plane is low set p, whatever the register's
-//   width.
-// - A block owns one mid set in one slice and its 2^low low sets. An inner city's plane is the block's own memory:
-//   the reader of g(S, i) is S + i, so its source is its target shifted by 1 << i, once.
-// - A mid city's plane is stored: block colex_rank(S without that bit) of plane j of the slice, layer by layer (a
-//   layer: the sets with as many mid cities), two layers in turn. Written once, read once, both in order.
-// - A top city's plane is never stored. A slice is a subset of Top; slice A sends the plane of top city i to slice
-//   A + i, chunk by chunk, through `stream`. In step s a slice with l cities works on chunk s - lag * l: all slices
-//   work in every step, and a chunk has `lag` steps to travel, on this rank or to another.
-// The complement of entry e of a plane is entry length - 1 - e of the same city's plane in the complementary slice:
-// with the stored layer that holds half of the other mid cities, both halves of a tour meet (`held_karp_middle`), and
-// nothing else need be kept.
+// Layout. The cities but the depot are bits of a set, split Low | Mid | Top. The low cities are lane cities and inner
+// cities. The plane of a city j is the table of g(S, j) for many sets S. - A register holds the sets that agree outside
+// the lane cities: its lane number is the subset of the lane cities. A lane
+//   city needs no storage: the only reader of g(S, a) is S + a, another lane of the same register (`settle`). The
+//   number of lane cities does not show in the data: entry p of a plane is low set p, whatever the register's width.
+// - A block has one mid set in one slice, and its 2^low low sets. An inner city's plane is the block's own memory: the
+//   reader of g(S, i) is S + i, so a plane that is written is read again at an entry higher by 1 << i.
+// - A mid city's plane is stored: block colex_rank(S without that bit) of plane j of the slice, layer by layer (a layer
+//   is all sets with as many mid cities), two layers in turn. It is written once and read once, both in order.
+// - A top city's plane is never stored. A slice is a subset of the top cities; slice A sends the plane of top city i to
+//   slice A + i, chunk by chunk, through `stream`. A slice with t top cities is in stage t: in step s it works on chunk
+//   s - lag * t. So all slices work in every step, and a plane has `lag` steps to travel, on this rank or to another.
+// The complement of entry e of a plane is entry length - 1 - e of the same city's plane in the complementary slice. So
+// the stored layer with half of the other mid cities is where both halves of a tour meet (`held_karp_middle`), and no
+// other layer is kept.
 //
-// Values are at most 0x7f.. = infinity, so a sum never wraps and a forbidden arc costs infinity. A cost is a 32-bit
+// Values are at most 0x7f.. = infinity, so a sum never wraps, and a forbidden arc costs infinity. A cost is a 32-bit
 // pattern that holds a 16-bit value twice.
 //
-// Floor. m cities beside the depot take m (m - 1) 2^(m - 2) min-adds. A register with b lane cities, f sources and t
-// targets outside them executes f t + b (f + t) + b (b - 1)^2 of them, of which f t + b (f + t) / 2 + b (b - 1) / 4 are
-// useful: 69 % for b = 4 (16-bit values, AVX2), f = t = 11. A stored value moves twice: 2 mid 2^(m - 1) values in
-// all, at m = 27 and 16 bits 2.4 GB for 2.4e10 min-adds, so arithmetic is the limit and not memory. An H200 (4.3 TB/s;
-// 3e13 packed 16-bit min-adds a second, assumed) would take 17 ms of arithmetic and 13 ms of memory for 32 cities,
-// asymmetric; not measured yet. jobs/benchmarks/README.md says how far from the machine's min-add peak
-// (cuda_src/minplus.cu) this runs.
+// Lower bound of the work. m cities beside the depot take m (m - 1) 2^(m - 2) min-adds. A register with b lane cities,
+// f sources and t targets outside them executes f t + b (f + t) + b (b - 1)^2 of them, of which f t + b (f + t) / 2 + b
+// (b - 1) / 4 are useful: 69 % for b = 4 (16-bit values, AVX2), f = t = 11. A stored value moves twice: 2 mid 2^(m - 1)
+// values in all, at m = 27 and 16 bits 2.4 GB for 2.4e10 min-adds, so arithmetic is the limit and not memory.
+// jobs/benchmarks/held_karp/RESULTS.md compares this with the machine's peak of min-adds (minplus.cu); jobs/benchmarks/
+// gpu.md has estimates for a GPU.
 #include "held_karp/subsets.cuh"
 
 constexpr int stride = 64;  // of the cost matrix; row 63 is the depot's
 constexpr int depot_row = stride - 1;
-constexpr int most_low = 10;  // low cities at the most
-constexpr int most_outside = 38;  // mid and top cities at the most
+constexpr int most_low = 10;  // low cities
+constexpr int most_outside = 38;  // mid and top cities
 
-// What the registers of a block share. Low cities keep their numbers; the others, numbered from most_low on, are
-// counted apart: those in the block's set are sources, those outside it targets.
+// What the registers of a block share. Low cities keep their numbers. The others are numbered from most_low on, apart
+// from each other: cities in the block's set as sources, the others as targets.
 template <class T>
 struct block_problem {
   int sources, targets;
@@ -54,7 +53,7 @@ template <int N>
 struct constant {
   static constexpr int value = N;
 };
-// Calls f with 0 <= n <= 12 as a compile-time number, so that a tile of n results stays in registers.
+// Calls f with 0 <= n <= 12 as a compile-time constant, so that a tile of n results stays in registers.
 template <class F>
 DEVICE void with_constant(int n, F f) {
   switch (n) {
@@ -81,10 +80,10 @@ constexpr DEVICE uint32_t infinity() {
 }
 // best[k] = min(best[k], path + cost[k]) for N targets.
 template <int N, class T>
-DEVICE void reach(lanes<T> *best, lanes<T> path, const uint32_t *cost) {
+DEVICE void extend(lanes<T> *best, lanes<T> path, const uint32_t *cost) {
   UNROLL for (int k = 0; k < N; k++) best[k] = min(best[k], path + splat<T>(cost[k]));
 }
-// Calls f(path, costs) for every source of a register outside the lane cities: g(S - i, i) and the costs from i.
+// Calls f(path, costs) for every city i of S outside the lane cities, with g(S - i, i) and the costs from i.
 template <class T, class F>
 DEVICE void for_each_path(const block_problem<T> &p, uint64_t subset, int position, F f) {
   for (int s = 0; s < p.sources; s++) f(load(p.source[s] + position), p.cost[most_low + s]);
@@ -93,7 +92,7 @@ DEVICE void for_each_path(const block_problem<T> &p, uint64_t subset, int positi
     f(load(p.inner[i] + position - (1 << i)), p.cost[i]);
   }
 }
-// Paths that arrive at a lane city from a lane city: sweep s settles the sets with s of them. after[b] = g(S - b, b).
+// Paths that go from a lane city to a lane city: sweep s settles the sets with s lane cities. after[b] = g(S - b, b).
 template <class T>
 DEVICE void settle(lanes<T> *best, lanes<T> *after, const block_problem<T> &p) {
   constexpr int n = lane_bits<T>();
@@ -104,7 +103,7 @@ DEVICE void settle(lanes<T> *best, lanes<T> *after, const block_problem<T> &p) {
           min(best[a], after[b] + splat<T>(p.cost[b][a]));
   }
 }
-// The lane cities and the N inner cities of `to`.
+// Solves for the lane cities and the N inner cities of `to`.
 template <int N, class T>
 DEVICE void solve_low(const block_problem<T> &p, uint64_t subset, uint64_t to, int position, lanes<T> *after) {
   constexpr int n = lane_bits<T>();
@@ -113,7 +112,7 @@ DEVICE void solve_low(const block_problem<T> &p, uint64_t subset, uint64_t to, i
   UNROLL for (int k = 0; k < n + N; k++) best[k] = splat<T>(infinity<T>());
   UNROLL for (int k = n; k < n + N; k++, to &= to - 1) city[k] = lowest(to);
   for_each_path(p, subset, position, [&](lanes<T> path, const uint32_t *cost) {
-    reach<n>(best, path, cost);
+    extend<n>(best, path, cost);
     UNROLL for (int k = n; k < n + N; k++) best[k] = min(best[k], path + splat<T>(cost[city[k]]));
   });
   settle(best, after, p);
@@ -122,14 +121,14 @@ DEVICE void solve_low(const block_problem<T> &p, uint64_t subset, uint64_t to, i
     store(p.inner[city[k]] + position, best[k]);
   }
 }
-// N targets outside Low, from the first-th on.
+// Solves for N targets outside the low cities, from the first-th on.
 template <int N, class T>
 DEVICE void solve_outside(const block_problem<T> &p, uint64_t subset, int first, int position, const lanes<T> *after) {
   lanes<T> best[N + 1];
   UNROLL for (int k = 0; k < N; k++) best[k] = splat<T>(infinity<T>());
   for_each_path(p, subset, position,
-                [&](lanes<T> path, const uint32_t *cost) { reach<N>(best, path, cost + most_low + first); });
-  UNROLL for (int b = 0; b < lane_bits<T>(); b++) reach<N>(best, after[b], p.cost[b] + most_low + first);
+                [&](lanes<T> path, const uint32_t *cost) { extend<N>(best, path, cost + most_low + first); });
+  UNROLL for (int b = 0; b < lane_bits<T>(); b++) extend<N>(best, after[b], p.cost[b] + most_low + first);
   UNROLL for (int k = 0; k < N; k++) store(p.target[first + k] + position, best[k]);
 }
 template <class T>
@@ -143,7 +142,7 @@ DEVICE void solve_register(const block_problem<T> &p, uint64_t subset, uint64_t 
     left -= n;
   }
 }
-// The costs between the cities of a block, in the block's numbers: rows of consecutive targets.
+// Copies the costs between the cities of a block, in the block's numbers: rows of consecutive targets.
 template <class T>
 DEVICE void copy_costs(block_problem<T> &p, int low, const uint32_t *cost) {
   for (int r = warp(); r < low + p.sources; r += warps()) {
@@ -158,7 +157,8 @@ DEVICE void copy_costs(block_problem<T> &p, int low, const uint32_t *cost) {
 struct city_split {
   int low, mid, top;
 };
-// What is the same in all steps: steps that a plane travels, chunks, sets of the largest chunk, slots of the stream.
+// What is the same in all steps: the steps that a plane travels, the chunks, the sets of the largest chunk, the slots
+// of the stream.
 struct wave_sizes {
   int lag, chunks, chunk_size, slots;
 };
@@ -265,9 +265,9 @@ DEVICE void meet(const middle_layer &layer, const T *forward, const T *backward,
 STATE_KERNELS(u2, uint16_t)
 STATE_KERNELS(u4, uint32_t)
 
-// The study layout: one table of all states, in the compact index of a set among the other cities, plane j at j *
-// 2^(cities - 1). One launch a subset size; pull form, each state from all its predecessors. For small problems and
-// as an oracle.
+// The layout for study: one table of all states, plane j at j * 2^(cities - 1), where a set is indexed by its bits
+// without bit j. One launch solves a layer (here all sets of a size), each state from all its predecessors. It is for
+// small problems and an oracle.
 KERNEL held_karp_compact(int cities, int layer, int sets, const int *binomial, const uint32_t *cost, uint32_t *table) {
   const size_t plane = (size_t)1 << (cities - 1);
   for (int nth = blockIdx.x * blockDim.x + threadIdx.x; nth < sets * cities; nth += gridDim.x * blockDim.x) {
