@@ -7,13 +7,11 @@
 // 1. Four proposals are drawn at once from the whole row, visited or not, by comparing a number with the head's running
 //    sums. The first that hits an unvisited city of the head is taken: rejection is exact, and nothing is summed.
 //    A proposal that hits the tail ends the four; one city of the tail is drawn, and taken if it is unvisited.
-// 2. Else the head's unvisited weights are summed in 64 bits, and r is drawn below head + whole tail. If it hits the
-// head,
-//    that city is taken. If it hits the tail, that city is taken if it is unvisited, else r is drawn again, three times
-//    at the most.
+// 2. Else the head's unvisited weights are summed in 64 bits, and r is drawn below head + whole tail. If r hits the
+//    head, that city is taken. If r hits the tail, that city is taken if it is unvisited; else r is drawn again, three
+//    times at the most.
 // 3. Else, or when the head is exhausted, the unvisited tail is summed too, in the tail's 32-bit units. Where these are
-// so
-//    few that rounding would show, exact products are summed instead.
+//    so few that rounding would show, exact products are summed instead.
 // In the long run 4 steps of 5 end in 1, and one in fifty comes to 3.
 #pragma once
 #include "ants/construction.cuh"

@@ -54,8 +54,9 @@ DEVICE void reverse(const tour &t, path &p, uint32_t low, uint32_t length) {
   for (uint32_t i = threadIdx.x; i < 4; i += blockDim.x) wake(t, city_at<0>(t, p, nullptr, ends[i]));
   const bool rest = either_way && length > t.n - length;
   const uint32_t begin = rest ? ends[3] : low, moved = rest ? t.n - length : length;
-  const uint32_t least = p.backwards ? around(t, begin + moved - 1) : begin;  // the first index of what is
-  moved, around const uint32_t from = around(t, p.backwards ? p.start + t.n - least : p.start + least);
+  // The first index of what is moved, around.
+  const uint32_t least = p.backwards ? around(t, begin + moved - 1) : begin;
+  const uint32_t from = around(t, p.backwards ? p.start + t.n - least : p.start + least);
   __syncthreads();
   for (uint32_t i = threadIdx.x; i < moved / 2; i += blockDim.x) {
     const uint32_t a = around(t, from + i), b = around(t, from + moved - 1 - i);

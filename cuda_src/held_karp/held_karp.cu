@@ -6,9 +6,9 @@
 // and each value is written once and read once.
 //
 // Layout. The cities but the depot are bits of a set, split Low | Mid | Top. The low cities are lane cities and inner
-// cities. The plane of a city j is the table of g(S, j) for many sets S. - A register holds the sets that agree outside
-// the lane cities: its lane number is the subset of the lane cities. A lane
-//   city needs no storage: the only reader of g(S, a) is S + a, another lane of the same register (`settle`). The
+// cities. The plane of a city j is the table of g(S, j) for many sets S.
+// - A register holds the sets that agree outside the lane cities: its lane number is the subset of the lane cities. A
+//   lane city needs no storage: the only reader of g(S, a) is S + a, another lane of the same register (`settle`). The
 //   number of lane cities does not show in the data: entry p of a plane is low set p, whatever the register's width.
 // - A block has one mid set in one slice, and its 2^low low sets. An inner city's plane is the block's own memory: the
 //   reader of g(S, i) is S + i, so a plane that is written is read again at an entry higher by 1 << i.
@@ -25,11 +25,12 @@
 // pattern that holds a 16-bit value twice.
 //
 // Lower bound of the work. m cities beside the depot take m (m - 1) 2^(m - 2) min-adds. A register with b lane cities,
-// f sources and t targets outside them executes f t + b (f + t) + b (b - 1)^2 of them, of which f t + b (f + t) / 2 + b
-// (b - 1) / 4 are useful: 69 % for b = 4 (16-bit values, AVX2), f = t = 11. A stored value moves twice: 2 mid 2^(m - 1)
-// values in all, at m = 27 and 16 bits 2.4 GB for 2.4e10 min-adds, so arithmetic is the limit and not memory.
-// jobs/benchmarks/held_karp/RESULTS.md compares this with the machine's peak of min-adds (minplus.cu); jobs/benchmarks/
-// gpu.md has estimates for a GPU.
+// f sources and t targets outside them executes f t + b (f + t) + b (b - 1)^2 of them, of which
+// f t + b (f + t) / 2 + b (b - 1) / 4 are useful: 69 % for b = 4 (16-bit values, AVX2), f = t = 11. A stored value
+// moves twice: 2 mid 2^(m - 1) values in all, at m = 27 and 16 bits 2.4 GB for 2.4e10 min-adds, so arithmetic is the
+// limit and not memory.
+// jobs/benchmarks/held_karp/RESULTS.md compares this with the machine's peak of min-adds (minplus.cu).
+// jobs/benchmarks/gpu.md has estimates for a GPU.
 #include "held_karp/subsets.cuh"
 
 constexpr int stride = 64;  // of the cost matrix; row 63 is the depot's
