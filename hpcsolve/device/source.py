@@ -1,4 +1,4 @@
-"""Reads the kernels' declarations from their source text, so that nothing is typed a second time in Python.
+"""Reads the declarations of kernels from their source text, so that they are not repeated in Python.
 
 What is understood is the little C++ that declarations need: `KERNEL name(type name, ...)`, structs of plain fields
 (templates with one type, too) that kernels take by value, and macros that stamp out kernels for several types. Anything

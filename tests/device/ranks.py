@@ -1,4 +1,4 @@
-"""Ranks that are threads of one process: a communicator for tests of what ranks must agree on."""
+"""A communicator of ranks that are threads of one process, for tests of what ranks must agree on."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 @dataclass
 class Thread:
-    """One rank: what `device.select` needs of a communicator, and the name of its host."""
+    """One rank: the part of a communicator that `device.select` needs, and the name of its host."""
 
     rank: int
     size: int
@@ -23,7 +23,7 @@ class Thread:
     table: list[Any]
 
     def allgather(self, value: T) -> list[T]:
-        """Every rank's value; a rank that never comes breaks the barrier, and the test."""
+        """Return every rank's value; a rank that never arrives breaks the barrier, and the test."""
         self.table[self.rank] = value
         self.meeting.wait(timeout=10)
         values = list(self.table)
@@ -32,7 +32,7 @@ class Thread:
 
 
 def run_ranks(hosts: list[str], body: Callable[[Thread], Any]) -> list[Any]:
-    """What `body` returned or raised, by rank; `hosts` names each rank's host."""
+    """Return what `body` returned or raised, by rank; `hosts` names each rank's host."""
     meeting, table = threading.Barrier(len(hosts)), [None] * len(hosts)
     results: list[Any] = [None] * len(hosts)
 

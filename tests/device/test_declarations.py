@@ -1,4 +1,4 @@
-"""Kernels as their sources declare them: read without a compiler, equal to what the compiler sees."""
+"""Declarations of kernels are read from their sources, and equal those that the compiler sees."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ BOTH(planted)
 
 
 def written(folder: Path, text: str) -> Path:
-    """A folder of sources with the file planted.cu."""
+    """Return a folder of sources with the file planted.cu."""
     (folder / "planted.cu").write_text(text)
     return folder
 
@@ -58,7 +58,7 @@ def test_the_compiler_sees_the_same_types(file: Path, device_on_cpu: HostDevice)
 
 @pytest.fixture
 def device_on_cpu() -> HostDevice:
-    """The CPU, whatever device the tests run on."""
+    """Return the CPU, whatever device the tests run on."""
     return HostDevice(1)
 
 
@@ -90,7 +90,7 @@ def test_templates_macros_and_groups_are_read(tmp_path: Path) -> None:
     "struct net { int n[4]; };\nKERNEL planted_f(net graph) {}",
     "struct inner { int n; };\nstruct net { inner one; };\nKERNEL planted_f(net graph) {}",
 ])
-def test_what_is_not_understood_is_refused(text: str, tmp_path: Path) -> None:
+def test_other_declarations_are_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(LaunchError, match="planted_"):
         source.declarations(written(tmp_path, text), "planted")
 
@@ -115,7 +115,7 @@ def test_arguments_of_groups_are_checked(device_on_cpu: HostDevice) -> None:
 @given(st.lists(st.one_of(st.sampled_from(sorted(CODES)), st.lists(st.sampled_from(sorted(CODES)), min_size=1)),
                 min_size=1))
 def test_arguments_are_packed_as_c_does(kinds: list[str | list[str]]) -> None:
-    """Any order of numbers and structs lies where ctypes, which asks the C library's rules, puts it."""
+    """Numbers and structs in any order are packed as ctypes, which follows C's rules, lays them out."""
     parameters: list[Value | Group] = []
     fields: list[tuple[str, type]] = []
     for place, kind in enumerate(kinds):

@@ -1,10 +1,10 @@
-"""Launches every kernel on tiny inputs and checks the answers; check.py runs it on builds that watch the kernels.
+"""Launches every kernel on tiny inputs and checks the answers; check.py runs it under sanitizers.
 
-    program.py compile [planted]    all of cuda_src, or planted.cu, and run nothing
-    program.py kernels              all of cuda_src; the kernels that ran are printed, a line each
-    program.py NAME                 one kernel of planted.cu, which does what its name says
+    program.py compile [planted]    compiles all of cuda_src, or planted.cu, and runs nothing
+    program.py kernels              runs all of cuda_src, and prints the kernels that ran, a line each
+    program.py NAME                 runs one kernel of planted.cu
 
-Memory is allocated to the byte, so that AddressSanitizer sees the first byte beyond.
+Memory is allocated without spare bytes, so that AddressSanitizer sees an access to the first byte beyond.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class WatchedDevice(HostDevice):
     names: set[str] = field(default_factory=set)
 
     def kernel(self, file: str, name: str) -> HostKernel:
-        """As the CPU's."""
+        """Return the CPU's kernel, and note its name."""
         self.names.add(name)
         return super().kernel(file, name)
 
@@ -67,7 +67,7 @@ class WatchedDevice(HostDevice):
 
 
 def run_kernels() -> None:
-    """All kernels; the names of those that ran on stdout."""
+    """Run all kernels, and print their names."""
     device = WatchedDevice(threads=2)
     minplus(device)
     for n, high, symmetric, layout in [
@@ -88,7 +88,7 @@ def run_kernels() -> None:
 
 
 def minplus(device: HostDevice) -> None:
-    """A product, 3 x 8 by 3 x 256."""
+    """Check a min-plus product of 3 x 8 by 3 x 256."""
     rows = np.arange(3 * 256, dtype=np.uint16).reshape(3, 256)
     cost = np.arange(24, dtype=np.uint32).reshape(3, 8) * 7 % 23
     kernel = device.kernel("held_karp/minplus", "minplus_multiply")
@@ -160,7 +160,7 @@ def rows_of_many(device: HostDevice) -> None:
 
 
 def random_tsp(n: int, high: int, symmetric: bool) -> Tsp:
-    """Random costs from 1 to `high`."""
+    """Return an instance with random costs from 1 to `high`."""
     cost = np.random.default_rng(n).integers(1, high, (n, n), endpoint=True)
     cost = np.minimum(cost, cost.T) if symmetric else cost
     np.fill_diagonal(cost, FORBIDDEN)
@@ -168,7 +168,7 @@ def random_tsp(n: int, high: int, symmetric: bool) -> Tsp:
 
 
 def optimum(cost: NDArray[np.int64]) -> int:
-    """The cheapest tour, by the textbook's table over sets and ends."""
+    """Return the cost of the cheapest tour, by the textbook's table over sets and last cities."""
     n = len(cost)
     best = {(1 << j, j): int(cost[0, j]) for j in range(1, n)}
     for size in range(2, n):
@@ -182,7 +182,7 @@ def optimum(cost: NDArray[np.int64]) -> int:
 
 
 def run_planted(name: str) -> None:
-    """One kernel of planted.cu, 64 threads on 64 values."""
+    """Run one kernel of planted.cu, 64 threads on 64 values."""
     device = WatchedDevice(threads=2)
     with planted_sources():
         kernel = device.kernel("planted", f"planted_{name}")
@@ -198,7 +198,7 @@ def compile_only(planted: bool) -> None:
 
 @contextmanager
 def planted_sources() -> Iterator[None]:
-    """planted.cu among the headers of cuda_src."""
+    """Put planted.cu beside the headers of cuda_src."""
     original = build.source_folder
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(original(), folder, dirs_exist_ok=True)
