@@ -7,6 +7,7 @@
 //
 // What all three offer:
 //   KERNEL name(...)          a kernel, launched by name; EXPORT_KERNEL(name) after it makes its host entry
+//   NULLABLE                  before a pointer that a launch may leave out (None in Python, nullptr here)
 //   DEVICE                    marks a function that kernels call;  UNROLL  before a loop whose count is a constant
 //   lanes<T>                  2^lane_bits<T>() values of T side by side; +, min, load, store, splat, without, mirrored
 //   one_thread_blocks         whether the block is one thread
@@ -18,6 +19,7 @@
 //   peek(p), prefetch(p)      a read that atomics may race with; a hint that *p will be read
 //   bits_as<To>(x)            the bits of x as another type
 #pragma once
+#define NULLABLE
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
