@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from hpcsolve.algorithms.base import UNLIMITED, WITHOUT_WORK, Column, Estimate, Limits, Outcome, Report, as_column
-from hpcsolve.algorithms.shortest_paths.engines import Engine, chosen_engine, concurrent_blocks, is_whole, scratch_room
+from hpcsolve.algorithms.shortest_paths.engines import ENGINES, PUSH, Engine, EngineName, chosen_engine, kernel_files
 from hpcsolve.algorithms.shortest_paths.keys import LONG, Keys, first_keys, wider
-from hpcsolve.algorithms.shortest_paths.layout import lay_out, layout_bytes
 from hpcsolve.algorithms.shortest_paths.pairs import (
     PATH_ROOM,
     SOURCES_A_BATCH,
@@ -23,6 +22,7 @@ from hpcsolve.algorithms.shortest_paths.pairs import (
     solve_pairs,
 )
 from hpcsolve.algorithms.shortest_paths.question import Parameters, Question, question
+from hpcsolve.algorithms.shortest_paths.search_graph import lay_out, search_graph_bytes
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher, workspace
 from hpcsolve.algorithms.shortest_paths.tables import Table, rows_at_once, rows_of, solve_table
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
@@ -32,7 +32,7 @@ from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.parallel.partition import blocks
 from hpcsolve.problems.graph import Graph
 
-KERNEL_FILES = ("paths/near_far", "paths/near_far_grid", "paths/dijkstra", "paths/bellman_ford")
+KERNEL_FILES = kernel_files(ENGINES)
 
 
 def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
@@ -54,7 +54,7 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
     }
     if asked.pairs is not None:
         details["queries"] = len(asked.pairs)
-    shared = layout_bytes(graph, keys)
+    shared = search_graph_bytes(graph, keys)
     a_vertex = (max(map(sum, memory)) + shared) / max(graph.n, 1)
 
     def largest(free: Sequence[int]) -> int:
@@ -74,10 +74,10 @@ def _memory(graph: Graph, keys: Keys, asked: Question, parameters: Parameters, s
             ) -> tuple[int, int]:
     """Bytes on the device and on the host of a rank with so many searches, or queries."""
     engine = chosen_engine(parameters.engine, graph, size, info)
-    at_once = 1 if engine == "near-far-grid" else min(size, concurrent_blocks(info))
-    shapes = workspace(graph.n, at_once, scratch_room(engine, graph.n), graph.weights.min(initial=1) == 0, keys)
+    at_once = engine.at_once(size, info)
+    shapes = workspace(graph.n, at_once, engine.room(graph.n), graph.weights.min(initial=1) == 0, keys)
     device = sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes.values())
-    device += 28 * graph.n if engine == "near-far-grid" else 0
+    device += engine.bytes_a_vertex * graph.n
     if asked.pairs is not None:
         batch = min(size, SOURCES_A_BATCH * at_once)
         paths = 4 * (graph.n + PATH_ROOM * batch)
@@ -105,17 +105,17 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
     engine, cutoff = parameters.engine, _scaled(parameters.cutoff, graph)
     while keys is not None:
         kind = keys
-        layout = comm.once_per_host(partial(lay_out, graph, kind))
-        with searcher(graph, device, kind, engine, _scaled(parameters.delta, graph), cutoff, layout=layout,
-                      searches=len(share), batch=parameters.batch) as prepared:  # fmt: skip
+        search_graph = comm.once_per_host(partial(lay_out, graph, kind))
+        with searcher(graph, device, kind, engine, _scaled(parameters.delta, graph), cutoff, search_graph=search_graph,
+                      searches=len(share), batch=parameters.batch) as prepared:
             mine = _answer(prepared, asked, share, parameters, report)
             seconds = prepared.timer.seconds
-            cut = cutoff is None or kind.encode_one(cutoff) > prepared.limit
+            cut = cutoff is None or kind.encode_one(cutoff) > prepared.cutoff
         started = time.perf_counter()
         if not any(comm.allgather(cut and any(batch.cut.any() for batch in mine.batches))):
             rank = _rank_columns(mine, seconds, time.perf_counter() - started)
             return _outcome(mine, kind, asked, share, parameters, comm, rank)
-        keys, engine = _next(kind, engine)
+        keys, engine = _next(kind, prepared.engine)
     raise InputError("a shortest path is longer than 2^64 - 2; scale the weights down", graph.name)
 
 
@@ -142,11 +142,11 @@ def _answer(prepared: Searcher, asked: Question, share: range, parameters: Param
     return solve_table(prepared, asked.seeds[mine], asked.targets, wanted, report)
 
 
-def _next(keys: Keys, engine: Engine) -> tuple[Keys | None, Engine]:
-    """What to try when a distance did not fit: wider keys, then the engines that hold one bit more."""
-    if keys is LONG and not is_whole(engine):
-        return keys, "bellman-ford-push"
-    return wider(keys), engine
+def _next(keys: Keys, engine: Engine) -> tuple[Keys | None, EngineName]:
+    """Return what to try when a distance did not fit: wider keys, then an engine that holds one bit more."""
+    if keys is LONG and not engine.whole_keys:
+        return keys, PUSH.name
+    return wider(keys), engine.name
 
 
 def _scaled(value: float | None, graph: Graph) -> float | None:
@@ -163,7 +163,7 @@ def _rank_columns(mine: Table | Answers, seconds_kernel: float, seconds_wait: fl
 
 
 def _outcome(mine: Table | Answers, keys: Keys, asked: Question, share: range, parameters: Parameters, comm: Comm,
-             rank: Mapping[str, float | int]) -> Outcome:  # fmt: skip
+             rank: Mapping[str, float | int]) -> Outcome:
     tables = {"searches": _searches(mine, comm)}
     if isinstance(mine, Answers):
         assert asked.pairs is not None
@@ -178,7 +178,7 @@ def _outcome(mine: Table | Answers, keys: Keys, asked: Question, share: range, p
 def _searches(mine: Table | Answers, comm: Comm) -> Mapping[str, Column]:
     """Rank 0's table of all searches: what they took. Collective."""
     own = [np.concatenate([np.empty(0, np.uint64), *(getattr(batch, name) for batch in mine.batches)])
-           for name in ("relaxed", "rounds")]  # fmt: skip
+           for name in ("relaxed", "rounds")]
     parts: list[Any] = comm.gather(own) or [own]
     relaxed, rounds = (np.concatenate([part[i] for part in parts]).astype(np.int64) for i in (0, 1))
     return {
