@@ -107,10 +107,6 @@ class Declaration:
                  for p in self.parameters)
         return " ".join(sizes)
 
-    def named(self, positional: Sequence[Argument]) -> dict[str, Argument]:
-        """Return arguments in the kernel's own order under their names."""
-        return dict(zip((parameter.name for parameter in self.parameters), positional, strict=True))
-
     def packed(self, arguments: Mapping[str, Argument], device: Device) -> bytes:
         """Return the arguments of a launch in one buffer.
 
