@@ -106,7 +106,7 @@ class Model:
         return tour
 
     def choose(self, row, open_, number):
-        """Return the next city; `number(attempt)` gives four 32-bit numbers."""
+        """Return the next city. `number(attempt)` gives four 32-bit numbers."""
         def word(attempt):
             low, high, *_ = number(attempt)
             return high << 32 | low

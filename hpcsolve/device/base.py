@@ -1,4 +1,4 @@
-"""What a device can do, as algorithms see it; `host.py` and `cuda.py` implement it.
+"""What a device can do, as algorithms see it. `host.py` and `cuda.py` implement it.
 
 Kernels stand in `cuda_src/{file}.cu`, and are declared there alone. A launch names its arguments. A missing, unknown or
 mistyped one is refused in the same way on both kinds of device (`declaration.py`), so mistakes on a GPU are found on
@@ -76,7 +76,7 @@ class Buffer(Protocol):
         """Set every byte to `value`."""
 
     def free(self) -> None:
-        """Free the memory now; on a view this does nothing."""
+        """Free the memory now. On a view this does nothing."""
 
 
 Argument: TypeAlias = int | float | Buffer | Mapping[str, "Argument"] | None
@@ -88,7 +88,7 @@ class Kernel(Protocol):
     """A compiled kernel, ready to launch."""
 
     def __call__(self, grid: int, block: int, /, **arguments: Argument) -> None:
-        """Start `grid` blocks of `block` threads; the call may return before they are done.
+        """Start `grid` blocks of `block` threads. The call may return before they are done.
 
         A CPU has one thread a block, whatever `block` says. An empty grid starts nothing.
 
@@ -99,7 +99,7 @@ class Kernel(Protocol):
         """
 
     def each(self, step: str, steps: range, grid: int, block: int, /, **arguments: Argument) -> None:
-        """Launch once for every step, with it as the argument named `step`; the others are checked once."""
+        """Launch once for every step, with it as the argument named `step`. The others are checked once."""
 
 
 class Timer(Protocol):
@@ -113,7 +113,7 @@ class Timer(Protocol):
 
     @property
     def seconds(self) -> float:
-        """The sum so far, in seconds; waits for the device."""
+        """The sum so far, in seconds, for which it waits for the device."""
 
 
 class Device(Protocol):
@@ -154,8 +154,13 @@ class Device(Protocol):
         """Return a host array (pinned where that helps) that messages pass through."""
 
     def kernel(self, file: str, name: str) -> Kernel:
-        """Return a kernel of `cuda_src/{file}.cu`, built now if no cache has it. Raises `LaunchError` if there is
-        none."""
+        """Return a kernel of `cuda_src/{file}.cu`, which is built now if no cache has it.
+
+        Raises
+        ------
+        LaunchError
+            The file has no kernel of that name.
+        """
 
     def timer(self) -> Timer:
         """Return a stopwatch on the device's queue."""

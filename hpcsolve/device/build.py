@@ -65,7 +65,7 @@ def host_library(file: str) -> Path:
 
 @functools.cache
 def cubin(file: str, architecture: str) -> bytes:
-    """Return the GPU code of `cuda_src/{file}.cu` for an architecture (`sm_90`); it is built if it is not cached."""
+    """Return the GPU code of `cuda_src/{file}.cu` for an architecture (`sm_90`). It is built if it is not cached."""
     compiler = cuda_compiler()
     command = [compiler, *CUDA_FLAGS.split(), f"-arch={architecture}"]
     return _cached(file, command, compiler_identity(compiler), ".cubin").read_bytes()
@@ -90,7 +90,7 @@ def compiler_identity(compiler: str) -> str:
 
 @functools.cache
 def target_features(compiler: str) -> str:
-    """Return the features of this CPU as the compiler sees them; the model's name is not enough."""
+    """Return the features of this CPU as the compiler sees them. The model's name is not enough."""
     return _output([compiler, "-march=native", "-Q", "--help=target"])
 
 

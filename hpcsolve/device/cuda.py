@@ -129,7 +129,7 @@ class CudaDevice:
         return array
 
     def kernel(self, file: str, name: str) -> CudaKernel:
-        """Return a kernel of `cuda_src/{file}.cu`; `LaunchError` if it has none of that name."""
+        """Return a kernel of `cuda_src/{file}.cu`. Raises `LaunchError` if it has none of that name."""
         if (file, name) not in self.kernels:
             self.kernels[file, name] = self._load(file, name)
         return self.kernels[file, name]

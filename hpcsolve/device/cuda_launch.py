@@ -1,4 +1,4 @@
-"""Kernels of a GPU, and stopwatches on its queue; `cuda.py` has their device."""
+"""Kernels of a GPU, and stopwatches on its queue. `cuda.py` has their device."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class CudaTimer:
 
     @property
     def seconds(self) -> float:
-        """The sum so far, in seconds; waits for the last mark."""
+        """The sum so far, in seconds, for which it waits for the last mark."""
         self._sum_up()
         return self.total
 

@@ -1,4 +1,4 @@
-"""Typed memory of a GPU, and host memory on page boundaries; `cuda.py` has their device."""
+"""Typed memory of a GPU, and host memory on page boundaries. `cuda.py` has their device."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ PAGE = 4096
 
 @dataclass(eq=False)
 class Allocation:
-    """GPU memory that a buffer and its views share; `pointer` is PyCUDA's, and None once it is freed."""
+    """GPU memory that a buffer and its views share. `pointer` is PyCUDA's, and None once it is freed."""
 
     device: CudaDevice
     pointer: Any
     nbytes: int
 
     def __del__(self) -> None:
-        """Free the memory when nothing refers to it any more; an error is seen at the next call."""
+        """Free the memory when nothing refers to it any more. An error is seen at the next call."""
         with suppress(HpcsolveError):
             self.device.release(self)
 
@@ -68,7 +68,7 @@ class CudaBuffer:
         return CudaBuffer(self.device, as_shape(shape), self.dtype, self.allocation, offset, False, self.read_only)
 
     def upload(self, array: NDArray[Any]) -> None:
-        """Copy `array` into it; the array may change as soon as this returns."""
+        """Copy `array` into it. The array may change as soon as this returns."""
         base.check_writable(self)
         base.check_host_array(self, array)
         source = np.asarray(array, order="C")
@@ -111,7 +111,7 @@ def count(shape: tuple[int, ...]) -> int:
 
 
 def page_aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return memory, and an array in it that starts on a page; the memory lives as long as any array in it."""
+    """Return memory, and an array in it that starts on a page. The memory lives as long as any array in it."""
     nbytes = count(shape) * dtype.itemsize
     raw = np.empty(nbytes + PAGE, np.uint8)
     start = -raw.ctypes.data % PAGE

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hpcsolve.device.base import Argument, Device
 
 FORMATS = {"u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q", "f4": "f", "f8": "d"}
-"""The code of `struct` for each of numpy's type codes; `struct` packs as C does, each at its natural alignment."""
+"""The code of `struct` for each of numpy's type codes. `struct` packs as C does, each at its natural alignment."""
 POINTER = "P"
 
 
@@ -68,7 +68,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Group:
-    """A struct that a kernel takes as one argument; a launch passes a mapping with its fields' names."""
+    """A struct that a kernel takes as one argument. A launch passes a mapping with its fields' names."""
 
     name: str
     fields: tuple[Value, ...]
@@ -123,7 +123,7 @@ class Declaration:
 
     def packed_steps(self, step: str, steps: range, arguments: Mapping[str, Argument], device: Device
                      ) -> Iterator[bytes]:
-        """Return for each step the arguments with the step as the one named `step`; all are checked at once.
+        """Return for each step the packed arguments, with the step as the one named `step`. All are checked at once.
 
         Raises
         ------
@@ -140,7 +140,7 @@ class Declaration:
         return (self.layout.pack(*before, each, *behind) for each in steps)
 
     def _values(self, arguments: Mapping[str, Argument], device: Device) -> list[Any]:
-        """Return numbers and addresses in the order of `layout`; whether the numbers fit is not checked here."""
+        """Return numbers and addresses in the order of `layout`. Whether the numbers fit is not checked here."""
         return list(self._flat(self.parameters, arguments, "", device))
 
     def _flat(self, parameters: Sequence[Value | Group], arguments: Mapping[str, Argument], prefix: str, device: Device

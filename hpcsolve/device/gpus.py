@@ -1,4 +1,4 @@
-"""The GPUs that this process sees, through PyCUDA; NVIDIA's libraries are loaded by calls only, not by the import."""
+"""The GPUs that this process sees, through PyCUDA. NVIDIA's libraries are loaded by calls only, not by the import."""
 
 from __future__ import annotations
 

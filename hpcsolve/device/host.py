@@ -168,8 +168,10 @@ class HostDevice:
         return buffer
 
     def constant(self, array: NDArray[Any]) -> HostBuffer:
-        """Return the array itself if kernels can read it; it is the caller's, or all ranks', so it is not `allocated`
-        here."""
+        """Return the array itself if kernels can read it, else a copy.
+
+        The array is the caller's, or all ranks', so it is not `allocated` here.
+        """
         if array.flags.c_contiguous and array.flags.aligned:
             return HostBuffer(array, self, whole=False, read_only=True)
         buffer = self.upload(array)
@@ -187,7 +189,7 @@ class HostDevice:
         return np.empty(shape, dtype)
 
     def kernel(self, file: str, name: str) -> HostKernel:
-        """Return a kernel of `cuda_src/{file}.cu`; `LaunchError` if it has none of that name."""
+        """Return a kernel of `cuda_src/{file}.cu`. Raises `LaunchError` if it has none of that name."""
         if (file, name) not in self.kernels:
             self.kernels[file, name] = self._load(file, name)
         self.libraries[file].hpcsolve_set_threads(ctypes.c_int(self.threads))  # another device may have set its own

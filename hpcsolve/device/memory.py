@@ -10,7 +10,7 @@ _UNLIMITED = 1 << 60
 
 
 def available_memory() -> int:
-    """Return the bytes that this process may still allocate, at least 0; tasks of a node divide a Slurm limit."""
+    """Return the bytes that this process may still allocate, at least 0. Tasks of a node divide a Slurm limit."""
     return max(0, min(shared_memory(), own_memory(), _slurm() // _tasks()))
 
 
@@ -29,8 +29,10 @@ def _machine() -> int:
 
 
 def _cgroup(root: Path) -> int:
-    """Return the bytes that the cgroups (version 2 or 1) of this process and those above leave; caches count as
-    free."""
+    """Return the bytes that the cgroups (version 2 or 1) of this process and those above leave.
+
+    Their caches of files count as free.
+    """
     try:
         lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
     except OSError:
@@ -59,7 +61,7 @@ def _address_space() -> int:
 
 
 def _slurm() -> int:
-    """Return Slurm's limit for all tasks of the node, which it gives in MiB; its 0 means all of the node's memory."""
+    """Return Slurm's limit for all tasks of the node, which it gives in MiB. Its 0 means all of the node's memory."""
     if "SLURM_MEM_PER_NODE" in os.environ:
         return int(os.environ["SLURM_MEM_PER_NODE"]) * 2**20 or _UNLIMITED
     if "SLURM_MEM_PER_CPU" in os.environ:
@@ -68,7 +70,7 @@ def _slurm() -> int:
 
 
 def _tasks() -> int:
-    """Return the number of Slurm's tasks on a node from "4", or "4(x2),3" of a step on several; 1 outside of Slurm."""
+    """Return the number of Slurm's tasks on a node (its text is "4", or "4(x2),3" on several), or 1."""
     text = os.environ.get("SLURM_NTASKS_PER_NODE") or os.environ.get("SLURM_TASKS_PER_NODE", "1")
     return max(1, int(text.split("(")[0].split(",")[0]))
 
@@ -90,6 +92,6 @@ def _field(path: Path, name: str, default: int = _UNLIMITED // 1024) -> int:
 
 
 def peak_resident_memory() -> int:
-    """Return the most bytes of memory that this process has had so far; its parent's do not count."""
+    """Return the most bytes of memory that this process has had so far. Its parent's do not count."""
     own = _field(Path("/proc/self/status"), "VmHWM", default=0) * 1024
     return own or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

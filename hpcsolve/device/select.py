@@ -45,7 +45,7 @@ class Choice:
 def open_device(
     request: str, comm: Ranks, *, share_gpu: bool = False, threads: int | None = None
 ) -> tuple[Device, str]:
-    """Open this rank's device. Collective; all ranks give the same request.
+    """Open this rank's device. Collective. All ranks give the same request.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def choose(
     survey: Callable[[], list[Gpu]] = list_gpus,
     host: str | None = None,
 ) -> Choice:
-    """Return what `open_device` will open; `survey` lists the GPUs that this rank sees, `host` is its host's name."""
+    """Return what `open_device` will open. `survey` lists the GPUs that this rank sees, `host` is its host's name."""
     check_request(request)
     host = socket.gethostname() if host is None else host
     kind, why = _choose_kind(request, comm, survey)
@@ -128,7 +128,7 @@ def pick_gpu(request: str, gpus: list[Gpu], local_rank: int) -> tuple[Gpu, str]:
 
 
 def refuse_sharing(owners: list[tuple[str, Gpu]]) -> None:
-    """Raise `ResourceError` if two ranks have one GPU; `owners` is (host, GPU) by rank."""
+    """Raise `ResourceError` if two ranks have one GPU. `owners` is (host, GPU) by rank."""
     first: dict[tuple[str, str], int] = {}
     for rank, (host, gpu) in enumerate(owners):
         other = first.setdefault((host, gpu.uuid), rank)
@@ -166,13 +166,15 @@ def fair_share(comm: Ranks, host: str) -> tuple[int, str]:
 
 
 def most_threads() -> int:
-    """Return the most threads that may be asked for, above which OpenMP may abort the process: 4 a core, at least
-    64."""
+    """Return the most threads that may be asked for: 4 a core, at least 64.
+
+    With more of them OpenMP may abort the process.
+    """
     return max(64, 4 * (os.cpu_count() or 1))
 
 
 def requested_threads(threads: int | None, environment: Mapping[str, str]) -> tuple[int, str]:
-    """Return the number of threads that the job or OMP_NUM_THREADS asks for, and which does; 0 if neither does.
+    """Return the number of threads that the job or OMP_NUM_THREADS asks for, or 0, and which of them asks.
 
     Raises
     ------
@@ -193,8 +195,9 @@ def requested_threads(threads: int | None, environment: Mapping[str, str]) -> tu
 
 
 def agreed(comm: Ranks, act: Callable[[], T], give_up: Callable[[T], None] = lambda _: None) -> T:
-    """Return the result of `act` if it succeeds on every rank; else every rank raises the first rank's error.
-    Collective.
+    """Return the result of `act` if it succeeds on every rank, else raise the first rank's error.
+
+    Collective, and all ranks raise the same.
 
     Where another rank failed, `give_up` gets this rank's result.
     """

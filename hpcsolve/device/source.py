@@ -32,7 +32,7 @@ _TYPED = re.compile(r"(NULLABLE )?(const )?(\w+)(?:<(\w+)>)? (\*?)(?:__restrict_
 
 @dataclass(frozen=True)
 class _Struct:
-    """A struct's fields as text; `parameter` is the name of its type parameter, empty if it is no template."""
+    """A struct's fields as text. `parameter` is the name of its type parameter, empty if it is no template."""
 
     parameter: str
     fields: tuple[str, ...]

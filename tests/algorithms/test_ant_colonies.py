@@ -1,4 +1,4 @@
-"""Colonies find the same on any number of ranks and threads; stop criteria, memory and statistics are right."""
+"""Colonies find the same on any number of ranks and threads. Stop criteria, memory and statistics are right."""
 
 import numpy as np
 import pytest

@@ -14,7 +14,7 @@ from hpcsolve.problems.generate.tsp import uniform_tsp
 
 CITIES, SAMPLES = 200, 100_000
 SMALLEST_P = 1e-4
-"""The least p-value of some 40 cases with fixed random numbers; a wrong sampler gives 1e-10 and less."""
+"""The least p-value of some 40 cases with fixed random numbers. A wrong sampler gives 1e-10 and less."""
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def cases(weights, nearest):
 
 
 def p_value(weights, chosen):
-    """Return the p-value of the chi-square test; cities that are expected fewer than 8 times count as one."""
+    """Return the p-value of the chi-square test. Cities that are expected fewer than 8 times count as one."""
     total = sum(map(int, weights))
     expected = np.array([int(w) / total for w in weights]) * len(chosen)
     seen = np.bincount(chosen, minlength=len(weights))
@@ -67,7 +67,7 @@ def bits_of(cities):
 
 
 def compare(sample, weights, nearest):
-    """Return the least p-value of all cases; `sample(city, open cities, key)` gives the chosen cities."""
+    """Return the least p-value of all cases. `sample(city, open cities, key)` gives the chosen cities."""
     found = []
     for key, (city, rest) in enumerate(cases(weights, nearest)):
         chosen = sample(city, rest, 1000 + key)
@@ -118,7 +118,7 @@ def test_roulette(colony, listed, tiled):
 
 
 def test_candidates(device):
-    """Candidates are chosen in proportion to their weights; where none is open, the nearest city is."""
+    """Candidates are chosen in proportion to their weights. Where none is open, the nearest city is."""
     instance = ant_instance(uniform_tsp(CITIES, seed=8, extent=10**6))
     parameters = Parameters(local_search="none", rho=0.1)
     search = open_search(device, instance, parameters, powers(instance, parameters), np.array([[5, 6]], np.uint32))

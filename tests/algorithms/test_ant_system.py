@@ -72,7 +72,7 @@ def test_the_kernels_equal_the_model(name, device):
 
 @pytest.mark.parametrize("strategy", ["head-tail", "st-group", "mmas"])
 def test_block_sizes_do_not_matter(strategy, device, monkeypatch):
-    """On the CPU a block is one thread; on the stub driver with real threads these are the launches of a GPU."""
+    """On the CPU a block is one thread. On the stub driver with real threads these are the launches of a GPU."""
     tsp, ants = clustered_tsp(40, seed=1, clusters=3), 3
     instance = ant_instance(tsp)
     variant = {"variant": "mmas"} if strategy == "mmas" else {"variant": "ant-system", "strategy": strategy}

@@ -150,7 +150,7 @@ class StagingDevice(HostDevice):
 
 
 def shared(tsp: Tsp, ranks: int, parameters: Parameters, threads: int = 1) -> list[Outcome]:
-    """Return the outcomes of several ranks, each with its own CPU threads; memory and messages are as estimated."""
+    """Return the outcomes of several ranks, each with its own CPU threads. Memory and messages are as estimated."""
 
     def work(comm: ThreadComm) -> Outcome:
         with StagingDevice(threads) as device:

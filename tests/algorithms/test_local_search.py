@@ -73,8 +73,7 @@ def random_tours(count: int, n: int, seed: int = 0) -> Tours:
 
 
 def costs_for(kind: str) -> dict[str, Cost]:
-    """Return instances of every size up to 9 and larger ones, with ties, zeros, coinciding points, the largest
-    costs."""
+    """Return instances of every size up to 9 and larger ones, with ties, coinciding points and the largest costs."""
     if kind == "insertion":
         small = {f"directed {n}": random_costs(n, False) for n in (*range(4, 10), 30, 64, 65)}
         return {**small, "directed ties": random_costs(40, False, 3), "directed large": random_costs(20, False, 2**30)}
@@ -117,8 +116,7 @@ class Moves:
         self.after = dict(zip(cities, cities[1:] + cities[:1]))
 
     def beside(self, city: int) -> tuple[int, ...]:
-        """Return the other ends of the edges at a city that may be removed; of arcs, the tail of the one to the
-        city."""
+        """Return the other ends of the edges at a city that may be removed, or the tail of the arc to it."""
         return (self.before[city],) if self.directed else (self.before[city], self.after[city])
 
     def improving(self) -> tuple[int, ...] | None:
@@ -145,7 +143,7 @@ class Moves:
         return None
 
     def goes_on(self, cities: int, before: bool, closes: bool) -> bool:
-        """Return whether a move may go on: flips follow flips; a cycle and a path must be joined by the next edge."""
+        """Return whether a move may go on: flips follow flips. A cycle and a path must be joined by the next edge."""
         if closes:
             return before and cities // 2 - 1 < FLIPS.get(self.kind, 0)
         return cities == 4 and self.kind != "2-opt"
@@ -236,7 +234,7 @@ def test_only_the_tour_matters_not_its_row(kind: str, device: Device) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_edges_of_the_incumbent_are_not_looked_at(kind: str, device: Device) -> None:
-    """An incumbent stays, however bad it is; another tour is improved where it differs."""
+    """An incumbent stays, however bad it is. Another tour is improved where it differs."""
     cost = random_costs(80, False) if kind == "insertion" else points(80, 500)
     bad = random_tours(2, 80)
     same, _ = improved(device, cost, bad.repeat(3, axis=0), kind, incumbents=bad)

@@ -1,4 +1,4 @@
-"""Opens a device as a run does, computes with it, and prints which it is; errors end it as they end the command line.
+"""Opens a device as a run does, computes with it, and prints which it is. Errors end it as they end the command line.
 
     device_program.py REQUEST [share] [exchange]
 

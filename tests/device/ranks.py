@@ -23,7 +23,7 @@ class Thread:
     table: list[Any]
 
     def allgather(self, value: T) -> list[T]:
-        """Return every rank's value; a rank that never arrives breaks the barrier, and the test."""
+        """Return every rank's value. A rank that never arrives breaks the barrier, and the test."""
         self.table[self.rank] = value
         self.meeting.wait(timeout=10)
         values = list(self.table)
@@ -32,7 +32,7 @@ class Thread:
 
 
 def run_ranks(hosts: list[str], body: Callable[[Thread], Any]) -> list[Any]:
-    """Return what `body` returned or raised, by rank; `hosts` names each rank's host."""
+    """Return what `body` returned or raised, by rank. `hosts` names each rank's host."""
     meeting, table = threading.Barrier(len(hosts)), [None] * len(hosts)
     results: list[Any] = [None] * len(hosts)
 

@@ -1,4 +1,4 @@
-"""Which device a rank gets: a table of requests, ranks, hosts and GPUs; no GPU and no PyCUDA are needed for it."""
+"""Which device a rank gets: a table of requests, ranks, hosts and GPUs. No GPU and no PyCUDA are needed for it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def nothing() -> list[Gpu]:
 
 
 def select(hosts: str, request: str, see: Callable[[Thread], list[Gpu]], **options: Any) -> list[Any]:
-    """Return the choice, or the error, of every rank; `hosts` has a letter a rank, `see` lists the GPUs a rank sees."""
+    """Return the choice, or the error, of every rank. `hosts` has a letter a rank, `see` lists the GPUs a rank sees."""
 
     def body(comm: Thread) -> Choice:
         return choose(request, comm, survey=lambda: see(comm), host=comm.host, **options)

@@ -19,7 +19,7 @@ Start = Callable[..., Any]
 
 @pytest.fixture
 def program(stub: Stub, run_process: Start) -> Start:
-    """`program(*words, gpus=1, **settings)` runs device_program.py on the stub; returns (exit code, output, errors)."""
+    """`program(*words, gpus=1, **settings)` runs device_program.py on the stub. Returns (exit code, output, errors)."""
 
     def start(*words: str, gpus: int = 1, **settings: str | int) -> tuple[int, str, str]:
         environment = stub.environment(gpus, **settings)

@@ -16,7 +16,7 @@ from hpcsolve.problems.tsp import Tsp
 
 
 def ant_colonies(device: HostDevice, tsp: Tsp, directed: Tsp) -> None:
-    """Run every way to construct tours and to learn; roulette's tours are the same for all launches."""
+    """Run every way to construct tours and to learn. Roulette's tours are the same for all launches."""
 
     def run(on: Tsp, **parameters: object) -> int | None:
         chosen = ant_colony.Parameters(ants=3, colonies=2, **parameters)  # type: ignore[arg-type]

@@ -63,7 +63,7 @@ ADDRESSES = Build(
 
 
 def main() -> int:
-    """Return the exit code; print what was checked to stdout, and what is wrong to stderr."""
+    """Return the exit code. Print what was checked to stdout, and what is wrong to stderr."""
     for build in (THREADS, ADDRESSES):
         problem = missing(build) or check(build)
         if problem:
@@ -83,13 +83,13 @@ def missing(build: Build) -> str:
 
 
 def check(build: Build) -> str:
-    """Return what is wrong with the kernels, or with the sanitizer, in this build; empty if nothing is."""
+    """Return what is wrong with the kernels, or with the sanitizer, in this build, or an empty string."""
     with tempfile.TemporaryDirectory() as cache:
         return check_planted(build, cache) or check_kernels(build, cache)
 
 
 def check_kernels(build: Build, cache: str) -> str:
-    """Return what the sanitizer reports of the kernels of cuda_src, or which answers are wrong; empty if nothing is."""
+    """Return what the sanitizer reports of the kernels of cuda_src, or which answers are wrong, or an empty string."""
     compiled = run(build, cache, "compile", watched=False)
     if compiled.returncode != 0:
         return compiled.stderr
@@ -101,7 +101,7 @@ def check_kernels(build: Build, cache: str) -> str:
 
 
 def check_planted(build: Build, cache: str) -> str:
-    """Return a planted mistake that the sanitizer overlooks, or one that it invents; empty if there is none."""
+    """Return a planted mistake that the sanitizer overlooks, or one that it invents, or an empty string."""
     compiled = run(build, cache, "compile", "planted", watched=False)
     if compiled.returncode != 0:
         return compiled.stderr
@@ -144,7 +144,7 @@ def sanitizer(build: Build) -> Path:
 
 
 def exported_kernels() -> set[str]:
-    """Return the kernels of cuda_src; each has a host entry after the preprocessor has expanded the macros."""
+    """Return the kernels of cuda_src. Each has a host entry after the preprocessor has expanded the macros."""
     command = ("g++", "-x", "c++", "-std=c++17", "-E", "-P", "-I", str(KERNELS))
     sources = sorted(KERNELS.rglob("*.cu"))
     runs = (subprocess.run([*command, source], capture_output=True, text=True, check=True) for source in sources)

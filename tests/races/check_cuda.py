@@ -38,7 +38,7 @@ class Use:
 
 
 def main() -> int:
-    """Return the exit code; print a table to stdout, and what is wrong to stderr."""
+    """Return the exit code. Print a table to stdout, and what is wrong to stderr."""
     if shutil.which("nvcc") is None:
         print("check-cuda: nvcc is not on the PATH: install the CUDA toolkit or load its module", file=sys.stderr)
         return 1

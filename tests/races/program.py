@@ -1,4 +1,4 @@
-"""Launches every kernel on tiny inputs and checks the answers; check.py runs it under sanitizers.
+"""Launches every kernel on tiny inputs and checks the answers. `check.py` runs it under sanitizers.
 
     program.py compile [planted]    compiles all of cuda_src, or planted.cu, and runs nothing
     program.py kernels              runs all of cuda_src, and prints the kernels that ran, a line each
@@ -98,7 +98,7 @@ def minplus(device: HostDevice) -> None:
 
 
 def shortest_paths(device: HostDevice) -> None:
-    """Every engine and kind of key on a small graph with plateaus; all agree, and the device's check finds nothing."""
+    """Every engine and kind of key on a small graph with plateaus. All agree, and the device's check finds nothing."""
     rng = np.random.default_rng(5)
     ends, weights = rng.integers(0, 60, (2, 240)), rng.integers(0, 9, 240)
     for kind, values in ((WORD, weights), (LONG, weights), (REAL, weights / 3)):
@@ -134,7 +134,7 @@ def paths(device: HostDevice, graph: Graph, kind: Keys) -> None:
 
 
 def steiner_trees(device: HostDevice) -> None:
-    """The best trees in small graphs, with keys of both widths; the checks of a run accept them."""
+    """The best trees in small graphs, with keys of both widths. The checks of a run accept them."""
     for low in (1, 2**33):
         graph = power_law_steiner(40, 120, 8, low=low, high=low + 60)
         solution = steiner_kmb.run(graph, device, SerialComm(), steiner_kmb.Parameters(mode="best"), silent).solution
@@ -143,7 +143,7 @@ def steiner_trees(device: HostDevice) -> None:
 
 
 def rows_of_many(device: HostDevice) -> None:
-    """Rows from more than a group of sources, by every engine; all agree."""
+    """Rows from more than a group of sources, by every engine. All agree."""
     graph = power_law_steiner(40, 120, 8, low=0, high=60)
     sources = np.arange(40)
     for kind in (WORD, LONG):

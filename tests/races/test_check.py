@@ -1,4 +1,4 @@
-"""`make check-races` and `make check-cuda` find planted mistakes; the Makefile runs both on all kernels."""
+"""`make check-races` and `make check-cuda` find planted mistakes. The Makefile runs both on all kernels."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_every_kernel_is_launched_and_right() -> None:
 
 @pytest.mark.parametrize("file", sorted(KERNELS.rglob("*.cu")), ids=lambda file: file.stem)
 def test_every_file_compiles_with_real_threads(file: Path) -> None:
-    """Names of device/threads.cuh and of a kernel may clash; the sanitizers would tell, but run too rarely."""
+    """Names of device/threads.cuh and of a kernel may clash, and the sanitizers, which would tell, run rarely."""
     command = f"g++ -x c++ -std=c++17 -fsyntax-only {THREADS.flags} -Wno-psabi -include device/device.cuh -I".split()
     done = subprocess.run([*command, str(KERNELS), str(file)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -22,7 +22,7 @@ FLAGS = ["-std=c++17", "-O2", "-fPIC", "-Wall", "-Wextra"]
 
 
 class CannotBuild(Exception):
-    """There is no PyCUDA or no compiler; the message says which."""
+    """There is no PyCUDA or no compiler. The message says which."""
 
 
 @dataclass(frozen=True)

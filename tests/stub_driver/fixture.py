@@ -1,4 +1,4 @@
-"""The pytest fixture `stub`; a test folder's conftest.py takes it with `from tests.stub_driver.fixture import stub`."""
+"""The pytest fixture `stub`. A test folder's conftest.py takes it with `from tests.stub_driver.fixture import stub`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.stub_driver.build import CannotBuild, Stub, build_stub
 
 @pytest.fixture(scope="session")
 def stub(tmp_path_factory: pytest.TempPathFactory) -> Stub:
-    """Return the stub driver, built once a session for all folders; skips where PyCUDA or g++ is missing."""
+    """Return the stub driver, built once a session for all folders. Skips where PyCUDA or g++ is missing."""
     folder = tmp_path_factory.getbasetemp() / "stub-driver"
     try:
         return Stub(folder) if (folder / "bin" / "nvcc").exists() else build_stub(folder)

@@ -24,12 +24,12 @@ LINE = 16
 LEAST_THREADS = 32
 """Threads to which the blocks of st-dynamic shrink."""
 RECORD = 64
-"""Words of a `head_row` (cuda_src/ants/head_tail_tables.cuh); the nearest cities stand at words 32 to 47."""
+"""Words of a `head_row` (cuda_src/ants/head_tail_tables.cuh). The nearest cities stand at words 32 to 47."""
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """How tours are constructed; names and meanings are those of `Parameters`."""
+    """How tours are constructed. Names and meanings are those of `Parameters`."""
 
     name: str = "head-tail"
     launch: str = "tour"
@@ -38,7 +38,7 @@ class Strategy:
     threads: int = 128
 
     def launches(self, n: int) -> Iterator[tuple[int, int, int]]:
-        """Yield (first step, last step + 1, threads of a block) of each launch; the tours are the same for any."""
+        """Yield (first step, last step + 1, threads of a block) of each launch. The tours are the same for any."""
         if self.name == "st-dynamic":
             first, threads = 0, self.threads
             while threads > LEAST_THREADS:  # half the threads when half the cities are left

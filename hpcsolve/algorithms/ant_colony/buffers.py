@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 from hpcsolve.device.base import Argument, Buffer, Device
 
 ANT_THREADS = 32
-"""Threads of a block that constructs tours; a warp is one ant."""
+"""Threads of a block that constructs tours. A warp is one ant."""
 
 Shapes = Mapping[str, tuple[tuple[int, ...], DTypeLike]]
 

@@ -64,7 +64,7 @@ class Incumbents:
     iteration: NDArray[np.int64]
 
     def note(self, iteration: int, lengths: NDArray[np.uint64], buffers: dict[str, Buffer]) -> None:
-        """Take over an iteration's best tours where they are better; of equal tours the first ant's."""
+        """Take over an iteration's best tours, the first of equal ones, where they are better."""
         for colony, ant in enumerate(lengths.argmin(axis=1).tolist()):
             if lengths[colony, ant] < self.length[colony]:
                 self.length[colony] = lengths[colony, ant]
@@ -134,7 +134,7 @@ class StopCriteria:
         return time.perf_counter() - self.started
 
     def is_last(self, iteration: int, best: int) -> bool:
-        """Return whether the search ends with this iteration; `best` is that of this rank's colonies. Collective."""
+        """Return whether the search ends with this iteration. `best` is that of this rank's colonies. Collective."""
         limits, seconds = self.limits, self.seconds()
         if any(limit is not None for limit in (limits.seconds, limits.target, limits.stagnation)):
             waiting = time.perf_counter()

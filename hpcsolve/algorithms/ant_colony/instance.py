@@ -100,9 +100,9 @@ def nearest_cities(cost: NDArray[np.int32]) -> NDArray[np.uint16]:
 
 
 def heuristic_table(instance: AntInstance, beta: float) -> NDArray[np.uint32]:
-    """Return the heuristic, shape (n, n): (cheapest of the row / cost) ^ beta in 30 bits, at least 1, 0 on the
-    diagonal.
+    """Return the heuristic of all arcs, shape (n, n): (cheapest of the row / cost) ^ beta in 30 bits.
 
+    It is at least 1, and 0 on the diagonal.
     Powers come from a library whose last bits differ between machines, so rank 0 makes the table for all.
     """
     table = np.empty((instance.n, instance.n), np.uint32)

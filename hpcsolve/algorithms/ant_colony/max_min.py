@@ -28,7 +28,7 @@ INCUMBENT_AFTER = 50
 CHECK_EVERY, RESTART_AFTER = 100, 250
 """Every how many iterations a restart is considered, and how many must have brought no better tour."""
 BRANCHING = Fraction(200002, 100000)
-"""Mean branching factor of the cities below which a colony has converged; a single tour has 2."""
+"""Mean branching factor of the cities below which a colony has converged. A single tour has 2."""
 
 
 def shapes(n: int, colonies: int, ants: int) -> Shapes:
@@ -63,7 +63,7 @@ class Improver(Protocol):
     """A local search on the buffers of a `MaxMin`."""
 
     def improve(self, incumbents: Buffer | None) -> None:
-        """Improve all tours in place, and set their lengths; each colony has an incumbent that is improved already."""
+        """Improve all tours in place, and set their lengths. Each colony has an incumbent that is improved already."""
 
     def close(self) -> None:
         """Free its own memory."""
@@ -159,8 +159,7 @@ class MaxMin:
                   [(self.unit.first_pheromone, self.unit.first_pheromone)] * colonies)
 
     def construct(self, iteration: int) -> NDArray[np.uint64]:
-        """Construct and improve the tours of all ants of all colonies, and return their lengths, shape (colonies,
-        ants)."""
+        """Construct and improve the tours of all ants, and return their lengths, shape (colonies, ants)."""
         colonies, own = len(self.keys), self.buffers
         self.timer.start()
         kernel = self.device.kernel("ants/max_min", "max_min_construct")

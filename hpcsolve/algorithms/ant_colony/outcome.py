@@ -19,7 +19,7 @@ def outcome(
     tsp: Tsp, instance: AntInstance, kept: Incumbents, history: History, iterations: int, parameters: Parameters,
     comm: Comm, rank: Mapping[str, float | int],
 ) -> Outcome:
-    """The outcome on every rank; the tables are on rank 0. Collective."""
+    """Return the outcome, whose tables are on rank 0 only. Collective."""
     parts = comm.allgather(kept)
     best = min((part for part in parts if len(part.numbers)), key=lambda part: int(part.length.min()))
     row = int(best.length.argmin())

@@ -123,7 +123,7 @@ class HalfRun:
         self.receives: list[list[tuple[Request, Buffer, NDArray[np.unsignedinteger]]]] = [[] for _ in range(plan.lag)]
 
     def run(self, statistics: Statistics, report: Report) -> None:
-        """Run all steps; afterwards the middle layer is complete on this rank."""
+        """Run all steps. Afterwards the middle layer is complete on this rank."""
         told = time.perf_counter()
         for step in range(self.plan.steps):
             self._arrive(step, statistics)

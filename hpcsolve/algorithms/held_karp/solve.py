@@ -22,9 +22,9 @@ from hpcsolve.problems.tsp import Tsp
 
 KERNEL_FILES = ("held_karp/held_karp",)
 MOST_CITIES = 46
-"""The most for which the kernel's block has rows of the cost matrix; memory ends long before."""
+"""The most cities for which a block of the kernel has room. Memory ends long before."""
 MOST_RANKS = 512
-"""The most that can be asked for; at most 2^MOST_TOP of them have work."""
+"""The most ranks of a run, of which at most 2^MOST_TOP have work."""
 
 
 @dataclass(frozen=True)

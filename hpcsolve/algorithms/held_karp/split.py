@@ -186,8 +186,10 @@ def chunk_count(split: Split, size: int) -> int:
 
 
 def chunks(split: Split, size: int) -> NDArray[np.int32]:
-    """Return the chunks of a half run in order, int32 of shape (chunks, 3): layer, colex rank of the first set,
-    sets."""
+    """Return the chunks of a half run in order, int32 of shape (chunks, 3).
+
+    The columns are the layer, the colex rank of the first mid set, and the number of mid sets.
+    """
     rows = [
         (layer, first, min(size, comb(split.mid, layer) - first))
         for layer in range(split.middle + 1)
