@@ -6,6 +6,7 @@
 //
 // All three have:
 //   KERNEL name(...)          a kernel, which is launched by its name; EXPORT_KERNEL(name) follows it
+//   NULLABLE                  before a pointer for which a launch may pass None, which is nullptr in the kernel
 //   DEVICE                    a function that kernels call;  UNROLL  stands before a loop with a constant count
 //   lanes<T>                  2^lane_bits<T>() values of T side by side; +, min, load, store, splat, without, mirrored
 //   one_thread_blocks         whether the block is one thread
@@ -17,6 +18,7 @@
 //   peek(p), prefetch(p)      read a value that atomics may be changing; announce that *p will be read
 //   bits_as<To>(x)            the bits of x as another type
 #pragma once
+#define NULLABLE
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -29,12 +29,13 @@ struct progress {
   uint64_t far_count[3], lowest[3], expanded[3], again[3], relaxed[3], rounds[3];
   uint64_t all_relaxed, all_rounds, horizon;
 };
-// Queues, two of each in turn; a hub waits with the word that it is to be expanded at.
+// Queues, two of each in turn: `near` and `far` are (2, n), the others (2, hub_room). A vertex of more arcs than
+// `hub_degree` waits in `hub`, with the word that it is to be expanded at.
 template <class T>
 struct queues {
   uint32_t *near, *far, *hub;
   T *hub_word;
-  uint32_t hub_room;
+  uint32_t hub_room, hub_degree;
 };
 // What the threads of a block share: the arcs of a stretch of the near queue, and what the block adds to `progress`.
 template <class T>
@@ -94,7 +95,7 @@ DEVICE T share_arcs(block_state<T> &b, const task<T> &asked, const queues<T> &q,
 // A round: the near queue's vertices, and the hubs that the round before put aside.
 template <class Sum, class T = typename Sum::key>
 DEVICE T relax_round(block_state<T> &b, const task<T> &asked, const queues<T> &q, progress &p, T *words, uint32_t step,
-                     uint32_t hub, tally &mine) {
+                     tally &mine) {
   const uint32_t now = step % 3, then = (step + 1) % 3, all = gridDim.x * blockDim.x;
   const uint32_t *near = q.near + (size_t)(step % 2) * asked.net.n;
   const uint32_t waiting = (uint32_t)p.near_count[now], hubs = (uint32_t)p.hub_count[now];
@@ -105,12 +106,12 @@ DEVICE T relax_round(block_state<T> &b, const task<T> &asked, const queues<T> &q
     const T word = i < waiting ? atomicOr(&words[u], (T)1) : (T)1;
     const bool fresh = !(word & 1);
     mine.expanded += fresh, mine.relaxed += fresh ? degree : 0;
-    if (fresh && degree > hub) {
+    if (fresh && degree > q.hub_degree) {
       const uint32_t place = (uint32_t)atomicAdd(&p.hub_count[then], (uint64_t)1) + (step + 1) % 2 * q.hub_room;
       q.hub[place] = u, q.hub_word[place] = word;
     }
-    lowest =
-        share_arcs<Sum>(b, asked, q, p, words, step, fresh && degree <= hub ? degree : 0, begin, word, lowest, mine);
+    const uint32_t shared = fresh && degree <= q.hub_degree ? degree : 0;
+    lowest = share_arcs<Sum>(b, asked, q, p, words, step, shared, begin, word, lowest, mine);
   }
   for (uint32_t i = 0; i < hubs; i++) {
     const uint32_t u = q.hub[step % 2 * q.hub_room + i], end = asked.net.offsets[u + 1];
@@ -165,8 +166,8 @@ DEVICE void report(block_state<T> &b, progress &p, uint32_t phase, T lowest, con
   atomicAdd(&p.relaxed[phase], b.phase.relaxed);
 }
 template <class Sum, class T = typename Sum::key>
-DEVICE void take_step(const task<T> &asked, const tuning<T> &how, const queues<T> &q, uint32_t step, uint32_t hub,
-                      T *words, progress &p) {
+DEVICE void take_step(const task<T> &asked, const tuning<T> &how, const queues<T> &q, uint32_t step, T *words,
+                      progress &p) {
   __shared__ block_state<T> b;
   const uint32_t now = step % 3, then = (step + 1) % 3, side = p.passes[now] % 3;
   const bool first = blockIdx.x == 0 && threadIdx.x == 0;
@@ -180,7 +181,7 @@ DEVICE void take_step(const task<T> &asked, const tuning<T> &how, const queues<T
   T lowest;
   uint32_t phase = side;  // whose counters this launch adds to
   if (p.near_count[now] + p.hub_count[now]) {
-    lowest = relax_round<Sum>(b, asked, q, p, words, step, hub, mine);
+    lowest = relax_round<Sum>(b, asked, q, p, words, step, mine);
     if (first) p.rounds[phase]++;
   } else {
     const bool over = (T)p.lowest[side] == unreached<T>();
@@ -223,37 +224,31 @@ DEVICE void run_search(Sum, filled_row<T> &, const task<T> &, const tuning<T> &,
 
 // A whole row by all blocks, where there are no plateaus.
 template <class Sum, class T = typename Sum::key>
-DEVICE void fill_row(const solved<T> &s, const outbox<T> &out, uint32_t wanted, uint32_t n) {
+DEVICE void fill_row(const solved<T> &s, const graph<T> &net, const outbox<T> &out, uint32_t wanted) {
   const findings mine =
-      write_row<Sum>(s, out, wanted, 0, blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x, n);
+      write_row<Sum>(s, net, out, wanted, 0, blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x);
   atomicAdd(&out.counts[0], mine.wrong), atomicAdd(&out.counts[1], mine.cut), atomicAdd(&out.counts[2], mine.roots);
 }
 
-// `state` is a `progress`, 39 words. `near` and `far` are (2, n), `hubs` and `hub_words` (2, hub_room).
+// `state` is a `progress`, 39 words.
 #define GRID_KERNELS(suffix, T, Sum)                                                                                 \
   KERNEL near_far_grid_begin_##suffix(uint32_t seeds, T delta, const uint32_t *seed, uint32_t *far, T *words,        \
                                       uint64_t *state) {                                                             \
     begin_search(seeds, seed, delta, far, words, *(progress *)state);                                                \
   }                                                                                                                  \
   EXPORT_KERNEL(near_far_grid_begin_##suffix)                                                                        \
-  KERNEL near_far_grid_step_##suffix(uint32_t n, uint32_t step, uint32_t targets, uint32_t setting, uint32_t hub,    \
-                                     uint32_t hub_room, T delta, T most, T limit, const uint32_t *target,            \
-                                     const uint32_t *offsets, const T *arcs, uint32_t *near, uint32_t *far,          \
-                                     uint32_t *hubs, T *hub_words, T *words, uint64_t *state) {                      \
-    const task<T> asked = {{n, offsets, arcs, nullptr, nullptr}, 0, nullptr, targets, target, limit};                \
-    take_step<Sum>(asked, tuning<T>{setting, 0, nullptr, delta, most}, {near, far, hubs, hub_words, hub_room}, step, \
-                   hub, words, *(progress *)state);                                                                  \
+  KERNEL near_far_grid_step_##suffix(uint32_t step, uint32_t targets, T limit, const uint32_t *target, graph<T> net, \
+                                     tuning<T> how, queues<T> waiting, T *words, uint64_t *state) {                  \
+    const task<T> asked = {net, 0, nullptr, targets, target, limit};                                                 \
+    take_step<Sum>(asked, how, waiting, step, words, *(progress *)state);                                            \
   }                                                                                                                  \
   EXPORT_KERNEL(near_far_grid_step_##suffix)                                                                         \
   KERNEL near_far_grid_finish_##suffix(uint32_t n, T *words, const uint64_t *state) {                                \
     finish_search(n, words, *(const progress *)state);                                                               \
   }                                                                                                                  \
   EXPORT_KERNEL(near_far_grid_finish_##suffix)                                                                       \
-  KERNEL near_far_grid_row_##suffix(uint32_t n, uint32_t wanted, T horizon, const uint32_t *in_offsets,              \
-                                    const T *in_arcs, const uint32_t *order, const T *keys, T *distance,             \
-                                    uint32_t *predecessors, uint32_t *counts) {                                      \
-    const outbox<T> out = {order, distance, predecessors, nullptr, nullptr, nullptr, nullptr, nullptr, 0, counts};   \
-    fill_row<Sum>(solved<T>{in_offsets, in_arcs, keys, horizon, nullptr}, out, wanted, n);                           \
+  KERNEL near_far_grid_row_##suffix(uint32_t wanted, T horizon, const T *keys, graph<T> net, outbox<T> out) {        \
+    fill_row<Sum>(solved<T>{net.in_offsets, net.in_arcs, keys, horizon, nullptr}, net, out, wanted);                 \
   }                                                                                                                  \
   EXPORT_KERNEL(near_far_grid_row_##suffix)
 GRID_KERNELS(u4, uint32_t, integer<uint32_t>)

@@ -8,18 +8,10 @@
 // everything that holds for a limit, the check included, holds for an early end.
 #pragma once
 #include "paths/distances.cuh"
+#include "paths/graph.cuh"
 
 using real_keys = real<uint64_t, double>;
 
-// A vertex' arcs, (other end, weight) pairs: those that leave it, and those that come in.
-template <class T>
-struct graph {
-  uint32_t n;
-  const uint32_t *offsets;
-  const T *arcs;
-  const uint32_t *in_offsets;
-  const T *in_arcs;
-};
 // What is asked.
 template <class T>
 struct task {

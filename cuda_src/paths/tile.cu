@@ -44,6 +44,7 @@
 // So on an H200 (not measured) some 6, 12 and 60 ms for all k searches, against targets of 20, 100 and 120.
 #include "device/line.cuh"
 #include "paths/distances.cuh"
+#include "paths/graph.cuh"
 
 constexpr uint32_t group_size = 32;
 constexpr uint32_t ahead = 2;  // entries of the near queue between a vertex and the one whose lines are fetched early
@@ -53,6 +54,15 @@ template <class T>
 struct workplace {
   T *lines, *due;
   uint32_t *near, *far, *in_far;
+};
+// What is wanted: rows (sources, columns) of the distances at these vertices; `unreached` beyond the limit. `work`
+// (groups, 2): arcs followed for a source each, dependent steps.
+template <class T>
+struct row_box {
+  uint32_t columns;
+  const uint32_t *vertex;
+  T *rows;
+  uint64_t *work;
 };
 // A group's search: what is asked, and what its threads share. Counts of the near queues rotate, so that one barrier a
 // round is enough.
@@ -196,24 +206,24 @@ DEVICE void search(tile<T> &s, const workplace<T> &own, T delta, T limit) {
   if (threadIdx.x == 0) s.rounds = round;
   __syncthreads();
 }
-// Rows (sources, columns): the distances from each source of the group at these vertices; `unreached` beyond the limit.
+// Writes the rows of a group, whose first source is number `first`.
 template <class T>
-DEVICE void deliver(const tile<T> &s, const workplace<T> &own, uint32_t columns, const uint32_t *vertex, T limit,
-                    T *rows) {
-  for (uint32_t column = threadIdx.x; column < columns; column += blockDim.x) {
-    const T *from = own.lines + group_size * (size_t)vertex[column];
+DEVICE void deliver(const tile<T> &s, const workplace<T> &own, T limit, uint32_t first, const row_box<T> &out) {
+  T *rows = out.rows + (size_t)first * out.columns;
+  for (uint32_t column = threadIdx.x; column < out.columns; column += blockDim.x) {
+    const T *from = own.lines + group_size * (size_t)out.vertex[column];
     for (uint32_t k = 0; k < s.sources; k++)
-      rows[(size_t)k * columns + column] = from[k] > limit ? unreached<T>() : from[k];
+      rows[(size_t)k * out.columns + column] = from[k] > limit ? unreached<T>() : from[k];
   }
 }
-// All groups, 32 sources each, the last perhaps fewer: rows (sources, columns), and `work` (groups, 2): arcs followed
-// for a source each, dependent steps. `delta` and `limit` are below infinite().
+// All groups, 32 sources each, the last perhaps fewer. `delta` and `limit` are below infinite(); `next` is 0 at first;
+// `words` is (blocks, 33, n), `queues` (blocks, 4, n).
 template <class T>
-DEVICE void search_all(uint32_t sources, uint32_t n, uint32_t columns, T delta, T limit, const uint32_t *source,
-                       const uint32_t *offsets, const T *arcs, const uint32_t *vertex, uint32_t *next, T *words,
-                       uint32_t *queues, T *rows, uint64_t *work) {
+DEVICE void search_all(const graph<T> &net, uint32_t sources, const uint32_t *source, T delta, T limit, uint32_t *next,
+                       T *words, uint32_t *queues, const row_box<T> &out) {
   __shared__ tile<T> s;
   __shared__ uint32_t ticket;
+  const uint32_t n = net.n;
   words += blockIdx.x * (group_size + 1) * (size_t)n, queues += blockIdx.x * 4 * (size_t)n;
   uint32_t *const far = queues + 2 * (size_t)n;
   const workplace<T> own = {words, words + group_size * (size_t)n, queues, far, far + n};
@@ -221,20 +231,19 @@ DEVICE void search_all(uint32_t sources, uint32_t n, uint32_t columns, T delta, 
     const uint32_t first = group_size * group;
     if (threadIdx.x == 0) {
       s.n = n, s.sources = sources - first < group_size ? sources - first : group_size;
-      s.source = source + first, s.offsets = offsets, s.arcs = arcs;
+      s.source = source + first, s.offsets = net.offsets, s.arcs = net.arcs;
     }
     __syncthreads();
     search(s, own, delta, limit);
-    deliver(s, own, columns, vertex, limit, rows + (size_t)first * columns);
-    if (threadIdx.x == 0) work[2 * group] = s.relaxed * s.sources, work[2 * group + 1] = s.rounds;
+    deliver(s, own, limit, first, out);
+    if (threadIdx.x == 0) out.work[2 * group] = s.relaxed * s.sources, out.work[2 * group + 1] = s.rounds;
   }
 }
-#define TILE_KERNEL(name, T)                                                                                       \
-  KERNEL name(uint32_t sources, uint32_t n, uint32_t columns, T delta, T limit, const uint32_t *source,            \
-              const uint32_t *offsets, const T *arcs, const uint32_t *vertex, uint32_t *next, T *words,            \
-              uint32_t *queues, T *rows, uint64_t *work) {                                                         \
-    search_all(sources, n, columns, delta, limit, source, offsets, arcs, vertex, next, words, queues, rows, work); \
-  }                                                                                                                \
+#define TILE_KERNEL(name, T)                                                                                      \
+  KERNEL name(graph<T> net, uint32_t sources, const uint32_t *source, T delta, T limit, uint32_t *next, T *words, \
+              uint32_t *queues, row_box<T> out) {                                                                 \
+    search_all(net, sources, source, delta, limit, next, words, queues, out);                                     \
+  }                                                                                                               \
   EXPORT_KERNEL(name)
 TILE_KERNEL(tile_search_u4, uint32_t)
 TILE_KERNEL(tile_search_u8, uint64_t)

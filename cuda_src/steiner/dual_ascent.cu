@@ -19,6 +19,7 @@
 // Layout: `rest` of an arc stands in the row of its head, as a search against the arcs wants it; an edge has one in
 // each row. Bytes: 16 an arc of a new member, 16 an arc into the set each time its price rises.
 #include "paths/heap.cuh"
+#include "steiner/network.cuh"
 
 struct ascent {
   uint32_t root, stamp, size, arcs;
@@ -87,15 +88,16 @@ DEVICE bool serve(ascent &s, uint32_t terminal, uint32_t *key, uint32_t *count, 
 }
 // `rest` has m entries, `scratch` 5 n + m; `raised` and `prices` have room for m: each raise uses up an arc. `result`:
 // the number of raises, the arcs looked at.
-KERNEL dual_ascent_climb(uint32_t n, uint32_t count, uint32_t root, uint64_t budget, const uint32_t *terminals,
-                         const uint32_t *offsets, const uint32_t *heads, const uint64_t *weights, uint64_t *rest,
-                         uint32_t *scratch, uint32_t *raised, uint64_t *prices, uint64_t *result) {
+KERNEL dual_ascent_climb(network net, uint32_t root, uint64_t budget, uint64_t *rest, uint32_t *scratch,
+                         uint32_t *raised, uint64_t *prices, uint64_t *result) {
   if (threadIdx.x > 0 || blockIdx.x > 0) return;
+  const uint32_t n = net.n, *offsets = net.offsets, *terminals = net.terminals;
   uint32_t *key = scratch, *mark = key + n, *members = mark + n, *vertices = members + n, *place = vertices + n;
-  ascent s = {terminals[root], 0, 0, 0, 0, offsets, heads, rest, mark, members, place + n, {0, vertices, place, key}};
-  for (uint32_t a = 0; a < offsets[n]; a++) rest[a] = weights[a];
+  ascent s = {terminals[root], 0,    0,    0,       0,         offsets,
+              net.heads,       rest, mark, members, place + n, {0, vertices, place, key}};
+  for (uint32_t a = 0; a < offsets[n]; a++) rest[a] = net.weights[a];
   for (uint32_t v = 0; v < n; v++) mark[v] = 0, s.waiting.place[v] = nowhere, key[v] = offsets[v + 1] - offsets[v];
-  for (uint32_t i = 0; i < count; i++)
+  for (uint32_t i = 0; i < net.count; i++)
     if (i != root) offer(s.waiting, terminals[i]);
   uint32_t raises = 0;
   while (s.waiting.size && s.looked_at < budget) {

@@ -14,6 +14,7 @@
 //
 // Layout: arcs are numbered as in the rows; an arc's heap node has its number. Bytes: some 100 a vertex, 40 an arc.
 #include "paths/heap.cuh"
+#include "steiner/network.cuh"
 
 constexpr uint32_t nobody = ~0u;
 constexpr uint64_t far_away = ~0ull;
@@ -147,6 +148,13 @@ DEVICE void write_way(lists &out, const exchange &s, uint32_t x) {
   for (uint32_t v = x; v != nobody; v = homeless(s, v) ? s.other_before[v] : s.before[v]) write(out, v);
 }
 DEVICE bool is_key(const exchange &s, uint32_t v) { return s.wanted[v] || s.children[v] != 1; }
+// The moves of a pass: of each path that has one (at most n) what it saves, and the ends of its three lists of vertices,
+// which stand one after the other in `ways` (room); `count`: how many there are.
+struct moves {
+  uint32_t room;
+  uint64_t *gains;
+  uint32_t *ends, *ways, *count;
+};
 // Looks at the path that goes up from v. If there is a shorter way: what it saves, and three lists, up to `ends`: from
 // one end of its middle arc to the base, from the other end, and the path itself.
 DEVICE uint64_t serve(exchange &s, uint32_t v, lists &out, uint32_t *ends) {
@@ -170,13 +178,13 @@ DEVICE uint64_t serve(exchange &s, uint32_t v, lists &out, uint32_t *ends) {
   return 0;
 }
 // `chosen`: 1 for the tree's arcs, both ways; its root is a terminal. `words` (14 n + 2 m) and `distances` (n) are
-// scratch. `gains` has an entry a path, at most n, `ends` three; `count`: how many paths have a gain.
-KERNEL key_path_find(uint32_t n, uint32_t root, uint32_t room, const uint32_t *offsets, const uint32_t *heads,
-                     const uint32_t *tails, const uint64_t *weights, const uint32_t *wanted, const uint32_t *chosen,
+// scratch.
+KERNEL key_path_find(network net, uint32_t root, const uint32_t *tails, const uint32_t *chosen,
                      const uint64_t *distance, const uint32_t *before, const uint32_t *base, uint32_t *words,
-                     uint64_t *distances, uint64_t *gains, uint32_t *ends, uint32_t *ways, uint32_t *count) {
+                     uint64_t *distances, moves found) {
   if (threadIdx.x > 0 || blockIdx.x > 0) return;
-  exchange s = {n, offsets, heads, tails, wanted, base, before, weights, distance};
+  const uint32_t n = net.n;
+  exchange s = {n, net.offsets, net.heads, tails, net.wanted, base, before, net.weights, distance};
   uint32_t **const tables[] = {&s.up,
                                &s.rise,
                                &s.children,
@@ -192,16 +200,17 @@ KERNEL key_path_find(uint32_t n, uint32_t root, uint32_t room, const uint32_t *o
                                &s.waiting.vertices,
                                &s.waiting.place};
   for (uint32_t i = 0; i < 14; i++) *tables[i] = words + (size_t)i * n;
-  s.left = words + (size_t)14 * n, s.right = s.left + offsets[n];
+  s.left = words + (size_t)14 * n, s.right = s.left + net.offsets[n];
   s.other = distances, s.waiting.keys = distances, s.waiting.size = 0;
   const uint32_t vertices = walk(s, root, chosen);
   collect_regions(s);
-  lists out = {room, 0, ways};
-  *count = 0;
+  lists out = {found.room, 0, found.ways};
+  uint32_t count = 0;
   for (uint32_t i = vertices; i-- > 1;) {
     const uint32_t v = s.order[i];
-    if (is_key(s, v)) gains[*count] = serve(s, v, out, &ends[3 * *count]), *count += gains[*count] > 0;
+    if (is_key(s, v)) found.gains[count] = serve(s, v, out, &found.ends[3 * count]), count += found.gains[count] > 0;
     s.top[s.up[v]] = merged(s, s.top[s.up[v]], s.top[v]);
   }
+  *found.count = count;
 }
 EXPORT_KERNEL(key_path_find)

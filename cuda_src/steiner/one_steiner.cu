@@ -39,6 +39,23 @@ struct spanning {  // by places; no node is deeper than `levels` - 1
   const uint32_t *slots, *depths;
   const T *edges, *table;
 };
+// Links of columns: `length` of them in `to` (places) and `way` from `begin`, unless the room does not suffice. `used` of
+// it, 0 at first, is asked for by all together.
+template <class T>
+struct links {
+  uint32_t room, *used, *begin, *length, *to;
+  T *way;
+};
+// Vertices that may become nodes: `number` of a node that there is, or nobody; their links from `start` on; what each is
+// to save at least, 0 whatever it does.
+template <class T>
+struct candidates {
+  uint32_t count;
+  const uint32_t *number;
+  const uint64_t *least;
+  const uint32_t *start, *to;
+  const T *way;
+};
 // Where a column's ways begin; those to other nodes follow at distances of a tile.
 template <class T>
 DEVICE const T *ways_of(const spanning<T> &s, uint32_t column) {
@@ -102,11 +119,10 @@ DEVICE uint32_t find_links(const spanning<T> &s, T *way, uint32_t *to, T *best, 
   }
   return s.nodes - end;
 }
-// Each column's links: `length` of them in `to` (places) and `way` from `begin`, unless the room does not suffice. `used`
-// of it, 0 at first, is asked for by all together. `ways` and `words` are scratch, (blocks, tile, nodes + levels).
+// Finds each column's links. `ways` and `words` are scratch, (blocks, tile, nodes + levels).
 template <class T>
-DEVICE void link_all(const spanning<T> &s, uint32_t columns, uint32_t room, const uint32_t *column, uint32_t *used,
-                     T *ways, uint32_t *words, uint32_t *begin, uint32_t *length, uint32_t *to, T *way) {
+DEVICE void link_all(const spanning<T> &s, uint32_t columns, const uint32_t *column, T *ways, uint32_t *words,
+                     const links<T> &out) {
   const size_t each = (size_t)s.nodes + s.levels;
   ways += blockIdx.x * tile * each, words += blockIdx.x * tile * each;
   for (uint32_t first = blockIdx.x * tile; first < columns; first += gridDim.x * tile) {
@@ -117,11 +133,11 @@ DEVICE void link_all(const spanning<T> &s, uint32_t columns, uint32_t room, cons
     for (uint32_t b = threadIdx.x; b < count; b += blockDim.x) {
       T *mine = ways + b * each;
       uint32_t *ends = words + b * each;
-      const uint32_t links = find_links(s, mine, ends, mine + s.nodes, ends + s.nodes), skip = s.nodes - links;
-      const uint32_t at = atomicAdd(used, links);
-      begin[first + b] = at, length[first + b] = links;
-      for (uint32_t i = 0; i < links && at + links <= room; i++)
-        to[at + i] = ends[skip + i], way[at + i] = mine[skip + i];
+      const uint32_t count = find_links(s, mine, ends, mine + s.nodes, ends + s.nodes), skip = s.nodes - count;
+      const uint32_t at = atomicAdd(out.used, count);
+      out.begin[first + b] = at, out.length[first + b] = count;
+      for (uint32_t i = 0; i < count && at + count <= out.room; i++)
+        out.to[at + i] = ends[skip + i], out.way[at + i] = mine[skip + i];
     }
   }
 }
@@ -185,20 +201,21 @@ DEVICE void take_out(changing<T> &s, change<T> &log) {
     rehang(s, log.cut[i], log.end[i], log.to[i], log.way[i]);
   }
 }
-// Grafts candidates: `number` of a node that there is, or nobody; its links from `start` on; what it is to save at
-// least, 0 whatever it does. Keeps up to `most` as nodes, after those there are; `accepted`: how many, and which of the
-// candidates. The tree, (nodes + most), is changed; `words` is 4 times and `lengths` once that long.
+// Grafts candidates onto a tree of so many nodes, and keeps up to `most` as nodes after those; `accepted`: how many, and
+// which of the candidates. `parent` and `edge` (nodes + most) become the new tree's; `words` is scratch of 4 times and
+// `lengths` of once that length.
 template <class T>
-DEVICE void graft_all(uint32_t nodes, uint32_t most, uint32_t candidates, const uint32_t *number, const uint64_t *least,
-                      const uint32_t *start, const uint32_t *to, const T *way, const uint32_t *old_parent,
+DEVICE void graft_all(uint32_t nodes, uint32_t most, const candidates<T> &offered, const uint32_t *old_parent,
                       const T *old_edge, uint32_t *words, T *lengths, uint32_t *parent, T *edge, uint32_t *accepted) {
+  const uint32_t *number = offered.number, *start = offered.start, *to = offered.to;
+  const T *way = offered.way;
   const size_t room = (size_t)nodes + most;
   changing<T> s = {parent, words, 0, edge};
   change<T> log = {words + room, words + 2 * room, words + 3 * room, lengths, 0};
   for (uint32_t v = 0; v < room; v++) s.mark[v] = 0;
   for (uint32_t v = 0; v < nodes; v++) parent[v] = old_parent[v], edge[v] = old_edge[v];
   uint32_t count = 0;
-  for (uint32_t c = 0; c < candidates; c++) {
+  for (uint32_t c = 0; c < offered.count; c++) {
     const bool is_new = number[c] == nobody;
     if (is_new && count == most) continue;
     const uint32_t v = is_new ? nodes + count : number[c];
@@ -207,36 +224,30 @@ DEVICE void graft_all(uint32_t nodes, uint32_t most, uint32_t candidates, const 
     log.count = 0;
     for (uint32_t i = start[c]; i < start[c + 1]; i++) saved += put_in(s, v, to[i], way[i], log);
     if (!is_new) continue;
-    if (least[c] && saved < cost + least[c])
+    if (offered.least[c] && saved < cost + offered.least[c])
       take_out(s, log);
     else
       accepted[1 + count++] = c;
   }
   accepted[0] = count;
 }
-#define ONE_STEINER_KERNELS(code, T)                                                                                   \
-  KERNEL one_steiner_measure_##code(uint32_t slots_in_all, uint32_t nodes, uint32_t levels, uint32_t columns,          \
-                                    const uint32_t *slots, const uint32_t *depths, const T *edges, const T *table,     \
-                                    const uint32_t *column, T *scratch, T *weight) {                                   \
-    measure_all<T>({slots_in_all, nodes, levels, slots, depths, edges, table}, columns, column, scratch, weight);      \
-  }                                                                                                                    \
-  EXPORT_KERNEL(one_steiner_measure_##code)                                                                            \
-  KERNEL one_steiner_links_##code(uint32_t slots_in_all, uint32_t nodes, uint32_t levels, uint32_t columns,            \
-                                  uint32_t room, const uint32_t *slots, const uint32_t *depths, const T *edges,        \
-                                  const T *table, const uint32_t *column, uint32_t *used, T *ways, uint32_t *words,    \
-                                  uint32_t *begin, uint32_t *length, uint32_t *to, T *way) {                           \
-    link_all<T>({slots_in_all, nodes, levels, slots, depths, edges, table}, columns, room, column, used, ways, words,  \
-                begin, length, to, way);                                                                               \
-  }                                                                                                                    \
-  EXPORT_KERNEL(one_steiner_links_##code)                                                                              \
-  KERNEL one_steiner_graft_##code(uint32_t nodes, uint32_t most, uint32_t candidates, const uint32_t *number,          \
-                                  const uint64_t *least, const uint32_t *start, const uint32_t *to, const T *way,      \
-                                  const uint32_t *old_parent, const T *old_edge, uint32_t *words, T *lengths,          \
-                                  uint32_t *parent, T *edge, uint32_t *accepted) {                                     \
-    if (threadIdx.x > 0 || blockIdx.x > 0) return;                                                                     \
-    graft_all<T>(nodes, most, candidates, number, least, start, to, way, old_parent, old_edge, words, lengths, parent, \
-                 edge, accepted);                                                                                      \
-  }                                                                                                                    \
+#define ONE_STEINER_KERNELS(code, T)                                                                                \
+  KERNEL one_steiner_measure_##code(spanning<T> tree, uint32_t columns, const uint32_t *column, T *scratch,         \
+                                    T *weight) {                                                                    \
+    measure_all<T>(tree, columns, column, scratch, weight);                                                         \
+  }                                                                                                                 \
+  EXPORT_KERNEL(one_steiner_measure_##code)                                                                         \
+  KERNEL one_steiner_links_##code(spanning<T> tree, uint32_t columns, const uint32_t *column, T *ways,              \
+                                  uint32_t *words, links<T> found) {                                                \
+    link_all<T>(tree, columns, column, ways, words, found);                                                         \
+  }                                                                                                                 \
+  EXPORT_KERNEL(one_steiner_links_##code)                                                                           \
+  KERNEL one_steiner_graft_##code(uint32_t nodes, uint32_t most, candidates<T> offered, const uint32_t *old_parent, \
+                                  const T *old_edge, uint32_t *words, T *lengths, uint32_t *parent, T *edge,        \
+                                  uint32_t *accepted) {                                                             \
+    if (threadIdx.x > 0 || blockIdx.x > 0) return;                                                                  \
+    graft_all<T>(nodes, most, offered, old_parent, old_edge, words, lengths, parent, edge, accepted);               \
+  }                                                                                                                 \
   EXPORT_KERNEL(one_steiner_graft_##code)
 ONE_STEINER_KERNELS(u4, uint32_t)
 ONE_STEINER_KERNELS(u8, uint64_t)

@@ -18,6 +18,7 @@
 // Bytes: per settled vertex its row (12 an arc) and the keys and places of its neighbours. All tables are the
 // caller's; the heap takes 8 bytes a vertex.
 #include "paths/heap.cuh"
+#include "steiner/network.cuh"
 
 constexpr uint32_t nobody = ~0u;
 constexpr uint64_t unreached = ~0ull;
@@ -26,20 +27,19 @@ DEVICE heap<uint64_t> empty_heap(uint32_t n, uint32_t *scratch, uint64_t *distan
   for (uint32_t v = 0; v < n; v++) scratch[n + v] = nowhere, distance[v] = unreached;
   return {0, scratch, scratch + n, distance};
 }
-KERNEL steiner_tree_regions(uint32_t n, uint32_t count, const uint32_t *terminals, const uint32_t *offsets,
-                            const uint32_t *heads, const uint64_t *weights, uint32_t *scratch, uint64_t *distance,
+// The regions of `bases`, `count` vertices; `scratch` is (2, n).
+KERNEL steiner_tree_regions(network net, uint32_t count, const uint32_t *bases, uint32_t *scratch, uint64_t *distance,
                             uint32_t *before, uint32_t *base) {
   if (threadIdx.x > 0 || blockIdx.x > 0) return;
-  heap<uint64_t> waiting = empty_heap(n, scratch, distance);
-  for (uint32_t v = 0; v < n; v++) before[v] = base[v] = nobody;
-  for (uint32_t i = 0; i < count; i++)
-    distance[terminals[i]] = 0, base[terminals[i]] = terminals[i], offer(waiting, terminals[i]);
+  heap<uint64_t> waiting = empty_heap(net.n, scratch, distance);
+  for (uint32_t v = 0; v < net.n; v++) before[v] = base[v] = nobody;
+  for (uint32_t i = 0; i < count; i++) distance[bases[i]] = 0, base[bases[i]] = bases[i], offer(waiting, bases[i]);
   while (waiting.size) {
     const uint32_t u = take(waiting);
-    for (uint32_t a = offsets[u]; a < offsets[u + 1]; a++) {
-      const uint32_t v = heads[a];
-      if (distance[u] + weights[a] >= distance[v]) continue;
-      distance[v] = distance[u] + weights[a], before[v] = u, base[v] = base[u];
+    for (uint32_t a = net.offsets[u]; a < net.offsets[u + 1]; a++) {
+      const uint32_t v = net.heads[a];
+      if (distance[u] + net.weights[a] >= distance[v]) continue;
+      distance[v] = distance[u] + net.weights[a], before[v] = u, base[v] = base[u];
       offer(waiting, v);
     }
   }
@@ -52,24 +52,24 @@ DEVICE void join_path(heap<uint64_t> &waiting, uint32_t u, uint64_t *distance, c
   for (uint32_t v = u; v != nobody && !inside[v]; v = before[v]) inside[v] = 1, distance[v] = 0, offer(waiting, v);
 }
 // `inside`: 1 for the vertices of the tree, whose edges lead to their `before`; the root, terminals[root], has none.
-KERNEL steiner_tree_grow(uint32_t n, uint32_t count, uint32_t root, const uint32_t *terminals, const uint32_t *wanted,
-                         const uint32_t *offsets, const uint32_t *heads, const uint64_t *weights, uint32_t *scratch,
-                         uint64_t *distance, uint32_t *before, uint32_t *inside) {
+// `scratch` is (2, n).
+KERNEL steiner_tree_grow(network net, uint32_t root, uint32_t *scratch, uint64_t *distance, uint32_t *before,
+                         uint32_t *inside) {
   if (threadIdx.x > 0 || blockIdx.x > 0) return;
-  heap<uint64_t> waiting = empty_heap(n, scratch, distance);
-  for (uint32_t v = 0; v < n; v++) before[v] = nobody, inside[v] = 0;
-  join_path(waiting, terminals[root], distance, before, inside);
-  for (uint32_t left = count - 1; left && waiting.size;) {
+  heap<uint64_t> waiting = empty_heap(net.n, scratch, distance);
+  for (uint32_t v = 0; v < net.n; v++) before[v] = nobody, inside[v] = 0;
+  join_path(waiting, net.terminals[root], distance, before, inside);
+  for (uint32_t left = net.count - 1; left && waiting.size;) {
     const uint32_t u = take(waiting);
-    if (wanted[u] && !inside[u]) {
+    if (net.wanted[u] && !inside[u]) {
       join_path(waiting, u, distance, before, inside);
       left--;
       continue;
     }
-    for (uint32_t a = offsets[u]; a < offsets[u + 1]; a++) {
-      const uint32_t v = heads[a];
-      if (distance[u] + weights[a] >= distance[v]) continue;
-      distance[v] = distance[u] + weights[a], before[v] = u;
+    for (uint32_t a = net.offsets[u]; a < net.offsets[u + 1]; a++) {
+      const uint32_t v = net.heads[a];
+      if (distance[u] + net.weights[a] >= distance[v]) continue;
+      distance[v] = distance[u] + net.weights[a], before[v] = u;
       offer(waiting, v);
     }
   }

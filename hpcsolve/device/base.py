@@ -79,8 +79,9 @@ class Buffer(Protocol):
         """Free the memory now; on a view this does nothing."""
 
 
-Argument: TypeAlias = int | float | Buffer | Mapping[str, "Argument"]
-"""What a launch passes: a number, a buffer, or for a group (a struct) a mapping with its fields' names."""
+Argument: TypeAlias = int | float | Buffer | Mapping[str, "Argument"] | None
+"""What a launch passes: a number, a buffer (or None where the kernel's source says NULLABLE), or for a group (a struct)
+a mapping with its fields' names."""
 
 
 class Kernel(Protocol):

@@ -36,12 +36,15 @@ class Value:
         Whether the kernel takes the address of a buffer.
     constant
         Whether the kernel only reads what the pointer points to.
+    nullable
+        Whether a launch may pass None in its place, which the kernel sees as nullptr.
     """
 
     name: str
     code: str
     pointer: bool = False
     constant: bool = False
+    nullable: bool = False
 
     @property
     def format(self) -> str:
@@ -61,6 +64,8 @@ class Value:
     def __str__(self) -> str:
         """Return the type for messages: `u4`, `u4*`."""
         return self.code + "*" * self.pointer
+    nullable
+        Whether a launch may pass None in its place, which the kernel sees as nullptr.
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,8 @@ class Declaration:
     @property
     def signature(self) -> str:
         """The types in order, as a compiled library tells them (cuda_src/device/launch.cuh): `i4 u2* s48`."""
-        sizes = (f"s{struct.calcsize('@' + p.format)}" if isinstance(p, Group) else str(p) for p in self.parameters)
+        sizes = (f"s{struct.calcsize('@' + p.format)}" if isinstance(p, Group) else p.code + "*" * p.pointer
+                 for p in self.parameters)
         return " ".join(sizes)
 
     def named(self, positional: Sequence[Argument]) -> dict[str, Argument]:
@@ -159,6 +165,8 @@ class Declaration:
                 yield given
 
     def _address(self, name: str, value: Value, buffer: Any, device: Device) -> int:
+        if buffer is None and value.nullable:
+            return 0
         try:
             right = buffer.dtype == value.dtype and buffer.device is device
         except AttributeError:

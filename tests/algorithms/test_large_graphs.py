@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import dijkstra
 
-from hpcsolve.algorithms.shortest_paths.engines import Engine
+from hpcsolve.algorithms.shortest_paths.engines import EngineName
 from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_PREDECESSORS, row_jobs
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
 from hpcsolve.device.host import HostDevice
@@ -25,8 +25,8 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_convert import to_scipy
 from tests.road_networks import REFERENCES, splitmix_weights
 
-ENGINES: tuple[Engine, ...] = ("near-far-block", "near-far-grid", "dijkstra")
-BY_ROUNDS: tuple[Engine, ...] = ("bellman-ford-push", "bellman-ford-pull", "k-pull")
+ENGINES: tuple[EngineName, ...] = ("near-far-block", "near-far-grid", "dijkstra")
+BY_ROUNDS: tuple[EngineName, ...] = ("bellman-ford-push", "bellman-ford-pull", "k-pull")
 LONG = 2**40
 GENERATED: dict[str, dict[str, int | bool]] = {
     "road-graph": {"n": 50_000},
@@ -48,7 +48,7 @@ def roads(data_dir: Path) -> Path:
     return data_dir / "roads"
 
 
-def check(graph: Graph, sources: list[int], engines: tuple[Engine, ...]) -> NDArray[np.float64]:
+def check(graph: Graph, sources: list[int], engines: tuple[EngineName, ...]) -> NDArray[np.float64]:
     """Every engine's distances and predecessors from these sources; returns the distances."""
     expected = np.asarray(dijkstra(to_scipy(graph).astype(np.float64), indices=sources))
     assert graph.weights.dtype.kind == "f" or expected[np.isfinite(expected)].max() < 2**53
@@ -98,7 +98,7 @@ def test_generated_graphs(kind: str) -> None:
 
 
 @pytest.mark.parametrize("engine", BY_ROUNDS)
-def test_bellman_ford(engine: Engine) -> None:
+def test_bellman_ford(engine: EngineName) -> None:
     check(generate_graph("grid-graph", rows=300, columns=300), [0], (engine,))
 
 
@@ -114,4 +114,4 @@ def fractional(graph: Graph) -> Graph:
 
 @pytest.mark.parametrize("weighted", [longer, fractional])
 def test_long_and_fractional_weights(weighted: Callable[[Graph], Graph]) -> None:
-    check(weighted(generate_graph("geometric-graph", n=50_000)), [0], get_args(Engine))
+    check(weighted(generate_graph("geometric-graph", n=50_000)), [0], get_args(EngineName))

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines import Engine
+from hpcsolve.algorithms.shortest_paths.engines import EngineName
 from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_PREDECESSORS, row_jobs
 from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD, Keys
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, Solved, searcher
@@ -21,7 +21,7 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
 from tests.oracles import least_distances, smallest_predecessors
 
-ENGINES = get_args(Engine)
+ENGINES = get_args(EngineName)
 NEAR = st.integers(0, 20)
 LARGE = st.one_of(st.integers(0, 3), st.integers(2**31 - 3, 2**31 + 3), st.integers(2**32 - 3, 2**32 + 3))
 
@@ -74,7 +74,7 @@ def check(graph: Graph, seeds: list[list[int]], prepared: Searcher, found: Found
 
 @pytest.mark.parametrize("engine", ENGINES)
 @given(graph=graphs(NEAR), delta=st.sampled_from([None, 1, 7, 1000]))
-def test_equals_dijkstra(engine: Engine, graph: Graph, delta: float | None) -> None:
+def test_equals_dijkstra(engine: EngineName, graph: Graph, delta: float | None) -> None:
     device = HostDevice(1)
     seeds = [[0], [graph.n - 1], sorted({0, graph.n // 2})]
     check(graph, seeds, *search(graph, seeds, device, engine=engine, delta=delta))
@@ -82,13 +82,13 @@ def test_equals_dijkstra(engine: Engine, graph: Graph, delta: float | None) -> N
 
 @pytest.mark.parametrize("engine", ENGINES)
 @given(graph=graphs(LARGE))
-def test_long_integers(engine: Engine, graph: Graph) -> None:
+def test_long_integers(engine: EngineName, graph: Graph) -> None:
     check(graph, [[0]], *search(graph, [[0]], HostDevice(1), engine=engine, keys=LONG))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @given(graph=graphs(st.floats(0, 1e300).filter(lambda x: x == 0 or x > 1e-300).map(lambda x: x + 0.1234567890123)))
-def test_floats_are_added_as_they_are(engine: Engine, graph: Graph) -> None:
+def test_floats_are_added_as_they_are(engine: EngineName, graph: Graph) -> None:
     assume(graph.weights.dtype == np.float64)  # whole numbers are kept as integers
     prepared, found = search(graph, [[0]], HostDevice(1), engine=engine)
     values = prepared.keys.decode(found.keys)[0].tolist()
@@ -105,7 +105,7 @@ def random_graph(n: int, arcs: int, largest: int, seed: int = 0, least: int = 0)
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("largest", [1, 5, 1000])
-def test_larger_graphs_on_every_device(engine: Engine, largest: int, device: Device) -> None:
+def test_larger_graphs_on_every_device(engine: EngineName, largest: int, device: Device) -> None:
     graph = random_graph(300, 1200, largest, seed=largest)
     seeds = [[0], [299], [3, 70, 140]]
     check(graph, seeds, *search(graph, seeds, device, engine=engine))

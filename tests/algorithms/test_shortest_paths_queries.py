@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.shortest_paths import grid
-from hpcsolve.algorithms.shortest_paths.engines import Engine
+from hpcsolve.algorithms.shortest_paths.engines import EngineName
 from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_TARGETS, row_jobs
 from hpcsolve.algorithms.shortest_paths.pairs import by_source, shares, solve_pairs
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
@@ -23,7 +23,7 @@ from hpcsolve.problems.graph import Graph
 from tests.algorithms.test_shortest_paths import NEAR, graphs, random_graph, rows
 from tests.oracles import least_distances, smallest_predecessors
 
-ENGINES = get_args(Engine)
+ENGINES = get_args(EngineName)
 
 
 def expected(graph: Graph, source: int, target: int) -> tuple[int | float | None, list[int]]:
@@ -55,7 +55,7 @@ def answers(graph: Graph, pairs: NDArray[np.int64], device: Device, **options: o
 
 @pytest.mark.parametrize("engine", ENGINES)
 @given(graph=graphs(NEAR), data=st.data())
-def test_equals_the_walk_back(engine: Engine, graph: Graph, data: st.DataObject) -> None:
+def test_equals_the_walk_back(engine: EngineName, graph: Graph, data: st.DataObject) -> None:
     vertex = st.integers(0, graph.n - 1)
     pairs = np.array(data.draw(st.lists(st.tuples(vertex, vertex), min_size=1, max_size=6)))
     found = answers(graph, pairs, HostDevice(1), engine=engine)
@@ -63,7 +63,7 @@ def test_equals_the_walk_back(engine: Engine, graph: Graph, data: st.DataObject)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_larger_graphs_on_every_device(engine: Engine, device: Device) -> None:
+def test_larger_graphs_on_every_device(engine: EngineName, device: Device) -> None:
     graph = random_graph(300, 1200, 40, least=1)
     pairs = np.random.default_rng(3).integers(0, 300, (40, 2))
     found = answers(graph, pairs, device, engine=engine)
@@ -71,7 +71,7 @@ def test_larger_graphs_on_every_device(engine: Engine, device: Device) -> None:
 
 
 @pytest.mark.parametrize("engine", ["near-far-block", "near-far-grid", "dijkstra"])
-def test_a_near_target_ends_the_search(engine: Engine, device: Device) -> None:
+def test_a_near_target_ends_the_search(engine: EngineName, device: Device) -> None:
     graph = grid_graph(60, 60)
     jobs_of = [np.array([0])]
     with searcher(graph, device, engine=engine) as prepared:
@@ -123,7 +123,7 @@ def test_hubs_and_batches_do_not_matter(hub: int, batch: int | None, device: Dev
 
 @pytest.mark.parametrize("threads", [4, 32])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_block_sizes_do_not_matter(engine: Engine, threads: int, device: Device) -> None:
+def test_block_sizes_do_not_matter(engine: EngineName, threads: int, device: Device) -> None:
     """Real threads where the device is the stub driver's with real threads, else a repetition."""
     graph, seeds = random_graph(60, 240, 9), [[0], [3, 41]]
     with searcher(graph, device, engine=engine, searches=2) as prepared:

@@ -17,6 +17,7 @@ import hpcsolve
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import Limits, Outcome, silent
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.tile import TileRows
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.algorithms.steiner_kmb.best import terminal_tree
 from hpcsolve.algorithms.steiner_kmb.network import network
@@ -24,7 +25,6 @@ from hpcsolve.algorithms.steiner_kmb.reduce import reduced
 from hpcsolve.algorithms.steiner_kmb.rounds import Watch
 from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Spanning
 from hpcsolve.algorithms.steiner_kmb.table import TILE, Table, capacity
-from hpcsolve.algorithms.steiner_kmb.tile import Tiles
 from hpcsolve.algorithms.steiner_kmb.trees import closure
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
@@ -210,7 +210,7 @@ class Impatient(Watch):
 def test_it_can_be_stopped_at_any_time(ranks: int, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """Between batches of the first searches and of later ones, between rounds: the tree is right, and never worse."""
     graph = road_steiner(900, 80, seed=2)
-    monkeypatch.setattr(Tiles, "at_once", 8)
+    monkeypatch.setattr(TileRows, "at_once", 8)
     costs, last = [], solved(graph, device).cost
     for patience in (*range(1, 25), 10**6):
         monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.solve.Watch", partial(Impatient, patience=patience))

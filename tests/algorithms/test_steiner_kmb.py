@@ -14,8 +14,8 @@ from hypothesis import given, settings
 
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import Outcome, silent
+from hpcsolve.algorithms.shortest_paths.engines import RowEngineName
 from hpcsolve.algorithms.steiner_kmb import Parameters
-from hpcsolve.algorithms.steiner_kmb.parameters import RowEngine
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.formats import read_graph
@@ -78,7 +78,7 @@ def test_ranks_engines_halts_and_order_do_not_matter(graph: Graph, device: Devic
     for ranks in (2, 3, 4, 31):
         for outcome in on_ranks(ranks, lambda comm: solved(graph, HostDevice(2), comm)):
             assert stored(outcome) == first
-    for engine, halt in [*zip(get_args(RowEngine), cycle(("bottleneck", "terminals"))), ("tile", "terminals")]:
+    for engine, halt in [*zip(get_args(RowEngineName), cycle(("bottleneck", "terminals"))), ("tile", "terminals")]:
         assert stored(solved(graph, device, engine=engine, halt=halt)) == first, (engine, halt)
     once = np.flatnonzero(graph.tails() < graph.heads)
     order = np.random.default_rng(1).permutation(once)
@@ -90,8 +90,8 @@ def test_ranks_engines_halts_and_order_do_not_matter(graph: Graph, device: Devic
 def test_small_batches_do_not_matter(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = power_law_steiner(200, 600, 75, low=1, high=5)
     first = stored(solved(graph, device))
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.rows.BATCH", 1)
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.tile.GROUPS_A_BLOCK", 1)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.rows.BATCH", 1)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.tile.GROUPS_A_BLOCK", 1)
     monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.kmb.MOST_PAIRS", 3)
     for engine in ("near-far", "tile", "p-pull"):
         assert stored(solved(graph, HostDevice(1), engine=engine, at_once=3)) == first

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import silent
+from hpcsolve.algorithms.shortest_paths.engines import RowEngineName
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.rows import row_search
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
+from hpcsolve.algorithms.shortest_paths.tile import TileRows
 from hpcsolve.algorithms.steiner_kmb import Parameters, kmb
-from hpcsolve.algorithms.steiner_kmb.parameters import RowEngine
-from hpcsolve.algorithms.steiner_kmb.rows import path_engine, row_search
-from hpcsolve.algorithms.steiner_kmb.tile import Tiles
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
@@ -33,17 +33,15 @@ LARGE = st.one_of(st.integers(0, 3), st.integers(2**30 - 2, 2**30 + 2), st.integ
 
 def rows(
     graph: Graph, sources: list[int], device: Device, columns: list[int] | None = None, keys: Keys = WORD,
-    cutoff: int | None = None, threads: int = 64, **own: object,
-) -> list[list[int | None]]:  # fmt: skip
+    cutoff: int | None = None, threads: int = 64, engine: RowEngineName = "tile", at_once: int = 8,
+) -> list[list[int | None]]:
     """Distances by an engine; None for what is not reached."""
-    parameters = Parameters(mode="kmb", **own)  # type: ignore[arg-type]
     there = None if columns is None else np.array(columns)
-    engine = path_engine(parameters.engine)
     with (
         searcher(graph, device, keys, engine, cutoff=cutoff, searches=len(sources)) as prepared,
-        row_search(prepared, graph, parameters, there, len(sources)) as search,
+        row_search(prepared, graph, engine, at_once, there, len(sources)) as search,
     ):
-        if isinstance(search, Tiles):
+        if isinstance(search, TileRows):
             search.threads = threads
         found = np.empty((len(sources), graph.n if there is None else len(there)), keys.dtype)
         assert search.fill(np.array(sources), found) >= 0 and search.at_once > 0
@@ -85,7 +83,7 @@ def test_every_engine_gives_the_same_rows(graph: Graph, device: Device) -> None:
     sources = graph.terminals.tolist()
     for columns, cutoff in ((None, None), (sources, None), (None, int(graph.weights.mean() * 3))):
         first = expected(graph, sources, columns, WORD.limit if cutoff is None else cutoff)
-        for engine in get_args(RowEngine) if columns is None and cutoff is None else OWN:
+        for engine in get_args(RowEngineName) if columns is None and cutoff is None else OWN:
             assert rows(graph, sources, device, columns, cutoff=cutoff, engine=engine) == first, engine
 
 
@@ -136,7 +134,7 @@ def test_neighbours_are_visited_together() -> None:
     apart = np.random.default_rng(1).permutation(graph.n)[:32]
     with (
         searcher(everyone, HostDevice(1), WORD) as prepared,
-        Tiles(prepared, near, float(np.median(graph.weights)), 32) as tiles,
+        TileRows(prepared, near, float(np.median(graph.weights)), 32) as tiles,
     ):
         found = np.empty((32, 32), np.uint32)
         arcs = [tiles.fill(sources, found) / 32 / graph.arcs for sources in (near, apart)]

@@ -27,6 +27,7 @@ template <class T>
 struct net {
   uint32_t n;          // vertices
   const T *arcs, *in;  // (head, weight)
+  NULLABLE const T *extra;
   uint16_t *order, last;
 };
 #define ONE(name, T)                           \\
@@ -72,10 +73,10 @@ def test_another_signature_is_refused(device_on_cpu: HostDevice, monkeypatch: py
 def test_templates_macros_and_groups_are_read(tmp_path: Path) -> None:
     found = source.declarations(written(tmp_path, PLANTED.replace("*in;", "*inner;")), "planted")
     fields = (Value("n", "u4"), Value("arcs", "u8", True, True), Value("inner", "u8", True, True),
-              Value("order", "u2", True), Value("last", "u2"))
+              Value("extra", "u8", True, True, nullable=True), Value("order", "u2", True), Value("last", "u2"))
     assert list(found) == ["planted_u4", "planted_u8"]
     assert found["planted_u8"].parameters == (Value("n", "i4"), Group("graph", fields), Value("out", "u8", True))
-    assert found["planted_u8"].signature == "i4 s40 u8*"
+    assert found["planted_u8"].signature == "i4 s48 u8*"
 
 
 @pytest.mark.parametrize("text", [
@@ -86,6 +87,9 @@ def test_templates_macros_and_groups_are_read(tmp_path: Path) -> None:
     "KERNEL planted_f(unsigned long n) {}",
     "KERNEL planted_f(const net *graph) {}",
     "struct net { int n; };\nKERNEL planted_f(net *graph) {}",
+    "KERNEL planted_f(NULLABLE int n) {}",
+    "struct net { int n; };\nKERNEL planted_f(NULLABLE net graph) {}",
+    "struct net { NULLABLE int n; };\nKERNEL planted_f(net graph) {}",
     "struct net { int n; };\nKERNEL planted_f(net<int> graph) {}",
     "struct net { int n[4]; };\nKERNEL planted_f(net graph) {}",
     "struct inner { int n; };\nstruct net { inner one; };\nKERNEL planted_f(net graph) {}",
@@ -110,6 +114,22 @@ def test_arguments_of_groups_are_checked(device_on_cpu: HostDevice) -> None:
     ]:
         with pytest.raises(LaunchError, match=message):
             kernel.packed({"n": -1, "net": net}, device_on_cpu)
+
+
+def test_none_is_taken_where_the_source_says_so(tmp_path: Path, device_on_cpu: HostDevice) -> None:
+    numbers = device_on_cpu.zeros(4, np.uint32)
+    text = "struct pair { NULLABLE const uint32_t *extra; uint32_t *out; };\nKERNEL planted_f(pair both) {}"
+    kernel = source.declaration(written(tmp_path, text), "planted", "planted_f")
+    for extra, address in ((None, 0), (numbers, numbers.address)):
+        packed = kernel.packed({"both": {"extra": extra, "out": numbers}}, device_on_cpu)
+        assert packed == struct.pack("@PP", address, numbers.address)
+    for wrong, message in [
+        ({"extra": numbers, "out": None}, r"planted_f: argument both.out must be u4\* on this device, not None"),
+        ({"extra": 0, "out": numbers}, r"planted_f: argument both.extra must be u4\* or None on this device, not 0"),
+        ({"out": numbers}, "planted_f: arguments missing both.extra"),
+    ]:
+        with pytest.raises(LaunchError, match=message):
+            kernel.packed({"both": wrong}, device_on_cpu)
 
 
 @given(st.lists(st.one_of(st.sampled_from(sorted(CODES)), st.lists(st.sampled_from(sorted(CODES)), min_size=1)),

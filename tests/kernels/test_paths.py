@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hpcsolve.algorithms.shortest_paths.batch import batch_on
 from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, row_jobs
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
 from hpcsolve.device.base import Device
@@ -14,20 +15,18 @@ NONE = 2**32 - 1
 
 
 def found(device: Device, distances: list[int], weights: tuple[int, ...] = (3, 4, 5, 0), limit: int = 2**31 - 2
-          ) -> tuple[int, int]:  # fmt: skip
+          ) -> tuple[int, int]:
     """What the check says of distances from vertex 0 in a chain 0 - 1 - 2 - 3 with one way more, 0 - 2: wrong, cut."""
     graph = from_edges([0, 1, 0, 2], [1, 2, 2, 3], weights, n=5, directed=True)
     with searcher(graph, device) as prepared:
         places = prepared.layout.places()
         jobs = row_jobs([np.array([0])], None, places)
         prepared.work["keys"].upload(np.array(distances, np.uint32)[prepared.layout.order].reshape(1, 5))
-        out = prepared.outbox(jobs, WANTS_DISTANCES, np.empty((1, 5), np.uint32), None, 0)
-        own = {name: device.upload(array) for name, array in
-               (("jobs", jobs.table.reshape(-1)), ("seeds", jobs.seeds), ("targets", jobs.seeds))}  # fmt: skip
+        batch = batch_on(device, jobs, WANTS_DISTANCES, np.uint32, np.empty((1, 5), np.uint32))
         # The row that the grid engine has filled is taken as it is.
-        prepared.launch("paths/near_far_grid", 1, 1, WANTS_DISTANCES, own, out, 0, limit)
-        wrong, cut, roots = out["counts"].download()[0].tolist()
-    return wrong + abs(roots - 1), cut
+        prepared.launch("paths/near_far_grid", 1, batch, limit)
+        solved = batch.solved()
+    return int(solved.wrong[0]), int(solved.cut[0])
 
 
 def test_right_distances_pass(device: Device) -> None:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms import held_karp, steiner_kmb
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp import Parameters
-from hpcsolve.algorithms.shortest_paths.engines import Engine
+from hpcsolve.algorithms.shortest_paths.engines import EngineName, RowEngineName
 from hpcsolve.algorithms.shortest_paths.jobs import (
     WANTS_DISTANCES,
     WANTS_PATHS,
@@ -35,10 +35,9 @@ from hpcsolve.algorithms.shortest_paths.jobs import (
     row_jobs,
 )
 from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.rows import row_search
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
-from hpcsolve.algorithms.steiner_kmb.pull import Pulls
-from hpcsolve.algorithms.steiner_kmb.rows import Rows
-from hpcsolve.algorithms.steiner_kmb.tile import Tiles
+from hpcsolve.algorithms.shortest_paths.tile import TileRows
 from hpcsolve.device import build
 from hpcsolve.device.host import HostDevice, HostKernel
 from hpcsolve.parallel.comm import SerialComm
@@ -105,7 +104,7 @@ def shortest_paths(device: HostDevice) -> None:
     for kind, values in ((WORD, weights), (LONG, weights), (REAL, weights / 3)):
         graph = from_edges(*ends, values, n=60, directed=True)
         answers = []
-        for engine in get_args(Engine):
+        for engine in get_args(EngineName):
             keys, before = np.empty((2, 60), kind.dtype), np.empty((2, 60), np.uint32)
             with searcher(graph, device, kind, engine, searches=2) as prepared:
                 jobs = row_jobs([np.array([0]), np.array([7, 59])], None, prepared.layout.places())
@@ -144,19 +143,21 @@ def steiner_trees(device: HostDevice) -> None:
 
 
 def rows_of_many(device: HostDevice) -> None:
-    """Rows from more than a group of sources, by the engines of Steiner trees that share reads; all agree."""
+    """Rows from more than a group of sources, by every engine; all agree."""
     graph = power_law_steiner(40, 120, 8, low=0, high=60)
     sources = np.arange(40)
     for kind in (WORD, LONG):
         answers = []
-        with (
-            searcher(graph, device, kind, searches=40) as prepared,
-            Tiles(prepared, sources, 9.0, 40, threads=96) as tiles,
-        ):
-            for search in (Rows(prepared, None), tiles, Pulls(prepared, sources, 7)):
-                answers.append(np.empty((40, 40), kind.dtype))
+        for engine in get_args(RowEngineName):
+            answers.append(np.empty((40, 40), kind.dtype))
+            with (
+                searcher(graph, device, kind, engine, searches=40) as prepared,
+                row_search(prepared, graph, engine, 7, None, 40) as search,
+            ):
+                if isinstance(search, TileRows):
+                    search.threads = 96
                 search.fill(sources, answers[-1])
-        assert (answers[0] == answers[1]).all() and (answers[0] == answers[2]).all()
+        assert len({rows.tobytes() for rows in answers}) == 1
 
 
 def random_tsp(n: int, high: int, symmetric: bool) -> Tsp:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,16 @@ class Jobs:
     queries: int
 
     def __len__(self) -> int:
-        """How many."""
+        """Number of jobs."""
         return len(self.table)
+
+    def only(self, number: int) -> Jobs:
+        """Return one job, with the seeds, targets and queries of all."""
+        return replace(self, table=self.table[number : number + 1])
+
+    def seed_counts(self) -> NDArray[np.int64]:
+        """Return the number of seeds of each job."""
+        return (self.table[:, 1] - self.table[:, 0]).astype(np.int64)
 
 
 def row_jobs(seeds: Sequence[NDArray[np.int64]], targets: NDArray[np.int64] | None, places: NDArray[np.uint32]) -> Jobs:

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Column, Report
+from hpcsolve.algorithms.shortest_paths.batch import Solved
 from hpcsolve.algorithms.shortest_paths.jobs import WANTS_PATHS, WANTS_TARGETS, query_jobs
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.searcher import Searcher, Solved
+from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.partition import blocks
 

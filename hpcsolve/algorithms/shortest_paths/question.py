@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines import Engine
+from hpcsolve.algorithms.shortest_paths.engines import EngineName
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_queries
 from hpcsolve.problems.graph import Graph, vertex_positions
@@ -69,7 +69,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     voronoi: bool = False
     predecessors: bool = False
     cutoff: Annotated[float, msgspec.Meta(ge=0, le=LARGEST)] | None = None
-    engine: Engine = "near-far"
+    engine: EngineName = "near-far"
     delta: Annotated[float, msgspec.Meta(gt=0, le=LARGEST)] | None = None
     batch: Annotated[int, msgspec.Meta(ge=1, le=65536)] | None = None
     queries_sha256: str | None = None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hpcsolve.algorithms.base import UNLIMITED, WITHOUT_WORK, Column, Estimate, Limits, Outcome, Report, as_column
-from hpcsolve.algorithms.shortest_paths.engines import Engine, chosen_engine, concurrent_blocks, is_whole, scratch_room
+from hpcsolve.algorithms.shortest_paths.engines import ENGINES, PUSH, Engine, EngineName, chosen_engine, kernel_files
 from hpcsolve.algorithms.shortest_paths.keys import LONG, Keys, first_keys, wider
 from hpcsolve.algorithms.shortest_paths.layout import lay_out, layout_bytes
 from hpcsolve.algorithms.shortest_paths.pairs import (
@@ -32,7 +32,7 @@ from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.parallel.partition import blocks
 from hpcsolve.problems.graph import Graph
 
-KERNEL_FILES = ("paths/near_far", "paths/near_far_grid", "paths/dijkstra", "paths/bellman_ford")
+KERNEL_FILES = kernel_files(ENGINES)
 
 
 def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
@@ -74,10 +74,10 @@ def _memory(graph: Graph, keys: Keys, asked: Question, parameters: Parameters, s
             ) -> tuple[int, int]:
     """Bytes on the device and on the host of a rank with so many searches, or queries."""
     engine = chosen_engine(parameters.engine, graph, size, info)
-    at_once = 1 if engine == "near-far-grid" else min(size, concurrent_blocks(info))
-    shapes = workspace(graph.n, at_once, scratch_room(engine, graph.n), graph.weights.min(initial=1) == 0, keys)
+    at_once = engine.at_once(size, info)
+    shapes = workspace(graph.n, at_once, engine.room(graph.n), graph.weights.min(initial=1) == 0, keys)
     device = sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes.values())
-    device += 28 * graph.n if engine == "near-far-grid" else 0
+    device += engine.bytes_a_vertex * graph.n
     if asked.pairs is not None:
         batch = min(size, SOURCES_A_BATCH * at_once)
         paths = 4 * (graph.n + PATH_ROOM * batch)
@@ -115,7 +115,7 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
         if not any(comm.allgather(cut and any(batch.cut.any() for batch in mine.batches))):
             rank = _rank_columns(mine, seconds, time.perf_counter() - started)
             return _outcome(mine, kind, asked, share, parameters, comm, rank)
-        keys, engine = _next(kind, engine)
+        keys, engine = _next(kind, prepared.engine)
     raise InputError("a shortest path is longer than 2^64 - 2; scale the weights down", graph.name)
 
 
@@ -142,11 +142,11 @@ def _answer(prepared: Searcher, asked: Question, share: range, parameters: Param
     return solve_table(prepared, asked.seeds[mine], asked.targets, wanted, report)
 
 
-def _next(keys: Keys, engine: Engine) -> tuple[Keys | None, Engine]:
-    """What to try when a distance did not fit: wider keys, then the engines that hold one bit more."""
-    if keys is LONG and not is_whole(engine):
-        return keys, "bellman-ford-push"
-    return wider(keys), engine
+def _next(keys: Keys, engine: Engine) -> tuple[Keys | None, EngineName]:
+    """Return what to try when a distance did not fit: wider keys, then an engine that holds one bit more."""
+    if keys is LONG and not engine.whole_keys:
+        return keys, PUSH.name
+    return wider(keys), engine.name
 
 
 def _scaled(value: float | None, graph: Graph) -> float | None:

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report, Rows
-from hpcsolve.algorithms.shortest_paths.engines import concurrent_blocks
+from hpcsolve.algorithms.shortest_paths.batch import Solved
 from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_PREDECESSORS, WANTS_TARGETS, row_jobs
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.question import Parameters, Question
-from hpcsolve.algorithms.shortest_paths.searcher import Searcher, Solved
+from hpcsolve.algorithms.shortest_paths.searcher import Searcher
+from hpcsolve.algorithms.shortest_paths.tuning import concurrent_blocks
 from hpcsolve.device.base import DeviceInfo
 from hpcsolve.problems.verify.paths import roots
 

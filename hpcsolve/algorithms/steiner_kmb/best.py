@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.layout import lay_out
+from hpcsolve.algorithms.shortest_paths.rows import row_search
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
 from hpcsolve.algorithms.steiner_kmb.exchange import exchanged
 from hpcsolve.algorithms.steiner_kmb.kmb import Work, keys_for, path_edges
@@ -23,7 +24,6 @@ from hpcsolve.algorithms.steiner_kmb.network import Network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
 from hpcsolve.algorithms.steiner_kmb.rounds import NOBODY, Rounds, Watch
-from hpcsolve.algorithms.steiner_kmb.rows import path_engine, row_search
 from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Spanning, spanning
 from hpcsolve.algorithms.steiner_kmb.table import Table, capacity
 from hpcsolve.algorithms.steiner_kmb.trees import Closure, improved, nearest, shortest_path_tree
@@ -55,8 +55,9 @@ def best_tree(
     best = exchanged(net, improved(net, shortest_path_tree(net))) if comm.rank == 0 else None
     rounds.best = 0 if best is None else net.weight(best)
     new, joined, shakes = np.arange(len(net.terminals), dtype=np.uint32), False, 0
-    prepared = searcher(graph, device, keys, path_engine(parameters.engine), layout=layout, searches=len(new))
-    with prepared, row_search(prepared, graph, parameters, None, len(new)) as rows:
+    prepared = searcher(graph, device, keys, parameters.engine, layout=layout, searches=len(new))
+    searches = row_search(prepared, graph, parameters.engine, parameters.at_once, None, len(new))
+    with prepared, searches as rows:
         while not watch.is_over(rounds.best):
             rounds.settle(rows, new)
             if not rounds.number:  # not even the terminals' rows are there

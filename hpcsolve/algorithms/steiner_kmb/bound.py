@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.steiner_kmb.network import Network, launched
+from hpcsolve.algorithms.steiner_kmb.network import Network, New, launched
 from hpcsolve.parallel.comm import Comm
 
 MOST_WORK = 1 << 30
@@ -74,11 +74,12 @@ def _best(found: Sequence[Bound]) -> Bound | None:
 def climb(net: Network, root: int) -> Bound:
     """The ascent from terminal number `root`."""
     arcs = len(net.heads)
-    given = net.terminals, net.offsets, net.heads, net.weights
-    words = (arcs, np.uint64), (5 * net.n + arcs, np.uint32)
-    made = (*words, (arcs, np.uint32), (arcs, np.uint64), (2, np.uint64))
-    sizes = net.n, len(net.terminals), root, MOST_WORK
-    _, _, raised, prices, result = launched(net.device, "steiner/dual_ascent", "dual_ascent_climb", sizes, given, made)
+    found = launched(
+        net.device, "steiner/dual_ascent", "dual_ascent_climb", net=net.group(), root=root, budget=MOST_WORK,
+        rest=New(arcs, np.uint64, scratch=True), scratch=New(5 * net.n + arcs, np.uint32, scratch=True),
+        raised=New(arcs, np.uint32), prices=New(arcs, np.uint64), result=New(2, np.uint64),
+    )
+    raised, prices, result = found["raised"], found["prices"], found["result"]
     count = int(result[0])
     value = int(prices[:count].sum())
     return Bound(value, int(net.terminals[root]), raised[:count], prices[:count], int(result[1]))

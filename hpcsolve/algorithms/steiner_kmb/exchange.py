@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers, launched, spanning_tree
+from hpcsolve.algorithms.steiner_kmb.network import Given, Network, New, edge_numbers, launched, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
 from hpcsolve.algorithms.steiner_kmb.trees import improved, nearest, vertices_of
 
@@ -49,13 +49,18 @@ def moves(net: Network, tree: Indices) -> list[Move]:
     in_tree = np.zeros(len(net.edges), np.uint32)
     in_tree[tree] = 1
     chosen = in_tree[edge_numbers(net, tails, net.heads)]
-    given = (net.offsets, net.heads, tails, net.weights, net.wanted, chosen, near.distance, near.before, near.base)
-    scratch = (14 * n + 2 * arcs, np.uint32), (n, np.uint64)
-    made = (*scratch, (n, np.uint64), (3 * n, np.uint32), (room_for(n), np.uint32), (1, np.uint32))
-    sizes = n, int(net.terminals[0]), room_for(n)
-    _, _, gains, ends, ways, count = launched(net.device, "steiner/key_path", "key_path_find", sizes, given, made)
+    out: Given = {
+        "room": room_for(n), "gains": New(n, np.uint64), "ends": New(3 * n, np.uint32),
+        "ways": New(room_for(n), np.uint32), "count": New(1, np.uint32),
+    }
+    made = launched(
+        net.device, "steiner/key_path", "key_path_find", net=net.group(), root=int(net.terminals[0]), tails=tails,
+        chosen=chosen, distance=near.distance, before=near.before, base=near.base,
+        words=New(14 * n + 2 * arcs, np.uint32, scratch=True), distances=New(n, np.uint64, scratch=True), found=out,
+    )
+    gains, ends, ways = made["gains"], made["ends"], made["ways"]
     found, begin = [], 0
-    for number in range(int(count[0])):
+    for number in range(int(made["count"][0])):
         first, second, third = ends[3 * number : 3 * number + 3].tolist()
         found.append(_move(net, int(gains[number]), ways[begin:first], ways[first:second], ways[second:third]))
         begin = third

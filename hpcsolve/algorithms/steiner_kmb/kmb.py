@@ -24,13 +24,14 @@ from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
 from hpcsolve.algorithms.shortest_paths.layout import lay_out
 from hpcsolve.algorithms.shortest_paths.pairs import shares, solve_pairs
+from hpcsolve.algorithms.shortest_paths.row_engine import RowSearch
+from hpcsolve.algorithms.shortest_paths.rows import row_search
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
 from hpcsolve.algorithms.steiner_kmb.matrix import Matrix
 from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers, forest, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk, walk
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
-from hpcsolve.algorithms.steiner_kmb.rows import RowSearch, path_engine, row_search
 from hpcsolve.algorithms.steiner_kmb.trees import Closure
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
@@ -79,9 +80,10 @@ def kmb_tree(
     keys = keys_for(graph, reach)
     layout = comm.once_per_host(partial(lay_out, graph, keys))
     sources = _sources(walk(net, near), comm, matrix)
-    with searcher(graph, device, keys, path_engine(parameters.engine), cutoff=reach, layout=layout,
+    with searcher(graph, device, keys, parameters.engine, cutoff=reach, layout=layout,
                   searches=len(sources)) as prepared:  # fmt: skip
-        with row_search(prepared, graph, parameters, net.terminals.astype(np.int64), len(sources)) as rows:
+        engine, targets = parameters.engine, net.terminals.astype(np.int64)
+        with row_search(prepared, graph, engine, parameters.at_once, targets, len(sources)) as rows:
             mine, relaxed = _spanned_rows(net, sources, near.bottleneck, rows, keys, report, matrix)
         gathered = comm.gather(mine)
         chosen = comm.bcast(None if gathered is None else _spanned(net, gathered))

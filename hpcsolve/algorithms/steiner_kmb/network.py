@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from hpcsolve.algorithms.steiner_kmb.reduce import Edges, Indices, edges_of
-from hpcsolve.device.base import Buffer, Device
+from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.problems.graph import Graph
 
 
@@ -35,8 +36,15 @@ class Network:
     weights: NDArray[np.uint64]
 
     def weight(self, tree: Indices) -> int:
-        """Of a tree, exact."""
+        """Return the weight of a tree, exact."""
         return int(self.edges.weights[tree].sum())
+
+    def group(self) -> dict[str, int | NDArray[Any]]:
+        """Return the kernels' group `net`."""
+        return {
+            "n": self.n, "count": len(self.terminals), "terminals": self.terminals, "wanted": self.wanted,
+            "offsets": self.offsets, "heads": self.heads, "weights": self.weights,
+        }
 
 
 def network(graph: Graph, device: Device) -> Network:
@@ -67,23 +75,53 @@ def forest(
     device: Device, tails: NDArray[Any], heads: NDArray[Any], wanted: NDArray[np.uint32]
 ) -> NDArray[np.bool_]:  # fmt: skip
     """Which edges a spanning forest keeps that takes them as they come, and has no ends but wanted vertices."""
-    given = tails.astype(np.uint32), heads.astype(np.uint32), wanted
-    made = (3 * len(wanted), np.uint32), (len(tails), np.uint32)
-    sizes = len(wanted), len(tails)
-    return launched(device, "steiner/steiner_tree", "steiner_tree_span", sizes, given, made)[1] > 0
+    found = launched(
+        device, "steiner/steiner_tree", "steiner_tree_span", n=len(wanted), edges=len(tails),
+        tails=tails.astype(np.uint32), heads=heads.astype(np.uint32), wanted=wanted,
+        scratch=New(3 * len(wanted), np.uint32, scratch=True), kept=New(len(tails), np.uint32),
+    )
+    return found["kept"] > 0
 
 
-def launched(
-    device: Device, file: str, name: str, sizes: tuple[int, ...],
-    given: tuple[NDArray[Any] | Buffer, ...], made: tuple[tuple[int, Any], ...], grid: int = 1, block: int = 1,
-) -> list[NDArray[Any]]:  # fmt: skip
-    """What a kernel makes: arrays of these lengths and types, behind those (or buffers) that it is given."""
-    own = [device.upload(item) if isinstance(item, np.ndarray) else None for item in given]
-    new = [device.empty(*shape) for shape in made]
-    passed = [mine or item for mine, item in zip(own, given)]
-    device.kernel(file, name)(grid, block, *sizes, *passed, *new)  # type: ignore[arg-type]
-    found = [buffer.download() for buffer in new]
-    for buffer in (*own, *new):
-        if buffer is not None:
-            buffer.free()
+@dataclass(frozen=True)
+class New:
+    """An array that a kernel makes.
+
+    Attributes
+    ----------
+    scratch
+        Whether nobody wants it afterwards.
+    """
+
+    length: int
+    dtype: DTypeLike
+    zero: bool = False
+    scratch: bool = False
+
+
+Given: TypeAlias = int | NDArray[Any] | Buffer | New | Mapping[str, "Given"]
+"""An argument of `launched`: a number, an array, a buffer, an array to be made, or a group of these."""
+
+
+def launched(device: Device, file: str, name: str, grid: int = 1, block: int = 1, /, **arguments: Given
+             ) -> dict[str, NDArray[Any]]:
+    """Launch a kernel on host arrays, and return the arrays that it makes, by the names of its arguments."""
+    buffers: list[tuple[str, Buffer, bool]] = []
+
+    def passed(name: str, given: Given) -> Argument:
+        if isinstance(given, Mapping):
+            return {field: passed(field, value) for field, value in given.items()}
+        if isinstance(given, New):
+            made = (device.zeros if given.zero else device.empty)(given.length, given.dtype)
+            buffers.append((name, made, not given.scratch))
+            return made
+        if isinstance(given, np.ndarray):
+            buffers.append((name, device.constant(given), False))
+            return buffers[-1][1]
+        return given
+
+    device.kernel(file, name)(grid, block, **{name: passed(name, given) for name, given in arguments.items()})
+    found = {name: buffer.download() for name, buffer, wanted in buffers if wanted}
+    for _, buffer, _ in buffers:
+        buffer.free()
     return found

@@ -6,9 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from hpcsolve.algorithms.shortest_paths.engines import Engine
-
-RowEngine = Literal["tile", "p-pull", Engine]
+from hpcsolve.algorithms.shortest_paths.engines import RowEngineName
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -41,7 +39,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     """
 
     mode: Literal["fast", "kmb", "best"] = "fast"
-    engine: RowEngine = "tile"
+    engine: RowEngineName = "tile"
     at_once: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 8
     shakes: Annotated[int, msgspec.Meta(ge=0)] = 4
     halt: Literal["bottleneck", "terminals"] = "bottleneck"

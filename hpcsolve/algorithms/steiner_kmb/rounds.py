@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Limits, Report
-from hpcsolve.algorithms.steiner_kmb.rows import RowSearch
+from hpcsolve.algorithms.shortest_paths.row_engine import RowSearch
 from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Spanning, Tree, merged
 from hpcsolve.algorithms.steiner_kmb.table import Table
 from hpcsolve.parallel.comm import Comm

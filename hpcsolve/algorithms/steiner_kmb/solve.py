@@ -11,11 +11,12 @@ from functools import partial
 
 import numpy as np
 
-from hpcsolve.algorithms import shortest_paths
 from hpcsolve.algorithms.base import UNLIMITED, WITHOUT_WORK, Estimate, Limits, Outcome, Report
-from hpcsolve.algorithms.shortest_paths.engines import chosen_engine, concurrent_blocks, scratch_room
+from hpcsolve.algorithms.shortest_paths.engines import ENGINES, ROW_ENGINES, chosen_engine, kernel_files
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD
 from hpcsolve.algorithms.shortest_paths.layout import layout_bytes
+from hpcsolve.algorithms.shortest_paths.row_engine import RowTask
+from hpcsolve.algorithms.shortest_paths.rows import batch_rows, row_bytes
 from hpcsolve.algorithms.shortest_paths.searcher import workspace
 from hpcsolve.algorithms.steiner_kmb.best import best_tree
 from hpcsolve.algorithms.steiner_kmb.bound import Bound, ascended, best_bound
@@ -28,7 +29,6 @@ from hpcsolve.algorithms.steiner_kmb.outcome import Answer, Tables, solution_of,
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices, Reduced, reduced
 from hpcsolve.algorithms.steiner_kmb.rounds import Watch
-from hpcsolve.algorithms.steiner_kmb.rows import batch_rows, path_engine, row_bytes
 from hpcsolve.algorithms.steiner_kmb.table import sent_bytes, slice_bytes
 from hpcsolve.algorithms.steiner_kmb.trees import Closure, closure, improved, shortest_path_tree
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
@@ -42,7 +42,7 @@ from hpcsolve.problems.verify.steiner_bound import guaranteed
 
 HOST_KERNEL_FILES = ("steiner/steiner_tree", "steiner/key_path", "steiner/one_steiner", "steiner/dual_ascent")
 """Marked for the CPU: they run there whatever the job's device is."""
-KERNEL_FILES = (*HOST_KERNEL_FILES, *shortest_paths.KERNEL_FILES, "paths/tile", "paths/p_sssp")
+KERNEL_FILES = (*HOST_KERNEL_FILES, *kernel_files((*ENGINES, *ROW_ENGINES)))
 STOPS = ("seconds", "target")
 BYTES_A_VERTEX, BYTES_AN_ARC = 200, 140
 """Of the host's memory at the largest moment, which is the dual ascent: measured on the instances of the tests."""
@@ -88,7 +88,8 @@ def _table_bytes(graph: Graph, parameters: Parameters, ranks: int, info: DeviceI
     if parameters.mode != "best":
         return [len(share) * k * width * parameters.matrix for share in blocks(k, ranks)]
     units = info.units if info.kind == "cpu" else 1
-    return slice_bytes(graph.n, k, ranks, width, batch_rows(graph.n, graph.n, parameters, k, info), units)
+    batch = batch_rows(parameters.engine, RowTask(graph.n, graph.n, k, parameters.at_once), info)
+    return slice_bytes(graph.n, k, ranks, width, batch, units)
 
 
 def _width(graph: Graph) -> int:
@@ -98,13 +99,12 @@ def _width(graph: Graph) -> int:
 
 def _device_bytes(graph: Graph, parameters: Parameters, searches: int, info: DeviceInfo) -> int:
     """What searches work in, as wide as keys may become."""
-    engine = chosen_engine(path_engine(parameters.engine), graph, searches, info)
-    at_once = 1 if engine == "near-far-grid" else min(max(searches, 1), concurrent_blocks(info))
-    shapes = workspace(graph.n, at_once, scratch_room(engine, graph.n), False, LONG)
+    engine = chosen_engine(parameters.engine, graph, searches, info)
+    shapes = workspace(graph.n, engine.at_once(searches, info), engine.room(graph.n), False, LONG)
     space: int = sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes.values())
     assert graph.terminals is not None
     columns = graph.n if parameters.mode == "best" else len(graph.terminals)
-    return space + row_bytes(graph.n, columns, parameters, searches, info)
+    return space + row_bytes(parameters.engine, RowTask(graph.n, columns, searches, parameters.at_once), info)
 
 
 def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report, limits: Limits = UNLIMITED

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.steiner_kmb.network import launched
+from hpcsolve.algorithms.steiner_kmb.network import Given, New, launched
 from hpcsolve.algorithms.steiner_kmb.order import depth_first
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
 from hpcsolve.device.base import Device
@@ -184,19 +184,24 @@ class Spanning:
     def _graft(
         self, number: NDArray[np.uint32], least: NDArray[np.uint64], links: Candidates
     ) -> NDArray[np.uint32]:  # fmt: skip
-        known, most, code = len(self.vertex), self.room - len(self.vertex), self.keys.code
+        known, most = len(self.vertex), self.room - len(self.vertex)
         if not len(number):
             return np.empty(0, np.uint32)
         start = np.concatenate([[0], np.cumsum(links.links)]).astype(np.uint32)
-        given = number, least, start, links.to, links.way, self.parent, self.edge
-        room, kind = self.room, self.keys.dtype
-        made = (4 * room, np.uint32), (room, kind), (room, np.uint32), (room, kind), (1 + most, np.uint32)
-        found = launched(self.device, "steiner/one_steiner", f"one_steiner_graft_{code}",
-                         (known, most, len(number)), given, made)  # fmt: skip
-        accepted = links.vertex[found[4][1 : 1 + int(found[4][0])]]
+        offered: Given = {
+            "count": len(number), "number": number, "least": least, "start": start, "to": links.to, "way": links.way
+        }
+        kind = self.keys.dtype
+        found = launched(
+            self.device, "steiner/one_steiner", f"one_steiner_graft_{self.keys.code}", nodes=known, most=most,
+            offered=offered, old_parent=self.parent, old_edge=self.edge,
+            words=New(4 * self.room, np.uint32, scratch=True), lengths=New(self.room, kind, scratch=True),
+            parent=New(self.room, np.uint32), edge=New(self.room, kind), accepted=New(1 + most, np.uint32),
+        )
+        accepted = links.vertex[found["accepted"][1 : 1 + int(found["accepted"][0])]]
         free = np.setdiff1d(np.arange(self.room, dtype=np.uint32), self.slot)[: len(accepted)]
         self.vertex, self.slot = np.concatenate([self.vertex, accepted]), np.concatenate([self.slot, free])
-        self.parent, self.edge = found[2][: len(self.vertex)], found[3][: len(self.vertex)]
+        self.parent, self.edge = found["parent"][: len(self.vertex)], found["edge"][: len(self.vertex)]
         return np.arange(known, len(self.vertex), dtype=np.uint32)
 
 

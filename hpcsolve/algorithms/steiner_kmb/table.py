@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.steiner_kmb.network import launched
-from hpcsolve.algorithms.steiner_kmb.rows import RowSearch
+from hpcsolve.algorithms.shortest_paths.row_engine import RowSearch
+from hpcsolve.algorithms.steiner_kmb.network import Given, New, launched
 from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Tree, runs
-from hpcsolve.device.base import Buffer, Device
+from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm, agree_minimum
 from hpcsolve.parallel.partition import blocks
 
@@ -158,8 +158,9 @@ class Table:
         if not len(columns):
             return np.empty(0, self.keys.dtype)
         grid = 4 * self.device.info.units
-        made = (grid * (tree.levels + 2) * TILE, self.keys.dtype), (len(columns), self.keys.dtype)
-        return self._launched("measure", (), tree, (columns,), made, grid)[1]
+        dtype = self.keys.dtype
+        scratch, weight = New(grid * (tree.levels + 2) * TILE, dtype, scratch=True), New(len(columns), dtype)
+        return self._launched("measure", tree, columns, grid, scratch=scratch, weight=weight)["weight"]
 
     def linked(self, tree: Tree, vertices: NDArray[np.uint32], weight: NDArray[Any] | None = None) -> Candidates:
         """Those of these vertices that are this rank's, in ascending order, with their links."""
@@ -170,10 +171,13 @@ class Table:
         grid = max(1, min(self.device.info.units, len(columns) // TILE))
         while True:
             scratch = grid * TILE * (len(tree.slots) + tree.levels)
-            made = ((scratch, dtype), (scratch, np.uint32), (len(columns), np.uint32), (len(columns), np.uint32),
-                    (room, np.uint32), (room, dtype))  # fmt: skip
-            found = self._launched("links", (room,), tree, (columns, np.zeros(1, np.uint32)), made, grid)
-            begin, links, to, way = found[2:]
+            out: Given = {
+                "room": room, "used": New(1, np.uint32, zero=True, scratch=True), "begin": New(len(columns), np.uint32),
+                "length": New(len(columns), np.uint32), "to": New(room, np.uint32), "way": New(room, dtype),
+            }
+            found = self._launched("links", tree, columns, grid, ways=New(scratch, dtype, scratch=True),
+                                   words=New(scratch, np.uint32, scratch=True), found=out)
+            begin, links, to, way = found["begin"], found["length"], found["to"], found["way"]
             used = int(links.sum())
             if used <= room:
                 break
@@ -190,12 +194,13 @@ class Table:
         return mine - np.uint32(self.own.start)
 
     def _launched(
-        self, name: str, sizes: tuple[int, ...], tree: Tree,
-        asked: tuple[NDArray[np.uint32], ...], made: tuple[tuple[int, Any], ...], grid: int,
-    ) -> list[NDArray[Any]]:  # fmt: skip
-        code = self.keys.code
-        rows = self.device.constant(self.rows)
-        given: tuple[NDArray[Any] | Buffer, ...] = tree.slots, tree.depths, tree.edges, rows, *asked
-        counts = self.room, len(tree.slots), tree.levels, len(asked[0]), *sizes
-        name = f"one_steiner_{name}_{code}"
-        return launched(self.device, "steiner/one_steiner", name, counts, given, made, grid, TILE)
+        self, name: str, tree: Tree, columns: NDArray[np.uint32], grid: int, **own: Given
+    ) -> dict[str, NDArray[Any]]:
+        """Launch a kernel on the tree and some columns of the table; what it makes."""
+        given: Given = {
+            "room": self.room, "nodes": len(tree.slots), "levels": tree.levels, "slots": tree.slots,
+            "depths": tree.depths, "edges": tree.edges, "table": self.rows,
+        }
+        name = f"one_steiner_{name}_{self.keys.code}"
+        return launched(self.device, "steiner/one_steiner", name, grid, TILE, tree=given, columns=len(columns),
+                        column=columns, **own)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers, forest, launched, spanning_tree
+from hpcsolve.algorithms.steiner_kmb.network import Network, New, edge_numbers, forest, launched, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
 
 
@@ -53,10 +53,11 @@ class Regions:
 
 def nearest(net: Network, bases: NDArray[np.uint32]) -> Regions:
     """One search from all these vertices."""
-    given = bases, net.offsets, net.heads, net.weights
-    made = (2 * net.n, np.uint32), (net.n, np.uint64), (net.n, np.uint32), (net.n, np.uint32)
-    sizes = net.n, len(bases)
-    return Regions(*launched(net.device, "steiner/steiner_tree", "steiner_tree_regions", sizes, given, made)[1:])
+    made = {"distance": New(net.n, np.uint64), "before": New(net.n, np.uint32), "base": New(net.n, np.uint32)}
+    return Regions(**launched(
+        net.device, "steiner/steiner_tree", "steiner_tree_regions", net=net.group(), count=len(bases), bases=bases,
+        scratch=New(2 * net.n, np.uint32, scratch=True), **made,
+    ))
 
 
 def closure(net: Network) -> Closure:
@@ -74,10 +75,12 @@ def closure(net: Network) -> Closure:
 
 def shortest_path_tree(net: Network, root: int = 0) -> Indices:
     """The tree that grows from terminal number `root` along shortest paths to the terminal that is nearest to it."""
-    given = net.terminals, net.wanted, net.offsets, net.heads, net.weights
-    made = (2 * net.n, np.uint32), (net.n, np.uint64), (net.n, np.uint32), (net.n, np.uint32)
-    sizes = net.n, len(net.terminals), root
-    _, _, before, inside = launched(net.device, "steiner/steiner_tree", "steiner_tree_grow", sizes, given, made)
+    found = launched(
+        net.device, "steiner/steiner_tree", "steiner_tree_grow", net=net.group(), root=root,
+        scratch=New(2 * net.n, np.uint32, scratch=True), distance=New(net.n, np.uint64, scratch=True),
+        before=New(net.n, np.uint32), inside=New(net.n, np.uint32),
+    )
+    before, inside = found["before"], found["inside"]
     inside[net.terminals[root]] = 0  # has no vertex before it
     vertices = np.flatnonzero(inside)
     return edge_numbers(net, vertices, before[vertices])

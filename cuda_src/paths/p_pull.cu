@@ -20,6 +20,7 @@
 // with an order. A thread an edge: an atomic minimum an arc, where a vertex that pulls needs none, against a skew of
 // degrees that these graphs (2 to 4 arcs) do not have. Loops unrolled by the square of the degree: for the same reason.
 #include "paths/distances.cuh"
+#include "paths/graph.cuh"
 
 constexpr uint32_t stretch = 256;  // vertices of a block at a time
 constexpr uint32_t staged = 2048;  // of their arcs, those that shared memory has room for
@@ -47,8 +48,9 @@ DEVICE bool pull(uint32_t first, uint32_t last, uint32_t p, T limit, const uint3
 // `sweeps` sweeps of every block over its own vertices. `keys` (n, p) are infinite() where nothing is reached;
 // `changed` becomes 1 if anything does.
 template <class T>
-DEVICE void pull_all(uint32_t n, uint32_t p, uint32_t sweeps, T limit, const uint32_t *offsets, const T *arcs, T *keys,
-                     uint32_t *changed) {
+DEVICE void pull_all(const graph<T> &net, uint32_t p, uint32_t sweeps, T limit, T *keys, uint32_t *changed) {
+  const uint32_t n = net.n, *offsets = net.in_offsets;
+  const T *arcs = net.in_arcs;
   __shared__ T near[2 * staged];
   bool any = false;
   for (uint32_t first = stretch * blockIdx.x; first < n; first += stretch * gridDim.x) {
@@ -62,11 +64,10 @@ DEVICE void pull_all(uint32_t n, uint32_t p, uint32_t sweeps, T limit, const uin
   }
   if (any) atomicOr(changed, 1u);
 }
-#define PULL_KERNEL(name, T)                                                                                     \
-  KERNEL name(uint32_t n, uint32_t p, uint32_t sweeps, T limit, const uint32_t *offsets, const T *arcs, T *keys, \
-              uint32_t *changed) {                                                                               \
-    pull_all(n, p, sweeps, limit, offsets, arcs, keys, changed);                                                 \
-  }                                                                                                              \
+#define PULL_KERNEL(name, T)                                                                    \
+  KERNEL name(graph<T> net, uint32_t p, uint32_t sweeps, T limit, T *keys, uint32_t *changed) { \
+    pull_all(net, p, sweeps, limit, keys, changed);                                             \
+  }                                                                                             \
   EXPORT_KERNEL(name)
-PULL_KERNEL(p_sssp_pull_u4, uint32_t)
-PULL_KERNEL(p_sssp_pull_u8, uint64_t)
+PULL_KERNEL(p_pull_sweep_u4, uint32_t)
+PULL_KERNEL(p_pull_sweep_u8, uint64_t)

@@ -1,16 +1,19 @@
-"""The tile engine's host side: 32 sources a block, that are near each other (cuda_src/tile.cu)."""
+"""Rows by the engine "tile": 32 sources a block, best if they are near each other (cuda_src/paths/tile.cu)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.searcher import Searcher
-from hpcsolve.device.base import Buffer, DeviceInfo
+from hpcsolve.algorithms.shortest_paths.row_engine import RowEngine, RowTask
+from hpcsolve.device.base import Argument, Buffer, DeviceInfo
+
+if TYPE_CHECKING:
+    from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 
 GROUP = 32
 THREADS = 512
@@ -25,8 +28,8 @@ WIDER = 4
 
 
 @dataclass(eq=False)
-class Tiles:
-    """Rows by the tile engine. A context manager: leaving it gives the device's memory back.
+class TileRows:
+    """Rows by the engine "tile". A context manager: leaving it gives the device's memory back.
 
     Attributes
     ----------
@@ -58,7 +61,7 @@ class Tiles:
         self.work = {name: device.empty(shape, dtype) for name, (shape, dtype) in shapes.items()}
         self.work["columns"] = device.upload(layout.places()[self.columns])
 
-    def __enter__(self) -> Tiles:
+    def __enter__(self) -> TileRows:
         """The engine."""
         return self
 
@@ -73,20 +76,19 @@ class Tiles:
         return batch_for(len(self.columns), self.blocks, self.prepared.keys)
 
     def fill(self, sources: NDArray[Any], rows: NDArray[Any]) -> int:
-        """Fill rows, shape (sources, columns), with the keys of distances; the arcs that were followed."""
+        """Fill rows, shape (sources, columns), with the keys of distances, and return the number of arcs relaxed."""
         device, searcher, groups = self.prepared.device, self.prepared, -(-len(sources) // GROUP)
         if not groups:
             return 0
-        places = device.upload(searcher.layout.places()[sources])
-        taken, out, work = device.zeros(1, np.uint32), device.output(rows), device.zeros((groups, 2), np.uint64)
+        places, work = device.upload(searcher.layout.places()[sources]), device.zeros((groups, 2), np.uint64)
+        taken, out = device.zeros(1, np.uint32), device.output(rows)
         kernel = device.kernel("paths/tile", f"tile_search_{searcher.keys.code}")
         width = self.weight * (1 if device.info.kind == "cpu" else WIDER)
+        found: Argument = {"columns": len(self.columns), "vertex": self.work["columns"], "rows": out, "work": work}
         searcher.timer.start()
-        kernel(
-            min(groups, self.blocks), self.threads, len(sources), searcher.layout.n, len(self.columns),
-            max(1, searcher.keys.encode_one(width)), searcher.limit, places, searcher.tables["offsets"],
-            searcher.tables["arcs"], self.work["columns"], taken, self.work["words"], self.work["queues"], out, work,
-        )  # fmt: skip
+        kernel(min(groups, self.blocks), self.threads, net=searcher.net, sources=len(sources), source=places,
+               delta=max(1, searcher.keys.encode_one(width)), limit=searcher.limit, next=taken,
+               words=self.work["words"], queues=self.work["queues"], out=found)
         searcher.timer.stop()
         out.download(rows)
         relaxed = int(work.download()[:, 0].sum())
@@ -111,3 +113,18 @@ def batch_for(columns: int, blocks: int, keys: Keys) -> int:
 def workspace(n: int, blocks: int, keys: Keys) -> dict[str, tuple[Any, Any]]:
     """Shapes and types of what the blocks work in."""
     return {"words": ((blocks, GROUP + 1, n), keys.dtype), "queues": ((blocks, 4, n), np.uint32)}
+
+
+def _start(prepared: Searcher, task: RowTask, columns: NDArray[np.int64], weight: float) -> TileRows:
+    return TileRows(prepared, columns, weight, task.searches)
+
+
+def _batch(task: RowTask, info: DeviceInfo, keys: Keys) -> int:
+    return batch_for(task.columns, blocks_for(task.n, task.searches, info, keys), keys)
+
+
+def _shapes(task: RowTask, info: DeviceInfo, keys: Keys) -> dict[str, tuple[Any, Any]]:
+    return workspace(task.n, blocks_for(task.n, task.searches, info, keys), keys)
+
+
+ROWS = RowEngine(_start, _batch, _shapes)

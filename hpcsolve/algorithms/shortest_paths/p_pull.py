@@ -1,15 +1,20 @@
-"""The host's side of Bellman-Ford for p sources at once (cuda_src/p_sssp.cu)."""
+"""Rows by the engine "p-pull": Bellman-Ford from p sources at once (cuda_src/paths/p_pull.cu)."""
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.searcher import Searcher
-from hpcsolve.device.base import Buffer
+from hpcsolve.algorithms.shortest_paths.keys import Keys
+from hpcsolve.algorithms.shortest_paths.row_engine import RowEngine, RowSearch, RowTask
+from hpcsolve.device.base import Buffer, DeviceInfo
+
+if TYPE_CHECKING:
+    from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 
 SWEEPS = 3
 """A launch, as published."""
@@ -18,7 +23,7 @@ STRETCH = 256
 
 
 @dataclass(frozen=True)
-class Pulls:
+class PPullRows:
     """Rows by sweeps over the whole graph.
 
     Attributes
@@ -41,7 +46,7 @@ class Pulls:
         return self.p
 
     def fill(self, sources: NDArray[Any], rows: NDArray[Any]) -> int:
-        """Fill rows, shape (sources, columns), with the keys of distances; the arcs that were followed."""
+        """Fill rows, shape (sources, columns), with the keys of distances, and return the number of arcs relaxed."""
         searcher, places = self.prepared, self.prepared.layout.places()
         infinite, relaxed = searcher.keys.unreached >> 1, 0
         for begin in range(0, len(sources), self.p):
@@ -56,20 +61,35 @@ class Pulls:
         return relaxed
 
     def _settle(self, keys: Buffer) -> int:
-        """Sweep until nothing changes; the arcs that were followed."""
+        """Sweep until nothing changes, and return the number of arcs relaxed."""
         searcher, (n, p) = self.prepared, keys.shape
-        kernel = searcher.device.kernel("paths/p_sssp", f"p_sssp_pull_{searcher.keys.code}")
+        kernel = searcher.device.kernel("paths/p_pull", f"p_pull_sweep_{searcher.keys.code}")
         changed, launches = searcher.device.empty(1, np.uint32), 0
         searcher.timer.start()
         again = True
         while again:
             changed.fill(0)
-            kernel(
-                -(-n // STRETCH), STRETCH, n, p, SWEEPS, searcher.limit, searcher.tables["in_offsets"],
-                searcher.tables["in_arcs"], keys, changed,
-            )  # fmt: skip
+            kernel(-(-n // STRETCH), STRETCH, net=searcher.net, p=p, sweeps=SWEEPS, limit=searcher.limit, keys=keys,
+                   changed=changed)
             launches += 1
             again = bool(changed.download()[0])
         searcher.timer.stop()
         changed.free()
         return launches * SWEEPS * p * int(searcher.layout.offsets[-1])
+
+
+def _start(prepared: Searcher, task: RowTask, columns: NDArray[np.int64], _: float
+           ) -> AbstractContextManager[RowSearch]:
+    return nullcontext(PPullRows(prepared, columns, task.p))
+
+
+def _batch(task: RowTask, _: DeviceInfo, __: Keys) -> int:
+    return task.p
+
+
+def _shapes(task: RowTask, _: DeviceInfo, keys: Keys) -> dict[str, tuple[Any, Any]]:
+    """The keys on the device, those of the host, and the rows that are taken out of them."""
+    return dict.fromkeys(("device", "host", "rows"), ((task.n, task.p), keys.dtype))
+
+
+ROWS = RowEngine(_start, _batch, _shapes)
