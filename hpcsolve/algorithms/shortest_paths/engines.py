@@ -109,9 +109,10 @@ else:  # what job files may say, for their reader and their reference
     RowEngineName = Literal[(*(engine.name for engine in ROW_ENGINES), EngineName)]
 
 
-def meanings() -> str:
-    """Return the engines in words, for the documentation of a job's key."""
-    return ", ".join(f'"{engine.name}" ({engine.meaning})' for engine in ENGINES)
+def described(docstring: str | None, engines: tuple[Engine, ...]) -> str:
+    """Return a docstring with engines in words in the place of `(ENGINES)`."""
+    words = "; ".join(f'"{engine.name}": {engine.meaning}' for engine in engines)
+    return (docstring or "").replace("(ENGINES)", words)
 
 
 def kernel_files(engines: tuple[Engine, ...]) -> tuple[str, ...]:
