@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from hpcsolve.algorithms.shortest_paths.engines import Engine
+from hpcsolve.algorithms.shortest_paths.batch import Solved
+from hpcsolve.algorithms.shortest_paths.engines import EngineName
 from hpcsolve.algorithms.shortest_paths.jobs import UNCHECKED, WANTS_DISTANCES, WANTS_PREDECESSORS, Jobs, row_jobs
 from hpcsolve.algorithms.shortest_paths.keys import Keys, first_keys
 from hpcsolve.algorithms.shortest_paths.layout import Layout, lay_out
-from hpcsolve.algorithms.shortest_paths.searcher import Searcher, Solved, searcher
+from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph
@@ -71,7 +72,7 @@ class Network:
         """The graph as a csr_array for scipy, with the vertices in the order of the file."""
         return to_scipy(self.graph).astype(np.float64)
 
-    def prepared(self, engine: Engine = "near-far-block", delta: float | None = None, batch: int | None = None,
+    def prepared(self, engine: EngineName = "near-far-block", delta: float | None = None, batch: int | None = None,
                  device: HostDevice | None = None) -> Searcher:
         """Return hpcsolve's search engine for this graph, on one core."""
         core = device or HostDevice(1)
