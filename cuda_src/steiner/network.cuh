@@ -2,10 +2,10 @@
 #pragma once
 #include <cstdint>
 
-// An undirected graph: an edge stands in the rows of both ends, heads ascend in a row. Terminals ascend, and `wanted` is
-// 1 at each of them.
+// An undirected graph: an edge stands in the rows of both ends, heads ascend in a row. Terminals ascend; `is_terminal`
+// has an entry for each vertex.
 struct network {
   uint32_t n, count;
-  const uint32_t *terminals, *wanted, *offsets, *heads;
+  const uint32_t *terminals, *is_terminal, *offsets, *heads;
   const uint64_t *weights;
 };

@@ -56,7 +56,7 @@ def check(graph: Graph, sources: list[int], engines: tuple[EngineName, ...]) -> 
     for engine in engines:
         with searcher(graph, HostDevice(1), engine=engine) as prepared:
             keys, found = np.empty(expected.shape, prepared.keys.dtype), np.empty(expected.shape, np.uint32)
-            jobs = row_jobs([np.array([source]) for source in sources], None, prepared.layout.places())
+            jobs = row_jobs([np.array([source]) for source in sources], None, prepared.graph.places())
             solved = prepared.solve(jobs, WANTS_DISTANCES | WANTS_PREDECESSORS, keys, found)
         values = prepared.keys.decode(keys)
         assert np.array_equal(np.where(keys == prepared.keys.unreached, np.inf, values), expected), engine

@@ -54,9 +54,9 @@ def search(graph: Graph, seeds: list[list[int]], device: Device, **options: obje
 
 def rows(prepared: Searcher, seeds: list[list[int]]) -> Found:
     """One batch of a searcher."""
-    keys = np.empty((len(seeds), prepared.layout.n), prepared.keys.dtype)
+    keys = np.empty((len(seeds), prepared.graph.n), prepared.keys.dtype)
     before = np.empty(keys.shape, np.uint32)
-    jobs = row_jobs([np.array(s) for s in seeds], None, prepared.layout.places())
+    jobs = row_jobs([np.array(s) for s in seeds], None, prepared.graph.places())
     solved = prepared.solve(jobs, WANTS_DISTANCES | WANTS_PREDECESSORS, keys, before)
     return Found(keys, before.view(np.int32), solved)
 

@@ -75,7 +75,7 @@ def test_a_near_target_ends_the_search(engine: EngineName, device: Device) -> No
     graph = grid_graph(60, 60)
     jobs_of = [np.array([0])]
     with searcher(graph, device, engine=engine) as prepared:
-        places, keys = prepared.layout.places(), np.empty((1, graph.n), np.uint32)
+        places, keys = prepared.graph.places(), np.empty((1, graph.n), np.uint32)
         whole = prepared.solve(row_jobs(jobs_of, None, places), WANTS_DISTANCES, keys)
         near = prepared.solve(row_jobs(jobs_of, np.array([2, 61]), places), WANTS_TARGETS)
         far = prepared.solve(row_jobs(jobs_of, np.array([2, 3599]), places), WANTS_TARGETS)

@@ -19,12 +19,12 @@ from hpcsolve.algorithms.base import Limits, Outcome, silent
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
 from hpcsolve.algorithms.shortest_paths.tile import TileRows
 from hpcsolve.algorithms.steiner_kmb import Parameters
-from hpcsolve.algorithms.steiner_kmb.best import terminal_tree
+from hpcsolve.algorithms.steiner_kmb.one_steiner import terminal_tree
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reduce import reduced
-from hpcsolve.algorithms.steiner_kmb.rounds import Watch
+from hpcsolve.algorithms.steiner_kmb.rounds import AgreedStop
 from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Spanning
-from hpcsolve.algorithms.steiner_kmb.table import TILE, Table, capacity
+from hpcsolve.algorithms.steiner_kmb.node_table import PANEL, NodeTable, capacity
 from hpcsolve.algorithms.steiner_kmb.trees import closure
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
@@ -54,7 +54,7 @@ class Bench:
     """A table of one rank, filled from an oracle, and the nodes' tree."""
 
     distance: np.ndarray
-    table: Table
+    table: NodeTable
     nodes: Spanning
 
     def fill(self, new: np.ndarray) -> None:
@@ -75,7 +75,7 @@ class Bench:
 
 
 def padded(rows: np.ndarray) -> np.ndarray:
-    return np.pad(rows, ((0, 0), (0, -rows.shape[1] % TILE)))
+    return np.pad(rows, ((0, 0), (0, -rows.shape[1] % PANEL)))
 
 
 def bench(graph: Graph, keys: Keys, device: Device) -> Bench:
@@ -83,7 +83,7 @@ def bench(graph: Graph, keys: Keys, device: Device) -> Bench:
     net, room = network(graph, device), 2 * len(graph.terminals)
     distance = np.array([least_distances(graph, [v]) for v in range(graph.n)])
     nodes = terminal_tree(net, closure(net), keys, room)
-    made = Bench(distance, Table(device, keys, graph.n, room, SerialComm()), nodes)
+    made = Bench(distance, NodeTable(device, keys, graph.n, room, SerialComm()), nodes)
     made.fill(np.arange(len(graph.terminals)))
     return made
 
@@ -115,7 +115,7 @@ def test_rounds_measure_every_vertex_and_keep_a_minimum_spanning_tree(keys: Keys
 
 def test_links_are_the_edges_of_a_vertex_in_the_tree(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a hub of 70 terminals all, though at first there is room for 8; of a terminal the way to itself too."""
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.table.LINKS_A_VERTEX", 4)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.node_table.LINKS_A_VERTEX", 4)
     k = 70
     graph = from_edges([k] * k, np.arange(k), np.arange(10, 10 + k), terminals=np.arange(k), n=k + 1)
     tried = bench(graph, WORD, device)
@@ -195,7 +195,7 @@ def test_more_shakes_never_make_the_tree_heavier(device: Device) -> None:
 
 
 @dataclass
-class Impatient(Watch):
+class Impatient(AgreedStop):
     """Says that the time is up when it is asked for the `patience`-th time."""
 
     asked: int = 0
@@ -213,7 +213,7 @@ def test_it_can_be_stopped_at_any_time(ranks: int, device: Device, monkeypatch: 
     monkeypatch.setattr(TileRows, "at_once", 8)
     costs, last = [], solved(graph, device).cost
     for patience in (*range(1, 25), 10**6):
-        monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.solve.Watch", partial(Impatient, patience=patience))
+        monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.solve.AgreedStop", partial(Impatient, patience=patience))
         found = on_ranks(ranks, lambda comm: solved(graph, HostDevice(1), comm))
         assert is_right(graph, found[0]) and len({outcome.cost for outcome in found}) == 1
         costs.append(found[0].cost)
@@ -253,7 +253,7 @@ def test_each_rank_needs_its_slice() -> None:
     whole = capacity(500) * graph.n * 4
     assert alone[0] > whole and all(whole / 4 < needed < alone[0] - 0.74 * whole for needed in among)
     assert steiner_kmb.estimate(graph, Parameters(mode="best"), 4).bytes_sent[3] == 125 * 3 * 1504 * 4
-    tables = on_ranks(4, lambda comm: Table(HostDevice(1), WORD, graph.n, capacity(500), comm))
+    tables = on_ranks(4, lambda comm: NodeTable(HostDevice(1), WORD, graph.n, capacity(500), comm))
     assert sum(table.rows.nbytes for table in tables) < 1.01 * whole
     assert [len(table.own) for table in tables] == [1504, 1504, 1504, 1488]
 
@@ -268,7 +268,7 @@ def test_rows_that_are_sent_are_counted() -> None:
 
 def test_a_full_table_takes_no_more_nodes(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = power_law_steiner(200, 500, 40)
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.best.capacity", lambda terminals: terminals + 2)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.one_steiner.capacity", lambda terminals: terminals + 2)
     assert is_right(graph, solved(graph, device))
 
 

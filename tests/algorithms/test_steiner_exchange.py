@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.steiner_kmb.exchange import exchanged, moves
+from hpcsolve.algorithms.steiner_kmb.key_path import exchanged, moves
 from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.reduce import reduced
 from hpcsolve.device.base import Device
@@ -32,7 +32,7 @@ def key_paths(net: Network, tree: np.ndarray) -> list[list[int]]:
     for e, ends in edges.items():
         for v in ends:
             at.setdefault(v, []).append(e)
-    keys = {v for v in at if net.wanted[v] or len(at[v]) != 2}
+    keys = {v for v in at if net.is_terminal[v] or len(at[v]) != 2}
     paths = []
     for start in keys:
         for first in at[start]:
@@ -92,7 +92,7 @@ def test_what_finds_no_room_is_found_later(device: Device, monkeypatch: pytest.M
     net = network(reduced(power_law_steiner(200, 600, 100)).graph, device)
     tree = spanning_tree(net, np.arange(len(net.edges)))
     many = moves(net, tree)
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.exchange.room_for", lambda n: 20)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.key_path.room_for", lambda n: 20)
     few = moves(net, tree)
     assert 0 < len(few) < len(many) and {m.gain for m in few} <= {m.gain for m in many}
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from hpcsolve.algorithms.steiner_kmb.network import network, spanning_tree
-from hpcsolve.algorithms.steiner_kmb.reduce import Reduced, reduced
+from hpcsolve.algorithms.steiner_kmb.reduce import ReducedGraph, reduced
 from hpcsolve.device.base import Device
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
@@ -22,7 +22,7 @@ def graph_of(edges: list[tuple[int, int, int]], terminals: list[int]) -> Graph:
     return from_edges(tails, heads, weights, terminals=terminals)
 
 
-def weight_of(smaller: Reduced, edges: list[int]) -> int:
+def weight_of(smaller: ReducedGraph, edges: list[int]) -> int:
     """Of the original edges that these stand for."""
     return int(smaller.original.weights[smaller.restored(np.array(edges, np.int64))].sum())
 

@@ -19,9 +19,9 @@ def found(device: Device, distances: list[int], weights: tuple[int, ...] = (3, 4
     """What the check says of distances from vertex 0 in a chain 0 - 1 - 2 - 3 with one way more, 0 - 2: wrong, cut."""
     graph = from_edges([0, 1, 0, 2], [1, 2, 2, 3], weights, n=5, directed=True)
     with searcher(graph, device) as prepared:
-        places = prepared.layout.places()
+        places = prepared.graph.places()
         jobs = row_jobs([np.array([0])], None, places)
-        prepared.work["keys"].upload(np.array(distances, np.uint32)[prepared.layout.order].reshape(1, 5))
+        prepared.work["keys"].upload(np.array(distances, np.uint32)[prepared.graph.order].reshape(1, 5))
         batch = batch_on(device, jobs, WANTS_DISTANCES, np.uint32, np.empty((1, 5), np.uint32))
         # The row that the grid engine has filled is taken as it is.
         prepared.launch("paths/near_far_grid", 1, batch, limit)

@@ -107,7 +107,7 @@ def shortest_paths(device: HostDevice) -> None:
         for engine in get_args(EngineName):
             keys, before = np.empty((2, 60), kind.dtype), np.empty((2, 60), np.uint32)
             with searcher(graph, device, kind, engine, searches=2) as prepared:
-                jobs = row_jobs([np.array([0]), np.array([7, 59])], None, prepared.layout.places())
+                jobs = row_jobs([np.array([0]), np.array([7, 59])], None, prepared.graph.places())
                 found = prepared.solve(jobs, WANTS_DISTANCES | WANTS_PREDECESSORS, keys, before)
             assert not found.wrong.any()
             answers.append((keys.tobytes(), before.tobytes()))
@@ -123,7 +123,7 @@ def paths(device: HostDevice, graph: Graph, kind: Keys) -> None:
         keys = np.empty((1, 60), kind.dtype)
         with searcher(steep, device, kind, engine, searches=2, batch=1) as prepared:
             prepared.hub = 3
-            places = prepared.layout.places()
+            places = prepared.graph.places()
             found = prepared.solve(row_jobs([np.array([0])], None, places), WANTS_DISTANCES, keys)
             pairs = np.array([[0, 5], [0, 59], [7, 30]])
             paths = prepared.solve(query_jobs(pairs, places), WANTS_TARGETS | WANTS_PATHS, path_room=100)

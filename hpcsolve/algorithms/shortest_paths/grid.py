@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 FILE = "paths/near_far_grid"
 STATE = 39
-"""Words of the kernels' `progress`; DONE, RELAXED, ROUNDS, HORIZON stand in it."""
-DONE, RELAXED, ROUNDS, HORIZON = 15, 36, 37, 38
+"""Words of the kernels' struct `progress`; DONE, RELAXED, ROUNDS, CUTOFF are places in it."""
+DONE, RELAXED, ROUNDS, CUTOFF = 15, 36, 37, 38
 FIRST_BATCH, LAST_BATCH = 16, 1024
 """Launches between two looks: more and more."""
 BYTES_A_VERTEX = 28
@@ -36,31 +36,31 @@ def launch(searcher: Searcher, batch: Batch) -> None:
 
 def solve(searcher: Searcher, batch: Batch, number: int) -> None:
     """Solve one job of a batch."""
-    own = batch.only(number, searcher.layout.n)
+    own = batch.only(number, searcher.graph.n)
     state = search(searcher, own)
-    horizon, wanted = int(state[HORIZON]), batch.wanted
-    if wanted & WANTS_ROWS and not wanted & WANTS_TARGETS and not searcher.layout.plateaus:
+    cutoff, wanted = int(state[CUTOFF]), batch.wanted
+    if wanted & WANTS_ROWS and not wanted & WANTS_TARGETS and not searcher.graph.plateaus:
         keys, out = searcher.work["keys"], own.groups()["out"]
         row = searcher.device.kernel(FILE, f"near_far_grid_row_{searcher.keys.code}")
-        row(concurrent_blocks(searcher.device.info), searcher.threads, wanted=wanted, horizon=horizon, keys=keys,
+        row(concurrent_blocks(searcher.device.info), searcher.threads, wanted=wanted, cutoff=cutoff, keys=keys,
             net=searcher.net, out=out)
         keys.fill(255)
     else:
-        searcher.launch(FILE, 1, own, horizon)
+        searcher.launch(FILE, 1, own, cutoff)
     counts, work = own.out["counts"], own.out["work"]
     assert counts is not None and work is not None
-    if horizon < searcher.limit:  # nothing was cut off: everything asked for is nearer
+    if cutoff < searcher.cutoff:  # an early end: everything that was asked for is nearer
         counts.view(1, 1).fill(0)
     work.upload(state[[RELAXED, ROUNDS]])
 
 
 def search(searcher: Searcher, own: Batch) -> NDArray[np.uint64]:
     """Search one job into the first row of keys, and return the state at its end."""
-    device, layout, code = searcher.device, searcher.layout, searcher.keys.code
+    device, n, code = searcher.device, searcher.graph.n, searcher.keys.code
     first_seed, end_seed, first_target, end_target, _ = own.jobs.table[0].tolist()
     seeds, targets = end_seed - first_seed, 0 if own.wanted & WANTS_ROWS else end_target - first_target
     queues = _queues(searcher)
-    state, keys = device.empty(STATE, np.uint64), searcher.work["keys"].view(0, layout.n)
+    state, keys = device.empty(STATE, np.uint64), searcher.work["keys"].view(0, n)
     grid, threads = concurrent_blocks(device.info), searcher.threads
     begin = device.kernel(FILE, f"near_far_grid_begin_{code}")
     begin(grid, threads, seeds=seeds, delta=searcher.tuning.delta, seed=own.asked["seed"].view(first_seed, seeds),
@@ -68,7 +68,7 @@ def search(searcher: Searcher, own: Batch) -> NDArray[np.uint64]:
     step = device.kernel(FILE, f"near_far_grid_step_{code}")
     hub = {"hub_room": queues["hub"].shape[1], "hub_degree": searcher.hub}
     arguments: dict[str, Argument] = {
-        "targets": targets, "limit": searcher.limit, "target": own.asked["target"].view(first_target, targets),
+        "targets": targets, "cutoff": searcher.cutoff, "target": own.asked["target"].view(first_target, targets),
         "net": searcher.net, "how": searcher.how(), "waiting": {**queues, **hub}, "words": keys, "state": state,
     }
     taken, seen = 0, state.download()
@@ -77,7 +77,7 @@ def search(searcher: Searcher, own: Batch) -> NDArray[np.uint64]:
         step.each("step", steps, grid, threads, **arguments)
         taken, seen = steps.stop, state.download()
     finish = device.kernel(FILE, f"near_far_grid_finish_{code}")
-    finish(grid, threads, n=layout.n, words=keys, state=state)
+    finish(grid, threads, n=n, words=keys, state=state)
     for buffer in (*queues.values(), state):
         buffer.free()
     return seen
@@ -85,7 +85,7 @@ def search(searcher: Searcher, own: Batch) -> NDArray[np.uint64]:
 
 def _queues(searcher: Searcher) -> dict[str, Buffer]:
     """Return empty queues, two of each; there are fewer hubs than arcs over a hub's degree."""
-    device, n, arcs = searcher.device, searcher.layout.n, int(searcher.layout.offsets[-1])
+    device, n, arcs = searcher.device, searcher.graph.n, int(searcher.graph.offsets[-1])
     room = 1 + arcs // max(1, searcher.hub)
     return {
         "near": device.empty((2, n), np.uint32),

@@ -17,23 +17,23 @@ if TYPE_CHECKING:
     from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 
 SWEEPS = 3
-"""A launch, as published."""
+"""Sweeps a launch, as published."""
 STRETCH = 256
-"""Vertices that a block has at a time, and its threads."""
+"""Vertices that a block works on at a time, and its threads."""
 
 
 @dataclass(frozen=True)
 class PPullRows:
-    """Rows by sweeps over the whole graph.
+    """Rows by the engine "p-pull": sweeps over the whole graph.
 
     Attributes
     ----------
     prepared
         The graph on the device.
     columns
-        Positions of the vertices that a row is wanted of.
+        Positions of the vertices that a row has.
     p
-        Searches at once.
+        Number of searches at once.
     """
 
     prepared: Searcher
@@ -42,16 +42,16 @@ class PPullRows:
 
     @property
     def at_once(self) -> int:
-        """Sources that make a good batch."""
+        """Number of sources that make a good batch."""
         return self.p
 
     def fill(self, sources: NDArray[Any], rows: NDArray[Any]) -> int:
         """Fill rows, shape (sources, columns), with the keys of distances, and return the number of arcs relaxed."""
-        searcher, places = self.prepared, self.prepared.layout.places()
+        searcher, places = self.prepared, self.prepared.graph.places()
         infinite, relaxed = searcher.keys.unreached >> 1, 0
         for begin in range(0, len(sources), self.p):
             batch = places[sources[begin : begin + self.p]]
-            start = np.full((searcher.layout.n, len(batch)), infinite, searcher.keys.dtype)
+            start = np.full((searcher.graph.n, len(batch)), infinite, searcher.keys.dtype)
             start[batch, np.arange(len(batch))] = 0
             keys = searcher.device.upload(start)
             relaxed += self._settle(keys)
@@ -69,13 +69,13 @@ class PPullRows:
         again = True
         while again:
             changed.fill(0)
-            kernel(-(-n // STRETCH), STRETCH, net=searcher.net, p=p, sweeps=SWEEPS, limit=searcher.limit, keys=keys,
+            kernel(-(-n // STRETCH), STRETCH, net=searcher.net, p=p, sweeps=SWEEPS, cutoff=searcher.cutoff, keys=keys,
                    changed=changed)
             launches += 1
             again = bool(changed.download()[0])
         searcher.timer.stop()
         changed.free()
-        return launches * SWEEPS * p * int(searcher.layout.offsets[-1])
+        return launches * SWEEPS * p * int(searcher.graph.offsets[-1])
 
 
 def _start(prepared: Searcher, task: RowTask, columns: NDArray[np.int64], _: float
@@ -88,7 +88,7 @@ def _batch(task: RowTask, _: DeviceInfo, __: Keys) -> int:
 
 
 def _shapes(task: RowTask, _: DeviceInfo, keys: Keys) -> dict[str, tuple[Any, Any]]:
-    """The keys on the device, those of the host, and the rows that are taken out of them."""
+    """Return the shapes of the keys on the device, of those on the host, and of the rows taken out of them."""
     return dict.fromkeys(("device", "host", "rows"), ((task.n, task.p), keys.dtype))
 
 

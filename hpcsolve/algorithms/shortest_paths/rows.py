@@ -46,8 +46,8 @@ class SingleRows:
         """Fill rows, shape (sources, columns), with the keys of distances, and return the number of arcs relaxed."""
         if not len(sources):
             return 0
-        places, seeds = self.prepared.layout.places(), list(sources[:, None].astype(np.int64))
-        if np.array_equal(self.columns, np.arange(self.prepared.layout.n)):
+        places, seeds = self.prepared.graph.places(), list(sources[:, None].astype(np.int64))
+        if np.array_equal(self.columns, np.arange(self.prepared.graph.n)):
             return int(self.prepared.solve(row_jobs(seeds, None, places), WANTS_DISTANCES, rows).relaxed.sum())
         found = self.prepared.solve(row_jobs(seeds, self.columns, places), WANTS_TARGETS)
         rows[:] = found.target_keys.reshape(rows.shape)

@@ -1,4 +1,4 @@
-"""A graph on a device, and batches of searches through it."""
+"""A graph on a device, ready for batches of searches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hpcsolve.algorithms.shortest_paths.batch import Batch, Solved, batch_on
 from hpcsolve.algorithms.shortest_paths.engines import NEAR_FAR, Engine, EngineName, chosen_engine
 from hpcsolve.algorithms.shortest_paths.jobs import Jobs
 from hpcsolve.algorithms.shortest_paths.keys import Keys, first_keys
-from hpcsolve.algorithms.shortest_paths.layout import Layout, lay_out
+from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph, lay_out
 from hpcsolve.algorithms.shortest_paths.tuning import BLOCK_THREADS, Task, Tuning
 from hpcsolve.device.base import Argument, Buffer, Device, Timer
 from hpcsolve.problems.graph import Graph
@@ -25,26 +25,28 @@ class Searcher:
 
     Attributes
     ----------
-    limit
-        Largest distance to look for, as a key.
+    cutoff
+        The largest distance that is searched for, as a key.
     blocks
-        Searches at a time.
+        Number of searches at a time.
     room
-        Entries of a block's scratch; fewer than `Engine.room` says make the block engine overflow.
+        Entries of a block's scratch; with fewer than `Engine.room` says a search may overflow.
     batch
-        Launches of the grid engine between two looks; None: more and more.
+        Launches of the grid engine between two looks whether the search is over; None: more and more.
     hub
-        Arcs from which the grid engine shares a vertex among all blocks.
+        The number of arcs from which the grid engine shares a vertex among all blocks.
     threads
-        Of a block; a CPU has one.
+        Threads of a block; a CPU has one.
+    net, work
+        Buffers by the names of the kernels' fields: the graph, and what the blocks work in.
     """
 
     device: Device
-    layout: Layout
+    graph: SearchGraph
     keys: Keys
     engine: Engine
     tuning: Tuning
-    limit: int
+    cutoff: int
     blocks: int
     room: int
     batch: int | None = None
@@ -56,19 +58,19 @@ class Searcher:
 
     def __post_init__(self) -> None:
         """Bring the graph to the device, and make room to work in."""
-        device, layout = self.device, self.layout
+        device, graph = self.device, self.graph
         self.timer = device.timer()
-        outgoing = {"offsets": device.constant(layout.offsets), "arcs": device.constant(layout.arcs)}
+        outgoing = {"offsets": device.constant(graph.offsets), "arcs": device.constant(graph.arcs)}
         incoming = {f"in_{name}": buffer for name, buffer in outgoing.items()}
-        if layout.in_arcs is not layout.arcs:
-            incoming = {"in_offsets": device.constant(layout.in_offsets), "in_arcs": device.constant(layout.in_arcs)}
-        self.net = {"n": layout.n, **outgoing, **incoming, "order": device.constant(layout.order)}
-        shapes = workspace(layout.n, self.blocks, self.room, layout.plateaus, self.keys)
+        if graph.in_arcs is not graph.arcs:
+            incoming = {"in_offsets": device.constant(graph.in_offsets), "in_arcs": device.constant(graph.in_arcs)}
+        self.net = {"n": graph.n, **outgoing, **incoming, "order": device.constant(graph.order)}
+        shapes = workspace(graph.n, self.blocks, self.room, graph.plateaus, self.keys)
         self.work = {name: device.empty(shape, dtype) for name, (shape, dtype) in shapes.items()}
         self.work["keys"].fill(255)
 
     def __enter__(self) -> Searcher:
-        """The searcher."""
+        """Return the searcher itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -102,12 +104,12 @@ class Searcher:
                 rows.download(array)
         return batch.solved()
 
-    def launch(self, file: str, blocks: int, batch: Batch, limit: int | None = None) -> None:
-        """Launch the `solve` kernel of a file."""
+    def launch(self, file: str, blocks: int, batch: Batch, cutoff: int | None = None) -> None:
+        """Launch the `solve` kernel of a file on a batch; the cutoff is the searcher's unless another one is given."""
         batch.asked["next"].fill(0)
         kernel = self.device.kernel(file, f"{Path(file).name}_solve_{self.keys.code}")
         own = {"keys": self.work["keys"], "touched": self.work["touched"], "hops": self.work.get("hops")}
-        kernel(blocks, self.threads, wanted=batch.wanted, limit=self.limit if limit is None else limit, net=self.net,
+        kernel(blocks, self.threads, wanted=batch.wanted, cutoff=self.cutoff if cutoff is None else cutoff, net=self.net,
                how=self.how(), own=own, **batch.groups())
 
     def how(self) -> dict[str, Argument]:
@@ -118,26 +120,29 @@ class Searcher:
 
 def searcher(
     graph: Graph, device: Device, keys: Keys | None = None, engine: EngineName = NEAR_FAR, delta: float | None = None,
-    cutoff: float | None = None, *, layout: Layout | None = None, searches: int = 1, batch: int | None = None,
+    cutoff: float | None = None, *, search_graph: SearchGraph | None = None, searches: int = 1, batch: int | None = None,
 ) -> Searcher:
     """Return a graph on a device, ready to be searched.
 
     Parameters
     ----------
-    keys, layout
-        By default the narrowest that hold the weights, and the layout that goes with them.
+    keys, search_graph
+        By default the narrowest that hold the weights, and the graph with them.
     delta, cutoff
-        In the unit of `graph.weights`; by default adapted to the graph, and no limit.
+        In the unit of `graph.weights`; by default adapted to the graph, and no cutoff.
     searches
         How many there will be; fewer than the device could work on at a time need less memory.
+    batch
+        As in `Searcher`.
     """
     kind = keys or first_keys(graph)
     actual = chosen_engine(engine, graph, searches, device.info)
     limit = kind.whole_limit if actual.whole_keys else kind.limit
-    reach = limit if cutoff is None else min(limit, kind.encode_one(cutoff))
+    farthest = limit if cutoff is None else min(limit, kind.encode_one(cutoff))
     tuning = actual.tune(Task(graph, kind, delta, device.info, limit))
     blocks, room = actual.at_once(searches, device.info), actual.room(graph.n)
-    return Searcher(device, layout or lay_out(graph, kind), kind, actual, tuning, reach, blocks, room, batch)
+    laid_out = search_graph or lay_out(graph, kind)
+    return Searcher(device, laid_out, kind, actual, tuning, farthest, blocks, room, batch)
 
 
 def workspace(n: int, blocks: int, room: int, plateaus: bool, keys: Keys) -> dict[str, tuple[Any, Any]]:

@@ -12,7 +12,7 @@ import numpy as np
 from hpcsolve.algorithms.base import UNLIMITED, WITHOUT_WORK, Column, Estimate, Limits, Outcome, Report, as_column
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, PUSH, Engine, EngineName, chosen_engine, kernel_files
 from hpcsolve.algorithms.shortest_paths.keys import LONG, Keys, first_keys, wider
-from hpcsolve.algorithms.shortest_paths.layout import lay_out, layout_bytes
+from hpcsolve.algorithms.shortest_paths.search_graph import lay_out, search_graph_bytes
 from hpcsolve.algorithms.shortest_paths.pairs import (
     PATH_ROOM,
     SOURCES_A_BATCH,
@@ -54,7 +54,7 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
     }
     if asked.pairs is not None:
         details["queries"] = len(asked.pairs)
-    shared = layout_bytes(graph, keys)
+    shared = search_graph_bytes(graph, keys)
     a_vertex = (max(map(sum, memory)) + shared) / max(graph.n, 1)
 
     def largest(free: Sequence[int]) -> int:
@@ -105,12 +105,12 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
     engine, cutoff = parameters.engine, _scaled(parameters.cutoff, graph)
     while keys is not None:
         kind = keys
-        layout = comm.once_per_host(partial(lay_out, graph, kind))
-        with searcher(graph, device, kind, engine, _scaled(parameters.delta, graph), cutoff, layout=layout,
+        search_graph = comm.once_per_host(partial(lay_out, graph, kind))
+        with searcher(graph, device, kind, engine, _scaled(parameters.delta, graph), cutoff, search_graph=search_graph,
                       searches=len(share), batch=parameters.batch) as prepared:  # fmt: skip
             mine = _answer(prepared, asked, share, parameters, report)
             seconds = prepared.timer.seconds
-            cut = cutoff is None or kind.encode_one(cutoff) > prepared.limit
+            cut = cutoff is None or kind.encode_one(cutoff) > prepared.cutoff
         started = time.perf_counter()
         if not any(comm.allgather(cut and any(batch.cut.any() for batch in mine.batches))):
             rank = _rank_columns(mine, seconds, time.perf_counter() - started)

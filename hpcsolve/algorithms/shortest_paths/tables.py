@@ -48,7 +48,7 @@ def solve_table(
     report: Report,
 ) -> Table:  # fmt: skip
     """Search from each set of seeds."""
-    n, dtype, places = prepared.layout.n, prepared.keys.dtype, prepared.layout.places()
+    n, dtype, places = prepared.graph.n, prepared.keys.dtype, prepared.graph.places()
     keys = np.empty((len(seeds), n if targets is None else len(targets)), dtype)
     before = np.empty((len(seeds), n if predecessors else 0), np.uint32)
     whole = WANTS_DISTANCES | (WANTS_PREDECESSORS if predecessors else 0)

@@ -16,15 +16,16 @@ if TYPE_CHECKING:
     from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 
 GROUP = 32
+"""Sources of a group, which a block searches from."""
 THREADS = 512
 BLOCKS_A_MULTIPROCESSOR = 2
 SPACE_BYTES = 1 << 32
-"""Of all blocks' lines: fewer blocks work at a time where they do not fit."""
+"""Memory of all blocks' lines: fewer blocks work at a time where they do not fit."""
 GROUPS_A_BLOCK = 4
 BATCH_BYTES = 1 << 30
-"""Of a batch of rows: so many groups, or bytes, at most."""
+"""Groups, or bytes, of a batch of rows at most."""
 WIDER = 4
-"""A GPU has buckets so many times as wide as a typical weight, for more vertices a round."""
+"""How many typical weights wide a GPU's buckets are: it needs many vertices a round; a CPU has buckets of one."""
 
 
 @dataclass(eq=False)
@@ -36,13 +37,13 @@ class TileRows:
     prepared
         The graph on the device.
     columns
-        Positions of the vertices that a row is wanted of.
+        Positions of the vertices that a row has.
     weight
-        A typical one.
+        A typical weight.
     searches
         How many there will be; fewer than the device could work on at a time need less memory.
     threads
-        Of a block, whole warps; a CPU has one.
+        Threads of a block, whole warps; a CPU has one.
     """
 
     prepared: Searcher
@@ -55,14 +56,14 @@ class TileRows:
 
     def __post_init__(self) -> None:
         """Make room to work in."""
-        device, layout = self.prepared.device, self.prepared.layout
-        self.blocks = blocks_for(layout.n, self.searches, device.info, self.prepared.keys)
-        shapes = workspace(layout.n, self.blocks, self.prepared.keys)
+        device, graph = self.prepared.device, self.prepared.graph
+        self.blocks = blocks_for(graph.n, self.searches, device.info, self.prepared.keys)
+        shapes = workspace(graph.n, self.blocks, self.prepared.keys)
         self.work = {name: device.empty(shape, dtype) for name, (shape, dtype) in shapes.items()}
-        self.work["columns"] = device.upload(layout.places()[self.columns])
+        self.work["columns"] = device.upload(graph.places()[self.columns])
 
     def __enter__(self) -> TileRows:
-        """The engine."""
+        """Return the engine itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -72,7 +73,7 @@ class TileRows:
 
     @property
     def at_once(self) -> int:
-        """Sources that make a good batch."""
+        """Number of sources that make a good batch."""
         return batch_for(len(self.columns), self.blocks, self.prepared.keys)
 
     def fill(self, sources: NDArray[Any], rows: NDArray[Any]) -> int:
@@ -80,14 +81,14 @@ class TileRows:
         device, searcher, groups = self.prepared.device, self.prepared, -(-len(sources) // GROUP)
         if not groups:
             return 0
-        places, work = device.upload(searcher.layout.places()[sources]), device.zeros((groups, 2), np.uint64)
+        places, work = device.upload(searcher.graph.places()[sources]), device.zeros((groups, 2), np.uint64)
         taken, out = device.zeros(1, np.uint32), device.output(rows)
         kernel = device.kernel("paths/tile", f"tile_search_{searcher.keys.code}")
         width = self.weight * (1 if device.info.kind == "cpu" else WIDER)
         found: Argument = {"columns": len(self.columns), "vertex": self.work["columns"], "rows": out, "work": work}
         searcher.timer.start()
         kernel(min(groups, self.blocks), self.threads, net=searcher.net, sources=len(sources), source=places,
-               delta=max(1, searcher.keys.encode_one(width)), limit=searcher.limit, next=taken,
+               delta=max(1, searcher.keys.encode_one(width)), cutoff=searcher.cutoff, next=taken,
                words=self.work["words"], queues=self.work["queues"], out=found)
         searcher.timer.stop()
         out.download(rows)
@@ -98,20 +99,20 @@ class TileRows:
 
 
 def blocks_for(n: int, searches: int, info: DeviceInfo, keys: Keys) -> int:
-    """Blocks that work at the same time."""
+    """Return the number of blocks that work at the same time."""
     units = info.units * BLOCKS_A_MULTIPROCESSOR if info.kind == "cuda" else info.units
     room = SPACE_BYTES // (GROUP * n * keys.dtype.itemsize)
     return max(1, min(-(-searches // GROUP), units, room))
 
 
 def batch_for(columns: int, blocks: int, keys: Keys) -> int:
-    """Sources of a batch, whole groups."""
+    """Return the number of sources of a batch, whole groups."""
     most = BATCH_BYTES // (GROUP * columns * keys.dtype.itemsize)
     return GROUP * max(1, min(GROUPS_A_BLOCK * blocks, most))
 
 
 def workspace(n: int, blocks: int, keys: Keys) -> dict[str, tuple[Any, Any]]:
-    """Shapes and types of what the blocks work in."""
+    """Return shapes and types of what the blocks work in."""
     return {"words": ((blocks, GROUP + 1, n), keys.dtype), "queues": ((blocks, 4, n), np.uint32)}
 
 

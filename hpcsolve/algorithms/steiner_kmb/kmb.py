@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
-from hpcsolve.algorithms.shortest_paths.layout import lay_out
+from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
 from hpcsolve.algorithms.shortest_paths.pairs import shares, solve_pairs
 from hpcsolve.algorithms.shortest_paths.row_engine import RowSearch
 from hpcsolve.algorithms.shortest_paths.rows import row_search
@@ -32,7 +32,7 @@ from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers, fores
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk, walk
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
-from hpcsolve.algorithms.steiner_kmb.trees import Closure
+from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
@@ -64,7 +64,7 @@ class Work:
 
 
 def kmb_tree(
-    graph: Graph, net: Network, near: Closure, device: Device, comm: Comm, parameters: Parameters, report: Report,
+    graph: Graph, net: Network, near: ClosureTree, device: Device, comm: Comm, parameters: Parameters, report: Report,
     matrix: Matrix | None = None,
 ) -> tuple[Indices | None, Work]:  # fmt: skip
     """The tree's edges, on rank 0; collective.
@@ -72,15 +72,15 @@ def kmb_tree(
     Parameters
     ----------
     graph, net
-        Reduced; `net` is the same graph on the CPU.
+        ReducedGraph; `net` is the same graph on the CPU.
     matrix
         To be filled; then each rank searches from the terminals whose rows it has, and to all of them.
     """
     reach = near.bottleneck if parameters.halt == "bottleneck" and matrix is None else near.weight
     keys = keys_for(graph, reach)
-    layout = comm.once_per_host(partial(lay_out, graph, keys))
+    search_graph = comm.once_per_host(partial(lay_out, graph, keys))
     sources = _sources(walk(net, near), comm, matrix)
-    with searcher(graph, device, keys, parameters.engine, cutoff=reach, layout=layout,
+    with searcher(graph, device, keys, parameters.engine, cutoff=reach, search_graph=search_graph,
                   searches=len(sources)) as prepared:  # fmt: skip
         engine, targets = parameters.engine, net.terminals.astype(np.int64)
         with row_search(prepared, graph, engine, parameters.at_once, targets, len(sources)) as rows:

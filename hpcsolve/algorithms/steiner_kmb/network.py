@@ -68,7 +68,7 @@ def edge_numbers(net: Network, ends: NDArray[Any], others: NDArray[Any]) -> Indi
 def spanning_tree(net: Network, edges: Indices) -> Indices:
     """Of these edges those of a minimum spanning tree without ends that are no terminals; in ascending order."""
     edges = edges[np.argsort(net.edges.weights[edges], kind="stable")]
-    return np.sort(edges[forest(net.device, net.edges.tails[edges], net.edges.heads[edges], net.wanted)])
+    return np.sort(edges[forest(net.device, net.edges.tails[edges], net.edges.heads[edges], net.is_terminal)])
 
 
 def forest(

@@ -7,10 +7,10 @@ import numpy as np
 from hpcsolve.algorithms.shortest_paths.tile import GROUP
 from hpcsolve.algorithms.steiner_kmb.network import Network
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
-from hpcsolve.algorithms.steiner_kmb.trees import Closure
+from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree
 
 
-def walk(net: Network, near: Closure) -> Indices:
+def walk(net: Network, near: ClosureTree) -> Indices:
     """The terminals' numbers as a walk through their spanning tree comes to them."""
     first, second = (np.searchsorted(net.terminals, end) for end in (near.first, near.second))
     return depth_first(len(net.terminals), first, second)

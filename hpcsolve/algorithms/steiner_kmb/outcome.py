@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from hpcsolve.algorithms.base import Column, as_column
-from hpcsolve.algorithms.steiner_kmb.bound import Bound
-from hpcsolve.algorithms.steiner_kmb.reduce import Edges, Reduced
-from hpcsolve.algorithms.steiner_kmb.trees import Closure
+from hpcsolve.algorithms.steiner_kmb.dual_ascent import Bound
+from hpcsolve.algorithms.steiner_kmb.reduce import Edges, ReducedGraph
+from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree
 from hpcsolve.problems.verify.steiner_bound import ratio_of
 
 Tables = Mapping[str, Mapping[str, Column]]
@@ -22,7 +22,7 @@ class Answer:
     """A tree in the graph as it was read, and what no tree is lighter than."""
 
     tree: Edges
-    closure: Closure
+    closure: ClosureTree
     lower_bound: int
 
     @property
@@ -46,7 +46,7 @@ def solution_of(answer: Answer) -> dict[str, Column]:
     }
 
 
-def tables_of(bound: Bound, smaller: Reduced) -> Tables:
+def tables_of(bound: Bound, smaller: ReducedGraph) -> Tables:
     """`/prices` and `/reductions`."""
     return {"prices": _prices(bound), "reductions": _reductions(smaller)}
 
@@ -64,7 +64,7 @@ def _prices(bound: Bound) -> dict[str, Column]:
     }
 
 
-def _reductions(smaller: Reduced) -> dict[str, Column]:
+def _reductions(smaller: ReducedGraph) -> dict[str, Column]:
     texts = {
         "contracted": "Edges of weight 0 that were contracted",
         "parallel": "Parallel edges and loops that were dropped",

@@ -65,7 +65,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Reduced:
+class ReducedGraph:
     """A smaller Steiner problem of the same optimum.
 
     Attributes
@@ -109,7 +109,7 @@ def edges_of(graph: Graph) -> Edges:
     return Edges(*ends, graph.weights[once].astype(np.uint64))
 
 
-def reduced(graph: Graph) -> Reduced:
+def reduced(graph: Graph) -> ReducedGraph:
     """Reduce a Steiner problem whose terminals are connected (`problems.steiner.require_problem`)."""
     assert graph.terminals is not None
     original = edges_of(graph)
@@ -132,7 +132,7 @@ def reduced(graph: Graph) -> Reduced:
     kept, edges = _numbered(edges, terminal)
     member = np.searchsorted(kept[terminal[kept]], part[graph.terminals])
     smaller = _assembled(graph, kept, edges, terminal[kept])
-    return Reduced(smaller, edges, original, member, free, (*origins, origin), counts)
+    return ReducedGraph(smaller, edges, original, member, free, (*origins, origin), counts)
 
 
 def _near(graph: Graph, edges: Edges) -> tuple[Edges, Origin]:

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.base import Limits, Report
 from hpcsolve.algorithms.shortest_paths.row_engine import RowSearch
 from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Spanning, Tree, merged
-from hpcsolve.algorithms.steiner_kmb.table import Table
+from hpcsolve.algorithms.steiner_kmb.node_table import NodeTable
 from hpcsolve.parallel.comm import Comm
 
 NOBODY = np.empty(0, np.uint32)
 
 
 @dataclass
-class Watch:
+class AgreedStop:
     """When to stop, as rank 0 says and all ranks agree.
 
     Attributes
@@ -59,9 +59,9 @@ class Rounds:
     """
 
     comm: Comm
-    table: Table
+    table: NodeTable
     nodes: Spanning | None
-    watch: Watch
+    watch: AgreedStop
     report: Report
     scale: int
     best: int = 0

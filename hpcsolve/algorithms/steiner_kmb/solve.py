@@ -14,23 +14,23 @@ import numpy as np
 from hpcsolve.algorithms.base import UNLIMITED, WITHOUT_WORK, Estimate, Limits, Outcome, Report
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, ROW_ENGINES, chosen_engine, kernel_files
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD
-from hpcsolve.algorithms.shortest_paths.layout import layout_bytes
+from hpcsolve.algorithms.shortest_paths.search_graph import search_graph_bytes
 from hpcsolve.algorithms.shortest_paths.row_engine import RowTask
 from hpcsolve.algorithms.shortest_paths.rows import batch_rows, row_bytes
 from hpcsolve.algorithms.shortest_paths.searcher import workspace
-from hpcsolve.algorithms.steiner_kmb.best import best_tree
-from hpcsolve.algorithms.steiner_kmb.bound import Bound, ascended, best_bound
-from hpcsolve.algorithms.steiner_kmb.exchange import exchanged
+from hpcsolve.algorithms.steiner_kmb.one_steiner import best_tree
+from hpcsolve.algorithms.steiner_kmb.dual_ascent import Bound, ascended, best_bound
+from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
 from hpcsolve.algorithms.steiner_kmb.kmb import Work, keys_for, kmb_tree
 from hpcsolve.algorithms.steiner_kmb.matrix import Matrix, empty_matrix
 from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk
 from hpcsolve.algorithms.steiner_kmb.outcome import Answer, Tables, solution_of, tables_of
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
-from hpcsolve.algorithms.steiner_kmb.reduce import Indices, Reduced, reduced
-from hpcsolve.algorithms.steiner_kmb.rounds import Watch
-from hpcsolve.algorithms.steiner_kmb.table import sent_bytes, slice_bytes
-from hpcsolve.algorithms.steiner_kmb.trees import Closure, closure, improved, shortest_path_tree
+from hpcsolve.algorithms.steiner_kmb.reduce import Indices, ReducedGraph, reduced
+from hpcsolve.algorithms.steiner_kmb.rounds import AgreedStop
+from hpcsolve.algorithms.steiner_kmb.node_table import sent_bytes, slice_bytes
+from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree, closure, improved, shortest_path_tree
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
@@ -70,7 +70,7 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
     base = BYTES_A_VERTEX * graph.n + BYTES_AN_ARC * graph.arcs
     host = [base + table for table in _table_bytes(graph, parameters, ranks, info)]
     device = tuple(0 if alone else _device_bytes(graph, parameters, size, info) for size in sizes)
-    shared = 0 if alone else layout_bytes(graph, LONG)
+    shared = 0 if alone else search_graph_bytes(graph, LONG)
 
     def largest(free: Sequence[int]) -> int:
         return int(min(most / ((a + b + shared) / graph.n) for most, a, b in zip(free, host, device)))
@@ -111,7 +111,7 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
         ) -> Outcome:  # fmt: skip
     """A Steiner tree with its certificate. `graph` is the same on all ranks; so is `solution`."""
     target = None if limits.target is None else math.floor(Fraction(str(limits.target)) * graph.scale)
-    watch = Watch(comm, limits, target)
+    watch = AgreedStop(comm, limits, target)
     tables: Tables = {}
     answer: Answer | None = None
     with _on_host(device) as host:
@@ -139,14 +139,14 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
     return Outcome(answer.weight, solution_of(answer), rows, tables, rank)
 
 
-def _prepared(graph: Graph, host: Device) -> tuple[Reduced, Closure]:
+def _prepared(graph: Graph, host: Device) -> tuple[ReducedGraph, ClosureTree]:
     smaller = reduced(graph)
     return smaller, closure(network(smaller.graph, host))
 
 
 def _tree(
-    smaller: Reduced, net: Network, near: Closure, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    watch: Watch, matrix: Matrix | None,
+    smaller: ReducedGraph, net: Network, near: ClosureTree, device: Device, comm: Comm, parameters: Parameters, report: Report,
+    watch: AgreedStop, matrix: Matrix | None,
 ) -> tuple[Indices | None, Work]:  # fmt: skip
     """The edges of the reduced graph's tree, on rank 0, and this rank's work."""
     if len(net.terminals) < 2:
@@ -162,7 +162,7 @@ def _tree(
     return tree, Work(smaller.graph.arcs, time.perf_counter() - started)
 
 
-def _certified(whole: Network, smaller: Reduced, near: Closure, tree: Indices, bound: Bound) -> tuple[Answer, Tables]:
+def _certified(whole: Network, smaller: ReducedGraph, near: ClosureTree, tree: Indices, bound: Bound) -> tuple[Answer, Tables]:
     """The tree in the graph as it was read, with a lower bound found there."""
     restored = spanning_tree(whole, smaller.restored(tree))
     least = max(bound.value, guaranteed(near.weight, len(whole.terminals)))

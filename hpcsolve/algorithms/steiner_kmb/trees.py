@@ -12,7 +12,7 @@ from hpcsolve.algorithms.steiner_kmb.reduce import Indices
 
 
 @dataclass(frozen=True)
-class Closure:
+class ClosureTree:
     """A minimum spanning tree of the complete graph of distances between the terminals.
 
     Attributes
@@ -60,7 +60,7 @@ def nearest(net: Network, bases: NDArray[np.uint32]) -> Regions:
     ))
 
 
-def closure(net: Network) -> Closure:
+def closure(net: Network) -> ClosureTree:
     """By one search from all terminals: of the edges between two regions, the shortest way from base to base first."""
     near = nearest(net, net.terminals)
     distance, base = near.distance, near.base
@@ -69,8 +69,8 @@ def closure(net: Network) -> Closure:
     lengths = distance[tails[across]] + net.edges.weights[across] + distance[heads[across]]
     order = np.argsort(lengths, kind="stable")
     first, second = base[tails[across[order]]], base[heads[across[order]]]
-    kept = forest(net.device, first, second, net.wanted)
-    return Closure(first[kept], second[kept], lengths[order][kept])
+    kept = forest(net.device, first, second, net.is_terminal)
+    return ClosureTree(first[kept], second[kept], lengths[order][kept])
 
 
 def shortest_path_tree(net: Network, root: int = 0) -> Indices:

@@ -95,7 +95,7 @@ def measure(network: Network, factors: list[float], repeats: int) -> list[Width]
                 rows.append(_width(network, prepared, f"{factor:g} x default", expected, repeats))
         with network.prepared(engine) as prepared:
             rows.append(_width(network, prepared, "adaptive", expected, repeats))
-            task = Task(network.graph, network.keys, None, H200, prepared.limit)
+            task = Task(network.graph, network.keys, None, H200, prepared.cutoff)
             prepared.tuning = prepared.engine.tune(task)
             rows.append(_width(network, prepared, "adaptive, as on an H200", expected, repeats))
     return rows

@@ -21,7 +21,7 @@ from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm, agree_minimum
 from hpcsolve.parallel.partition import blocks
 
-TILE = 32
+PANEL = 32
 DENSE = 4
 """Measuring all columns takes less than so many times as long as the same number one by one."""
 LINKS_A_VERTEX = 8
@@ -46,20 +46,20 @@ def slice_bytes(n: int, terminals: int, ranks: int, width: int, batch: int, unit
         Of the CPU that measures.
     """
     room = capacity(terminals)
-    scratch = units * TILE * 2 * room * (5 * width + 4)
-    own = [TILE * len(tiles) for tiles in blocks(-(-n // TILE), ranks)]
+    scratch = units * PANEL * 2 * room * (5 * width + 4)
+    own = [PANEL * len(tiles) for tiles in blocks(-(-n // PANEL), ranks)]
     return [mine * (room + batch) * width + 2 * n * batch * width + scratch for mine in own]
 
 
 def sent_bytes(n: int, terminals: int, ranks: int, width: int) -> list[int]:
     """By rank, of the terminals' rows; those of other nodes are not known before."""
-    tiles = -(-n // TILE)
+    tiles = -(-n // PANEL)
     shares = zip(blocks(tiles, ranks), blocks(terminals, ranks))
-    return [len(rows) * TILE * (tiles - len(own)) * width for own, rows in shares]
+    return [len(rows) * PANEL * (tiles - len(own)) * width for own, rows in shares]
 
 
 @dataclass
-class Table:
+class NodeTable:
     """This rank's slice.
 
     Attributes
@@ -69,7 +69,7 @@ class Table:
     own
         This rank's vertices: whole tiles, but for the last.
     rows
-        Shape (tiles, room, TILE), as the kernels want it.
+        Shape (tiles, room, PANEL), as the kernels want it.
     sent
         Bytes of rows that went to other ranks so far.
     """
@@ -86,8 +86,8 @@ class Table:
     def __post_init__(self) -> None:
         """Room for all rows; memory is taken as they come."""
         tiles = self._shares()[self.comm.rank]
-        self.own = range(self.n)[tiles.start * TILE : tiles.stop * TILE]
-        self.rows = np.empty((len(tiles), self.room, TILE), self.keys.dtype)
+        self.own = range(self.n)[tiles.start * PANEL : tiles.stop * PANEL]
+        self.rows = np.empty((len(tiles), self.room, PANEL), self.keys.dtype)
 
     def fill(
         self, search: RowSearch, nodes: NDArray[np.uint32], slots: NDArray[np.uint32], over: Callable[[float], bool]
@@ -118,14 +118,14 @@ class Table:
 
     def _shares(self) -> list[range]:
         """Each rank's tiles of vertices."""
-        return blocks(-(-self.n // TILE), self.comm.size)
+        return blocks(-(-self.n // PANEL), self.comm.size)
 
     def _exchange(self, rows: NDArray[Any], slots: list[NDArray[np.uint32]]) -> None:
         """Send everybody their slices of these rows, and take one's own of all."""
         comm, sent = self.comm, []
         for rank, share in enumerate(self._shares()):
-            piece = np.zeros((len(rows), len(share) * TILE), self.keys.dtype)
-            part = rows[:, share.start * TILE : share.stop * TILE]
+            piece = np.zeros((len(rows), len(share) * PANEL), self.keys.dtype)
+            part = rows[:, share.start * PANEL : share.stop * PANEL]
             piece[:, : part.shape[1]] = part
             if rank == comm.rank:
                 self._store(slots[rank], piece)
@@ -134,14 +134,14 @@ class Table:
                 self.sent += piece.nbytes
         for rank, places in enumerate(slots):
             if rank != comm.rank and len(places) and len(self.rows):
-                arrived = np.empty((len(places), len(self.rows) * TILE), self.keys.dtype)
+                arrived = np.empty((len(places), len(self.rows) * PANEL), self.keys.dtype)
                 comm.receive(arrived, rank).wait()
                 self._store(places, arrived)
         for message in sent:
             message.wait()
 
     def _store(self, slots: NDArray[np.uint32], piece: NDArray[Any]) -> None:
-        self.rows[:, slots] = piece.reshape(len(slots), len(self.rows), TILE).swapaxes(0, 1)
+        self.rows[:, slots] = piece.reshape(len(slots), len(self.rows), PANEL).swapaxes(0, 1)
 
     def promising(self, tree: Tree, vertices: NDArray[np.uint32] | None = None) -> Candidates:
         """Those of this rank's vertices, or of these among them, that as a node more make the tree lighter."""
@@ -159,7 +159,7 @@ class Table:
             return np.empty(0, self.keys.dtype)
         grid = 4 * self.device.info.units
         dtype = self.keys.dtype
-        scratch, weight = New(grid * (tree.levels + 2) * TILE, dtype, scratch=True), New(len(columns), dtype)
+        scratch, weight = New(grid * (tree.levels + 2) * PANEL, dtype, scratch=True), New(len(columns), dtype)
         return self._launched("measure", tree, columns, grid, scratch=scratch, weight=weight)["weight"]
 
     def linked(self, tree: Tree, vertices: NDArray[np.uint32], weight: NDArray[Any] | None = None) -> Candidates:
@@ -168,9 +168,9 @@ class Table:
         if not len(columns):
             return Candidates(columns, np.empty(0, dtype), columns, columns, np.empty(0, dtype))
         room = LINKS_A_VERTEX * len(columns)
-        grid = max(1, min(self.device.info.units, len(columns) // TILE))
+        grid = max(1, min(self.device.info.units, len(columns) // PANEL))
         while True:
-            scratch = grid * TILE * (len(tree.slots) + tree.levels)
+            scratch = grid * PANEL * (len(tree.slots) + tree.levels)
             out: Given = {
                 "room": room, "used": New(1, np.uint32, zero=True, scratch=True), "begin": New(len(columns), np.uint32),
                 "length": New(len(columns), np.uint32), "to": New(room, np.uint32), "way": New(room, dtype),
@@ -202,5 +202,5 @@ class Table:
             "depths": tree.depths, "edges": tree.edges, "table": self.rows,
         }
         name = f"one_steiner_{name}_{self.keys.code}"
-        return launched(self.device, "steiner/one_steiner", name, grid, TILE, tree=given, columns=len(columns),
+        return launched(self.device, "steiner/one_steiner", name, grid, PANEL, tree=given, columns=len(columns),
                         column=columns, **own)

@@ -15,18 +15,18 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.layout import lay_out
+from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
 from hpcsolve.algorithms.shortest_paths.rows import row_search
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
-from hpcsolve.algorithms.steiner_kmb.exchange import exchanged
+from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
 from hpcsolve.algorithms.steiner_kmb.kmb import Work, keys_for, path_edges
 from hpcsolve.algorithms.steiner_kmb.network import Network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
-from hpcsolve.algorithms.steiner_kmb.rounds import NOBODY, Rounds, Watch
+from hpcsolve.algorithms.steiner_kmb.rounds import NOBODY, Rounds, AgreedStop
 from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Spanning, spanning
-from hpcsolve.algorithms.steiner_kmb.table import Table, capacity
-from hpcsolve.algorithms.steiner_kmb.trees import Closure, improved, nearest, shortest_path_tree
+from hpcsolve.algorithms.steiner_kmb.node_table import NodeTable, capacity
+from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree, improved, nearest, shortest_path_tree
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
@@ -36,8 +36,8 @@ KEYS_A_SEED = 1_000_003
 
 
 def best_tree(
-    graph: Graph, net: Network, near: Closure, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    watch: Watch,
+    graph: Graph, net: Network, near: ClosureTree, device: Device, comm: Comm, parameters: Parameters, report: Report,
+    watch: AgreedStop,
 ) -> tuple[Indices | None, Work]:  # fmt: skip
     """The tree's edges, on rank 0; collective. Parameters as `kmb.kmb_tree`.
 
@@ -49,13 +49,13 @@ def best_tree(
     keys = keys_for(graph, near.weight + 2 * int(nearest(net, net.terminals).distance.max()))
     room = capacity(len(net.terminals))
     nodes = terminal_tree(net, near, keys, room) if comm.rank == 0 else None
-    layout = comm.once_per_host(partial(lay_out, graph, keys))
-    table = Table(net.device, keys, net.n, room, comm)
+    search_graph = comm.once_per_host(partial(lay_out, graph, keys))
+    table = NodeTable(net.device, keys, net.n, room, comm)
     rounds = Rounds(comm, table, nodes, watch, report, graph.scale)
     best = exchanged(net, improved(net, shortest_path_tree(net))) if comm.rank == 0 else None
     rounds.best = 0 if best is None else net.weight(best)
     new, joined, shakes = np.arange(len(net.terminals), dtype=np.uint32), False, 0
-    prepared = searcher(graph, device, keys, parameters.engine, layout=layout, searches=len(new))
+    prepared = searcher(graph, device, keys, parameters.engine, search_graph=search_graph, searches=len(new))
     searches = row_search(prepared, graph, parameters.engine, parameters.at_once, None, len(new))
     with prepared, searches as rows:
         while not watch.is_over(rounds.best):
@@ -80,7 +80,7 @@ def best_tree(
         return best, Work(rounds.relaxed, prepared.timer.seconds, table.sent)
 
 
-def terminal_tree(net: Network, near: Closure, keys: Keys, room: int) -> Spanning:
+def terminal_tree(net: Network, near: ClosureTree, keys: Keys, room: int) -> Spanning:
     """The closure as a tree of nodes."""
     number = np.searchsorted(net.terminals, near.second).astype(np.uint32)
     length = near.length.astype(keys.dtype)
@@ -91,7 +91,7 @@ def terminal_tree(net: Network, near: Closure, keys: Keys, room: int) -> Spannin
 def branches(net: Network, tree: Indices) -> NDArray[np.uint32]:
     """Vertices of more than two neighbours in a tree that are no terminals."""
     degree = np.bincount(np.concatenate([net.edges.tails[tree], net.edges.heads[tree]]), minlength=net.n)
-    return np.flatnonzero((degree > 2) & (net.wanted == 0)).astype(np.uint32)
+    return np.flatnonzero((degree > 2) & (net.is_terminal == 0)).astype(np.uint32)
 
 
 def _with_paths(net: Network, prepared: Searcher, rounds: Rounds) -> Indices | None:
