@@ -19,12 +19,12 @@ from hpcsolve.algorithms.base import Limits, Outcome, silent
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
 from hpcsolve.algorithms.shortest_paths.tile import TileRows
 from hpcsolve.algorithms.steiner_kmb import Parameters
-from hpcsolve.algorithms.steiner_kmb.one_steiner import terminal_tree
 from hpcsolve.algorithms.steiner_kmb.network import network
+from hpcsolve.algorithms.steiner_kmb.node_table import PANEL, NodeTable, capacity
+from hpcsolve.algorithms.steiner_kmb.one_steiner import terminal_tree
 from hpcsolve.algorithms.steiner_kmb.reduce import reduced
 from hpcsolve.algorithms.steiner_kmb.rounds import AgreedStop
 from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Spanning
-from hpcsolve.algorithms.steiner_kmb.node_table import PANEL, NodeTable, capacity
 from hpcsolve.algorithms.steiner_kmb.trees import closure
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice

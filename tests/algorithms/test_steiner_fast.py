@@ -128,7 +128,7 @@ def test_an_ascent_that_is_cut_short_proves_less(device: Device, monkeypatch: py
     monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.dual_ascent.MOST_WORK", whole.work // 2)
     half = climb(net, 0)
     assert 0 < half.value < whole.value and whole.work // 2 <= half.work < whole.work
-    assert half.prices.tolist() == whole.prices[: len(half.prices)].tolist()
+    assert half.duals.tolist() == whole.duals[: len(half.duals)].tolist()
 
 
 @pytest.fixture(scope="module")

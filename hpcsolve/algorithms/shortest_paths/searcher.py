@@ -109,8 +109,9 @@ class Searcher:
         batch.asked["next"].fill(0)
         kernel = self.device.kernel(file, f"{Path(file).name}_solve_{self.keys.code}")
         own = {"keys": self.work["keys"], "touched": self.work["touched"], "hops": self.work.get("hops")}
-        kernel(blocks, self.threads, wanted=batch.wanted, cutoff=self.cutoff if cutoff is None else cutoff, net=self.net,
-               how=self.how(), own=own, **batch.groups())
+        farthest = self.cutoff if cutoff is None else cutoff
+        kernel(blocks, self.threads, wanted=batch.wanted, cutoff=farthest, net=self.net, how=self.how(), own=own,
+               **batch.groups())
 
     def how(self) -> dict[str, Argument]:
         """Return the kernels' group `how`: the tuning, and the blocks' scratch."""
@@ -120,7 +121,8 @@ class Searcher:
 
 def searcher(
     graph: Graph, device: Device, keys: Keys | None = None, engine: EngineName = NEAR_FAR, delta: float | None = None,
-    cutoff: float | None = None, *, search_graph: SearchGraph | None = None, searches: int = 1, batch: int | None = None,
+    cutoff: float | None = None, *, search_graph: SearchGraph | None = None, searches: int = 1,
+    batch: int | None = None,
 ) -> Searcher:
     """Return a graph on a device, ready to be searched.
 

@@ -12,7 +12,6 @@ import numpy as np
 from hpcsolve.algorithms.base import UNLIMITED, WITHOUT_WORK, Column, Estimate, Limits, Outcome, Report, as_column
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, PUSH, Engine, EngineName, chosen_engine, kernel_files
 from hpcsolve.algorithms.shortest_paths.keys import LONG, Keys, first_keys, wider
-from hpcsolve.algorithms.shortest_paths.search_graph import lay_out, search_graph_bytes
 from hpcsolve.algorithms.shortest_paths.pairs import (
     PATH_ROOM,
     SOURCES_A_BATCH,
@@ -23,6 +22,7 @@ from hpcsolve.algorithms.shortest_paths.pairs import (
     solve_pairs,
 )
 from hpcsolve.algorithms.shortest_paths.question import Parameters, Question, question
+from hpcsolve.algorithms.shortest_paths.search_graph import lay_out, search_graph_bytes
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher, workspace
 from hpcsolve.algorithms.shortest_paths.tables import Table, rows_at_once, rows_of, solve_table
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
@@ -107,7 +107,7 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
         kind = keys
         search_graph = comm.once_per_host(partial(lay_out, graph, kind))
         with searcher(graph, device, kind, engine, _scaled(parameters.delta, graph), cutoff, search_graph=search_graph,
-                      searches=len(share), batch=parameters.batch) as prepared:  # fmt: skip
+                      searches=len(share), batch=parameters.batch) as prepared:
             mine = _answer(prepared, asked, share, parameters, report)
             seconds = prepared.timer.seconds
             cut = cutoff is None or kind.encode_one(cutoff) > prepared.cutoff
@@ -163,7 +163,7 @@ def _rank_columns(mine: Table | Answers, seconds_kernel: float, seconds_wait: fl
 
 
 def _outcome(mine: Table | Answers, keys: Keys, asked: Question, share: range, parameters: Parameters, comm: Comm,
-             rank: Mapping[str, float | int]) -> Outcome:  # fmt: skip
+             rank: Mapping[str, float | int]) -> Outcome:
     tables = {"searches": _searches(mine, comm)}
     if isinstance(mine, Answers):
         assert asked.pairs is not None
@@ -178,7 +178,7 @@ def _outcome(mine: Table | Answers, keys: Keys, asked: Question, share: range, p
 def _searches(mine: Table | Answers, comm: Comm) -> Mapping[str, Column]:
     """Rank 0's table of all searches: what they took. Collective."""
     own = [np.concatenate([np.empty(0, np.uint64), *(getattr(batch, name) for batch in mine.batches)])
-           for name in ("relaxed", "rounds")]  # fmt: skip
+           for name in ("relaxed", "rounds")]
     parts: list[Any] = comm.gather(own) or [own]
     relaxed, rounds = (np.concatenate([part[i] for part in parts]).astype(np.int64) for i in (0, 1))
     return {

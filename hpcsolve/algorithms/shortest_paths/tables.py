@@ -46,7 +46,7 @@ class Table:
 def solve_table(
     prepared: Searcher, seeds: Sequence[NDArray[np.int64]], targets: NDArray[np.int64] | None, predecessors: bool,
     report: Report,
-) -> Table:  # fmt: skip
+) -> Table:
     """Search from each set of seeds."""
     n, dtype, places = prepared.graph.n, prepared.keys.dtype, prepared.graph.places()
     keys = np.empty((len(seeds), n if targets is None else len(targets)), dtype)

@@ -1,4 +1,7 @@
-"""Local search by exchanging key paths (cuda_src/key_path.cu): all moves that agree with each other, time and again."""
+"""Local search by key-path exchange: all moves that do not touch each other, again and again.
+
+See cuda_src/steiner/key_path.cu.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,16 @@ from hpcsolve.algorithms.steiner_kmb.trees import improved, nearest, vertices_of
 
 @dataclass(frozen=True)
 class Move:
-    """A path of the tree, and a shorter way between the two parts that are left without it.
+    """A key path of the tree, and a shorter path that joins the two components that are left without it.
 
     Attributes
     ----------
+    gain
+        How much lighter the tree becomes.
     removed, added
-        Edges of the path and of the way.
+        Edges of the key path and of the other path.
     vertices
-        On both.
+        The vertices on both.
     """
 
     gain: int
@@ -31,9 +36,9 @@ class Move:
 
 
 def exchanged(net: Network, tree: Indices) -> Indices:
-    """The tree after all exchanges that make it lighter."""
+    """Return the tree after all exchanges that make it lighter."""
     while len(tree):
-        candidate = _after(net, tree, _agreeing(net, moves(net, tree)))
+        candidate = _after(net, tree, _untouched(net, moves(net, tree)))
         if candidate is None:
             return tree
         tree = improved(net, candidate)
@@ -41,7 +46,7 @@ def exchanged(net: Network, tree: Indices) -> Indices:
 
 
 def moves(net: Network, tree: Indices) -> list[Move]:
-    """For each key path of the tree the best exchange, where there is one; the one that saves most comes first."""
+    """Return the best exchange of each key path that has one; the one that saves most comes first."""
     n, arcs = net.n, len(net.heads)
     inside = vertices_of(net, tree)
     near = nearest(net, np.flatnonzero(inside).astype(np.uint32))
@@ -68,38 +73,38 @@ def moves(net: Network, tree: Indices) -> list[Move]:
 
 
 def room_for(n: int) -> int:
-    """Vertices of all ways and paths together, for a graph of n; what finds no room is found in the next pass."""
+    """Return the room for all paths of the moves; a move that finds none is found in the next pass."""
     return 8 * n
 
 
 def _move(
     net: Network, gain: int, one: NDArray[np.uint32], other: NDArray[np.uint32], path: NDArray[np.uint32]
-) -> Move:  # fmt: skip
+) -> Move:
     way = np.concatenate([one[::-1], other])
     removed, added = (edge_numbers(net, vertices[:-1], vertices[1:]) for vertices in (path, way))
     return Move(gain, removed, added, np.concatenate([way, path]))
 
 
-def _agreeing(net: Network, found: list[Move]) -> list[Move]:
-    """Of moves that touch the same vertex the one that comes first."""
+def _untouched(net: Network, found: list[Move]) -> list[Move]:
+    """Return the moves that touch no vertex of a move before them."""
     touched = np.zeros(net.n, dtype=bool)
-    agreed = []
+    chosen = []
     for move in found:
         if not touched[move.vertices].any():
             touched[move.vertices] = True
-            agreed.append(move)
-    return agreed
+            chosen.append(move)
+    return chosen
 
 
-def _after(net: Network, tree: Indices, agreed: list[Move]) -> Indices | None:
-    """The tree after as many of the first moves as leave it in one piece; None if there are none."""
+def _after(net: Network, tree: Indices, chosen: list[Move]) -> Indices | None:
+    """Return the tree after as many of the first moves as leave it connected and lighter; None if there are none."""
     weight = net.weight(tree)
-    while agreed:
-        left = np.setdiff1d(tree, np.concatenate([move.removed for move in agreed]))
-        candidate = spanning_tree(net, np.union1d(left, np.concatenate([move.added for move in agreed])))
+    while chosen:
+        left = np.setdiff1d(tree, np.concatenate([move.removed for move in chosen]))
+        candidate = spanning_tree(net, np.union1d(left, np.concatenate([move.added for move in chosen])))
         inside = vertices_of(net, candidate)
         whole = int(inside.sum()) == len(candidate) + 1 and bool(inside[net.terminals].all())
         if whole and net.weight(candidate) < weight:
             return candidate
-        agreed = agreed[: len(agreed) // 2]
+        chosen = chosen[: len(chosen) // 2]
     return None

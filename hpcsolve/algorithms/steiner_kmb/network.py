@@ -1,4 +1,4 @@
-"""A Steiner problem as the kernels that are marked for the CPU read it, and how they are launched: one block each."""
+"""A Steiner problem as the kernels that are marked for the CPU read it, and their launches."""
 
 from __future__ import annotations
 
@@ -21,16 +21,20 @@ class Network:
     Attributes
     ----------
     edges
-        Of the graph, in the order of its rows; trees are lists of their numbers.
-    wanted
-        Shape (n,): 1 for a terminal.
+        The edges of the graph, in the order of its rows; a tree is a list of their numbers.
+    terminals
+        Positions, ascending.
+    is_terminal
+        Shape (n,): 1 for a terminal, else 0.
+    offsets, heads, weights
+        The rows of the graph.
     """
 
     device: Device
     n: int
     edges: Edges
     terminals: NDArray[np.uint32]
-    wanted: NDArray[np.uint32]
+    is_terminal: NDArray[np.uint32]
     offsets: NDArray[np.uint32]
     heads: NDArray[np.uint32]
     weights: NDArray[np.uint64]
@@ -42,43 +46,43 @@ class Network:
     def group(self) -> dict[str, int | NDArray[Any]]:
         """Return the kernels' group `net`."""
         return {
-            "n": self.n, "count": len(self.terminals), "terminals": self.terminals, "wanted": self.wanted,
+            "n": self.n, "count": len(self.terminals), "terminals": self.terminals, "is_terminal": self.is_terminal,
             "offsets": self.offsets, "heads": self.heads, "weights": self.weights,
         }
 
 
 def network(graph: Graph, device: Device) -> Network:
-    """The network of a graph with fewer than 2^32 arcs."""
+    """Return the network of a graph with terminals and fewer than 2^32 arcs."""
     assert graph.terminals is not None
-    wanted = np.zeros(graph.n, np.uint32)
-    wanted[graph.terminals] = 1
+    is_terminal = np.zeros(graph.n, np.uint32)
+    is_terminal[graph.terminals] = 1
     return Network(
-        device, graph.n, edges_of(graph), np.sort(graph.terminals).astype(np.uint32), wanted,
+        device, graph.n, edges_of(graph), np.sort(graph.terminals).astype(np.uint32), is_terminal,
         graph.offsets.astype(np.uint32), graph.heads.astype(np.uint32), graph.weights.astype(np.uint64),
-    )  # fmt: skip
+    )
 
 
 def edge_numbers(net: Network, ends: NDArray[Any], others: NDArray[Any]) -> Indices:
-    """The numbers of the edges between these vertices."""
+    """Return the numbers of the edges between `ends` and `others`, entry by entry."""
     first, second = np.minimum(ends, others).astype(np.int64), np.maximum(ends, others).astype(np.int64)
     found: Indices = np.searchsorted(net.edges.tails * net.n + net.edges.heads, first * net.n + second)
     return found
 
 
 def spanning_tree(net: Network, edges: Indices) -> Indices:
-    """Of these edges those of a minimum spanning tree without ends that are no terminals; in ascending order."""
+    """Return the minimum spanning tree of some edges, pruned of leaves that are no terminals; numbers ascend."""
     edges = edges[np.argsort(net.edges.weights[edges], kind="stable")]
     return np.sort(edges[forest(net.device, net.edges.tails[edges], net.edges.heads[edges], net.is_terminal)])
 
 
 def forest(
-    device: Device, tails: NDArray[Any], heads: NDArray[Any], wanted: NDArray[np.uint32]
-) -> NDArray[np.bool_]:  # fmt: skip
-    """Which edges a spanning forest keeps that takes them as they come, and has no ends but wanted vertices."""
+    device: Device, tails: NDArray[Any], heads: NDArray[Any], is_terminal: NDArray[np.uint32]
+) -> NDArray[np.bool_]:
+    """Return which edges the spanning forest keeps that takes them in this order, pruned of leaves but terminals."""
     found = launched(
-        device, "steiner/steiner_tree", "steiner_tree_span", n=len(wanted), edges=len(tails),
-        tails=tails.astype(np.uint32), heads=heads.astype(np.uint32), wanted=wanted,
-        scratch=New(3 * len(wanted), np.uint32, scratch=True), kept=New(len(tails), np.uint32),
+        device, "steiner/steiner_tree", "steiner_tree_span", n=len(is_terminal), edges=len(tails),
+        tails=tails.astype(np.uint32), heads=heads.astype(np.uint32), is_terminal=is_terminal,
+        scratch=New(3 * len(is_terminal), np.uint32, scratch=True), kept=New(len(tails), np.uint32),
     )
     return found["kept"] > 0
 
@@ -89,8 +93,10 @@ class New:
 
     Attributes
     ----------
+    zero
+        Whether it holds zeros at first.
     scratch
-        Whether nobody wants it afterwards.
+        Whether it is of no use afterwards.
     """
 
     length: int
@@ -121,7 +127,7 @@ def launched(device: Device, file: str, name: str, grid: int = 1, block: int = 1
         return given
 
     device.kernel(file, name)(grid, block, **{name: passed(name, given) for name, given in arguments.items()})
-    found = {name: buffer.download() for name, buffer, wanted in buffers if wanted}
+    found = {name: buffer.download() for name, buffer, returned in buffers if returned}
     for _, buffer, _ in buffers:
         buffer.free()
     return found

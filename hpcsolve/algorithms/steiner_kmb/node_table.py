@@ -1,7 +1,7 @@
-"""The table of distances from nodes to vertices: a row a node, and of each row a rank's own vertices.
+"""The table of distances from nodes to vertices: a row for each node; a rank has the columns of its own vertices.
 
-The ranks search from new nodes, each from its share, and send each other the slices of these rows. A vertex is then
-measured where its column lies (cuda_src/one_steiner.cu), so neither memory nor work is in one place.
+The ranks search from new nodes, each from its share, and send each other the columns of these rows. A vertex is then
+measured where its column lies (cuda_src/steiner/one_steiner.cu), so memory and work are spread over the ranks.
 """
 
 from __future__ import annotations
@@ -22,56 +22,59 @@ from hpcsolve.parallel.comm import Comm, agree_minimum
 from hpcsolve.parallel.partition import blocks
 
 PANEL = 32
+"""Columns that lie together."""
 DENSE = 4
-"""Measuring all columns takes less than so many times as long as the same number one by one."""
+"""All columns are measured where more than one in DENSE is asked for: in order they are that much quicker."""
 LINKS_A_VERTEX = 8
-"""Room at first; there are 3 or 4 on road-like graphs."""
+"""Room for links at first; road-like graphs have 3 or 4 a vertex."""
 
 
 def capacity(terminals: int) -> int:
-    """Rows of the table: the terminals, and the nodes that may come."""
+    """Return the number of rows of the table: the terminals, and the nodes that may come."""
     return 2 * terminals + 64
 
 
 def slice_bytes(n: int, terminals: int, ranks: int, width: int, batch: int, units: int) -> list[int]:
-    """Bytes by rank: slices, the rows of a batch with what is sent and arrives, what the kernels work in.
+    """Return the bytes of each rank: its columns, the rows of a batch, messages, what the kernels work in.
 
     Parameters
     ----------
     width
         Bytes of a distance.
     batch
-        Rows that a rank searches at a time.
+        Number of rows that a rank searches at a time.
     units
-        Of the CPU that measures.
+        Threads of the CPU that measures.
     """
     room = capacity(terminals)
     scratch = units * PANEL * 2 * room * (5 * width + 4)
-    own = [PANEL * len(tiles) for tiles in blocks(-(-n // PANEL), ranks)]
+    own = [PANEL * len(panels) for panels in blocks(-(-n // PANEL), ranks)]
     return [mine * (room + batch) * width + 2 * n * batch * width + scratch for mine in own]
 
 
 def sent_bytes(n: int, terminals: int, ranks: int, width: int) -> list[int]:
-    """By rank, of the terminals' rows; those of other nodes are not known before."""
-    tiles = -(-n // PANEL)
-    shares = zip(blocks(tiles, ranks), blocks(terminals, ranks))
-    return [len(rows) * PANEL * (tiles - len(own)) * width for own, rows in shares]
+    """Return the bytes that each rank sends of the terminals' rows; the number of other nodes is not known before."""
+    panels = -(-n // PANEL)
+    shares = zip(blocks(panels, ranks), blocks(terminals, ranks))
+    return [len(rows) * PANEL * (panels - len(own)) * width for own, rows in shares]
 
 
 @dataclass
 class NodeTable:
-    """This rank's slice.
+    """This rank's columns of the table.
 
     Attributes
     ----------
     device
         The CPU.
+    room
+        Number of rows.
     own
-        This rank's vertices: whole tiles, but for the last.
+        This rank's vertices: whole panels, but for the last.
     rows
-        Shape (tiles, room, PANEL), as the kernels want it.
+        Shape (panels, room, PANEL), as the kernels read it.
     sent
-        Bytes of rows that went to other ranks so far.
+        Bytes of rows that this rank has sent so far.
     """
 
     device: Device
@@ -84,25 +87,25 @@ class NodeTable:
     sent: int = 0
 
     def __post_init__(self) -> None:
-        """Room for all rows; memory is taken as they come."""
-        tiles = self._shares()[self.comm.rank]
-        self.own = range(self.n)[tiles.start * PANEL : tiles.stop * PANEL]
-        self.rows = np.empty((len(tiles), self.room, PANEL), self.keys.dtype)
+        """Make room for all rows; the memory is taken as they come."""
+        panels = self._shares()[self.comm.rank]
+        self.own = range(self.n)[panels.start * PANEL : panels.stop * PANEL]
+        self.rows = np.empty((len(panels), self.room, PANEL), self.keys.dtype)
 
     def fill(
         self, search: RowSearch, nodes: NDArray[np.uint32], slots: NDArray[np.uint32], over: Callable[[float], bool]
-    ) -> tuple[int, bool]:  # fmt: skip
-        """Bring the rows of nodes (positions) into these slots. Collective.
+    ) -> tuple[int, bool]:
+        """Fill in the rows of nodes (positions), at these slots. Collective.
 
         Parameters
         ----------
         over
-            Told after each batch, on all ranks, the fraction of the rows that are there: whether to give up.
+            Called after each batch, on all ranks, with the part of the rows that are there; returns whether to give up.
 
         Returns
         -------
         tuple
-            The arcs that this rank followed; whether all rows are there.
+            The number of arcs that this rank has relaxed; whether all rows are there.
         """
         shares = blocks(len(nodes), self.comm.size)
         step, relaxed = agree_minimum(self.comm, search.at_once), 0
@@ -117,11 +120,11 @@ class NodeTable:
         return relaxed, True
 
     def _shares(self) -> list[range]:
-        """Each rank's tiles of vertices."""
+        """Return each rank's panels of columns."""
         return blocks(-(-self.n // PANEL), self.comm.size)
 
     def _exchange(self, rows: NDArray[Any], slots: list[NDArray[np.uint32]]) -> None:
-        """Send everybody their slices of these rows, and take one's own of all."""
+        """Send every rank its columns of these rows, and receive this rank's columns of the others' rows."""
         comm, sent = self.comm, []
         for rank, share in enumerate(self._shares()):
             piece = np.zeros((len(rows), len(share) * PANEL), self.keys.dtype)
@@ -144,7 +147,7 @@ class NodeTable:
         self.rows[:, slots] = piece.reshape(len(slots), len(self.rows), PANEL).swapaxes(0, 1)
 
     def promising(self, tree: Tree, vertices: NDArray[np.uint32] | None = None) -> Candidates:
-        """Those of this rank's vertices, or of these among them, that as a node more make the tree lighter."""
+        """Return this rank's vertices (or those of them given) that make the tree lighter if they become nodes."""
         columns = self._columns(vertices)
         if len(columns) * DENSE > len(self.own):
             weight = self._measured(tree, self._columns(None))[columns]
@@ -154,7 +157,7 @@ class NodeTable:
         return self.linked(tree, columns[better] + np.uint32(self.own.start), weight[better])
 
     def _measured(self, tree: Tree, columns: NDArray[np.uint32]) -> NDArray[Any]:
-        """The weight of the tree with each column's vertex as a node more."""
+        """Return for each column the weight of the tree with its vertex added."""
         if not len(columns):
             return np.empty(0, self.keys.dtype)
         grid = 4 * self.device.info.units
@@ -163,7 +166,7 @@ class NodeTable:
         return self._launched("measure", tree, columns, grid, scratch=scratch, weight=weight)["weight"]
 
     def linked(self, tree: Tree, vertices: NDArray[np.uint32], weight: NDArray[Any] | None = None) -> Candidates:
-        """Those of these vertices that are this rank's, in ascending order, with their links."""
+        """Return this rank's vertices among these, ascending, with their links."""
         columns, dtype = self._columns(vertices), self.keys.dtype
         if not len(columns):
             return Candidates(columns, np.empty(0, dtype), columns, columns, np.empty(0, dtype))
@@ -187,7 +190,7 @@ class NodeTable:
         return Candidates(columns + np.uint32(self.own.start), weight, links, to[which], way[which])
 
     def _columns(self, vertices: NDArray[np.uint32] | None) -> NDArray[np.uint32]:
-        """This rank's columns of vertices, ascending."""
+        """Return this rank's columns of vertices, ascending."""
         if vertices is None:
             return np.arange(len(self.own), dtype=np.uint32)
         mine = np.sort(vertices[(vertices >= self.own.start) & (vertices < self.own.stop)])
@@ -196,7 +199,7 @@ class NodeTable:
     def _launched(
         self, name: str, tree: Tree, columns: NDArray[np.uint32], grid: int, **own: Given
     ) -> dict[str, NDArray[Any]]:
-        """Launch a kernel on the tree and some columns of the table; what it makes."""
+        """Launch a kernel on the tree and some columns of the table, and return the arrays that it makes."""
         given: Given = {
             "room": self.room, "nodes": len(tree.slots), "levels": tree.levels, "slots": tree.slots,
             "depths": tree.depths, "edges": tree.edges, "table": self.rows,

@@ -60,7 +60,7 @@ def _prices(bound: Bound) -> dict[str, Column]:
     return {
         "root": Column(_int64(bound.root), "Position of the terminal that no set holds"),
         "terminal": as_column(bound.terminals.astype(np.int32), text, "1", "raise"),
-        "price": as_column(bound.prices.astype(np.int64), "The price: all together are a lower bound", "1", "raise"),
+        "price": as_column(bound.duals.astype(np.int64), "The price: all together are a lower bound", "1", "raise"),
     }
 
 

@@ -14,22 +14,22 @@ import numpy as np
 from hpcsolve.algorithms.base import UNLIMITED, WITHOUT_WORK, Estimate, Limits, Outcome, Report
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, ROW_ENGINES, chosen_engine, kernel_files
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD
-from hpcsolve.algorithms.shortest_paths.search_graph import search_graph_bytes
 from hpcsolve.algorithms.shortest_paths.row_engine import RowTask
 from hpcsolve.algorithms.shortest_paths.rows import batch_rows, row_bytes
+from hpcsolve.algorithms.shortest_paths.search_graph import search_graph_bytes
 from hpcsolve.algorithms.shortest_paths.searcher import workspace
-from hpcsolve.algorithms.steiner_kmb.one_steiner import best_tree
 from hpcsolve.algorithms.steiner_kmb.dual_ascent import Bound, ascended, best_bound
 from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
 from hpcsolve.algorithms.steiner_kmb.kmb import Work, keys_for, kmb_tree
 from hpcsolve.algorithms.steiner_kmb.matrix import Matrix, empty_matrix
 from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
+from hpcsolve.algorithms.steiner_kmb.node_table import sent_bytes, slice_bytes
+from hpcsolve.algorithms.steiner_kmb.one_steiner import best_tree
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk
 from hpcsolve.algorithms.steiner_kmb.outcome import Answer, Tables, solution_of, tables_of
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices, ReducedGraph, reduced
 from hpcsolve.algorithms.steiner_kmb.rounds import AgreedStop
-from hpcsolve.algorithms.steiner_kmb.node_table import sent_bytes, slice_bytes
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree, closure, improved, shortest_path_tree
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.device.host import HostDevice
@@ -108,10 +108,10 @@ def _device_bytes(graph: Graph, parameters: Parameters, searches: int, info: Dev
 
 
 def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report, limits: Limits = UNLIMITED
-        ) -> Outcome:  # fmt: skip
+        ) -> Outcome:
     """A Steiner tree with its certificate. `graph` is the same on all ranks; so is `solution`."""
     target = None if limits.target is None else math.floor(Fraction(str(limits.target)) * graph.scale)
-    watch = AgreedStop(comm, limits, target)
+    stop = AgreedStop(comm, limits, target)
     tables: Tables = {}
     answer: Answer | None = None
     with _on_host(device) as host:
@@ -123,7 +123,7 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
         matrix = None
         if parameters.matrix:
             matrix = empty_matrix(smaller.member, keys_for(smaller.graph, near.weight).dtype, comm)
-        tree, work = _tree(smaller, net, near, device, comm, parameters, report, watch, matrix)
+        tree, work = _tree(smaller, net, near, device, comm, parameters, report, stop, matrix)
         bound = best_bound(bound, comm)
         if tree is not None and bound is not None:
             tree = exchanged(net, tree) if parameters.exchange or parameters.mode == "best" else tree
@@ -134,7 +134,7 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
     rank = {
         "operations": work.relaxed, "bytes_sent": work.sent, "seconds_kernel": work.seconds,
         "seconds_wait": time.perf_counter() - started,
-    }  # fmt: skip
+    }
     rows = {} if matrix is None else {"matrix": matrix.as_rows()}
     return Outcome(answer.weight, solution_of(answer), rows, tables, rank)
 
@@ -145,14 +145,14 @@ def _prepared(graph: Graph, host: Device) -> tuple[ReducedGraph, ClosureTree]:
 
 
 def _tree(
-    smaller: ReducedGraph, net: Network, near: ClosureTree, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    watch: AgreedStop, matrix: Matrix | None,
-) -> tuple[Indices | None, Work]:  # fmt: skip
+    smaller: ReducedGraph, net: Network, near: ClosureTree, device: Device, comm: Comm, parameters: Parameters,
+    report: Report, stop: AgreedStop, matrix: Matrix | None,
+) -> tuple[Indices | None, Work]:
     """The edges of the reduced graph's tree, on rank 0, and this rank's work."""
     if len(net.terminals) < 2:
         return np.empty(0, np.int64), Work(0, 0.0)
     if parameters.mode == "best":
-        return best_tree(smaller.graph, net, near, device, comm, parameters, report, watch)
+        return best_tree(smaller.graph, net, near, device, comm, parameters, report, stop)
     if parameters.mode == "kmb":
         return kmb_tree(smaller.graph, net, near, device, comm, parameters, report, matrix)
     if comm.rank > 0:
@@ -162,7 +162,8 @@ def _tree(
     return tree, Work(smaller.graph.arcs, time.perf_counter() - started)
 
 
-def _certified(whole: Network, smaller: ReducedGraph, near: ClosureTree, tree: Indices, bound: Bound) -> tuple[Answer, Tables]:
+def _certified(whole: Network, smaller: ReducedGraph, near: ClosureTree, tree: Indices, bound: Bound
+               ) -> tuple[Answer, Tables]:
     """The tree in the graph as it was read, with a lower bound found there."""
     restored = spanning_tree(whole, smaller.restored(tree))
     least = max(bound.value, guaranteed(near.weight, len(whole.terminals)))
