@@ -1,4 +1,4 @@
-"""Large graphs: distances equal to scipy's Dijkstra, predecessors to their definition; reference sums of road networks.
+"""Large graphs: distances equal scipy's Dijkstra, predecessors their definition, sums of roads the published ones.
 
 scipy adds doubles, which is exact here: all distances of integers stay below 2^53.
 """
@@ -42,14 +42,14 @@ GENERATED: dict[str, dict[str, int | bool]] = {
 
 @pytest.fixture
 def roads(data_dir: Path) -> Path:
-    """The folder of road networks."""
+    """Return the folder of road networks."""
     if not (data_dir / "roads").is_dir():
         pytest.skip("HPCSOLVE_DATA has no roads/")
     return data_dir / "roads"
 
 
 def check(graph: Graph, sources: list[int], engines: tuple[EngineName, ...]) -> NDArray[np.float64]:
-    """Every engine's distances and predecessors from these sources; returns the distances."""
+    """Check every engine's distances and predecessors from these sources, and return the distances."""
     expected = np.asarray(dijkstra(to_scipy(graph).astype(np.float64), indices=sources))
     assert graph.weights.dtype.kind == "f" or expected[np.isfinite(expected)].max() < 2**53
     before = np.stack([smallest_before(graph, source, row) for source, row in zip(sources, expected)])
@@ -66,7 +66,7 @@ def check(graph: Graph, sources: list[int], engines: tuple[EngineName, ...]) -> 
 
 
 def smallest_before(graph: Graph, source: int, distance: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The smallest vertex with an arc that fits, -1 if there is none; all weights are positive."""
+    """Return the smallest vertex with an arc that fits, -1 if there is none; all weights are positive."""
     assert graph.weights.min() > 0
     tails = graph.tails().astype(np.int64)
     fits = (distance[tails] + graph.weights == distance[graph.heads]) & np.isfinite(distance[tails])
@@ -103,12 +103,12 @@ def test_bellman_ford(engine: EngineName) -> None:
 
 
 def longer(graph: Graph) -> Graph:
-    """Distances far beyond 32 bits."""
+    """Return the graph with distances far beyond 32 bits."""
     return replace(graph, weights=graph.weights.astype(np.uint64) + np.uint64(LONG))
 
 
 def fractional(graph: Graph) -> Graph:
-    """Weights whose sums are rounded."""
+    """Return the graph with weights whose sums are rounded."""
     return replace(graph, weights=graph.weights / 3)
 
 

@@ -27,7 +27,7 @@ LARGE = st.one_of(st.integers(0, 3), st.integers(2**31 - 3, 2**31 + 3), st.integ
 
 
 def graphs(weights: st.SearchStrategy[int | float]) -> st.SearchStrategy[Graph]:
-    """Up to 12 vertices: parallel arcs, loops, several parts, directed or not."""
+    """Return graphs of up to 12 vertices, with parallel arcs, loops and several components, directed or not."""
 
     def of(n: int) -> st.SearchStrategy[Graph]:
         arc = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1), weights)
@@ -39,7 +39,7 @@ def graphs(weights: st.SearchStrategy[int | float]) -> st.SearchStrategy[Graph]:
 
 @dataclass(frozen=True)
 class Found:
-    """Rows of a batch."""
+    """The rows of a batch."""
 
     keys: NDArray[Any]
     predecessor: NDArray[np.int32]
@@ -47,13 +47,13 @@ class Found:
 
 
 def search(graph: Graph, seeds: list[list[int]], device: Device, **options: object) -> tuple[Searcher, Found]:
-    """One batch."""
+    """Search one batch, and return it with its searcher."""
     with searcher(graph, device, searches=len(seeds), **options) as prepared:  # type: ignore[arg-type]
         return prepared, rows(prepared, seeds)
 
 
 def rows(prepared: Searcher, seeds: list[list[int]]) -> Found:
-    """One batch of a searcher."""
+    """Search one batch of a searcher."""
     keys = np.empty((len(seeds), prepared.graph.n), prepared.keys.dtype)
     before = np.empty(keys.shape, np.uint32)
     jobs = row_jobs([np.array(s) for s in seeds], None, prepared.graph.places())
@@ -62,7 +62,7 @@ def rows(prepared: Searcher, seeds: list[list[int]]) -> Found:
 
 
 def check(graph: Graph, seeds: list[list[int]], prepared: Searcher, found: Found) -> None:
-    """Distances and predecessors are those of the oracle, and the device's own check finds nothing."""
+    """Check that distances and predecessors are the oracle's, and that the device's own check finds nothing wrong."""
     assert not found.solved.wrong.any() and not found.solved.cut.any()
     values = prepared.keys.decode(found.keys)
     nothing = np.inf if prepared.keys is REAL else prepared.keys.unreached
@@ -97,7 +97,7 @@ def test_floats_are_added_as_they_are(engine: EngineName, graph: Graph) -> None:
 
 
 def random_graph(n: int, arcs: int, largest: int, seed: int = 0, least: int = 0) -> Graph:
-    """Directed, with parallel arcs and loops."""
+    """Return a directed graph with parallel arcs and loops."""
     rng = np.random.default_rng(seed)
     ends = rng.integers(0, n, (2, arcs))
     return from_edges(*ends, rng.integers(least, largest + 1, arcs), n=n, directed=True)
@@ -112,7 +112,7 @@ def test_larger_graphs_on_every_device(engine: EngineName, largest: int, device:
 
 
 def test_a_full_near_queue_loses_nothing(device: Device) -> None:
-    """A star of 20000 leaves behind one arc: all of them wait at once, five times what the near queue holds."""
+    """All 20000 leaves of a star behind one arc wait at once, five times as many as the near queue holds."""
     n = 20000
     leaves = np.arange(2, n)
     tails = np.concatenate([[0], np.ones(n - 2, int), leaves[:-1]])

@@ -1,4 +1,4 @@
-"""Paths between pairs, searches that end early, engines that hand over: against Dijkstra's algorithm in Python."""
+"""Paths between pairs, searches that end early or overflow, against Dijkstra's algorithm in Python."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ENGINES = get_args(EngineName)
 
 
 def expected(graph: Graph, source: int, target: int) -> tuple[int | float | None, list[int]]:
-    """Distance and canonical path, by walking back from the target."""
+    """Return the distance and the path of smallest predecessors, followed back from the target."""
     distances = least_distances(graph, [source])
     if distances[target] is None:
         return None, []
@@ -38,8 +38,8 @@ def expected(graph: Graph, source: int, target: int) -> tuple[int | float | None
 
 
 def answers(graph: Graph, pairs: NDArray[np.int64], device: Device, **options: object
-            ) -> list[tuple[int | float | None, list[int]]]:  # fmt: skip
-    """What the searches find, in the order of the pairs."""
+            ) -> list[tuple[int | float | None, list[int]]]:
+    """Return what the searches find, in the order of the pairs."""
     order = by_source(pairs)
     with searcher(graph, device, searches=len(pairs), **options) as prepared:  # type: ignore[arg-type]
         found = solve_pairs(prepared, pairs[order], silent)
@@ -55,7 +55,7 @@ def answers(graph: Graph, pairs: NDArray[np.int64], device: Device, **options: o
 
 @pytest.mark.parametrize("engine", ENGINES)
 @given(graph=graphs(NEAR), data=st.data())
-def test_equals_the_walk_back(engine: EngineName, graph: Graph, data: st.DataObject) -> None:
+def test_equals_the_path_of_smallest_predecessors(engine: EngineName, graph: Graph, data: st.DataObject) -> None:
     vertex = st.integers(0, graph.n - 1)
     pairs = np.array(data.draw(st.lists(st.tuples(vertex, vertex), min_size=1, max_size=6)))
     found = answers(graph, pairs, HostDevice(1), engine=engine)
@@ -94,7 +94,7 @@ def test_paths_that_find_no_room_are_asked_again(device: Device, monkeypatch: py
 
 
 @pytest.mark.parametrize("room", [1, 30])
-def test_a_full_far_pile_is_handed_to_the_grid(room: int, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_far_queue_is_handed_to_the_grid(room: int, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     handed: list[int] = []
     solve = grid.solve
     monkeypatch.setattr(grid, "solve", lambda *given: (handed.append(given[2]), solve(*given)))
@@ -124,7 +124,7 @@ def test_hubs_and_batches_do_not_matter(hub: int, batch: int | None, device: Dev
 @pytest.mark.parametrize("threads", [4, 32])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_block_sizes_do_not_matter(engine: EngineName, threads: int, device: Device) -> None:
-    """Real threads where the device is the stub driver's with real threads, else a repetition."""
+    """Blocks are real threads only on the stub driver with real threads; elsewhere this repeats other tests."""
     graph, seeds = random_graph(60, 240, 9), [[0], [3, 41]]
     with searcher(graph, device, engine=engine, searches=2) as prepared:
         prepared.threads = threads

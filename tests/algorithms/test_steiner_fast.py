@@ -1,4 +1,4 @@
-"""Steiner trees of mode fast: valid, with a bound that replays, the same whatever the order of edges and the ranks."""
+"""Steiner trees of mode fast are valid, have a bound that can be replayed, and do not depend on order or ranks."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def solved(graph: Graph, device: Device, comm: Any = None) -> Outcome:
 
 
 def values(outcome: Outcome) -> dict[str, Any]:
-    """`/solution`, as its check takes it."""
+    """Return `/solution` as its check takes it."""
     return {name: column.values for name, column in outcome.solution.items()} | {"cost": outcome.cost}
 
 
 def stored(outcome: Outcome) -> dict[str, tuple[str, bytes]]:
-    """All bytes of `/solution` and of the prices."""
+    """Return all bytes of `/solution` and `/prices`."""
     columns = {**outcome.solution, **outcome.tables.get("prices", {})}
     return {name: (np.asarray(c.values).dtype.str, np.asarray(c.values).tobytes()) for name, c in columns.items()}
 

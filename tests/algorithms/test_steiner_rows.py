@@ -35,7 +35,7 @@ def rows(
     graph: Graph, sources: list[int], device: Device, columns: list[int] | None = None, keys: Keys = WORD,
     cutoff: int | None = None, threads: int = 64, engine: RowEngineName = "tile", at_once: int = 8,
 ) -> list[list[int | None]]:
-    """Distances by an engine; None for what is not reached."""
+    """Return distances by an engine; None stands for unreached."""
     there = None if columns is None else np.array(columns)
     with (
         searcher(graph, device, keys, engine, cutoff=cutoff, searches=len(sources)) as prepared,
@@ -49,7 +49,7 @@ def rows(
 
 
 def expected(graph: Graph, sources: list[int], columns: list[int] | None, cutoff: int) -> list[list[int | None]]:
-    """The same by the oracle."""
+    """Return the same distances by the oracle."""
     whole = [least_distances(graph, [source]) for source in sources]
     cut = [[None if d is None or d > cutoff else int(d) for d in row] for row in whole]
     return [row if columns is None else [row[v] for v in columns] for row in cut]
@@ -57,7 +57,7 @@ def expected(graph: Graph, sources: list[int], columns: list[int] | None, cutoff
 
 @pytest.mark.parametrize(("weights", "keys"), [(SMALL, WORD), (SMALL, LONG), (LARGE, LONG)], ids=["32", "64", "far"])
 def test_any_graph_any_sources(weights: st.SearchStrategy[int], keys: Keys, device: Device) -> None:
-    """Directed or not, in parts, with loops and weights of 0; sources that are the same, and more than a group."""
+    """Graphs are directed or not, with components, loops and weights of 0; sources repeat, and exceed a group."""
 
     @settings(max_examples=40)
     @given(graphs(weights), st.data())
@@ -76,9 +76,9 @@ def test_any_graph_any_sources(weights: st.SearchStrategy[int], keys: Keys, devi
 
 
 @pytest.mark.parametrize("graph", [power_law_steiner(300, 900, 70, low=0, high=500), road_steiner(900, 70)],
-                         ids=lambda graph: graph.name)  # fmt: skip
+                         ids=lambda graph: graph.name)
 def test_every_engine_gives_the_same_rows(graph: Graph, device: Device) -> None:
-    """Three groups, the last of six, sources as they come; whole rows, those at the sources, and cut off."""
+    """There are three groups, the last one of six sources; rows are whole, at the sources only, and cut off."""
     assert graph.terminals is not None
     sources = graph.terminals.tolist()
     for columns, cutoff in ((None, None), (sources, None), (None, int(graph.weights.mean() * 3))):
@@ -106,7 +106,7 @@ def test_more_arcs_than_shared_memory_holds(device: Device) -> None:
 
 @pytest.mark.parametrize("threads", [32, 96])
 def test_rows_of_a_few_threads(threads: int, device: Device) -> None:
-    """Where a block is real threads (test_on_stub_driver.py), as many warps as these."""
+    """Where a block is real threads (test_on_stub_driver.py), it has so many."""
     graph = power_law_steiner(20, 40, 5, low=0, high=9)
     for engine in OWN:
         found = rows(graph, list(range(20)), device, threads=threads, engine=engine)
@@ -114,7 +114,7 @@ def test_rows_of_a_few_threads(threads: int, device: Device) -> None:
 
 
 def test_a_walk_through_the_terminals_keeps_neighbours_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All searches of a road-like graph: the walk takes a third of the work of a random order."""
+    """On a road-like graph the walk takes a third of the work of a random order."""
     graph = road_steiner(4000, 300)
 
     def work() -> float:
@@ -127,7 +127,7 @@ def test_a_walk_through_the_terminals_keeps_neighbours_together(monkeypatch: pyt
 
 
 def test_neighbours_are_visited_together() -> None:
-    """On a road-like graph: 32 searches next to each other take far fewer visits than 32 apart, or one by one."""
+    """On a road-like graph 32 searches next to each other take far fewer visits than 32 apart."""
     graph = road_steiner(4000, 200)
     everyone = replace(graph, terminals=np.arange(graph.n))
     near = np.argsort(np.array(least_distances(graph, [7]), np.float64))[:32]

@@ -14,9 +14,9 @@ from hpcsolve.problems.graph_build import from_edges
 NONE = 2**32 - 1
 
 
-def found(device: Device, distances: list[int], weights: tuple[int, ...] = (3, 4, 5, 0), limit: int = 2**31 - 2
+def found(device: Device, distances: list[int], weights: tuple[int, ...] = (3, 4, 5, 0), cutoff: int = 2**31 - 2
           ) -> tuple[int, int]:
-    """What the check says of distances from vertex 0 in a chain 0 - 1 - 2 - 3 with one way more, 0 - 2: wrong, cut."""
+    """Return what the check counts as wrong and cut, for distances from vertex 0 of 0 -> 1 -> 2 -> 3 and 0 -> 2."""
     graph = from_edges([0, 1, 0, 2], [1, 2, 2, 3], weights, n=5, directed=True)
     with searcher(graph, device) as prepared:
         places = prepared.graph.places()
@@ -24,7 +24,7 @@ def found(device: Device, distances: list[int], weights: tuple[int, ...] = (3, 4
         prepared.work["keys"].upload(np.array(distances, np.uint32)[prepared.graph.order].reshape(1, 5))
         batch = batch_on(device, jobs, WANTS_DISTANCES, np.uint32, np.empty((1, 5), np.uint32))
         # The row that the grid engine has filled is taken as it is.
-        prepared.launch("paths/near_far_grid", 1, batch, limit)
+        prepared.launch("paths/near_far_grid", 1, batch, cutoff)
         solved = batch.solved()
     return int(solved.wrong[0]), int(solved.cut[0])
 
@@ -39,7 +39,7 @@ def test_right_distances_pass(device: Device) -> None:
         [0, 3, 7, 7, NONE],  # an arc offers less
         [0, 3, 4, 4, NONE],  # too small: no predecessor fits
         [0, 2, 5, 5, NONE],
-        [0, 3, 5, 5, 9],  # out of nowhere
+        [0, 3, 5, 5, 9],  # no arc leads there
         [1, 4, 6, 6, NONE],  # the seed is not at 0
         [0, 0, 4, 4, NONE],  # another root
         [0, 3, NONE, NONE, NONE],  # not searched to the end
@@ -49,6 +49,6 @@ def test_wrong_distances_are_counted(distances: list[int], device: Device) -> No
     assert found(device, distances)[0] > 0
 
 
-def test_arcs_beyond_the_horizon_are_counted_apart(device: Device) -> None:
-    assert found(device, [0, 3, NONE, NONE, NONE], limit=4) == (0, 2)
-    assert found(device, [0, 3, NONE, NONE, NONE], limit=5)[0] > 0
+def test_arcs_beyond_the_cutoff_are_counted_apart(device: Device) -> None:
+    assert found(device, [0, 3, NONE, NONE, NONE], cutoff=4) == (0, 2)
+    assert found(device, [0, 3, NONE, NONE, NONE], cutoff=5)[0] > 0
