@@ -87,7 +87,7 @@ a mapping with its fields' names."""
 class Kernel(Protocol):
     """A compiled kernel, ready to launch."""
 
-    def __call__(self, grid: int, block: int, /, *positional: Argument, **arguments: Argument) -> None:
+    def __call__(self, grid: int, block: int, /, **arguments: Argument) -> None:
         """Start `grid` blocks of `block` threads; the call may return before they are done.
 
         A CPU has one thread a block, whatever `block` says. An empty grid starts nothing.

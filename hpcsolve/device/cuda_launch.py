@@ -21,9 +21,9 @@ class CudaKernel:
     function: Any
     device: CudaDevice
 
-    def __call__(self, grid: int, block: int, /, *positional: base.Argument, **arguments: base.Argument) -> None:
+    def __call__(self, grid: int, block: int, /, **arguments: base.Argument) -> None:
         """Queue `grid` blocks of `block` threads."""
-        packed = self.declaration.packed(arguments or self.declaration.named(positional), self.device)
+        packed = self.declaration.packed(arguments, self.device)
         if grid > 0:
             self._launch(grid, block, (packed,))
 

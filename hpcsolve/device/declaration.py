@@ -62,10 +62,8 @@ class Value:
         return np.dtype(self.code)
 
     def __str__(self) -> str:
-        """Return the type for messages: `u4`, `u4*`."""
-        return self.code + "*" * self.pointer
-    nullable
-        Whether a launch may pass None in its place, which the kernel sees as nullptr.
+        """Return the type for messages: `u4`, `u4*`, `u4* or None`."""
+        return self.code + "*" * self.pointer + " or None" * self.nullable
 
 
 @dataclass(frozen=True)
@@ -108,10 +106,6 @@ class Declaration:
         sizes = (f"s{struct.calcsize('@' + p.format)}" if isinstance(p, Group) else p.code + "*" * p.pointer
                  for p in self.parameters)
         return " ".join(sizes)
-
-    def named(self, positional: Sequence[Argument]) -> dict[str, Argument]:
-        """Return arguments in the kernel's own order under their names."""
-        return dict(zip((parameter.name for parameter in self.parameters), positional, strict=True))
 
     def packed(self, arguments: Mapping[str, Argument], device: Device) -> bytes:
         """Return the arguments of a launch in one buffer.

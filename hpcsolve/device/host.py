@@ -95,9 +95,9 @@ class HostKernel:
     function: Any
     device: HostDevice
 
-    def __call__(self, grid: int, block: int, /, *positional: base.Argument, **arguments: base.Argument) -> None:
+    def __call__(self, grid: int, block: int, /, **arguments: base.Argument) -> None:
         """Run all blocks, each as one thread."""
-        packed = self.declaration.packed(arguments or self.declaration.named(positional), self.device)
+        packed = self.declaration.packed(arguments, self.device)
         if grid > 0:
             self.function(grid, block, packed)
 
