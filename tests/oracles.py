@@ -53,14 +53,14 @@ def pull_table(cost: NDArray[np.int64]) -> dict[tuple[int, int], float]:
 
 
 def textbook_optimum(cost: NDArray[np.int64]) -> int | None:
-    """Return the cost of the cheapest tour by the table, None if there is none; exact below 2^53."""
+    """Return the cost of the cheapest tour by the table, exact below 2^53, or None if there is none."""
     m = len(cost) - 1
     value = pull_table(cost)[(1 << m) - 1, m]
     return None if value == np.inf else int(value)
 
 
 def least_distances(graph: Graph, seeds: list[int]) -> list[int | float | None]:
-    """Return distances by Dijkstra's algorithm in Python's own numbers; None stands for unreached."""
+    """Return distances by Dijkstra's algorithm in Python's own numbers, None for unreached vertices."""
     distance: list[int | float | None] = [None] * graph.n
     heap: list[tuple[int | float, int]] = [(0, s) for s in seeds]
     while heap:

@@ -11,7 +11,7 @@ from tests.oracles import least_distances
 
 
 def least_tree(graph: Graph) -> int | None:
-    """Return the weight of a minimum Steiner tree, None if there is none; for eight terminals or so."""
+    """Return the weight of a minimum Steiner tree of eight terminals or so, None if there is none."""
     assert graph.terminals is not None
     distance = [least_distances(graph, [v]) for v in range(graph.n)]
     first, *others = graph.terminals.tolist()

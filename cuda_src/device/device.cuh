@@ -6,7 +6,7 @@
 //
 // All three have:
 //   KERNEL name(...)          a kernel, which is launched by its name; EXPORT_KERNEL(name) follows it
-//   NULLABLE                  stands before a pointer for which a launch may pass None (nullptr here)
+//   NULLABLE                  before a pointer for which a launch may pass None, which is nullptr in the kernel
 //   DEVICE                    a function that kernels call;  UNROLL  stands before a loop with a constant count
 //   lanes<T>                  2^lane_bits<T>() values of T side by side; +, min, load, store, splat, without, mirrored
 //   one_thread_blocks         whether the block is one thread

@@ -88,7 +88,7 @@ class Kernel(Protocol):
     """A compiled kernel, ready to launch."""
 
     def __call__(self, grid: int, block: int, /, **arguments: Argument) -> None:
-        """Start `grid` blocks of `block` threads. The call may return before they are done.
+        """Start `grid` blocks of `block` threads; the call may return before they are done.
 
         A CPU has one thread a block, whatever `block` says. An empty grid starts nothing.
 

@@ -83,7 +83,7 @@ def assembled(
     terminals: NDArray[np.int64] | None = None,
     **fields: Any,
 ) -> Graph:
-    """Return the graph of arcs that have been checked; loops, parallel arcs and terminals as in `from_edges`.
+    """Return the graph of arcs that have been checked, with loops, parallel arcs and terminals as in `from_edges`.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def with_rows(graph: Graph, tails: NDArray[np.int64], heads: NDArray[np.int64], 
 def _rows(
     n: int, tails: NDArray[np.int64], heads: NDArray[np.int64], weights: Weights
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], Weights]:
-    """Return offsets, heads and weights of the rows; of parallel arcs the lightest one."""
+    """Return offsets, heads and weights of the rows, with the lightest one of parallel arcs."""
     keys = (tails * max(n, 1) + heads).view(np.uint64)
     if len(keys) and not (keys[1:] > keys[:-1]).all():
         keys, weights = _least_of_parallel(keys, weights, n)

@@ -13,7 +13,7 @@ from hpcsolve.problems.graph_build import from_edges
 
 
 def from_scipy(matrix: Any, *, directed: bool = True, name: str = "graph") -> Graph:
-    """Return the graph of a sparse matrix; stored zeros are arcs of weight 0, as in `scipy.sparse.csgraph`.
+    """Return the graph of a sparse matrix. Stored zeros are arcs of weight 0, as in `scipy.sparse.csgraph`.
 
     Parameters
     ----------

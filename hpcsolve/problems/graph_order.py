@@ -13,7 +13,7 @@ from hpcsolve.problems.graph_build import with_rows
 
 
 def reversed_graph(graph: Graph) -> Graph:
-    """Return the graph with every arc reversed; an undirected graph is its own reverse."""
+    """Return the graph with every arc reversed. An undirected graph is its own reverse."""
     if not graph.directed:
         return graph
     return with_rows(graph, graph.heads.astype(np.int64), graph.tails().astype(np.int64))
@@ -69,7 +69,7 @@ def spatial_order(graph: Graph) -> NDArray[np.int64]:
 
 
 def z_order(points: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the order of points along a Z-order curve, by the bits of x and y in turn; equal cells by position.
+    """Return the order of points along a Z-order curve, by the bits of x and y in turn, with ties broken by position.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def z_order(points: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def permuted(graph: Graph, order: ArrayLike, labels: NDArray[np.int64] | None = None) -> Graph:
-    """Return the graph with its vertices in another order; labels, coordinates and terminals move with them.
+    """Return the graph with its vertices in another order. Labels, coordinates and terminals move with them.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ def with_terminals(graph: Graph, vertices: Iterable[Any]) -> Graph:
 
 
 def at_positions(graph: Graph, found: Indices) -> Graph:
-    """Return the graph with terminals at these positions; repeated ones are dropped."""
+    """Return the graph with terminals at these positions, each once."""
     first = np.sort(np.unique(found, return_index=True)[1])
     return replace(graph, terminals=found[first], repeated_terminals=len(found) - len(first))
 

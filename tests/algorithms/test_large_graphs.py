@@ -66,7 +66,7 @@ def check(graph: Graph, sources: list[int], engines: tuple[EngineName, ...]) -> 
 
 
 def smallest_before(graph: Graph, source: int, distance: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the smallest vertex with an arc that fits, -1 if there is none; all weights are positive."""
+    """Return the smallest vertex with an arc that fits, -1 if there is none, in a graph of positive weights."""
     assert graph.weights.min() > 0
     tails = graph.tails().astype(np.int64)
     fits = (distance[tails] + graph.weights == distance[graph.heads]) & np.isfinite(distance[tails])

@@ -124,7 +124,7 @@ def test_hubs_and_batches_do_not_matter(hub: int, batch: int | None, device: Dev
 @pytest.mark.parametrize("threads", [4, 32])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_block_sizes_do_not_matter(engine: EngineName, threads: int, device: Device) -> None:
-    """Blocks are real threads only on the stub driver with real threads; elsewhere this repeats other tests."""
+    """Blocks are real threads only on the stub driver with real threads. Elsewhere this repeats other tests."""
     graph, seeds = random_graph(60, 240, 9), [[0], [3, 41]]
     with searcher(graph, device, engine=engine, searches=2) as prepared:
         prepared.threads = threads

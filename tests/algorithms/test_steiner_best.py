@@ -114,7 +114,7 @@ def test_rounds_measure_every_vertex_and_keep_a_minimum_spanning_tree(keys: Keys
 
 
 def test_links_are_the_edges_of_a_vertex_in_the_tree(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A hub of 70 terminals has a link to each, though there is room for 8 at first; a terminal has one to itself."""
+    """A hub of 70 terminals has a link to each, though there is room for 8 at first. A terminal has one to itself."""
     monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.node_table.LINKS_A_VERTEX", 4)
     k = 70
     graph = from_edges([k] * k, np.arange(k), np.arange(10, 10 + k), terminals=np.arange(k), n=k + 1)

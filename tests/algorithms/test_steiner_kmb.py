@@ -109,7 +109,7 @@ def test_one_terminal_two_and_all(terminals: list[int], device: Device) -> None:
 
 
 def test_published_instances(data_dir: Path, device: Device) -> None:
-    """Trees of all published instances but the largest; the benchmark has means over the set."""
+    """Trees of all published instances but the largest. The benchmark has means over the set."""
     if not (data_dir / "steiner").is_dir():
         pytest.skip("HPCSOLVE_DATA has no steiner/")
     with open(data_dir / "steiner" / "reference.csv", encoding="utf-8") as table:

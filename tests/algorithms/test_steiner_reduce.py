@@ -63,7 +63,7 @@ def test_the_whole_tree_comes_back(device: Device) -> None:
 
 
 def test_what_each_reduction_removes() -> None:
-    """Terminals are 0 and 5; 0 - 1 weighs 0; 2 and 3 are a chain beside a heavier edge; 6 and 7 are leaves in turn."""
+    """Edge 0 - 1 weighs 0, vertices 2 and 3 are a chain beside a heavier edge, 6 and 7 are leaves in turn."""
     more = [(3, 3, 1), (2, 1, 8), (5, 6, 1), (6, 7, 1)]
     graph = graph_of([(0, 1, 0), (1, 2, 3), (2, 3, 4), (3, 5, 5), (1, 4, 9), (4, 5, 9), *more], [0, 5])
     assert (graph.loops, graph.parallel_arcs) == (1, 1)

@@ -35,7 +35,7 @@ def rows(
     graph: Graph, sources: list[int], device: Device, columns: list[int] | None = None, keys: Keys = WORD,
     cutoff: int | None = None, threads: int = 64, engine: RowEngineName = "tile", at_once: int = 8,
 ) -> list[list[int | None]]:
-    """Return distances by an engine; None stands for unreached."""
+    """Return distances by an engine, None for unreached vertices."""
     there = None if columns is None else np.array(columns)
     with (
         searcher(graph, device, keys, engine, cutoff=cutoff, searches=len(sources)) as prepared,
@@ -57,7 +57,7 @@ def expected(graph: Graph, sources: list[int], columns: list[int] | None, cutoff
 
 @pytest.mark.parametrize(("weights", "keys"), [(SMALL, WORD), (SMALL, LONG), (LARGE, LONG)], ids=["32", "64", "far"])
 def test_any_graph_any_sources(weights: st.SearchStrategy[int], keys: Keys, device: Device) -> None:
-    """Graphs are directed or not, with components, loops and weights of 0; sources repeat, and exceed a group."""
+    """Graphs are directed or not, with components, loops and weights of 0. Sources repeat, and exceed a group."""
 
     @settings(max_examples=40)
     @given(graphs(weights), st.data())
@@ -78,7 +78,7 @@ def test_any_graph_any_sources(weights: st.SearchStrategy[int], keys: Keys, devi
 @pytest.mark.parametrize("graph", [power_law_steiner(300, 900, 70, low=0, high=500), road_steiner(900, 70)],
                          ids=lambda graph: graph.name)
 def test_every_engine_gives_the_same_rows(graph: Graph, device: Device) -> None:
-    """There are three groups, the last one of six sources; rows are whole, at the sources only, and cut off."""
+    """There are three groups, the last one of six sources. Rows are whole, at the sources only, and cut off."""
     assert graph.terminals is not None
     sources = graph.terminals.tolist()
     for columns, cutoff in ((None, None), (sources, None), (None, int(graph.weights.mean() * 3))):

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms import held_karp, steiner_kmb
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp import Parameters
-from hpcsolve.algorithms.shortest_paths.engines import EngineName, RowEngineName
+from hpcsolve.algorithms.shortest_paths.engines import NEAR_FAR, ROW_ENGINES, EngineName
 from hpcsolve.algorithms.shortest_paths.jobs import (
     WANTS_DISTANCES,
     WANTS_PATHS,
@@ -143,12 +143,12 @@ def steiner_trees(device: HostDevice) -> None:
 
 
 def rows_of_many(device: HostDevice) -> None:
-    """Rows from more than a group of sources, by every engine. All agree."""
+    """Search rows from more than a group of sources, by every engine that makes them in a way of its own."""
     graph = power_law_steiner(40, 120, 8, low=0, high=60)
     sources = np.arange(40)
     for kind in (WORD, LONG):
         answers = []
-        for engine in get_args(RowEngineName):
+        for engine in (NEAR_FAR, *(engine.name for engine in ROW_ENGINES)):
             answers.append(np.empty((40, 40), kind.dtype))
             with (
                 searcher(graph, device, kind, engine, searches=40) as prepared,

@@ -56,7 +56,7 @@ class Solved:
 
 @dataclass(frozen=True)
 class Batch:
-    """Jobs on a device, and room for their answers; the buffers have the names of the kernels' fields.
+    """Jobs on a device, and room for their answers. The buffers have the names of the kernels' fields.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Batch:
         return {"asked": {"count": len(self.jobs), **self.asked}, "out": {**self.out, "path_room": self.path_room}}
 
     def only(self, number: int, n: int) -> Batch:
-        """Return the part of one job, in the same memory; `n` is the length of a row."""
+        """Return the part of one job, in the same memory. `n` is the length of a row."""
         own = {name: _part(buffer, number, n if name in _ROWS else _ENTRIES.get(name))
                for name, buffer in self.out.items()}
         table = self.asked["jobs"].view(5 * number, 5)

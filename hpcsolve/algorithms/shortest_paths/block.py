@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def launch(searcher: Searcher, batch: Batch) -> None:
-    """Solve a batch; a job whose search overflows its block's scratch is solved by the whole grid."""
+    """Solve a batch. A job whose search overflows its block's scratch is solved by the whole grid."""
     searcher.launch(searcher.engine.file, min(searcher.blocks, len(batch.jobs)), batch)
     overflowed = batch.out["overflowed"]
     assert overflowed is not None

@@ -121,7 +121,7 @@ def kernel_files(engines: tuple[Engine, ...]) -> tuple[str, ...]:
 
 
 def chosen_engine(name: EngineName, graph: Graph, searches: int, info: DeviceInfo) -> Engine:
-    """Return the engine of a name; "near-far" is a block a search, or the whole grid for one search after the other.
+    """Return the engine of a name, and for "near-far" the better one of `BLOCK` and `GRID`.
 
     A grid pays on a GPU where frontiers are large (many arcs a vertex, so few steps) and searches too few to fill the
     GPU with a block each.

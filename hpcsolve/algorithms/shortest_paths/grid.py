@@ -84,7 +84,7 @@ def search(searcher: Searcher, own: Batch) -> NDArray[np.uint64]:
 
 
 def _queues(searcher: Searcher) -> dict[str, Buffer]:
-    """Return empty queues, two of each; there are fewer hubs than arcs over a hub's degree."""
+    """Return empty queues, two of each. There are fewer hubs than arcs over a hub's degree."""
     device, n, arcs = searcher.device, searcher.graph.n, int(searcher.graph.offsets[-1])
     room = 1 + arcs // max(1, searcher.hub)
     return {

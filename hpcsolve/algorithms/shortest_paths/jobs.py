@@ -18,7 +18,7 @@ WANTS_ROWS = WANTS_DISTANCES | WANTS_PREDECESSORS
 
 @dataclass(frozen=True)
 class Jobs:
-    """Searches; vertices have the numbers of the `SearchGraph`.
+    """Searches for a batch, whose vertices have the numbers of the `SearchGraph`.
 
     Attributes
     ----------

@@ -49,13 +49,13 @@ class Keys:
         return np.ascontiguousarray(values).astype(self.dtype)
 
     def encode_one(self, value: float) -> int:
-        """Return the key of a number; an integer kind rounds down, to `whole_limit` at most."""
+        """Return the key of a number. An integer kind rounds down, to `whole_limit` at most."""
         if self.code == "f8":
             return int(self.encode(np.array([value]))[0])
         return min(int(value), self.whole_limit)
 
     def decode(self, keys: NDArray[Any]) -> NDArray[Any]:
-        """Return the distances of keys; where no path leads a float is infinite, an integer `unreached`."""
+        """Return the distances of keys. Where no path leads a float is infinite, an integer `unreached`."""
         if self.code != "f8":
             return keys
         return np.where(keys == np.uint64(self.unreached), np.inf, keys.view(np.float64))
@@ -67,7 +67,7 @@ REAL = Keys("f8", 0x7FEFFFFFFFFFFFFF, 0x7FEFFFFFFFFFFFFF)
 
 
 def first_keys(graph: Graph) -> Keys:
-    """Return the narrowest kind that holds the weights; distances may need the next one."""
+    """Return the narrowest kind that holds the weights. Distances may need the next one."""
     if graph.weights.dtype.kind == "f":
         return REAL
     small = not graph.arcs or int(graph.weights.max()) <= WORD.limit
@@ -75,5 +75,5 @@ def first_keys(graph: Graph) -> Keys:
 
 
 def wider(keys: Keys) -> Keys | None:
-    """Return the next kind of keys, for distances that did not fit; None if there is none."""
+    """Return the next wider kind of keys, or None if there is none."""
     return LONG if keys is WORD else None

@@ -57,7 +57,7 @@ def shares(pairs: NDArray[np.int64], size: int) -> list[range]:
 
 
 def solve_pairs(prepared: Searcher, pairs: NDArray[np.int64], report: Report) -> Answers:
-    """Answer queries that stand by source; those whose paths find no room are asked again."""
+    """Answer queries, sorted by source, and ask those again whose paths find no room."""
     keys, length = np.empty(len(pairs), prepared.keys.dtype), np.zeros(len(pairs), np.int64)
     path: list[NDArray[np.int32]] = [np.empty(0, np.int32)] * len(pairs)
     batches, waiting, room = [], [*_batches(pairs, SOURCES_A_BATCH * prepared.blocks)], PATH_ROOM
@@ -81,14 +81,14 @@ def solve_pairs(prepared: Searcher, pairs: NDArray[np.int64], report: Report) ->
 
 
 def _batches(pairs: NDArray[np.int64], sources: int) -> list[NDArray[np.int64]]:
-    """The numbers of the queries, cut between sources; the last batch is the first of the queries."""
+    """Return the numbers of the queries in batches cut between sources, the last batch first."""
     number = np.cumsum(np.diff(pairs[:, 0], prepend=pairs[0, 0] if len(pairs) else 0) != 0) // sources
     cuts = np.flatnonzero(np.diff(number)) + 1
     return np.split(np.arange(len(pairs)), cuts)[::-1] if len(pairs) else []
 
 
 def columns_of(mine: Answers, keys: Keys, pairs: NDArray[np.int64], comm: Comm) -> dict[str, Column]:
-    """`/solution`, on rank 0, with the queries in their own order; elsewhere nothing. Collective."""
+    """Return `/solution` on rank 0, with the queries in their own order, elsewhere nothing. Collective."""
     parts = _gathered(mine, comm)
     if parts is None:
         return {}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class RowSearch(Protocol):
-    """Searches that fill rows of keys, one for each source; cheapest where sources near each other stand together."""
+    """Searches that fill rows of keys, cheapest where sources near each other stand together."""
 
     @property
     def at_once(self) -> int:

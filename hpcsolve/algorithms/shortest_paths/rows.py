@@ -88,7 +88,7 @@ def row_search(
 
 
 def row_bytes(engine: RowEngineName, task: RowTask, info: DeviceInfo) -> int:
-    """Return the memory of a batch of rows, and what the engine works in; as wide as keys may become."""
+    """Return the memory of a batch of rows and of what the engine works in, with the widest keys."""
     shapes = [((batch_rows(engine, task, info), task.columns), LONG.dtype)]
     shapes += (row_engine(engine) or SINGLE).shapes(task, info, LONG).values()
     return sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes)

@@ -90,7 +90,7 @@ def _has_plateaus(graph: Graph) -> bool:
 def _rows(
     graph: Graph, order: NDArray[np.int64], place: NDArray[np.int64], keys: Keys
 ) -> tuple[NDArray[np.uint32], NDArray[Any]]:
-    """Return the arcs of each vertex, in the order of the input; the vertices are in the new order."""
+    """Return the arcs of each vertex in the order of the input, with the vertices in the new order."""
     degrees = np.diff(graph.offsets)[order]
     offsets = np.concatenate([[0], np.cumsum(degrees)])
     arc = np.repeat(graph.offsets[:-1][order] - offsets[:-1], degrees) + np.arange(graph.arcs)

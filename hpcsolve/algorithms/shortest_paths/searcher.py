@@ -105,7 +105,7 @@ class Searcher:
         return batch.solved()
 
     def launch(self, file: str, blocks: int, batch: Batch, cutoff: int | None = None) -> None:
-        """Launch the `solve` kernel of a file on a batch; the cutoff is the searcher's unless another one is given."""
+        """Launch the `solve` kernel of a file on a batch. The cutoff is the searcher's unless another one is given."""
         batch.asked["next"].fill(0)
         kernel = self.device.kernel(file, f"{Path(file).name}_solve_{self.keys.code}")
         own = {"keys": self.work["keys"], "touched": self.work["touched"], "hops": self.work.get("hops")}

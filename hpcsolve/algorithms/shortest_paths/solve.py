@@ -92,7 +92,7 @@ def _memory(graph: Graph, keys: Keys, asked: Question, parameters: Parameters, s
 
 def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report, limits: Limits = UNLIMITED
         ) -> Outcome:
-    """Distances or paths, whatever was asked for; checked on the device. `graph` is the same on all ranks.
+    """Return distances or paths, as asked, checked on the device. `graph` is the same on all ranks.
 
     Raises
     ------

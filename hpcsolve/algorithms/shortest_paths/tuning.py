@@ -20,7 +20,7 @@ PATIENT = 2**32 - 1
 
 @dataclass(frozen=True)
 class Tuning:
-    """How an engine works; the answer does not depend on it.
+    """How an engine works. The answer does not depend on it.
 
     Attributes
     ----------

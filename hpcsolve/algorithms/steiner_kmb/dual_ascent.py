@@ -47,7 +47,7 @@ class Bound:
 
 
 def ascended(net: Network, comm: Comm) -> Bound | None:
-    """Return the best of this rank's ascents, if it has any; several roots are dealt to the ranks. Collective."""
+    """Return the best of this rank's ascents, if it has any. Several roots are dealt to the ranks. Collective."""
     most = min(ROOTS, len(net.terminals))
     mine = [climb(net, root) for root in range(most)[comm.rank : comm.rank + 1]]
     roots = min(most, -(-CHEAP // max(1, comm.bcast(mine[0].work if comm.rank == 0 else 0))))

@@ -46,7 +46,7 @@ def exchanged(net: Network, tree: Indices) -> Indices:
 
 
 def moves(net: Network, tree: Indices) -> list[Move]:
-    """Return the best exchange of each key path that has one; the one that saves most comes first."""
+    """Return the best exchange of each key path that has one. The one that saves most comes first."""
     n, arcs = net.n, len(net.heads)
     inside = vertices_of(net, tree)
     near = nearest(net, np.flatnonzero(inside).astype(np.uint32))
@@ -73,7 +73,7 @@ def moves(net: Network, tree: Indices) -> list[Move]:
 
 
 def room_for(n: int) -> int:
-    """Return the room for all paths of the moves; a move that finds none is found in the next pass."""
+    """Return the room for all paths of the moves. A move that finds none is found in the next pass."""
     return 8 * n
 
 
@@ -97,7 +97,7 @@ def _untouched(net: Network, found: list[Move]) -> list[Move]:
 
 
 def _after(net: Network, tree: Indices, chosen: list[Move]) -> Indices | None:
-    """Return the tree after as many of the first moves as leave it connected and lighter; None if there are none."""
+    """Return the tree after as many of the first moves as leave it connected and lighter, or None."""
     weight = net.weight(tree)
     while chosen:
         left = np.setdiff1d(tree, np.concatenate([move.removed for move in chosen]))

@@ -43,7 +43,7 @@ MOST_PAIRS = 1 << 20
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of terminals, by their numbers in the order of positions; `first` is the smaller one."""
+    """Pairs of terminals, by their numbers in the order of positions. `first` is the smaller one."""
 
     first: Indices
     second: Indices
@@ -116,7 +116,7 @@ def _sources(order: Indices, comm: Comm, matrix: Matrix | None) -> Indices:
 def _spanned_rows(
     net: Network, sources: Indices, longest: int, search: RowSearch, keys: Keys, report: Report, matrix: Matrix | None
 ) -> tuple[Pairs, int]:
-    """Search from terminals; return a spanning forest of the pairs up to `longest`, and the number of arcs relaxed."""
+    """Search from terminals, and return a spanning forest of pairs up to `longest`, and the number of arcs relaxed."""
     empty = np.empty(0, np.int64)
     relaxed, waiting = 0, [Pairs(empty, empty, empty.astype(np.uint64))]
     for begin in range(0, len(sources), search.at_once):
@@ -136,7 +136,7 @@ def _spanned_rows(
 
 
 def _spanned(net: Network, parts: list[Pairs]) -> Pairs:
-    """Return the minimum spanning forest of all these pairs; of equal pairs it takes the smaller ones."""
+    """Return the minimum spanning forest of all these pairs, with ties broken by the smaller pair."""
     k = len(net.terminals)
     number = np.concatenate([part.first * k + part.second for part in parts])
     distance = np.concatenate([part.distance for part in parts])

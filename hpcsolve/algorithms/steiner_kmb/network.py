@@ -70,7 +70,7 @@ def edge_numbers(net: Network, ends: NDArray[Any], others: NDArray[Any]) -> Indi
 
 
 def spanning_tree(net: Network, edges: Indices) -> Indices:
-    """Return the minimum spanning tree of some edges, pruned of leaves that are no terminals; numbers ascend."""
+    """Return the minimum spanning tree of some edges, pruned of leaves that are no terminals, in ascending order."""
     edges = edges[np.argsort(net.edges.weights[edges], kind="stable")]
     return np.sort(edges[forest(net.device, net.edges.tails[edges], net.edges.heads[edges], net.is_terminal)])
 

@@ -1,4 +1,4 @@
-"""The table of distances from nodes to vertices: a row for each node; a rank has the columns of its own vertices.
+"""The table of distances from nodes to vertices: a row for each node. A rank has the columns of its own vertices.
 
 The ranks search from new nodes, each from its share, and send each other the columns of these rows. A vertex is then
 measured where its column lies (cuda_src/steiner/one_steiner.cu), so memory and work are spread over the ranks.
@@ -53,7 +53,7 @@ def slice_bytes(n: int, terminals: int, ranks: int, width: int, batch: int, unit
 
 
 def sent_bytes(n: int, terminals: int, ranks: int, width: int) -> list[int]:
-    """Return the bytes that each rank sends of the terminals' rows; the number of other nodes is not known before."""
+    """Return the bytes that each rank sends of the terminals' rows. The number of other nodes is not known before."""
     panels = -(-n // PANEL)
     shares = zip(blocks(panels, ranks), blocks(terminals, ranks))
     return [len(rows) * PANEL * (panels - len(own)) * width for own, rows in shares]
@@ -87,7 +87,7 @@ class NodeTable:
     sent: int = 0
 
     def __post_init__(self) -> None:
-        """Make room for all rows; the memory is taken as they come."""
+        """Make room for all rows, whose memory is taken as they come."""
         panels = self._shares()[self.comm.rank]
         self.own = range(self.n)[panels.start * PANEL : panels.stop * PANEL]
         self.rows = np.empty((len(panels), self.room, PANEL), self.keys.dtype)

@@ -39,7 +39,7 @@ def best_tree(
     graph: Graph, net: Network, near: ClosureTree, device: Device, comm: Comm, parameters: Parameters, report: Report,
     stop: AgreedStop,
 ) -> tuple[Indices | None, Work]:
-    """Return the edges of the best tree, on rank 0, and this rank's work. Collective; parameters as in `kmb.kmb_tree`.
+    """Return the edges of the best tree, on rank 0, and this rank's work. Collective, parameters as in `kmb.kmb_tree`.
 
     There are rounds until no vertex helps. The tree then goes through key-path exchange, and the branch vertices of the
     best tree so far become nodes too, as long as that makes it lighter. Then half of the nodes are dropped (a shake),
@@ -95,7 +95,7 @@ def branches(net: Network, tree: Indices) -> NDArray[np.uint32]:
 
 
 def _with_paths(net: Network, prepared: Searcher, rounds: Rounds) -> Indices | None:
-    """Return the nodes' tree with paths for its edges, after key-path exchange; on rank 0, collective."""
+    """Return on rank 0 the nodes' tree with paths for its edges, after key-path exchange. Collective."""
     pairs = rounds.comm.bcast(None if rounds.nodes is None else rounds.nodes.pairs())
     assert pairs is not None
     edges, relaxed = path_edges(net, prepared, pairs, rounds.comm, rounds.report)

@@ -96,7 +96,7 @@ class ReducedGraph:
     counts: Mapping[str, int]
 
     def restored(self, edges: Indices) -> Indices:
-        """Return the original edges of a tree in the reduced graph, and `free`; they may have leaves to be pruned."""
+        """Return the original edges of a tree in the reduced graph, and `free`. They may have leaves to be pruned."""
         for origin in reversed(self.origins):
             edges = origin.of(edges)
         return np.union1d(edges, self.free)
@@ -111,7 +111,7 @@ def edges_of(graph: Graph) -> Edges:
 
 
 def reduced(graph: Graph) -> ReducedGraph:
-    """Return a Steiner problem, reduced; its terminals are connected (`problems.steiner.require_problem`)."""
+    """Return the reduced form of a Steiner problem that `problems.steiner.require_problem` has passed."""
     assert graph.terminals is not None
     original = edges_of(graph)
     edges, origin = _near(graph, original)
@@ -168,7 +168,7 @@ def _connected(n: int, edges: Edges) -> Indices:
 
 
 def _first_forest(n: int, edges: Edges) -> Indices:
-    """Return the edges of the lexicographically first spanning forest; no two edges are parallel."""
+    """Return the edges of the lexicographically first spanning forest. No two edges are parallel."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import minimum_spanning_tree
 
@@ -178,7 +178,7 @@ def _first_forest(n: int, edges: Edges) -> Indices:
 
 
 def _simple(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tuple[Edges, Origin]:
-    """Remove loops and parallel edges; the others have their smaller ends first, and are sorted by their ends."""
+    """Remove loops and parallel edges. The others have their smaller ends first, and are sorted by their ends."""
     tails, heads = np.minimum(edges.tails, edges.heads), np.maximum(edges.tails, edges.heads)
     keys = tails * len(terminal) + heads
     order = np.argsort(keys, kind="stable")
@@ -228,7 +228,7 @@ def _without_chains(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tup
 
 
 def _chain_ends(edges: Edges, chain: Indices, inside: Mask, outside: Mask, numbers: Indices) -> tuple[Indices, Indices]:
-    """Return the two vertices that each chain joins; of a chain that is a cycle on its own the same one twice."""
+    """Return the two vertices that each chain joins, for a chain that is a cycle on its own the same one twice."""
     leaving, entering = inside & ~outside, outside & ~inside
     number = np.concatenate([chain[edges.tails[leaving]], chain[edges.heads[entering]]])
     end = np.concatenate([edges.heads[leaving], edges.tails[entering]])

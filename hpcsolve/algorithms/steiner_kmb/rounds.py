@@ -88,13 +88,13 @@ class Rounds:
         return NO_VERTICES if found is None or self.nodes is None else self.nodes.accept(found, whatever=True)
 
     def shake(self, key: int) -> None:
-        """Drop half of the nodes that are no terminals, so that others may come; the key decides which."""
+        """Drop half of the nodes that are no terminals, so that others may come. The key decides which."""
         if self.nodes is not None:
             self.nodes.shake(key)
         self._mend(self.comm.bcast(NO_VERTICES if self.nodes is None else self.nodes.vertex))
 
     def _search(self, search: RowSearch, new: NDArray[np.uint32]) -> NDArray[np.uint32] | None:
-        """Fill in the rows of new nodes; return the nodes' positions, or None if the time was up before."""
+        """Fill in the rows of new nodes, and return the nodes' positions, or None if the time was up before."""
         chosen = NO_VERTICES, NO_VERTICES
         if self.nodes is not None:
             walk = self.nodes.walk()

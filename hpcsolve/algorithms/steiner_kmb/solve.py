@@ -109,7 +109,7 @@ def _device_bytes(graph: Graph, parameters: Parameters, searches: int, info: Dev
 
 def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report, limits: Limits = UNLIMITED
         ) -> Outcome:
-    """A Steiner tree with its certificate. `graph` is the same on all ranks; so is `solution`."""
+    """Return a Steiner tree with its certificate. `graph` and `solution` are the same on all ranks."""
     target = None if limits.target is None else math.floor(Fraction(str(limits.target)) * graph.scale)
     stop = AgreedStop(comm, limits, target)
     tables: Tables = {}

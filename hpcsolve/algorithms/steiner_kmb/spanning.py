@@ -139,7 +139,7 @@ class Spanning:
         return depth_first(len(self.edge), self.parent[below].astype(np.int64), below).astype(np.uint32)
 
     def pairs(self) -> Indices:
-        """Return the edges of the tree as pairs of positions, the smaller one first, sorted; shape (edges, 2)."""
+        """Return the edges of the tree as sorted pairs of positions, the smaller one first, shape (edges, 2)."""
         below = np.arange(1, len(self.vertex))
         ends = np.stack([self.vertex[below], self.vertex[self.parent[below]]], axis=1).astype(np.int64)
         ends.sort(axis=1)
@@ -164,7 +164,7 @@ class Spanning:
         return self._drop(degree <= 2)
 
     def shake(self, key: int) -> None:
-        """Drop half of the nodes that are no terminals; the key decides which."""
+        """Drop half of the nodes that are no terminals. The key decides which."""
         self.key = key
         self._drop(scrambled(self.vertex, key) % 2 == 0)
 

@@ -111,7 +111,7 @@ def distance_rows(graph: Graph, sources: NDArray[np.int64], cutoff: float | None
 def smallest_predecessors(
     graph: Graph, tails: NDArray[np.int32], seeds: NDArray[np.int64], distance: Distances
 ) -> NDArray[np.int32]:
-    """Return the predecessors that belong to right distances from the seeds, shape (n,); -1 where there is none.
+    """Return the predecessors that belong to right distances from the seeds, shape (n,), -1 where there is none.
 
     The predecessor is the smallest vertex that is nearer to the seeds and has a tight arc to the vertex. Where none is
     nearer (arcs of weight 0, or lost in rounding), it is the smallest one at the same distance among those that are

@@ -79,7 +79,7 @@ def check_pair_paths(graph: Graph, answer: PairPaths, cutoff: float | None = Non
 
 
 def _check_steps(graph: Graph, arcs: NDArray[np.int64], answer: PairPaths, first: int, behind: int) -> None:
-    """Check the steps of some queries' paths; `arcs` holds tail * n + head of every arc."""
+    """Check the steps of some queries' paths. `arcs` holds tail * n + head of every arc."""
     offset = answer.offset[first : behind + 1] - answer.offset[first]
     path, lengths = answer.path[answer.offset[first] : answer.offset[behind]], np.diff(offset)
     goes_on = np.ones(len(path), bool)
@@ -93,7 +93,7 @@ def _check_steps(graph: Graph, arcs: NDArray[np.int64], answer: PairPaths, first
 
 
 def require_none(graph: Graph, answer: PairPaths, wrong: Mask, what: str, first: int = 0) -> None:
-    """Raise `ValueError` for the first query that is wrong; `wrong` begins with query `first`."""
+    """Raise `ValueError` for the first query that is wrong. `wrong` begins with query `first`."""
     if wrong.any():
         query = first + int(np.argmax(wrong))
         source, target = (graph.labels[ends[query]] for ends in (answer.source, answer.target))

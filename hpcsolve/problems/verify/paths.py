@@ -127,7 +127,7 @@ class _Row:
         return most if self.cutoff is None else min(self.cutoff if floats else int(self.cutoff), most)
 
     def _tight_arcs(self, reached: Mask) -> Mask:
-        """Return which arcs are tight; arcs that offer less are refused."""
+        """Return which arcs are tight, and refuse arcs that offer less."""
         tails, heads, weights = self.tails, self.graph.heads, self.graph.weights
         start, from_reached = self.distance[tails], reached[tails]
         less, tight = _offers(self.graph, tails, self.distance)

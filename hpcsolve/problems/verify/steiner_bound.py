@@ -52,7 +52,7 @@ def guaranteed(weight: int, terminals: int) -> int:
 
 
 def ratio_of(weight: int, bound: int) -> float:
-    """Return how many times the optimum a tree weighs at most; infinite if only the bound is 0."""
+    """Return how many times the optimum a tree weighs at most, infinite if only the bound is 0."""
     return 1.0 if weight == bound else weight / bound if bound else float("inf")
 
 
@@ -88,7 +88,7 @@ def replayed(graph: Graph, root: int, raises: Iterable[tuple[int, int]], most: i
 
 @dataclass
 class _Ascent:
-    """A replay: `rest` is what is left of each arc, in the row of its head; `tails` has its other end."""
+    """The replay of an ascent, with the rest of each arc in the row of its head, and its other end in `tails`."""
 
     offsets: list[int]
     tails: list[int]
