@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import msgspec
+
+    from hpcsolve.device.base import Device, DeviceInfo
+    from hpcsolve.parallel.comm import Comm
 
 WITHOUT_WORK = "ranks without work"
 """The detail of an estimate that says how many ranks will idle."""
@@ -18,7 +24,7 @@ class Limits:
     """What a job asks of a search beside the algorithm's own parameters: the random numbers, and when to end.
 
     A search ends at the first limit that it meets; None: no such limit. An algorithm names those that it honours in
-    its `STOPS`; the runner has refused the others.
+    its `stops`; the others were refused when the job was read.
 
     Attributes
     ----------
@@ -139,6 +145,59 @@ class Report(Protocol):
 
 def silent(done: float, message: str = "") -> None:
     """A report that nobody reads."""
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """All that the rest of hpcsolve knows of an algorithm; its package keeps it as `ALGORITHM`.
+
+    Attributes
+    ----------
+    name
+        As in job files; also the name of its table there.
+    kind
+        The kind of problem that it solves: "tsp", "graph" or "steiner".
+    parameters
+        The struct of its table in job files.
+    estimate
+        What a run will need, of (problem, parameters, ranks, device of each rank).
+    run
+        The run, of (problem, device, communicator, parameters, report, limits): the answer. All ranks call it with the
+        same problem.
+    kernel_files
+        Files of cuda_src that a run loads, without suffix; none if it has no kernels.
+    host_kernel_files
+        Those of them that run on the CPU whatever the device.
+    stops
+        The keys of the job's `[stop]` that it ever honours.
+    can_stop
+        Whether it honours them with these parameters.
+    file_keys
+        Its keys that may name a file: key -> a function of the file's path and the SHA-256 that is expected, or None,
+        which reads the file and returns its SHA-256. The job keeps that beside the key, as `KEY-sha256`.
+    check
+        What the algorithm itself found wrong with this rank's part of the answer: a text, or None. Runs on every rank.
+    trial
+        A small problem with parameters and its name, to measure the rate of work; None where the work cannot be
+        foreseen.
+    """
+
+    name: str
+    kind: str
+    parameters: type[msgspec.Struct]
+    estimate: Callable[[Any, Any, int, DeviceInfo], Estimate]
+    run: Callable[[Any, Device, Comm, Any, Report, Limits], Outcome]
+    kernel_files: tuple[str, ...] = ()
+    host_kernel_files: tuple[str, ...] = ()
+    stops: tuple[str, ...] = ()
+    can_stop: Callable[[Any], bool] = lambda parameters: True
+    file_keys: Mapping[str, Callable[[str, str | None], str]] = field(default_factory=dict)
+    check: Callable[[Any, Any, Outcome], str | None] = lambda problem, parameters, outcome: None
+    trial: Callable[[Any, Any], tuple[Any, Any, str] | None] = lambda problem, parameters: None
+
+    def stop_keys(self, parameters: Any) -> tuple[str, ...]:
+        """Return the keys of `[stop]` that it honours with these parameters."""
+        return self.stops if self.can_stop(parameters) else ()
 
 
 def as_column(values: Any, description: str, unit: str = "1", dimension: str = "") -> Column:

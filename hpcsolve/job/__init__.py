@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from hpcsolve.algorithms.registry import MODULES, algorithm
+from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.device.select import check_request
 from hpcsolve.errors import InputError
 from hpcsolve.job.convert import Source, convert
@@ -123,9 +123,8 @@ def hash_of(tables: Mapping[str, Any], instance_sha256: str) -> str:
     """`Job.hash` of an effective job's tables."""
     content = {key: value for key, value in tables.items() if key not in (*ELSEWHERE, "instance")}
     content["instance-sha256"] = instance_sha256
-    name = tables["algorithm"]
-    if "queries-sha256" in tables[name]:  # what the file holds counts, not its name
-        content[name] = {key: value for key, value in tables[name].items() if key != "queries"}
+    own = tables[tables["algorithm"]]  # what a file holds counts, not its name
+    content[tables["algorithm"]] = {key: value for key, value in own.items() if f"{key}-sha256" not in own}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
@@ -156,13 +155,13 @@ def job_from_table(table: Mapping[str, Any], source: Source | None = None) -> Jo
 
 def _parameters_type(name: str, place: Source) -> type[msgspec.Struct]:
     try:
-        return algorithm(name).Parameters
+        return algorithm(name).parameters
     except InputError as error:
         raise place.error("algorithm", str(error)) from None
 
 
 def _refuse_other_tables(table: Mapping[str, Any], name: str, place: Source) -> None:
-    for other in MODULES:
+    for other in NAMES:
         if other in table:
             raise place.error(other, f'this table is not read, since algorithm = "{name}"; remove it')
 
@@ -175,11 +174,10 @@ def _refuse_device(device: str, place: Source) -> None:
 
 
 def _refuse_stop(settings: Settings, parameters: Any, place: Source) -> None:
-    """Refuse what the algorithm does not name in its `STOPS`: it has no partial answer to stop with."""
-    module = algorithm(settings.algorithm)
-    ever = getattr(module, "STOPS", ())
-    honoured = module.stops(parameters) if hasattr(module, "stops") else ever
-    nothing = f"has no partial answer to stop with{', with these parameters' if ever else ''}"
+    """Refuse the keys of `[stop]` that the algorithm does not honour: it has no partial answer to stop with."""
+    solver = algorithm(settings.algorithm)
+    honoured = solver.stop_keys(parameters)
+    nothing = f"has no partial answer to stop with{', with these parameters' if solver.stops else ''}"
     for key, value in msgspec.to_builtins(settings.stop).items():
         if value is not None and key not in honoured:
             what = f"has no {key} to stop at" if honoured else nothing

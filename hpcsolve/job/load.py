@@ -7,16 +7,15 @@ import inspect
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from hpcsolve.algorithms.registry import algorithm
+from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.errors import InputError
-from hpcsolve.formats import read_queries
 from hpcsolve.job import IN_MEMORY, Job, job_from_table
 from hpcsolve.job.convert import Source
 from hpcsolve.job.generators import makers
@@ -52,35 +51,48 @@ def load_job(path: str, overrides: Sequence[str] = (), **replaced: str | None) -
     changed |= dict.fromkeys(_apply_overrides(table, overrides), "--set")
     table |= {key: value for key, value in replaced.items() if value is not None}
     table.setdefault("output", f"results/{Path(path).stem}.h5")
-    if "shortest-paths.queries" in changed:  # then what a result says of the file that it had is of another one
-        table["shortest-paths"].pop("queries-sha256", None)
+    _forget_changed_files(table, changed)
     job, folder = job_from_table(table, Source(path, text, changed)), Path(path).parent
     return with_files_from(folder, job).with_settings(instance=_complete(job, folder))
 
 
 def with_files_from(folder: Path, job: Job) -> Job:
     """The job with absolute paths of the files that its parameters name."""
-    named = getattr(job.parameters, "queries", None)
-    if not isinstance(named, str):
-        return job
-    return replace(job, parameters=msgspec.structs.replace(job.parameters, queries=os.path.abspath(folder / named)))
+    paths = {key: os.path.abspath(folder / name) for key, name in named_files(job).items()}
+    return replace(job, parameters=msgspec.structs.replace(job.parameters, **paths))
+
+
+def named_files(job: Job) -> dict[str, str]:
+    """Return the files that the job's parameters name: key -> path."""
+    values = msgspec.structs.asdict(job.parameters)
+    return {key: values[key] for key in algorithm(job.settings.algorithm).file_keys if isinstance(values[key], str)}
 
 
 def pinned(job: Job) -> Job:
-    """The job with the SHA-256 of the queries in the file that it names: by it, not by the file's name, it is known.
+    """Return the job with the SHA-256 of each file that its parameters name: the content identifies it, not the name.
 
     Raises
     ------
     InputError
-        The file cannot be read, or holds other queries than the job says; or the job names none.
+        A file cannot be read, or holds something else than the job says; or the job names none.
     """
-    named = getattr(job.parameters, "queries", None)
-    if not isinstance(named, str):
-        if getattr(job.parameters, "queries_sha256", None) is not None:
-            raise InputError("shortest-paths.queries-sha256: queries names no file; remove this key")
-        return job
-    found = read_queries(named, job.parameters.queries_sha256)
-    return replace(job, parameters=msgspec.structs.replace(job.parameters, queries_sha256=found.sha256))
+    solver, values = algorithm(job.settings.algorithm), msgspec.structs.asdict(job.parameters)
+    named, found = named_files(job), {}
+    for key, sha256_of in solver.file_keys.items():
+        expected = values[f"{key}_sha256"]
+        if key in named:
+            found[f"{key}_sha256"] = sha256_of(named[key], expected)
+        elif expected is not None:
+            raise InputError(f"{solver.name}.{key}-sha256: {key} names no file; remove this key")
+    return replace(job, parameters=msgspec.structs.replace(job.parameters, **found))
+
+
+def _forget_changed_files(table: dict[str, Any], changed: Mapping[str, str]) -> None:
+    """Drop what a result's job says of the content of a file, where the command line names another file."""
+    name = str(table.get("algorithm"))
+    for key in algorithm(name).file_keys if name in NAMES else ():
+        if f"{name}.{key}" in changed:
+            table[name].pop(f"{key}-sha256", None)
 
 
 def parsed_value(text: str) -> Any:
@@ -100,7 +112,7 @@ def _complete(job: Job, folder: Path) -> str | dict[str, Any]:
     files = {key: instance[key] for key in FILES if isinstance(instance.get(key), str)}
     if "file" in files:
         return {**instance, **{key: _absolute(folder, name) for key, name in files.items()}}
-    maker = makers(algorithm(job.settings.algorithm).KIND).get(str(instance.get("generate", "")))
+    maker = makers(algorithm(job.settings.algorithm).kind).get(str(instance.get("generate", "")))
     keys = inspect.signature(maker).parameters.values() if inspect.isfunction(maker) else ()
     defaults = {key.name: key.default for key in keys if isinstance(key.default, (int, str))}
     return {**instance, **{key: value for key, value in defaults.items() if key not in instance}}
@@ -108,7 +120,9 @@ def _complete(job: Job, folder: Path) -> str | dict[str, Any]:
 
 def _from_here(keys: list[str], value: Any) -> Any:
     """A value of the command line: the files that it names are relative to the working directory, not to the job."""
-    files = (["instance"], *(["instance", key] for key in FILES), ["shortest-paths", "queries"])
+    files = [["instance"], *(["instance", key] for key in FILES)]
+    if keys[0] in NAMES:
+        files += [[keys[0], key] for key in algorithm(keys[0]).file_keys]
     if keys in files and isinstance(value, str):
         return value if value in ("", "-", IN_MEMORY) else os.path.abspath(value)
     if keys == ["instance"] and isinstance(value, dict):

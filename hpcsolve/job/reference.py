@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from hpcsolve.algorithms.registry import MODULES, algorithm
+from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.errors import InputError
 from hpcsolve.job import Settings, Stop
 from hpcsolve.job.convert import in_words, keys_of
@@ -29,9 +29,9 @@ HEADER = ["| key | type | default | meaning |", "|---|---|---|---|"]
 def reference() -> str:
     """All keys of a job file, as Markdown tables."""
     lines = ["### Above the tables", "", *_struct_rows(Settings)]
-    for name in MODULES:
-        lines += ["", f"### `[{name}]`", "", *_struct_rows(algorithm(name).Parameters)]
-    honoured = {name: ", ".join(getattr(algorithm(name), "STOPS", ())) for name in MODULES}
+    for name in NAMES:
+        lines += ["", f"### `[{name}]`", "", *_struct_rows(algorithm(name).parameters)]
+    honoured = {name: ", ".join(algorithm(name).stops) for name in NAMES}
     stopping = " and ".join(f"`{name}` ({keys})" for name, keys in honoured.items() if keys)
     lines += ["", "### `[stop]`", "", f"For {stopping}; what has no partial answer refuses it.", ""]
     lines += _struct_rows(Stop)

@@ -36,9 +36,9 @@ def build_ahead(path: str, overrides: Sequence[str] = (), device: str | None = N
 
 def build_for(name: str, device: str) -> None:
     """Build the kernels of an algorithm for the device that a job asks for; raises as `build_ahead`."""
-    module, architectures = algorithm(name), _architectures(device)
-    files = module.KERNEL_FILES
-    build.ahead(getattr(module, "HOST_KERNEL_FILES", ()))  # on the CPU whatever the device
+    solver, architectures = algorithm(name), _architectures(device)
+    files = solver.kernel_files
+    build.ahead(solver.host_kernel_files)  # on the CPU whatever the device
     build.ahead(files, architectures)
     if device.lower() == "auto" and architectures:
         build.ahead(files)  # some other rank may see no GPU, and then all take the CPU

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hpcsolve.algorithms.base import Estimate, silent
+from hpcsolve.algorithms.base import UNLIMITED, Estimate, silent
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.device.base import ONE_CORE, DeviceInfo
 from hpcsolve.device.memory import available_memory
@@ -98,16 +98,16 @@ def forecast(job: Job, instance: InstanceOf[Any], ranks: int, memory: int | None
 
 def measured_rate(job: Job, problem: Any) -> tuple[float | None, str]:
     """Operations a second of this machine's device on a small instance of the same kind, and what was measured."""
-    module = algorithm(job.settings.algorithm)
-    trial = kind_of(job).trial(problem, job.parameters)
+    solver = algorithm(job.settings.algorithm)
+    trial = solver.trial(problem, job.parameters)
     if trial is None:
         return None, f"the work of {job.settings.algorithm} depends on the instance too much to measure it beforehand"
     small, parameters, name = trial
     try:
         device, _ = open_device(job.settings.device, SerialComm(), threads=job.settings.threads)
         with device:
-            module.run(small, device, SerialComm(), parameters, silent)  # the first one loads the kernels
-            rows = [module.run(small, device, SerialComm(), parameters, silent).rank for _ in range(3)]
+            solver.run(small, device, SerialComm(), parameters, silent, UNLIMITED)  # the first one loads the kernels
+            rows = [solver.run(small, device, SerialComm(), parameters, silent, UNLIMITED).rank for _ in range(3)]
             rate = max(map(_rate, rows))
     except HpcsolveError as error:
         return None, str(error)

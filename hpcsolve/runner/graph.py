@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from hpcsolve.algorithms.base import Column, as_column
-from hpcsolve.algorithms.shortest_paths.question import Parameters
 from hpcsolve.errors import InputError
 from hpcsolve.formats import GraphInstance, read_graph, read_terminals, write_graph
 from hpcsolve.output.contents import Contents
@@ -129,14 +128,6 @@ def columns(instance: GraphInstance) -> dict[str, Column]:
         for axis, values in zip("xyz", graph.coordinates.T):
             found[axis] = as_column(values, f"Coordinate {axis}, as in the file", dimension="vertex")
     return found
-
-
-def trial(problem: Graph, parameters: Any) -> tuple[Graph, Any, str] | None:
-    """One search of this very graph, whose rate no other graph has; None if there is nothing to search."""
-    if not problem.arcs:
-        return None
-    hub = int(problem.labels[int(np.argmax(np.diff(problem.offsets)))])
-    return problem, Parameters(sources=[hub], predecessors=parameters.predecessors), f"one search, from vertex {hub}"
 
 
 def answer_lines(contents: Contents) -> Iterator[str]:

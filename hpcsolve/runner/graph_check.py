@@ -9,8 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.base import Outcome
-from hpcsolve.algorithms.registry import Algorithm
+from hpcsolve.algorithms.base import Algorithm, Outcome
 from hpcsolve.algorithms.shortest_paths.question import Parameters, question
 from hpcsolve.formats import pairs_sha256
 from hpcsolve.output.contents import Contents
@@ -30,7 +29,7 @@ _ROWS = "in every row: no arc offers less, and paths of that length lead there"
 def check(module: Algorithm, problem: Graph, parameters: Any, outcome: Outcome, comm: Comm) -> Verdict:
     """The algorithm's own check, and numpy's of all paths, or of each rank's first and last row; collective."""
     numpys = _wrong_path if "offset" in outcome.solution else _wrong_row
-    wrong = cast(Any, module).check(problem, parameters, outcome) or numpys(problem, parameters, outcome)
+    wrong = module.check(problem, parameters, outcome) or numpys(problem, parameters, outcome)
     found = comm.allgather(wrong)
     failures = [f"rank {rank}: {text}" for rank, text in enumerate(found) if text]
     if failures:

@@ -1,4 +1,4 @@
-"""Kinds of problems: how an instance is read, described, checked and printed. An algorithm names its own by `KIND`."""
+"""Kinds of problems: how an instance is read, described, checked and printed. An algorithm names its `kind`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import importlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol, cast
 
-from hpcsolve.algorithms.base import Column, Outcome
-from hpcsolve.algorithms.registry import Algorithm, algorithm
+from hpcsolve.algorithms.base import Algorithm, Column, Outcome
+from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.errors import InputError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job
@@ -51,9 +51,6 @@ class Kind(Protocol):
     def columns(self, instance: InstanceOf[Any]) -> dict[str, Column]:
         """The content of `/instance`."""
 
-    def trial(self, problem: Any, parameters: Any) -> tuple[Any, Any, str] | None:
-        """A small problem with parameters and its name, to measure the rate of work; None: there is none."""
-
     def check(self, module: Algorithm, problem: Any, parameters: Any, outcome: Outcome, comm: Comm) -> Verdict:
         """Check a run's answer; collective, the verdict is the same on every rank."""
 
@@ -71,7 +68,7 @@ def kind(name: str) -> Kind:
 
 def kind_of(job: Job) -> Kind:
     """The kind of problem that a job's algorithm solves."""
-    return kind(algorithm(job.settings.algorithm).KIND)
+    return kind(algorithm(job.settings.algorithm).kind)
 
 
 def kind_in(contents: Contents) -> Kind:
@@ -118,10 +115,10 @@ def read_instance(job: Job, file: str | None = None) -> InstanceOf[Any]:
         return own.read(file or str(path), keys)
     name = keys.pop("generate", None)
     if not isinstance(name, str):
-        example = next(iter(makers(algorithm(job.settings.algorithm).KIND)))
+        example = next(iter(makers(algorithm(job.settings.algorithm).kind)))
         text = f'a table needs generate, for example {{ generate = "{example}", n = 24, seed = 1 }}'
         raise InputError(f"instance: {text}")
-    problem = generated(algorithm(job.settings.algorithm).KIND, name, keys, "instance: ")
+    problem = generated(algorithm(job.settings.algorithm).kind, name, keys, "instance: ")
     return InstanceOf(problem, "", own.content_hash(problem), "generated")
 
 

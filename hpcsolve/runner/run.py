@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 import hpcsolve
-from hpcsolve.algorithms.base import WITHOUT_WORK, Column, Limits, Outcome, Report, silent
-from hpcsolve.algorithms.registry import Algorithm, algorithm
+from hpcsolve.algorithms.base import WITHOUT_WORK, Algorithm, Column, Limits, Outcome, Report, silent
+from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.device.memory import peak_resident_memory
 from hpcsolve.device.select import fair_share, open_device
@@ -119,7 +119,7 @@ def _check_estimate(task: Task, device: Device, comm: Comm, log: Log) -> int:
 
 def _foreseen(task: Task, places: list[Any], info: DeviceInfo, log: Log) -> Sequence[int]:
     problem, kind = task.instance.problem, kind_of(task.job)
-    estimate = _module(task).estimate(problem, task.job.parameters, len(places), info)
+    estimate = _solver(task).estimate(problem, task.job.parameters, len(places), info)
     check_memory(estimate, places, f"{kind.size(problem)} {kind.SIZE}", kind.SIZE)
     if task.output is not None:
         make_folder(Path(task.output))
@@ -140,7 +140,7 @@ def _run_algorithm(task: Task, device: Device, comm: Comm, log: Log) -> tuple[Ou
     report: Report = progress or silent
     try:
         job, problem = task.job, task.instance.problem
-        outcome = _module(task).run(problem, device, comm, job.parameters, report, limits_of(job))
+        outcome = _solver(task).run(problem, device, comm, job.parameters, report, limits_of(job))
     finally:
         if progress:
             progress.close()
@@ -156,7 +156,7 @@ def _rank_row(device: Device, reason: str, outcome: Outcome, seconds: Mapping[st
 def _finish(task: Task, outcome: Outcome, row: dict[str, Any], device: Device, comm: Comm, log: Log, keep: bool
             ) -> Finished:
     """Check on all ranks; gather, write and print on rank 0; the exit code is everybody's."""
-    verdict = kind_of(task.job).check(_module(task), task.instance.problem, task.job.parameters, outcome, comm)
+    verdict = kind_of(task.job).check(_solver(task), task.instance.problem, task.job.parameters, outcome, comm)
     rows, tables = comm.gather(row), spread_tables(outcome.rows, comm)
     streams = tables if task.output is not None else []
     threads = _own_threads(task, comm) if streams else 0
@@ -164,7 +164,7 @@ def _finish(task: Task, outcome: Outcome, row: dict[str, Any], device: Device, c
 
     def conclude() -> None:
         library = getattr(comm, "mpi_library", "none: one process")
-        sources = provenance(device.info, library, _module(task).KERNEL_FILES, started_as())
+        sources = provenance(device.info, library, _solver(task).kernel_files, started_as())
         arriving = [Arriving(table, comm, threads) for table in streams]
         shapes = {table.name: table.shape for table in tables}
         try:
@@ -224,5 +224,5 @@ def _say_answer(task: Task, contents: Contents, verdict: Verdict, log: Log) -> N
         log.answer(f"file:   {task.output}")
 
 
-def _module(task: Task) -> Algorithm:
+def _solver(task: Task) -> Algorithm:
     return algorithm(task.job.settings.algorithm)

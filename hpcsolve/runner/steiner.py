@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hpcsolve.algorithms.base import Column, Outcome, as_column
-from hpcsolve.algorithms.registry import Algorithm
+from hpcsolve.algorithms.base import Algorithm, Column, Outcome, as_column
 from hpcsolve.formats import GraphInstance
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.reader import row_blocks
@@ -49,10 +48,6 @@ def headline(problem: Graph) -> str:
     """`alue7080, 34479 vertices, 55494 edges, 2344 terminals`."""
     assert problem.terminals is not None
     return f"{problem.name}, {problem.n} vertices, {problem.edges} edges, {len(problem.terminals)} terminals"
-
-
-def trial(problem: Graph, parameters: Any) -> None:
-    """None: how far each search goes is known when it ends."""
 
 
 def columns(instance: GraphInstance) -> dict[str, Column]:

@@ -9,25 +9,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-import msgspec
 import numpy as np
 
 from hpcsolve import formats
-from hpcsolve.algorithms.base import Column, Outcome, as_column
-from hpcsolve.algorithms.registry import Algorithm
+from hpcsolve.algorithms.base import Algorithm, Column, Outcome, as_column
 from hpcsolve.errors import InputError
 from hpcsolve.formats import Instance
 from hpcsolve.formats import write as write
 from hpcsolve.output.contents import Contents
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.tsp import Tsp, check_tour, from_matrix, positions
 from hpcsolve.runner.collect import own_unit
 from hpcsolve.runner.verdict import Verdict
 
 SIZE = "cities"
-TRIAL_CITIES = 25
-"""Of the instance that the rate is measured with; takes some hundredths of a second."""
 LONGEST_TOUR = 200
 """Cities from which a tour is not printed in full."""
 
@@ -89,14 +84,6 @@ def columns(instance: Instance) -> dict[str, Column]:
         "label": as_column(tsp.labels, "Number of each city in the file", dimension="city"),
         **_city_columns(tsp),
     }
-
-
-def trial(problem: Tsp, parameters: Any) -> tuple[Tsp, Any, str]:
-    """A random matrix, and the parameters without labels that it has not; one colony will do."""
-    others = {"start": None, "end": None, "colonies": 1}
-    changes = {key: value for key, value in others.items() if hasattr(parameters, key)}
-    small = random_matrix(TRIAL_CITIES, symmetric=problem.symmetric)
-    return small, msgspec.structs.replace(parameters, **changes), f"{TRIAL_CITIES} cities"
 
 
 def check(module: Algorithm, problem: Tsp, parameters: Any, outcome: Outcome, comm: Comm) -> Verdict:

@@ -8,9 +8,9 @@ PROGRAM = """\
 import dataclasses
 import sys
 
-from hpcsolve.algorithms import {module}
+from hpcsolve.algorithms import {module} as package
 
-honest = {module}.run
+honest = package.ALGORITHM.run
 
 
 def run(problem, device, comm, *more):
@@ -21,7 +21,7 @@ def run(problem, device, comm, *more):
     return outcome
 
 
-{module}.run = run
+package.ALGORITHM = dataclasses.replace(package.ALGORITHM, run=run)
 from hpcsolve.cli import main
 
 sys.exit(main(sys.argv[1:]))

@@ -21,8 +21,9 @@ solve.py         estimate and run
 
 from hpcsolve.algorithms.ant_colony.parameters import Parameters
 from hpcsolve.algorithms.ant_colony.search import KERNEL_FILES
-from hpcsolve.algorithms.ant_colony.solve import STOPS, estimate, run
+from hpcsolve.algorithms.ant_colony.solve import STOPS, estimate, run, trial
+from hpcsolve.algorithms.base import Algorithm
 
-KIND = "tsp"
+ALGORITHM = Algorithm("ant-colony", "tsp", Parameters, estimate, run, KERNEL_FILES, stops=STOPS, trial=trial)
 
-__all__ = ["KERNEL_FILES", "KIND", "STOPS", "Parameters", "estimate", "run"]
+__all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

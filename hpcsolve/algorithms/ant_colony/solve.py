@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+import msgspec
+
 from hpcsolve.algorithms.ant_colony.colonies import Watch, explore, nothing_kept, random_keys
 from hpcsolve.algorithms.ant_colony.layout import lay_out
 from hpcsolve.algorithms.ant_colony.outcome import outcome
@@ -16,11 +18,14 @@ from hpcsolve.algorithms.base import UNLIMITED, WITHOUT_WORK, Estimate, Limits, 
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.partition import blocks
+from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.tsp import Tsp
 
 STOPS = ("seconds", "target", "iterations", "stagnation")
 DEFAULT_ITERATIONS = 1000
 """Where the job has no `[stop]` at all."""
+TRIAL_CITIES = 25
+"""Of the instance that the rate is measured with."""
 
 
 def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
@@ -52,6 +57,12 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
 
     work = parameters.colonies * ants * tsp.n
     return Estimate(device, host, work, "city chosen; of one iteration, as is the time", (0,) * ranks, details, largest)
+
+
+def trial(tsp: Tsp, parameters: Parameters) -> tuple[Tsp, Parameters, str]:
+    """Return a random instance of the same kind, for one colony."""
+    small = random_matrix(TRIAL_CITIES, symmetric=tsp.symmetric)
+    return small, msgspec.structs.replace(parameters, colonies=1), f"{TRIAL_CITIES} cities"
 
 
 def run(tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report, limits: Limits = UNLIMITED

@@ -17,9 +17,10 @@ small.py     a table in numpy, for the smallest
 bound.py     a quick tour, as an upper bound
 """
 
+from hpcsolve.algorithms.base import Algorithm
 from hpcsolve.algorithms.held_karp.core import Parameters
-from hpcsolve.algorithms.held_karp.solve import KERNEL_FILES, estimate, run
+from hpcsolve.algorithms.held_karp.solve import KERNEL_FILES, estimate, run, trial
 
-KIND = "tsp"
+ALGORITHM = Algorithm("held-karp", "tsp", Parameters, estimate, run, KERNEL_FILES, trial=trial)
 
-__all__ = ["KERNEL_FILES", "KIND", "Parameters", "estimate", "run"]
+__all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import msgspec
+
 from hpcsolve.algorithms.base import UNLIMITED, WITHOUT_WORK, Estimate, Limits, Outcome, Report
 from hpcsolve.algorithms.held_karp import compact, planes, recover
 from hpcsolve.algorithms.held_karp.core import Core, Parameters, core_problem
@@ -18,6 +20,7 @@ from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, split_cities
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.errors import ResourceError
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.tsp import Tsp
 
 KERNEL_FILES = ("held_karp/held_karp",)
@@ -25,6 +28,8 @@ MOST_CITIES = 46
 """Rows of the cost matrix in a block of the kernel; memory ends long before."""
 MOST_RANKS = 512
 """Of them at most 2^MOST_TOP find work; the others idle."""
+TRIAL_CITIES = 25
+"""Of the instance that the rate is measured with; takes some hundredths of a second."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,12 @@ def run(
     if parameters.layout == "compact":
         return compact.run(prepared.core, prepared.reduced, device, comm, report)
     return _run_planes(prepared, device, comm, report, statistics)
+
+
+def trial(tsp: Tsp, parameters: Parameters) -> tuple[Tsp, Parameters, str]:
+    """Return a random instance of the same kind, and the parameters without cities that it has not."""
+    small = random_matrix(TRIAL_CITIES, symmetric=tsp.symmetric)
+    return small, msgspec.structs.replace(parameters, start=None, end=None), f"{TRIAL_CITIES} cities"
 
 
 def _prepare(tsp: Tsp, parameters: Parameters) -> _Prepared:

@@ -15,9 +15,13 @@ tables.py    rows of distances; pairs.py  paths between pairs
 solve.py     the runner's calls
 """
 
-from hpcsolve.algorithms.shortest_paths.question import Parameters
-from hpcsolve.algorithms.shortest_paths.solve import KERNEL_FILES, check, estimate, run
+from hpcsolve.algorithms.base import Algorithm
+from hpcsolve.algorithms.shortest_paths.question import Parameters, sha256_of_queries
+from hpcsolve.algorithms.shortest_paths.solve import KERNEL_FILES, check, estimate, run, trial
 
-KIND = "graph"
+ALGORITHM = Algorithm(
+    "shortest-paths", "graph", Parameters, estimate, run, KERNEL_FILES, file_keys={"queries": sha256_of_queries},
+    check=check, trial=trial,
+)
 
-__all__ = ["KERNEL_FILES", "KIND", "Parameters", "check", "estimate", "run"]
+__all__ = ["ALGORITHM", "Parameters", "check", "estimate", "run"]

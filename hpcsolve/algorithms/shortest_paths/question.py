@@ -75,6 +75,11 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     queries_sha256: str | None = None
 
 
+def sha256_of_queries(path: str, expected: str | None) -> str:
+    """Return the SHA-256 of the pairs in a file of queries; raises as `read_queries`."""
+    return read_queries(path, expected).sha256
+
+
 @dataclass(frozen=True)
 class Question:
     """What to search.

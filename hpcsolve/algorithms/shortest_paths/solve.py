@@ -119,6 +119,14 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
     raise InputError("a shortest path is longer than 2^64 - 2; scale the weights down", graph.name)
 
 
+def trial(graph: Graph, parameters: Parameters) -> tuple[Graph, Parameters, str] | None:
+    """Return one search of this very graph, whose rate no other graph has; None if there is nothing to search."""
+    if not graph.arcs:
+        return None
+    hub = int(graph.labels[int(np.argmax(np.diff(graph.offsets)))])
+    return graph, Parameters(sources=[hub], predecessors=parameters.predecessors), f"one search, from vertex {hub}"
+
+
 def check(graph: Graph, parameters: Parameters, outcome: Outcome) -> str | None:
     """What the device's check of this rank's searches found wrong, None if nothing."""
     wrong = int(outcome.rank.get("wrong", 0))

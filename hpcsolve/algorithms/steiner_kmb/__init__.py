@@ -28,9 +28,12 @@ outcome.py     what a run gives back
 solve.py       the runner's calls
 """
 
+from hpcsolve.algorithms.base import Algorithm
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
-from hpcsolve.algorithms.steiner_kmb.solve import HOST_KERNEL_FILES, KERNEL_FILES, STOPS, estimate, run, stops
+from hpcsolve.algorithms.steiner_kmb.solve import HOST_KERNEL_FILES, KERNEL_FILES, STOPS, can_stop, estimate, run
 
-KIND = "steiner"
+ALGORITHM = Algorithm(
+    "steiner-kmb", "steiner", Parameters, estimate, run, KERNEL_FILES, HOST_KERNEL_FILES, STOPS, can_stop,
+)
 
-__all__ = ["HOST_KERNEL_FILES", "KERNEL_FILES", "KIND", "STOPS", "Parameters", "estimate", "run", "stops"]
+__all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

@@ -11,12 +11,12 @@ from functools import partial
 
 import numpy as np
 
-from hpcsolve.algorithms import shortest_paths
 from hpcsolve.algorithms.base import UNLIMITED, WITHOUT_WORK, Estimate, Limits, Outcome, Report
 from hpcsolve.algorithms.shortest_paths.engines import chosen_engine, concurrent_blocks, scratch_room
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD
 from hpcsolve.algorithms.shortest_paths.layout import layout_bytes
 from hpcsolve.algorithms.shortest_paths.searcher import workspace
+from hpcsolve.algorithms.shortest_paths.solve import KERNEL_FILES as PATH_KERNEL_FILES
 from hpcsolve.algorithms.steiner_kmb.best import best_tree
 from hpcsolve.algorithms.steiner_kmb.bound import Bound, ascended, best_bound
 from hpcsolve.algorithms.steiner_kmb.exchange import exchanged
@@ -42,15 +42,15 @@ from hpcsolve.problems.verify.steiner_bound import guaranteed
 
 HOST_KERNEL_FILES = ("steiner/steiner_tree", "steiner/key_path", "steiner/one_steiner", "steiner/dual_ascent")
 """Marked for the CPU: they run there whatever the job's device is."""
-KERNEL_FILES = (*HOST_KERNEL_FILES, *shortest_paths.KERNEL_FILES, "paths/tile", "paths/p_sssp")
+KERNEL_FILES = (*HOST_KERNEL_FILES, *PATH_KERNEL_FILES, "paths/tile", "paths/p_sssp")
 STOPS = ("seconds", "target")
 BYTES_A_VERTEX, BYTES_AN_ARC = 200, 140
 """Of the host's memory at the largest moment, which is the dual ascent: measured on the instances of the tests."""
 
 
-def stops(parameters: Parameters) -> tuple[str, ...]:
-    """The keys of `[stop]` that a mode honours: only "best" has an answer before its end."""
-    return STOPS if parameters.mode == "best" else ()
+def can_stop(parameters: Parameters) -> bool:
+    """Return whether the mode has an answer before its end; only "best" has."""
+    return parameters.mode == "best"
 
 
 def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
