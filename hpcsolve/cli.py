@@ -192,11 +192,11 @@ def _estimate(options: argparse.Namespace) -> int:
 
 def _verify(options: argparse.Namespace) -> int:
     def verify() -> int:
-        from hpcsolve.runner.kinds import kind_in
+        from hpcsolve.output.schema import require_whole
         from hpcsolve.runner.verify import verify_file
 
         contents, verdict = verify_file(options.result, options.instance)
-        show("\n".join([*kind_in(contents).answer_lines(contents), f"check:  {verdict}"]))
+        show("\n".join([*require_whole(contents, options.result).lines(contents), f"check:  {verdict}"]))
         return 1 if verdict.passed is False else 0
 
     return _on_rank_0(verify)
@@ -251,7 +251,7 @@ def _generate(options: argparse.Namespace) -> int:
         own, problem = kind(name), generated(name, options.kind, keys)
         own.write(problem, options.output)
         if options.output != "-":
-            show(f"{options.output}: {problem.name}, {own.size(problem)} {own.SIZE}")
+            show(f"{options.output}: {problem.name}, {own.size(problem)} {own.size_unit}")
         return 0
 
     return _on_rank_0(generate)

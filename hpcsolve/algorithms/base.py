@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+from hpcsolve.answers.base import AnswerType, columns_of, tables_of
+from hpcsolve.answers.dataset import Column, Group
+from hpcsolve.answers.table import DistanceTable
 
 if TYPE_CHECKING:
     import msgspec
@@ -76,64 +77,39 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Column:
-    """One dataset of the result file: values with their unit and meaning."""
-
-    values: NDArray[Any] | int | float | bool | str
-    description: str
-    unit: str = "1"
-    dimension: str = ""
-    """Name of the dimension, for one-dimensional columns of a table."""
-    none: int | float | None = None
-    """What stands for "none" (unreached) among numbers, or None; kept as an attribute."""
-
-
-@dataclass(frozen=True)
-class Rows:
-    """This rank's rows of a table too large to gather: the runner writes them to `/solution` rank by rank, in order.
-
-    Attributes
-    ----------
-    values
-        Shape (own rows, columns): rows `first` to `first` + own rows of the whole table's `total`.
-    dimensions
-        Names of the rows' and of the columns' dimension.
-    fill
-        What stands for "none" (unreached, nobody), or None; kept as the attribute `none`.
-    """
-
-    values: NDArray[Any]
-    first: int
-    total: int
-    description: str
-    unit: str
-    dimensions: tuple[str, str]
-    fill: int | float | None = None
-
-
-@dataclass(frozen=True)
 class Outcome:
-    """What a run gives back on every rank; the bytes of `solution` depend on the job alone.
+    """What a run gives back on every rank.
 
     Attributes
     ----------
-    cost
-        Of the answer, in scaled integers; None if the instance has none (proven).
-    solution
-        Content of `/solution`, by dataset name.
-    rows
-        Large tables of `/solution`, by dataset name; every rank has its own part.
+    answer
+        A record of `hpcsolve.answers`, such as `Tour`; None on ranks that have no part of it. It depends on the job
+        alone, to the byte.
     tables
-        Groups beside it (`layers`, `colonies`, ...): group name -> columns. Filled on rank 0.
+        Groups of the result file beside it (`layers`, `colonies`, ...): group name -> columns. Filled on rank 0.
     rank
         This rank's own share of `/ranks`: `operations`, `bytes_sent`, `seconds_kernel`, `seconds_copy`, `seconds_wait`.
     """
 
-    cost: int | None
-    solution: Mapping[str, Column]
-    rows: Mapping[str, Rows] = field(default_factory=dict)
+    answer: Any
     tables: Mapping[str, Mapping[str, Column]] = field(default_factory=dict)
     rank: Mapping[str, float | int] = field(default_factory=dict)
+
+    @property
+    def solution(self) -> dict[str, Column]:
+        """The content of `/solution` but for its tables, by dataset name."""
+        return {} if self.answer is None else columns_of(self.answer)
+
+    @property
+    def rows(self) -> dict[str, DistanceTable]:
+        """The tables of `/solution`, by dataset name; every rank has its own rows."""
+        return {} if self.answer is None else tables_of(self.answer)
+
+    @property
+    def cost(self) -> int | None:
+        """Cost of the answer in scaled integers; None if it has none."""
+        column = self.solution.get("cost")
+        return None if column is None else int(column.values)
 
 
 class Report(Protocol):
@@ -157,6 +133,8 @@ class Algorithm:
         As in job files; also the name of its table there.
     kind
         The kind of problem that it solves: "tsp", "graph" or "steiner".
+    answers
+        The kinds of answers that it may give.
     parameters
         The struct of its table in job files.
     estimate
@@ -170,11 +148,16 @@ class Algorithm:
         Those of them that run on the CPU whatever the device.
     stops
         The keys of the job's `[stop]` that it ever honours.
+    tables
+        The groups that it adds to the result file beside the answer: group name -> its datasets.
     can_stop
         Whether it honours them with these parameters.
     file_keys
         Its keys that may name a file: key -> a function of the file's path and the SHA-256 that is expected, or None,
         which reads the file and returns its SHA-256. The job keeps that beside the key, as `KEY-sha256`.
+    asked
+        What the parameters ask of the answer, of (problem, parameters): the question that `AnswerType.check` and
+        `verify` take.
     check
         What the algorithm itself found wrong with this rank's part of the answer: a text, or None. Runs on every rank.
     trial
@@ -184,14 +167,17 @@ class Algorithm:
 
     name: str
     kind: str
+    answers: tuple[AnswerType, ...]
     parameters: type[msgspec.Struct]
     estimate: Callable[[Any, Any, int, DeviceInfo], Estimate]
     run: Callable[[Any, Device, Comm, Any, Report, Limits], Outcome]
     kernel_files: tuple[str, ...] = ()
     host_kernel_files: tuple[str, ...] = ()
     stops: tuple[str, ...] = ()
+    tables: Mapping[str, Group] = field(default_factory=dict)
     can_stop: Callable[[Any], bool] = lambda parameters: True
     file_keys: Mapping[str, Callable[[str, str | None], str]] = field(default_factory=dict)
+    asked: Callable[[Any, Any], Any] = lambda problem, parameters: None
     check: Callable[[Any, Any, Outcome], str | None] = lambda problem, parameters, outcome: None
     trial: Callable[[Any, Any], tuple[Any, Any, str] | None] = lambda problem, parameters: None
 
@@ -199,7 +185,3 @@ class Algorithm:
         """Return the keys of `[stop]` that it honours with these parameters."""
         return self.stops if self.can_stop(parameters) else ()
 
-
-def as_column(values: Any, description: str, unit: str = "1", dimension: str = "") -> Column:
-    """A column of a fixed-width numpy array."""
-    return Column(np.asarray(values), description, unit, dimension)

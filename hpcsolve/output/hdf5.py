@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from hpcsolve.algorithms.base import Column
+from hpcsolve.answers.dataset import Column
 from hpcsolve.errors import EnvironmentFault
 from hpcsolve.output.contents import GROUPS, Contents
 

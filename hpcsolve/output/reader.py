@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.base import Column
+from hpcsolve.answers.dataset import Column, Dataset
+from hpcsolve.answers.table import DistanceTable
 from hpcsolve.errors import DamagedFileError, HpcsolveError, InputError
-from hpcsolve.output.contents import FORMAT, FORMAT_VERSION, GROUPS, Contents, TableShape
+from hpcsolve.output.contents import FORMAT, FORMAT_VERSION, GROUPS, Contents
 from hpcsolve.output.hdf5 import is_hdf5, seal_broken
 from hpcsolve.output.schema import ATTRIBUTES, check_attributes, check_types
 
@@ -114,14 +115,14 @@ def _contents(file: h5py.File, wanted: Sequence[str], name: str, tables: bool) -
 
     found = [str(key) for key in file]
     groups: dict[str, dict[str, Column]] = {}
-    shapes: dict[str, TableShape] = {}
+    shapes: dict[str, DistanceTable] = {}
     for key in found:
         if key not in GROUPS or not isinstance(_linked(file, key), h5py.Group):
             raise ValueError(f"/{key[:40]} is not part of the format")
         if key in wanted:
             datasets = _datasets(file[key], os.path.getsize(name))
             found_tables = {key: dataset for key, dataset in datasets.items() if dataset.ndim == 2}
-            shapes |= {name: _table_shape(dataset, tables) for name, dataset in found_tables.items()}
+            shapes |= {name: _table(dataset, tables) for name, dataset in found_tables.items()}
             groups[key] = {k: _column(k, d) for k, d in datasets.items() if tables or k not in found_tables}
     contents = Contents(attributes, groups, shapes)
     check_types(contents)
@@ -160,8 +161,8 @@ def _none(dataset: h5py.Dataset) -> int | float | None:
     return value if isinstance(value, (int, float)) else None
 
 
-def _table_shape(dataset: h5py.Dataset, whole: bool) -> TableShape:
-    """The shape of a table, which must be that of its scales: those are stored in full."""
+def _table(dataset: h5py.Dataset, whole: bool) -> DistanceTable:
+    """A table without its values; its shape must be that of its scales, which are stored in full."""
     name, shape = str(dataset.name)[:60], dataset.shape
     if dataset.parent.name != "/solution":
         raise ValueError(f"{name} has two dimensions, which the format has in /solution only")
@@ -171,7 +172,9 @@ def _table_shape(dataset: h5py.Dataset, whole: bool) -> TableShape:
             raise ValueError(f"{name} has no scale of length {length}")
     if whole and dataset.size * dataset.dtype.itemsize > LARGEST:
         raise InputError(f"{dataset.file.filename}: {name} is too large to be read at once; read its rows with h5py")
-    return TableShape((shape[0], shape[1]), str(dataset.dtype), _none(dataset))
+    names = ", ".join(str(next(iter(axis.keys()))) for axis in dataset.dims)
+    meaning = Dataset(str(dataset.dtype), _attribute(dataset, "description"), names, _attribute(dataset, "units"))
+    return DistanceTable(np.empty((0, shape[1]), dataset.dtype), 0, shape[0], meaning, _none(dataset))
 
 
 def _linked(group: h5py.Group, key: str) -> Any:

@@ -54,7 +54,7 @@ class Forecast:
         """The forecast for people."""
         problem, estimate, kind = self.instance.problem, self.estimate, kind_of(self.job)
         shared = estimate.shared_bytes
-        what = f"{problem.name}, {kind.size(problem)} {kind.SIZE}"
+        what = f"{problem.name}, {kind.size(problem)} {kind.size_unit}"
         yield f"{self.job.settings.algorithm}, {what}, {self.ranks} rank{'s' * (self.ranks > 1)}"
         yield f"device memory a rank  {_range(estimate.device_bytes)}"
         yield f"host memory a rank    {_range(estimate.host_bytes)}, for messages and tables, without Python's own"
@@ -67,7 +67,7 @@ class Forecast:
         yield f"time                  {self._time()}"
         largest = estimate.largest([self.memory] * self.ranks)
         verdict = f"{'yes' if self.fits else 'no'}: {size(self.memory)} a rank"
-        yield f"fits                  {verdict}; the largest that fits: {largest} {kind.SIZE}"
+        yield f"fits                  {verdict}; the largest that fits: {largest} {kind.size_unit}"
 
     def _time(self) -> str:
         if self.rate is None:

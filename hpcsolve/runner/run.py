@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,27 +13,31 @@ from typing import Any
 import msgspec
 
 import hpcsolve
-from hpcsolve.algorithms.base import WITHOUT_WORK, Algorithm, Column, Limits, Outcome, Report, silent
+from hpcsolve.algorithms.base import WITHOUT_WORK, Algorithm, Limits, Outcome, Report, silent
 from hpcsolve.algorithms.registry import algorithm
+from hpcsolve.answers.base import Verdict
+from hpcsolve.answers.dataset import Column
+from hpcsolve.answers.table import DistanceTable, gathered, spread
 from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.device.memory import peak_resident_memory
 from hpcsolve.device.select import fair_share, open_device
 from hpcsolve.job import Job
-from hpcsolve.output.contents import Contents, TableShape
+from hpcsolve.output.chunks import chunks, send
+from hpcsolve.output.contents import Contents
 from hpcsolve.output.hdf5 import file_image, make_folder, write_bytes
 from hpcsolve.output.log import Log
 from hpcsolve.output.progress import Progress
 from hpcsolve.output.provenance import provenance, started_as
-from hpcsolve.output.tables import write_with_tables
+from hpcsolve.output.schema import require_whole
+from hpcsolve.output.tables import Written, write_with_tables
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
+from hpcsolve.runner.check import check
 from hpcsolve.runner.collect import contents_of
-from hpcsolve.runner.kinds import kind_in, kind_of
+from hpcsolve.runner.kinds import kind_of
 from hpcsolve.runner.memory import check_memory, memory_line, place_of
-from hpcsolve.runner.rows import Arriving, gathered, send, spread_tables
 from hpcsolve.runner.summary import seconds_line
 from hpcsolve.runner.task import Task
-from hpcsolve.runner.verdict import Verdict
 
 CHECK_FAILED = 1
 
@@ -84,7 +89,7 @@ def run_task(
 def _print_again(task: Task, comm: Comm, log: Log) -> Finished:
     assert task.finished is not None and task.verdict is not None
     log.say(f"{task.output}: this job is done already; its result:")
-    for line in kind_in(task.finished).answer_lines(task.finished):
+    for line in require_whole(task.finished, str(task.output)).lines(task.finished):
         log.answer(line)
     log.answer(f"check:  {task.verdict}")
     log.answer(f"file:   {task.output}")
@@ -120,7 +125,7 @@ def _check_estimate(task: Task, device: Device, comm: Comm, log: Log) -> int:
 def _foreseen(task: Task, places: list[Any], info: DeviceInfo, log: Log) -> Sequence[int]:
     problem, kind = task.instance.problem, kind_of(task.job)
     estimate = _solver(task).estimate(problem, task.job.parameters, len(places), info)
-    check_memory(estimate, places, f"{kind.size(problem)} {kind.SIZE}", kind.SIZE)
+    check_memory(estimate, places, f"{kind.size(problem)} {kind.size_unit}", kind.size_unit)
     if task.output is not None:
         make_folder(Path(task.output))
     log.say(memory_line(estimate, places))
@@ -156,31 +161,36 @@ def _rank_row(device: Device, reason: str, outcome: Outcome, seconds: Mapping[st
 def _finish(task: Task, outcome: Outcome, row: dict[str, Any], device: Device, comm: Comm, log: Log, keep: bool
             ) -> Finished:
     """Check on all ranks; gather, write and print on rank 0; the exit code is everybody's."""
-    verdict = kind_of(task.job).check(_solver(task), task.instance.problem, task.job.parameters, outcome, comm)
-    rows, tables = comm.gather(row), spread_tables(outcome.rows, comm)
-    streams = tables if task.output is not None else []
+    verdict = check(task, outcome, comm)
+    rows, tables = comm.gather(row), {name: spread(table, comm) for name, table in outcome.rows.items()}
+    streams = tables if task.output is not None else {}
     threads = _own_threads(task, comm) if streams else 0
     contents: list[Contents] = []
 
     def conclude() -> None:
         library = getattr(comm, "mpi_library", "none: one process")
         sources = provenance(device.info, library, _solver(task).kernel_files, started_as())
-        arriving = [Arriving(table, comm, threads) for table in streams]
-        shapes = {table.name: table.shape for table in tables}
+        arriving = {name: (table, chunks(table, comm, threads)) for name, table in streams.items()}
         try:
-            contents.append(_write(task, outcome, verdict, rows or [], sources, shapes, arriving))
+            contents.append(_write(task, outcome, verdict, rows or [], sources, tables, arriving))
         finally:
-            for table in arriving:
-                table.drain()
+            for _, left in arriving.values():
+                deque(left, maxlen=0)  # the other ranks must not wait for ever
         _say_answer(task, contents[0], verdict, log)
 
     if comm.rank != 0:
-        for table in streams:
+        for table in streams.values():
             send(table, comm, threads)
     on_rank_0(comm, conclude)
-    kept = {table.name: gathered(table, comm) for table in tables if keep}
+    kept = {name: _whole(table, comm) for name, table in tables.items()} if keep else {}
     made = _with_tables(contents[0], kept) if contents else None
     return Finished(made, CHECK_FAILED if verdict.passed is False else 0)
+
+
+def _whole(table: DistanceTable, comm: Comm) -> Column | None:
+    """The table with all rows on rank 0, elsewhere None; collective."""
+    values = gathered(table, comm)
+    return None if values is None else Column(values, table.dataset.description, table.dataset.unit)
 
 
 def _own_threads(task: Task, comm: Comm) -> int:
@@ -189,19 +199,21 @@ def _own_threads(task: Task, comm: Comm) -> int:
     return max(1, min(cores, task.job.settings.threads or cores))
 
 
-def _write(task: Task, outcome: Outcome, verdict: Verdict, rows: list[dict[str, Any]], sources: Mapping[str, Column],
-           shapes: Mapping[str, TableShape], arriving: Sequence[Arriving]) -> Contents:
+def _write(
+    task: Task, outcome: Outcome, verdict: Verdict, rows: list[dict[str, Any]], sources: Mapping[str, Column],
+    tables: Mapping[str, DistanceTable], arriving: Mapping[str, Written],
+) -> Contents:
     """Make the contents, and write them if there is an output."""
     started = time.perf_counter()
 
     def contents() -> Contents:
         rows[0]["seconds_write"] = time.perf_counter() - started
-        return contents_of(task, outcome, verdict.passed is True, rows, sources, shapes)
+        return contents_of(task, outcome, verdict.passed is True, rows, sources, tables)
 
     if task.output is None:
         return contents()
     if arriving:
-        return write_with_tables(Path(task.output), [table.as_table() for table in arriving], contents)
+        return write_with_tables(Path(task.output), arriving, contents)
     file_image(contents())  # once to see how long it takes, once with that number in it
     final = contents()
     write_bytes(Path(task.output), file_image(final))
@@ -216,7 +228,7 @@ def _with_tables(contents: Contents, kept: Mapping[str, Column | None]) -> Conte
 
 
 def _say_answer(task: Task, contents: Contents, verdict: Verdict, log: Log) -> None:
-    for line in kind_of(task.job).answer_lines(contents):
+    for line in require_whole(contents, str(task.output)).lines(contents):
         log.answer(line)
     log.answer(f"check:  {verdict}")
     log.say(seconds_line(contents))

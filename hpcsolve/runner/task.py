@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from hpcsolve.answers.base import Verdict
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import Job
@@ -15,8 +16,7 @@ from hpcsolve.output.contents import Contents
 from hpcsolve.output.hdf5 import has_seal
 from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import require_whole
-from hpcsolve.runner.kinds import kind_in, kind_of, read_instance
-from hpcsolve.runner.verdict import Verdict
+from hpcsolve.runner.kinds import kind_of, read_instance, require_kind
 from hpcsolve.runner.verify import checked
 
 
@@ -74,7 +74,7 @@ def _verdict(task: Task, finished: Contents) -> Verdict:
     """That of the run, as long as nobody has opened the file to change it since; else a new one."""
     assert task.output is not None
     if not has_seal(task.output):
-        return checked(kind_of(task.job), task.output, finished, task.instance, task.job.parameters)
+        return checked(task.job, task.output, finished, task.instance)
     infeasible = bool(finished.value("solution", "infeasible"))
     verified = bool(finished.attributes["verified"])
     return Verdict(True if verified else None if infeasible else False, "when it was solved")
@@ -93,14 +93,13 @@ def _finished(task: Task) -> Contents:
     try:
         contents = read_result(task.output, tables=False)
         require_whole(contents, task.output)
+        require_kind(contents, task.job, task.output)
     except DamagedFileError as error:
         raise DamagedFileError(f"the output exists: {error}; {way_out}") from None
     except InputError as error:
         raise InputError(f"the output exists and cannot be read as a result ({error}); {way_out}") from None
     if contents.value("job", "hash") != task.hash:
         raise InputError(f"{Path(task.output)}: the output exists, of another job or instance; {way_out}")
-    if kind_in(contents) is not kind_of(task.job):
-        raise DamagedFileError(f"{task.output}: damaged: /instance/kind is of another kind of problem; {way_out}")
     if not contents.attributes["complete"]:
         raise InputError(f"{Path(task.output)}: the output exists and is not complete; {way_out}")
     return contents

@@ -26,6 +26,7 @@ from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Spanning
 from hpcsolve.algorithms.steiner_kmb.table import TILE, Table, capacity
 from hpcsolve.algorithms.steiner_kmb.tile import Tiles
 from hpcsolve.algorithms.steiner_kmb.trees import closure
+from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
@@ -34,7 +35,6 @@ from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.steiner import power_law_steiner, road_steiner
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
-from hpcsolve.runner.steiner import check_answer
 from tests.oracles import least_distances
 from tests.steiner_oracle import least_tree, steiner_graphs
 from tests.thread_comm import on_ranks
@@ -45,8 +45,7 @@ def solved(graph: Graph, device: Device, comm: Any = None, mode: str = "best") -
 
 
 def is_right(graph: Graph, outcome: Outcome) -> bool:
-    values = {name: column.values for name, column in outcome.solution.items()}
-    return check_answer(graph, {**values, "cost": outcome.cost}).passed is True
+    return check_answer(graph, outcome.answer).passed is True
 
 
 @dataclass

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from hpcsolve.algorithms.base import Column, as_column
+from hpcsolve.answers.dataset import Column
 from hpcsolve.errors import DamagedFileError, EnvironmentFault, InputError
 from hpcsolve.output.contents import FORMAT, FORMAT_VERSION, Contents
 from hpcsolve.output.hdf5 import file_image, make_folder, write_result
@@ -22,16 +22,16 @@ ATTRIBUTES = {
 
 
 def contents(**groups):
-    tour = as_column(np.arange(5, dtype=np.int32), "Cities", dimension="place")
+    tour = Column(np.arange(5, dtype=np.int32), "Cities", dimension="place")
     return Contents(ATTRIBUTES, {"solution": {"tour": tour, "optimal": Column(True, "O")}, **groups})
 
 
 def names(*texts):
-    return as_column(np.array(texts, dtype=object), "Name", dimension="city")
+    return Column(np.array(texts, dtype=object), "Name", dimension="city")
 
 
 def test_everything_reads_back(tmp_path):
-    big = as_column(np.arange(100_000) % 7 / 3, "Many", "km", "row")
+    big = Column(np.arange(100_000) % 7 / 3, "Many", "km", "row")
     job, instance = {"toml": Column("a = 1\n", "Job")}, {"city_name": names("Zürich", "", "Αθήνα")}
     written = contents(job=job, instance=instance, layers={"big": big})
     write_result(tmp_path / "r.h5", written)

@@ -233,8 +233,8 @@ def test_targets_are_searched_again_to_verify_them(job, run, hpcsolve):
 
 
 LIES = {  # what a wrong solver would do to its rows, and on which rank -> what finds it
-    ("solution['distance'][0, 40] = 0", "0"): "rank 0: row 0: vertex",
-    ("solution['distance'][-1, 40] += 1", "comm.size - 1"): "row 2: vertex 41 has distance",
+    ("answer.distance.values[0, 40] = 0", "0"): "rank 0: row 0: vertex",
+    ("answer.distance.values[-1, 40] += 1", "comm.size - 1"): "row 2: vertex 41 has distance",
     ("outcome = dataclasses.replace(outcome, rank={**outcome.rank, 'wrong': 2})", "0"): "2 entries contradict the arcs",
 }
 

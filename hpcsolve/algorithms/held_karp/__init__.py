@@ -18,9 +18,14 @@ bound.py     a quick tour, as an upper bound
 """
 
 from hpcsolve.algorithms.base import Algorithm
-from hpcsolve.algorithms.held_karp.core import Parameters
+from hpcsolve.algorithms.held_karp.core import Parameters, asked
+from hpcsolve.algorithms.held_karp.outcome import LAYERS
 from hpcsolve.algorithms.held_karp.solve import KERNEL_FILES, estimate, run, trial
+from hpcsolve.answers.tour import TOUR
 
-ALGORITHM = Algorithm("held-karp", "tsp", Parameters, estimate, run, KERNEL_FILES, trial=trial)
+ALGORITHM = Algorithm(
+    "held-karp", "tsp", (TOUR,), Parameters, estimate, run, KERNEL_FILES, tables={"layers": LAYERS}, asked=asked,
+    trial=trial,
+)
 
 __all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

@@ -29,11 +29,15 @@ solve.py       the runner's calls
 """
 
 from hpcsolve.algorithms.base import Algorithm
-from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
+from hpcsolve.algorithms.steiner_kmb.outcome import REDUCTIONS
+from hpcsolve.algorithms.steiner_kmb.parameters import Parameters, asked
 from hpcsolve.algorithms.steiner_kmb.solve import HOST_KERNEL_FILES, KERNEL_FILES, STOPS, can_stop, estimate, run
+from hpcsolve.answers.dataset import datasets
+from hpcsolve.answers.tree import TREE, Prices
 
 ALGORITHM = Algorithm(
-    "steiner-kmb", "steiner", Parameters, estimate, run, KERNEL_FILES, HOST_KERNEL_FILES, STOPS, can_stop,
+    "steiner-kmb", "steiner", (TREE,), Parameters, estimate, run, KERNEL_FILES, HOST_KERNEL_FILES, STOPS,
+    tables={"prices": datasets(Prices), "reductions": REDUCTIONS}, can_stop=can_stop, asked=asked,
 )
 
 __all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

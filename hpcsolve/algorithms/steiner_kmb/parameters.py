@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from hpcsolve.algorithms.shortest_paths.engines import Engine
+from hpcsolve.answers.tree import TreeQuestion
+from hpcsolve.problems.graph import Graph
 
 RowEngine = Literal["tile", "p-pull", Engine]
 
@@ -47,3 +49,8 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     halt: Literal["bottleneck", "terminals"] = "bottleneck"
     matrix: bool = False
     exchange: bool = False
+
+
+def asked(graph: Graph, parameters: Parameters) -> TreeQuestion:
+    """Return what is asked beside the tree."""
+    return TreeQuestion(parameters.matrix)

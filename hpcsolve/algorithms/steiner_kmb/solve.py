@@ -24,7 +24,7 @@ from hpcsolve.algorithms.steiner_kmb.kmb import Work, keys_for, kmb_tree
 from hpcsolve.algorithms.steiner_kmb.matrix import Matrix, empty_matrix
 from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk
-from hpcsolve.algorithms.steiner_kmb.outcome import Answer, Tables, solution_of, tables_of
+from hpcsolve.algorithms.steiner_kmb.outcome import Certified, Tables, tables_of
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices, Reduced, reduced
 from hpcsolve.algorithms.steiner_kmb.rounds import Watch
@@ -113,7 +113,7 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
     target = None if limits.target is None else math.floor(Fraction(str(limits.target)) * graph.scale)
     watch = Watch(comm, limits, target)
     tables: Tables = {}
-    answer: Answer | None = None
+    found: Certified | None = None
     with _on_host(device) as host:
         whole = network(graph, host)
         report(0.0, "lower bound")
@@ -127,16 +127,15 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
         bound = best_bound(bound, comm)
         if tree is not None and bound is not None:
             tree = exchanged(net, tree) if parameters.exchange or parameters.mode == "best" else tree
-            answer, tables = _certified(whole, smaller, near, tree, bound)
+            found, tables = _certified(whole, smaller, near, tree, bound)
     started = time.perf_counter()
-    answer = comm.bcast(answer)
-    assert answer is not None
+    found = comm.bcast(found)
+    assert found is not None
     rank = {
         "operations": work.relaxed, "bytes_sent": work.sent, "seconds_kernel": work.seconds,
         "seconds_wait": time.perf_counter() - started,
     }  # fmt: skip
-    rows = {} if matrix is None else {"matrix": matrix.as_rows()}
-    return Outcome(answer.weight, solution_of(answer), rows, tables, rank)
+    return Outcome(found.answer(None if matrix is None else matrix.as_table()), tables, rank)
 
 
 def _prepared(graph: Graph, host: Device) -> tuple[Reduced, Closure]:
@@ -162,11 +161,13 @@ def _tree(
     return tree, Work(smaller.graph.arcs, time.perf_counter() - started)
 
 
-def _certified(whole: Network, smaller: Reduced, near: Closure, tree: Indices, bound: Bound) -> tuple[Answer, Tables]:
+def _certified(
+    whole: Network, smaller: Reduced, near: Closure, tree: Indices, bound: Bound
+) -> tuple[Certified, Tables]:
     """The tree in the graph as it was read, with a lower bound found there."""
     restored = spanning_tree(whole, smaller.restored(tree))
     least = max(bound.value, guaranteed(near.weight, len(whole.terminals)))
-    return Answer(whole.edges.part(restored), near, least), tables_of(bound, smaller)
+    return Certified(whole.edges.part(restored), near, least), tables_of(bound, smaller)
 
 
 @contextmanager
