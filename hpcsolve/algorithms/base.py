@@ -1,4 +1,4 @@
-"""What every algorithm takes and gives back. The runner and the output know no more of an algorithm than this."""
+"""What every algorithm takes and returns. The runner and the output know no more of an algorithm than this."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ class Estimate:
 
     @property
     def needed(self) -> tuple[int, ...]:
-        """Bytes that each rank uses, device and host memory together, shared ones in full."""
+        """Bytes of device and host memory together that each rank uses, shared ones in full."""
         return tuple(a + b + self.shared_bytes for a, b in zip(self.device_bytes, self.host_bytes))
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run gives back on every rank.
+    """What a run returns on every rank.
 
     Attributes
     ----------
@@ -97,35 +97,35 @@ class Outcome:
 
     @property
     def solution(self) -> dict[str, Column]:
-        """The content of `/solution` but for its tables, by dataset name."""
+        """The content of `/solution` except its tables, by dataset name."""
         return {} if self.answer is None else columns_of(self.answer)
 
     @property
     def rows(self) -> dict[str, DistanceTable]:
-        """The tables of `/solution`, by dataset name; every rank has its own rows."""
+        """The tables of `/solution` with this rank's rows, by dataset name."""
         return {} if self.answer is None else tables_of(self.answer)
 
     @property
     def cost(self) -> int | None:
-        """Cost of the answer in scaled integers; None if it has none."""
+        """Cost of the answer in scaled integers, or None if it has no cost."""
         column = self.solution.get("cost")
         return None if column is None else int(column.values)
 
 
 class Report(Protocol):
-    """Where an algorithm tells how far it is. The runner shows it on rank 0; a test may ignore it."""
+    """A function that an algorithm calls with its progress. The runner shows it on rank 0."""
 
     def __call__(self, done: float, message: str = "") -> None:
-        """`done`: the fraction of all work behind us, 0 to 1."""
+        """Report the fraction of all work that is done, 0 to 1."""
 
 
 def silent(done: float, message: str = "") -> None:
-    """A report that nobody reads."""
+    """Ignore the progress."""
 
 
 @dataclass(frozen=True)
 class Algorithm:
-    """All that the rest of hpcsolve knows of an algorithm; its package keeps it as `ALGORITHM`.
+    """All that the rest of hpcsolve knows of an algorithm. Its package has one, named `ALGORITHM`.
 
     Attributes
     ----------
@@ -182,6 +182,6 @@ class Algorithm:
     trial: Callable[[Any, Any], tuple[Any, Any, str] | None] = lambda problem, parameters: None
 
     def stop_keys(self, parameters: Any) -> tuple[str, ...]:
-        """Return the keys of `[stop]` that it honours with these parameters."""
+        """Return the keys of `[stop]` that the algorithm honours with these parameters."""
         return self.stops if self.can_stop(parameters) else ()
 

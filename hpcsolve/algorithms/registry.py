@@ -1,4 +1,4 @@
-"""Which algorithms there are: a name in the job file -> its record, loaded when it is asked for."""
+"""Names all algorithms, and loads the record of one when it is asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A result as a Python object: arrays for numpy and scipy, tables that pandas takes as they are.
+"""Offers a result as a Python object, with arrays for numpy and tables for pandas.
 
 What it offers of the answer stands with each answer, in `hpcsolve.answers`.
 """
@@ -21,7 +21,7 @@ from hpcsolve.output.schema import answer_in, require_whole
 
 @dataclass(frozen=True)
 class Result(tour.Face, paths.Face, tree.Face):
-    """What `hpcsolve.solve` returns and `hpcsolve.load` reads.
+    """A result, as `hpcsolve.solve` returns it and `hpcsolve.load` reads it.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Result(tour.Face, paths.Face, tree.Face):
 
     @property
     def cost(self) -> float:
-        """Cost of the answer in the instance's own unit, an int if its costs are; NaN if there is no answer."""
+        """Cost of the answer in the instance's own unit, an int if the instance's costs are. NaN if it has no cost."""
         cost: float = self.contents.attributes["cost"]
         return cost
 
@@ -59,13 +59,13 @@ class Result(tour.Face, paths.Face, tree.Face):
 
     @property
     def coordinates(self) -> NDArray[np.float64] | None:
-        """Shape (n, 2 or 3): where the cities are, None if the instance does not say."""
+        """Coordinates of the cities or vertices, shape (n, 2 or 3), or None if the instance has none."""
         axes = [self.contents.value("instance", axis) for axis in "xyz"]
         known = [values for values in axes if values is not None]
         return np.stack(known, axis=1) if known else None
 
     def table(self, name: str) -> dict[str, NDArray[Any]]:
-        """The columns of a group: `layers`, `ranks`, ...; `pandas.DataFrame(result.table("layers"))` takes them.
+        """Return the columns of a group such as `layers` or `ranks`, which `pandas.DataFrame` takes as they are.
 
         Raises
         ------
@@ -81,7 +81,7 @@ class Result(tour.Face, paths.Face, tree.Face):
         return rows
 
     def __repr__(self) -> str:
-        """One line."""
+        """Return one line with algorithm and answer."""
         answer = answer_in(self.contents)
         return f"<{self.algorithm}: {answer.summary(self.contents) if answer else 'no answer'}>"
 

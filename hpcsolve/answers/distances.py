@@ -149,7 +149,7 @@ def _check_columns_of(contents: Contents, question: PathQuestion) -> None:
     for name, asked in (("source", question.sources), ("target", question.targets)):
         there = contents.value("solution", name)
         same = there is None if asked is None else there is not None and np.array_equal(there, asked)
-        require(same, f"/solution/{name} has not the {name}s of the job")
+        require(same, f"/solution/{name} does not hold the {name}s of the job")
 
 
 def _check_shapes(contents: Contents, graph: Graph, question: PathQuestion) -> None:
@@ -158,7 +158,7 @@ def _check_shapes(contents: Contents, graph: Graph, question: PathQuestion) -> N
         require(table.shape == wanted, f"/solution/{name} has shape {table.shape}, not {wanted}")
         none = unreached_of(table.dtype) if name == "distance" else NO_VERTEX
         require(table.none == none, f"/solution/{name} says none is {table.none}, not {none}")
-    require("distance" in contents.tables, "/solution/distance is no table")
+    require("distance" in contents.tables, "/solution/distance is not a table")
 
 
 def _check_rows(
@@ -256,7 +256,7 @@ class Face(VertexFace):
         start, path = self._position(source), [self._position(target)]
         rows = np.flatnonzero(np.asarray(self.contents.value("solution", "source")) == start)
         if not len(rows):
-            raise InputError(f"vertex {source!r} is no source of the result")
+            raise InputError(f"vertex {source!r} is not a source of the result")
         before = self.predecessor
         row = int(rows[0]) if len(before) > 1 else 0  # all sources together (voronoi): one row
         distance = self.contents.value("solution", "distance")

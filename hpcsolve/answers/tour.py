@@ -106,7 +106,7 @@ def _cities(contents: Contents) -> str:
     tour = np.asarray(contents.value("solution", "tour"))
     names = contents.value("instance", "city_name", contents.value("instance", "label"))
     if not ((tour >= 0) & (tour < len(names))).all():
-        return "/solution/tour names cities that the instance has not"
+        return "/solution/tour names cities that the instance does not have"
     if len(tour) > LONGEST_TOUR:
         return f"{len(tour)} cities, /solution/tour in the file"
     named = contents.value("instance", "city_name") is not None

@@ -27,7 +27,7 @@ HEADER = ["| key | type | default | meaning |", "|---|---|---|---|"]
 
 
 def reference() -> str:
-    """All keys of a job file, as Markdown tables."""
+    """Return all keys of a job file as Markdown tables."""
     lines = ["### Above the tables", "", *_struct_rows(Settings)]
     for name in NAMES:
         lines += ["", f"### `[{name}]`", "", *_struct_rows(algorithm(name).parameters)]
@@ -46,7 +46,7 @@ def reference() -> str:
 
 
 def updated(text: str) -> str:
-    """The text of a file with the reference between its markers.
+    """Return the text of a file with the reference between its markers.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def _generator_rows(maker: Callable[..., Any], known: Mapping[str, str]) -> Iter
 
 
 def _described(docstring: str, section: str) -> dict[str, str]:
-    """Name -> meaning, from a section of a numpydoc docstring; `a, b` share one."""
+    """Return name -> meaning from a section of a numpydoc docstring, where `a, b` share one meaning."""
     found = re.search(rf"{section}\n-+\n(.*?)(?:\n\n|\Z)", docstring, re.S)
     meanings: dict[str, str] = {}
     for names, text in re.findall(r"(?m)^(\w[\w, ]*)\n((?:[ ]+.*(?:\n|\Z))+)", found[1] if found else ""):

@@ -1,4 +1,4 @@
-"""Tables spread over the ranks as chunks: each rank compresses those of its own rows, rank 0 has all of them in order.
+"""Brings a table that is spread over the ranks to rank 0, as the compressed chunks of the result file.
 
 The chunks are compressed as HDF5's own filters (shuffle, gzip) would have stored them: any rank and any thread can make
 them, libhdf5 only puts them in their places.
@@ -38,7 +38,7 @@ Chunk = tuple[tuple[int, int], bytes]
 
 @dataclass(frozen=True)
 class Band:
-    """Rows that stand in one row of chunks.
+    """The rows of one row of chunks.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Band:
 
     @property
     def owner(self) -> int | None:
-        """The rank that has all of its rows, None if several have a part."""
+        """The rank that has all of its rows, None if several ranks have a part of them."""
         return self.parts[0][0] if len(self.parts) == 1 else None
 
 
@@ -100,12 +100,12 @@ def bands(table: DistanceTable) -> Iterator[Band]:
 
 
 def _columns(table: DistanceTable) -> range:
-    """Where the chunks of a band begin."""
+    """Return the columns where the chunks of a band begin."""
     return range(0, table.shape[1], chunk_of(table)[1])
 
 
 def _pieces(table: DistanceTable, rows: NDArray[Any]) -> list[NDArray[Any]]:
-    """The rows of a band, cut into chunks."""
+    """Return the rows of a band, cut into chunks."""
     return [rows[:, column : column + chunk_of(table)[1]] for column in _columns(table)]
 
 
@@ -114,13 +114,13 @@ def _stored(table: DistanceTable, piece: NDArray[Any]) -> bytes:
 
 
 def _stored_by(table: DistanceTable, rank: int, threads: int) -> Iterator[bytes]:
-    """The chunks of all bands that this rank owns, in order."""
+    """Yield the chunks of all bands that a rank owns, in order."""
     own = (table.own(band.start, band.stop) for band in bands(table) if band.owner == rank)
     return in_order(partial(_stored, table), (piece for rows in own for piece in _pieces(table, rows)), threads)
 
 
 def send(table: DistanceTable, comm: Comm, threads: int) -> None:
-    """Send what this rank has to rank 0, which calls `chunks`; compressed ahead while rank 0 is not there yet.
+    """Send this rank's rows to rank 0, which calls `chunks`. Some are compressed before rank 0 receives them.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def send(table: DistanceTable, comm: Comm, threads: int) -> None:
 
 
 def _messages(table: DistanceTable, rank: int, threads: int) -> Iterator[NDArray[Any]]:
-    """For each band that a rank owns the lengths of its chunks and the chunks; for others its part of the rows."""
+    """Yield the lengths of the chunks and the chunks of each band that a rank owns, and its rows of other bands."""
     stored = _stored_by(table, rank, threads)
     for band in bands(table):
         if band.owner == rank:
@@ -153,7 +153,7 @@ def _messages(table: DistanceTable, rank: int, threads: int) -> Iterator[NDArray
 
 
 def chunks(table: DistanceTable, comm: Comm, threads: int) -> Iterator[Chunk]:
-    """Yield all chunks of a table row by row, on rank 0, while the others `send`.
+    """Yield all chunks of a table row by row, on rank 0, while the other ranks call `send`.
 
     All of them must be taken, or the other ranks wait for ever.
     """
@@ -169,7 +169,7 @@ def chunks(table: DistanceTable, comm: Comm, threads: int) -> Iterator[Chunk]:
 
 
 def _received(comm: Comm, rank: int, count: int) -> list[bytes]:
-    """The chunks of a band that another rank owns."""
+    """Return the chunks of a band that another rank owns."""
     lengths = np.empty(count, dtype=np.int64)
     comm.receive(lengths, rank).wait()
     whole = np.empty(int(lengths.sum()), dtype=np.uint8)
@@ -178,7 +178,7 @@ def _received(comm: Comm, rank: int, count: int) -> list[bytes]:
 
 
 def _assembled(table: DistanceTable, band: Band, comm: Comm) -> NDArray[Any]:
-    """The rows of a band that no rank has whole."""
+    """Return the rows of a band of which several ranks have a part."""
     rows = np.empty((band.stop - band.start, table.shape[1]), dtype=table.dtype)
     for rank, start, stop in band.parts:
         part = rows[start - band.start : stop - band.start]
@@ -190,7 +190,7 @@ def _assembled(table: DistanceTable, band: Band, comm: Comm) -> NDArray[Any]:
 
 
 def in_order(function: Callable[[T], U], items: Iterable[T], threads: int) -> Iterator[U]:
-    """Yield what a function makes of each item, in the order of the items, computed by threads a few items ahead."""
+    """Yield what a function returns for each item, in the order of the items. Threads compute a few items ahead."""
     with ThreadPoolExecutor(threads) as pool:
         running: deque[Future[U]] = deque()
         for item in items:

@@ -1,4 +1,4 @@
-"""What a result file holds, as Python has it: root attributes, and groups of columns.
+"""The content of a result file as Python has it: root attributes, and groups of columns.
 
 The datasets of `/solution` and `/prices` are declared in `hpcsolve.answers`, those of groups that an algorithm adds in
 its record, those of `/provenance` in provenance.py, all others here. `reference.py` lists them all.
@@ -102,7 +102,7 @@ RANKS = {
 
 @dataclass(frozen=True)
 class Contents:
-    """A result.
+    """The content of a result file.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What produced a result: versions, sources, compiler, launch. Of the environment only what is named here."""
+"""What produced a result: versions, sources, compiler, launch, and some variables of the environment."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ENVIRONMENT = (
     "SLURM_JOB_ID", "SLURM_JOB_NAME", "SLURM_JOB_NUM_NODES", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS",
     "SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_RESTART_COUNT", "SLURM_JOB_PARTITION", "SLURM_CLUSTER_NAME",
     "OMP_NUM_THREADS", "OMP_WAIT_POLICY", "OMP_PLACES", "OMP_PROC_BIND", "CUDA_VISIBLE_DEVICES",
-)  # fmt: skip
+)
 """The variables that are kept, where they are set."""
 
 LIBRARIES = ("numpy", "scipy", "h5py", "msgspec", "mpi4py", "pycuda")
@@ -49,7 +49,7 @@ def kernel_dataset(file: str) -> tuple[str, Dataset]:
 def provenance(
     info: DeviceInfo, mpi_library: str, kernel_files: Sequence[str], command: Sequence[str]
 ) -> dict[str, Column]:
-    """Return the content of `/provenance`: one text a dataset."""
+    """Return the content of `/provenance`, one text a dataset."""
     texts = {
         "hpcsolve": hpcsolve.__version__,
         "source_sha256": package_hash(),
@@ -68,19 +68,19 @@ def provenance(
 
 
 def allowed(environment: Mapping[str, str]) -> dict[str, str]:
-    """The part of an environment that may be kept."""
+    """Return the variables of an environment that may be kept."""
     return {name: environment[name][:1000] for name in ENVIRONMENT if name in environment}
 
 
 def command_line(command: Sequence[str]) -> str:
-    """The command as one would type it; the home folder as ~."""
+    """Return the command as one would type it, with ~ for the home folder."""
     home = os.path.expanduser("~")
     shown = [word.replace(home, "~") if len(home) > 1 else word for word in command]
     return shlex.join(shown).encode(errors="replace").decode()
 
 
 def version(distribution: str) -> str:
-    """The installed version, or nothing."""
+    """Return the installed version, or an empty text."""
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
@@ -88,7 +88,7 @@ def version(distribution: str) -> str:
 
 
 def package_hash() -> str:
-    """SHA-256 of the package's Python files with their names: tells of changes that no commit knows."""
+    """Return the SHA-256 of the package's Python files with their names, which shows changes that no commit has."""
     digest = hashlib.sha256()
     for path in sorted(_package().rglob("*.py")):
         digest.update(str(path.relative_to(_package())).encode() + b"\0" + path.read_bytes())
@@ -96,7 +96,7 @@ def package_hash() -> str:
 
 
 def git_commit(folder: Path) -> str:
-    """The commit that is checked out in a folder, read without starting git: MPI runs already."""
+    """Return the commit that is checked out in a folder. It is read without git, since MPI runs already."""
     try:
         head = (folder / ".git" / "HEAD").read_text().strip()
         if not head.startswith("ref: "):
@@ -116,5 +116,5 @@ def _package() -> Path:
 
 
 def started_as() -> list[str]:
-    """The command line of this process."""
+    """Return the command line of this process."""
     return [Path(sys.argv[0]).name, *sys.argv[1:]]

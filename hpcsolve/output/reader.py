@@ -1,4 +1,4 @@
-"""Reading result files of anybody: the layout is checked before any data are read.
+"""Reads result files that anybody may have made. The layout is checked before any data are read.
 
 libhdf5 follows links and file names that a file holds, and reserves what a header promises. So only hard links, no
 external and no virtual datasets, only numbers and texts, only gzip and shuffle, and no more bytes than the file can
@@ -59,7 +59,7 @@ def read_result(
     try:
         with open(name, "rb") as file:
             if not is_hdf5(file.read(8)):
-                raise InputError("is no HDF5 file, so no result of hpcsolve", name)
+                raise InputError("is not an HDF5 file, so not a result of hpcsolve", name)
             if seal_broken(file):
                 raise DamagedFileError(f"{name}: damaged: its bytes are not those that were written (SHA-256)")
     except OSError as error:
@@ -69,7 +69,7 @@ def read_result(
 
 
 def row_blocks(path: str | os.PathLike[str], names: Sequence[str]) -> Iterator[tuple[int, list[NDArray[Any]]]]:
-    """Rows of tables of `/solution`, some at a time; `read_result` must have seen the file before.
+    """Yield rows of tables of `/solution`, some at a time. `read_result` must have checked the file before.
 
     Yields
     ------
@@ -106,7 +106,7 @@ def _opened(name: str) -> Iterator[h5py.File]:
 def _contents(file: h5py.File, wanted: Sequence[str], name: str, tables: bool) -> Contents:
     attributes = {key: _attribute(file, key) for key in ATTRIBUTES if key in file.attrs}
     if attributes.get("format") != FORMAT:
-        raise InputError("is HDF5, but no result of hpcsolve", name)
+        raise InputError("is HDF5, but not a result of hpcsolve", name)
     version = attributes.get("format_version")
     if version != FORMAT_VERSION:
         raise InputError(f"is of format version {version}; this hpcsolve reads version {FORMAT_VERSION}", name)
@@ -156,13 +156,13 @@ def _column(key: str, dataset: h5py.Dataset) -> Column:
 
 
 def _none(dataset: h5py.Dataset) -> int | float | None:
-    """What stands for "none" in a dataset."""
+    """Return the value that stands for "none" in a dataset."""
     value = _attribute(dataset, "none")
     return value if isinstance(value, (int, float)) else None
 
 
 def _table(dataset: h5py.Dataset, whole: bool) -> DistanceTable:
-    """A table without its values; its shape must be that of its scales, which are stored in full."""
+    """Return a table without its values. Its shape must be that of its scales, which are stored in full."""
     name, shape = str(dataset.name)[:60], dataset.shape
     if dataset.parent.name != "/solution":
         raise ValueError(f"{name} has two dimensions, which the format has in /solution only")
@@ -178,7 +178,7 @@ def _table(dataset: h5py.Dataset, whole: bool) -> DistanceTable:
 
 
 def _linked(group: h5py.Group, key: str) -> Any:
-    """The object behind a hard link; other links may lead to any file."""
+    """Return the object behind a hard link. Other links, which may lead to any file, are refused."""
     import h5py
 
     if not isinstance(group.get(key, getlink=True), h5py.HardLink):
@@ -190,7 +190,7 @@ def _check_layout(dataset: h5py.Dataset, place: str, file_size: int) -> None:
     if dataset.external or dataset.is_virtual:
         raise ValueError(f"{place} takes its data from elsewhere")
     if dataset.shape is None or dataset.ndim > 2 or not (_is_text(dataset) or dataset.dtype.kind in "iuf"):
-        raise ValueError(f"{place} holds {dataset.dtype} of {dataset.ndim} dimensions, which the format has not")
+        raise ValueError(f"{place} holds {dataset.dtype} of {dataset.ndim} dimensions, which the format does not have")
     creation = dataset.id.get_create_plist()
     filters = {creation.get_filter(number)[0] for number in range(creation.get_nfilters())}
     if not filters <= FILTERS:
@@ -208,11 +208,11 @@ def _is_text(dataset: h5py.Dataset) -> bool:
 
 
 def _attribute(item: Any, key: str) -> Any:
-    """A scalar attribute as a Python value; texts of a sane length."""
+    """Return a scalar attribute as a Python value. Long texts are refused."""
     if key not in item.attrs:
         return ""
     identifier = item.attrs.get_id(key)
     if identifier.shape != () or identifier.get_storage_size() > 1 << 16:
-        raise ValueError(f"the attribute {key} is no single value")
+        raise ValueError(f"the attribute {key} is not a single value")
     value = item.attrs[key]
     return value.item() if isinstance(value, np.generic) else value

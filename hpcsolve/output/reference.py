@@ -1,4 +1,4 @@
-"""All datasets that a result file may have, listed for its documentation without solving anything."""
+"""Lists all datasets that a result file may have, without solving anything."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Row:
 
 
 def reference() -> Iterator[Row]:
-    """Yield all datasets: job, instance, solution, what the algorithms add, ranks, provenance."""
+    """Yield all datasets that a result file may have."""
     yield from _rows("job", JOB)
     for kind, group in INSTANCES.items():
         yield from _rows("instance", group, kind)

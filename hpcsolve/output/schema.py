@@ -1,4 +1,4 @@
-"""What the attributes and datasets of a result file must be: their types and dimensions, and which must be there.
+"""Checks the attributes and datasets of a result file: types, dimensions, and whether all that must be there are.
 
 All of it follows from what is declared for writing: the records of `hpcsolve.answers`, and the groups of contents.py.
 """
@@ -28,7 +28,7 @@ A_LABEL = [name for name, dataset in {**CITIES, **GRAPH}.items() if dataset.dime
 
 
 def known_datasets() -> dict[str, list[tuple[str, Dataset]]]:
-    """Return the datasets that are checked, by group: names with what they may be, which depends on the answer."""
+    """Return the datasets that are checked, by group. One name may be declared several times, once an answer."""
     solution = [datasets(record) for answer in ANSWERS for record in answer.records]
     groups: dict[str, Iterable[Group]] = {
         "job": [JOB], "instance": INSTANCES.values(), "solution": solution, "prices": [datasets(Prices)],
@@ -38,7 +38,7 @@ def known_datasets() -> dict[str, list[tuple[str, Dataset]]]:
 
 
 def check_attributes(attributes: Mapping[str, Any]) -> None:
-    """Raise `ValueError` where a root attribute is missing or of another type."""
+    """Raise a `ValueError` if a root attribute is missing or of another type."""
     for name, kind in ATTRIBUTES.items():
         if name not in attributes:
             raise ValueError(f"the attribute {name} is missing")
@@ -46,7 +46,7 @@ def check_attributes(attributes: Mapping[str, Any]) -> None:
 
 
 def check_types(contents: Contents) -> None:
-    """Raise `ValueError` where a dataset that is there is not what its name says."""
+    """Raise a `ValueError` if a dataset is of another type or dimension than its name says."""
     for group, known in known_datasets().items():
         for name, column in contents.groups.get(group, {}).items():
             forms = [dataset for key, dataset in known if key == name and len(dataset.dimensions) < 2]
@@ -60,16 +60,16 @@ def check_types(contents: Contents) -> None:
     tables = {key: dataset for key, dataset in known_datasets()["solution"] if len(dataset.dimensions) == 2}
     for name, table in contents.tables.items():
         if name not in tables or not _is(table.dtype, _kind(tables[name])):
-            raise ValueError(f"/solution/{name[:40]} is a table of {table.dtype}, which the format has not")
+            raise ValueError(f"/solution/{name[:40]} is a table of {table.dtype}, which the format does not have")
 
 
 def answer_in(contents: Contents) -> AnswerType | None:
-    """Return the kind of answer in a result, None if there is no whole one."""
+    """Return the kind of answer in a result, or None if no answer is whole."""
     return type_in({*contents.groups.get("solution", {}), *contents.tables})
 
 
 def require_whole(contents: Contents, file: str) -> AnswerType:
-    """See that a result is whole: what was asked, the instance and an answer are there. Return the kind of answer.
+    """Return the kind of answer in a result that is whole: with job, instance and answer.
 
     Raises
     ------
@@ -83,12 +83,12 @@ def require_whole(contents: Contents, file: str) -> AnswerType:
     answer = answer_in(contents)
     if answer is None:
         there = ", ".join(sorted({*contents.groups.get("solution", {}), *contents.tables}))
-        raise DamagedFileError(f"{file}: damaged: /solution is no whole answer; it has {there}")
+        raise DamagedFileError(f"{file}: damaged: /solution is not a whole answer; it has {there}")
     return answer
 
 
 def _kind(dataset: Dataset) -> str:
-    """What the values of a dataset are, in words; how wide they are does not matter."""
+    """Return what the values of a dataset are, in words. Their width does not matter."""
     if dataset.types == "text":
         return TEXT
     return NUMBER if "float64" in dataset.types else INTEGER

@@ -1,4 +1,4 @@
-"""Tables of `/solution` too large to compose in memory: the file is written to disk as their chunks come.
+"""Writes result files with tables that are too large for memory: chunks go to the disk as they arrive.
 
 libhdf5 does not survive a full disk well: it may crash, or close a file with data missing as if nothing were. So it
 writes through a Python file that notes the first failure and goes on as if it had succeeded; the failure is raised once
@@ -85,7 +85,7 @@ def _write_table(group: h5py.Group, name: str, table: DistanceTable, chunks: Ite
 
 
 def _digest(file: Any) -> bytes:
-    """SHA-256 of a file from where it stands."""
+    """Return the SHA-256 of a file from its current position on."""
     digest = hashlib.sha256()
     while piece := file.read(1 << 20):
         digest.update(piece)
@@ -93,7 +93,7 @@ def _digest(file: Any) -> bytes:
 
 
 class _Noting:
-    """A binary file whose first failure is noted, and raised later."""
+    """A binary file that keeps its first failure, to be raised later."""
 
     def __init__(self, raw: Any) -> None:
         self._raw = raw
@@ -113,13 +113,13 @@ class _Noting:
         return int(self._raw.tell())
 
     def read(self, count: int) -> bytes:
-        """As of any file; h5py knows files by this name."""
+        """As of any file. h5py recognises files by this name."""
         data = bytearray(count)
         self.readinto(memoryview(data))
         return bytes(data)
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer; zeros where nothing could be written."""
+        """Fill the buffer, with zeros where nothing could be written."""
         count = 0
         if not self._failure:
             count = self._noting(self._raw.readinto, buffer)
@@ -127,7 +127,7 @@ class _Noting:
         return len(buffer)
 
     def write(self, data: Any) -> int:
-        """Write, or say so."""
+        """Write the data, or claim so after a failure."""
         if not self._failure:
             self._noting(self._raw.write, data)
         return len(data)

@@ -1,4 +1,4 @@
-"""The answer of a run, checked on all ranks before it is written."""
+"""Checks the answer of a run on all ranks before it is written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from hpcsolve.runner.task import Task
 
 
 def check(task: Task, outcome: Outcome, comm: Comm) -> Verdict:
-    """Return the verdict of the algorithm's own check and of the answer's; collective, the same on every rank."""
+    """Return the verdict on a run's answer, which is the same on every rank. Collective.
+
+    The algorithm's own check comes first, then that of the kind of answer."""
     solver, problem, parameters = algorithm(task.job.settings.algorithm), task.instance.problem, task.job.parameters
     wrong = failed(comm, solver.check(problem, parameters, outcome))
     if wrong is not None:

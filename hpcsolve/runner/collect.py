@@ -1,4 +1,4 @@
-"""What the result file holds, put together on rank 0."""
+"""Puts the content of the result file together, on rank 0."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def contents_of(
 
 
 def rank_table(rows: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
-    """Return a row a rank; what an algorithm does not say is 0."""
+    """Return `/ranks` with one row for each rank. Numbers that an algorithm does not give are 0."""
     kinds = {"text": object, "int64": np.int64, "float64": np.float64}
     found = {name: [row.get(name, 0) for row in rows] for name in RANKS}
     return columns(RANKS, {name: np.array(found[name], kinds[dataset.types]) for name, dataset in RANKS.items()})

@@ -1,4 +1,4 @@
-"""What a job would need on so many ranks, and how long it would take; solves a small instance only, for the rate."""
+"""Forecasts the memory and the time of a job. Only a small instance is solved, to measure the speed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hpcsolve.runner.kinds import kind_of
 
 @dataclass(frozen=True)
 class Forecast:
-    """An estimate with what it is compared to.
+    """An estimate, with the memory that there is and the speed that was measured.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Forecast:
         return max(self.estimate.needed) <= self.memory
 
     def lines(self) -> Iterator[str]:
-        """The forecast for people."""
+        """Yield the forecast for people."""
         problem, estimate, kind = self.instance.problem, self.estimate, kind_of(self.job)
         shared = estimate.shared_bytes
         what = f"{problem.name}, {kind.size(problem)} {kind.size_unit}"
@@ -77,7 +77,7 @@ class Forecast:
 
 
 def forecast(job: Job, instance: InstanceOf[Any], ranks: int, memory: int | None = None) -> Forecast:
-    """What a job would need.
+    """Return what a job would need.
 
     Parameters
     ----------
@@ -97,7 +97,12 @@ def forecast(job: Job, instance: InstanceOf[Any], ranks: int, memory: int | None
 
 
 def measured_rate(job: Job, problem: Any) -> tuple[float | None, str]:
-    """Operations a second of this machine's device on a small instance of the same kind, and what was measured."""
+    """Measure how many operations a second this machine's device does on a small instance of the same kind.
+
+    Returns
+    -------
+    float or None, str
+        The rate, None if it could not be measured; what it was measured on, or why not."""
     solver = algorithm(job.settings.algorithm)
     trial = solver.trial(problem, job.parameters)
     if trial is None:
@@ -115,7 +120,7 @@ def measured_rate(job: Job, problem: Any) -> tuple[float | None, str]:
 
 
 def _device_info(job: Job) -> DeviceInfo:
-    """Of this machine's device; of a CPU core where it cannot be opened."""
+    """Return the description of this machine's device, or of one CPU core if the device cannot be opened."""
     try:
         device, _ = open_device(job.settings.device, SerialComm(), threads=job.settings.threads)
     except HpcsolveError:
@@ -125,7 +130,7 @@ def _device_info(job: Job) -> DeviceInfo:
 
 
 def parsed_size(text: str) -> int:
-    """`80G`, `512 MiB`, `1e9` in bytes; a letter counts in powers of 1024.
+    """Return the bytes that a text such as `80G`, `512 MiB` or `1e9` means. Letters are powers of 1024.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The run itself. Every function here is called by all ranks, in the same order, unless it says otherwise."""
+"""Runs a job. All ranks call every function here in the same order, unless it says otherwise."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.runner.check import check
 from hpcsolve.runner.collect import contents_of
 from hpcsolve.runner.kinds import kind_of
-from hpcsolve.runner.memory import check_memory, memory_line, place_of
+from hpcsolve.runner.memory import check_memory, memory_line, memory_of
 from hpcsolve.runner.summary import seconds_line
 from hpcsolve.runner.task import Task
 
@@ -44,7 +44,7 @@ CHECK_FAILED = 1
 
 @dataclass(frozen=True)
 class Finished:
-    """A run that is over; `contents` is on rank 0 alone."""
+    """The result and the exit code of a run. Only rank 0 has `contents`."""
 
     contents: Contents | None
     exit_code: int
@@ -114,28 +114,28 @@ def _say_devices(reason: str, comm: Comm, log: Log) -> None:
 
 
 def _check_estimate(task: Task, device: Device, comm: Comm, log: Log) -> int:
-    """Refuse what does not fit, and make the output's folder; the bytes that are foreseen for this rank."""
-    places = comm.gather(place_of(device))
-    needed = on_rank_0(comm, lambda: _foreseen(task, places or [], device.info, log))
+    """Refuse a run that does not fit, make the output's folder, and return the bytes foreseen for this rank."""
+    memories = comm.gather(memory_of(device))
+    needed = on_rank_0(comm, lambda: _foreseen(task, memories or [], device.info, log))
     foreseen = needed[comm.rank] + peak_resident_memory()
     log.note(f"memory of this rank: {foreseen} bytes foreseen, the process as it is included")
     return foreseen
 
 
-def _foreseen(task: Task, places: list[Any], info: DeviceInfo, log: Log) -> Sequence[int]:
+def _foreseen(task: Task, memories: list[Any], info: DeviceInfo, log: Log) -> Sequence[int]:
     problem, kind = task.instance.problem, kind_of(task.job)
-    estimate = _solver(task).estimate(problem, task.job.parameters, len(places), info)
-    check_memory(estimate, places, f"{kind.size(problem)} {kind.size_unit}", kind.size_unit)
+    estimate = _solver(task).estimate(problem, task.job.parameters, len(memories), info)
+    check_memory(estimate, memories, f"{kind.size(problem)} {kind.size_unit}", kind.size_unit)
     if task.output is not None:
         make_folder(Path(task.output))
-    log.say(memory_line(estimate, places))
+    log.say(memory_line(estimate, memories))
     if idle := estimate.details.get(WITHOUT_WORK):
-        log.say(f"idle:   {idle} of {len(places)} ranks have no work: the problem is too small to share with so many")
+        log.say(f"idle:   {idle} of {len(memories)} ranks have no work: the problem is too small to share with so many")
     return estimate.needed
 
 
 def limits_of(job: Job) -> Limits:
-    """What the job's top level and its `[stop]` say."""
+    """Return the seed and the stop criteria of a job."""
     return Limits(seed=job.settings.seed, **msgspec.structs.asdict(job.settings.stop))
 
 
@@ -160,7 +160,7 @@ def _rank_row(device: Device, reason: str, outcome: Outcome, seconds: Mapping[st
 
 def _finish(task: Task, outcome: Outcome, row: dict[str, Any], device: Device, comm: Comm, log: Log, keep: bool
             ) -> Finished:
-    """Check on all ranks; gather, write and print on rank 0; the exit code is everybody's."""
+    """Check the answer on all ranks, then gather, write and print it on rank 0."""
     verdict = check(task, outcome, comm)
     rows, tables = comm.gather(row), {name: spread(table, comm) for name, table in outcome.rows.items()}
     streams = tables if task.output is not None else {}
@@ -188,13 +188,13 @@ def _finish(task: Task, outcome: Outcome, row: dict[str, Any], device: Device, c
 
 
 def _whole(table: DistanceTable, comm: Comm) -> Column | None:
-    """The table with all rows on rank 0, elsewhere None; collective."""
+    """Return the table with all rows on rank 0, and None on other ranks. Collective."""
     values = gathered(table, comm)
     return None if values is None else Column(values, table.dataset.description, table.dataset.unit)
 
 
 def _own_threads(task: Task, comm: Comm) -> int:
-    """Threads that may work for this rank beside its device: its share of the cores, no more than the job allows."""
+    """Return how many threads may compress for this rank: its share of the cores, at most what the job allows."""
     cores, _ = fair_share(comm, socket.gethostname())
     return max(1, min(cores, task.job.settings.threads or cores))
 
@@ -203,7 +203,7 @@ def _write(
     task: Task, outcome: Outcome, verdict: Verdict, rows: list[dict[str, Any]], sources: Mapping[str, Column],
     tables: Mapping[str, DistanceTable], arriving: Mapping[str, Written],
 ) -> Contents:
-    """Make the contents, and write them if there is an output."""
+    """Return the contents of the result, written if there is an output."""
     started = time.perf_counter()
 
     def contents() -> Contents:
@@ -221,7 +221,7 @@ def _write(
 
 
 def _with_tables(contents: Contents, kept: Mapping[str, Column | None]) -> Contents:
-    """The same with whole tables in `/solution`."""
+    """Return the contents with whole tables in `/solution`."""
     columns = {name: column for name, column in kept.items() if column is not None}
     solution = {**contents.groups["solution"], **columns}
     return replace(contents, groups={**contents.groups, "solution": solution})

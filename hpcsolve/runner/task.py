@@ -1,4 +1,4 @@
-"""A job with its instance, read and checked on rank 0."""
+"""Reads a job with its instance on rank 0, and looks whether its result is there already."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hpcsolve.runner.verify import checked
 
 @dataclass(frozen=True)
 class Task:
-    """All that a run needs; the same on every rank.
+    """What a run needs, the same on every rank.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Task:
 
 
 def make_task(job: Job, overwrite: bool = False) -> Task:
-    """Read the instance of a job, and look at the output.
+    """Return the task of a job, with the result if the output holds it already.
 
     Raises
     ------
@@ -65,13 +65,13 @@ def make_task(job: Job, overwrite: bool = False) -> Task:
 
 def _require_file_name(output: str) -> None:
     if not output or "\0" in output:
-        raise InputError(f"{output!r}: the output is no name of a file; give one, with output or --output")
+        raise InputError(f"{output!r}: the output is not the name of a file; name one, with output or --output")
     if os.path.isdir(output) or output.endswith("/"):
         raise InputError(f"{output}: the output is a folder; name a file, with output or --output")
 
 
 def _verdict(task: Task, finished: Contents) -> Verdict:
-    """That of the run, as long as nobody has opened the file to change it since; else a new one."""
+    """Return the run's verdict if nobody has opened the file to change it since, else a new one."""
     assert task.output is not None
     if not has_seal(task.output):
         return checked(task.job, task.output, finished, task.instance)
@@ -81,13 +81,13 @@ def _verdict(task: Task, finished: Contents) -> Verdict:
 
 
 def task_of(job: Job, instance: InstanceOf[Any], output: str | None) -> Task:
-    """The task of a job whose instance is read; raises as `pinned`."""
+    """Return the task of a job whose instance has been read. Raises as `pinned`."""
     job = pinned(job)
     return Task(job, instance, job.hash(kind_of(job).identity(instance)), output)
 
 
 def _finished(task: Task) -> Contents:
-    """The result that is there already; refused if it is of another job."""
+    """Return the result that the output holds already. Refuse that of another job."""
     way_out = "choose another --output, or replace it with --overwrite"
     assert task.output is not None
     try:

@@ -1,4 +1,4 @@
-"""A result file checked again, from the instance that it names."""
+"""Verifies a result file with the instance that it names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SAME = ("label", "city_name", "vertex_name", "n", "vertices", "arcs", "symmetric
 
 
 def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdict]:
-    """Check the answer in a result file in plain numpy.
+    """Return the contents of a result file and the verdict on its answer, found in plain numpy.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdi
 
 
 def checked(job: Job, path: str, contents: Contents, found: InstanceOf[Any]) -> Verdict:
-    """Return the verdict on the answer in a file; values on which the check itself stumbles are no answer."""
+    """Return the verdict on the answer in a file. Values that make the check itself fail are wrong, too."""
     for name, column in instance_columns(job, found).items():
         if name in SAME and not _same(contents, name, column):
             return Verdict(False, f"/instance/{name} is not that of the instance")
@@ -80,6 +80,6 @@ def checked(job: Job, path: str, contents: Contents, found: InstanceOf[Any]) -> 
 
 
 def _same(contents: Contents, name: str, column: Column) -> bool:
-    """Whether `/instance` has that column; one form of an instance may have names, and another not."""
+    """Return whether `/instance` has that column. Names may be missing, since not every format has them."""
     there = contents.value("instance", name)
     return np.array_equal(np.asarray(there), np.asarray(column.values)) or (there is None and name.endswith("_name"))

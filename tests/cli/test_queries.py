@@ -198,7 +198,7 @@ FAULTS = {
     "offsets": (shorter_file, "source, target, distance and offset have not one entry for each query"),
     "none": (lambda file: file["solution/distance"].attrs.__setitem__("none", 7), "/solution/distance says none is 7"),
     "label": (lambda file: file["instance/label"].__setitem__(3, 77), "/instance/label is not that of the instance"),
-    "distance of a table": (lambda file: file.__delitem__("solution/path"), "damaged: /solution is no whole answer"),
+    "distance of a table": (lambda file: file.__delitem__("solution/path"), "damaged: /solution is not a whole"),
 }
 
 

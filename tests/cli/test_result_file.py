@@ -164,11 +164,11 @@ HOSTILE = {
     "named type": (lambda file: file.__setitem__("solution/x", np.dtype("i4")), "is not part of the format"),
     "filter": (dataset(data=np.zeros(9), compression="lzf"), "needs the filters"),
     "checksum filter": (dataset(data=np.zeros(9), fletcher32=True), "needs the filters"),
-    "compound": (dataset(data=np.zeros(2, "i4,i4")), "which the format has not"),
-    "cube": (dataset(data=np.zeros((2, 2, 2))), "which the format has not"),
-    "reference": (reference, "which the format has not"),
-    "vlen": (dataset(shape=(2,), dtype=h5py.vlen_dtype("i4")), "which the format has not"),
-    "long attribute": (lambda file: file["solution/tour"].attrs.create("units", np.zeros(4000)), "is no single value"),
+    "compound": (dataset(data=np.zeros(2, "i4,i4")), "which the format does not have"),
+    "cube": (dataset(data=np.zeros((2, 2, 2))), "which the format does not have"),
+    "reference": (reference, "which the format does not have"),
+    "vlen": (dataset(shape=(2,), dtype=h5py.vlen_dtype("i4")), "which the format does not have"),
+    "long attribute": (lambda file: file["solution/tour"].attrs.create("units", np.zeros(4000)), "not a single value"),
     "many": (many, "has 102 datasets"),
     "odd name": (dataset("x y", data=1), "is not part of the format"),
 }
@@ -220,7 +220,7 @@ def test_what_a_user_adds_is_no_damage(tmp_path):
 
 def test_what_is_no_file_of_ours(tmp_path):
     (tmp_path / "r.h5").write_text("text")
-    cases = {tmp_path / "r.h5": "no HDF5 file", tmp_path / "none.h5": "No such file", tmp_path: "Is a directory"}
+    cases = {tmp_path / "r.h5": "not an HDF5 file", tmp_path / "none.h5": "No such file", tmp_path: "Is a directory"}
     for path, message in cases.items():
         with pytest.raises(InputError, match=message):
             read_result(path)

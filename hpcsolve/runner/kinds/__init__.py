@@ -27,7 +27,7 @@ MODULES = {name: f"hpcsolve.runner.kinds.{name}" for name in INSTANCES}
 
 @dataclass(frozen=True)
 class Kind:
-    """All that depends on the kind of problem, but for its answers. A problem is whatever its algorithms take.
+    """What depends on the kind of problem, except its answers.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ def kind(name: str) -> Kind:
 
 
 def kind_of(job: Job) -> Kind:
-    """The kind of problem that a job's algorithm solves."""
+    """Return the kind of problem that a job's algorithm solves."""
     return kind(algorithm(job.settings.algorithm).kind)
 
 
@@ -80,7 +80,7 @@ def instance_columns(job: Job, instance: InstanceOf[Any]) -> dict[str, Column]:
 
 
 def require_kind(contents: Contents, job: Job, file: str) -> None:
-    """See that a result is of the kind of problem that a job is of.
+    """Refuse a result that is of another kind of problem than the job.
 
     Raises
     ------
@@ -97,12 +97,14 @@ def require_kind(contents: Contents, job: Job, file: str) -> None:
 
 
 def kind_of_generator(name: str) -> str:
-    """The name of the kind that a generator makes; for an unknown generator the first kind, which will refuse it."""
+    """Return the name of the kind of problem that a generator makes.
+
+    For an unknown generator it is "tsp", whose generators then refuse it."""
     return next((kind for kind in MODULES if name in makers(kind)), "tsp")
 
 
 def read_instance(job: Job, file: str | None = None) -> InstanceOf[Any]:
-    """The instance that a job names: a file, a table with a file, or a table for a generator.
+    """Return the instance that a job names: a file, a table with a file, or a table for a generator.
 
     Parameters
     ----------
@@ -134,7 +136,7 @@ def read_instance(job: Job, file: str | None = None) -> InstanceOf[Any]:
 
 
 def generated(kind_name: str, generator: str, keys: Mapping[str, Any], prefix: str = "") -> Any:
-    """The problem that a generator makes.
+    """Return the problem that a generator makes.
 
     Raises
     ------

@@ -21,7 +21,7 @@ OPTIONS = ("coordinates", "directed", "terminals")
 
 
 def read(path: str, options: Mapping[str, Any]) -> GraphInstance:
-    """A file of a graph, with coordinates or terminals in another one if asked for.
+    """Read the file of a graph, with coordinates or terminals from other files if the options name them.
 
     Raises
     ------
@@ -47,7 +47,9 @@ def _with_terminals(graph: Graph, asked: str | list[Any]) -> Graph:
 
 
 def given(problem: Any, options: Mapping[str, Any], directed: bool = True) -> Graph:
-    """A graph, that of a sparse matrix of scipy (each entry an arc, or an edge), or of a graph of networkx.
+    """Return the graph that a program gave: a `Graph`, a sparse matrix of scipy, or a graph of networkx.
+
+    Each entry of a matrix is an arc, or an edge if `directed` is false.
 
     Raises
     ------
@@ -62,12 +64,12 @@ def given(problem: Any, options: Mapping[str, Any], directed: bool = True) -> Gr
         graph = from_networkx(problem)
     else:
         what = "a Graph, a sparse matrix of scipy, a graph of networkx, or a file"
-        raise InputError(f"{type(problem).__name__} is no graph; give {what}")
+        raise InputError(f"{type(problem).__name__} is not a graph; give {what}")
     return with_terminals(graph, options["terminals"]) if "terminals" in options else graph
 
 
 def content_hash(problem: Graph) -> str:
-    """SHA-256 of arcs, weights, labels and terminals."""
+    """Return the SHA-256 of arcs, weights, labels and terminals."""
     head = f"graph {problem.n} {problem.arcs} {problem.scale} {problem.directed} {problem.weights.dtype}"
     digest = hashlib.sha256(head.encode())
     terminals = np.empty(0, dtype=np.int64) if problem.terminals is None else problem.terminals
@@ -77,23 +79,23 @@ def content_hash(problem: Graph) -> str:
 
 
 def identity(instance: GraphInstance) -> str:
-    """The graph's content: one file may be read as directed or not."""
+    """Return the hash of the graph's content, since one file may be read as directed or not."""
     return content_hash(instance.problem)
 
 
 def size(problem: Graph) -> int:
-    """Number of vertices."""
+    """Return the number of vertices."""
     return problem.n
 
 
 def headline(problem: Graph) -> str:
-    """`NY, 264346 vertices, 730100 arcs, directed`."""
+    """Return `NY, 264346 vertices, 730100 arcs, directed`."""
     arcs = f"{problem.arcs} arcs, directed" if problem.directed else f"{problem.edges} edges, undirected"
     return f"{problem.name}, {problem.n} vertices, {arcs}"
 
 
 def values(instance: GraphInstance) -> dict[str, Any]:
-    """Return names, sizes, vertices; not the arcs."""
+    """Return names, sizes and vertices, but not the arcs."""
     graph = instance.problem
     axes = () if graph.coordinates is None else graph.coordinates.T
     return {

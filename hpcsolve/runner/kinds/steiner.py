@@ -15,24 +15,24 @@ from hpcsolve.runner.kinds import graph
 
 
 def read(path: str, options: Mapping[str, Any]) -> GraphInstance:
-    """A file of a graph with terminals; raises as `graph.read` and `require_problem`."""
+    """Read the file of a graph with terminals. Raises as `graph.read` and `require_problem`."""
     found = graph.read(path, options)
     return replace(found, problem=require_problem(found.problem))
 
 
 def given(problem: Any, options: Mapping[str, Any]) -> Graph:
-    """A graph with terminals; raises as `graph.given` and `require_problem`."""
+    """Return the graph with terminals that a program gave. Raises as `graph.given` and `require_problem`."""
     return require_problem(graph.given(problem, options, directed=False))
 
 
 def headline(problem: Graph) -> str:
-    """`alue7080, 34479 vertices, 55494 edges, 2344 terminals`."""
+    """Return `alue7080, 34479 vertices, 55494 edges, 2344 terminals`."""
     assert problem.terminals is not None
     return f"{problem.name}, {problem.n} vertices, {problem.edges} edges, {len(problem.terminals)} terminals"
 
 
 def values(instance: GraphInstance) -> dict[str, Any]:
-    """Return the same as of a graph, with the terminals."""
+    """Return the values of a graph, and the terminals."""
     terminals = instance.problem.terminals
     assert terminals is not None
     own = {"terminal": terminals.astype(np.int32), "repeated_terminals": instance.problem.repeated_terminals}

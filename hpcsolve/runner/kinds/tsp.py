@@ -16,7 +16,7 @@ from hpcsolve.runner.kinds import Kind
 
 
 def read(path: str, options: Mapping[str, Any]) -> Instance:
-    """A TSPLIB file or a matrix; raises as `formats.read`."""
+    """Read a TSPLIB file or a matrix. Raises as `formats.read`."""
     _refuse(options)
     found = formats.read(path)
     return replace(found, problem=_with_names(found.problem))
@@ -28,23 +28,23 @@ def _refuse(options: Mapping[str, Any]) -> None:
 
 
 def size(problem: Tsp) -> int:
-    """Number of cities."""
+    """Return the number of cities."""
     return problem.n
 
 
 def headline(problem: Tsp) -> str:
-    """`eu-capitals, 27 cities, symmetric`."""
+    """Return `eu-capitals, 27 cities, symmetric`."""
     return f"{problem.name}, {problem.n} cities, {'symmetric' if problem.symmetric else 'asymmetric'}"
 
 
 def given(problem: Any, options: Mapping[str, Any]) -> Tsp:
-    """An instance, or that of a matrix; raises as `from_matrix`."""
+    """Return the instance that a program gave, or that of a matrix. Raises as `from_matrix`."""
     _refuse(options)
     return problem if isinstance(problem, Tsp) else from_matrix(problem)
 
 
 def content_hash(problem: Tsp) -> str:
-    """SHA-256 of the costs and labels."""
+    """Return the SHA-256 of the costs and labels."""
     digest = hashlib.sha256(f"tsp {problem.n} {problem.scale}".encode())
     for array in (problem.cost, problem.labels):
         digest.update(array.astype("<i8").tobytes())
@@ -52,12 +52,12 @@ def content_hash(problem: Tsp) -> str:
 
 
 def identity(instance: Instance) -> str:
-    """The file's hash: a file has one reading."""
+    """Return the file's hash, since a file can be read in one way only."""
     return instance.sha256
 
 
 def values(instance: Instance) -> dict[str, Any]:
-    """Return names, sizes, cities; not the costs."""
+    """Return names, sizes and cities, but not the costs."""
     tsp = instance.problem
     axes = () if tsp.coordinates is None else tsp.coordinates.T
     return {
@@ -76,7 +76,9 @@ def values(instance: Instance) -> dict[str, Any]:
 
 
 def _with_names(tsp: Tsp) -> Tsp:
-    """City names from the comment, where it has a line `CITY <label> <name>` for each: TSPLIB has no place for them."""
+    """Return the instance with city names if its comment has a line `CITY <label> <name>` for each city.
+
+    TSPLIB has no other place for names."""
     found = {int(label): name for label, name in re.findall(r"(?m)^CITY (\d{1,18}) (.+)$", tsp.comment)}
     if tsp.city_names or set(found) != set(tsp.labels.tolist()):
         return tsp
