@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import hpcsolve
-from hpcsolve.errors import HpcsolveError, InputError
+from hpcsolve.errors import HpcsolveError, InputError, agree
 from hpcsolve.parallel.printing import show, warn
 
 if TYPE_CHECKING:
@@ -150,7 +150,6 @@ def _task(options: argparse.Namespace) -> Any:
 
 def _open_log(comm: Comm, options: argparse.Namespace) -> Log:
     from hpcsolve.output.log import Log
-    from hpcsolve.parallel.launch import agree
 
     log, fault = Log(comm.rank, options.quiet), None
     try:

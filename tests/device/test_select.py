@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsolve.device.gpus import Gpu
-from hpcsolve.device.select import Choice, agreed, check_request, choose, pick_gpu, requested_threads, share_of_cores
+from hpcsolve.device.select import (
+    Choice,
+    check_request,
+    choose,
+    on_all_ranks,
+    pick_gpu,
+    requested_threads,
+    share_of_cores,
+)
 from hpcsolve.errors import EnvironmentFault, InputError, ResourceError
 from tests.thread_comm import ThreadComm, on_hosts
 
@@ -201,7 +209,7 @@ def test_the_first_error_is_everybodys_and_the_others_give_up() -> None:
                 raise EnvironmentFault(f"broken {comm.rank}")
             return comm.rank
 
-        return agreed(comm, act, given_up.append)
+        return on_all_ranks(comm, act, given_up.append)
 
     assert refused(on_hosts(["a"] * 4, body), EnvironmentFault) == "rank 1: broken 1"
     assert sorted(given_up) == [0, 3]
