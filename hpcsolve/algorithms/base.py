@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
+
+import msgspec
 
 from hpcsolve.answers.base import AnswerType, columns_of, tables_of
 from hpcsolve.answers.dataset import Column, Group
 from hpcsolve.answers.table import DistanceTable
 
 if TYPE_CHECKING:
-    import msgspec
-
     from hpcsolve.device.base import Device, DeviceInfo
     from hpcsolve.parallel.comm import Comm
 
@@ -20,33 +20,31 @@ WITHOUT_WORK = "ranks without work"
 """The detail of an estimate that says how many ranks will idle."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What a job asks of a search beside the algorithm's own parameters: the random numbers, and when to end.
+class StopCriteria(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """The `[stop]` table, which ends a run early with the best answer so far.
 
-    A search ends at the first limit that it meets; None: no such limit. An algorithm names those that it honours in
-    its `stops`; the others were refused when the job was read.
+    A search ends at the first criterion that it meets; None is no criterion. An algorithm names those that it honours
+    in its `stops`; the others were refused when the job was read.
 
     Attributes
     ----------
-    seed
-        Of the random numbers.
     seconds
-        Time since the algorithm's start.
+        Time since the start, in seconds.
     target
         A cost that is good enough, in the instance's own unit.
-    iterations, stagnation
-        Iterations in all, and in a row without a better answer.
+    iterations
+        Number of iterations.
+    stagnation
+        Number of iterations in a row without a better answer.
     """
 
-    seed: int = 1
-    seconds: float | None = None
+    seconds: Annotated[float, msgspec.Meta(gt=0)] | None = None
     target: float | None = None
-    iterations: int | None = None
-    stagnation: int | None = None
+    iterations: Annotated[int, msgspec.Meta(ge=1, le=2**32 - 1)] | None = None
+    stagnation: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
-UNLIMITED = Limits()
+NO_STOP = StopCriteria()
 
 
 @dataclass(frozen=True)
@@ -140,7 +138,8 @@ class Algorithm:
     estimate
         What a run will need, of (problem, parameters, ranks, device of each rank).
     run
-        The run, of (problem, device, communicator, parameters, report, limits): the answer. All ranks call it with the
+        The run, of (problem, device, communicator, parameters, report, stop criteria, seed of
+        the random numbers): the answer. All ranks call it with the
         same problem.
     kernel_files
         Files of cuda_src that a run loads, without suffix; none if it has no kernels.
@@ -170,7 +169,7 @@ class Algorithm:
     answers: tuple[AnswerType, ...]
     parameters: type[msgspec.Struct]
     estimate: Callable[[Any, Any, int, DeviceInfo], Estimate]
-    run: Callable[[Any, Device, Comm, Any, Report, Limits], Outcome]
+    run: Callable[[Any, Device, Comm, Any, Report, StopCriteria, int], Outcome]
     kernel_files: tuple[str, ...] = ()
     host_kernel_files: tuple[str, ...] = ()
     stops: tuple[str, ...] = ()

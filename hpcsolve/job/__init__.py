@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from hpcsolve.algorithms.base import NO_STOP, StopCriteria
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.device.select import check_request
 from hpcsolve.errors import InputError
@@ -27,27 +28,6 @@ IN_MEMORY = "(in memory)"
 """Stands for the path of an instance that a Python program gave."""
 ELSEWHERE = ("output", "device", "threads", "share-gpu")
 """Keys that say where and how a job runs; its answer, and so its hash, does not depend on them."""
-
-
-class Stop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """The `[stop]` table, which ends a run early with the best answer so far.
-
-    Attributes
-    ----------
-    seconds
-        Time since the start, in seconds.
-    target
-        A cost that is good enough, in the instance's own unit.
-    iterations
-        Number of iterations.
-    stagnation
-        Number of iterations in a row without a better answer.
-    """
-
-    seconds: Annotated[float, msgspec.Meta(gt=0)] | None = None
-    target: float | None = None
-    iterations: Annotated[int, msgspec.Meta(ge=1, le=2**32 - 1)] | None = None
-    stagnation: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab", kw_only=True):
@@ -83,7 +63,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     seed: Seed = 1
     share_gpu: bool = False
     threads: Threads | None = None
-    stop: Stop = Stop()
+    stop: StopCriteria = NO_STOP
 
 
 @dataclass(frozen=True)

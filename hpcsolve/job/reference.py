@@ -15,9 +15,10 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
+from hpcsolve.algorithms.base import StopCriteria
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.errors import InputError
-from hpcsolve.job import Settings, Stop
+from hpcsolve.job import Settings
 from hpcsolve.job.convert import in_words, keys_of
 from hpcsolve.job.generators import makers
 
@@ -34,7 +35,7 @@ def reference() -> str:
     honoured = {name: ", ".join(algorithm(name).stops) for name in NAMES}
     stopping = " and ".join(f"`{name}` ({keys})" for name, keys in honoured.items() if keys)
     lines += ["", "### `[stop]`", "", f"For {stopping}; what has no partial answer refuses it.", ""]
-    lines += _struct_rows(Stop)
+    lines += _struct_rows(StopCriteria)
     for kind in ("tsp", "graph", "steiner"):
         meanings: dict[str, str] = {}
         for maker in makers(kind).values():  # what one says, the others need not repeat

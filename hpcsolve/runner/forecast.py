@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hpcsolve.algorithms.base import UNLIMITED, Estimate, silent
+from hpcsolve.algorithms.base import NO_STOP, Estimate, silent
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.device.base import ONE_CORE, DeviceInfo
 from hpcsolve.device.memory import available_memory
@@ -111,9 +111,10 @@ def measured_rate(job: Job, problem: Any) -> tuple[float | None, str]:
     try:
         device, _ = open_device(job.settings.device, SerialComm(), threads=job.settings.threads)
         with device:
-            solver.run(small, device, SerialComm(), parameters, silent, UNLIMITED)  # the first one loads the kernels
-            rows = [solver.run(small, device, SerialComm(), parameters, silent, UNLIMITED).rank for _ in range(3)]
-            rate = max(map(_rate, rows))
+            runs = (solver.run(small, device, SerialComm(), parameters, silent, NO_STOP, job.settings.seed)
+                    for _ in range(4))
+            next(runs)  # loads the kernels
+            rate = max(_rate(run.rank) for run in runs)
     except HpcsolveError as error:
         return None, str(error)
     return rate, f"{rate:.2g} a second, measured now with {name} on {device.info.name}"

@@ -10,10 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 import hpcsolve
-from hpcsolve.algorithms.base import WITHOUT_WORK, Algorithm, Limits, Outcome, Report, silent
+from hpcsolve.algorithms.base import WITHOUT_WORK, Algorithm, Outcome, Report, silent
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.answers.base import Verdict
 from hpcsolve.answers.dataset import Column
@@ -21,7 +19,6 @@ from hpcsolve.answers.table import DistanceTable, gathered, spread
 from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.device.memory import peak_resident_memory
 from hpcsolve.device.select import fair_share, open_device
-from hpcsolve.job import Job
 from hpcsolve.output.chunks import chunks, send
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.hdf5 import file_image, make_folder, write_bytes
@@ -134,18 +131,13 @@ def _foreseen(task: Task, memories: list[Any], info: DeviceInfo, log: Log) -> Se
     return estimate.needed
 
 
-def limits_of(job: Job) -> Limits:
-    """Return the seed and the stop criteria of a job."""
-    return Limits(seed=job.settings.seed, **msgspec.structs.asdict(job.settings.stop))
-
-
 def _run_algorithm(task: Task, device: Device, comm: Comm, log: Log) -> tuple[Outcome, float]:
     started = time.perf_counter()
     progress = Progress(log) if comm.rank == 0 else None
     report: Report = progress or silent
     try:
-        job, problem = task.job, task.instance.problem
-        outcome = _solver(task).run(problem, device, comm, job.parameters, report, limits_of(job))
+        settings, parameters, problem = task.job.settings, task.job.parameters, task.instance.problem
+        outcome = _solver(task).run(problem, device, comm, parameters, report, settings.stop, settings.seed)
     finally:
         if progress:
             progress.close()

@@ -8,7 +8,7 @@ from hpcsolve.algorithms import ant_colony
 from hpcsolve.algorithms.ant_colony.layout import lay_out
 from hpcsolve.algorithms.ant_colony.local_search import KINDS
 from hpcsolve.algorithms.ant_colony.search import open_search, powers
-from hpcsolve.algorithms.base import Limits, silent
+from hpcsolve.algorithms.base import StopCriteria, silent
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.tsp import Tsp
@@ -19,7 +19,7 @@ def ant_colonies(device: HostDevice, tsp: Tsp, directed: Tsp) -> None:
 
     def run(on: Tsp, **parameters: object) -> int | None:
         chosen = ant_colony.Parameters(ants=3, colonies=2, **parameters)  # type: ignore[arg-type]
-        return ant_colony.run(on, device, SerialComm(), chosen, silent, Limits(iterations=3)).cost
+        return ant_colony.run(on, device, SerialComm(), chosen, silent, StopCriteria(iterations=3)).cost
 
     run(tsp, variant="ant-system", migration=2)
     run(directed, variant="ant-system")

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.ant_colony.buffers import tour_at
-from hpcsolve.algorithms.base import Limits, Report
+from hpcsolve.algorithms.base import Report, StopCriteria
 from hpcsolve.device.base import Buffer
 from hpcsolve.parallel.comm import Comm
 
@@ -121,7 +121,7 @@ class Watch:
     """
 
     comm: Comm
-    limits: Limits
+    criteria: StopCriteria
     target: int | None
     started: float = field(default_factory=lambda: time.perf_counter())  # the clock of now: benchmarks change it
     seconds_wait: float = 0.0
@@ -134,8 +134,8 @@ class Watch:
 
     def is_last(self, iteration: int, best: int) -> bool:
         """Whether the search ends with this iteration; `best`: of this rank's colonies. Collective."""
-        limits, seconds = self.limits, self.seconds()
-        if any(limit is not None for limit in (limits.seconds, limits.target, limits.stagnation)):
+        criteria, seconds = self.criteria, self.seconds()
+        if any(one is not None for one in (criteria.seconds, criteria.target, criteria.stagnation)):
             waiting = time.perf_counter()
             everybody = self.comm.allgather((best, seconds))
             self.seconds_wait += time.perf_counter() - waiting
@@ -143,19 +143,19 @@ class Watch:
         if best < self.best:
             self.best, self.improved = best, iteration
         return (
-            (limits.iterations is not None and iteration + 1 >= limits.iterations)
-            or (limits.seconds is not None and seconds >= limits.seconds)
+            (criteria.iterations is not None and iteration + 1 >= criteria.iterations)
+            or (criteria.seconds is not None and seconds >= criteria.seconds)
             or (self.target is not None and best <= self.target)
-            or (limits.stagnation is not None and iteration - self.improved >= limits.stagnation)
+            or (criteria.stagnation is not None and iteration - self.improved >= criteria.stagnation)
         )
 
     def done(self, iteration: int) -> float:
         """The fraction of all iterations, or of the time, that is behind us."""
         parts = [0.0]
-        if self.limits.iterations:
-            parts.append((iteration + 1) / self.limits.iterations)
-        if self.limits.seconds:
-            parts.append(self.seconds() / self.limits.seconds)
+        if self.criteria.iterations:
+            parts.append((iteration + 1) / self.criteria.iterations)
+        if self.criteria.seconds:
+            parts.append(self.seconds() / self.criteria.seconds)
         return min(1.0, max(parts))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 import msgspec
@@ -14,7 +13,7 @@ from hpcsolve.algorithms.ant_colony.layout import lay_out
 from hpcsolve.algorithms.ant_colony.outcome import outcome
 from hpcsolve.algorithms.ant_colony.parameters import MOST_CITIES, Parameters, ants_of, require_fit
 from hpcsolve.algorithms.ant_colony.search import device_bytes, host_bytes, open_search, powers
-from hpcsolve.algorithms.base import UNLIMITED, WITHOUT_WORK, Estimate, Limits, Outcome, Report
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.partition import blocks
@@ -65,21 +64,23 @@ def trial(tsp: Tsp, parameters: Parameters) -> tuple[Tsp, Parameters, str]:
     return small, msgspec.structs.replace(parameters, colonies=1), f"{TRIAL_CITIES} cities"
 
 
-def run(tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report, limits: Limits = UNLIMITED
-        ) -> Outcome:  # fmt: skip
+def run(
+    tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report,
+    stop: StopCriteria = NO_STOP, seed: int = 1,
+) -> Outcome:
     """The best tour of all colonies. `tsp` is the same on all ranks; so is the outcome but for `rank`."""
-    if replace(limits, seed=UNLIMITED.seed) == UNLIMITED:
-        limits = replace(limits, iterations=DEFAULT_ITERATIONS)
+    if stop == NO_STOP:
+        stop = StopCriteria(iterations=DEFAULT_ITERATIONS)
     layout = lay_out(tsp)
     shift = tsp.n * layout.offset
     # As the decimal number that was written: 1.15 in hundredths is 115, which floats miss.
-    target = None if limits.target is None else math.floor(Fraction(str(limits.target)) * tsp.scale) - shift
-    watch = Watch(comm, limits, target)
+    target = None if stop.target is None else math.floor(Fraction(str(stop.target)) * tsp.scale) - shift
+    watch = Watch(comm, stop, target)
     made = comm.bcast(powers(layout, parameters) if comm.rank == 0 else None)
     assert made is not None
     mine = blocks(parameters.colonies, comm.size)[comm.rank]
     kept = nothing_kept(mine, tsp.n)
-    search = open_search(device, layout, parameters, made, random_keys(limits.seed, mine)) if mine else None
+    search = open_search(device, layout, parameters, made, random_keys(seed, mine)) if mine else None
 
     def tell(best: int, mean: float) -> str:
         own = [(length + shift) / tsp.scale for length in (best, mean)]

@@ -9,7 +9,7 @@ from functools import partial
 
 import msgspec
 
-from hpcsolve.algorithms.base import UNLIMITED, WITHOUT_WORK, Estimate, Limits, Outcome, Report
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.algorithms.held_karp import compact, planes, recover
 from hpcsolve.algorithms.held_karp.core import Core, Parameters, core_problem
 from hpcsolve.algorithms.held_karp.outcome import layers_table, outcome
@@ -62,7 +62,8 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
 
 
 def run(
-    tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report, limits: Limits = UNLIMITED
+    tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report,
+    stop: StopCriteria = NO_STOP, seed: int = 1,
 ) -> Outcome:
     """The proven optimum. `tsp` is the same on all ranks; so is the outcome but for `rank`."""
     started = time.perf_counter()

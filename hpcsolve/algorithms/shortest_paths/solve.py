@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hpcsolve.algorithms.base import UNLIMITED, WITHOUT_WORK, Estimate, Limits, Outcome, Report
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.algorithms.shortest_paths import pairs
 from hpcsolve.algorithms.shortest_paths.engines import Engine, chosen_engine, concurrent_blocks, is_whole, scratch_room
 from hpcsolve.algorithms.shortest_paths.keys import LONG, Keys, first_keys, wider
@@ -97,8 +97,10 @@ def _memory(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Parameter
     return device + (0 if in_place else batch * row) + 64 * batch, size * row + nearest
 
 
-def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report, limits: Limits = UNLIMITED
-        ) -> Outcome:
+def run(
+    graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report,
+    stop: StopCriteria = NO_STOP, seed: int = 1,
+) -> Outcome:
     """Distances or paths, whatever was asked for; checked on the device. `graph` is the same on all ranks.
 
     Raises

@@ -37,7 +37,7 @@ KEYS_A_SEED = 1_000_003
 
 def best_tree(
     graph: Graph, net: Network, near: Closure, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    watch: Watch,
+    watch: Watch, seed: int,
 ) -> tuple[Indices | None, Work]:  # fmt: skip
     """The tree's edges, on rank 0; collective. Parameters as `kmb.kmb_tree`.
 
@@ -75,7 +75,7 @@ def best_tree(
             if shakes == parameters.shakes:
                 break
             shakes, joined = shakes + 1, False
-            rounds.shake(watch.limits.seed * KEYS_A_SEED + shakes)
+            rounds.shake(seed * KEYS_A_SEED + shakes)
         return best, Work(rounds.relaxed, prepared.timer.seconds, table.sent)
 
 

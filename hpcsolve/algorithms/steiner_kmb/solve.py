@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from hpcsolve.algorithms.base import UNLIMITED, WITHOUT_WORK, Estimate, Limits, Outcome, Report
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.algorithms.shortest_paths.engines import chosen_engine, concurrent_blocks, scratch_room
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD
 from hpcsolve.algorithms.shortest_paths.layout import layout_bytes
@@ -107,11 +107,13 @@ def _device_bytes(graph: Graph, parameters: Parameters, searches: int, info: Dev
     return space + row_bytes(graph.n, columns, parameters, searches, info)
 
 
-def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report, limits: Limits = UNLIMITED
-        ) -> Outcome:  # fmt: skip
+def run(
+    graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report,
+    stop: StopCriteria = NO_STOP, seed: int = 1,
+) -> Outcome:
     """A Steiner tree with its certificate. `graph` is the same on all ranks; so is `solution`."""
-    target = None if limits.target is None else math.floor(Fraction(str(limits.target)) * graph.scale)
-    watch = Watch(comm, limits, target)
+    target = None if stop.target is None else math.floor(Fraction(str(stop.target)) * graph.scale)
+    watch = Watch(comm, stop, target)
     tables: Tables = {}
     found: Certified | None = None
     with _on_host(device) as host:
@@ -123,7 +125,7 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
         matrix = None
         if parameters.matrix:
             matrix = empty_matrix(smaller.member, keys_for(smaller.graph, near.weight).dtype, comm)
-        tree, work = _tree(smaller, net, near, device, comm, parameters, report, watch, matrix)
+        tree, work = _tree(smaller, net, near, device, comm, parameters, report, watch, seed, matrix)
         bound = best_bound(bound, comm)
         if tree is not None and bound is not None:
             tree = exchanged(net, tree) if parameters.exchange or parameters.mode == "best" else tree
@@ -145,13 +147,13 @@ def _prepared(graph: Graph, host: Device) -> tuple[Reduced, Closure]:
 
 def _tree(
     smaller: Reduced, net: Network, near: Closure, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    watch: Watch, matrix: Matrix | None,
+    watch: Watch, seed: int, matrix: Matrix | None,
 ) -> tuple[Indices | None, Work]:  # fmt: skip
     """The edges of the reduced graph's tree, on rank 0, and this rank's work."""
     if len(net.terminals) < 2:
         return np.empty(0, np.int64), Work(0, 0.0)
     if parameters.mode == "best":
-        return best_tree(smaller.graph, net, near, device, comm, parameters, report, watch)
+        return best_tree(smaller.graph, net, near, device, comm, parameters, report, watch, seed)
     if parameters.mode == "kmb":
         return kmb_tree(smaller.graph, net, near, device, comm, parameters, report, matrix)
     if comm.rank > 0:
