@@ -140,7 +140,7 @@ def test_an_output_in_the_way(hpcsolve, tmp_path, test_device):
     assert "of another job or instance" in refused(hpcsolve, tmp_path, *run, "out.h5")
     assert "a folder" in refused(hpcsolve, tmp_path, *run, ".")
     assert "a folder" in refused(hpcsolve, tmp_path, *run, "newdir/")
-    assert "no name of a file" in refused(hpcsolve, tmp_path, *run, "")
+    assert "not the name of a file" in refused(hpcsolve, tmp_path, *run, "")
 
 
 def test_a_key_that_the_generator_has_not(hpcsolve, tmp_path, test_device):

@@ -185,7 +185,7 @@ def test_hostile_files_are_refused_before_they_are_read(name, tmp_path):
 
 
 @pytest.mark.parametrize(("key", "value", "message"), [
-    ("format", "other", "no result of hpcsolve"),
+    ("format", "other", "not a result of hpcsolve"),
     ("format_version", 2, "format version 2; this hpcsolve reads version 1"),
 ])
 def test_other_formats_are_named(key, value, message, tmp_path):
