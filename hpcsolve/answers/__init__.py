@@ -1,4 +1,4 @@
-"""The answers that there are; of each, one module has datasets, checks, lines for people, and its face in Python.
+"""The kinds of answers. One module for each has its datasets, checks, lines for people, and face in Python.
 
 tour.py       a travelling salesman's tour, or the proof that there is none
 distances.py  tables of distances from sources

@@ -43,7 +43,7 @@ RowBlocks = Callable[[Sequence[str]], Iterator[tuple[int, list[NDArray[Any]]]]]
 
 @dataclass(frozen=True)
 class AnswerType:
-    """All that there is to a kind of answer; its module keeps it.
+    """A kind of answer, with all that depends on it.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class AnswerType:
 
 
 def record_in(records: Sequence[type], there: set[str]) -> type | None:
-    """Return the one record that is whole among these datasets and to which all of them belong, None if there is none.
+    """Return the record that is whole among these datasets and to which all of them belong, or None.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def record_in(records: Sequence[type], there: set[str]) -> type | None:
 
 
 def columns_of(answer: Any) -> dict[str, Column]:
-    """Return the datasets of a record with its values, but for tables and for those that it does not have."""
+    """Return the datasets of a record with its values, except tables and those that have no value."""
     record: type = type(answer)
     group, found = datasets(record), {}
     for name, values in vars(answer).items():
@@ -101,7 +101,7 @@ def tables_of(answer: Any) -> dict[str, DistanceTable]:
 
 
 def failed(comm: Comm, wrong: str | None) -> Verdict | None:
-    """Return the verdict on what the ranks found wrong, None if no rank found anything; collective."""
+    """Return the verdict on what the ranks found wrong, or None if no rank found anything. Collective."""
     failures = [f"rank {rank}: {text}" for rank, text in enumerate(comm.allgather(wrong)) if text]
     if not failures:
         return None

@@ -86,7 +86,7 @@ class Column:
 
 
 def columns(group: Group, values: Mapping[str, Any]) -> dict[str, Column]:
-    """Return datasets of a group with their values; datasets without values are left out.
+    """Return datasets of a group with their values. Those whose value is None are left out.
 
     Raises
     ------
@@ -114,5 +114,5 @@ def required(record: type) -> frozenset[str]:
 
 
 def own_unit(cost: int | None, scale: int) -> int | float:
-    """Return a cost in the instance's own unit; not a number where there is none."""
+    """Return a cost in the instance's own unit, or NaN if there is no cost."""
     return float("nan") if cost is None else cost if scale == 1 else cost / scale

@@ -102,7 +102,7 @@ def distance_table(
 
 
 def check(problem: Graph, question: PathQuestion, answer: Distances, comm: Comm) -> Verdict:
-    """Check each rank's first and last row in numpy; that no arc offers less, the algorithm has checked for all."""
+    """Check each rank's first and last row in numpy. The algorithm has checked all rows against the arcs."""
     beside = "rows of each rank in numpy too"
     if question.targets is not None:
         beside = "before the targets were picked"
@@ -111,7 +111,7 @@ def check(problem: Graph, question: PathQuestion, answer: Distances, comm: Comm)
 
 
 def _wrong_row(graph: Graph, question: PathQuestion, answer: Distances) -> str | None:
-    """What numpy finds wrong in the first and the last of this rank's rows."""
+    """Return what numpy finds wrong in the first and the last of this rank's rows."""
     rows = answer.distance
     if not len(rows.values) or question.targets is not None:
         return None
@@ -145,7 +145,7 @@ def verify(contents: Contents, problem: Graph, question: PathQuestion, rows: Row
 
 
 def _check_columns_of(contents: Contents, question: PathQuestion) -> None:
-    """The columns of positions must be those of the job."""
+    """Refuse columns of positions that are not those of the job."""
     for name, asked in (("source", question.sources), ("target", question.targets)):
         there = contents.value("solution", name)
         same = there is None if asked is None else there is not None and np.array_equal(there, asked)

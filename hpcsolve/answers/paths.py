@@ -1,4 +1,4 @@
-"""Shortest paths between pairs of vertices, a distance and a path a query."""
+"""Shortest paths between pairs of vertices, with a distance and a path for each query."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _PATH = "Vertices of all paths, both ends included, positions from 0: query i ha
 
 @dataclass(frozen=True)
 class Paths:
-    """Answers to queries, in their order; on rank 0 alone."""
+    """Answers to queries in their order. Only rank 0 has them."""
 
     source: Annotated[NDArray[np.int32], Dataset("int32", "Positions of the sources, from 0", "query")]
     target: Annotated[NDArray[np.int32], Dataset("int32", "Positions of the targets, from 0", "query")]
@@ -79,7 +79,7 @@ _NAMES = ("source", "target", "distance", "offset", "path")
 
 
 def _check_queries(graph: Graph, question: PathQuestion, pairs: NDArray[Any]) -> None:
-    """The pairs in the file must be those of the job."""
+    """Refuse pairs that are not those of the job."""
     if question.pairs is None:
         same = pairs_sha256(graph.labels[pairs]) == question.pairs_sha256
     else:
@@ -115,7 +115,9 @@ class Face(distances.Face):
     """What a result in Python offers of paths, beside distances."""
 
     def path(self, *ends: Any) -> list[Any]:
-        """The vertices of a shortest path, by name or number, both ends included; empty where no path leads.
+        """Return the vertices of a shortest path by name or number, both ends included.
+
+        It is empty if there is no path.
 
         `path(i)` is that of the i-th query, from 0. `path(source, target)`, by name or number, needs a table of
         predecessors.

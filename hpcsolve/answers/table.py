@@ -55,7 +55,7 @@ class DistanceTable:
 
 
 def spread(table: DistanceTable, comm: Comm) -> DistanceTable:
-    """Return the table with who has which rows; collective.
+    """Return the table with the rows that each rank has. Collective.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def spread(table: DistanceTable, comm: Comm) -> DistanceTable:
 
 
 def gathered(table: DistanceTable, comm: Comm) -> NDArray[Any] | None:
-    """Return all rows of a spread table on rank 0, elsewhere None; collective."""
+    """Return all rows of a spread table on rank 0, and None on other ranks. Collective."""
     if comm.rank != 0:
         comm.send(np.ascontiguousarray(table.values), 0).wait()
         return None

@@ -1,4 +1,4 @@
-"""The answer of a travelling salesman: a tour with its cost, or the proof that there is none."""
+"""A travelling salesman's tour with its cost, or the proof that there is no tour."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def lines(contents: Contents) -> Iterator[str]:
 
 
 def _cities(contents: Contents) -> str:
-    """The cities in order: names, else labels."""
+    """Return the cities in order, by name or by label."""
     tour = np.asarray(contents.value("solution", "tour"))
     names = contents.value("instance", "city_name", contents.value("instance", "label"))
     if not ((tour >= 0) & (tour < len(names))).all():
@@ -114,7 +114,7 @@ def _cities(contents: Contents) -> str:
 
 
 def _colony_lines(contents: Contents) -> Iterator[str]:
-    """Statistics of several colonies; the gap, where the job names the optimum."""
+    """Yield statistics of several colonies, and the gap if the job names the optimum."""
     costs, gaps = contents.value("colonies", "cost"), contents.value("colonies", "gap")
     names = ("minimum", "median", "mean", "maximum", "deviation")
     values = [contents.value("colonies", name) for name in names]

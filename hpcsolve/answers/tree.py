@@ -100,12 +100,12 @@ def tree(
 
 
 def check(problem: Graph, question: TreeQuestion | None, answer: Tree, comm: Comm) -> Verdict:
-    """Check a run's tree and what certifies it on rank 0, all but the prices."""
+    """Check a run's tree on rank 0, with what certifies it except the prices."""
     return comm.bcast(_checked(problem, answer) if comm.rank == 0 else Verdict(None, ""))
 
 
 def _checked(problem: Graph, answer: Tree) -> Verdict:
-    """The verdict on rank 0, with the first and the last of its rows of the matrix."""
+    """Return the verdict on rank 0, with the first and the last of its rows of the matrix."""
     verdict, table = check_answer(problem, answer), answer.matrix
     if verdict.passed is False or table is None:
         return verdict
@@ -118,7 +118,7 @@ def _checked(problem: Graph, answer: Tree) -> Verdict:
 
 
 def check_answer(problem: Graph, answer: Tree) -> Verdict:
-    """Check a tree, its cost, the closure and the ratio; the lower bound only against what is known of any."""
+    """Check a tree, its cost, the closure and the ratio, and that the lower bound is possible."""
     try:
         weight = check_tree(problem, answer.u, answer.v, answer.weight)
     except ValueError as error:
@@ -129,7 +129,7 @@ def check_answer(problem: Graph, answer: Tree) -> Verdict:
 
 
 def _wrong_claims(problem: Graph, answer: Tree, weight: int) -> Iterator[str]:
-    """What of the numbers beside a tree of this weight is not so."""
+    """Yield what is wrong with the numbers beside a tree of this weight."""
     assert problem.terminals is not None
     known, bound = closure(problem), int(answer.lower_bound)
     least = guaranteed(known.weight, len(problem.terminals))
@@ -147,7 +147,7 @@ def _wrong_claims(problem: Graph, answer: Tree, weight: int) -> Iterator[str]:
 
 
 def verify(contents: Contents, problem: Graph, question: TreeQuestion, rows: RowBlocks) -> Verdict:
-    """Check the tree in a result file with all that certifies it; the prices are raised again."""
+    """Check the tree in a result file with all that certifies it. The prices are raised again."""
     there = {name: contents.value("solution", name) for name in datasets(Tree) if name != "matrix"}
     answer = Tree(**there)
     if contents.attributes["cost"] != own_unit(int(answer.cost), problem.scale):
@@ -161,7 +161,7 @@ def verify(contents: Contents, problem: Graph, question: TreeQuestion, rows: Row
 
 
 def _with_bound(contents: Contents, problem: Graph, answer: Tree, verdict: Verdict) -> Verdict:
-    """The verdict on the lower bound too."""
+    """Return the verdict with that on the lower bound."""
     assert problem.terminals is not None
     bound = int(answer.lower_bound)
     if bound == guaranteed(int(answer.closure_mst), len(problem.terminals)):
@@ -183,7 +183,7 @@ def _with_bound(contents: Contents, problem: Graph, answer: Tree, verdict: Verdi
 
 
 def _with_matrix(contents: Contents, problem: Graph, rows: RowBlocks, verdict: Verdict) -> Verdict:
-    """The verdict on the distances between the terminals too: so many of the rows are found again by a search."""
+    """Return the verdict with that on the distances between the terminals, some of which are searched again."""
     assert problem.terminals is not None
     k, table = len(problem.terminals), contents.tables.get("matrix")
     if table is None or table.shape != (k, k) or table.none is not None or len(contents.tables) > 1:
@@ -200,7 +200,7 @@ def _with_matrix(contents: Contents, problem: Graph, rows: RowBlocks, verdict: V
 
 
 def _check_row(problem: Graph, row: int, distance: Any) -> None:
-    """Check a row of the matrix; raises as `check_columns`."""
+    """Check a row of the matrix. Raises as `check_columns`."""
     assert problem.terminals is not None
     check_columns(problem, problem.terminals[row : row + 1], problem.terminals, distance[None], first=row)
 

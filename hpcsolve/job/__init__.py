@@ -36,7 +36,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     Attributes
     ----------
     algorithm
-        The method: "held-karp", "ant-colony", "shortest-paths" or "steiner-kmb".
+        The method. Its own table, below, has its name.
     instance
         A file (relative to the job file's folder, with --set to the working directory; "-" is standard input), or a
         table: for a generator `{ generate = "uniform-tsp", n = 24, seed = 1 }`, for a graph `{ file = "city.gr",
