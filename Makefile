@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL = help
-.PHONY: help run test test-gpu lint check-cuda check-races bench docs clean compiler pycuda
+.PHONY: help run test test-gpu test-oldest lint check-cuda check-races bench docs clean compiler pycuda
 
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -32,6 +32,16 @@ test: compiler $(INSTALLED) pycuda  ## every test that needs no GPU
 
 test-gpu: compiler $(INSTALLED) pycuda  ## every test, with a GPU as the device
 	@HPCSOLVE_TEST_DEVICE=cuda $(BIN)/python -m pytest -q
+
+# Python 3.10 or 3.11: there are no wheels of these versions for newer ones.
+test-oldest: compiler  ## files and the command line, with the oldest libraries that setup.cfg allows
+	@$(FAIL)
+	"$(PYTHON)" -m venv --clear build/oldest
+	"$(PYTHON)" tests/oldest.py >build/oldest/requirements.txt
+	build/oldest/bin/python -m pip install -q --only-binary :all: -r build/oldest/requirements.txt \
+		|| fail "the oldest libraries cannot be installed: name Python 3.10 or 3.11, as in make test-oldest PYTHON=python3.11"
+	build/oldest/bin/python -m pip install -q --no-deps -e .
+	build/oldest/bin/python -m pytest -q -n 2 --dist loadfile tests/cli tests/formats tests/mpi
 
 lint: $(DEVELOPER)  ## ruff, mypy --strict, clang-format, shell syntax
 	@$(BIN)/ruff check .

@@ -228,8 +228,7 @@ def _info(_: argparse.Namespace) -> int:
     def info(comm: Comm) -> int:
         lines = comm.gather(survey.rank_line(comm.rank, comm.size))
         if lines is not None:
-            library = getattr(comm, "library", "not started: one process")
-            show("\n".join([*survey.general_lines(library), *found, *lines, *survey.problem_lines(found)]))
+            show("\n".join([*survey.general_lines(comm.mpi_library), *found, *lines, *survey.problem_lines(found)]))
         return 0
 
     return guard(info, lambda: found.extend(survey.compilers()))

@@ -1,4 +1,4 @@
-"""Ant System in Python's own integers, step by step as its essays say: what the kernels must equal, bit for bit."""
+"""Ant System in Python's integers, step by step as the kernels' essays say, which the kernels equal bit for bit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import accumulate
 
 import numpy as np
 
-LEAST_TRAIL = 2**16
+LEAST_PHEROMONE = 2**16
 ENOUGH = 2**18
 MASK = 2**32 - 1
 
@@ -25,7 +25,7 @@ def philox(counter, key):
 
 
 def shift_to_30_bits(x):
-    """How far right x goes so that 30 bits are left."""
+    """Return the shift to the right that leaves 30 bits of x."""
     return max(0, x.bit_length() - 30)
 
 
@@ -38,7 +38,7 @@ class Row:
     coarse: list[int] = field(init=False)
 
     def __post_init__(self):
-        """As cuda_src/ant_system.cu makes them."""
+        """Make them as cuda_src/ants/ant_system.cu does."""
         near = set(self.head)
         tail = [0 if j in near else w for j, w in enumerate(self.weight)]
         self.shift = shift_to_30_bits(sum(tail))
@@ -52,7 +52,7 @@ class Row:
 
 
 def at(cities, weights, x):
-    """The first of the cities where the running sum of their weights passes x."""
+    """Return the first of the cities where the running sum of their weights passes x."""
     return next(j for j, s in zip(cities, accumulate(weights[j] for j in cities)) if s > x)
 
 
@@ -62,7 +62,7 @@ class Model:
 
     Attributes
     ----------
-    trail
+    pheromone
         n lists of n integers.
     seen
         How often each way to choose was taken.
@@ -77,24 +77,24 @@ class Model:
     seen: Counter = field(default_factory=Counter)
 
     def __post_init__(self):
-        """The first trails."""
+        """Set the pheromone of the beginning."""
         self.n = len(self.cost)
-        self.trail = [[self.unit.first_trail] * self.n for _ in range(self.n)]
+        self.pheromone = [[self.unit.first_pheromone] * self.n for _ in range(self.n)]
         self.heads = [sorted((j for j in range(self.n) if j != c), key=lambda j, c=c: (self.cost[c, j], j))[:32]
-                      for c in range(self.n)]  # fmt: skip
+                      for c in range(self.n)]
 
     def tables(self):
-        """Every city's row."""
-        return [Row([-(-t * int(h) >> 32) for t, h in zip(self.trail[c], self.heuristic[c])], self.heads[c])
-                for c in range(self.n)]  # fmt: skip
+        """Return every city's row."""
+        return [Row([-(-t * int(h) >> 32) for t, h in zip(self.pheromone[c], self.heuristic[c])], self.heads[c])
+                for c in range(self.n)]
 
     def construct(self, iteration):
-        """All ants' tours."""
+        """Return all ants' tours."""
         rows = self.tables()
         return [self.tour(rows, iteration, ant) for ant in range(self.ants)]
 
     def tour(self, rows, iteration, ant):
-        """One ant's."""
+        """Return one ant's tour."""
         def number(step, attempt):
             return philox((step, ant, iteration, attempt), self.key)
 
@@ -106,7 +106,7 @@ class Model:
         return tour
 
     def choose(self, row, open_, number):
-        """The next city; `number(attempt)` gives four 32-bit numbers."""
+        """Return the next city; `number(attempt)` gives four 32-bit numbers."""
         def word(attempt):
             low, high, *_ = number(attempt)
             return high << 32 | low
@@ -138,7 +138,7 @@ class Model:
         return self.scan(row, open_, free, near, word)
 
     def scan(self, row, open_, free, near, word):
-        """When nothing else has worked: the sums of all that is open."""
+        """Return the next city from the sums of all open cities, when nothing else has worked."""
         order = sorted(open_, key=lambda j: (j % 32, j // 32))
         far = sum(row.coarse[j] for j in order) << row.shift
         exact = near + far >> row.shift < ENOUGH
@@ -151,18 +151,18 @@ class Model:
         return at(order, row.tail_exact, r - near) if exact else at(order, row.coarse, r - near >> row.shift)
 
     def length(self, tour):
-        """Of a closed tour."""
+        """Return the length of a closed tour."""
         return sum(int(self.cost[a, b]) for a, b in zip(tour, [*tour[1:], tour[0]]))
 
     def learn(self, tours):
-        """Evaporation, then every ant's deposit."""
+        """Apply evaporation, then every ant's deposit."""
         keep = self.unit.keep
-        self.trail = [[max(t * keep >> 32, LEAST_TRAIL) for t in row] for row in self.trail]
+        self.pheromone = [[max(t * keep >> 32, LEAST_PHEROMONE) for t in row] for row in self.pheromone]
         for tour in tours:
             length = max(self.length(tour), self.unit.shortest)
             spare = max(0, self.unit.bits + self.unit.reference.bit_length() - 63)
             amount = (self.unit.reference << self.unit.bits - spare) // length << spare
             for a, b in zip(tour, [*tour[1:], tour[0]]):
-                self.trail[a][b] += amount
+                self.pheromone[a][b] += amount
                 if self.symmetric:
-                    self.trail[b][a] += amount
+                    self.pheromone[b][a] += amount

@@ -13,7 +13,7 @@ from hpcsolve.problems.tsp import FORBIDDEN
 
 
 def cost_of(cost: NDArray[np.int64], tour: list[int], closed: bool = True) -> int | None:
-    """The cost of a tour in Python integers, None if it uses a forbidden arc."""
+    """Return the cost of a tour in Python integers, None if it uses a forbidden arc."""
     arcs = [int(cost[a, b]) for a, b in pairwise([*tour, tour[0]] if closed else tour)]
     return None if FORBIDDEN in arcs else sum(arcs)
 
@@ -21,7 +21,7 @@ def cost_of(cost: NDArray[np.int64], tour: list[int], closed: bool = True) -> in
 def brute_force(
     cost: NDArray[np.int64], closed: bool = True, start: int | None = None, end: int | None = None
 ) -> int | None:
-    """The least cost over all orders of the cities; None if every one uses a forbidden arc."""
+    """Return the least cost over all orders of the cities, None if every one uses a forbidden arc."""
     n = len(cost)
     if n == 1:
         return 0
@@ -31,15 +31,16 @@ def brute_force(
         for order in permutations([c for c in range(n) if c not in fixed])
         if (start is None or closed or order[0] == start) and (end is None or order[-1] == end)
         and (value := cost_of(cost, [*fixed, *order], closed)) is not None
-    ]  # fmt: skip
+    ]
     return min(values, default=None)
 
 
 def pull_table(cost: NDArray[np.int64]) -> dict[tuple[int, int], float]:
-    """Bellman's recursion as it stands in the textbook.
+    """Return the table of Bellman's recursion as it stands in the textbook.
 
-    (set of cities, city outside) -> the cheapest path from the last row's city through the set to the city; infinite
-    where there is none."""
+    (set of cities, city outside) -> the cost of the cheapest path from the last row's city through the set to the city,
+    infinite where there is none.
+    """
     m = len(cost) - 1
     distance = np.where(cost == FORBIDDEN, np.inf, cost.astype(float)).tolist()
     table: dict[tuple[int, int], float] = {}
@@ -52,14 +53,14 @@ def pull_table(cost: NDArray[np.int64]) -> dict[tuple[int, int], float]:
 
 
 def textbook_optimum(cost: NDArray[np.int64]) -> int | None:
-    """The cheapest tour by the table, None if there is none; exact below 2^53."""
+    """Return the cost of the cheapest tour by the table, None if there is none; exact below 2^53."""
     m = len(cost) - 1
     value = pull_table(cost)[(1 << m) - 1, m]
     return None if value == np.inf else int(value)
 
 
 def least_distances(graph: Graph, seeds: list[int]) -> list[int | float | None]:
-    """Dijkstra's algorithm in Python's own numbers; None where no path leads."""
+    """Return distances by Dijkstra's algorithm in Python's own numbers; None stands for unreached."""
     distance: list[int | float | None] = [None] * graph.n
     heap: list[tuple[int | float, int]] = [(0, s) for s in seeds]
     while heap:
@@ -73,8 +74,11 @@ def least_distances(graph: Graph, seeds: list[int]) -> list[int | float | None]:
 
 
 def smallest_predecessors(graph: Graph, seeds: list[int], distance: list[int | float | None]) -> list[int]:
-    """By their definition: the smallest u with a fitting arc from a lower distance; on a plateau, breadth first from
-    where it is entered, the smallest of those one hop nearer. -1 for seeds and what is not reached."""
+    """Return predecessors by their definition, -1 for seeds and unreached vertices.
+
+    The predecessor is the smallest u with a fitting arc from a lower distance; on a plateau the smallest of those one
+    hop nearer to where the plateau is entered.
+    """
     fitting: list[list[int]] = [[] for _ in range(graph.n)]
     for u, v, weight in zip(graph.tails().tolist(), graph.heads.tolist(), graph.weights.tolist()):
         if distance[u] is not None and distance[v] is not None and distance[u] + weight == distance[v]:  # type: ignore[operator]
@@ -83,7 +87,7 @@ def smallest_predecessors(graph: Graph, seeds: list[int], distance: list[int | f
     hops = [0 if below[v] or v in seeds else None for v in range(graph.n)]
     while True:
         found = {v: 1 + min(h) for v in range(graph.n) if hops[v] is None
-                 and (h := [x for u in fitting[v] if (x := hops[u]) is not None])}  # fmt: skip
+                 and (h := [x for u in fitting[v] if (x := hops[u]) is not None])}
         if not found:
             break
         for v, steps in found.items():

@@ -11,14 +11,14 @@ from tests.oracles import least_distances
 
 
 def least_tree(graph: Graph) -> int | None:
-    """The weight of a least Steiner tree, None if there is none; for some eight terminals."""
+    """Return the weight of a minimum Steiner tree, None if there is none; for eight terminals or so."""
     assert graph.terminals is not None
     distance = [least_distances(graph, [v]) for v in range(graph.n)]
     first, *others = graph.terminals.tolist()
     infinite = 1 << 80
-    # best[s][v]: the least tree that joins v and the terminals of the set s
+    # best[s][v]: the weight of the lightest tree that joins v and the terminals of the set s
     best = {1 << i: [infinite if distance[t][v] is None else distance[t][v] for v in range(graph.n)]
-            for i, t in enumerate(others)}  # fmt: skip
+            for i, t in enumerate(others)}
     for whole in range(1, 1 << len(others)):
         if whole in best:
             continue
@@ -33,7 +33,7 @@ def least_tree(graph: Graph) -> int | None:
 
 @st.composite
 def steiner_graphs(draw: st.DrawFn, most: int = 11, terminals: int = 5, largest: int = 20) -> Graph:
-    """Connected graphs with loops, parallel edges, weights of 0, chains, ends, and other parts beside them."""
+    """Return graphs with loops, parallel edges, weights of 0, chains, leaves, and components without terminals."""
     n = draw(st.integers(1, most))
     vertex, weight = st.integers(0, n - 1), st.integers(0, largest)
     tree = [(draw(st.integers(max(0, v - 3), v - 1)), v, draw(weight)) for v in range(1, n)]

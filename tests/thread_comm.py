@@ -61,6 +61,7 @@ class ThreadComm:
     local_rank: int = 0
     local_size: int = 1
     host: str = ""
+    mpi_library: str = "not started: ranks are threads"
 
     @property
     def size(self) -> int:

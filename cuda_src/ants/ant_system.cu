@@ -1,15 +1,18 @@
-// Ant System's update: every trail evaporates, every ant lays an amount on its arcs, and the tables of the next
-// iteration's steps are made (ant_trails.cuh, ant_head_tail.cuh).
+// Ant System's update: pheromone evaporates, every ant deposits an amount on its arcs, and the tables for the steps of
+// the next iteration are made (head_tail_tables.cuh).
 //
-// No order of deposits shows, since they are integers; nor do they need atomics between blocks: `ant_system_beside`
-// turns the tours into a table of each city's two neighbours, 16 ants to a cache line, and then a block is one city and
-// adds up its own row. On a CPU the row stays in the first cache through all that is done with it.
+// Deposits are integers, so their order does not show. Nor do they need atomics between blocks: `ant_system_adjacent`
+// turns the tours into a table of the two cities beside each city, 16 ants to a cache line; then a block is one city
+// and adds up its own row. On a CPU the row stays in the first cache until all is done with it.
 //
-// Bytes of an iteration: the trails read and written (16 n^2), heuristic (4 n^2), coarse weights (4 n^2), tours and
-// neighbours (2 m n and 8 m n). n = m = 1002: 34 MB, 10 microseconds of an H200's memory (L2: less); 3 ms of one core.
-#include "ants/ant_trails.cuh"
+// Bytes of an iteration: pheromone read and written (16 n^2), heuristic (4 n^2), coarse weights (4 n^2), tours and
+// adjacent cities (2 m n and 8 m n for m ants). n = m = 1002: 34 MB, 3 ms of one core. jobs/benchmarks/gpu.md has
+// estimates for a GPU.
+#include "ants/construction.cuh"
+#include "ants/head_tail_tables.cuh"
+#include "ants/pheromone.cuh"
 
-// Sums of all threads of a block, given to every thread.
+// Returns the sum over all threads of a block, to every thread.
 DEVICE uint64_t block_sum(uint64_t *shared, uint64_t x) {
   if (threadIdx.x == 0) *shared = 0;
   __syncthreads();
@@ -20,47 +23,57 @@ DEVICE uint64_t block_sum(uint64_t *shared, uint64_t x) {
   return sum;
 }
 
-// beside[group][city][ant]: the city after (low half) and before (high half) each city, for groups of 16 ants.
-KERNEL ant_system_beside(int n, int ants, int colonies, const uint16_t *__restrict__ tours,
-                         uint32_t *__restrict__ beside) {
-  const int groups = (ants + 15) / 16;
-  for (int g = blockIdx.x; g < groups * colonies; g += gridDim.x) {
-    const int colony = g / groups, first = g % groups * 16;
-    uint32_t *out = beside + (size_t)g * n * 16;
-    for (int a = 0; a < 16 && first + a < ants; a++) {
-      const uint16_t *tour = tours + ((size_t)colony * ants + first + a) * n;
-      for (int s = threadIdx.x; s < n; s += blockDim.x)
-        out[tour[s] * 16 + a] = (uint32_t)tour[s ? s - 1 : n - 1] << 16 | tour[s + 1 < n ? s + 1 : 0];
+constexpr int line_ants = 16;  // ants whose cities stand in one cache line
+
+// adjacent[colony][line][city][ant]: the cities beside each city in the tours of a line's ants (`adjacent_cities`).
+KERNEL ant_system_adjacent(colony_sizes sizes, const uint16_t *__restrict__ tours, uint32_t *__restrict__ adjacent) {
+  const int n = sizes.n, lines = (sizes.ants + line_ants - 1) / line_ants;
+  for (int line = blockIdx.x; line < lines * sizes.colonies; line += gridDim.x) {
+    const int colony = line / lines, first = line % lines * line_ants;
+    uint32_t *out = adjacent + (size_t)line * n * line_ants;
+    for (int a = 0; a < line_ants && first + a < sizes.ants; a++) {
+      const uint16_t *tour = tours + ((size_t)colony * sizes.ants + first + a) * n;
+      for (int s = threadIdx.x; s < n; s += blockDim.x) out[tour[s] * line_ants + a] = adjacent_cities(tour, n, s);
     }
   }
 }
-EXPORT_KERNEL(ant_system_beside)
+EXPORT_KERNEL(ant_system_adjacent)
 
-// A row of trails: what evaporation leaves, and each ant's amount on the arcs to its neighbours.
-DEVICE void deposit(uint64_t *row, int city, int n, int stride, int ants, int symmetric, uint32_t keep,
-                    const uint32_t *beside, const uint64_t *amounts) {
+// What changes the pheromone in an iteration. Evaporation leaves keep / 2^32; then each ant deposits its amount
+// (colonies, ants) on the arcs of its tour, in both directions if the costs are symmetric.
+struct deposits {
+  uint32_t keep;
+  int symmetric;
+  const uint32_t *adjacent;
+  const uint64_t *amounts;
+};
+// Applies evaporation to a row of pheromone, and adds each ant's deposit on the arcs to the cities beside this one.
+DEVICE void deposit(uint64_t *row, int city, const colony_sizes &sizes, int colony, int stride, const deposits &d) {
+  const uint32_t *adjacent =
+      d.adjacent + (size_t)colony * ((sizes.ants + line_ants - 1) / line_ants) * sizes.n * line_ants;
+  const uint64_t *amounts = d.amounts + (size_t)colony * sizes.ants;
   for (int j = threadIdx.x; j < stride; j += blockDim.x) {
-    const uint64_t x = scaled(row[j], keep, 0);
-    row[j] = x > least_trail ? x : least_trail;
+    const uint64_t x = scaled(row[j], d.keep, 0);
+    row[j] = x > least_pheromone ? x : least_pheromone;
   }
   __syncthreads();
-  for (int a = threadIdx.x; a < ants; a += blockDim.x) {
-    const uint32_t two = beside[((size_t)(a / 16) * n + city) * 16 + a % 16];
+  for (int a = threadIdx.x; a < sizes.ants; a += blockDim.x) {
+    const uint32_t two = adjacent[((size_t)(a / line_ants) * sizes.n + city) * line_ants + a % line_ants];
     atomicAdd_block(row + (two & 0xffff), amounts[a]);
-    if (symmetric) atomicAdd_block(row + (two >> 16), amounts[a]);
+    if (d.symmetric) atomicAdd_block(row + (two >> 16), amounts[a]);
   }
   __syncthreads();
 }
-// The weights of a row's tail in 32 bits, and their running sums by blocks of 64. Returns their shift.
-DEVICE int make_tail(uint64_t *shared, const uint64_t *trail, const uint32_t *heuristic, int stride, uint32_t *tail,
+// Makes the weights of a row's tail in 32 bits, and their running sums by blocks of 64. Returns their shift.
+DEVICE int make_tail(uint64_t *shared, const uint64_t *pheromone, const uint32_t *heuristic, int stride, uint32_t *tail,
                      uint32_t *prefix) {
   uint64_t far = 0;
-  for (int j = threadIdx.x; j < stride; j += blockDim.x) far += weight_of(trail[j], heuristic[j]);
+  for (int j = threadIdx.x; j < stride; j += blockDim.x) far += weight_of(pheromone[j], heuristic[j]);
   far = block_sum(shared, far);
   const int bits = bit_length(far), shift = bits > 30 ? bits - 30 : 0;
   const uint64_t half = (1ull << shift) >> 1;
   for (int j = threadIdx.x; j < stride; j += blockDim.x)
-    tail[j] = (uint32_t)((weight_of(trail[j], heuristic[j]) + half) >> shift);
+    tail[j] = (uint32_t)((weight_of(pheromone[j], heuristic[j]) + half) >> shift);
   __syncthreads();
   for (int b = threadIdx.x; b < stride / 64; b += blockDim.x) {
     uint32_t sum = 0;
@@ -73,7 +86,7 @@ DEVICE int make_tail(uint64_t *shared, const uint64_t *trail, const uint32_t *he
   __syncthreads();
   return shift;
 }
-// Running sums of the head in 30 bits of the whole row, by one thread.
+// By one thread: makes the running sums of the head in units of which the whole row has less than 2^30.
 DEVICE void make_sums(head_row *row, const uint64_t *head, uint64_t near, int shift, uint32_t tail_sum) {
   row->tail = (uint64_t)tail_sum << shift;
   row->tail_sum = tail_sum;
@@ -83,26 +96,26 @@ DEVICE void make_sums(head_row *row, const uint64_t *head, uint64_t near, int sh
   for (int k = 0; k < 32; k++) row->sums[k] = (uint32_t)((sum += head[k]) >> unit);
   row->total = (uint32_t)((near + row->tail) >> unit);
 }
-// A block is one city of one colony. Without ants only the tables are made, of the trails as they are.
-KERNEL ant_system_update(int n, int stride, int ants, int colonies, int symmetric, uint32_t keep,
-                         const uint32_t *__restrict__ beside, const uint64_t *__restrict__ amounts,
-                         const uint32_t *__restrict__ heuristic, const uint32_t *__restrict__ head_heuristic,
-                         uint64_t *__restrict__ trail, uint32_t *__restrict__ tail, uint32_t *__restrict__ tail_prefix,
-                         uint64_t *__restrict__ head, uint32_t *__restrict__ rows) {
+// A block is one city of one colony. If `first` is set, nothing evaporates and no ant deposits; only the tables are
+// made from the pheromone as it is. `head_heuristic` (n, 32) is that of the head's cities.
+KERNEL ant_system_update(colony_sizes sizes, int first, deposits ants, const uint32_t *__restrict__ head_heuristic,
+                         head_tail_tables tables) {
   __shared__ uint64_t sum;
-  for (int block = blockIdx.x; block < n * colonies; block += gridDim.x) {
-    const int colony = block / n, city = block % n;
-    const size_t cells = (size_t)block * stride;
-    const uint32_t *nearby = beside + (size_t)colony * ((ants + 15) / 16) * n * 16;
-    if (ants) deposit(trail + cells, city, n, stride, ants, symmetric, keep, nearby, amounts + (size_t)colony * ants);
-    head_row *row = (head_row *)rows + block;
-    uint64_t *own = head + (size_t)block * 32, near = 0;
+  const int stride = tables.stride;
+  for (int block = blockIdx.x; block < sizes.n * sizes.colonies; block += gridDim.x) {
+    const int colony = block / sizes.n, city = block % sizes.n;
+    const head_tail_tables t = colony_tables(tables, sizes.n, colony);
+    uint64_t *__restrict__ pheromone = t.pheromone + (size_t)city * stride;
+    if (!first) deposit(pheromone, city, sizes, colony, stride, ants);
+    head_row *row = row_of(t, city);
+    uint64_t *head = t.head + (size_t)city * 32, near = 0;
     for (int k = threadIdx.x; k < 32; k += blockDim.x)
-      near += own[k] = weight_of(trail[cells + row->city[k]], head_heuristic[city * 32 + k]);
+      near += head[k] = weight_of(pheromone[row->city[k]], head_heuristic[city * 32 + k]);
     near = block_sum(&sum, near);
-    uint32_t *prefix = tail_prefix + cells / 64;
-    const int shift = make_tail(&sum, trail + cells, heuristic + (size_t)city * stride, stride, tail + cells, prefix);
-    if (threadIdx.x == 0) make_sums(row, own, near, shift, prefix[stride / 64 - 1]);
+    uint32_t *prefix = t.tail_prefix + (size_t)city * (stride / 64);
+    const uint32_t *heuristic = t.heuristic + (size_t)city * stride;
+    const int shift = make_tail(&sum, pheromone, heuristic, stride, t.tail + (size_t)city * stride, prefix);
+    if (threadIdx.x == 0) make_sums(row, head, near, shift, prefix[stride / 64 - 1]);
     __syncthreads();
   }
 }

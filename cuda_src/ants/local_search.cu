@@ -1,70 +1,69 @@
 // Local search of tours for the ant colonies, with neighbour lists and don't-look bits (Bentley, ORSA Journal on
-// Computing 1992; Johnson and McGeoch 1997), one block a tour; a tour is an array that is changed in place, and its
-// inverse.
+// Computing 1992; Johnson and McGeoch 1997). A block has one tour, an array that is changed in place, and its inverse.
 //
-// A tour without one of its edges is a path P[0..n-1], read in either direction: `city` is its last, and its first is
-// what the edge led to. A move takes that edge out and some others, and joins cities to near ones:
-//   flips    Join P[0] to P[c] and cut that from P[c - 1]: the path with its first c cities reversed. Closed, this is a
-//            2-opt move; not closed, its new first city can be joined in turn, as Lin and Kernighan do (Operations
-//            Research 1973), up to three times. Flips are tried without touching the tour: a position is mapped through
-//            those that are pending, one comparison each.
-//   exchange Join P[0] to P[b - 1] and cut that from P[b]: a path and a cycle, which is broken where a city is near
-//            P[b]. P[0..a-1] and P[a..b-1] change places (or-3opt; Or-opt, Or 1976, where one of them is short).
-//            All directions stay, so this is the search for asymmetric costs too; read backwards, what is joined to
-//            P[0] is near by the arcs that leave P[0].
-// What is won must stay positive at every step: that of a move that wins does, begun at the right one of its edges, and
-// every city is tried as the last, in both directions.
+// A tour without one of its edges is a path P[0..n-1], read in either direction; its last city is `city`. A move
+// removes that edge and some others, and joins cities to neighbours:
+//   flips        Join P[0] to P[c] and remove the edge from P[c - 1] to P[c]: this reverses the path's first c cities.
+//                Closed, it is a 2-opt move. Not closed, its new first city can be joined in turn, as Lin and Kernighan
+//                do (Operations Research 1973), up to three times. Flips are tried without changing the tour: a
+//                position is mapped through the flips that are pending, with one comparison each.
+//   or-exchange  Join P[0] to P[b - 1] and remove the edge from there to P[b]. That leaves a path and a cycle, which is
+//                broken where one of its cities is a neighbour of P[b]. So P[0..a-1] and P[a..b-1] change places
+//                (or-3opt; Or-opt, Or 1976, where one of them is short). No segment is reversed, so this serves
+//                asymmetric costs too; read backwards, the neighbours are then those by the arcs that leave P[0].
+// The gain must stay positive at every step. Every improving move has this property if it is begun at the right one of
+// its edges, and every city is tried as the last, in both directions.
 //
-// Order. Cities wait in a set of bits; the next is the first at or after the last one, around. It has a list of items
-// (direction, near city, flips or exchange), and the first item with a move that wins is taken, with the best move in
-// it; the ends of its edges wait again. One thread of a CPU stops at that item; the threads of a GPU's block have an
-// item each, and the least that found something is taken. So the answer depends on the tour alone, and neither side
-// does much in vain: most cities have no move at all, and that takes all items anyway. Sums of costs have 64 bits.
+// Order. Cities to be looked at are a set of bits, and the next one is the first at or after the last one, around. A
+// city has a list of items (direction, neighbour, flips or or-exchange). The first item with an improving move is
+// taken, with the best move in it; then the ends of its edges are to be looked at again. One thread of a CPU stops at
+// that item; the threads of a GPU's block have an item each, and the least item with a move is taken. So the result
+// depends on the tour alone, and little work is in vain on either side: most cities have no move, and to find that out
+// takes all items anyway. Sums of costs have 64 bits.
 //
-// With `known`, a tour that has been improved already, only cities with an edge that it has not wait at the beginning:
-// ants' tours differ little from the best.
+// Where the tours' colony has an incumbent, which has been improved already, only cities with an edge that it has not
+// are looked at in the beginning: ants' tours differ little from the incumbent.
 //
-// Memory: the cost matrix (4 n^2 bytes, few lines of a row are ever used), 6 bytes a near city, 4 n bytes a tour and n
-// bits: at n = 4461 a tour is in the first cache. On a GPU a city takes some 15 dependent loads of 30 to 200 ns and
-// seven barriers of one warp, so about 1 microsecond on an H200, not measured yet; 4224 warps do that side by side.
+// Memory: the cost matrix (4 n^2 bytes, of which few are ever read), 6 bytes a neighbour, 4 n bytes and n bits a tour:
+// at n = 4461 a tour is in the first cache. jobs/benchmarks/gpu.md has estimates for a GPU.
 #include "ants/tour_path.cuh"
 
 constexpr uint32_t nothing = 0xffffffffu;
-constexpr int deepest = 3;  // flips in a move, at the most
+constexpr int most_cuts = 3;  // of a move
 
-// A kind of search: how many flips a move has at the most, and whether there are exchanges. Without flips, every arc
-// keeps its direction.
-template <int most_flips, bool has_exchanges>
+// A kind of search: the most flips of a move, and whether there are or-exchanges. Without flips every arc keeps its
+// direction.
+template <int most_flips, bool has_or_exchanges>
 struct kind {
   static constexpr int flips = most_flips;
-  static constexpr bool exchanges = has_exchanges, symmetric = flips > 0;
-  static constexpr uint32_t items = symmetric + exchanges;  // of a near city, in each direction
+  static constexpr bool or_exchanges = has_or_exchanges, symmetric = flips > 0;
+  static constexpr uint32_t items = symmetric + or_exchanges;  // of a neighbour, in each direction
 };
 using two_opt = kind<1, false>;
 using three_opt = kind<2, true>;
 using four_opt = kind<3, true>;
 using insertion = kind<0, true>;
 
-// Flips of the first cut[k] cities, one after the other, `cuts` of them; or the exchange of what ends at cut[0] and
-// cut[1].
+// Flips of the first cut[k] cities for k < cuts, one after the other; or the or-exchange of the segments that end at
+// cut[0] and cut[1].
 struct move {
   int64_t gain;
-  bool exchanges;
-  uint32_t cuts, cut[deepest];
+  bool or_exchange;
+  uint32_t cuts, cut[most_cuts];
 };
-// What the threads of a block tell each other: the next word of `awake` with a city, the least item, its move.
+// What the threads of a block share: the next word of `awake` that is not 0, the least item with a move, its move.
 struct messages {
   uint32_t word, item;
   move chosen;
 };
 
 template <int cuts>
-DEVICE void offer(move &best, int64_t gain, bool exchanges, const uint32_t *cut) {
+DEVICE void offer(move &best, int64_t gain, bool or_exchange, const uint32_t *cut) {
   if (gain <= best.gain) return;
-  best.gain = gain, best.exchanges = exchanges, best.cuts = cuts;
+  best.gain = gain, best.or_exchange = or_exchange, best.cuts = cuts;
   UNROLL for (int k = 0; k < cuts; k++) best.cut[k] = cut[k];
 }
-// All that goes on with joining the path's first city to `near`, for which `gain` has paid, by one more flip.
+// Tries all moves that go on with a flip that joins the path's first city to `near`; its cost is taken off `gain`.
 template <int most, int flips>
 DEVICE void try_flip(const tour &t, const path &p, int64_t gain, uint32_t near, uint32_t *cut, move &best) {
   cut[flips] = position_of<flips>(t, p, cut, near);
@@ -79,9 +78,9 @@ DEVICE void try_flip(const tour &t, const path &p, int64_t gain, uint32_t near, 
       try_flip<most, flips + 1>(t, p, left, t.neighbours[first * t.stride + k], cut, best);
     }
 }
-// All that begins with joining the path's first city to `near`, for which `gain` has paid, and cutting behind that.
+// Tries all or-exchanges that join the path's first city to `near`; the cost of that is taken off `gain`.
 template <class Kind>
-DEVICE void try_exchange(const tour &t, const path &p, int64_t gain, uint32_t near, move &best) {
+DEVICE void try_or_exchange(const tour &t, const path &p, int64_t gain, uint32_t near, move &best) {
   uint32_t cut[2] = {0, position_of<0>(t, p, nullptr, near) + 1};
   if ((Kind::symmetric && cut[1] < 3) || cut[1] >= t.n) return;
   const uint32_t beyond = city_at<0>(t, p, nullptr, cut[1]);
@@ -96,7 +95,7 @@ DEVICE void try_exchange(const tour &t, const path &p, int64_t gain, uint32_t ne
     offer<2>(best, left + cost_of(t, after, broken) - cost_of(t, after, p.city), true, cut);
   }
 }
-// The first of this thread's items with a move that wins, and the `best` in it; `nothing` if there is none.
+// Returns the first of this thread's items with an improving move, or `nothing`; `best` is the best move in it.
 template <class Kind>
 DEVICE uint32_t first_item(const tour &t, uint32_t city, move &best) {
   const uint32_t of_side = Kind::items * t.breadth;
@@ -106,22 +105,23 @@ DEVICE uint32_t first_item(const tour &t, uint32_t city, move &best) {
     const path p = path_to(t, city, !Kind::symmetric || second);
     const uint32_t first = t.order[p.start], k = (item - second * of_side) / Kind::items;
     const int64_t left = cost_of(t, first, city) - t.near_cost[first * t.breadth + k];
-    if (left <= 0) {  // nor has a neighbour that is farther: on to this thread's last item of the side
+    if (left <= 0) {  // farther neighbours gain even less: on to this thread's last item of the direction
       item += ((1 + second) * of_side - 1 - item) / blockDim.x * blockDim.x;
       continue;
     }
     const uint32_t near = t.neighbours[first * t.stride + k];
-    if (Kind::exchanges && item % Kind::items == 0) {
-      try_exchange<Kind>(t, p, left, near, best);
+    if (Kind::or_exchanges && item % Kind::items == 0) {
+      try_or_exchange<Kind>(t, p, left, near, best);
     } else if constexpr (Kind::symmetric) {
-      uint32_t cut[deepest];
+      uint32_t cut[most_cuts];
       try_flip<Kind::flips, 0>(t, p, left, near, cut, best);
     }
     if (best.gain > 0) return item;
   }
   return nothing;
 }
-// Exchanges the first two of the three segments that end at cut[0], cut[1] and n: as a cycle, that is any two.
+// Swaps the first two of the three segments that end at cut[0], cut[1] and n. In a cycle any two may be swapped, so the
+// longest stays.
 template <class Kind>
 DEVICE void swap_segments(const tour &t, path &p, const uint32_t *cut) {
   const uint32_t end[4] = {0, cut[0], cut[1], t.n};
@@ -137,10 +137,10 @@ DEVICE void swap_segments(const tour &t, path &p, const uint32_t *cut) {
 template <class Kind>
 DEVICE void apply_move(const tour &t, uint32_t city, bool backwards, const move &m) {
   path p = path_to(t, city, backwards);
-  if (m.exchanges) return swap_segments<Kind>(t, p, m.cut);
+  if (m.or_exchange) return swap_segments<Kind>(t, p, m.cut);
   for (uint32_t k = 0; k < m.cuts; k++) reverse<Kind::symmetric>(t, p, 0, m.cut[k]);
 }
-// The first city at or after `from`, around, that is awake, put to sleep; `nothing` if all sleep.
+// Returns the first awake city at or after `from`, around, and puts it to sleep; `nothing` if there is none.
 DEVICE uint32_t next_awake(const tour &t, messages &s, uint32_t from) {
   const uint32_t words = (t.n + 63) / 64;
   if (threadIdx.x == 0) s.word = nothing;
@@ -161,19 +161,19 @@ DEVICE uint32_t next_awake(const tour &t, messages &s, uint32_t from) {
   if (threadIdx.x == 0) t.awake[word] &= ~(bits & (~bits + 1));
   return 64 * word + lowest(bits);
 }
-// Fills `place`, and wakes the cities with an edge that `known` has not; all of them without `known`.
+// Fills `position`, and wakes the cities with an edge that the incumbent has not; all of them without an incumbent.
 template <class Kind>
-DEVICE void begin_search(const tour &t, const uint16_t *known) {
+DEVICE void begin_search(const tour &t, const uint16_t *incumbent) {
   for (uint32_t w = threadIdx.x; w < (t.n + 63) / 64; w += blockDim.x) t.awake[w] = 0;
-  for (uint32_t i = threadIdx.x; known && i < t.n; i += blockDim.x) t.place[known[i]] = i;
+  for (uint32_t i = threadIdx.x; incumbent && i < t.n; i += blockDim.x) t.position[incumbent[i]] = i;
   __syncthreads();
   for (uint32_t i = threadIdx.x; i < t.n; i += blockDim.x) {
     const uint32_t city = t.order[i], next = t.order[around(t, i + 1)];
-    const uint32_t ahead = known ? around(t, t.place[next] + t.n - t.place[city]) : 0;
+    const uint32_t ahead = incumbent ? around(t, t.position[next] + t.n - t.position[city]) : 0;
     if (ahead != 1 && !(Kind::symmetric && ahead == t.n - 1)) wake(t, city), wake(t, next);
   }
   __syncthreads();
-  for (uint32_t i = threadIdx.x; i < t.n; i += blockDim.x) t.place[t.order[i]] = i;
+  for (uint32_t i = threadIdx.x; i < t.n; i += blockDim.x) t.position[t.order[i]] = i;
   __syncthreads();
 }
 template <class Kind>
@@ -189,17 +189,16 @@ DEVICE void search(const tour &t, messages &s) {
     apply_move<Kind>(t, city, !Kind::symmetric || s.item >= Kind::items * t.breadth, s.chosen);
   }
 }
-// Improves `tours` tours of n cities in place; `lengths` gets their costs. `known` is (groups, n): a tour that has been
-// improved already for each group of tours / groups tours; without groups nothing is known. `place` (tours, n) and
-// `awake` (tours, words of n bits) are scratch.
+// Improves `tours` tours in place, and writes their lengths. `incumbents` (groups, n) has a tour that has been improved
+// already for each group of tours / groups tours; with 0 groups there are none. `position` and `awake` are scratch.
 template <class Kind>
-DEVICE void improve(uint32_t tours, uint32_t groups, tour t, const uint16_t *known, uint64_t *lengths) {
+DEVICE void improve(uint32_t tours, uint32_t groups, const tour &all, const uint16_t *incumbents, uint64_t *lengths) {
   __shared__ messages s;
-  const tour all = t;
+  tour t = all;
   for (uint32_t one = blockIdx.x; one < tours; one += gridDim.x) {
-    t.order = all.order + (size_t)one * t.n, t.place = all.place + (size_t)one * t.n;
+    t.order = all.order + (size_t)one * t.n, t.position = all.position + (size_t)one * t.n;
     t.awake = all.awake + (size_t)one * ((t.n + 63) / 64);
-    begin_search<Kind>(t, groups ? known + (size_t)(one / (tours / groups)) * t.n : nullptr);
+    begin_search<Kind>(t, groups ? incumbents + (size_t)(one / (tours / groups)) * t.n : nullptr);
     search<Kind>(t, s);
     uint64_t length = 0;
     for (uint32_t i = threadIdx.x; i < t.n; i += blockDim.x)
@@ -210,21 +209,18 @@ DEVICE void improve(uint32_t tours, uint32_t groups, tour t, const uint16_t *kno
     __syncthreads();
   }
 }
-#define SEARCH_KERNEL(Kind)                                                                                     \
-  KERNEL local_search_##Kind(uint32_t tours, uint32_t groups, uint32_t n, uint32_t stride, uint32_t breadth,    \
-                             const int32_t *cost, const uint16_t *neighbours, const int32_t *near_cost,         \
-                             const uint16_t *known, uint16_t *order, uint16_t *place, uint64_t *awake,          \
-                             uint64_t *lengths) {                                                               \
-    improve<Kind>(tours, groups, {n, stride, breadth, cost, neighbours, near_cost, order, place, awake}, known, \
-                  lengths);                                                                                     \
-  }                                                                                                             \
+#define SEARCH_KERNEL(Kind)                                                                         \
+  KERNEL local_search_##Kind(uint32_t tours, uint32_t groups, tour all, const uint16_t *incumbents, \
+                             uint64_t *lengths) {                                                   \
+    improve<Kind>(tours, groups, all, incumbents, lengths);                                         \
+  }                                                                                                 \
   EXPORT_KERNEL(local_search_##Kind)
 SEARCH_KERNEL(two_opt)
 SEARCH_KERNEL(three_opt)
 SEARCH_KERNEL(four_opt)
 SEARCH_KERNEL(insertion)
 
-// near_cost (n, breadth): the costs from each city to the first of its neighbours.
+// near_cost (n, breadth): the costs from each city to its first `breadth` neighbours.
 KERNEL local_search_price(uint32_t n, uint32_t stride, uint32_t breadth, const int32_t *cost,
                           const uint16_t *neighbours, int32_t *near_cost) {
   for (uint32_t city = blockIdx.x; city < n; city += gridDim.x)

@@ -1,20 +1,20 @@
-// A tour as an array of cities that is changed in place, and its inverse; and what is left of it when one edge is taken
-// out: a path, read in either direction. On a path some flips may be pending: each has turned the path's first cities
-// around, as many as its `cut` says. Nothing is moved for that; a position is mapped through them instead.
+// A tour as an array of cities that is changed in place, with its inverse; and the path that is left of it without one
+// edge, read in either direction. On a path some flips may be pending. The k-th has reversed the path's first cut[k]
+// cities, but nothing is moved for that: a position is mapped through the flips instead.
 //
-// To reverse a segment is to reverse the rest of the tour, read the other way. Where costs do not depend on the
-// direction the shorter of the two is moved, and the path is told how it reads now.
+// To reverse a segment of a tour is the same as to reverse the rest and read the tour in the other direction. Where
+// costs are symmetric the shorter of the two is moved, and the path notes the direction.
 #pragma once
 #include "device/device.cuh"
 
-// What each thread knows of its block's tour.
+// The instance and a tour of it, or in a launch the tours of all blocks, one after the other.
 struct tour {
   uint32_t n, stride, breadth;
-  const int32_t *cost;
-  const uint16_t *neighbours;  // (n, stride), nearest first; `breadth` of each are looked at
-  const int32_t *near_cost;  // (n, breadth)
-  uint16_t *order, *place;  // the cities as they follow; where each is
-  uint64_t *awake;  // a bit a city
+  const int32_t *cost;  // (n, n)
+  const uint16_t *neighbours;  // (n, stride): the nearest cities of each, nearest first; `breadth` of them are tried
+  const int32_t *near_cost;  // (n, breadth): the costs to these
+  uint16_t *order, *position;  // the cities of the tour in order, and the index in it of each city
+  uint64_t *awake;  // a bit for each city: whether it is still to be looked at
 };
 // The path that is read from index `start` of the tour to `city`.
 struct path {
@@ -26,10 +26,10 @@ struct path {
 DEVICE int64_t cost_of(const tour &t, uint32_t from, uint32_t to) { return t.cost[(size_t)from * t.n + to]; }
 DEVICE uint32_t around(const tour &t, uint32_t index) { return index >= t.n ? index - t.n : index; }
 
-// Where a city is on the path after `flips` flips, and which city is at a position.
+// The position of a city on the path after `flips` flips, and the city at a position.
 template <int flips>
 DEVICE uint32_t position_of(const tour &t, const path &p, const uint32_t *cut, uint32_t city) {
-  const uint32_t index = t.place[city];
+  const uint32_t index = t.position[city];
   uint32_t at = around(t, p.backwards ? p.start + t.n - index : index + t.n - p.start);
   UNROLL for (int k = 0; k < flips; k++) at = at < cut[k] ? cut[k] - 1 - at : at;
   return at;
@@ -41,28 +41,29 @@ DEVICE uint32_t city_at(const tour &t, const path &p, const uint32_t *cut, uint3
 }
 // The path that ends at a city.
 DEVICE path path_to(const tour &t, uint32_t city, bool backwards) {
-  const uint32_t index = t.place[city];
+  const uint32_t index = t.position[city];
   return {around(t, index + (backwards ? t.n - 1 : 1)), backwards, city};
 }
 DEVICE void wake(const tour &t, uint32_t city) { atomicOr_block(&t.awake[city / 64], (uint64_t)1 << city % 64); }
 
 // Reverses `length` cities of the path from position `low` on, around its end if need be, and wakes the ends of the
-// edges that this changes. `either_way`: the rest may be reversed instead.
+// edges that this changes. With `either_way` the rest may be reversed instead.
 template <bool either_way>
 DEVICE void reverse(const tour &t, path &p, uint32_t low, uint32_t length) {
   const uint32_t ends[4] = {around(t, low + t.n - 1), low, around(t, low + length - 1), around(t, low + length)};
   for (uint32_t i = threadIdx.x; i < 4; i += blockDim.x) wake(t, city_at<0>(t, p, nullptr, ends[i]));
   const bool rest = either_way && length > t.n - length;
   const uint32_t begin = rest ? ends[3] : low, moved = rest ? t.n - length : length;
-  const uint32_t least = p.backwards ? around(t, begin + moved - 1) : begin;  // the end with the lowest index, around
+  // The first index of what is moved, around.
+  const uint32_t least = p.backwards ? around(t, begin + moved - 1) : begin;
   const uint32_t from = around(t, p.backwards ? p.start + t.n - least : p.start + least);
   __syncthreads();
   for (uint32_t i = threadIdx.x; i < moved / 2; i += blockDim.x) {
     const uint32_t a = around(t, from + i), b = around(t, from + moved - 1 - i);
     const uint16_t x = t.order[a], y = t.order[b];
-    t.order[a] = y, t.order[b] = x, t.place[y] = a, t.place[x] = b;
+    t.order[a] = y, t.order[b] = x, t.position[y] = a, t.position[x] = b;
   }
-  if (rest) {  // the path is what it would be, read the other way
+  if (rest) {  // the path is read in the other direction
     const uint32_t shift = around(t, low + ends[2]);
     p.start = around(t, p.backwards ? p.start + t.n - shift : p.start + shift);
     p.backwards = !p.backwards;

@@ -1,4 +1,4 @@
-// Atomics on a CPU, among all blocks of a launch: as CUDA has them, for 32 and 64 bits.
+// CUDA's atomics on a CPU, for 32 and 64 bits, among all blocks of a launch.
 #pragma once
 template <class T>
 static inline T atomicMin(T *target, T value) {
@@ -15,7 +15,7 @@ template <class T>
 static inline T atomicOr(T *target, T value) {
   return __atomic_fetch_or(target, value, __ATOMIC_RELAXED);
 }
-// A read that atomics of other threads may race with.
+// Reads a value that other threads may be changing with atomics.
 template <class T>
 DEVICE T peek(const T *p) {
   return __atomic_load_n(p, __ATOMIC_RELAXED);

@@ -1,4 +1,4 @@
-// The nvcc build: CUDA itself, and a register of 32 lanes as the threads of a warp.
+// The nvcc build: CUDA itself. A register of 32 lanes is the threads of a warp.
 #pragma once
 #define KERNEL extern "C" __global__ void
 #define EXPORT_KERNEL(name)
@@ -6,7 +6,7 @@
 #define UNROLL _Pragma("unroll")
 #include "device/warp.cuh"
 
-// 64-bit atomics take `unsigned long long`, which is another type than uint64_t.
+// 64-bit atomics take `unsigned long long`, which is not the same type as uint64_t.
 DEVICE uint64_t atomicMin_block(uint64_t *target, uint64_t value) {
   return atomicMin_block((unsigned long long *)target, (unsigned long long)value);
 }
@@ -25,7 +25,7 @@ DEVICE uint64_t atomicOr(uint64_t *target, uint64_t value) {
 DEVICE uint64_t atomicAdd(uint64_t *target, uint64_t value) {
   return atomicAdd((unsigned long long *)target, (unsigned long long)value);
 }
-// A read that atomics of other threads may race with.
+// Reads a value that other threads may be changing with atomics.
 DEVICE uint32_t peek(const uint32_t *p) {
   uint32_t x;
   asm volatile("ld.relaxed.cta.u32 %0, [%1];" : "=r"(x) : "l"(p) : "memory");

@@ -1,23 +1,24 @@
-// One kernel source, three builds. Kernels are plain CUDA C++17 and know nothing of this; here is what they may use
-// beside it.
+// What kernels may use beside plain CUDA C++17. One source has three builds, of which kernels know nothing:
 //
-//   nvcc                 device/cuda.cuh     a `lanes` is one value of a thread; a warp holds a register
-//   g++                  device/host.cuh     a `lanes` is one vector register of the CPU; a block has one thread
-//   g++ -DHOST_THREADS   device/threads.cuh  the CUDA forms on real threads: slow, for race checks and the stub driver
+//   nvcc                 device/cuda.cuh     a `lanes` is one value of a thread, and a warp holds a register
+//   g++                  device/host.cuh     a `lanes` is one vector register of the CPU, and a block has one thread
+//   g++ -DHOST_THREADS   device/threads.cuh  the CUDA build on real threads: slow, for race checks and the stub driver
 //
-// What all three offer:
-//   KERNEL name(...)          a kernel, launched by name; EXPORT_KERNEL(name) after it makes its host entry
-//   DEVICE                    marks a function that kernels call;  UNROLL  before a loop whose count is a constant
+// All three have:
+//   KERNEL name(...)          a kernel, which is launched by its name; EXPORT_KERNEL(name) follows it
+//   NULLABLE                  stands before a pointer for which a launch may pass None (nullptr here)
+//   DEVICE                    a function that kernels call;  UNROLL  stands before a loop with a constant count
 //   lanes<T>                  2^lane_bits<T>() values of T side by side; +, min, load, store, splat, without, mirrored
 //   one_thread_blocks         whether the block is one thread
 //   warp_size                 threads that hold one register
-//   lane(), warp(), warps()   this thread's place where lanes are threads; 0, 0 and 1 where a register is a vector
-//   lower_to(target, x)       atomic minimum of all of x into *target, in no particular order
-//   lowest(set), count(set)   of a 64-bit set: its smallest element, how many there are
-//   atomicMin, atomicAdd, atomicOr   among all threads, 32 and 64 bits; with _block, among those of one block
-//   peek(p), prefetch(p)      a read that atomics may race with; a hint that *p will be read
+//   lane(), warp(), warps()   this thread's lane and warp, the number of warps; 0, 0 and 1 with vector registers
+//   lower_to(target, x)       sets *target to its minimum with all lanes of x, atomically
+//   lowest(set), count(set)   the smallest element of a 64-bit set, and the number of its elements
+//   atomicMin, atomicAdd, atomicOr   for 32 and 64 bits, among all threads; with _block among those of one block
+//   peek(p), prefetch(p)      read a value that atomics may be changing; announce that *p will be read
 //   bits_as<To>(x)            the bits of x as another type
 #pragma once
+#define NULLABLE
 #include <cstddef>
 #include <cstdint>
 #include <cstring>

@@ -1,4 +1,4 @@
-// A group as one thread: see device/group.cuh.
+// The g++ build of device/group.cuh: a group is one thread.
 #pragma once
 #if defined(__AVX2__)
 #include <immintrin.h>
@@ -11,7 +11,8 @@ DEVICE bool group_leader() { return true; }
 DEVICE uint64_t group_sum(uint64_t x) { return x; }
 DEVICE uint64_t group_min(uint64_t x) { return x; }
 
-// The values stay below 2^31, since AVX2 compares signed numbers. Packing mixes the lanes, but it is only counted.
+// The values stay below 2^31, since AVX2 compares signed numbers. Packing changes the order of lanes, but only their
+// number counts.
 #if defined(__AVX2__)
 DEVICE int first_above(const uint32_t *sorted, uint32_t x) {
   const __m256i limit = _mm256_set1_epi32((int)x);
@@ -23,9 +24,9 @@ DEVICE int first_above(const uint32_t *sorted, uint32_t x) {
 }
 #else
 DEVICE int first_above(const uint32_t *sorted, uint32_t x) {
-  int place = 0;
-  for (int k = 0; k < 32; k++) place += (int32_t)sorted[k] <= (int32_t)x;
-  return place;
+  int found = 0;
+  for (int k = 0; k < 32; k++) found += (int32_t)sorted[k] <= (int32_t)x;
+  return found;
 }
 #endif
 DEVICE uint32_t members(const uint16_t *cities, const uint32_t *set) {
@@ -49,7 +50,7 @@ DEVICE int masked_pick(const T *w, uint32_t mask, T x) {
   return k;
 }
 
-// A sum a lane: of lane k of every word that was added.
+// The sum of each lane over all words that were added.
 template <class T>
 struct column {
   T sums[32] = {};
@@ -58,7 +59,7 @@ template <class T, class W>
 DEVICE void add_masked(column<T> &c, const W &weight, uint32_t mask) {
   for (; mask; mask &= mask - 1) c.sums[lowest(mask)] += weight(lowest(mask));
 }
-// In registers, as an array of T would not be.
+// The sums stay in registers, unlike an array of T.
 DEVICE column<uint32_t> masked_columns(const uint32_t *weights, const uint32_t *masks, int words) {
   constexpr int width = lanes<uint32_t>::width, parts = 32 / width;
   typedef lanes<uint32_t>::vector vector;
@@ -81,7 +82,7 @@ DEVICE T total_of(const column<T> &c) {
   for (int k = 0; k < 32; k++) all += c.sums[k];
   return all;
 }
-// The lane where the running sum passes x; x becomes the rest.
+// Returns the lane where the running sum passes x; x becomes what is left of it there.
 template <class T>
 DEVICE int pick_lane(const column<T> &c, T &x) {
   int k = 0;

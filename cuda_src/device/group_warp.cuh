@@ -1,9 +1,9 @@
-// A group as the threads of a warp: see device/group.cuh.
+// The CUDA build of device/group.cuh: a group is the threads of a warp.
 #pragma once
 
 #if defined(HOST_THREADS)
 #define RARELY static
-// The warp's shuffles and votes, through memory.
+// A warp's shuffles and votes, through memory.
 static inline uint32_t __shfl_sync(uint32_t, uint32_t value, int from) {
   mailbox[threadIdx.x] = value;
   __syncwarp();
@@ -32,7 +32,7 @@ DEVICE uint32_t shuffled(uint32_t x, int from) { return __shfl_sync(everyone, x,
 DEVICE uint64_t shuffled(uint64_t x, int from) {
   return (uint64_t)__shfl_sync(everyone, (uint32_t)(x >> 32), from) << 32 | __shfl_sync(everyone, (uint32_t)x, from);
 }
-// At every lane: the sum of the values of the lanes up to it.
+// Returns to every lane the sum of the values of the lanes up to it.
 template <class T>
 DEVICE T running_sum(T x) {
   for (int d = 1; d < 32; d *= 2) {
@@ -74,7 +74,7 @@ DEVICE int masked_pick(const T *w, uint32_t mask, T x) {
   return lowest(__ballot_sync(everyone, running_sum(masked(w[lane()], mask)) > x));
 }
 
-// A sum a lane: of lane k of every word that was added.
+// The sum of each lane over all words that were added.
 template <class T>
 struct column {
   T sum = 0;
@@ -93,7 +93,7 @@ template <class T>
 DEVICE T total_of(const column<T> &c) {
   return last(running_sum(c.sum));
 }
-// The lane where the running sum passes x; x becomes the rest.
+// Returns the lane where the running sum passes x; x becomes what is left of it there.
 template <class T>
 DEVICE int pick_lane(const column<T> &c, T &x) {
   const T running = running_sum(c.sum);

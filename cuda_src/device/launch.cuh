@@ -1,7 +1,8 @@
 // How a host-compiled kernel is launched: EXPORT_KERNEL(name) makes two C functions of it.
-//   name_launch(grid, block, arguments)   arguments as a driver has them: in one buffer, each at its natural alignment
-//   name_signature()                      numpy's type codes of the arguments, `*` behind a pointer's, s and the size of
-//                                         a struct: "i4 u2* s48"
+//   name_launch(grid, block, arguments)   launches it; the arguments are in one buffer, each at its natural alignment,
+//                                         as a GPU's driver takes them
+//   name_signature()                      numpy's type codes of the arguments, with `*` behind that of a pointer; for a
+//                                         struct s and its size: "i4 u2* s48"
 #pragma once
 #include <cstddef>
 #include <cstdint>

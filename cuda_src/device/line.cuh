@@ -1,10 +1,10 @@
-// A line: 32 values of memory side by side, which a group (device/group.cuh) reads, and lowers, at once. Values are
-// unsigned and at most half of what their type holds, so that two of them add up.
+// A line is 32 values side by side in memory, which a group (device/group.cuh) reads or lowers at once. Values are
+// unsigned, and at most half of what their type can hold, so that the sum of two fits.
 //
-//   load_line(p)              the 32 values at p, which other groups of the block may be lowering
-//   lower_line(p, x, weight)  lowers each value at p to that of x + weight; whether any of them was higher
-//   from_leader(x)            the leader's x, for every thread of the group
-//   fence_block()             what the thread did to memory before comes before what it does after, for its block
+//   load_line(p)              returns the 32 values at p, which other groups of the block may be lowering
+//   lower_line(p, x, weight)  lowers the values at p to those of x + weight, and returns whether any was higher
+//   from_leader(x)            returns the leader's x to every thread of the group
+//   fence_block()             orders the thread's memory accesses before it and after it, as its block sees them
 #pragma once
 #include "device/group.cuh"
 

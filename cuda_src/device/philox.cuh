@@ -1,5 +1,5 @@
 // Random numbers without a state: Philox4x32-10 (Salmon, Moraes, Dror, Shaw, SC 2011). Four 32-bit numbers are a
-// function of a key and a counter, so they do not depend on who draws them, nor when.
+// function of a key and a counter, so they depend neither on the thread that draws them nor on the time.
 #pragma once
 #include "device/device.cuh"
 
@@ -17,7 +17,7 @@ DEVICE four philox(four x, uint32_t key0, uint32_t key1) {
   return x;
 }
 
-// What one ant of one iteration draws: a function of (step, attempt).
+// The random numbers of an ant in an iteration, which are functions of (step, attempt).
 struct draws {
   uint32_t key0, key1, iteration, ant;
 };

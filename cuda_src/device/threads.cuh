@@ -1,6 +1,6 @@
-// The CUDA forms on real threads (g++ -DHOST_THREADS): `block` threads a block, blocks one after the other, a barrier
-// as __syncthreads, an exchange through memory as a warp shuffle. ThreadSanitizer sees in it what one thread a block
-// cannot show, and the stub driver of the tests runs the very launch configurations of a GPU with it.
+// The CUDA build on real threads (g++ -DHOST_THREADS). A block has `block` threads, and blocks run one after the other;
+// __syncthreads is a barrier, and a warp shuffle is an exchange through memory. ThreadSanitizer finds races in it that
+// one thread a block cannot have, and the stub driver of the tests runs the launch configurations of a GPU with it.
 #pragma once
 #include <pthread.h>
 
@@ -20,9 +20,9 @@
 static thread_local index3 threadIdx;
 static index3 blockIdx, blockDim, gridDim;
 
-// Two barriers in turn. ThreadSanitizer takes who leaves a barrier for later than all who have come to it so far, and
-// with only one, whoever leaves late would be later than those who have come to it again: it would miss the races
-// between them.
+// Two barriers, used in turn. To ThreadSanitizer a thread that leaves a barrier comes after all threads that have
+// reached it so far. With a single barrier, a thread that leaves late would come after threads that have reached the
+// barrier for the next time already, and races with these would be missed.
 class barrier {
  public:
   explicit barrier(unsigned threads) {
@@ -32,7 +32,7 @@ class barrier {
     for (auto &one : turns) pthread_barrier_destroy(&one);
   }
   barrier(const barrier &) = delete;
-  // `turn`: how often this thread has come here, in this launch.
+  // `turn` counts how often this thread has waited here in this launch.
   void wait(unsigned &turn) { pthread_barrier_wait(&turns[turn++ % 2]); }
 
  private:

@@ -1,4 +1,4 @@
-// A register as the 32 threads of a warp, each with one value: for nvcc, and for real threads (device/threads.cuh).
+// A register is the 32 threads of a warp, each with one value: under nvcc, and on real threads (device/threads.cuh).
 #pragma once
 
 template <class T>
@@ -8,7 +8,7 @@ struct lanes {
 };
 
 constexpr int warp_size = 32;  // threads that hold one register
-// Whether a block is one thread, so that the order of its work is free and nothing need be shared.
+// Whether a block is one thread, which may then do its work in any order.
 constexpr bool one_thread_blocks = false;
 
 template <class T>
@@ -27,7 +27,7 @@ template <class T>
 DEVICE void store(T *p, lanes<T> x) {
   *p = x.v;
 }
-// The same value in every lane. A pattern is 32 bits wide and holds a 16-bit value twice.
+// Returns a value in every lane. A pattern is 32 bits wide and holds a 16-bit value twice.
 template <class T>
 DEVICE lanes<T> splat(uint32_t pattern) {
   return {(T)pattern};
@@ -40,14 +40,14 @@ template <class T>
 DEVICE lanes<T> min(lanes<T> a, lanes<T> b) {
   return {a.v < b.v ? a.v : b.v};
 }
-// At lane s: x of the lane s without bit b; infinite (the largest value with a clear top bit) where s does not have
+// Returns at lane s the x of lane s without bit b; infinity (the largest value with a clear top bit) where s has no
 // bit b.
 template <class T>
 DEVICE lanes<T> without(lanes<T> x, int b) {
   uint32_t other = __shfl_xor_sync(0xffffffffu, (uint32_t)x.v, 1 << b);
   return {lane() >> b & 1 ? (T)other : (T)((T)~T(0) >> 1)};
 }
-// The elements at and before `last`, backwards: lane s of the register at `position` is last[-(position + s)].
+// Returns the elements up to `last`, backwards: lane s of the register at `position` is last[-(position + s)].
 template <class T>
 DEVICE lanes<T> load_mirrored(const T *last, size_t position) {
   return {last[-(ptrdiff_t)position]};

@@ -1,45 +1,45 @@
-// Held-Karp dynamic programming for the travelling salesman problem, one step of a wave of layers a launch.
+// Held-Karp dynamic programming for the travelling salesman problem, one step of a wave through the layers a launch.
 //
 //   g(S, j) = min over i in S of g(S - i, i) + cost(i, j),   j not in S:
-// the cheapest path from the depot through all of S to j (Bellman 1962; Held and Karp 1962). Every value has exactly
-// ONE reader, the set S + j, so the recurrence is a min-plus product of the cost matrix with rows of values, and each
-// value is written once and read once.
+// the cost of a cheapest path from the depot through all of S to j (Bellman 1962; Held and Karp 1962). Every value has
+// exactly ONE reader, the set S + j, so the recurrence is a min-plus product of the cost matrix with rows of values,
+// and each value is written once and read once.
 //
-// Layout. The cities but the depot are bits of a set, split Low | Mid | Top. Low holds lane cities | inner cities.
-// - A register holds the sets that agree outside the lane cities: lane number = subset of the lane cities. A lane
-//   city needs no storage: the only reader of g(S, a) is S + a, another lane of the same register (`settle`). How
-//   many cities are lane cities does not show in the data: entry p of a plane is low set p, whatever the register's
-//   width.
-// - A block owns one mid set in one slice and its 2^low low sets. An inner city's plane is the block's own memory:
-//   the reader of g(S, i) is S + i, so its source is its target shifted by 1 << i, once.
-// - A mid city's plane is stored: block colex_rank(S without that bit) of plane j of the slice, layer by layer (a
-//   layer: the sets with as many mid cities), two layers in turn. Written once, read once, both in order.
-// - A top city's plane is never stored. A slice is a subset of Top; slice A sends the plane of top city i to slice
-//   A + i, chunk by chunk, through `stream`. In step s a slice with l cities works on chunk s - lag * l: all slices
-//   work in every step, and a chunk has `lag` steps to travel, on this rank or to another.
-// The complement of entry e of a plane is entry length - 1 - e of the same city's plane in the complementary slice:
-// with the stored layer that holds half of the other mid cities, both halves of a tour meet (`held_karp_middle`), and
-// nothing else need be kept.
+// Layout. The cities but the depot are bits of a set, split Low | Mid | Top. The low cities are lane cities and inner
+// cities. The plane of a city j is the table of g(S, j) for many sets S.
+// - A register holds the sets that agree outside the lane cities: its lane number is the subset of the lane cities. A
+//   lane city needs no storage: the only reader of g(S, a) is S + a, another lane of the same register (`settle`). The
+//   number of lane cities does not show in the data: entry p of a plane is low set p, whatever the register's width.
+// - A block has one mid set in one slice, and its 2^low low sets. An inner city's plane is the block's own memory: the
+//   reader of g(S, i) is S + i, so a plane that is written is read again at an entry higher by 1 << i.
+// - A mid city's plane is stored: block colex_rank(S without that bit) of plane j of the slice, layer by layer (a layer
+//   is all sets with as many mid cities), two layers in turn. It is written once and read once, both in order.
+// - A top city's plane is never stored. A slice is a subset of the top cities; slice A sends the plane of top city i to
+//   slice A + i, chunk by chunk, through `stream`. A slice with t top cities is in stage t: in step s it works on chunk
+//   s - lag * t. So all slices work in every step, and a plane has `lag` steps to travel, on this rank or to another.
+// The complement of entry e of a plane is entry length - 1 - e of the same city's plane in the complementary slice. So
+// the stored layer with half of the other mid cities is where both halves of a tour meet (`held_karp_middle`), and no
+// other layer is kept.
 //
-// Values are at most 0x7f.. = infinity, so a sum never wraps and a forbidden arc costs infinity. A cost is a 32-bit
+// Values are at most 0x7f.. = infinity, so a sum never wraps, and a forbidden arc costs infinity. A cost is a 32-bit
 // pattern that holds a 16-bit value twice.
 //
-// Floor. m cities beside the depot take m (m - 1) 2^(m - 2) min-adds. A register with b lane cities, f sources and t
-// targets outside them executes f t + b (f + t) + b (b - 1)^2 of them, of which f t + b (f + t) / 2 + b (b - 1) / 4 are
-// useful: 69 % for b = 4 (16-bit values, AVX2), f = t = 11. A stored value moves twice: 2 mid 2^(m - 1) values in
-// all, at m = 27 and 16 bits 2.4 GB for 2.4e10 min-adds, so arithmetic is the limit and not memory. An H200 (4.3 TB/s;
-// 3e13 packed 16-bit min-adds a second, assumed) would take 17 ms of arithmetic and 13 ms of memory for 32 cities,
-// asymmetric; not measured yet. jobs/benchmarks/README.md says how far from the machine's min-add peak
-// (cuda_src/minplus.cu) this runs.
+// Lower bound of the work. m cities beside the depot take m (m - 1) 2^(m - 2) min-adds. A register with b lane cities,
+// f sources and t targets outside them executes f t + b (f + t) + b (b - 1)^2 of them, of which
+// f t + b (f + t) / 2 + b (b - 1) / 4 are useful: 69 % for b = 4 (16-bit values, AVX2), f = t = 11. A stored value
+// moves twice: 2 mid 2^(m - 1) values in all, at m = 27 and 16 bits 2.4 GB for 2.4e10 min-adds, so arithmetic is the
+// limit and not memory.
+// jobs/benchmarks/held_karp/RESULTS.md compares this with the machine's peak of min-adds (minplus.cu).
+// jobs/benchmarks/gpu.md has estimates for a GPU.
 #include "held_karp/subsets.cuh"
 
 constexpr int stride = 64;  // of the cost matrix; row 63 is the depot's
-constexpr int home = stride - 1;
-constexpr int most_low = 10;  // low cities at the most
-constexpr int most_outside = 38;  // mid and top cities at the most
+constexpr int depot_row = stride - 1;
+constexpr int most_low = 10;  // low cities
+constexpr int most_outside = 38;  // mid and top cities
 
-// What the registers of a block share. Low cities keep their numbers; the others, numbered from most_low on, are
-// counted apart: those in the block's set are sources, those outside it targets.
+// What the registers of a block share. Low cities keep their numbers. The others are numbered from most_low on, apart
+// from each other: cities in the block's set as sources, the others as targets.
 template <class T>
 struct block_problem {
   int sources, targets;
@@ -54,7 +54,7 @@ template <int N>
 struct constant {
   static constexpr int value = N;
 };
-// Calls f with 0 <= n <= 12 as a compile-time number, so that a tile of n results stays in registers.
+// Calls f with 0 <= n <= 12 as a compile-time constant, so that a tile of n results stays in registers.
 template <class F>
 DEVICE void with_constant(int n, F f) {
   switch (n) {
@@ -81,10 +81,10 @@ constexpr DEVICE uint32_t infinity() {
 }
 // best[k] = min(best[k], path + cost[k]) for N targets.
 template <int N, class T>
-DEVICE void reach(lanes<T> *best, lanes<T> path, const uint32_t *cost) {
+DEVICE void extend(lanes<T> *best, lanes<T> path, const uint32_t *cost) {
   UNROLL for (int k = 0; k < N; k++) best[k] = min(best[k], path + splat<T>(cost[k]));
 }
-// Calls f(path, costs) for every source of a register outside the lane cities: g(S - i, i) and the costs from i.
+// Calls f(path, costs) for every city i of S outside the lane cities, with g(S - i, i) and the costs from i.
 template <class T, class F>
 DEVICE void for_each_path(const block_problem<T> &p, uint64_t subset, int position, F f) {
   for (int s = 0; s < p.sources; s++) f(load(p.source[s] + position), p.cost[most_low + s]);
@@ -93,7 +93,7 @@ DEVICE void for_each_path(const block_problem<T> &p, uint64_t subset, int positi
     f(load(p.inner[i] + position - (1 << i)), p.cost[i]);
   }
 }
-// Paths that arrive at a lane city from a lane city: sweep s settles the sets with s of them. after[b] = g(S - b, b).
+// Paths that go from a lane city to a lane city: sweep s settles the sets with s lane cities. after[b] = g(S - b, b).
 template <class T>
 DEVICE void settle(lanes<T> *best, lanes<T> *after, const block_problem<T> &p) {
   constexpr int n = lane_bits<T>();
@@ -104,7 +104,7 @@ DEVICE void settle(lanes<T> *best, lanes<T> *after, const block_problem<T> &p) {
           min(best[a], after[b] + splat<T>(p.cost[b][a]));
   }
 }
-// The lane cities and the N inner cities of `to`.
+// Solves for the lane cities and the N inner cities of `to`.
 template <int N, class T>
 DEVICE void solve_low(const block_problem<T> &p, uint64_t subset, uint64_t to, int position, lanes<T> *after) {
   constexpr int n = lane_bits<T>();
@@ -113,7 +113,7 @@ DEVICE void solve_low(const block_problem<T> &p, uint64_t subset, uint64_t to, i
   UNROLL for (int k = 0; k < n + N; k++) best[k] = splat<T>(infinity<T>());
   UNROLL for (int k = n; k < n + N; k++, to &= to - 1) city[k] = lowest(to);
   for_each_path(p, subset, position, [&](lanes<T> path, const uint32_t *cost) {
-    reach<n>(best, path, cost);
+    extend<n>(best, path, cost);
     UNROLL for (int k = n; k < n + N; k++) best[k] = min(best[k], path + splat<T>(cost[city[k]]));
   });
   settle(best, after, p);
@@ -122,14 +122,14 @@ DEVICE void solve_low(const block_problem<T> &p, uint64_t subset, uint64_t to, i
     store(p.inner[city[k]] + position, best[k]);
   }
 }
-// N targets outside Low, from the first-th on.
+// Solves for N targets outside the low cities, from the first-th on.
 template <int N, class T>
 DEVICE void solve_outside(const block_problem<T> &p, uint64_t subset, int first, int position, const lanes<T> *after) {
   lanes<T> best[N + 1];
   UNROLL for (int k = 0; k < N; k++) best[k] = splat<T>(infinity<T>());
   for_each_path(p, subset, position,
-                [&](lanes<T> path, const uint32_t *cost) { reach<N>(best, path, cost + most_low + first); });
-  UNROLL for (int b = 0; b < lane_bits<T>(); b++) reach<N>(best, after[b], p.cost[b] + most_low + first);
+                [&](lanes<T> path, const uint32_t *cost) { extend<N>(best, path, cost + most_low + first); });
+  UNROLL for (int b = 0; b < lane_bits<T>(); b++) extend<N>(best, after[b], p.cost[b] + most_low + first);
   UNROLL for (int k = 0; k < N; k++) store(p.target[first + k] + position, best[k]);
 }
 template <class T>
@@ -143,7 +143,7 @@ DEVICE void solve_register(const block_problem<T> &p, uint64_t subset, uint64_t 
     left -= n;
   }
 }
-// The costs between the cities of a block, in the block's numbers: rows of consecutive targets.
+// Copies the costs between the cities of a block, in the block's numbers: rows of consecutive targets.
 template <class T>
 DEVICE void copy_costs(block_problem<T> &p, int low, const uint32_t *cost) {
   for (int r = warp(); r < low + p.sources; r += warps()) {
@@ -154,41 +154,62 @@ DEVICE void copy_costs(block_problem<T> &p, int low, const uint32_t *cost) {
   }
 }
 
-// One step of all slices of a rank. `chunk_table` has (mid cities, first set, sets) a chunk; `slice_table` a row a
-// slice: its top set, then for each top city its place in the stream: read there if the slice has the city, written
-// if not. `level_start`: the first place of the planes that slices with l cities send. Stored layers with an even and
-// an odd number of mid cities alternate. `depot` is a plane whose only path is the empty one.
+// The numbers of low, mid and top cities.
+struct city_split {
+  int low, mid, top;
+};
+// What is the same in all steps: the steps that a plane travels, the chunks, the sets of the largest chunk, the slots
+// of the stream.
+struct wave_sizes {
+  int lag, chunks, chunk_size, slots;
+};
+struct layer_tables {
+  const int *binomial;
+  const int *chunks;  // (mid cities, first set, sets) of each chunk
+  const int *slices;  // for each slice its top set, then for each top city its plane's slot within the stage
+  const int *stage_start;  // for each stage its first slot
+  const uint32_t *cost;
+};
+// The states of a half run. Layers with an even and an odd number of mid cities are stored in turn, and a slice has
+// `even_size` and `odd_size` values of them. `depot` is a plane whose only path is the empty one.
 template <class T>
-DEVICE void layer(int low, int mid, int top, int step, int lag, int chunks, int chunk_size, int places,
-                  int64_t even_size, int64_t odd_size, const int *binomial, const int *chunk_table,
-                  const int *slice_table, const int *level_start, const uint32_t *cost, const T *depot, T *even, T *odd,
-                  T *stream) {
+struct state_memory {
+  int64_t even_size, odd_size;
+  const T *depot;
+  T *even, *odd, *stream;
+};
+// One step of all slices of a rank, a block for each mid set of a slice's chunk. A slice reads the plane of a top city
+// that it has, and writes the plane of one that it has not; a plane stands in the slot of the slice that sends it.
+template <class T>
+DEVICE void solve_step(int step, const city_split &split, const wave_sizes &wave, const layer_tables &tables,
+                       const state_memory<T> &states) {
   alignas(64) __shared__ T inner[(most_low - lane_bits<T>()) << most_low];
   __shared__ block_problem<T> p;
-  const int slice = blockIdx.x / chunk_size, nth = blockIdx.x % chunk_size;
-  const int *row = slice_table + slice * (top + 1);
-  const int level = count(row[0]), chunk = step - lag * level;
-  if (chunk < 0 || chunk >= chunks || nth >= chunk_table[3 * chunk + 2]) return;
-  const int size = chunk_table[3 * chunk], sets = chunk_table[3 * chunk + 2];
-  const uint64_t mid_set = colex_unrank(chunk_table[3 * chunk + 1] + nth, size, binomial);
+  const int low = split.low, mid = split.mid, top = split.top;
+  const int slice = blockIdx.x / wave.chunk_size, nth = blockIdx.x % wave.chunk_size;
+  const int *row = tables.slices + slice * (top + 1);
+  const int stage = count(row[0]), chunk = step - wave.lag * stage;
+  if (chunk < 0 || chunk >= wave.chunks || nth >= tables.chunks[3 * chunk + 2]) return;
+  const int layer = tables.chunks[3 * chunk], sets = tables.chunks[3 * chunk + 2];
+  const uint64_t mid_set = colex_unrank(tables.chunks[3 * chunk + 1] + nth, layer, tables.binomial);
   const uint64_t outside = mid_set | (uint64_t)row[0] << mid;
-  const T *in = size % 2 ? even + slice * even_size : odd + slice * odd_size;
-  T *out = size % 2 ? odd + slice * odd_size : even + slice * even_size;
-  auto stored = [&](int city, int layer_size) {
-    int block = colex_rank(squeeze(mid_set & ~(1ull << city), city), binomial);
-    return ((size_t)city * choose(binomial, mid - 1, layer_size) + block) << low;
+  T *even = states.even + slice * states.even_size, *odd = states.odd + slice * states.odd_size;
+  auto stored = [&](int city, int its_layer) {
+    const int block = colex_rank(squeeze(mid_set & ~(1ull << city), city), tables.binomial);
+    const size_t plane = (size_t)city * choose(tables.binomial, mid - 1, its_layer) + block;
+    return (its_layer % 2 ? odd : even) + (plane << low);
   };
-  auto streamed = [&](int sender_level, int city, int sent) {
-    size_t round = (size_t)(sent % (lag + 1)) * places + level_start[sender_level];
-    return stream + ((round * chunk_size + (size_t)row[1 + city - mid] * sets + nth) << low);
+  auto streamed = [&](int sender, int city, int sent) {
+    const size_t slot = (size_t)(sent % (wave.lag + 1)) * wave.slots + tables.stage_start[sender];
+    return states.stream + ((slot * wave.chunk_size + (size_t)row[1 + city - mid] * sets + nth) << low);
   };
   for (int c = threadIdx.x; c < mid + top; c += blockDim.x) {
     const int before = count(outside & ((1ull << c) - 1));
     if (outside >> c & 1) {
-      p.source[before] = c < mid ? in + stored(c, size - 1) : streamed(level - 1, c, step - lag);
+      p.source[before] = c < mid ? stored(c, layer - 1) : streamed(stage - 1, c, step - wave.lag);
       p.source_city[before] = low + c;
     } else {
-      p.target[c - before] = c < mid ? out + stored(c, size) : streamed(level, c, step);
+      p.target[c - before] = c < mid ? stored(c, layer) : streamed(stage, c, step);
       p.target_city[c - before] = low + c;
     }
   }
@@ -197,70 +218,63 @@ DEVICE void layer(int low, int mid, int top, int step, int lag, int chunks, int 
   if (threadIdx.x == 0) {
     p.sources = outside ? count(outside) : 1;
     p.targets = mid + top - count(outside);
-    if (!outside) p.source[0] = depot, p.source_city[0] = home;
+    if (!outside) p.source[0] = states.depot, p.source_city[0] = depot_row;
   }
   __syncthreads();
-  copy_costs(p, low, cost);
+  copy_costs(p, low, tables.cost);
   __syncthreads();
   const int lane_cities = lane_bits<T>();
-  for_each_subset(low - lane_cities, binomial, [&](uint64_t inner_set) {
-    const uint64_t subset = inner_set << lane_cities, everyone = (1ull << low) - (1ull << lane_cities);
-    solve_register(p, subset, everyone & ~subset, (int)subset + lane());
+  for_each_subset(low - lane_cities, tables.binomial, [&](uint64_t inner_set) {
+    const uint64_t subset = inner_set << lane_cities, all = (1ull << low) - (1ull << lane_cities);
+    solve_register(p, subset, all & ~subset, (int)subset + lane());
   });
 }
-KERNEL held_karp_layer_u2(int low, int mid, int top, int step, int lag, int chunks, int chunk_size, int places,
-                          int64_t even_size, int64_t odd_size, const int *binomial, const int *chunk_table,
-                          const int *slice_table, const int *level_start, const uint32_t *cost, const uint16_t *depot,
-                          uint16_t *even, uint16_t *odd, uint16_t *stream) {
-  layer<uint16_t>(low, mid, top, step, lag, chunks, chunk_size, places, even_size, odd_size, binomial, chunk_table,
-                  slice_table, level_start, cost, depot, even, odd, stream);
-}
-EXPORT_KERNEL(held_karp_layer_u2)
-KERNEL held_karp_layer_u4(int low, int mid, int top, int step, int lag, int chunks, int chunk_size, int places,
-                          int64_t even_size, int64_t odd_size, const int *binomial, const int *chunk_table,
-                          const int *slice_table, const int *level_start, const uint32_t *cost, const uint32_t *depot,
-                          uint32_t *even, uint32_t *odd, uint32_t *stream) {
-  layer<uint32_t>(low, mid, top, step, lag, chunks, chunk_size, places, even_size, odd_size, binomial, chunk_table,
-                  slice_table, level_start, cost, depot, even, odd, stream);
-}
-EXPORT_KERNEL(held_karp_layer_u4)
 
-// The middle: the least g(S, j) + g'(everyone - S - j, j) of each stretch of the stored layer, where g' is the same
-// for tours run backwards. `best` is given all ones. Planes are `length` long, a multiple of 32. The slices of a rank
-// are in ascending order and those of the backward run their complements, so the complement of a slice stands as far
-// from the end as it from the start.
+// The layer where the two halves of a tour meet: planes of `mid` cities in each slice, each `length` values long (a
+// multiple of 32), and each of them divided into stretches, one a block.
+struct middle_layer {
+  int slices, mid, stretches, stretch;
+  int64_t length, slice_size;
+};
+// The least g(S, j) + g'(all - S - j, j) of each stretch, where g' is the same for tours run backwards. `best` is given
+// all ones. The slices of a rank are in ascending order and those of the backward run are their complements, so the
+// complement of a slice stands as far from the end as the slice from the start.
 template <class T>
-DEVICE void middle(int slices, int cities, int stretches, int stretch, int64_t length, int64_t slice_size,
-                   const T *forward, const T *backward, uint32_t *best) {
-  const int s = blockIdx.x % stretches, city = blockIdx.x / stretches % cities, slice = blockIdx.x / stretches / cities;
-  const T *here = forward + slice * slice_size + city * length;
-  const T *there_last = backward + (slices - 1 - slice) * slice_size + (city + 1) * length - 1;
-  const int64_t begin = (int64_t)s * stretch, end = begin + stretch < length ? begin + stretch : length;
+DEVICE void meet(const middle_layer &layer, const T *forward, const T *backward, uint32_t *best) {
+  const int s = blockIdx.x % layer.stretches, plane = blockIdx.x / layer.stretches;
+  const int city = plane % layer.mid, slice = plane / layer.mid;
+  const T *here = forward + slice * layer.slice_size + city * layer.length;
+  const T *there_last = backward + (layer.slices - 1 - slice) * layer.slice_size + (city + 1) * layer.length - 1;
+  const int64_t begin = (int64_t)s * layer.stretch;
+  const int64_t end = begin + layer.stretch < layer.length ? begin + layer.stretch : layer.length;
   lanes<T> least = splat<T>(~0u);
   for (int64_t e = begin + threadIdx.x * lanes<T>::width; e < end; e += blockDim.x * lanes<T>::width)
     least = min(least, load(here + e) + load_mirrored(there_last, e));
   lower_to(best + blockIdx.x, least);
 }
-KERNEL held_karp_middle_u2(int slices, int cities, int stretches, int stretch, int64_t length, int64_t slice_size,
-                           const uint16_t *forward, const uint16_t *backward, uint32_t *best) {
-  middle(slices, cities, stretches, stretch, length, slice_size, forward, backward, best);
-}
-EXPORT_KERNEL(held_karp_middle_u2)
-KERNEL held_karp_middle_u4(int slices, int cities, int stretches, int stretch, int64_t length, int64_t slice_size,
-                           const uint32_t *forward, const uint32_t *backward, uint32_t *best) {
-  middle(slices, cities, stretches, stretch, length, slice_size, forward, backward, best);
-}
-EXPORT_KERNEL(held_karp_middle_u4)
 
-// The study layout: one table of all states, in the compact index of a set among the other cities, plane j at j *
-// 2^(cities - 1). One launch a subset size; pull form, each state from all its predecessors. For small problems and
-// as an oracle.
-KERNEL held_karp_compact(int cities, int size, int sets, const int *binomial, const uint32_t *cost, uint32_t *table) {
+#define STATE_KERNELS(width, T)                                                                              \
+  KERNEL held_karp_layer_##width(int step, city_split split, wave_sizes wave, layer_tables tables,           \
+                                 state_memory<T> states) {                                                   \
+    solve_step(step, split, wave, tables, states);                                                           \
+  }                                                                                                          \
+  EXPORT_KERNEL(held_karp_layer_##width)                                                                     \
+  KERNEL held_karp_middle_##width(middle_layer layer, const T *forward, const T *backward, uint32_t *best) { \
+    meet(layer, forward, backward, best);                                                                    \
+  }                                                                                                          \
+  EXPORT_KERNEL(held_karp_middle_##width)
+STATE_KERNELS(u2, uint16_t)
+STATE_KERNELS(u4, uint32_t)
+
+// The layout for study: one table of all states, plane j at j * 2^(cities - 1), where a set is indexed by its bits
+// without bit j. One launch solves a layer (here all sets of a size), each state from all its predecessors. It is for
+// small problems and an oracle.
+KERNEL held_karp_compact(int cities, int layer, int sets, const int *binomial, const uint32_t *cost, uint32_t *table) {
   const size_t plane = (size_t)1 << (cities - 1);
   for (int nth = blockIdx.x * blockDim.x + threadIdx.x; nth < sets * cities; nth += gridDim.x * blockDim.x) {
     const int j = nth / sets;
-    const uint64_t squeezed = colex_unrank(nth % sets, size, binomial), set = spread(squeezed, j);
-    uint32_t best = size ? infinity<uint32_t>() : cost[home * stride + j];
+    const uint64_t squeezed = colex_unrank(nth % sets, layer, binomial), set = spread(squeezed, j);
+    uint32_t best = layer ? infinity<uint32_t>() : cost[depot_row * stride + j];
     for (uint64_t from = set; from; from &= from - 1) {
       const int i = lowest(from);
       const uint32_t path = table[i * plane + squeeze(set & ~(1ull << i), i)] + cost[i * stride + j];

@@ -1,12 +1,12 @@
-// Subsets of small sets in colexicographic order: ranks, and visiting them all so that each comes after its own
-// subsets.
+// Subsets of small sets in colexicographic order: their ranks, and a loop over all subsets in which each comes after
+// its own subsets.
 #pragma once
 #include "device/device.cuh"
 
 // C(a, b) stands at binomial[a * 32 + b].
 DEVICE int choose(const int *binomial, int a, int b) { return binomial[a * 32 + b]; }
 
-// The rank-th set of `size` elements out of 0..30.
+// Returns the rank-th set of `size` elements out of 0..30.
 DEVICE uint64_t colex_unrank(int rank, int size, const int *binomial) {
   uint64_t set = 0;
   for (int element = 30; size > 0; element--)
@@ -21,20 +21,20 @@ DEVICE int colex_rank(uint64_t set, const int *binomial) {
   for (int size = 1; set; set &= set - 1, size++) rank += choose(binomial, lowest(set), size);
   return rank;
 }
-// `set` without its place `element` (which it does not hold): the elements above move down by one.
+// Returns `set` without the bit of `element`, which is not in it: the elements above move down by one.
 DEVICE uint64_t squeeze(uint64_t set, int element) {
   uint64_t below = (1ull << element) - 1;
   return (set & below) | (set >> 1 & ~below);
 }
-// The reverse: makes room for `element`.
+// The reverse of `squeeze`: makes room for `element`.
 DEVICE uint64_t spread(uint64_t set, int element) {
   uint64_t below = (1ull << element) - 1;
   return (set & below) | (set & ~below) << 1;
 }
 
-// Calls f(set) for every subset of `bits` elements, each after all its own subsets: size by size, the warps sharing a
-// size and all threads of a warp on one set; or in plain binary order where the block is one thread (contiguous
-// streams: a third faster).
+// Calls f(set) for every subset of `bits` elements, each after all its own subsets. It goes size by size; the warps
+// share the sets of a size, and all threads of a warp have the same set. Where a block is one thread the order is
+// binary, which reads memory in order and is a third faster.
 template <class F>
 DEVICE void for_each_subset(int bits, const int *binomial, F f) {
   if constexpr (one_thread_blocks) {

@@ -1,16 +1,16 @@
-// Bellman-Ford, one block a source, in three forms: push (every reached vertex offers its distance along the arcs
-// that leave it), pull (every vertex takes the best offer of the arcs that come in), and k-pull (k sweeps between two
-// looks at whether anything changed: "Accelerating Computation of Steiner Trees on GPUs" takes 3). As many rounds as
-// the longest shortest path has arcs, each over all arcs; here for study, as an oracle of near_far.cu, and for 64-bit
-// distances that leave it no spare bit. `setting` is the number of sweeps between looks, 0 for push. It never ends
-// before everything is found, whatever the targets.
+// Bellman-Ford, one block a source, in three forms: push (every reached vertex offers its distance along its outgoing
+// arcs), pull (every vertex takes the best offer of its incoming arcs), and k-pull (k sweeps between two looks whether
+// anything has changed; "Accelerating Computation of Steiner Trees on GPUs" takes 3). It takes as many sweeps over all
+// arcs as the longest shortest path has arcs. It is here for study, as an oracle of near_far.cu, and for 64-bit
+// distances that leave near_far.cu no spare bit. `setting` is the number of sweeps between two looks, 0 for push.
+// Targets never end a search early.
 #include "paths/solve.cuh"
 
 template <class T>
 struct bellman_ford {
   uint32_t changed;
 };
-// One sweep over this thread's vertices; whether it changed anything.
+// Sweeps once over this thread's vertices, and returns whether anything has changed.
 template <class Sum, class T = typename Sum::key>
 DEVICE bool push_once(const task<T> &asked, T *keys) {
   bool changed = false;
@@ -19,7 +19,7 @@ DEVICE bool push_once(const task<T> &asked, T *keys) {
     if (from == unreached<T>()) continue;
     for (uint32_t a = asked.net.offsets[u]; a < asked.net.offsets[u + 1]; a++) {
       const T weight = asked.net.arcs[2 * (size_t)a + 1];
-      if (beyond(Sum(), from, weight, asked.limit)) continue;
+      if (beyond(Sum(), from, weight, asked.cutoff)) continue;
       const T offer = plus(Sum(), from, weight);
       changed |= offer < atomicMin_block(&keys[asked.net.arcs[2 * (size_t)a]], offer);
     }
@@ -33,7 +33,7 @@ DEVICE bool pull_once(const task<T> &asked, T *keys) {
     T best = unreached<T>();
     for (uint32_t a = asked.net.in_offsets[v]; a < asked.net.in_offsets[v + 1]; a++) {
       const T from = peek(&keys[asked.net.in_arcs[2 * (size_t)a]]), weight = asked.net.in_arcs[2 * (size_t)a + 1];
-      if (from == unreached<T>() || beyond(Sum(), from, weight, asked.limit)) continue;
+      if (from == unreached<T>() || beyond(Sum(), from, weight, asked.cutoff)) continue;
       const T offer = plus(Sum(), from, weight);
       best = offer < best ? offer : best;
     }

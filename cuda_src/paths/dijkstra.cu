@@ -1,10 +1,10 @@
-// Dijkstra's search with the heap of heap.cuh, one source a block: its first thread works, the others wait. It makes
-// sense on CPUs only; for study, and as an oracle of near_far.cu that settles each vertex once. With targets it halts
-// when the last of them is settled. Scratch, 2 n entries a block: the heap and its places.
+// Dijkstra's algorithm with the heap of heap.cuh, one source a block, of which the first thread works and the others
+// wait. It makes sense on CPUs only: for study, and as an oracle of near_far.cu that settles each vertex once. A search
+// with targets ends when the last of them is settled. Scratch, 2 n entries a block: the heap and its places.
 #include "paths/heap.cuh"
 #include "paths/solve.cuh"
 
-// Settles vertices until none waits, or one waits that is farther than all targets: everything below it is final.
+// Settles vertices until none waits, or the nearest one is farther than all targets: everything below it is final.
 template <class Sum, class T = typename Sum::key>
 DEVICE void settle_all(heap<T> &h, const task<T> &asked, answer<T> &found) {
   const uint32_t targets = found.touched ? asked.targets : 0;
@@ -12,7 +12,7 @@ DEVICE void settle_all(heap<T> &h, const task<T> &asked, answer<T> &found) {
     const T nearest = h.keys[h.vertices[0]];
     while (arrived < targets && h.keys[asked.target[arrived]] < nearest) arrived++;
     if (targets && arrived == targets) {
-      found.horizon = nearest - 1;
+      found.cutoff = nearest - 1;
       for (uint32_t i = 0; i < h.size; i++) found.keys[h.vertices[i]] = unreached<T>();
       return;
     }
@@ -20,7 +20,7 @@ DEVICE void settle_all(heap<T> &h, const task<T> &asked, answer<T> &found) {
     for (uint32_t a = asked.net.offsets[u]; a < asked.net.offsets[u + 1]; a++, found.relaxed++) {
       const uint32_t v = (uint32_t)asked.net.arcs[2 * (size_t)a];
       const T weight = asked.net.arcs[2 * (size_t)a + 1], old = h.keys[v];
-      if (beyond(Sum(), nearest, weight, asked.limit) || plus(Sum(), nearest, weight) >= old) continue;
+      if (beyond(Sum(), nearest, weight, asked.cutoff) || plus(Sum(), nearest, weight) >= old) continue;
       found.keys[v] = plus(Sum(), nearest, weight);
       if (old == unreached<T>()) touch(found, v);
       rise(h, old == unreached<T>() ? h.size++ : h.place[v], v);

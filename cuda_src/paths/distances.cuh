@@ -1,5 +1,5 @@
-// Distances as keys: unsigned integers that order like the distances. An integer is its own key, a non-negative IEEE
-// number has its bit pattern. And what searches need beside it: a queue's push, a block's minimum, the next job.
+// Distances as keys: unsigned integers that order like the distances. The key of an integer is the integer itself, that
+// of a non-negative IEEE number its bit pattern. Beside them stand a queue's push, a block's minimum, and the next job.
 #pragma once
 #include "device/device.cuh"
 
@@ -7,14 +7,14 @@ template <class T>
 constexpr DEVICE T unreached() {
   return ~(T)0;
 }
-// What stands for "not reached" where any weight may be added to it, and no sum may wrap.
+// Stands for "not reached" where weights are added to it without a look: no sum wraps.
 template <class T>
 constexpr DEVICE T infinite() {
   return unreached<T>() >> 1;
 }
-constexpr uint32_t nobody = ~0u;
+constexpr uint32_t none = ~0u;  // no vertex, no arc
 
-// How keys add up. Integers: exactly, and beyond the limit if the sum would pass it.
+// How keys add up. Integers: exactly; a sum that would pass the cutoff is beyond it and is never formed.
 template <class T>
 struct integer {
   using key = T;
@@ -24,8 +24,8 @@ DEVICE T plus(integer<T>, T distance, T weight) {
   return distance + weight;
 }
 template <class T>
-DEVICE bool beyond(integer<T>, T distance, T weight, T limit) {
-  return weight > limit - distance;
+DEVICE bool beyond(integer<T>, T distance, T weight, T cutoff) {
+  return weight > cutoff - distance;
 }
 // Whether a distance with a weight added is below, or exactly, `there`, which is not below the distance.
 template <class T>
@@ -40,7 +40,7 @@ template <class T>
 DEVICE T half(integer<T>, T width) {
   return width >> 1;
 }
-// Non-negative IEEE numbers, by their bit patterns; infinity is beyond any limit.
+// Non-negative IEEE numbers, by their bit patterns; infinity is beyond any cutoff.
 template <class T, class Number>
 struct real {
   using key = T;
@@ -50,8 +50,8 @@ DEVICE T plus(real<T, Number>, T distance, T weight) {
   return bits_as<T>(bits_as<Number>(distance) + bits_as<Number>(weight));
 }
 template <class T, class Number>
-DEVICE bool beyond(real<T, Number> sum, T distance, T weight, T limit) {
-  return plus(sum, distance, weight) > limit;
+DEVICE bool beyond(real<T, Number> sum, T distance, T weight, T cutoff) {
+  return plus(sum, distance, weight) > cutoff;
 }
 template <class T, class Number>
 DEVICE bool below(real<T, Number> sum, T distance, T weight, T there) {
@@ -66,13 +66,13 @@ DEVICE T half(real<T, Number>, T width) {
   return bits_as<T>(bits_as<Number>(width) * (Number)0.5);
 }
 
-// Appends x unless the items are full. *count runs past the capacity then: read it through a minimum.
+// Appends x unless the items are full. In that case *count passes the capacity: read it through a minimum.
 DEVICE bool push(uint32_t *items, uint32_t capacity, uint32_t *count, uint32_t x) {
   const uint32_t place = atomicAdd_block(count, 1u);
   if (place < capacity) items[place] = x;
   return place < capacity;
 }
-// The smallest x of the block, given to every thread; barriers before and after.
+// Returns the smallest x of the block to every thread; barriers before and after.
 template <class T>
 DEVICE T block_min(T *shared, T x) {
   if (threadIdx.x == 0) *shared = ~(T)0;
@@ -83,7 +83,7 @@ DEVICE T block_min(T *shared, T x) {
   __syncthreads();
   return result;
 }
-// The number of the next job that no block has, given to every thread; *next counts those that were taken.
+// Returns the number of the next job that no block has taken to every thread; *next counts the jobs taken so far.
 DEVICE uint32_t take_job(uint32_t *next, uint32_t *shared) {
   __syncthreads();
   if (threadIdx.x == 0) *shared = atomicAdd(next, 1u);

@@ -1,7 +1,7 @@
-// A heap of four children a node: the vertices that wait, the one of the least key on top. One thread works on it.
-// Equal keys go by the vertices' numbers in scrambled order: what a search does follows from its graph alone, and no
-// pattern in the numbering decides (grids, cubes and wheels are full of ties, and always the smaller number makes
-// trees half as heavy again). `place` of a vertex: where it stands in the heap, or `nowhere`.
+// A heap with four children a node, of the vertices that wait; the one with the least key is on top. One thread works
+// on it. Ties are broken by the vertices' numbers in scrambled order: the order follows from the graph alone, but from
+// no pattern in its numbering. (Grids, cubes and wheels are full of ties; with the smaller number first their trees are
+// half as heavy again.) `place` of a vertex is where it stands in the heap, or `nowhere`.
 #pragma once
 #include "device/device.cuh"
 
@@ -23,7 +23,7 @@ DEVICE void put(heap<T> &h, uint32_t at, uint32_t v) {
   h.vertices[at] = v;
   h.place[v] = at;
 }
-// Moves v, which belongs at `at` or nearer to the top, up to its place.
+// Moves v, which belongs at `at` or above it, up to its place.
 template <class T>
 DEVICE void rise(heap<T> &h, uint32_t at, uint32_t v) {
   for (; at > 0; at = (at - 1) / 4) {
@@ -33,12 +33,12 @@ DEVICE void rise(heap<T> &h, uint32_t at, uint32_t v) {
   }
   put(h, at, v);
 }
-// Puts a vertex in, or moves it up where it waits already and its key has become smaller.
+// Adds a vertex, or moves it up if it waits already and its key has become smaller.
 template <class T>
 DEVICE void offer(heap<T> &h, uint32_t v) {
   rise(h, h.place[v] == nowhere ? h.size++ : h.place[v], v);
 }
-// Takes the top out; the last one sinks from there to its place.
+// Removes and returns the top; the last vertex sinks from there to its place.
 template <class T>
 DEVICE uint32_t take(heap<T> &h) {
   const uint32_t top = h.vertices[0], v = h.vertices[--h.size];

@@ -2,34 +2,31 @@
 // number of threads; on a CPU a block is one thread and this is a sequential search with two buckets.
 //
 // A round relaxes the arcs of every vertex in the near queue (shared memory, two buffers, one barrier a round) and
-// queues the vertices that it improved: those below the threshold in the next near queue, the others in the far pile
+// queues the vertices that it improved: those below the threshold in the next near queue, the others in the far queue
 // (global memory). When the near queue is empty, everything below the threshold is settled. The threshold then moves to
-// the smallest waiting distance + delta, which skips empty phases, and one pass over the far pile drops what is
-// settled, moves what is below, and compacts the rest in place.
+// the smallest waiting distance + delta, which skips empty buckets, and one pass over the far queue drops what is
+// settled, moves what is below the threshold, and compacts the rest in place.
 //
-// One word a vertex does the bookkeeping: 2 * key + expanded; unreached is all ones. Hence
-// - a clear last bit means "waits in a queue": in the near queue if the word is below the threshold, in the far pile if
-//   not. Nothing is queued twice, and a far pile of n entries is large enough unless near queues spill into it;
-// - expanding is atomicOr(word, 1): it gives the distance to expand and tells a duplicate or a settled vertex;
+// One word for each vertex is enough: 2 * key + expanded; unreached is all ones. Hence
+// - a clear last bit means "waits in a queue": in the near queue if the word is below the threshold, else in the far
+//   queue. Nothing is queued twice, and a far queue of n entries is large enough unless near queues spill into it;
+// - expanding is atomicOr(word, 1): it returns the distance to expand, and tells a duplicate or a settled vertex;
 // - improving is atomicMin(word, 2 * candidate): it clears the bit, and the old word tells whether to queue the vertex.
-// A full near queue spills into the far pile, and the next pass brings the spilled vertices back. A full far pile is
-// reported, never truncated silently: near_far_grid.cu then searches again, whose queues cannot overflow.
+// A full near queue spills into the far queue, and the next pass brings the spilled vertices back. A full far queue is
+// reported, and near_far_grid.cu then searches again, whose queues cannot overflow.
 //
 // Delta adapts (near_far.cuh). Distances are the unique fixpoint (rounded addition is monotone too), so no schedule,
-// block size or machine changes them.
+// block size or device changes them.
 //
-// Dependent steps: one round each; NY (264346 vertices, 730100 arcs) takes some 2500, of about 130 vertices. Bytes: of
-// an expanded vertex its word and two offsets, of an arc 2 keys and the word of its head: 12 n + 12 m = 12 MB if all
-// is read once, 32-byte sectors make it some 50 MB. On an H200 (not measured): a round is one barrier and three
-// dependent trips to the L2, about 1 us, so 2.5 ms a source, and 132 x 4 sources at once: 528 x 50 MB at 5.5 TB/s
-// from the L2 (rows lie in HBM: 4.3) in 6 ms, so 12 us a NY source from 264 sources on, against a target of 25.
+// Dependent steps: one a round; NY (264346 vertices, 730100 arcs) takes some 2500, each with about 130 vertices. Bytes:
+// of an expanded vertex its word and two offsets, of an arc two keys and the word of its head.
 #include "paths/near_far.cuh"
 #include "paths/solve.cuh"
 
 constexpr uint32_t near_capacity = 4096;
-constexpr uint32_t ahead = 6;  // entries of the near queue between a vertex and the one whose arcs are fetched early
+constexpr uint32_t ahead = 6;  // how many entries of the near queue in advance arcs are fetched
 
-// One source's queues, and what its threads share. Counts of the near queues rotate, so that one barrier a round is
+// A search's queues, and what its threads share. The counts of the near queues rotate, so that one barrier a round is
 // enough.
 template <class T>
 struct near_far {
@@ -38,15 +35,15 @@ struct near_far {
   T lowest;
   tally phase;
 };
-// Follows the arcs of a vertex with this word; what it improves is queued. Returns the least of `lowest` and what
-// went to the far pile.
+// Relaxes the arcs of a vertex with this word, and queues the vertices that it improves. Returns the least of `lowest`
+// and of the words that went to the far queue.
 template <class Sum, class T = typename Sum::key>
 DEVICE T relax(near_far<T> &s, const task<T> &asked, const tuning<T> &how, answer<T> &found, tally &mine, T word,
                uint32_t begin, uint32_t end, T threshold, uint32_t round, T lowest) {
   for (uint32_t a = begin; a < end; a++) {
     const uint32_t v = (uint32_t)asked.net.arcs[2 * (size_t)a];
     const T weight = asked.net.arcs[2 * (size_t)a + 1];
-    if (beyond(Sum(), word >> 1, weight, asked.limit)) continue;
+    if (beyond(Sum(), word >> 1, weight, asked.cutoff)) continue;
     const T candidate = plus(Sum(), word >> 1, weight) << 1;
     if ((candidate | 1) >= peek(&found.keys[v])) continue;
     const T old = atomicMin_block(&found.keys[v], candidate);
@@ -63,7 +60,7 @@ DEVICE T relax(near_far<T> &s, const task<T> &asked, const tuning<T> &how, answe
   }
   return lowest;
 }
-// Asks for what the entries behind the i-th will need: the arcs of one, and of one farther on what leads to them.
+// Prefetches for the entries that follow the i-th: the arcs of one, and for a later one what leads to its arcs.
 template <class T>
 DEVICE void fetch_early(const task<T> &asked, const answer<T> &found, const uint32_t *current, uint32_t i,
                         uint32_t waiting) {
@@ -91,8 +88,8 @@ DEVICE T settle_near(near_far<T> &s, const task<T> &asked, const tuning<T> &how,
   }
   return lowest;
 }
-// One pass over the far pile: drops the settled, moves what is below the threshold, keeps the rest in place. Returns
-// the least word that this thread kept.
+// Passes over the far queue once: drops settled vertices, moves those below the threshold, keeps the rest in place.
+// Returns the least word that this thread kept.
 template <class T>
 DEVICE T sift_far(near_far<T> &s, const tuning<T> &how, const T *words, T threshold, uint32_t round) {
   const uint32_t waiting = s.far_count < how.room ? s.far_count : how.room;
@@ -112,7 +109,7 @@ DEVICE T sift_far(near_far<T> &s, const tuning<T> &how, const T *words, T thresh
   __syncthreads();
   return lowest;
 }
-// Adds up what the threads counted in a phase, for all of them; the tallies begin anew.
+// Returns the sum of all threads' tallies of a phase to every thread, and clears the tallies.
 template <class T>
 DEVICE tally sum_up(near_far<T> &s, answer<T> &found, tally &mine) {
   if (threadIdx.x == 0) s.phase = {};
@@ -124,7 +121,7 @@ DEVICE tally sum_up(near_far<T> &s, answer<T> &found, tally &mine) {
   if (threadIdx.x == 0) found.relaxed += s.phase.relaxed;
   return s.phase;
 }
-// Words become keys; what is not below the threshold is not final.
+// Turns words into keys; what is not below the threshold after an early end is not final.
 template <class T>
 DEVICE void finish(const task<T> &asked, answer<T> &found, bool early, T threshold) {
   const uint32_t count = extent(found, asked.net.n);
@@ -132,7 +129,7 @@ DEVICE void finish(const task<T> &asked, answer<T> &found, bool early, T thresho
     T &word = found.keys[member(found, i)];
     word = word == unreached<T>() || (early && word >= threshold) ? unreached<T>() : word >> 1;
   }
-  if (threadIdx.x == 0 && early) found.horizon = (threshold >> 1) - 1;
+  if (threadIdx.x == 0 && early) found.cutoff = (threshold >> 1) - 1;
   __syncthreads();
 }
 template <class Sum, class T = typename Sum::key>
@@ -146,12 +143,12 @@ DEVICE void run_search(Sum, near_far<T> &s, const task<T> &asked, const tuning<T
       atomicOr_block(&found.overflowed, 1u);
   }
   __syncthreads();
-  T threshold = 0, lowest = 0, delta = how.delta;  // lowest: a word, of what waits in the far pile
+  T threshold = 0, lowest = 0, delta = how.delta;  // lowest: the least word that waits in the far queue
   tally mine;
   bool early = false;
   for (uint32_t round = 0; lowest != unreached<T>() && !early;) {
     const uint32_t before = round;
-    threshold = next_threshold<Sum>(lowest, delta, asked.limit, threshold);
+    threshold = next_threshold<Sum>(lowest, delta, asked.cutoff, threshold);
     lowest = sift_far(s, how, found.keys, threshold, round);
     lowest = settle_near<Sum>(s, asked, how, found, mine, threshold, round, lowest);
     delta = next_delta<Sum>(how, delta, sum_up(s, found, mine), round - before);

@@ -1,42 +1,41 @@
-// Near-Far, the grid engine: one search at a time, by all blocks of a launch; for power-law graphs, whose frontiers
-// of many thousand vertices keep a whole GPU busy, and for what overflows a block's queues (near_far.cu, which has the
-// algorithm and the word of a vertex). Here the near queues lie in global memory and hold n entries each: nothing waits
-// in a queue twice, so they cannot overflow, and neither can the far pile.
+// Near-Far, the grid engine: all blocks of a launch work on one search. It is for power-law graphs, whose frontiers of
+// many thousand vertices keep a whole GPU busy, and for searches that overflow a block's queues (near_far.cu, which
+// explains the algorithm and the word of a vertex). Here the near queues lie in global memory and hold n entries each:
+// no vertex waits in a queue twice, so they cannot overflow, and neither can the far queue.
 //
-// A launch is one step: a round of relaxations if the near queue holds anything, else a pass over the far pile that
-// moves the threshold. Which of the two, and with which threshold, every block finds out alike from what the launch
-// before has left in `progress`; so the host starts many launches in a row and reads back once, whether the search is
-// over (launches beyond the end return at once). Counters come in threes and rotate: a launch reads one, adds to the
-// next, and clears the third.
+// A launch is one step: a round of relaxations if the near queue holds anything, else a pass over the far queue that
+// moves the threshold. Every block derives which of the two it is, and the threshold, from what the previous launch
+// left in `progress`. So the host starts many launches in a row, and reads back once whether the search is over
+// (launches beyond the end return at once). Counters come in threes and rotate: a launch reads one, adds to the next,
+// and clears the third.
 //
 // A round shares arcs, not vertices: a block takes as many vertices as it has threads, adds up their degrees, and each
-// thread finds the owner of every blockDim-th arc by bisection. A vertex of more arcs than `hub` goes on a list that the
-// next round's whole grid takes together.
+// thread finds the tail of every blockDim-th arc by bisection. A vertex of more arcs than `hub_degree` is put on a list
+// that the whole grid works on in the next round.
 //
-// Steps: R-MAT scale 20 at delta 8 takes some 100. Bytes: as near_far.cu, and 4 for an entry of a queue. On an H200
-// (not measured): 31.4 M arcs x 1.3 x 8 B at 4.3 TB/s are 0.08 ms, 41 M words at random from a 4 MB row in the L2 0.25
-// ms, 100 launches 0.25 ms if they follow one another at once (2.5 us), 0.6 ms at the 6 us that Python takes for each:
-// some 0.6 to 1 ms for R-MAT 20, against a target of 1.2 ms.
+// Steps: R-MAT scale 20 at delta 8 takes some 100. Bytes: as near_far.cu, and 4 for an entry of a queue.
 #include "paths/near_far.cuh"
 #include "paths/solve.cuh"
 
 constexpr uint32_t widest = 1024;  // threads of a block at most
 
-// The state of a search between launches. Members with [3] rotate: the first six from launch to launch, the next six
-// from pass to pass over the far pile.
+// The state of a search between launches. Members with [3] rotate: the first six with every launch, the next six with
+// every pass over the far queue.
 struct progress {
   uint64_t near_count[3], hub_count[3], passes[3], threshold[3], delta[3], done[3];
   uint64_t far_count[3], lowest[3], expanded[3], again[3], relaxed[3], rounds[3];
-  uint64_t all_relaxed, all_rounds, horizon;
+  uint64_t all_relaxed, all_rounds, cutoff;
 };
-// Queues, two of each in turn; a hub waits with the word that it is to be expanded at.
+// Queues, two of each that take turns: `near` and `far` are (2, n), the others (2, hub_room). A vertex of more arcs
+// than `hub_degree` waits in `hub`, with the word at which it is to be expanded.
 template <class T>
 struct queues {
   uint32_t *near, *far, *hub;
   T *hub_word;
-  uint32_t hub_room;
+  uint32_t hub_room, hub_degree;
 };
-// What the threads of a block share: the arcs of a stretch of the near queue, and what the block adds to `progress`.
+// What the threads of a block share: the arcs of some vertices of the near queue, and what the block adds to
+// `progress`.
 template <class T>
 struct block_state {
   uint32_t sums[widest], base[widest], flag;
@@ -44,10 +43,10 @@ struct block_state {
   tally phase;
 };
 
-// Appends to a queue that cannot be full.
+// Appends x to a queue that cannot be full.
 DEVICE void append(uint32_t *items, uint64_t *count, uint32_t x) { items[atomicAdd(count, (uint64_t)1)] = x; }
 
-// Follows one arc. Returns the least of `lowest` and what it sent to the far pile.
+// Relaxes one arc. Returns the least of `lowest` and of the word that it sent to the far queue.
 template <class Sum, class T = typename Sum::key>
 DEVICE T offer(const task<T> &asked, const queues<T> &q, progress &p, T *words, uint32_t step, T word, uint32_t arc,
                T lowest, tally &mine) {
@@ -55,7 +54,7 @@ DEVICE T offer(const task<T> &asked, const queues<T> &q, progress &p, T *words, 
   const T threshold = (T)p.threshold[now];
   const uint32_t v = (uint32_t)asked.net.arcs[2 * (size_t)arc];
   const T weight = asked.net.arcs[2 * (size_t)arc + 1];
-  if (beyond(Sum(), word >> 1, weight, asked.limit)) return lowest;
+  if (beyond(Sum(), word >> 1, weight, asked.cutoff)) return lowest;
   const T candidate = plus(Sum(), word >> 1, weight) << 1;
   if ((candidate | 1) >= peek(&words[v])) return lowest;
   const T old = atomicMin(&words[v], candidate);
@@ -67,7 +66,8 @@ DEVICE T offer(const task<T> &asked, const queues<T> &q, progress &p, T *words, 
   if (!near && !waits) append(q.far + (size_t)(p.passes[now] % 2) * n, &p.far_count[p.passes[now] % 3], v);
   return near || lowest < candidate ? lowest : candidate;
 }
-// The arcs of the vertices that this block's threads hold, shared among them: degree and first arc of each thread's.
+// Relaxes the arcs of the vertices that this block's threads hold, one each, shared among all threads. `degree` and
+// `begin`: the number of this thread's arcs, and the first one.
 template <class Sum, class T = typename Sum::key>
 DEVICE T share_arcs(block_state<T> &b, const task<T> &asked, const queues<T> &q, progress &p, T *words, uint32_t step,
                     uint32_t degree, uint32_t begin, T word, T lowest, tally &mine) {
@@ -91,10 +91,10 @@ DEVICE T share_arcs(block_state<T> &b, const task<T> &asked, const queues<T> &q,
   __syncthreads();
   return lowest;
 }
-// A round: the near queue's vertices, and the hubs that the round before put aside.
+// A round: the vertices of the near queue, and the hubs that the previous round put aside.
 template <class Sum, class T = typename Sum::key>
 DEVICE T relax_round(block_state<T> &b, const task<T> &asked, const queues<T> &q, progress &p, T *words, uint32_t step,
-                     uint32_t hub, tally &mine) {
+                     tally &mine) {
   const uint32_t now = step % 3, then = (step + 1) % 3, all = gridDim.x * blockDim.x;
   const uint32_t *near = q.near + (size_t)(step % 2) * asked.net.n;
   const uint32_t waiting = (uint32_t)p.near_count[now], hubs = (uint32_t)p.hub_count[now];
@@ -105,12 +105,12 @@ DEVICE T relax_round(block_state<T> &b, const task<T> &asked, const queues<T> &q
     const T word = i < waiting ? atomicOr(&words[u], (T)1) : (T)1;
     const bool fresh = !(word & 1);
     mine.expanded += fresh, mine.relaxed += fresh ? degree : 0;
-    if (fresh && degree > hub) {
+    if (fresh && degree > q.hub_degree) {
       const uint32_t place = (uint32_t)atomicAdd(&p.hub_count[then], (uint64_t)1) + (step + 1) % 2 * q.hub_room;
       q.hub[place] = u, q.hub_word[place] = word;
     }
-    lowest =
-        share_arcs<Sum>(b, asked, q, p, words, step, fresh && degree <= hub ? degree : 0, begin, word, lowest, mine);
+    const uint32_t shared = fresh && degree <= q.hub_degree ? degree : 0;
+    lowest = share_arcs<Sum>(b, asked, q, p, words, step, shared, begin, word, lowest, mine);
   }
   for (uint32_t i = 0; i < hubs; i++) {
     const uint32_t u = q.hub[step % 2 * q.hub_room + i], end = asked.net.offsets[u + 1];
@@ -120,7 +120,7 @@ DEVICE T relax_round(block_state<T> &b, const task<T> &asked, const queues<T> &q
   }
   return lowest;
 }
-// A pass over the far pile: drops the settled, moves what is below the threshold, copies the rest.
+// A pass over the far queue: drops settled vertices, moves those below the threshold, copies the rest.
 template <class T>
 DEVICE T sift(const task<T> &asked, const queues<T> &q, progress &p, const T *words, uint32_t step, T threshold) {
   const uint64_t passes = p.passes[step % 3];
@@ -140,18 +140,18 @@ DEVICE T sift(const task<T> &asked, const queues<T> &q, progress &p, const T *wo
   }
   return lowest;
 }
-// What one thread does between two phases: the state of the next launch, and clean counters for the pass after it.
+// Ends a phase, by one thread: sets the state of the next launch, and clears the counters of the pass after it.
 template <class T>
-DEVICE void turn(progress &p, uint32_t step, bool over, bool early, T delta, T threshold, T horizon) {
+DEVICE void turn(progress &p, uint32_t step, bool over, bool early, T delta, T threshold, T cutoff) {
   const uint32_t then = (step + 1) % 3, side = p.passes[step % 3] % 3, after = (side + 2) % 3;
   p.all_relaxed += p.relaxed[side], p.all_rounds += p.rounds[side];
   p.passes[then] = p.passes[step % 3] + 1;
   p.delta[then] = delta, p.threshold[then] = threshold, p.done[then] = over || early;
-  if (over || early) p.horizon = horizon;
+  if (over || early) p.cutoff = cutoff;
   p.lowest[after] = unreached<T>();
   p.far_count[after] = p.expanded[after] = p.again[after] = p.relaxed[after] = p.rounds[after] = 0;
 }
-// Adds what the block's threads found to the counters of a phase.
+// Adds what the block's threads have counted to the counters of a phase.
 template <class T>
 DEVICE void report(block_state<T> &b, progress &p, uint32_t phase, T lowest, const tally &mine) {
   if (threadIdx.x == 0) b.phase = {};
@@ -165,8 +165,8 @@ DEVICE void report(block_state<T> &b, progress &p, uint32_t phase, T lowest, con
   atomicAdd(&p.relaxed[phase], b.phase.relaxed);
 }
 template <class Sum, class T = typename Sum::key>
-DEVICE void take_step(const task<T> &asked, const tuning<T> &how, const queues<T> &q, uint32_t step, uint32_t hub,
-                      T *words, progress &p) {
+DEVICE void take_step(const task<T> &asked, const tuning<T> &how, const queues<T> &q, uint32_t step, T *words,
+                      progress &p) {
   __shared__ block_state<T> b;
   const uint32_t now = step % 3, then = (step + 1) % 3, side = p.passes[now] % 3;
   const bool first = blockIdx.x == 0 && threadIdx.x == 0;
@@ -178,24 +178,24 @@ DEVICE void take_step(const task<T> &asked, const tuning<T> &how, const queues<T
   if (p.done[now]) return;
   tally mine;
   T lowest;
-  uint32_t phase = side;  // whose counters this launch adds to
+  uint32_t phase = side;  // the counters that this launch adds to
   if (p.near_count[now] + p.hub_count[now]) {
-    lowest = relax_round<Sum>(b, asked, q, p, words, step, hub, mine);
+    lowest = relax_round<Sum>(b, asked, q, p, words, step, mine);
     if (first) p.rounds[phase]++;
   } else {
     const bool over = (T)p.lowest[side] == unreached<T>();
     const bool early = !over && p.passes[now] && all_below(asked, words, threshold, &b.flag);
     const tally phase_counts = {p.expanded[side], p.again[side], p.relaxed[side]};
     const T wide = p.passes[now] ? next_delta<Sum>(how, delta, phase_counts, p.rounds[side]) : delta;
-    const T next = next_threshold<Sum>((T)p.lowest[side], wide, asked.limit, threshold);
+    const T next = next_threshold<Sum>((T)p.lowest[side], wide, asked.cutoff, threshold);
     lowest = over || early ? unreached<T>() : sift(asked, q, p, words, step, next);
-    if (first) turn(p, step, over, early, wide, next, early ? (T)((threshold >> 1) - 1) : asked.limit);
+    if (first) turn(p, step, over, early, wide, next, early ? (T)((threshold >> 1) - 1) : asked.cutoff);
     phase = (side + 1) % 3;
   }
   report(b, p, phase, lowest, mine);
 }
 
-// Begins a search from distinct seeds, with all words unreached: the seeds are the far pile of the first pass.
+// Begins a search from distinct seeds, with all words unreached: the first pass finds the seeds in the far queue.
 template <class T>
 DEVICE void begin_search(uint32_t seeds, const uint32_t *seed, T delta, uint32_t *far, T *words, progress &p) {
   const uint32_t first = blockIdx.x * blockDim.x + threadIdx.x, step = gridDim.x * blockDim.x;
@@ -205,14 +205,13 @@ DEVICE void begin_search(uint32_t seeds, const uint32_t *seed, T delta, uint32_t
   p.lowest[1] = p.lowest[2] = unreached<T>();
   p.far_count[0] = seeds, p.delta[0] = delta;
 }
-// Words become keys; what lies beyond the horizon is not final.
+// Turns words into keys; what lies beyond the cutoff is not final.
 template <class T>
 DEVICE void finish_search(uint32_t n, T *words, const progress &p) {
   for (uint32_t v = blockIdx.x * blockDim.x + threadIdx.x; v < n; v += gridDim.x * blockDim.x)
-    words[v] = words[v] == unreached<T>() || words[v] >> 1 > (T)p.horizon ? unreached<T>() : words[v] >> 1;
+    words[v] = words[v] == unreached<T>() || words[v] >> 1 > (T)p.cutoff ? unreached<T>() : words[v] >> 1;
 }
-// A row that this engine has filled, as an engine of solve.cuh, whose block then does all the rest; its horizon is the
-// limit.
+// A row that this engine has filled, as an engine of solve.cuh, so that a block delivers the rest.
 template <class T>
 struct filled_row {};
 template <class Sum, class T = typename Sum::key>
@@ -221,40 +220,34 @@ DEVICE void run_search(Sum, filled_row<T> &, const task<T> &, const tuning<T> &,
   __syncthreads();
 }
 
-// A whole row by all blocks, where there are no plateaus.
+// Delivers a whole row by all blocks; only where there are no plateaus.
 template <class Sum, class T = typename Sum::key>
-DEVICE void fill_row(const solved<T> &s, const outbox<T> &out, uint32_t wanted, uint32_t n) {
+DEVICE void fill_row(const solved<T> &s, const graph<T> &net, const outbox<T> &out, uint32_t wanted) {
   const findings mine =
-      write_row<Sum>(s, out, wanted, 0, blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x, n);
+      write_row<Sum>(s, net, out, wanted, 0, blockIdx.x * blockDim.x + threadIdx.x, gridDim.x * blockDim.x);
   atomicAdd(&out.counts[0], mine.wrong), atomicAdd(&out.counts[1], mine.cut), atomicAdd(&out.counts[2], mine.roots);
 }
 
-// `state` is a `progress`, 39 words. `near` and `far` are (2, n), `hubs` and `hub_words` (2, hub_room).
-#define GRID_KERNELS(suffix, T, Sum)                                                                                 \
-  KERNEL near_far_grid_begin_##suffix(uint32_t seeds, T delta, const uint32_t *seed, uint32_t *far, T *words,        \
-                                      uint64_t *state) {                                                             \
-    begin_search(seeds, seed, delta, far, words, *(progress *)state);                                                \
-  }                                                                                                                  \
-  EXPORT_KERNEL(near_far_grid_begin_##suffix)                                                                        \
-  KERNEL near_far_grid_step_##suffix(uint32_t n, uint32_t step, uint32_t targets, uint32_t setting, uint32_t hub,    \
-                                     uint32_t hub_room, T delta, T most, T limit, const uint32_t *target,            \
-                                     const uint32_t *offsets, const T *arcs, uint32_t *near, uint32_t *far,          \
-                                     uint32_t *hubs, T *hub_words, T *words, uint64_t *state) {                      \
-    const task<T> asked = {{n, offsets, arcs, nullptr, nullptr}, 0, nullptr, targets, target, limit};                \
-    take_step<Sum>(asked, tuning<T>{setting, 0, nullptr, delta, most}, {near, far, hubs, hub_words, hub_room}, step, \
-                   hub, words, *(progress *)state);                                                                  \
-  }                                                                                                                  \
-  EXPORT_KERNEL(near_far_grid_step_##suffix)                                                                         \
-  KERNEL near_far_grid_finish_##suffix(uint32_t n, T *words, const uint64_t *state) {                                \
-    finish_search(n, words, *(const progress *)state);                                                               \
-  }                                                                                                                  \
-  EXPORT_KERNEL(near_far_grid_finish_##suffix)                                                                       \
-  KERNEL near_far_grid_row_##suffix(uint32_t n, uint32_t wanted, T horizon, const uint32_t *in_offsets,              \
-                                    const T *in_arcs, const uint32_t *order, const T *keys, T *distance,             \
-                                    uint32_t *predecessors, uint32_t *counts) {                                      \
-    const outbox<T> out = {order, distance, predecessors, nullptr, nullptr, nullptr, nullptr, nullptr, 0, counts};   \
-    fill_row<Sum>(solved<T>{in_offsets, in_arcs, keys, horizon, nullptr}, out, wanted, n);                           \
-  }                                                                                                                  \
+// `state` is a `progress`, 39 words.
+#define GRID_KERNELS(suffix, T, Sum)                                                                                  \
+  KERNEL near_far_grid_begin_##suffix(uint32_t seeds, T delta, const uint32_t *seed, uint32_t *far, T *words,         \
+                                      uint64_t *state) {                                                              \
+    begin_search(seeds, seed, delta, far, words, *(progress *)state);                                                 \
+  }                                                                                                                   \
+  EXPORT_KERNEL(near_far_grid_begin_##suffix)                                                                         \
+  KERNEL near_far_grid_step_##suffix(uint32_t step, uint32_t targets, T cutoff, const uint32_t *target, graph<T> net, \
+                                     tuning<T> how, queues<T> waiting, T *words, uint64_t *state) {                   \
+    const task<T> asked = {net, 0, nullptr, targets, target, cutoff};                                                 \
+    take_step<Sum>(asked, how, waiting, step, words, *(progress *)state);                                             \
+  }                                                                                                                   \
+  EXPORT_KERNEL(near_far_grid_step_##suffix)                                                                          \
+  KERNEL near_far_grid_finish_##suffix(uint32_t n, T *words, const uint64_t *state) {                                 \
+    finish_search(n, words, *(const progress *)state);                                                                \
+  }                                                                                                                   \
+  EXPORT_KERNEL(near_far_grid_finish_##suffix)                                                                        \
+  KERNEL near_far_grid_row_##suffix(uint32_t wanted, T cutoff, const T *keys, graph<T> net, outbox<T> out) {          \
+    fill_row<Sum>(solved<T>{net.in_offsets, net.in_arcs, keys, cutoff, nullptr}, net, out, wanted);                   \
+  }                                                                                                                   \
   EXPORT_KERNEL(near_far_grid_row_##suffix)
 GRID_KERNELS(u4, uint32_t, integer<uint32_t>)
 GRID_KERNELS(u8, uint64_t, integer<uint64_t>)

@@ -1,59 +1,61 @@
-// What follows from distances: predecessors, and the proof that both are right. Every vertex looks at the arcs that
-// come in and decides for itself.
+// What follows from distances: predecessors, and a check that both are right. Every vertex looks at its incoming arcs
+// and decides for itself.
 //
-// Arcs come in the order of their tails' ids, whatever numbers the vertices have here: the first that fits is the
-// smallest. The predecessor of v is the smallest u with an arc u -> v of weight d(v) - d(u) and d(u) < d(v). Arcs of
-// weight 0 (or lost in rounding) make plateaus of equal distance; a vertex with no such u takes the smallest u of its
-// plateau that is one hop nearer to where the plateau is entered. So predecessors are a tree, and the same for any
-// schedule.
+// Arcs stand in the order of their tails' positions in the input, whatever numbers the vertices have here, so the first
+// one that fits has the smallest tail. The predecessor of v is the smallest u with an arc u -> v of weight d(v) - d(u)
+// and d(u) < d(v). Arcs of weight 0 (or lost in rounding) make plateaus of equal distance; a vertex without such a u
+// takes the smallest u of its plateau that is one hop nearer to where the plateau is entered. Predecessors are
+// therefore a tree, and the same for any schedule.
 //
-// The check counts what is wrong: an arc that offers a shorter way, or a way to what is not reached that is not beyond
-// the horizon; a reached vertex without a predecessor; a seed that is not at 0, a root that is no seed. Distances that
-// no arc shortens, each with a chain of fitting arcs from a seed, are the shortest.
+// The check counts what is wrong: an arc that offers a shorter path, or leads to an unreached vertex within the cutoff;
+// a reached vertex without a predecessor; a seed that is not at distance 0; a root that is no seed. Distances that no
+// arc shortens, each with a path of fitting arcs from a seed, are the shortest.
 #pragma once
 #include "paths/searches.cuh"
 
-// A source's graph (incoming arcs, (tail, weight) pairs) and distances, complete up to the horizon.
+// Incoming arcs, (tail, weight) pairs, and the distances of one search, complete up to the cutoff.
 template <class T>
 struct solved {
   const uint32_t *in_offsets;
   const T *in_arcs;
   const T *distance;
-  T horizon;
-  const uint32_t *hops;  // of each vertex from where its plateau is entered; nullptr if there are no plateaus
+  T cutoff;
+  const uint32_t *hops;  // of each vertex, from where its plateau is entered; nullptr if there are no plateaus
 };
-// What a thread found wrong; `cut`: arcs from reached to unreached vertices; `roots`: vertices without predecessor.
+// What a thread has found. `wrong`: errors; `cut`: arcs from reached to unreached vertices; `roots`: vertices without a
+// predecessor.
 struct findings {
   uint32_t wrong = 0, cut = 0, roots = 0;
 };
 
-// Whether the a-th incoming arc joins its vertex, at `here`, to another one of its plateau.
+// Returns whether the a-th incoming arc joins its head, at distance `here`, to a vertex of the same plateau.
 template <class Sum, class T = typename Sum::key>
 DEVICE bool level(const solved<T> &s, uint32_t a, T here) {
   return s.distance[s.in_arcs[2 * (size_t)a]] == here && exact(Sum(), here, s.in_arcs[2 * (size_t)a + 1], here);
 }
-// The smallest predecessor of v, in terms of the arcs' order; what the arcs contradict goes to `found`.
+// Returns the predecessor of v, the first one in the order of the arcs; what contradicts the arcs is counted in
+// `found`.
 template <class Sum, class T = typename Sum::key>
 DEVICE uint32_t predecessor(const solved<T> &s, uint32_t v, findings &found) {
   const T here = s.distance[v];
   const uint32_t begin = s.in_offsets[v], end = s.in_offsets[v + 1];
-  uint32_t first = nobody;
+  uint32_t first = none;
   for (uint32_t a = begin; a < end; a++) {
     const T there = s.distance[s.in_arcs[2 * (size_t)a]], weight = s.in_arcs[2 * (size_t)a + 1];
-    const uint32_t fits = there < here && exact(Sum(), there, weight, here) ? a : nobody;
+    const uint32_t fits = there < here && exact(Sum(), there, weight, here) ? a : none;
     first = fits < first ? fits : first;
     if (there >= here || (here != unreached<T>() && !below(Sum(), there, weight, here))) continue;
     found.cut += here == unreached<T>();
-    found.wrong += here != unreached<T>() || !beyond(Sum(), there, weight, s.horizon);
+    found.wrong += here != unreached<T>() || !beyond(Sum(), there, weight, s.cutoff);
   }
-  if (here == unreached<T>() || first != nobody) return here == unreached<T>() ? nobody : s.in_arcs[2 * (size_t)first];
+  if (here == unreached<T>() || first != none) return here == unreached<T>() ? none : s.in_arcs[2 * (size_t)first];
   for (uint32_t a = begin; a < end && s.hops && s.hops[v]; a++)
     if (level<Sum>(s, a, here) && s.hops[s.in_arcs[2 * (size_t)a]] + 1 == s.hops[v]) return s.in_arcs[2 * (size_t)a];
   found.roots++, found.wrong += here != 0;
-  return nobody;
+  return none;
 }
-// Fills in s.hops, of the vertices that a search may have reached: arcs from where a plateau is entered, 0 where it is
-// entered or seeded, `nobody` if there is no way to it. As many rounds as the longest way inside of a plateau.
+// Fills in the hops of all vertices that a search may have reached: the number of arcs from where a plateau is entered,
+// 0 where it is entered or seeded, `none` if it is not. Takes as many rounds as the longest path inside of a plateau.
 template <class Sum, class T = typename Sum::key>
 DEVICE void count_hops(const solved<T> &s, const answer<T> &found, uint32_t n, uint32_t seeds, const uint32_t *seed,
                        uint32_t *hops, uint32_t *changed) {
@@ -61,7 +63,7 @@ DEVICE void count_hops(const solved<T> &s, const answer<T> &found, uint32_t n, u
   for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) {
     const uint32_t v = member(found, i);
     const T here = s.distance[v];
-    uint32_t entered = nobody;
+    uint32_t entered = none;
     for (uint32_t a = s.in_offsets[v]; a < s.in_offsets[v + 1]; a++) {
       const T there = s.distance[s.in_arcs[2 * (size_t)a]];
       if (there < here && exact(Sum(), there, s.in_arcs[2 * (size_t)a + 1], here)) entered = 0;
@@ -76,7 +78,7 @@ DEVICE void count_hops(const solved<T> &s, const answer<T> &found, uint32_t n, u
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) {
       const uint32_t v = member(found, i);
-      if (hops[v] != nobody || s.distance[v] == unreached<T>()) continue;
+      if (hops[v] != none || s.distance[v] == unreached<T>()) continue;
       bool next = false;
       for (uint32_t a = s.in_offsets[v]; a < s.in_offsets[v + 1]; a++)
         next |= level<Sum>(s, a, s.distance[v]) && peek(&hops[s.in_arcs[2 * (size_t)a]]) == round - 1;

@@ -1,25 +1,17 @@
-// What every engine takes and gives back, so that what is made of it (solve.cuh) is the same for all of them.
+// What every engine takes and gives back; solve.cuh makes the same answers of it for all of them.
 //
 // An engine is a struct in shared memory with a function
 //   run_search(Sum(), engine, task, tuning, answer)
-// called by all threads of a block. It finds every distance up to answer.horizon, and leaves the key of all else at
-// `unreached`. The horizon is the task's limit; or less, if there are targets and a list of what is touched is kept: a
-// search may end once the targets are found, and then it is one with a smaller limit that it found itself. So
-// everything that holds for a limit, the check included, holds for an early end.
+// called by all threads of a block. It finds every distance up to answer.cutoff, and leaves all other keys `unreached`.
+// The cutoff is the task's; or a smaller one, if there are targets and the vertices touched are listed: a search may
+// end once all targets are settled. An early end is therefore the same as a smaller cutoff that the search chose
+// itself, and whatever holds for a cutoff, the check included, holds for an early end.
 #pragma once
 #include "paths/distances.cuh"
+#include "paths/graph.cuh"
 
 using real_keys = real<uint64_t, double>;
 
-// A vertex' arcs, (other end, weight) pairs: those that leave it, and those that come in.
-template <class T>
-struct graph {
-  uint32_t n;
-  const uint32_t *offsets;
-  const T *arcs;
-  const uint32_t *in_offsets;
-  const T *in_arcs;
-};
 // What is asked.
 template <class T>
 struct task {
@@ -28,28 +20,28 @@ struct task {
   const uint32_t *seed;
   uint32_t targets;
   const uint32_t *target;
-  T limit;
+  T cutoff;
 };
-// What is found, in shared memory. `keys` are all unreached when a search begins.
+// What is found, in shared memory. All keys are unreached when a search begins.
 template <class T>
 struct answer {
   T *keys;
-  uint32_t *touched;  // the vertices whose keys were changed, if room for n was given: else nullptr
-  uint32_t count;     // of `touched`
+  uint32_t *touched;  // the vertices whose keys have changed, if there is room for n of them; else nullptr
+  uint32_t count;  // of `touched`
   uint32_t overflowed;
-  T horizon;
+  T cutoff;
   uint64_t relaxed, rounds;
 };
-// How an engine is to work; the answer depends on none of it.
+// How an engine works; the answer does not depend on it.
 template <class T>
 struct tuning {
-  uint32_t setting;   // near-far: arcs a round from which a bucket is wide enough; Bellman-Ford: sweeps, 0 pushes
-  uint32_t room;      // entries of a block's scratch
+  uint32_t setting;  // Near-Far: arcs a round from which a bucket is wide enough; Bellman-Ford: sweeps, 0 for push
+  uint32_t room;  // entries of a block's scratch
   uint32_t *scratch;  // of this block
-  T delta, most;      // near-far: width of the first bucket, and of the widest
+  T delta, most;  // Near-Far: width of the first bucket, and of the widest
 };
 
-// The vertices that a search may have reached: those that it touched, or all.
+// The vertices that a search may have reached, `extent` of them: those that it touched, or all.
 template <class T>
 DEVICE uint32_t extent(const answer<T> &found, uint32_t n) {
   return found.touched ? found.count : n;
@@ -58,18 +50,18 @@ template <class T>
 DEVICE uint32_t member(const answer<T> &found, uint32_t i) {
   return found.touched ? found.touched[i] : i;
 }
-// Notes a vertex when it is reached for the first time.
+// Lists a vertex that is reached for the first time.
 template <class T>
 DEVICE void touch(answer<T> &found, uint32_t v) {
   if (found.touched) found.touched[atomicAdd_block(&found.count, 1u)] = v;
 }
-// Begins an answer, by one thread.
+// Begins an answer; called by one thread.
 template <class T>
-DEVICE void begin(answer<T> &found, T *keys, uint32_t *touched, T limit) {
-  found.keys = keys, found.touched = touched, found.horizon = limit;
+DEVICE void begin(answer<T> &found, T *keys, uint32_t *touched, T cutoff) {
+  found.keys = keys, found.touched = touched, found.cutoff = cutoff;
   found.count = found.overflowed = 0, found.relaxed = found.rounds = 0;
 }
-// Whether there are targets, and all have a key below `bound`.
+// Returns whether there are targets and all of them have keys below `bound`.
 template <class T>
 DEVICE bool all_below(const task<T> &asked, const T *keys, T bound, uint32_t *shared) {
   if (!asked.targets) return false;

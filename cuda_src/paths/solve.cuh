@@ -1,73 +1,84 @@
-// From a search to what was asked for: rows of a table, distances at targets, paths; checked (paths.cuh). A block
-// takes one job after the other, and has one row of keys for all of them, which stays in its caches.
+// From a search to its answers: rows of distances and predecessors, distances at targets, paths; all are checked
+// (paths.cuh). A block takes one job after the other. It uses one row of keys for all of them, which stays in its
+// caches.
 //
-// A search for a near target touches a small part of the graph, so nothing may look at all of it: the row is all
-// unreached between two searches, the search lists what it touches, and the check, the paths and the clearing go
-// through that list. A job that wants whole rows goes through all vertices in order instead, which is quicker then.
+// A search for a near target touches a small part of the graph, and nothing may look at all vertices then: the row is
+// all unreached between two searches, the search lists the vertices that it touches, and the check, the paths and the
+// clearing go through that list. A job that wants whole rows goes through all vertices in order instead, which is
+// quicker there.
 //
-// A path is walked back from its target by the smallest predecessor, once for its length, once to write it where the
-// counter of all paths stands. If they do not fit in the room, the query is left open, and the caller asks it again.
+// A path is followed from its target back to the seed by predecessors: once for its length, and once to write it where
+// the counter of all paths stands. If it finds no room, the query is left open, and the caller asks it again.
 //
-// Bytes beside the search: an arc's two keys and its tail's distance, some five keys a vertex: on NY 12 MB if all is
-// read once, on an H200 at 4.3 TB/s 3 us a source.
+// Bytes beside the search: two keys and the tail's distance for each arc, and some five keys for each vertex.
 #pragma once
 #include "paths/paths.cuh"
 
-// What is wanted of a job; with whole rows a search never ends early.
+// What is wanted of a job; a search for whole rows never ends early.
 constexpr uint32_t wants_distances = 1, wants_predecessors = 2, wants_targets = 4, wants_paths = 8;
-constexpr uint32_t unchecked = 16;  // for benchmarks: the search alone, and its distances
+constexpr uint32_t unchecked = 16;  // for benchmarks: distances without the check
 constexpr uint32_t wants_rows = wants_distances | wants_predecessors;
-// A job: its seeds are seed[first_seed] to seed[end_seed - 1], its targets likewise; the i-th target's answer is that of
-// query `first_query` + i.
+// A job: its seeds are seed[first_seed] to seed[end_seed - 1], its targets likewise; its i-th target is that of query
+// first_query + i.
 struct job {
   uint32_t first_seed, end_seed, first_target, end_target, first_query;
 };
-// What a block works with: a row each of keys (all unreached between jobs) and of hops (if there are plateaus), and a
-// list of vertices; n entries each.
+// The jobs of a launch: `jobs` (count, 5) holds a `job` each; `next` counts the jobs taken, 0 at first.
+struct batch {
+  uint32_t count;
+  const uint32_t *jobs, *seed, *target;
+  uint32_t *next;
+};
+// What the blocks work in, (blocks, n) each: a row of keys (all unreached between jobs), a list of vertices, and a row
+// of hops (if there are plateaus).
 template <class T>
 struct workspace {
   T *keys;
-  uint32_t *touched, *hops;
+  uint32_t *touched;
+  NULLABLE uint32_t *hops;
 };
-// Where answers go, in the graph's own ids.
+// Where answers go; vertices have their positions in the input. What is not wanted may be left out.
 template <class T>
 struct outbox {
-  const uint32_t *order;  // the graph's own id of each vertex
-  T *distance;            // rows (jobs, n)
-  uint32_t *predecessor;  // rows (jobs, n)
-  T *target_distance;     // of each query
-  uint64_t *path_begin;   // where its path stands in `path`, all ones if there was no room
-  uint32_t *path_length;  // 0 if no path leads there
-  uint32_t *path;
-  uint64_t *used, room;  // entries of `path`
-  uint32_t *counts;      // (jobs, 3), 0 at first: wrong, cut where the limit was met, roots
+  NULLABLE T *distance;            // rows (jobs, n)
+  NULLABLE uint32_t *predecessor;  // rows (jobs, n)
+  NULLABLE T *target_distance;     // of each query
+  NULLABLE uint64_t *path_begin;   // where its path begins in `path`, all ones if there was no room
+  NULLABLE uint32_t *path_length;  // 0 if no path leads there
+  NULLABLE uint32_t *path;
+  NULLABLE uint64_t *path_used;  // entries of `path`
+  uint64_t path_room;
+  uint32_t *counts;      // (jobs, 3), 0 at first: `findings`; cut is 0 after an early end
+  uint32_t *overflowed;  // of each job: 1 if its queues were too small, so that nothing was delivered
+  uint64_t *work;        // (jobs, 2): arcs relaxed, dependent steps
 };
 
 template <class Sum, class T = typename Sum::key>
-DEVICE void write_path(const solved<T> &s, const outbox<T> &out, uint32_t query, uint32_t target) {
+DEVICE void write_path(const solved<T> &s, const uint32_t *order, const outbox<T> &out, uint32_t query,
+                       uint32_t target) {
   findings ignored;
   uint32_t length = 0;
   if (s.distance[target] != unreached<T>())
-    for (uint32_t v = target; v != nobody; v = predecessor<Sum>(s, v, ignored)) length++;
-  const uint64_t at = atomicAdd(out.used, (uint64_t)length);
-  const bool fits = at + length <= out.room;
+    for (uint32_t v = target; v != none; v = predecessor<Sum>(s, v, ignored)) length++;
+  const uint64_t at = atomicAdd(out.path_used, (uint64_t)length);
+  const bool fits = at + length <= out.path_room;
   out.path_begin[query] = fits ? at : ~(uint64_t)0;
   out.path_length[query] = length;
-  for (uint32_t v = target; fits && length; v = predecessor<Sum>(s, v, ignored)) out.path[at + --length] = out.order[v];
+  for (uint32_t v = target; fits && length; v = predecessor<Sum>(s, v, ignored)) out.path[at + --length] = order[v];
 }
-// Every `step`-th entry of a row from `begin` on, and what is wrong with them.
+// Writes every step-th entry of a row from `begin` on, and returns what is wrong with them.
 template <class Sum, class T = typename Sum::key>
-DEVICE findings write_row(const solved<T> &s, const outbox<T> &out, uint32_t wanted, size_t row, uint32_t begin,
-                          uint32_t step, uint32_t n) {
+DEVICE findings write_row(const solved<T> &s, const graph<T> &net, const outbox<T> &out, uint32_t wanted, size_t row,
+                          uint32_t begin, uint32_t step) {
   findings mine;
-  for (uint32_t v = begin; v < n; v += step) {
-    const uint32_t before = wanted & unchecked ? nobody : predecessor<Sum>(s, v, mine), place = out.order[v];
+  for (uint32_t v = begin; v < net.n; v += step) {
+    const uint32_t before = wanted & unchecked ? none : predecessor<Sum>(s, v, mine), place = net.order[v];
     if (wanted & wants_distances) out.distance[row + place] = s.distance[v];
-    if (wanted & wants_predecessors) out.predecessor[row + place] = before == nobody ? nobody : out.order[before];
+    if (wanted & wants_predecessors) out.predecessor[row + place] = before == none ? none : net.order[before];
   }
   return mine;
 }
-// What is wrong with all that a search touched, and with the arcs that leave it: they must lead beyond the horizon.
+// Returns what is wrong with the vertices that a search touched; arcs that leave them must lead beyond the cutoff.
 template <class Sum, class T = typename Sum::key>
 DEVICE findings inspect(const solved<T> &s, const graph<T> &net, const answer<T> &found) {
   findings mine;
@@ -77,32 +88,31 @@ DEVICE findings inspect(const solved<T> &s, const graph<T> &net, const answer<T>
     predecessor<Sum>(s, u, mine);
     for (uint32_t a = net.offsets[u]; here != unreached<T>() && a < net.offsets[u + 1]; a++)
       mine.wrong += s.distance[net.arcs[2 * (size_t)a]] == unreached<T>() &&
-                    !beyond(Sum(), here, net.arcs[2 * (size_t)a + 1], s.horizon);
+                    !beyond(Sum(), here, net.arcs[2 * (size_t)a + 1], s.cutoff);
   }
   return mine;
 }
-// All that is wanted of a search that is over.
+// Delivers all that is wanted of a search that is over.
 template <class Sum, class T = typename Sum::key>
 DEVICE void deliver(const task<T> &asked, const answer<T> &found, const workspace<T> &own, uint32_t wanted,
                     uint32_t number, uint32_t first_query, const outbox<T> &out, uint32_t *changed) {
   const uint32_t n = asked.net.n;
-  const solved<T> s = {asked.net.in_offsets, asked.net.in_arcs, own.keys, found.horizon, own.hops};
+  const solved<T> s = {asked.net.in_offsets, asked.net.in_arcs, own.keys, found.cutoff, own.hops};
   if (own.hops) count_hops<Sum>(s, found, n, asked.seeds, asked.seed, own.hops, changed);
-  const findings mine = found.touched ? inspect<Sum>(s, asked.net, found)
-                                      : write_row<Sum>(s, out, wanted, (size_t)number * n, threadIdx.x, blockDim.x, n);
+  const findings mine = found.touched
+                            ? inspect<Sum>(s, asked.net, found)
+                            : write_row<Sum>(s, asked.net, out, wanted, (size_t)number * n, threadIdx.x, blockDim.x);
   atomicAdd(&out.counts[3 * number], mine.wrong), atomicAdd(&out.counts[3 * number + 2], mine.roots);
-  if (found.horizon == asked.limit) atomicAdd(&out.counts[3 * number + 1], mine.cut);
+  if (found.cutoff == asked.cutoff) atomicAdd(&out.counts[3 * number + 1], mine.cut);
   for (uint32_t i = threadIdx.x; i < asked.targets; i += blockDim.x) {
     if (wanted & wants_targets) out.target_distance[first_query + i] = s.distance[asked.target[i]];
-    if (wanted & wants_paths) write_path<Sum>(s, out, first_query + i, asked.target[i]);
+    if (wanted & wants_paths) write_path<Sum>(s, asked.net.order, out, first_query + i, asked.target[i]);
   }
 }
-// Solves `jobs` jobs. Of each: whether it `overflowed` (nothing was delivered then; it wants the grid engine), and
-// `work` (jobs, 2): arcs relaxed, dependent steps. `scratch` is (blocks, room).
+// Solves all jobs of a batch. `how.scratch` is (blocks, room).
 template <class Engine, class Sum, class T = typename Sum::key>
-DEVICE void solve_all(uint32_t jobs, uint32_t wanted, tuning<T> how, T limit, const job *all, const uint32_t *seed,
-                      const uint32_t *target, graph<T> net, uint32_t *next, workspace<T> own, outbox<T> out,
-                      uint32_t *overflowed, uint64_t *work) {
+DEVICE void solve_all(const batch &all, uint32_t wanted, T cutoff, const graph<T> &net, tuning<T> how, workspace<T> own,
+                      const outbox<T> &out) {
   __shared__ Engine engine;
   __shared__ answer<T> found;
   __shared__ uint32_t ticket, changed;
@@ -110,39 +120,31 @@ DEVICE void solve_all(uint32_t jobs, uint32_t wanted, tuning<T> how, T limit, co
   how.scratch += (size_t)blockIdx.x * how.room;
   own.keys += (size_t)blockIdx.x * net.n, own.touched += rows ? 0 : (size_t)blockIdx.x * net.n;
   own.hops += own.hops ? (size_t)blockIdx.x * net.n : 0;
-  for (uint32_t number; (number = take_job(next, &ticket)) < jobs;) {
-    const job mine = all[number];
+  for (uint32_t number; (number = take_job(all.next, &ticket)) < all.count;) {
+    const job mine = ((const job *)all.jobs)[number];
     const task<T> asked = {net,
                            mine.end_seed - mine.first_seed,
-                           seed + mine.first_seed,
+                           all.seed + mine.first_seed,
                            mine.end_target - mine.first_target,
-                           target + mine.first_target,
-                           limit};
-    if (threadIdx.x == 0) begin(found, own.keys, rows ? nullptr : own.touched, limit);
+                           all.target + mine.first_target,
+                           cutoff};
+    if (threadIdx.x == 0) begin(found, own.keys, rows ? nullptr : own.touched, cutoff);
     __syncthreads();
     run_search(Sum(), engine, asked, how, found);
     if (!found.overflowed) deliver<Sum>(asked, found, own, wanted, number, mine.first_query, out, &changed);
     if (threadIdx.x == 0)
-      overflowed[number] = found.overflowed, work[2 * number] = found.relaxed, work[2 * number + 1] = found.rounds;
+      out.overflowed[number] = found.overflowed, out.work[2 * number] = found.relaxed,
+      out.work[2 * number + 1] = found.rounds;
     __syncthreads();
     const uint32_t count = extent(found, net.n);
     for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) own.keys[member(found, i)] = unreached<T>();
   }
 }
-// The kernels `file_solve_u4`, ..._u8 and ..._f8 of an engine: keys of 32 and 64 bits, and those of doubles.
+// The kernels FILE_solve_u4, FILE_solve_u8 and FILE_solve_f8 of an engine: keys of 32 and 64 bits, and those of
+// doubles.
 #define SOLVE_KERNEL(name, Engine, T, Sum)                                                                            \
-  KERNEL name(uint32_t jobs, uint32_t n, uint32_t wanted, uint32_t plateaus, uint32_t setting, uint32_t room,         \
-              uint64_t path_room, T delta, T most, T limit, const uint32_t *job_table, const uint32_t *seed,          \
-              const uint32_t *target, const uint32_t *offsets, const T *arcs, const uint32_t *in_offsets,             \
-              const T *in_arcs, const uint32_t *order, uint32_t *next, uint32_t *scratch, T *keys, uint32_t *touched, \
-              uint32_t *hops, T *distance, uint32_t *predecessors, T *target_distance, uint64_t *path_begin,          \
-              uint32_t *path_length, uint32_t *path, uint64_t *used, uint32_t *counts, uint32_t *overflowed,          \
-              uint64_t *work) {                                                                                       \
-    solve_all<Engine<T>, Sum>(                                                                                        \
-        jobs, wanted, {setting, room, scratch, delta, most}, limit, (const job *)job_table, seed, target,             \
-        {n, offsets, arcs, in_offsets, in_arcs}, next, {keys, touched, plateaus ? hops : nullptr},                    \
-        {order, distance, predecessors, target_distance, path_begin, path_length, path, used, path_room, counts},     \
-        overflowed, work);                                                                                            \
+  KERNEL name(batch asked, uint32_t wanted, T cutoff, graph<T> net, tuning<T> how, workspace<T> own, outbox<T> out) { \
+    solve_all<Engine<T>, Sum>(asked, wanted, cutoff, net, how, own, out);                                             \
   }                                                                                                                   \
   EXPORT_KERNEL(name)
 #define SOLVE_KERNELS(file, Engine)                                  \

@@ -1,63 +1,69 @@
 // Shortest paths from 32 sources at once, the tile engine: one block a group of sources, a warp a vertex of the group,
 // a lane a source. The distances of a vertex from the 32 sources are one line of memory, [vertex][32]: 128 bytes of
-// 32-bit keys, two such of 64 bits. Following an arc is one read of the head's line and a minimum a lane.
+// 32-bit keys, 256 of 64-bit keys. Relaxing an arc is one read of its head's line and a minimum in each lane.
 //
-// It pays where the sources lie together, since what has changed at a vertex for one source has then changed for most.
+// It pays where the sources lie together, because a vertex that has changed for one source has then changed for most.
 // A search works as near_far.cu does, with buckets of one width, but a vertex waits for one time, whatever the source:
-// - `due`, when it is looked at next, is its distance from the source in the middle of the group, as far as that is
-//   known: by then all 32 waves have come by, and the one visit serves them all, however far apart their sources are;
-// - but not before the visit that it is due to, plus a quarter of the arc's weight: where a wave runs against the
-//   middle's (between the sources, and behind them) it goes on in the order of its own distances, and what comes late
-//   catches up with the rest four times as fast as it walks. Without that, such corrections go in no order, and heavy
-//   arcs make them run wild.
+// - `due`, the time of its next visit, is its distance from the source in the middle of the group, as far as that is
+//   known: by then all 32 waves have arrived, and one visit serves them all, however far apart their sources are;
+// - but not before the visit that makes it due, plus a quarter of the arc's weight. Where a wave runs against the
+//   middle's (between the sources, and behind them) it goes on in the order of its own distances, and a late wave
+//   catches up with the rest at four times its speed. Without that, such corrections have no order, and heavy arcs
+//   multiply them.
 // Visits a vertex (mean of a few groups; vertices after reductions; buckets of one median weight, in DFS order):
 //                                                      lin37  alue7080  es10000  G103  I083
 //   due at the smallest distance that has changed       14.2       6.5      5.1   4.0   2.3
 //   due at the middle's distance alone                  10.1       2.1      1.2  10.9    78
 //   both, as here                                        8.1       2.0      1.3   2.3   4.6
-//   the first of these, sources in layout order         14.8      12.5     12.8  11.4   8.6
-// The order of the sources is that of a walk through the minimum spanning tree of their distances (order.py). On one
-// core (Zen 3, AVX2) all searches of mode kmb, with everything about them, take 0.17, 0.48, 1.5, 2.2 and 8.2 s; with
-// one search at a time (near_far.cu) lin37 takes 0.43, alue7080 4.4, es10000 42, and G103 25 s.
+//   the first of these, sources in the graph's order    14.8      12.5     12.8  11.4   8.6
+// The sources come in the order of a walk through the minimum spanning tree of their distances (steiner_kmb/order.py).
+// On one core (Zen 3, AVX2) all searches of mode kmb, with everything about them, take 0.17, 0.48, 1.5, 2.2 and 8.2 s;
+// with one search at a time (near_far.cu) lin37 takes 0.43, alue7080 4.4, es10000 42, and G103 25 s.
 //
 // Invariants. `due` is `unreached` where nothing waits; else the vertex stands in the near queue if it is due before
-// the threshold, and in the far pile if not. A vertex enters the near queue when its time falls below the threshold,
-// once until it is visited, so n entries are enough; a flag a vertex keeps the far pile to n entries too. A visit takes
-// `due` first and reads the line after it; who lowers a line does that before he looks at `due`: nothing is missed.
-// A wave that waits at a vertex waits no longer than the detour by way of the middle: due <= distance from the source +
-// the source's distance from the middle. So with nothing due before `lowest`, and all sources closer to the middle than
-// `spread` < lowest, everything below lowest - spread is final, which is where a search with a limit may end. Distances
-// are the unique fixpoint, so no order of visits, block size or machine shows in them. The search that is published
+// the threshold, and in the far queue if not. A vertex enters the near queue when its time falls below the threshold,
+// once until it is visited, so n entries are enough; a flag for each vertex keeps the far queue to n entries too. A
+// visit takes `due` first and reads the line after it; a thread that lowers a line does so before it looks at `due`:
+// nothing is missed. A wave waits at a vertex no longer than the detour through the middle takes: due <= distance from
+// the source + the source's distance from the middle. So with nothing due before `lowest`, and all sources closer to
+// the middle than `spread` < lowest, everything below lowest - spread is final, which is where a search with a cutoff
+// may end. Distances are the unique fixpoint, whatever the order of visits, block size or device. The published search
 // ends at the last terminal; since 98 to 100 % of all vertices are settled by then, that has no code here.
 //
-// Memory a block: the lines; `due`; two near queues, the far pile and its flags: n (33 T + 16) bytes. One group a block
-// leaves a GPU with 74 to 313 groups (alue7080: 74, es10000: 313) for 132 multiprocessors, some of them idle or with a
-// tail; one worklist of (group, vertex) in one launch would fill them all, but with barriers of the whole grid, the
-// windows of all groups in step, and the table of all groups in memory (k n 4 bytes: 1.8 GB for I083) where here a
-// block's 4 to 20 MB, of which a window touches some 100 KB, stay in the caches. On a CPU a block is one thread, and
-// nothing is shared between groups at all.
+// Memory a block: the lines; `due`; two near queues, the far queue and its flags: n (33 T + 16) bytes. One group a
+// block leaves a GPU with 74 to 313 groups (alue7080: 74, es10000: 313) for 132 multiprocessors, some of them idle at
+// the end. One worklist of (group, vertex) in one launch would fill them all, but with barriers of the whole grid, the
+// windows of all groups in step, and the table of all groups in memory (4 k n bytes: 1.8 GB for I083), where a block's
+// 4 to 20 MB, of which a window touches some 100 KB, stay in the caches. On a CPU a block is one thread, and groups
+// share nothing.
 //
-// Bytes a visit of a vertex with d arcs: (2 + 2 d) lines. alue7080: 74 groups x 2.3 visits x 30 488 vertices x 8.8
-// lines of 128 bytes = 5.8 GB, 1.4 ms at 4.3 TB/s; G103 95 x 3.4 x 78 218 x 9.2: 30 GB, 7 ms; I083 156 x 9 x 89 475 x
-// 8.6: 138 GB, 32 ms. Dependent steps, with buckets of four typical weights: 660, 1420 and 6800 rounds a group, of
-// some 100 visits each, 3 a warp, and some 5 us: 4, 8 and 36 ms a group, with two groups a multiprocessor at a time.
-// So on an H200 (not measured) some 6, 12 and 60 ms for all k searches, against targets of 20, 100 and 120.
+// Bytes a visit of a vertex with d arcs: 2 + 2 d lines.
 #include "device/line.cuh"
 #include "paths/distances.cuh"
+#include "paths/graph.cuh"
 
 constexpr uint32_t group_size = 32;
-constexpr uint32_t ahead = 2;  // entries of the near queue between a vertex and the one whose lines are fetched early
+constexpr uint32_t ahead = 2;  // how many entries of the near queue in advance lines are fetched
 
-// What a block works with, in memory of its own: n lines, n times, two near queues of n entries, a far pile, its flags.
+// What a block works in: n lines, n times, two near queues of n entries, a far queue, its flags.
 template <class T>
 struct workplace {
   T *lines, *due;
   uint32_t *near, *far, *in_far;
 };
-// A group's search: what is asked, and what its threads share. Counts of the near queues rotate, so that one barrier a
-// round is enough.
+// What is wanted: rows (sources, columns) of the distances at these vertices; `unreached` beyond the cutoff. `work`
+// (groups, 2): arcs relaxed, counted for each source; dependent steps.
 template <class T>
-struct tile {
+struct row_box {
+  uint32_t columns;
+  const uint32_t *vertex;
+  T *rows;
+  uint64_t *work;
+};
+// A group's search: what is asked, and what its threads share. The counts of the near queues rotate, so that one
+// barrier a round is enough.
+template <class T>
+struct group_search {
   uint32_t n, sources, near_count[3], far_count;
   const uint32_t *source, *offsets;
   const T *arcs;
@@ -66,13 +72,13 @@ struct tile {
 };
 
 template <class T>
-DEVICE const T *from_middle(const tile<T> &s, const workplace<T> &own, uint32_t v) {
+DEVICE const T *from_middle(const group_search<T> &s, const workplace<T> &own, uint32_t v) {
   return own.lines + group_size * (size_t)v + s.sources / 2;
 }
-// Sees to it that v, whose line was lowered, is visited: no earlier than `time`. By one thread. Returns the time if v
-// went to the far pile.
+// Makes v, whose line has been lowered, wait for a visit no earlier than `time`; by one thread. Returns the time if v
+// went to the far queue.
 template <class T>
-DEVICE T await(tile<T> &s, const workplace<T> &own, uint32_t v, T time, uint32_t round) {
+DEVICE T await(group_search<T> &s, const workplace<T> &own, uint32_t v, T time, uint32_t round) {
   const T middle = peek(from_middle(s, own, v)), when = middle > time ? middle : time;
   fence_block();
   const T old = atomicMin_block(&own.due[v], when);
@@ -84,9 +90,9 @@ DEVICE T await(tile<T> &s, const workplace<T> &own, uint32_t v, T time, uint32_t
   if (old >= s.threshold) push(own.near + (round + 1) % 2 * (size_t)s.n, s.n, &s.near_count[(round + 1) % 3], v);
   return unreached<T>();
 }
-// Asks for the lines that the entries behind the i-th will need.
+// Prefetches the lines for an entry that follows the i-th.
 template <class T>
-DEVICE void fetch_early(const tile<T> &s, const workplace<T> &own, const uint32_t *current, uint32_t i,
+DEVICE void fetch_early(const group_search<T> &s, const workplace<T> &own, const uint32_t *current, uint32_t i,
                         uint32_t waiting) {
   if (!one_thread_blocks || i + ahead >= waiting) return;
   const uint32_t u = current[i + ahead];
@@ -94,9 +100,9 @@ DEVICE void fetch_early(const tile<T> &s, const workplace<T> &own, const uint32_
     for (uint32_t part = 0; part < group_size * sizeof(T); part += 64)
       prefetch((const char *)(own.lines + group_size * (size_t)s.arcs[2 * (size_t)a]) + part);
 }
-// Visits a vertex, by a warp: follows its arcs for all sources. Returns the least time of what went to the far pile.
+// Visits a vertex, by a warp: relaxes its arcs for all sources. Returns the least time of what went to the far queue.
 template <class T>
-DEVICE T visit(tile<T> &s, const workplace<T> &own, uint32_t u, uint32_t round, uint64_t &relaxed) {
+DEVICE T visit(group_search<T> &s, const workplace<T> &own, uint32_t u, uint32_t round, uint64_t &relaxed) {
   T time = 0, lowest = unreached<T>();
   if (group_leader()) time = atomicOr_block(&own.due[u], unreached<T>());
   time = from_leader(time);
@@ -115,7 +121,7 @@ DEVICE T visit(tile<T> &s, const workplace<T> &own, uint32_t u, uint32_t round, 
 }
 // Rounds until the near queue is empty. `round` ends at the one that found it so.
 template <class T>
-DEVICE T settle_near(tile<T> &s, const workplace<T> &own, uint32_t &round, uint64_t &relaxed) {
+DEVICE T settle_near(group_search<T> &s, const workplace<T> &own, uint32_t &round, uint64_t &relaxed) {
   T lowest = unreached<T>();
   for (uint32_t waiting; (waiting = s.near_count[round % 3]) > 0; round++) {
     const uint32_t *current = own.near + round % 2 * (size_t)s.n;
@@ -129,10 +135,10 @@ DEVICE T settle_near(tile<T> &s, const workplace<T> &own, uint32_t &round, uint6
   }
   return lowest;
 }
-// One pass over the far pile, when the near queue is empty: drops what was visited, moves what is due before the
-// threshold, keeps the rest in place. Returns the least time that this thread kept.
+// Passes over the far queue once, when the near queue is empty: drops what has been visited, moves what is due before
+// the threshold, keeps the rest in place. Returns the least time that this thread kept.
 template <class T>
-DEVICE T sift_far(tile<T> &s, const workplace<T> &own, uint32_t round) {
+DEVICE T sift_far(group_search<T> &s, const workplace<T> &own, uint32_t round) {
   const uint32_t waiting = s.far_count;
   T lowest = unreached<T>();
   __syncthreads();
@@ -154,19 +160,19 @@ DEVICE T sift_far(tile<T> &s, const workplace<T> &own, uint32_t round) {
   __syncthreads();
   return lowest;
 }
-// Whether all distances up to the limit are final, if nothing is due before `lowest`.
+// Returns whether all distances up to the cutoff are final, if nothing is due before `lowest`.
 template <class T>
-DEVICE bool passed(const tile<T> &s, const workplace<T> &own, T lowest, T limit) {
+DEVICE bool passed(const group_search<T> &s, const workplace<T> &own, T lowest, T cutoff) {
   T spread = 0;
   for (uint32_t k = 0; k < s.sources; k++) {
     const T middle = *from_middle(s, own, s.source[k]);
     spread = middle > spread ? middle : spread;
   }
-  return spread < lowest && lowest - spread > limit;
+  return spread < lowest && lowest - spread > cutoff;
 }
-// Nothing is reached but the sources, which wait.
+// Begins a search: only the sources are reached, and they wait.
 template <class T>
-DEVICE void prepare(tile<T> &s, const workplace<T> &own, T delta) {
+DEVICE void prepare(group_search<T> &s, const workplace<T> &own, T delta) {
   for (size_t i = threadIdx.x; i < group_size * (size_t)s.n; i += blockDim.x) own.lines[i] = infinite<T>();
   for (uint32_t v = threadIdx.x; v < s.n; v += blockDim.x) own.due[v] = unreached<T>(), own.in_far[v] = 0;
   if (threadIdx.x == 0) {
@@ -180,14 +186,14 @@ DEVICE void prepare(tile<T> &s, const workplace<T> &own, T delta) {
   __syncthreads();
 }
 template <class T>
-DEVICE void search(tile<T> &s, const workplace<T> &own, T delta, T limit) {
+DEVICE void search(group_search<T> &s, const workplace<T> &own, T delta, T cutoff) {
   prepare(s, own, delta);
   uint32_t round = 1;
   uint64_t relaxed = 0;
   for (T kept = infinite<T>();;) {
     const T pushed = settle_near(s, own, round, relaxed);
     const T lowest = block_min(&s.lowest, pushed < kept ? pushed : kept);
-    if (lowest == unreached<T>() || passed(s, own, lowest, limit)) break;
+    if (lowest == unreached<T>() || passed(s, own, lowest, cutoff)) break;
     if (threadIdx.x == 0) s.threshold = lowest + delta;
     __syncthreads();
     kept = sift_far(s, own, round);
@@ -196,24 +202,25 @@ DEVICE void search(tile<T> &s, const workplace<T> &own, T delta, T limit) {
   if (threadIdx.x == 0) s.rounds = round;
   __syncthreads();
 }
-// Rows (sources, columns): the distances from each source of the group at these vertices; `unreached` beyond the limit.
+// Writes the rows of a group, whose first source is number `first`.
 template <class T>
-DEVICE void deliver(const tile<T> &s, const workplace<T> &own, uint32_t columns, const uint32_t *vertex, T limit,
-                    T *rows) {
-  for (uint32_t column = threadIdx.x; column < columns; column += blockDim.x) {
-    const T *from = own.lines + group_size * (size_t)vertex[column];
+DEVICE void deliver(const group_search<T> &s, const workplace<T> &own, T cutoff, uint32_t first,
+                    const row_box<T> &out) {
+  T *rows = out.rows + (size_t)first * out.columns;
+  for (uint32_t column = threadIdx.x; column < out.columns; column += blockDim.x) {
+    const T *from = own.lines + group_size * (size_t)out.vertex[column];
     for (uint32_t k = 0; k < s.sources; k++)
-      rows[(size_t)k * columns + column] = from[k] > limit ? unreached<T>() : from[k];
+      rows[(size_t)k * out.columns + column] = from[k] > cutoff ? unreached<T>() : from[k];
   }
 }
-// All groups, 32 sources each, the last perhaps fewer: rows (sources, columns), and `work` (groups, 2): arcs followed
-// for a source each, dependent steps. `delta` and `limit` are below infinite().
+// All groups, 32 sources each, the last perhaps fewer. `delta` and `cutoff` are below infinite(); `next` is 0 at first;
+// `words` is (blocks, 33, n), `queues` (blocks, 4, n).
 template <class T>
-DEVICE void search_all(uint32_t sources, uint32_t n, uint32_t columns, T delta, T limit, const uint32_t *source,
-                       const uint32_t *offsets, const T *arcs, const uint32_t *vertex, uint32_t *next, T *words,
-                       uint32_t *queues, T *rows, uint64_t *work) {
-  __shared__ tile<T> s;
+DEVICE void search_all(const graph<T> &net, uint32_t sources, const uint32_t *source, T delta, T cutoff, uint32_t *next,
+                       T *words, uint32_t *queues, const row_box<T> &out) {
+  __shared__ group_search<T> s;
   __shared__ uint32_t ticket;
+  const uint32_t n = net.n;
   words += blockIdx.x * (group_size + 1) * (size_t)n, queues += blockIdx.x * 4 * (size_t)n;
   uint32_t *const far = queues + 2 * (size_t)n;
   const workplace<T> own = {words, words + group_size * (size_t)n, queues, far, far + n};
@@ -221,19 +228,18 @@ DEVICE void search_all(uint32_t sources, uint32_t n, uint32_t columns, T delta, 
     const uint32_t first = group_size * group;
     if (threadIdx.x == 0) {
       s.n = n, s.sources = sources - first < group_size ? sources - first : group_size;
-      s.source = source + first, s.offsets = offsets, s.arcs = arcs;
+      s.source = source + first, s.offsets = net.offsets, s.arcs = net.arcs;
     }
     __syncthreads();
-    search(s, own, delta, limit);
-    deliver(s, own, columns, vertex, limit, rows + (size_t)first * columns);
-    if (threadIdx.x == 0) work[2 * group] = s.relaxed * s.sources, work[2 * group + 1] = s.rounds;
+    search(s, own, delta, cutoff);
+    deliver(s, own, cutoff, first, out);
+    if (threadIdx.x == 0) out.work[2 * group] = s.relaxed * s.sources, out.work[2 * group + 1] = s.rounds;
   }
 }
 #define TILE_KERNEL(name, T)                                                                                       \
-  KERNEL name(uint32_t sources, uint32_t n, uint32_t columns, T delta, T limit, const uint32_t *source,            \
-              const uint32_t *offsets, const T *arcs, const uint32_t *vertex, uint32_t *next, T *words,            \
-              uint32_t *queues, T *rows, uint64_t *work) {                                                         \
-    search_all(sources, n, columns, delta, limit, source, offsets, arcs, vertex, next, words, queues, rows, work); \
+  KERNEL name(graph<T> net, uint32_t sources, const uint32_t *source, T delta, T cutoff, uint32_t *next, T *words, \
+              uint32_t *queues, row_box<T> out) {                                                                  \
+    search_all(net, sources, source, delta, cutoff, next, words, queues, out);                                     \
   }                                                                                                                \
   EXPORT_KERNEL(name)
 TILE_KERNEL(tile_search_u4, uint32_t)

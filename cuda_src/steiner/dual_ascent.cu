@@ -1,44 +1,47 @@
 // A lower bound on Steiner trees by dual ascent (R. T. Wong, Mathematical Programming 28, 1984), with the choice of
-// cuts of T. Pajor, E. Uchoa, R. F. Werneck (Mathematical Programming Computation 10, 2018). Sequential by nature, so it
-// is marked for the CPU: one block, of which the first thread works.
+// cuts of T. Pajor, E. Uchoa, R. F. Werneck (Mathematical Programming Computation 10, 2018). It is sequential by
+// nature, so it is marked for the CPU: one block, of which the first thread works.
 //
-// A tree that joins a terminal to the root has an arc into every set of vertices that holds the terminal and not the
-// root. So each such set may ask for a price, and if no arc is asked for more than its weight, the prices add up to at
-// most the weight of any tree. Here a terminal's set is what leads to it along arcs that are used up (`rest` 0). Raise
-// its price by the least rest of the arcs into it, which uses one of them up, and so on until the root leads to every
-// terminal. A terminal whose set holds another one that is still at work is given up: that one's prices serve it too.
+// Let a set of vertices hold a terminal but not the root: every tree that joins the terminal to the root has an arc
+// into the set. So each such set may have a dual value, and if the dual values of the sets that an arc enters never
+// exceed its weight, all dual values together are at most the weight of any tree. Here the set of a terminal is all
+// that leads to it along saturated arcs (`rest` 0). The ascent raises its dual value by the least rest of the arcs into
+// it, which saturates one of them, and so on until the root leads to every terminal along saturated arcs. A terminal
+// whose set holds another active terminal is given up, because the other one's set serves it too.
 //
-// Which set is next: the one with the fewest arcs into it, ties as heap.cuh has them. That number is known only after
-// a search, so a heap holds what it was last time; a set is raised as long as it exceeds the next one's by a quarter at
-// most, else it waits again.
+// Which set is next: the one with the fewest arcs into it, ties as in heap.cuh. That number is known only after a
+// search, so a heap holds the number of the last time; a set is raised as long as it exceeds the next one's number by a
+// quarter at most, else it waits again.
 //
-// Invariants: `rest` never falls below 0; a raised set holds its terminal and not the root. So the bound is right
-// whenever the ascent ends, and `budget` (arcs looked at) ends it in time. What was raised is written down, terminal and
-// price: enough to do it all again on the original graph, and to check it (problems/verify/steiner_bound.py).
+// Invariants: `rest` never falls below 0; a raised set holds its terminal and not the root. So the bound is valid
+// whenever the ascent ends, and `budget` (arcs scanned) ends it in time. Every raise is recorded, terminal and dual
+// value, which is enough to repeat it on the original graph and to check it (problems/verify/steiner_bound.py).
 //
 // Layout: `rest` of an arc stands in the row of its head, as a search against the arcs wants it; an edge has one in
-// each row. Bytes: 16 an arc of a new member, 16 an arc into the set each time its price rises.
+// each row. Bytes: 16 an arc of a new member, 16 an arc into the set each time that its dual value rises.
 #include "paths/heap.cuh"
+#include "steiner/network.cuh"
 
 struct ascent {
   uint32_t root, stamp, size, arcs;
-  uint64_t looked_at;
+  uint64_t scanned;
   const uint32_t *offsets, *heads;
   uint64_t *rest;
-  uint32_t *mark, *members, *border;  // the set; the arcs into it, and some that are inside by now
-  heap<uint32_t> waiting;  // terminals at work, but the one whose set this is
+  uint32_t *mark, *members, *border;  // the set; the arcs into it, and some that lie inside by now
+  heap<uint32_t> waiting;  // active terminals, except the one whose set this is
 };
 DEVICE void add_member(ascent &s, uint32_t v) {
   if (s.mark[v] == s.stamp) return;
   s.mark[v] = s.stamp;
   s.members[s.size++] = v;
 }
-// Goes through the rows of the members from number `first` on, those that it adds too. Whether the set needs no price.
+// Scans the rows of the members from number `first` on, including those that it adds. Returns whether the set is given
+// up: it holds the root or an active terminal.
 DEVICE bool grow(ascent &s, uint32_t first) {
   for (uint32_t i = first; i < s.size; i++) {
     const uint32_t v = s.members[i];
     if (v == s.root || s.waiting.place[v] != nowhere) return true;
-    s.looked_at += s.offsets[v + 1] - s.offsets[v];
+    s.scanned += s.offsets[v + 1] - s.offsets[v];
     for (uint32_t a = s.offsets[v]; a < s.offsets[v + 1]; a++) {
       if (s.mark[s.heads[a]] == s.stamp) continue;
       if (s.rest[a])
@@ -49,11 +52,11 @@ DEVICE bool grow(ascent &s, uint32_t first) {
   }
   return false;
 }
-// Leaves the arcs into the set in the border; the least rest of them.
+// Removes arcs that lie inside of the set from the border, and returns the least rest of the others.
 DEVICE uint64_t least_rest(ascent &s) {
   uint64_t least = ~0ull;
   uint32_t kept = 0;
-  s.looked_at += s.arcs;
+  s.scanned += s.arcs;
   for (uint32_t i = 0; i < s.arcs; i++) {
     const uint32_t a = s.border[i];
     if (s.mark[s.heads[a]] == s.stamp) continue;
@@ -63,45 +66,47 @@ DEVICE uint64_t least_rest(ascent &s) {
   s.arcs = kept;
   return least;
 }
-DEVICE void raise(ascent &s, uint64_t price) {
+// Raises the dual value of the set; arcs that this saturates add their tails to the set.
+DEVICE void raise(ascent &s, uint64_t amount) {
   for (uint32_t i = 0; i < s.arcs; i++) {
     const uint32_t a = s.border[i];
-    s.rest[a] -= price;
+    s.rest[a] -= amount;
     if (!s.rest[a]) add_member(s, s.heads[a]);
   }
 }
-// Raises the set of a terminal as long as it is its turn; false if there is nothing more to be had from it.
-DEVICE bool serve(ascent &s, uint32_t terminal, uint32_t *key, uint32_t *count, uint32_t *raised, uint64_t *prices) {
+// Raises the set of a terminal as long as it is its turn; returns false if the terminal is given up.
+DEVICE bool serve(ascent &s, uint32_t terminal, uint32_t *key, uint32_t *count, uint32_t *raised, uint64_t *duals) {
   s.stamp++, s.size = s.arcs = 0;
   add_member(s, terminal);
   for (uint32_t first = 0; !grow(s, first);) {
     const uint64_t least = least_rest(s);
-    if (!s.arcs) return false;  // the terminal is in a part without the root
+    if (!s.arcs) return false;  // the terminal is in a connected component without the root
     key[terminal] = s.arcs;
     if (s.waiting.size && 4 * (uint64_t)s.arcs > 5 * (uint64_t)key[s.waiting.vertices[0]]) return true;
     first = s.size;
     raise(s, least);
-    raised[*count] = terminal, prices[(*count)++] = least;
+    raised[*count] = terminal, duals[(*count)++] = least;
   }
   return false;
 }
-// `rest` has m entries, `scratch` 5 n + m; `raised` and `prices` have room for m: each raise uses up an arc. `result`:
-// the number of raises, the arcs looked at.
-KERNEL dual_ascent_climb(uint32_t n, uint32_t count, uint32_t root, uint64_t budget, const uint32_t *terminals,
-                         const uint32_t *offsets, const uint32_t *heads, const uint64_t *weights, uint64_t *rest,
-                         uint32_t *scratch, uint32_t *raised, uint64_t *prices, uint64_t *result) {
+// `rest` has m entries, `scratch` 5 n + m; `raised` and `duals` have room for m, because each raise saturates an arc.
+// `result`: the number of raises, the number of arcs scanned.
+KERNEL dual_ascent_climb(network net, uint32_t root, uint64_t budget, uint64_t *rest, uint32_t *scratch,
+                         uint32_t *raised, uint64_t *duals, uint64_t *result) {
   if (threadIdx.x > 0 || blockIdx.x > 0) return;
+  const uint32_t n = net.n, *offsets = net.offsets, *terminals = net.terminals;
   uint32_t *key = scratch, *mark = key + n, *members = mark + n, *vertices = members + n, *place = vertices + n;
-  ascent s = {terminals[root], 0, 0, 0, 0, offsets, heads, rest, mark, members, place + n, {0, vertices, place, key}};
-  for (uint32_t a = 0; a < offsets[n]; a++) rest[a] = weights[a];
+  ascent s = {terminals[root], 0,    0,    0,       0,         offsets,
+              net.heads,       rest, mark, members, place + n, {0, vertices, place, key}};
+  for (uint32_t a = 0; a < offsets[n]; a++) rest[a] = net.weights[a];
   for (uint32_t v = 0; v < n; v++) mark[v] = 0, s.waiting.place[v] = nowhere, key[v] = offsets[v + 1] - offsets[v];
-  for (uint32_t i = 0; i < count; i++)
+  for (uint32_t i = 0; i < net.count; i++)
     if (i != root) offer(s.waiting, terminals[i]);
   uint32_t raises = 0;
-  while (s.waiting.size && s.looked_at < budget) {
+  while (s.waiting.size && s.scanned < budget) {
     const uint32_t terminal = take(s.waiting);
-    if (serve(s, terminal, key, &raises, raised, prices)) offer(s.waiting, terminal);
+    if (serve(s, terminal, key, &raises, raised, duals)) offer(s.waiting, terminal);
   }
-  result[0] = raises, result[1] = s.looked_at;
+  result[0] = raises, result[1] = s.scanned;
 }
 EXPORT_KERNEL(dual_ascent_climb)

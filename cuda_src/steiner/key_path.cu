@@ -1,28 +1,30 @@
-// Exchanging key paths of a Steiner tree (E. Uchoa, R. F. Werneck, ACM Journal of Experimental Algorithmics 17, 2012):
-// for each path between two key vertices (terminals, branches) the cheapest other way to join the two parts that are
-// left without it. One pass finds them all in O(m log n), by one block, of which the first thread works, marked for the
-// CPU; the host takes those that agree with each other (exchange.py) and asks again, until nothing is found.
+// Local search of a Steiner tree by key-path exchange (E. Uchoa, R. F. Werneck, ACM Journal of Experimental
+// Algorithmics 17, 2012). A key path joins two key vertices (terminals and vertices of degree 3 or more); without it
+// the tree has two components, and the pass finds the cheapest other way to join them, for all key paths in O(m log n).
+// One block works, its first thread, marked for the CPU. The host applies moves that do not touch each other
+// (key_path.py) and asks again, until there is none.
 //
-// Given: every vertex' distance to the tree, where it ends (`base`) and the neighbour on the way (`before`), as
-// steiner_tree_regions has them for the tree's vertices. A way between two parts is then an arc between two regions,
-// with the ways from its ends to their bases. The pass goes up the tree. What has been passed keeps its arcs to other
-// regions in a heap (skew heaps: merged without any balance kept; D. Sleator, R. Tarjan, SIAM J. Computing 15, 1986).
-// On top of it, arcs that lead inside are dropped for good, and so are those to the path that is taken out, which
-// lies inside from then on; what is on top now is the cheapest arc out. Vertices in the regions of that path's inner
-// vertices have lost their base: a search finds each a new one (once in a pass, as paths share no inner vertices),
-// and their arcs are looked at too.
+// Given: the distance of every vertex to the tree, the tree's vertex that is nearest to it (`base`) and the neighbour
+// on the path there (`before`), as steiner_tree_regions computes them. A path between two components is then an arc
+// between two regions, with the paths from its ends to their bases. The pass goes up the tree. The part of the tree
+// that has been passed keeps its arcs to other regions in a heap (skew heaps, which are merged and keep no balance; D.
+// Sleator, R. Tarjan, SIAM J. Computing 15, 1986). Arcs on top of it that lead inside are dropped for good, and so are
+// those to the key path that is taken out, which lies inside from then on; the top is then the cheapest arc out.
+// Vertices in the regions of the path's inner vertices have lost their base: a search finds each of them a new one
+// (once in a pass, as key paths share no inner vertices), and their arcs are looked at too.
 //
 // Layout: arcs are numbered as in the rows; an arc's heap node has its number. Bytes: some 100 a vertex, 40 an arc.
 #include "paths/heap.cuh"
+#include "steiner/network.cuh"
 
-constexpr uint32_t nobody = ~0u;
+constexpr uint32_t none = ~0u;  // no vertex, no arc
 constexpr uint64_t far_away = ~0ull;
 
 struct exchange {
   uint32_t n;
-  const uint32_t *offsets, *heads, *tails, *wanted, *base, *before;
+  const uint32_t *offsets, *heads, *tails, *is_terminal, *base, *before;
   const uint64_t *weights, *distance;
-  uint32_t *up, *rise, *children, *enter, *leave, *order;  // the tree: the arc from the parent, a walk's numbers
+  uint32_t *up, *rise, *children, *enter, *leave, *order;  // the tree: parents, arcs from them, a walk's numbers
   uint32_t *first, *next;  // the vertices of each region
   uint32_t *left, *right, *top;  // heaps of arcs
   uint32_t *inner, *other_base, *other_before;  // of the path that is taken out
@@ -37,31 +39,31 @@ DEVICE bool shorter(const exchange &s, uint32_t a, uint32_t b) {
   return x < y || (x == y && a < b);
 }
 DEVICE uint32_t merged(exchange &s, uint32_t a, uint32_t b) {
-  uint32_t result = nobody, *link = &result;
-  while (a != nobody && b != nobody) {
+  uint32_t result = none, *link = &result;
+  while (a != none && b != none) {
     const uint32_t least = shorter(s, a, b) ? a : b, rest = least == a ? b : a, moved = s.right[least];
     *link = least;
     s.right[least] = s.left[least];
     link = &s.left[least];
     a = moved, b = rest;
   }
-  *link = a != nobody ? a : b;
+  *link = a != none ? a : b;
   return result;
 }
-// Walks the tree, whose arcs have `chosen` set, from the root; the number of its vertices. `next` serves as the place
-// in each row.
+// Walks the tree, whose arcs have `chosen` set, from the root, and returns the number of its vertices. `next` serves as
+// the place in each row.
 DEVICE uint32_t walk(exchange &s, uint32_t root, const uint32_t *chosen) {
-  for (uint32_t v = 0; v < s.n; v++) s.up[v] = s.enter[v] = nobody, s.next[v] = s.offsets[v], s.children[v] = 0;
+  for (uint32_t v = 0; v < s.n; v++) s.up[v] = s.enter[v] = none, s.next[v] = s.offsets[v], s.children[v] = 0;
   uint32_t count = 0;
   s.enter[root] = count, s.order[count++] = root;
-  for (uint32_t v = root; v != nobody;) {
+  for (uint32_t v = root; v != none;) {
     if (s.next[v] == s.offsets[v + 1]) {
       s.leave[v] = count;
       v = s.up[v];
       continue;
     }
     const uint32_t a = s.next[v]++, child = s.heads[a];
-    if (!chosen[a] || s.enter[child] != nobody) continue;
+    if (!chosen[a] || s.enter[child] != none) continue;
     s.up[child] = v, s.rise[child] = a, s.children[v]++;
     s.enter[child] = count, s.order[count++] = child;
     v = child;
@@ -70,14 +72,14 @@ DEVICE uint32_t walk(exchange &s, uint32_t root, const uint32_t *chosen) {
 }
 DEVICE void collect_regions(exchange &s) {
   for (uint32_t v = 0; v < s.n; v++) {
-    s.first[v] = s.top[v] = s.other_base[v] = s.other_before[v] = nobody;
+    s.first[v] = s.top[v] = s.other_base[v] = s.other_before[v] = none;
     s.inner[v] = 0, s.other[v] = far_away, s.waiting.place[v] = nowhere;
   }
   for (uint32_t v = 0; v < s.n; v++) {
     const uint32_t b = s.base[v];
     s.next[v] = s.first[b], s.first[b] = v;
     for (uint32_t a = s.offsets[v]; a < s.offsets[v + 1]; a++) {
-      s.left[a] = s.right[a] = nobody;
+      s.left[a] = s.right[a] = none;
       if (s.base[s.heads[a]] != b) s.top[b] = merged(s, s.top[b], a);
     }
   }
@@ -85,17 +87,17 @@ DEVICE void collect_regions(exchange &s) {
 DEVICE bool below(const exchange &s, uint32_t v, uint32_t lower) {
   return s.enter[v] >= s.enter[lower] && s.enter[v] < s.leave[lower];
 }
-// Whether the vertex' base is inside of the path, so that it needs another one.
+// Returns whether the base of a vertex is an inner vertex of the path, so that it needs another base.
 DEVICE bool homeless(const exchange &s, uint32_t v) { return s.inner[s.base[v]]; }
 DEVICE void come_nearer(exchange &s, uint32_t v, uint64_t offered, uint32_t from, uint32_t base) {
   if (offered >= s.other[v]) return;
   s.other[v] = offered, s.other_before[v] = from, s.other_base[v] = base;
   offer(s.waiting, v);
 }
-// Finds other bases for the homeless, nearer than `limit`.
+// Finds other bases for homeless vertices, nearer than `limit`.
 DEVICE void rehouse(exchange &s, uint32_t lower, uint32_t upper, uint64_t limit) {
   for (uint32_t i = s.up[lower]; i != upper; i = s.up[i])
-    for (uint32_t v = s.first[i]; v != nobody; v = s.next[v])
+    for (uint32_t v = s.first[i]; v != none; v = s.next[v])
       for (uint32_t a = s.offsets[v]; a < s.offsets[v + 1]; a++)
         if (!homeless(s, s.heads[a]))
           come_nearer(s, v, s.distance[s.heads[a]] + s.weights[a], s.heads[a], s.base[s.heads[a]]);
@@ -105,10 +107,10 @@ DEVICE void rehouse(exchange &s, uint32_t lower, uint32_t upper, uint64_t limit)
       if (homeless(s, s.heads[a])) come_nearer(s, s.heads[a], s.other[v] + s.weights[a], v, s.other_base[v]);
   }
 }
-// Of the arcs of the homeless the one with the shortest way between the two parts, if it is below `best`.
+// Returns the arc of a homeless vertex with the shortest path between the two components, if that is below `best`.
 DEVICE uint32_t best_arc(const exchange &s, uint32_t lower, uint32_t upper, uint32_t arc, uint64_t &best) {
   for (uint32_t i = s.up[lower]; i != upper; i = s.up[i])
-    for (uint32_t v = s.first[i]; v != nobody; v = s.next[v])
+    for (uint32_t v = s.first[i]; v != none; v = s.next[v])
       for (uint32_t a = s.offsets[v]; s.other[v] < best && a < s.offsets[v + 1]; a++) {
         const uint32_t w = s.heads[a];
         const uint64_t there = homeless(s, w) ? s.other[w] : s.distance[w];
@@ -120,22 +122,22 @@ DEVICE uint32_t best_arc(const exchange &s, uint32_t lower, uint32_t upper, uint
 }
 DEVICE void forget(exchange &s, uint32_t lower, uint32_t upper) {
   for (uint32_t i = s.up[lower]; i != upper; i = s.up[i]) {
-    for (uint32_t v = s.first[i]; v != nobody; v = s.next[v]) s.other[v] = far_away;
+    for (uint32_t v = s.first[i]; v != none; v = s.next[v]) s.other[v] = far_away;
     s.inner[i] = 0;
   }
 }
-// Looks for another way instead of the path from `lower` up to the next key vertex, shorter than `best`.
+// Looks for a path that can replace the key path from `lower` up to `upper`, shorter than `best`; returns its arc.
 DEVICE uint32_t other_way(exchange &s, uint32_t lower, uint32_t upper, uint64_t &best) {
   for (uint32_t i = s.up[lower]; i != upper; i = s.up[i]) s.inner[i] = 1;
-  uint32_t top = s.top[lower], arc = nobody;
-  while (top != nobody && (below(s, s.base[s.heads[top]], lower) || homeless(s, s.heads[top])))
+  uint32_t top = s.top[lower], arc = none;
+  while (top != none && (below(s, s.base[s.heads[top]], lower) || homeless(s, s.heads[top])))
     top = merged(s, s.left[top], s.right[top]);
   s.top[lower] = top;
-  if (top != nobody && length(s, top) < best) best = length(s, top), arc = top;
+  if (top != none && length(s, top) < best) best = length(s, top), arc = top;
   rehouse(s, lower, upper, best);
   return best_arc(s, lower, upper, arc, best);
 }
-// Lists of vertices, one after the other; what finds no room is counted, not written.
+// Lists of vertices, one after the other; vertices that find no room are counted, not written.
 struct lists {
   uint32_t room, used, *vertices;
 };
@@ -144,18 +146,26 @@ DEVICE void write(lists &out, uint32_t v) {
   out.used++;
 }
 DEVICE void write_way(lists &out, const exchange &s, uint32_t x) {
-  for (uint32_t v = x; v != nobody; v = homeless(s, v) ? s.other_before[v] : s.before[v]) write(out, v);
+  for (uint32_t v = x; v != none; v = homeless(s, v) ? s.other_before[v] : s.before[v]) write(out, v);
 }
-DEVICE bool is_key(const exchange &s, uint32_t v) { return s.wanted[v] || s.children[v] != 1; }
-// Looks at the path that goes up from v. If there is a shorter way: what it saves, and three lists, up to `ends`: from
-// one end of its middle arc to the base, from the other end, and the path itself.
+DEVICE bool is_key(const exchange &s, uint32_t v) { return s.is_terminal[v] || s.children[v] != 1; }
+// The moves of a pass, at most n: how much each saves, and where its three lists of vertices end in `ways` (room);
+// `count`: how many there are.
+struct moves {
+  uint32_t room;
+  uint64_t *gains;
+  uint32_t *ends, *ways, *count;
+};
+// Looks at the key path that goes up from v. If a shorter path can replace it: returns how much that saves, and writes
+// three lists of vertices, up to `ends`: from one end of its middle arc to the base, from the other end, and the key
+// path.
 DEVICE uint64_t serve(exchange &s, uint32_t v, lists &out, uint32_t *ends) {
   uint32_t upper = s.up[v];
   uint64_t own = s.weights[s.rise[v]];
   for (; !is_key(s, upper); upper = s.up[upper]) own += s.weights[s.rise[upper]];
   uint64_t best = own;
   const uint32_t arc = other_way(s, v, upper, best), begin = out.used;
-  if (arc != nobody) {
+  if (arc != none) {
     write_way(out, s, s.tails[arc]);
     ends[0] = out.used;
     write_way(out, s, s.heads[arc]);
@@ -170,13 +180,13 @@ DEVICE uint64_t serve(exchange &s, uint32_t v, lists &out, uint32_t *ends) {
   return 0;
 }
 // `chosen`: 1 for the tree's arcs, both ways; its root is a terminal. `words` (14 n + 2 m) and `distances` (n) are
-// scratch. `gains` has an entry a path, at most n, `ends` three; `count`: how many paths have a gain.
-KERNEL key_path_find(uint32_t n, uint32_t root, uint32_t room, const uint32_t *offsets, const uint32_t *heads,
-                     const uint32_t *tails, const uint64_t *weights, const uint32_t *wanted, const uint32_t *chosen,
+// scratch.
+KERNEL key_path_find(network net, uint32_t root, const uint32_t *tails, const uint32_t *chosen,
                      const uint64_t *distance, const uint32_t *before, const uint32_t *base, uint32_t *words,
-                     uint64_t *distances, uint64_t *gains, uint32_t *ends, uint32_t *ways, uint32_t *count) {
+                     uint64_t *distances, moves found) {
   if (threadIdx.x > 0 || blockIdx.x > 0) return;
-  exchange s = {n, offsets, heads, tails, wanted, base, before, weights, distance};
+  const uint32_t n = net.n;
+  exchange s = {n, net.offsets, net.heads, tails, net.is_terminal, base, before, net.weights, distance};
   uint32_t **const tables[] = {&s.up,
                                &s.rise,
                                &s.children,
@@ -192,16 +202,17 @@ KERNEL key_path_find(uint32_t n, uint32_t root, uint32_t room, const uint32_t *o
                                &s.waiting.vertices,
                                &s.waiting.place};
   for (uint32_t i = 0; i < 14; i++) *tables[i] = words + (size_t)i * n;
-  s.left = words + (size_t)14 * n, s.right = s.left + offsets[n];
+  s.left = words + (size_t)14 * n, s.right = s.left + net.offsets[n];
   s.other = distances, s.waiting.keys = distances, s.waiting.size = 0;
   const uint32_t vertices = walk(s, root, chosen);
   collect_regions(s);
-  lists out = {room, 0, ways};
-  *count = 0;
+  lists out = {found.room, 0, found.ways};
+  uint32_t count = 0;
   for (uint32_t i = vertices; i-- > 1;) {
     const uint32_t v = s.order[i];
-    if (is_key(s, v)) gains[*count] = serve(s, v, out, &ends[3 * *count]), *count += gains[*count] > 0;
+    if (is_key(s, v)) found.gains[count] = serve(s, v, out, &found.ends[3 * count]), count += found.gains[count] > 0;
     s.top[s.up[v]] = merged(s, s.top[s.up[v]], s.top[v]);
   }
+  *found.count = count;
 }
 EXPORT_KERNEL(key_path_find)

@@ -1,108 +1,110 @@
 // Steiner trees by one search: the regions of Mehlhorn (Information Processing Letters 27, 1988), the shortest-path
 // heuristic of Takahashi and Matsuyama (Mathematica Japonica 24, 1980), and the spanning tree that ends them all. Each
-// is a few passes of a heap over the graph, 10 to 100 ms where it has 10^5 vertices: one block, of which the first
-// thread works, marked for the CPU. Weights are above 0, an edge stands in both rows, heads ascend in a row.
+// takes a few passes of a heap over the graph, 10 to 100 ms where it has 10^5 vertices: one block, of which the first
+// thread works, marked for the CPU. Weights are above 0.
 //
-// regions: one search from all terminals. `before` of a vertex is the neighbour through which its terminal is nearest,
-// `base` that terminal. The edges that join two regions, each as long as the path through it from base to base, hold a
-// minimum spanning tree of the terminals' complete distance graph, so k searches are not needed for one.
+// regions: one search from several vertices, the bases. `base` of a vertex is the nearest one, `before` the neighbour
+// on the path there. With the terminals as bases, the edges that join two regions, each as long as the path through it
+// from base to base, contain a minimum spanning tree of the terminal distance graph, so k searches are not needed for
+// one.
 //
-// grow: the tree begins as its root. The search goes on from the whole tree; whenever it comes to a terminal, the path
-// there joins the tree, its vertices are at distance 0 from now on and are searched from again. A vertex that was
-// settled before is opened again where it has come nearer: distances only fall, so nothing is done twice in vain. The
-// weight is at most that of the terminals' spanning tree, and so at most 2 (1 - 1/k) of the optimum.
+// grow: the tree begins as its root, and the search goes on from the whole tree. Whenever it settles a terminal, the
+// path there joins the tree; the vertices of the path are at distance 0 from then on and are searched from again. A
+// vertex that was settled before is opened again if it has come nearer. The weight is at most that of the minimum
+// spanning tree of the terminal distance graph, and so at most 2 (1 - 1/k) times the optimum.
 //
-// span: of edges in the order of their weights those that a minimum spanning forest keeps (Kruskal), then without the
-// ends that are no terminals, one after the other (`kept` is 1 or 0 by edge).
+// span: of edges sorted by weight those that a minimum spanning forest keeps (Kruskal), without leaves that are no
+// terminals, pruned one after the other (`kept` is 1 or 0 for each edge).
 //
-// Bytes: per settled vertex its row (12 an arc) and the keys and places of its neighbours. All tables are the
-// caller's; the heap takes 8 bytes a vertex.
+// Bytes: of a settled vertex its row (12 an arc) and the keys and places of its neighbours. The caller owns all tables;
+// the heap takes 8 bytes a vertex.
 #include "paths/heap.cuh"
+#include "steiner/network.cuh"
 
-constexpr uint32_t nobody = ~0u;
+constexpr uint32_t none = ~0u;  // no vertex
 constexpr uint64_t unreached = ~0ull;
 
 DEVICE heap<uint64_t> empty_heap(uint32_t n, uint32_t *scratch, uint64_t *distance) {
   for (uint32_t v = 0; v < n; v++) scratch[n + v] = nowhere, distance[v] = unreached;
   return {0, scratch, scratch + n, distance};
 }
-KERNEL steiner_tree_regions(uint32_t n, uint32_t count, const uint32_t *terminals, const uint32_t *offsets,
-                            const uint32_t *heads, const uint64_t *weights, uint32_t *scratch, uint64_t *distance,
+// The regions of `bases`, `count` vertices; `scratch` is (2, n).
+KERNEL steiner_tree_regions(network net, uint32_t count, const uint32_t *bases, uint32_t *scratch, uint64_t *distance,
                             uint32_t *before, uint32_t *base) {
   if (threadIdx.x > 0 || blockIdx.x > 0) return;
-  heap<uint64_t> waiting = empty_heap(n, scratch, distance);
-  for (uint32_t v = 0; v < n; v++) before[v] = base[v] = nobody;
-  for (uint32_t i = 0; i < count; i++)
-    distance[terminals[i]] = 0, base[terminals[i]] = terminals[i], offer(waiting, terminals[i]);
+  heap<uint64_t> waiting = empty_heap(net.n, scratch, distance);
+  for (uint32_t v = 0; v < net.n; v++) before[v] = base[v] = none;
+  for (uint32_t i = 0; i < count; i++) distance[bases[i]] = 0, base[bases[i]] = bases[i], offer(waiting, bases[i]);
   while (waiting.size) {
     const uint32_t u = take(waiting);
-    for (uint32_t a = offsets[u]; a < offsets[u + 1]; a++) {
-      const uint32_t v = heads[a];
-      if (distance[u] + weights[a] >= distance[v]) continue;
-      distance[v] = distance[u] + weights[a], before[v] = u, base[v] = base[u];
+    for (uint32_t a = net.offsets[u]; a < net.offsets[u + 1]; a++) {
+      const uint32_t v = net.heads[a];
+      if (distance[u] + net.weights[a] >= distance[v]) continue;
+      distance[v] = distance[u] + net.weights[a], before[v] = u, base[v] = base[u];
       offer(waiting, v);
     }
   }
 }
 EXPORT_KERNEL(steiner_tree_regions)
 
-// Joins the path that leads to u to the tree; its vertices wait to be searched from.
+// Joins the path that leads to u to the tree; its vertices wait to be searched from again.
 DEVICE void join_path(heap<uint64_t> &waiting, uint32_t u, uint64_t *distance, const uint32_t *before,
                       uint32_t *inside) {
-  for (uint32_t v = u; v != nobody && !inside[v]; v = before[v]) inside[v] = 1, distance[v] = 0, offer(waiting, v);
+  for (uint32_t v = u; v != none && !inside[v]; v = before[v]) inside[v] = 1, distance[v] = 0, offer(waiting, v);
 }
 // `inside`: 1 for the vertices of the tree, whose edges lead to their `before`; the root, terminals[root], has none.
-KERNEL steiner_tree_grow(uint32_t n, uint32_t count, uint32_t root, const uint32_t *terminals, const uint32_t *wanted,
-                         const uint32_t *offsets, const uint32_t *heads, const uint64_t *weights, uint32_t *scratch,
-                         uint64_t *distance, uint32_t *before, uint32_t *inside) {
+// `scratch` is (2, n).
+KERNEL steiner_tree_grow(network net, uint32_t root, uint32_t *scratch, uint64_t *distance, uint32_t *before,
+                         uint32_t *inside) {
   if (threadIdx.x > 0 || blockIdx.x > 0) return;
-  heap<uint64_t> waiting = empty_heap(n, scratch, distance);
-  for (uint32_t v = 0; v < n; v++) before[v] = nobody, inside[v] = 0;
-  join_path(waiting, terminals[root], distance, before, inside);
-  for (uint32_t left = count - 1; left && waiting.size;) {
+  heap<uint64_t> waiting = empty_heap(net.n, scratch, distance);
+  for (uint32_t v = 0; v < net.n; v++) before[v] = none, inside[v] = 0;
+  join_path(waiting, net.terminals[root], distance, before, inside);
+  for (uint32_t left = net.count - 1; left && waiting.size;) {
     const uint32_t u = take(waiting);
-    if (wanted[u] && !inside[u]) {
+    if (net.is_terminal[u] && !inside[u]) {
       join_path(waiting, u, distance, before, inside);
       left--;
       continue;
     }
-    for (uint32_t a = offsets[u]; a < offsets[u + 1]; a++) {
-      const uint32_t v = heads[a];
-      if (distance[u] + weights[a] >= distance[v]) continue;
-      distance[v] = distance[u] + weights[a], before[v] = u;
+    for (uint32_t a = net.offsets[u]; a < net.offsets[u + 1]; a++) {
+      const uint32_t v = net.heads[a];
+      if (distance[u] + net.weights[a] >= distance[v]) continue;
+      distance[v] = distance[u] + net.weights[a], before[v] = u;
       offer(waiting, v);
     }
   }
 }
 EXPORT_KERNEL(steiner_tree_grow)
 
-DEVICE uint32_t part_of(uint32_t *parts, uint32_t v) {
-  while (parts[v] != v) v = parts[v] = parts[parts[v]];
+DEVICE uint32_t component_of(uint32_t *above, uint32_t v) {
+  while (above[v] != v) v = above[v] = above[above[v]];
   return v;
 }
-// Strips the ends that are no terminals. `links` of a vertex: the exclusive or of its kept edges, of an end the only one.
-DEVICE void strip(uint32_t v, const uint32_t *tails, const uint32_t *heads, const uint32_t *wanted, uint32_t *degree,
-                  uint32_t *links, uint32_t *kept) {
-  while (degree[v] == 1 && !wanted[v]) {
+// Prunes v if it is a leaf and no terminal, and so on up the branch. `links` of a vertex is the exclusive or of its
+// kept edges: the only edge of a leaf.
+DEVICE void prune(uint32_t v, const uint32_t *tails, const uint32_t *heads, const uint32_t *is_terminal,
+                  uint32_t *degree, uint32_t *links, uint32_t *kept) {
+  while (degree[v] == 1 && !is_terminal[v]) {
     const uint32_t edge = links[v], other = tails[edge] ^ heads[edge] ^ v;
     kept[edge] = 0, degree[v] = 0;
     degree[other]--, links[other] ^= edge;
     v = other;
   }
 }
-// `scratch` is (3, n): parts, degrees, links.
+// `scratch` is (3, n): union-find, degrees, links.
 KERNEL steiner_tree_span(uint32_t n, uint32_t edges, const uint32_t *tails, const uint32_t *heads,
-                         const uint32_t *wanted, uint32_t *scratch, uint32_t *kept) {
+                         const uint32_t *is_terminal, uint32_t *scratch, uint32_t *kept) {
   if (threadIdx.x > 0 || blockIdx.x > 0) return;
-  uint32_t *parts = scratch, *degree = parts + n, *links = degree + n;
-  for (uint32_t v = 0; v < n; v++) parts[v] = v, degree[v] = links[v] = 0;
+  uint32_t *above = scratch, *degree = above + n, *links = degree + n;
+  for (uint32_t v = 0; v < n; v++) above[v] = v, degree[v] = links[v] = 0;
   for (uint32_t e = 0; e < edges; e++) {
-    const uint32_t a = part_of(parts, tails[e]), b = part_of(parts, heads[e]);
+    const uint32_t a = component_of(above, tails[e]), b = component_of(above, heads[e]);
     kept[e] = a != b;
     if (a == b) continue;
-    parts[a] = b;
+    above[a] = b;
     degree[tails[e]]++, degree[heads[e]]++, links[tails[e]] ^= e, links[heads[e]] ^= e;
   }
-  for (uint32_t v = 0; v < n; v++) strip(v, tails, heads, wanted, degree, links, kept);
+  for (uint32_t v = 0; v < n; v++) prune(v, tails, heads, is_terminal, degree, links, kept);
 }
 EXPORT_KERNEL(steiner_tree_span)

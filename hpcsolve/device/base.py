@@ -1,8 +1,8 @@
-"""What a device can do. `host.py` and `cuda.py` implement it; algorithms know nothing else.
+"""What a device can do, as algorithms see it; `host.py` and `cuda.py` implement it.
 
-Kernels stand in `cuda_src/FILE.cu`, and are declared there alone. A launch names its arguments; a missing, unknown or
-mistyped one is refused on both devices alike (`declaration.py`), so that a mistake found on the CPU is the same mistake
-on a GPU.
+Kernels stand in `cuda_src/{file}.cu`, and are declared there alone. A launch names its arguments. A missing, unknown or
+mistyped one is refused in the same way on both kinds of device (`declaration.py`), so mistakes on a GPU are found on
+the CPU.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hpcsolve.errors import LaunchError
 
 @dataclass(frozen=True)
 class DeviceInfo:
-    """What the log and `/ranks` say of a device."""
+    """The description of a device in the log and in `/ranks`."""
 
     kind: str
     """`cpu` or `cuda`."""
@@ -29,31 +29,31 @@ class DeviceInfo:
     compiler: str
     """Name and version of the compiler that builds its kernels."""
     units: int = 1
-    """What works on blocks at the same time: threads of a CPU, multiprocessors of a GPU."""
+    """How many blocks are worked on at a time: threads of a CPU, multiprocessors of a GPU."""
 
 
 ONE_CORE = DeviceInfo("cpu", "", "", "")
-"""What an estimate takes a rank's device for, if nothing better is known."""
+"""The device that an estimate assumes where none is open yet."""
 
 
 class Buffer(Protocol):
-    """Typed memory on a device, contiguous."""
+    """Contiguous typed memory on a device."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape, row-major."""
+        """The shape, row-major."""
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Element type."""
+        """The element type."""
 
     @property
     def device(self) -> Device:
-        """Where it lies."""
+        """The device whose memory it is."""
 
     @property
     def read_only(self) -> bool:
-        """Whether it is (part of) a constant."""
+        """Whether it is a constant, or part of one."""
 
     @property
     def nbytes(self) -> int:
@@ -61,34 +61,36 @@ class Buffer(Protocol):
 
     @property
     def address(self) -> int:
-        """Where it starts, as kernels see it."""
+        """The address of its first element, as kernels see it."""
 
     def view(self, start: int, shape: int | tuple[int, ...]) -> Buffer:
-        """A part of it, from element `start` of the flat buffer; it shares the memory and keeps it alive."""
+        """Return a part, from element `start` of the flat buffer, which shares the memory and keeps it alive."""
 
     def upload(self, array: NDArray[Any]) -> None:
         """Copy a host array of the same shape and dtype into it."""
 
     def download(self, into: NDArray[Any] | None = None) -> NDArray[Any]:
-        """A host copy, in `into` (same shape and dtype) if that is given."""
+        """Return a host copy, which is `into` (same shape and dtype) if that is given."""
 
     def fill(self, value: int) -> None:
         """Set every byte to `value`."""
 
     def free(self) -> None:
-        """Give the memory back now; a view cannot."""
+        """Free the memory now; on a view this does nothing."""
 
 
-Argument: TypeAlias = int | float | Buffer | Mapping[str, "Argument"]
-"""What a launch passes: a number, a buffer, or for a group (a struct) a mapping with its fields' names."""
+Argument: TypeAlias = int | float | Buffer | Mapping[str, "Argument"] | None
+"""What a launch passes: a number, a buffer (or None where the kernel's source says NULLABLE), or for a group (a struct)
+a mapping with its fields' names."""
 
 
 class Kernel(Protocol):
     """A compiled kernel, ready to launch."""
 
-    def __call__(self, grid: int, block: int, /, *positional: Argument, **arguments: Argument) -> None:
-        """Start `grid` blocks of `block` threads (a CPU has one thread a block, whatever `block` says); may return
-        before they are done. Nothing happens for an empty grid.
+    def __call__(self, grid: int, block: int, /, **arguments: Argument) -> None:
+        """Start `grid` blocks of `block` threads; the call may return before they are done.
+
+        A CPU has one thread a block, whatever `block` says. An empty grid starts nothing.
 
         Raises
         ------
@@ -97,11 +99,11 @@ class Kernel(Protocol):
         """
 
     def each(self, step: str, steps: range, grid: int, block: int, /, **arguments: Argument) -> None:
-        """Launch once for every step, which is the argument named `step`; the others are looked at once."""
+        """Launch once for every step, with it as the argument named `step`; the others are checked once."""
 
 
 class Timer(Protocol):
-    """Seconds that the device spent between two points of its queue."""
+    """A stopwatch of the device's work between points of its queue."""
 
     def start(self) -> None:
         """Mark the beginning."""
@@ -111,56 +113,58 @@ class Timer(Protocol):
 
     @property
     def seconds(self) -> float:
-        """The sum so far; waits for the device."""
+        """The sum so far, in seconds; waits for the device."""
 
 
 class Device(Protocol):
-    """One rank's device. A context manager: leaving it gives everything back."""
+    """One rank's device, a context manager that frees everything at its end."""
 
     info: DeviceInfo
 
     def memory_free(self) -> int:
-        """Bytes that can be allocated now."""
+        """Return the bytes that can be allocated now."""
 
     @property
     def memory_peak(self) -> int:
-        """Most bytes allocated at a time so far."""
+        """The most bytes that were allocated at a time so far."""
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Buffer:
-        """Memory with undefined content; `ResourceError` where it does not fit."""
+        """Return memory with undefined content. Raises `ResourceError` where it does not fit."""
 
     def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> Buffer:
-        """Memory that holds zeros."""
+        """Return memory that holds zeros."""
 
     def upload(self, array: NDArray[Any]) -> Buffer:
-        """A copy of a host array."""
+        """Return a copy of a host array."""
 
     def constant(self, array: NDArray[Any]) -> Buffer:
-        """A table that kernels only read; `upload` and `fill` refuse it. The array must not change while it is in use.
+        """Return a table that kernels only read, and which `upload` and `fill` refuse to change.
 
-        A GPU has a copy. A CPU reads the array itself and allocates nothing, unless it is strided.
+        A GPU has a copy. A CPU reads the array itself and allocates nothing, unless the array is strided. The array
+        must not change while the table is in use.
         """
 
     def output(self, array: NDArray[Any]) -> Buffer:
-        """Memory for results that belong in `array` (contiguous): `download(array)` brings them there.
+        """Return memory for results that `download(array)` brings into the array, which is contiguous.
 
         A GPU allocates it, with undefined content. A CPU's kernels write into the array itself.
         """
 
     def staging(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-        """A host array (pinned where that helps) that messages pass through."""
+        """Return a host array (pinned where that helps) that messages pass through."""
 
     def kernel(self, file: str, name: str) -> Kernel:
-        """The kernel `name` of `cuda_src/{file}.cu`, built now if no cache has it; `LaunchError` if there is none."""
+        """Return a kernel of `cuda_src/{file}.cu`, built now if no cache has it. Raises `LaunchError` if there is
+        none."""
 
     def timer(self) -> Timer:
-        """A stopwatch on the device's queue."""
+        """Return a stopwatch on the device's queue."""
 
     def synchronize(self) -> None:
-        """Wait until the device has nothing left to do."""
+        """Wait until the device has done all its work."""
 
     def close(self) -> None:
-        """Give everything back."""
+        """Free everything."""
 
     def __enter__(self) -> Device: ...
 

@@ -1,12 +1,13 @@
-"""Compiles `cuda_src/*.cu` at run time, for the CPU with g++ and for a GPU with nvcc, and keeps the results.
+"""Compiles `cuda_src/{file}.cu` at run time, for the CPU with g++ and for a GPU with nvcc, and caches the results.
 
 The cache is the user's own folder (HPCSOLVE_CACHE, else XDG_CACHE_HOME/hpcsolve, else ~/.cache/hpcsolve), closed to
 others. An entry's name is a hash of everything that the machine code depends on: source, headers, command, compiler
-version, CPU features. It is written beside its own SHA-256 under a temporary name and renamed, under a lock, so that
-of many ranks on a node one builds and the others wait and load; an entry whose bytes do not match is built again,
-never loaded.
+version, CPU features. An entry is written with its SHA-256 under a temporary name and renamed, under a lock, so that
+one of many ranks on a node builds it and the others wait and load it. An entry whose bytes do not match its SHA-256 is
+built again, never loaded.
 
-Everything here starts processes: call it before MPI_Init (`ahead`), after which the answers are remembered.
+Everything here starts processes, which must not happen after MPI_Init. So `ahead` is called before, and the results are
+remembered.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from pathlib import Path
 from hpcsolve.errors import EnvironmentFault
 
 HOST_FLAGS = "-x c++ -std=c++17 -O3 -march=native -fopenmp -ffp-contract=off -fPIC -shared -Wno-psabi"
-"""`-ffp-contract=off`: the same floating-point results as on any other device."""
+"""`-ffp-contract=off` gives the same floating-point results as on any other device."""
 CUDA_FLAGS = "-cubin -std=c++17 -O3 --fmad=false"
 
 
 def source_folder() -> Path:
-    """The folder of the kernels: inside the installed package, or beside it in a checkout."""
+    """Return the folder of the kernels, which is inside the installed package, or beside it in a checkout."""
     package = Path(__file__).resolve().parent.parent
     for folder in (package / "cuda_src", package.parent / "cuda_src"):
         if (folder / "device" / "device.cuh").is_file():
@@ -39,23 +40,23 @@ def source_folder() -> Path:
 
 
 def host_compiler() -> str:
-    """The C++ compiler's command: HPCSOLVE_CXX, else g++."""
+    """Return the C++ compiler's command, HPCSOLVE_CXX or g++."""
     return os.environ.get("HPCSOLVE_CXX", "g++")
 
 
 def cuda_compiler() -> str:
-    """nvcc's command: HPCSOLVE_NVCC, else nvcc."""
+    """Return nvcc's command, HPCSOLVE_NVCC or nvcc."""
     return os.environ.get("HPCSOLVE_NVCC", "nvcc")
 
 
 @functools.cache
 def host_library(file: str) -> Path:
-    """The shared library of `cuda_src/{file}.cu` for this CPU; built if no cache has it.
+    """Return the shared library of `cuda_src/{file}.cu` for this CPU, which is built if it is not in the cache.
 
     Raises
     ------
     EnvironmentFault
-        No compiler, or it failed: its first line.
+        There is no compiler, or it failed; with its first error.
     """
     compiler = host_compiler()
     command = [compiler, *os.environ.get("HPCSOLVE_CXXFLAGS", HOST_FLAGS).split()]
@@ -64,7 +65,7 @@ def host_library(file: str) -> Path:
 
 @functools.cache
 def cubin(file: str, architecture: str) -> bytes:
-    """The GPU code of `cuda_src/{file}.cu` for an architecture such as `sm_90`; built if no cache has it."""
+    """Return the GPU code of `cuda_src/{file}.cu` for an architecture (`sm_90`); it is built if it is not cached."""
     compiler = cuda_compiler()
     command = [compiler, *CUDA_FLAGS.split(), f"-arch={architecture}"]
     return _cached(file, command, compiler_identity(compiler), ".cubin").read_bytes()
@@ -72,7 +73,7 @@ def cubin(file: str, architecture: str) -> bytes:
 
 @functools.cache
 def compiler_identity(compiler: str) -> str:
-    """What the compiler says of its version, with the date and size of its program.
+    """Return the compiler's words on its version, with the date and size of its program.
 
     Raises
     ------
@@ -89,12 +90,12 @@ def compiler_identity(compiler: str) -> str:
 
 @functools.cache
 def target_features(compiler: str) -> str:
-    """What this CPU has, as the compiler sees it; the model's name is not enough."""
+    """Return the features of this CPU as the compiler sees them; the model's name is not enough."""
     return _output([compiler, "-march=native", "-Q", "--help=target"])
 
 
 def ahead(files: tuple[str, ...], architectures: tuple[str, ...] = ()) -> None:
-    """Build what a run will load, before MPI starts: for the CPU, or for these GPU architectures."""
+    """Build what a run will load, before MPI starts, for these GPU architectures, or for the CPU if there are none."""
     for file in files:
         for architecture in architectures:
             cubin(file, architecture)
@@ -103,12 +104,12 @@ def ahead(files: tuple[str, ...], architectures: tuple[str, ...] = ()) -> None:
 
 
 def cache_folder() -> Path:
-    """The user's own folder of compiled kernels, made if need be.
+    """Return the user's own folder of compiled kernels, which is made if need be.
 
     Raises
     ------
     EnvironmentFault
-        It belongs to someone else or others may write to it, so its content cannot be trusted.
+        It belongs to another user or others may write to it, so its content cannot be trusted.
     """
     folder = _cache_name()
     try:
@@ -130,7 +131,7 @@ def _cache_name() -> Path:
 
 
 def source_hash(file: str) -> str:
-    """SHA-256 of `cuda_src/{file}.cu` and of every header."""
+    """Return the SHA-256 of `cuda_src/{file}.cu` and of every header."""
     folder = source_folder()
     digest = hashlib.sha256()
     for path in [folder / f"{file}.cu", *sorted(folder.rglob("*.cuh"))]:

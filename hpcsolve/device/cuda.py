@@ -1,11 +1,11 @@
-"""One NVIDIA GPU as a device, through PyCUDA: nvcc's code from our cache, one stream, PyCUDA's prepared launches.
+"""One NVIDIA GPU as a device, through PyCUDA, with one stream.
 
-The GPU's primary context is retained while the device is open, and current only inside a call: other users of CUDA in
-this process (an MPI library, say) never meet it, and several devices may be open. Launches, fills and event marks are
+The GPU's primary context is retained while the device is open, and current only inside a call. So other users of CUDA
+in this process (an MPI library, say) never see it, and several devices may be open. Launches, fills and event marks are
 queued and return at once; `upload` and `download` return when the copy is done.
 
-An error of the driver becomes one line that names the GPU and what was asked of it. A kernel that fails shows itself at
-a later call, so the line then names the last kernel launched. PyCUDA ships no types: its objects are `Any` here.
+An error of the driver becomes one line that names the GPU and the operation. A kernel's failure is seen at a later
+call, so the line also names the last kernel launched. PyCUDA has no type hints, so its objects are `Any` here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class CudaDevice:
     ResourceError
         PyCUDA, the driver or the GPU is not there.
     EnvironmentFault
-        The GPU cannot be used (somebody else has it exclusively, say), or there is no nvcc.
+        The GPU cannot be used (another process has it exclusively, say), or there is no nvcc.
     """
 
     gpu: Gpu
@@ -49,6 +49,7 @@ class CudaDevice:
     last_kernel: str = field(init=False, default="")
     broken: bool = field(init=False, default=False)
     modules: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
+    kernels: dict[tuple[str, str], CudaKernel] = field(init=False, repr=False, default_factory=dict)
     allocations: weakref.WeakSet[Allocation] = field(init=False, repr=False, default_factory=weakref.WeakSet)
     stranded: list[Any] = field(init=False, repr=False, default_factory=list)
     pinned: list[weakref.finalize[..., Any]] = field(init=False, repr=False, default_factory=list)
@@ -67,7 +68,7 @@ class CudaDevice:
 
     @contextmanager
     def calling(self, what: str) -> Iterator[Any]:
-        """PyCUDA's driver module with this GPU's context current, its errors turned into ours."""
+        """Give PyCUDA's driver module with this GPU's context current, and turn its errors into ours."""
         if self.context is None:
             raise LaunchError(f"{what}: {self.gpu} is closed")
         self.context.push()
@@ -81,54 +82,59 @@ class CudaDevice:
             self.cuda.Context.pop()
 
     def memory_free(self) -> int:
-        """Bytes that can be allocated now."""
+        """Return the bytes that can be allocated now."""
         with self.calling("reading the free memory") as cuda:
             return int(cuda.mem_get_info()[0])
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CudaBuffer:
-        """Memory with undefined content."""
+        """Return memory with undefined content."""
         shape, dtype = as_shape(shape), np.dtype(dtype)
         return CudaBuffer(self, shape, dtype, self._allocate(count(shape) * dtype.itemsize))
 
     def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CudaBuffer:
-        """Memory that holds zeros."""
+        """Return memory that holds zeros."""
         buffer = self.empty(shape, dtype)
         buffer.fill(0)
         return buffer
 
     def upload(self, array: NDArray[Any]) -> CudaBuffer:
-        """A copy of `array`."""
+        """Return a copy of `array`."""
         buffer = self.empty(array.shape, array.dtype)
         buffer.upload(array)
         return buffer
 
     def constant(self, array: NDArray[Any]) -> CudaBuffer:
-        """A copy of `array` that is only read."""
+        """Return a copy of `array` that is only read."""
         buffer = self.upload(array)
         buffer.read_only = True
         return buffer
 
     def output(self, array: NDArray[Any]) -> CudaBuffer:
-        """Memory of the shape of `array`."""
+        """Return memory of the shape and type of `array`."""
         return self.empty(array.shape, array.dtype)
 
     def staging(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-        """A page-locked host array; a plain one where the system refuses to lock so much.
+        """Return a page-locked host array, or a plain one where the system refuses to lock so much.
 
-        All messages pass through here: an MPI that takes GPU addresses would be probed for, and used, in this place.
-        The memory is numpy's, so the array stays good after the device is closed.
+        All messages pass through such arrays. The memory is numpy's, so an array stays valid after the device is
+        closed.
         """
         raw, array = page_aligned(as_shape(shape), np.dtype(dtype))
         if array.nbytes and not self.broken:
             with self.calling("page-locking"):
-                # Not PyCUDA's register_host_memory: in PyCUDA 2026.1 it drops a reference too many, and crashes.
+                # PyCUDA 2026.1's register_host_memory drops a reference too many, and crashes.
                 start, size = ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes)
                 if load_library().cuMemHostRegister_v2(start, size, ctypes.c_uint(0)) == 0:
                     self.pinned.append(weakref.finalize(raw, self._unlock, array.ctypes.data))
         return array
 
     def kernel(self, file: str, name: str) -> CudaKernel:
-        """A kernel of `cuda_src/{file}.cu`; `LaunchError` if there is none of that name."""
+        """Return a kernel of `cuda_src/{file}.cu`; `LaunchError` if it has none of that name."""
+        if (file, name) not in self.kernels:
+            self.kernels[file, name] = self._load(file, name)
+        return self.kernels[file, name]
+
+    def _load(self, file: str, name: str) -> CudaKernel:
         declaration = source.declaration(build.source_folder(), file, name)
         module = self._module(file)
         with self.calling(f"loading kernel {name}"):
@@ -136,21 +142,21 @@ class CudaDevice:
         return CudaKernel(declaration, function, self)
 
     def timer(self) -> CudaTimer:
-        """A stopwatch on the stream."""
+        """Return a stopwatch on the stream."""
         return CudaTimer(self)
 
     def synchronize(self) -> None:
-        """Wait until everything queued is done."""
+        """Wait until everything that is queued is done."""
         with self.calling("waiting"):
             self.stream.synchronize()
 
     def release(self, allocation: Allocation) -> None:
-        """Give an allocation back, once, when the GPU has done what is queued."""
+        """Free an allocation, once, when the GPU has done what is queued."""
         pointer, allocation.pointer = allocation.pointer, None
         if pointer is None or self.context is None:
             return
-        # PyCUDA frees memory without a word to the caller, so look for a failed kernel first. A broken context gives
-        # its memory back when it is closed; until then nobody may free it.
+        # PyCUDA does not report errors when it frees memory, so look for a failed kernel first. A broken context frees
+        # its memory when it is closed; until then nothing may be freed.
         self.stranded.append(pointer)
         if not self.broken:
             with self.calling(f"freeing {allocation.nbytes} bytes"):
@@ -158,20 +164,22 @@ class CudaDevice:
                 self.stranded.pop().free()
 
     def close(self) -> None:
-        """Give everything back; what a kernel did wrong after the last copy is nobody's result, and is not told."""
+        """Free everything. A kernel's failure after the last copy affects no result, and is not reported."""
         if self.context is None:
             return
         if not self.broken:
             with suppress(EnvironmentFault):
                 self.synchronize()
                 self._release_all()
+                self.kernels.clear()
                 self.modules.clear()
                 self.stream = None
         self.context.detach()
-        # PyCUDA makes the context current to release it, and leaves it so.
+        # PyCUDA makes the context current to release it, and leaves it current.
         load_library().cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
-        # What is left of a broken context: PyCUDA sees that it is gone, and does not try to free it.
+        # What is left of a broken context: PyCUDA sees that the context is gone, and does not try to free it.
         self.context = self.stream = None
+        self.kernels.clear()
         self.modules.clear()
         self.stranded.clear()
 
@@ -200,7 +208,7 @@ class CudaDevice:
         return allocation
 
     def _answers(self) -> bool:
-        """Whether the context still works: a failed kernel breaks it for good, a refused launch does not."""
+        """Return whether the context still works: a failed kernel breaks it for good, a refused launch does not."""
         try:
             self.cuda.Context.synchronize()
         except self.cuda.Error:

@@ -1,4 +1,4 @@
-"""Kernels of a GPU, and the time between two points of its queue. `cuda.py` has the device that they belong to."""
+"""Kernels of a GPU, and stopwatches on its queue; `cuda.py` has their device."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CudaKernel:
-    """A function of a loaded module, prepared to take its arguments in one packed buffer. See `base.Kernel`."""
+    """A function of a loaded module that takes its arguments in one packed buffer. See `base.Kernel`."""
 
     declaration: Declaration
     function: Any
     device: CudaDevice
 
-    def __call__(self, grid: int, block: int, /, *positional: base.Argument, **arguments: base.Argument) -> None:
+    def __call__(self, grid: int, block: int, /, **arguments: base.Argument) -> None:
         """Queue `grid` blocks of `block` threads."""
-        packed = self.declaration.packed(arguments or self.declaration.named(positional), self.device)
+        packed = self.declaration.packed(arguments, self.device)
         if grid > 0:
             self._launch(grid, block, (packed,))
 
@@ -42,7 +42,7 @@ class CudaKernel:
 
 @dataclass(eq=False)
 class CudaTimer:
-    """Time between events of the stream. See `base.Timer`."""
+    """The time between events of the stream. See `base.Timer`."""
 
     device: CudaDevice
     total: float = 0.0
@@ -50,7 +50,7 @@ class CudaTimer:
     started: Any = None
 
     MOST_SPANS = 512
-    """Events are the driver's; a run may time a million launches."""
+    """Spans are summed in batches, since events belong to the driver, and a run may time a million launches."""
 
     def start(self) -> None:
         """Mark the beginning."""
@@ -60,19 +60,19 @@ class CudaTimer:
         """Mark the end."""
         self.spans.append((self.started, self._mark()))
         if len(self.spans) >= self.MOST_SPANS:
-            self._settle()
+            self._sum_up()
 
     @property
     def seconds(self) -> float:
-        """The sum so far; waits for the last mark."""
-        self._settle()
+        """The sum so far, in seconds; waits for the last mark."""
+        self._sum_up()
         return self.total
 
     def _mark(self) -> Any:
         with self.device.calling("an event") as cuda:
             return cuda.Event().record(self.device.stream)
 
-    def _settle(self) -> None:
+    def _sum_up(self) -> None:
         if self.spans:
             with self.device.calling("an event"):
                 self.spans[-1][1].synchronize()

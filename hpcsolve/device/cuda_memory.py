@@ -1,4 +1,4 @@
-"""Typed memory of a GPU, and host memory on page boundaries. `cuda.py` has the device that they belong to."""
+"""Typed memory of a GPU, and host memory on page boundaries; `cuda.py` has their device."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ PAGE = 4096
 
 @dataclass(eq=False)
 class Allocation:
-    """GPU memory that a buffer and its views share; `pointer` is PyCUDA's, None once freed."""
+    """GPU memory that a buffer and its views share; `pointer` is PyCUDA's, and None once it is freed."""
 
     device: CudaDevice
     pointer: Any
     nbytes: int
 
     def __del__(self) -> None:
-        """Give the memory back when nobody has it any more; an error shows itself at the next call."""
+        """Free the memory when nothing refers to it any more; an error is seen at the next call."""
         with suppress(HpcsolveError):
             self.device.release(self)
 
@@ -46,7 +46,7 @@ class CudaBuffer:
     read_only: bool = False
 
     def __repr__(self) -> str:
-        """Short, for messages."""
+        """Return a short description, for messages."""
         return f"<{self.dtype} {self.shape} on {self.device.gpu}>"
 
     @property
@@ -56,13 +56,13 @@ class CudaBuffer:
 
     @property
     def address(self) -> int:
-        """Where it starts, on the GPU; `LaunchError` once it is freed."""
+        """The address of its first element on the GPU. Raises `LaunchError` once it is freed."""
         if self.allocation.pointer is None:
             raise LaunchError(f"{self!r} was freed")
         return int(self.allocation.pointer) + self.offset
 
     def view(self, start: int, shape: int | tuple[int, ...]) -> CudaBuffer:
-        """A part of it that shares the memory; `LaunchError` if it is not inside."""
+        """Return a part that shares the memory. Raises `LaunchError` if it is not inside."""
         base.check_view(self, start, shape)
         offset = self.offset + start * self.dtype.itemsize
         return CudaBuffer(self.device, as_shape(shape), self.dtype, self.allocation, offset, False, self.read_only)
@@ -78,7 +78,7 @@ class CudaBuffer:
                 self.device.stream.synchronize()
 
     def download(self, into: NDArray[Any] | None = None) -> NDArray[Any]:
-        """A copy, in `into` (contiguous) if that is given."""
+        """Return a copy, which is `into` (contiguous) if that is given."""
         target = np.empty(self.shape, self.dtype) if into is None else into
         base.check_host_array(self, target, contiguous=True)
         with self.device.calling(f"a copy of {self.nbytes} bytes from the GPU") as cuda:
@@ -95,23 +95,23 @@ class CudaBuffer:
                 cuda.memset_d8_async(self.address, value, self.nbytes, self.device.stream)
 
     def free(self) -> None:
-        """Give the memory back, when the GPU has done what is queued."""
+        """Free the memory when the GPU has done what is queued."""
         if self.whole:
             self.device.release(self.allocation)
 
 
 def as_shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
-    """A shape, given as one or as a length."""
+    """Return a shape that is given as one or as a length."""
     return tuple(int(n) for n in shape) if isinstance(shape, tuple) else (int(shape),)
 
 
 def count(shape: tuple[int, ...]) -> int:
-    """Elements of a shape, however many."""
+    """Return the number of elements of a shape."""
     return math.prod(shape)
 
 
 def page_aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The memory, and an array in it that starts on a page; the memory lives as long as any array in it."""
+    """Return memory, and an array in it that starts on a page; the memory lives as long as any array in it."""
     nbytes = count(shape) * dtype.itemsize
     raw = np.empty(nbytes + PAGE, np.uint8)
     start = -raw.ctypes.data % PAGE

@@ -1,7 +1,7 @@
 """Kernels as their sources declare them: the names, types and groups of their parameters.
 
-A kernel is declared once, in its .cu file, and a launch names its arguments. So the checks here, and the order in which
-arguments are packed, follow from the source text alone (`source.py` reads it), on the CPU and on a GPU alike.
+A kernel is declared once, in its .cu file, and a launch names its arguments. The checks of arguments and the order in
+which they are packed follow from the source text alone (`source.py` reads it), on the CPU and on a GPU alike.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from hpcsolve.device.base import Argument, Device
 
 FORMATS = {"u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q", "f4": "f", "f8": "d"}
-"""numpy's type codes and those of `struct`, which packs them as C does: each at its natural alignment."""
+"""The code of `struct` for each of numpy's type codes; `struct` packs as C does, each at its natural alignment."""
 POINTER = "P"
 
 
 @dataclass(frozen=True)
 class Value:
-    """A number, or a pointer to numbers.
+    """A parameter or field that is a number, or a pointer to numbers.
 
     Attributes
     ----------
@@ -35,17 +35,20 @@ class Value:
     pointer
         Whether the kernel takes the address of a buffer.
     constant
-        Whether it only reads what the pointer points to.
+        Whether the kernel only reads what the pointer points to.
+    nullable
+        Whether a launch may pass None in its place, which the kernel sees as nullptr.
     """
 
     name: str
     code: str
     pointer: bool = False
     constant: bool = False
+    nullable: bool = False
 
     @property
     def format(self) -> str:
-        """The code of `struct`."""
+        """The code of `struct` for this value."""
         return POINTER if self.pointer else FORMATS[self.code]
 
     @property
@@ -59,8 +62,8 @@ class Value:
         return np.dtype(self.code)
 
     def __str__(self) -> str:
-        """The type in words, for messages: `u4`, `u4*`."""
-        return self.code + "*" * self.pointer
+        """Return the type for messages: `u4`, `u4*`, `u4* or None`."""
+        return self.code + "*" * self.pointer + " or None" * self.nullable
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ class Group:
         return max((field.format for field in self.fields), key=struct.calcsize)
 
     def __str__(self) -> str:
-        """For messages."""
+        """Return a description for messages."""
         return f"a mapping with {', '.join(field.name for field in self.fields)}"
 
 
@@ -94,18 +97,15 @@ class Declaration:
 
     @cached_property
     def layout(self) -> struct.Struct:
-        """All arguments in one buffer, as drivers of GPUs and our own CPU libraries take them."""
+        """The layout of all arguments in one buffer, as a GPU's driver and our CPU libraries take them."""
         return struct.Struct("@" + "".join(parameter.format for parameter in self.parameters))
 
     @property
     def signature(self) -> str:
         """The types in order, as a compiled library tells them (cuda_src/device/launch.cuh): `i4 u2* s48`."""
-        sizes = (f"s{struct.calcsize('@' + p.format)}" if isinstance(p, Group) else str(p) for p in self.parameters)
+        sizes = (f"s{struct.calcsize('@' + p.format)}" if isinstance(p, Group) else p.code + "*" * p.pointer
+                 for p in self.parameters)
         return " ".join(sizes)
-
-    def named(self, positional: Sequence[Argument]) -> dict[str, Argument]:
-        """Return arguments in the kernel's own order under their names."""
-        return dict(zip((parameter.name for parameter in self.parameters), positional, strict=True))
 
     def packed(self, arguments: Mapping[str, Argument], device: Device) -> bytes:
         """Return the arguments of a launch in one buffer.
@@ -140,7 +140,7 @@ class Declaration:
         return (self.layout.pack(*before, each, *behind) for each in steps)
 
     def _values(self, arguments: Mapping[str, Argument], device: Device) -> list[Any]:
-        """Return numbers and addresses in the order of `layout`; that numbers fit is not seen here."""
+        """Return numbers and addresses in the order of `layout`; whether the numbers fit is not checked here."""
         return list(self._flat(self.parameters, arguments, "", device))
 
     def _flat(self, parameters: Sequence[Value | Group], arguments: Mapping[str, Argument], prefix: str, device: Device
@@ -159,6 +159,8 @@ class Declaration:
                 yield given
 
     def _address(self, name: str, value: Value, buffer: Any, device: Device) -> int:
+        if buffer is None and value.nullable:
+            return 0
         try:
             right = buffer.dtype == value.dtype and buffer.device is device
         except AttributeError:
@@ -179,7 +181,7 @@ class Declaration:
         return LaunchError(f"{self.kernel}: arguments {'; '.join(parts)}")
 
     def _misfit(self, values: Sequence[Any]) -> LaunchError:
-        """The first number that is none, or does not fit."""
+        """Return the error for the first value that is no number, or does not fit."""
         for (name, field), value in zip(self._fields(), values):
             try:
                 struct.pack(field.format, value)

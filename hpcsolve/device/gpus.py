@@ -1,4 +1,4 @@
-"""Which GPUs this process sees, through PyCUDA; nothing of NVIDIA's is loaded before something here is called."""
+"""The GPUs that this process sees, through PyCUDA; NVIDIA's libraries are loaded by calls only, not by the import."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Gpu:
     Attributes
     ----------
     index
-        As the driver counts the visible ones, in the order of nvidia-smi.
+        Its number among the visible ones, in the order of nvidia-smi.
     uuid
         `GPU-...` or `MIG-...`, as nvidia-smi prints it.
     bus
@@ -28,7 +28,7 @@ class Gpu:
     capability
         Compute capability, major and minor.
     multiprocessors
-        How many work on blocks at the same time.
+        Number of multiprocessors, which work on blocks at the same time.
     """
 
     index: int
@@ -41,21 +41,21 @@ class Gpu:
 
     @property
     def architecture(self) -> str:
-        """Compute capability as nvcc's -arch wants it, `sm_90`."""
+        """The compute capability as nvcc's option -arch takes it, `sm_90`."""
         return "sm_{}{}".format(*self.capability)
 
     def __str__(self) -> str:
-        """One GPU for people: `GPU 0 (NVIDIA H100, GPU-2f6c...)`."""
+        """Return a description for messages: `GPU 0 (NVIDIA H100, GPU-2f6c...)`."""
         return f"GPU {self.index} ({self.name}, {self.uuid})"
 
 
 def list_gpus() -> list[Gpu]:
-    """The GPUs that this process sees, at least one.
+    """Return the GPUs that this process sees, at least one.
 
     Raises
     ------
     ResourceError
-        There is none, or no driver, or no PyCUDA: which of them, in one line.
+        There is no GPU, no driver, or no PyCUDA; the message says which.
     """
     cuda, library = load_driver(), load_library()
     gpus = [_describe(cuda, library, index) for index in range(cuda.Device.count())]
@@ -65,14 +65,14 @@ def list_gpus() -> list[Gpu]:
 
 
 def load_driver() -> Any:
-    """PyCUDA's `driver` module, initialised; PyCUDA ships no types, so this is where `Any` comes in.
+    """Return PyCUDA's module `driver`, initialised. PyCUDA has no type hints, so it is `Any`.
 
     Raises
     ------
     ResourceError
         PyCUDA or the driver is missing, or the driver finds no GPU.
     """
-    # The driver's own order is "fastest first"; `cuda:1` shall be the GPU 1 of nvidia-smi.
+    # By default the driver counts the fastest GPU first, but `cuda:1` is to be the GPU 1 of nvidia-smi.
     os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
     try:
         import pycuda.driver as cuda
@@ -88,7 +88,7 @@ def load_driver() -> Any:
 
 
 def load_library() -> ctypes.CDLL:
-    """The driver's library, for the few functions that PyCUDA leaves out."""
+    """Return the driver's library, for the few functions that PyCUDA lacks."""
     return ctypes.CDLL("libcuda.so.1")
 
 
@@ -109,7 +109,7 @@ def _describe(cuda: Any, library: ctypes.CDLL, index: int) -> Gpu:
 def _uuid(library: ctypes.CDLL, index: int) -> str:
     handle, content = ctypes.c_int(), ctypes.create_string_buffer(16)
     library.cuDeviceGet(ctypes.byref(handle), ctypes.c_int(index))
-    # The second version tells the MIG slices of one GPU apart; drivers before CUDA 11.4 have only the first.
+    # The second version distinguishes the MIG slices of one GPU; drivers before CUDA 11.4 have only the first.
     read = getattr(library, "cuDeviceGetUuid_v2", None) or library.cuDeviceGetUuid
     read(content, handle)
     return str(uuid.UUID(bytes=content.raw))

@@ -1,14 +1,16 @@
-"""The CPU as a device: kernels compiled by g++, loaded with ctypes, their blocks shared among OpenMP threads.
+"""The CPU as a device: its kernels are compiled by g++ and loaded with ctypes, and OpenMP threads share their blocks.
 
-A buffer is a numpy array on a 64-byte boundary; a launch has run when the call returns.
+A buffer is a numpy array on a 64-byte boundary. A launch is done when its call returns.
 """
 
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,17 +35,17 @@ class HostBuffer:
     address: int = field(init=False)
 
     def __post_init__(self) -> None:
-        """Look up the address once: numpy takes a microsecond for it, and launches ask often."""
+        """Look up the address once, since numpy takes a microsecond for it, and launches need it often."""
         self.address = self.array.ctypes.data
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape, row-major."""
+        """The shape, row-major."""
         return self.array.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Element type."""
+        """The element type."""
         return self.array.dtype
 
     @property
@@ -52,7 +54,7 @@ class HostBuffer:
         return self.array.nbytes
 
     def view(self, start: int, shape: int | tuple[int, ...]) -> HostBuffer:
-        """A part of it that shares the memory."""
+        """Return a part that shares the memory."""
         base.check_view(self, start, shape)
         count = int(np.prod(shape))
         part = self.array.reshape(-1)[start : start + count].reshape(shape)
@@ -65,7 +67,7 @@ class HostBuffer:
         np.copyto(self.array, array)
 
     def download(self, into: NDArray[Any] | None = None) -> NDArray[Any]:
-        """A copy, in `into` if that is given."""
+        """Return a copy, which is `into` if that is given."""
         if into is None:
             return self.array.copy()
         base.check_host_array(self, into, contiguous=True)
@@ -79,7 +81,7 @@ class HostBuffer:
         self.array.view(np.uint8)[...] = value
 
     def free(self) -> None:
-        """Give the memory back."""
+        """Free the memory."""
         if self.whole:
             self.device.allocated -= self.nbytes
             self.array, self.whole = np.empty(0, self.dtype), False
@@ -93,9 +95,9 @@ class HostKernel:
     function: Any
     device: HostDevice
 
-    def __call__(self, grid: int, block: int, /, *positional: base.Argument, **arguments: base.Argument) -> None:
+    def __call__(self, grid: int, block: int, /, **arguments: base.Argument) -> None:
         """Run all blocks, each as one thread."""
-        packed = self.declaration.packed(arguments or self.declaration.named(positional), self.device)
+        packed = self.declaration.packed(arguments, self.device)
         if grid > 0:
             self.function(grid, block, packed)
 
@@ -108,7 +110,7 @@ class HostKernel:
 
 @dataclass
 class HostTimer:
-    """Wall-clock time between two points. See `base.Timer`."""
+    """The wall-clock time between two points. See `base.Timer`."""
 
     seconds: float = 0.0
     started: float = 0.0
@@ -124,7 +126,7 @@ class HostTimer:
 
 @dataclass(eq=False)
 class HostDevice:
-    """CPU cores of this process. See `base.Device`.
+    """The CPU cores of this process. See `base.Device`.
 
     Attributes
     ----------
@@ -137,6 +139,7 @@ class HostDevice:
     memory_peak: int = 0
     info: base.DeviceInfo = field(init=False)
     libraries: dict[str, ctypes.CDLL] = field(default_factory=dict)
+    kernels: dict[tuple[str, str], HostKernel] = field(repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         """Describe the processor."""
@@ -145,27 +148,28 @@ class HostDevice:
         self.info = base.DeviceInfo("cpu", name, "", compiler, self.threads)
 
     def memory_free(self) -> int:
-        """Bytes that this process may still allocate."""
+        """Return the bytes that this process may still allocate."""
         return available_memory()
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> HostBuffer:
-        """Memory with undefined content."""
+        """Return memory with undefined content."""
         return HostBuffer(self._allocate(shape, np.dtype(dtype)), self)
 
     def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> HostBuffer:
-        """Memory that holds zeros."""
+        """Return memory that holds zeros."""
         buffer = self.empty(shape, dtype)
         buffer.array[...] = 0
         return buffer
 
     def upload(self, array: NDArray[Any]) -> HostBuffer:
-        """A copy of `array`."""
+        """Return a copy of `array`."""
         buffer = self.empty(array.shape, array.dtype)
         buffer.upload(array)
         return buffer
 
     def constant(self, array: NDArray[Any]) -> HostBuffer:
-        """The array itself if kernels can read it: it is the caller's, or all ranks', so not `allocated` here."""
+        """Return the array itself if kernels can read it; it is the caller's, or all ranks', so it is not `allocated`
+        here."""
         if array.flags.c_contiguous and array.flags.aligned:
             return HostBuffer(array, self, whole=False, read_only=True)
         buffer = self.upload(array)
@@ -173,21 +177,26 @@ class HostDevice:
         return buffer
 
     def output(self, array: NDArray[Any]) -> HostBuffer:
-        """The array itself: it is the caller's, so not `allocated` here."""
+        """Return the array itself, which is the caller's, so it is not `allocated` here."""
         if not array.flags.c_contiguous:
             raise LaunchError("results can only be written into a contiguous array")
         return HostBuffer(array, self, whole=False)
 
     def staging(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-        """A plain array."""
+        """Return a plain array."""
         return np.empty(shape, dtype)
 
     def kernel(self, file: str, name: str) -> HostKernel:
-        """A kernel of `cuda_src/{file}.cu`; `LaunchError` if there is none of that name."""
+        """Return a kernel of `cuda_src/{file}.cu`; `LaunchError` if it has none of that name."""
+        if (file, name) not in self.kernels:
+            self.kernels[file, name] = self._load(file, name)
+        self.libraries[file].hpcsolve_set_threads(ctypes.c_int(self.threads))  # another device may have set its own
+        return self.kernels[file, name]
+
+    def _load(self, file: str, name: str) -> HostKernel:
         declaration = source.declaration(build.source_folder(), file, name)
-        library = self.libraries.get(file) or ctypes.CDLL(str(build.host_library(file)))
+        library = self.libraries.get(file) or _load(build.host_library(file))
         self.libraries[file] = library
-        library.hpcsolve_set_threads(ctypes.c_int(self.threads))
         describe, function = library[f"{name}_signature"], library[f"{name}_launch"]
         describe.restype = ctypes.c_char_p
         if describe().decode() != declaration.signature:
@@ -196,14 +205,15 @@ class HostDevice:
         return HostKernel(declaration, function, self)
 
     def timer(self) -> HostTimer:
-        """A stopwatch."""
+        """Return a stopwatch."""
         return HostTimer()
 
     def synchronize(self) -> None:
-        """Nothing is ever left to do."""
+        """Do nothing, since all work is done when its call returns."""
 
     def close(self) -> None:
         """Forget the libraries."""
+        self.kernels.clear()
         self.libraries.clear()
 
     def __enter__(self) -> HostDevice:
@@ -225,6 +235,21 @@ class HostDevice:
         self.memory_peak = max(self.memory_peak, self.allocated)
         start = -raw.ctypes.data % ALIGNMENT
         return raw[start : start + nbytes].view(dtype).reshape(shape)
+
+
+def _load(path: Path) -> ctypes.CDLL:
+    """Load a compiled library whose idle threads sleep.
+
+    OpenMP reads OMP_WAIT_POLICY once, when the first library brings it. Without the variable, idle threads spin for
+    milliseconds after each launch: 30 times the CPU seconds of ants on 4 threads. What the user has set stays.
+    """
+    if "OMP_WAIT_POLICY" in os.environ:
+        return ctypes.CDLL(str(path))
+    os.environ["OMP_WAIT_POLICY"] = "passive"
+    try:
+        return ctypes.CDLL(str(path))
+    finally:
+        del os.environ["OMP_WAIT_POLICY"]  # the environment is the calling program's
 
 
 def _processor_name() -> str:

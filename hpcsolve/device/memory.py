@@ -1,4 +1,4 @@
-"""How much memory this process may still take: the least that machine, cgroups, Slurm and ulimit leave it."""
+"""How much memory this process may still allocate, by the machine, cgroups, Slurm and ulimit."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _UNLIMITED = 1 << 60
 
 
 def available_memory() -> int:
-    """Bytes that this process may still allocate, at least 0; tasks of a node divide a Slurm limit."""
+    """Return the bytes that this process may still allocate, at least 0; tasks of a node divide a Slurm limit."""
     return max(0, min(shared_memory(), own_memory(), _slurm() // _tasks()))
 
 
 def shared_memory() -> int:
-    """Bytes that all ranks of this host together may still allocate, at least 0."""
+    """Return the bytes that all ranks of this host together may still allocate, at least 0."""
     return max(0, min(_machine(), _cgroup(Path("/sys/fs/cgroup")), _slurm()))
 
 
 def own_memory() -> int:
-    """Bytes that this process may still allocate by its own limit (ulimit -v), at least 0."""
+    """Return the bytes that this process may still allocate by its own limit (ulimit -v), at least 0."""
     return max(0, _address_space())
 
 
@@ -29,7 +29,8 @@ def _machine() -> int:
 
 
 def _cgroup(root: Path) -> int:
-    """What the cgroups (version 2, else 1) of this process and those above it leave; page cache counts as free."""
+    """Return the bytes that the cgroups (version 2 or 1) of this process and those above leave; caches count as
+    free."""
     try:
         lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
     except OSError:
@@ -58,7 +59,7 @@ def _address_space() -> int:
 
 
 def _slurm() -> int:
-    """Slurm's limit is on the node's tasks together, in MiB; 0 means all of the node's memory."""
+    """Return Slurm's limit for all tasks of the node, which it gives in MiB; its 0 means all of the node's memory."""
     if "SLURM_MEM_PER_NODE" in os.environ:
         return int(os.environ["SLURM_MEM_PER_NODE"]) * 2**20 or _UNLIMITED
     if "SLURM_MEM_PER_CPU" in os.environ:
@@ -67,7 +68,7 @@ def _slurm() -> int:
 
 
 def _tasks() -> int:
-    """Slurm's tasks on a node, 1 outside of Slurm: "4", or "4(x2),3" of a step on several nodes."""
+    """Return the number of Slurm's tasks on a node from "4", or "4(x2),3" of a step on several; 1 outside of Slurm."""
     text = os.environ.get("SLURM_NTASKS_PER_NODE") or os.environ.get("SLURM_TASKS_PER_NODE", "1")
     return max(1, int(text.split("(")[0].split(",")[0]))
 
@@ -89,6 +90,6 @@ def _field(path: Path, name: str, default: int = _UNLIMITED // 1024) -> int:
 
 
 def peak_resident_memory() -> int:
-    """Most bytes of memory that this process has had so far; what its parent had before does not count."""
+    """Return the most bytes of memory that this process has had so far; its parent's do not count."""
     own = _field(Path("/proc/self/status"), "VmHWM", default=0) * 1024
     return own or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

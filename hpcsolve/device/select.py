@@ -1,8 +1,8 @@
-"""Which device a rank gets. All ranks agree on the kind; what one rank cannot do, all ranks refuse with the same line.
+"""The choice of a rank's device. All ranks agree on its kind, and what one rank cannot do, all refuse with one message.
 
-A GPU is chosen by the rank's number on its host, modulo the GPUs that it sees, so it does not matter whether the
-launcher shows every rank all GPUs or each rank its own. Two ranks on one GPU are found by the GPU's UUID. There is no
-silent fallback: only `auto` may choose, and it says why.
+A GPU is chosen by the rank's number on its host, modulo the number of GPUs that it sees. So it does not matter whether
+the launcher shows every rank all GPUs or each rank its own. Two ranks on one GPU are found by the GPU's UUID. There is
+no silent fallback: only `auto` may choose, and it says why.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class Ranks(Protocol):
-    """What is needed of the communicator (`parallel.comm.Comm`, a layer above, has it)."""
+    """The part of a communicator that is needed here (`parallel.comm.Comm`, a layer above, has it)."""
 
     rank: int
     size: int
@@ -30,12 +30,12 @@ class Ranks(Protocol):
     local_size: int
 
     def allgather(self, value: T) -> list[T]:
-        """Every rank's value in rank order, on every rank."""
+        """Return every rank's value in rank order, on every rank."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What a rank will open: a GPU, or this many threads; and why."""
+    """What a rank will open, a GPU or a number of CPU threads, and the reason."""
 
     gpu: Gpu | None
     threads: int
@@ -45,12 +45,12 @@ class Choice:
 def open_device(
     request: str, comm: Ranks, *, share_gpu: bool = False, threads: int | None = None
 ) -> tuple[Device, str]:
-    """Open this rank's device. All ranks call it, with the same request.
+    """Open this rank's device. Collective; all ranks give the same request.
 
     Parameters
     ----------
     request
-        `auto`, `cpu`, `cuda`, `cuda:1` (as nvidia-smi counts), or a GPU's UUID or a unique beginning of it.
+        `auto`, `cpu`, `cuda`, `cuda:1` (as nvidia-smi counts), a GPU's UUID, or a unique prefix of it.
     comm
         The ranks of the run.
     share_gpu
@@ -60,16 +60,16 @@ def open_device(
 
     Returns
     -------
-    The device, and in one line which it is and why.
+    The device, and one line that says which it is and why.
 
     Raises
     ------
     InputError
-        `request` or `threads` is none of these.
+        `request` or `threads` is not of this form.
     ResourceError
-        There is no such GPU, or two ranks would share one: on all ranks alike.
+        There is no such GPU, or two ranks would share one; raised on all ranks.
     EnvironmentFault
-        The device is there but cannot be used: on all ranks alike.
+        The device is there but cannot be used; raised on all ranks.
     """
     choice = choose(request, comm, share_gpu=share_gpu, threads=threads)
     return on_all_ranks(comm, lambda: _open(choice), give_up=lambda device: device.close()), choice.reason
@@ -84,13 +84,13 @@ def choose(
     survey: Callable[[], list[Gpu]] = list_gpus,
     host: str | None = None,
 ) -> Choice:
-    """What `open_device` will open; `survey` lists the GPUs that this rank sees, `host` is its name."""
+    """Return what `open_device` will open; `survey` lists the GPUs that this rank sees, `host` is its host's name."""
     check_request(request)
     host = socket.gethostname() if host is None else host
     kind, why = _choose_kind(request, comm, survey)
     if kind == "cpu":
         count, how = on_all_ranks(comm, lambda: requested_threads(threads, os.environ))
-        # The share is worked out even where it is not needed: every rank must come to the same collective calls.
+        # The share is computed even where it is not needed, since all ranks must make the same collective calls.
         share, sharing = fair_share(comm, host)
         return Choice(None, count or share, f"cpu ({why}): {count or share} threads ({how or sharing})")
     gpu, sight = on_all_ranks(comm, lambda: pick_gpu(request, survey(), comm.local_rank))
@@ -100,18 +100,18 @@ def choose(
 
 
 def check_request(request: str) -> None:
-    """Raise `InputError` if this is no way to name a device."""
+    """Raise `InputError` if this does not name a device."""
     if not re.fullmatch(r"auto|cpu|cuda|cuda:\d{1,4}|(GPU|MIG)-[0-9a-f-]+", request, re.IGNORECASE):
-        raise InputError(f"device {request!r}: it is auto, cpu, cuda, cuda:1 or a GPU's UUID (GPU-...)")
+        raise InputError(f"device {request!r}: expected auto, cpu, cuda, cuda:1 or a GPU's UUID (GPU-...)")
 
 
 def pick_gpu(request: str, gpus: list[Gpu], local_rank: int) -> tuple[Gpu, str]:
-    """The GPU that a rank gets of those it sees, and how it came to it.
+    """Return the GPU that a rank gets of those it sees, and how it was chosen.
 
     Raises
     ------
     ResourceError
-        None of them is meant, or several: in one line with what is visible.
+        The request fits no GPU, or several; the message lists those that are visible.
     """
     visible = "visible are " + ", ".join(map(str, gpus))
     if request.lower() in ("auto", "cuda"):
@@ -123,7 +123,7 @@ def pick_gpu(request: str, gpus: list[Gpu], local_rank: int) -> tuple[Gpu, str]:
     if not meant:
         raise ResourceError(f"there is no GPU {request}; {visible}")
     if len(meant) > 1:
-        raise ResourceError(f"{request} begins {len(meant)} UUIDs, write more of it; {visible}")
+        raise ResourceError(f"{request} is the beginning of {len(meant)} UUIDs, give more characters; {visible}")
     return meant[0], f"named by {request}"
 
 
@@ -140,14 +140,14 @@ def refuse_sharing(owners: list[tuple[str, Gpu]]) -> None:
 
 
 def share_of_cores(masks: list[frozenset[int]], position: int) -> int:
-    """How many threads a rank gets of its host's cores.
+    """Return how many threads a rank gets of its host's cores.
 
     Parameters
     ----------
     masks
         The cores that each rank of the host may run on. Equal masks are divided, disjoint ones belong to their rank.
     position
-        Which of them is meant.
+        The rank's index in `masks`.
     """
     count = [0] * len(masks)
     holders = {core: [i for i, mask in enumerate(masks) if core in mask] for core in frozenset().union(*masks)}
@@ -157,7 +157,7 @@ def share_of_cores(masks: list[frozenset[int]], position: int) -> int:
 
 
 def fair_share(comm: Ranks, host: str) -> tuple[int, str]:
-    """How many of its host's cores this rank has, and in words; collective."""
+    """Return how many of its host's cores this rank has, and the same in words. Collective."""
     masks = comm.allgather((host, frozenset(os.sched_getaffinity(0))))
     local = [rank for rank, (name, _) in enumerate(masks) if name == host]
     cores = len(frozenset().union(*(masks[rank][1] for rank in local)))
@@ -166,17 +166,18 @@ def fair_share(comm: Ranks, host: str) -> tuple[int, str]:
 
 
 def most_threads() -> int:
-    """Threads beyond which OpenMP may abort the process: four a core, and as many as the smallest machine bears."""
+    """Return the most threads that may be asked for, above which OpenMP may abort the process: 4 a core, at least
+    64."""
     return max(64, 4 * (os.cpu_count() or 1))
 
 
 def requested_threads(threads: int | None, environment: Mapping[str, str]) -> tuple[int, str]:
-    """Threads that the job or OMP_NUM_THREADS asks for, with which of them; 0 if neither does.
+    """Return the number of threads that the job or OMP_NUM_THREADS asks for, and which does; 0 if neither does.
 
     Raises
     ------
     InputError
-        Less than 1, more than `most_threads`, or no number.
+        The number is less than 1 or more than `most_threads`, or it is no number.
     """
     if threads is not None:
         if not 1 <= threads <= most_threads():
@@ -192,9 +193,10 @@ def requested_threads(threads: int | None, environment: Mapping[str, str]) -> tu
 
 
 def on_all_ranks(comm: Ranks, act: Callable[[], T], give_up: Callable[[T], None] = lambda _: None) -> T:
-    """Return what `act` returns if it succeeds on every rank; else raise the first rank's error on every rank.
+    """Return the result of `act` if it succeeds on every rank; else every rank raises the first rank's error.
+    Collective.
 
-    `give_up` gets the result of a rank that succeeded where another did not.
+    Where another rank failed, `give_up` gets this rank's result.
     """
     results: list[T] = []
     error: HpcsolveError | None = None

@@ -1,8 +1,9 @@
-"""Reads the kernels' declarations from their source text, so that nothing is typed a second time in Python.
+"""Reads the declarations of kernels from their source text, so that they are not repeated in Python.
 
 What is understood is the little C++ that declarations need: `KERNEL name(type name, ...)`, structs of plain fields
-(templates with one type, too) that kernels take by value, and macros that stamp out kernels for several types. Anything
-else in a declaration is refused. The CPU's library tells its own types too, and the two must agree when it is loaded.
+(templates with one type, too) that kernels take by value, macros that stamp out kernels for several types, and NULLABLE
+before a pointer that may be missing. Anything else in a declaration is refused. The CPU's library tells its own types
+too, and the two must agree when it is loaded.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _MACRO = re.compile(r"^#define (\w+)\(([\w, ]*)\)(.*)$", re.MULTILINE)
 _CALL = re.compile(r"^\s*(\w+)\((.*)\)\s*$", re.MULTILINE)
 _STRUCT = re.compile(r"(?:template <class (\w+)>\s*)?struct (\w+) \{([^{}]*)\};")
 _KERNEL = re.compile(r"\bKERNEL\s+(\w+)\(([^()]*)\)")
-_TYPED = re.compile(r"(const )?(\w+)(?:<(\w+)>)? (\*?)(?:__restrict__ )?(\w+)")
+_TYPED = re.compile(r"(NULLABLE )?(const )?(\w+)(?:<(\w+)>)? (\*?)(?:__restrict__ )?(\w+)")
 
 
 @dataclass(frozen=True)
@@ -98,12 +99,12 @@ def _declaration(name: str, parameters: str, structs: Mapping[str, _Struct]) -> 
 
 def _parameter(text: str, structs: Mapping[str, _Struct], place: str) -> Value | Group:
     found = _TYPED.fullmatch(text)
-    if found is None or keyword.iskeyword(found[5]):
+    if found is None or keyword.iskeyword(found[6]):
         raise LaunchError(f"{place}: cannot read the declaration of {text!r}")
-    constant, kind, argument, star, name = found.groups()
-    if kind in CODES and not argument:
-        return Value(name, CODES[kind], bool(star), bool(constant))
-    if kind not in structs or star or bool(argument) != bool(structs[kind].parameter):
+    nullable, constant, kind, argument, star, name = found.groups()
+    if kind in CODES and not argument and not (nullable and not star):
+        return Value(name, CODES[kind], bool(star), bool(constant), bool(nullable))
+    if kind not in structs or star or nullable or bool(argument) != bool(structs[kind].parameter):
         raise LaunchError(f"{place}: {text!r} is of no type that a launch can pass")
     own = structs[kind]
     fields = (re.sub(rf"\b{own.parameter}\b", argument, field) if argument else field for field in own.fields)

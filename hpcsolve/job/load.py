@@ -25,6 +25,9 @@ LONGEST = 1 << 20
 """Bytes of a job file."""
 FILES = ("file", "coordinates", "terminals")
 """Keys of an instance's table that may name files."""
+NO_TOML = (msgspec.DecodeError, ValueError, RecursionError)
+"""What msgspec raises for a text that is not TOML: its own error, which is no ValueError up to msgspec 0.20; ValueError
+for an integer of thousands of digits; RecursionError for tables nested too deep."""
 
 
 def load_job(path: str, overrides: Sequence[str] = (), **replaced: str | None) -> Job:
@@ -101,7 +104,7 @@ def parsed_value(text: str) -> Any:
     """Return what `text` means as a TOML value. A word that is not one is a string."""
     try:
         table = msgspec.toml.decode(f"value = {text.strip()}")
-    except (ValueError, RecursionError):  # of msgspec, or an integer of thousands of digits, or tables nested too deep
+    except NO_TOML:
         return text.strip()
     return table["value"] if len(table) == 1 else text.strip()
 
@@ -160,7 +163,7 @@ def _read_text(path: str) -> str:
 def _parse(text: str, path: str) -> dict[str, Any]:
     try:
         table: dict[str, Any] = msgspec.toml.decode(text)
-    except (ValueError, RecursionError) as error:
+    except NO_TOML as error:
         message, line = _toml_mistake(text, error)
         raise InputError(f"not a valid TOML file: {message}{_hint(text)}", path, line) from None
     return table

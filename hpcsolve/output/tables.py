@@ -123,7 +123,7 @@ class _Noting:
         count = 0
         if not self._failure:
             count = self._noting(self._raw.readinto, buffer)
-        buffer[count:] = bytes(len(buffer) - count)
+        memoryview(buffer)[count:] = bytes(len(buffer) - count)  # h5py before 3.12 has its own kind of buffer
         return len(buffer)
 
     def write(self, data: Any) -> int:

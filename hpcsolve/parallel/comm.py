@@ -25,6 +25,8 @@ class Comm(Protocol):
     local_rank: int
     """This rank's number among the ranks on the same host."""
     local_size: int
+    mpi_library: str
+    """Name and version of the MPI library that joins the ranks, or why there is none; one line."""
 
     def bcast(self, value: T) -> T:
         """Return rank 0's value on every rank.
@@ -63,6 +65,7 @@ class SerialComm:
     size = 1
     local_rank = 0
     local_size = 1
+    mpi_library = "not started: one process"
 
     def bcast(self, value: T) -> T:
         """Return the value."""

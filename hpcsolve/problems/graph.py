@@ -1,6 +1,6 @@
-"""Weighted graphs in compressed rows: the arcs that leave a vertex stand together, their heads in ascending order.
+"""Weighted graphs in compressed sparse rows (CSR): the arcs that leave a vertex stand together, their heads ascend.
 
-Of parallel arcs the least is kept and self loops are dropped, since no shortest path or tree needs them; both are
+Of parallel arcs the lightest one is kept, and loops are dropped, since no shortest path or tree needs them; both are
 counted. An undirected graph holds each edge as two arcs.
 """
 
@@ -16,12 +16,12 @@ from hpcsolve.problems.labels import positions_of
 from hpcsolve.problems.weights import Weights
 
 LARGEST_ORDER = 2**31 - 1
-"""At most so many vertices: positions are 32-bit integers."""
+"""The number of vertices at most: positions are 32-bit integers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
-    """A graph with non-negative weights, and perhaps terminals of a Steiner problem.
+    """A graph with weights of at least 0, and perhaps with the terminals of a Steiner problem.
 
     Attributes
     ----------
@@ -32,17 +32,17 @@ class Graph:
     weights
         Shape (m,), uint32, uint64 or float64 (see `problems.weights`); in the input's own unit `weights / scale`.
     directed
-        If not, each edge stands in both directions with one weight.
+        If False, each edge stands in both directions, with the same weight.
     labels
-        Shape (n,), int64: the vertices' ids in the input.
+        Shape (n,), int64: the numbers of the vertices in the input.
     coordinates
         Shape (n, 2 or 3), float64, as in the input, or None.
     terminals
         Positions of the terminals, int64, in the input's order, or None.
     vertex_names
-        One name a vertex, where the input has no numbers, or empty.
+        A name for each vertex where the input has names in place of numbers, else empty.
     parallel_arcs, loops, repeated_terminals
-        How many arcs (undirected: edges) and terminals of the input were dropped.
+        Number of arcs (edges of an undirected graph) and of terminals that were dropped.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Graph:
 
     @property
     def arcs(self) -> int:
-        """Number of arcs; of an undirected graph two an edge."""
+        """Number of arcs, two for each edge of an undirected graph."""
         return len(self.heads)
 
     @property
@@ -76,40 +76,45 @@ class Graph:
         return self.arcs if self.directed else self.arcs // 2
 
     def tails(self) -> NDArray[np.int32]:
-        """The vertex that each arc leaves, shape (m,)."""
+        """Return the vertex that each arc leaves, shape (m,)."""
         return np.repeat(np.arange(self.n, dtype=np.int32), np.diff(self.offsets))
 
 
 def vertex_positions(graph: Graph, labels: ArrayLike) -> NDArray[np.int64]:
-    """Positions (0-based) of vertices by their labels; the inverse of `graph.labels[...]`.
+    """Return the positions (from 0) of vertices with these labels, the inverse of `graph.labels[...]`.
 
     Raises
     ------
     InputError
-        At the first label that no vertex has.
+        No vertex has a label; the first one is named.
     """
     return positions_of(graph.labels, labels, graph.name, "vertex", "vertices")
 
 
 def require_order(n: int, name: str) -> None:
-    """Refuse a number of vertices that is negative or beyond 32 bits.
+    """Refuse a number of vertices that is negative or does not fit 32 bits.
 
     Raises
     ------
     InputError
-        Naming the bound.
+        The number is refused; the largest one is named.
     """
     if not 0 <= n <= LARGEST_ORDER:
         raise InputError(f"{n} vertices; a graph has 0 to {LARGEST_ORDER}", name)
 
 
 def require_in_range(values: NDArray[np.int64], n: int, name: str, message: str) -> None:
-    """Refuse positions that are not 0..n-1; `message` has places for `{index}` and `{value}`.
+    """Refuse positions out of range 0..n-1.
+
+    Parameters
+    ----------
+    message
+        For the first wrong position, with fields `{index}` and `{value}`.
 
     Raises
     ------
     InputError
-        At the first one.
+        A position is out of range.
     """
     if values.size and (values.min() < 0 or values.max() >= n):
         index = int(np.argmax((values < 0) | (values >= n)))

@@ -1,4 +1,4 @@
-"""Building graphs: from lists of edges, and rows from arcs."""
+"""Graphs built from lists of arcs or edges."""
 
 from __future__ import annotations
 
@@ -28,25 +28,26 @@ def from_edges(
     comment: str = "",
     vertex_names: tuple[str, ...] = (),
 ) -> Graph:
-    """Build a graph from lists of arcs or edges, in any order.
+    """Return the graph with these arcs or edges, given in any order.
 
     Parameters
     ----------
     tails, heads
-        Shape (m,), integers 0..n-1; undirected: either end first, each edge once (a second time it is parallel).
+        Shape (m,), integers 0..n-1. An edge of an undirected graph is given once, with either end first; given twice,
+        it is two parallel edges.
     weights
-        Shape (m,), numbers of at least 0; default 1 each.
+        Shape (m,), numbers of at least 0; by default 1 each.
     n
-        Number of vertices, default the largest end plus 1.
+        Number of vertices, by default the largest end plus 1.
     labels
-        Shape (n,), default 0..n-1.
+        Shape (n,), by default 0..n-1.
     terminals
-        Positions 0..n-1; of repeated ones the first is kept.
+        Positions 0..n-1; repeated ones are dropped.
 
     Raises
     ------
     InputError
-        Shapes that differ, ends out of range, a weight that is negative, NaN, infinite or too large.
+        Shapes differ, an end is out of range, or a weight is negative, NaN, infinite or too large.
     """
     a, b = _ends(tails, "tails", name), _ends(heads, "heads", name)
     size = max(int(a.max(initial=-1)), int(b.max(initial=-1))) + 1 if n is None else n
@@ -67,7 +68,7 @@ def from_edges(
         labels=_table(labels, (size,), np.int64, "labels", name),
         coordinates=_table(coordinates, (size, 2), np.float64, "coordinates", name),
         terminals=None if terminals is None else _ends(terminals, "terminals", name),
-    )  # fmt: skip
+    )
 
 
 def assembled(
@@ -82,17 +83,17 @@ def assembled(
     terminals: NDArray[np.int64] | None = None,
     **fields: Any,
 ) -> Graph:
-    """Sort checked arcs into rows, with what `from_edges` says of loops, parallel arcs and terminals.
+    """Return the graph of arcs that have been checked; loops, parallel arcs and terminals as in `from_edges`.
 
     Parameters
     ----------
     fields
-        Others of `Graph`.
+        Other fields of `Graph`.
 
     Raises
     ------
     InputError
-        A terminal out of range.
+        A terminal is out of range.
     """
     proper = tails != heads
     loops = len(tails) - int(np.count_nonzero(proper))
@@ -104,16 +105,17 @@ def assembled(
     offsets, kept, least = _rows(n, tails, heads, weights)
     least = narrowed(least)
     dropped = len(tails) - len(kept)
-    wanted = None if terminals is None else _first_of_each(terminals, n, name)
+    kept_terminals = None if terminals is None else _first_of_each(terminals, n, name)
     return Graph(
         name, offsets, kept, least, directed, np.arange(n, dtype=np.int64) if labels is None else labels,
-        parallel_arcs=dropped if directed else dropped // 2, loops=loops, terminals=wanted,
-        repeated_terminals=0 if terminals is None or wanted is None else len(terminals) - len(wanted), **fields,
-    )  # fmt: skip
+        parallel_arcs=dropped if directed else dropped // 2, loops=loops, terminals=kept_terminals,
+        repeated_terminals=0 if terminals is None or kept_terminals is None else len(terminals) - len(kept_terminals),
+        **fields,
+    )
 
 
 def with_rows(graph: Graph, tails: NDArray[np.int64], heads: NDArray[np.int64], **changed: Any) -> Graph:
-    """The same graph with other ends of its arcs, none of them parallel, sorted into rows anew."""
+    """Return the graph with other ends of its arcs, none of which are parallel."""
     offsets, kept, weights = _rows(graph.n, tails, heads, graph.weights)
     return replace(graph, offsets=offsets, heads=kept, weights=weights, **changed)
 
@@ -121,11 +123,11 @@ def with_rows(graph: Graph, tails: NDArray[np.int64], heads: NDArray[np.int64], 
 def _rows(
     n: int, tails: NDArray[np.int64], heads: NDArray[np.int64], weights: Weights
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], Weights]:
-    """Offsets, heads and weights of the rows; of parallel arcs the least."""
+    """Return offsets, heads and weights of the rows; of parallel arcs the lightest one."""
     keys = (tails * max(n, 1) + heads).view(np.uint64)
     if len(keys) and not (keys[1:] > keys[:-1]).all():
         keys, weights = _least_of_parallel(keys, weights, n)
-    # Not divmod: for unsigned integers it is slower than both of these.
+    # Not divmod, which is slower for unsigned integers than these two.
     rows = (keys // np.uint64(max(n, 1))).view(np.int64)
     offsets = np.zeros(n + 1, dtype=np.int64)
     np.cumsum(np.bincount(rows, minlength=n)[:n], out=offsets[1:])
@@ -135,16 +137,16 @@ def _rows(
 def _least_of_parallel(
     keys: NDArray[np.uint64], weights: Weights, n: int
 ) -> tuple[NDArray[np.uint64], Weights]:
-    """Each key once, in ascending order, with the least of its weights."""
+    """Return each key once, in ascending order, with the least of its weights."""
     bits = int(weights.max()).bit_length() if weights.dtype.kind == "u" else 64
     if (n * n - 1).bit_length() + bits <= 64:
-        # Key and weight in one word: numpy sorts words ten times as fast as it finds an order.
+        # Key and weight in one word: numpy's sort is ten times as fast as its argsort.
         both = np.sort(keys << np.uint64(bits) | weights.astype(np.uint64))
         keys = both >> np.uint64(bits)
         first = _first_of_runs(keys)
         least = (both[first] & np.uint64((1 << bits) - 1)).astype(weights.dtype)
         return keys[first], cast(Weights, least)
-    # The order of equal keys does not matter: their minimum is taken.
+    # The order of equal keys does not matter: the minimum of their weights is taken.
     order = np.argsort(keys)
     keys, weights = keys[order], weights[order]
     first = _first_of_runs(keys)
@@ -177,7 +179,7 @@ def _weights(values: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def _table(values: ArrayLike | None, shape: tuple[int, ...], kind: Any, what: str, name: str) -> NDArray[Any] | None:
-    """An array of that shape (of 3 columns too, where it says 2), or None."""
+    """Return an array of that shape (3 columns in place of 2 are allowed), or None."""
     if values is None:
         return None
     table = np.ascontiguousarray(values, dtype=kind)

@@ -13,19 +13,19 @@ from hpcsolve.problems.graph_build import from_edges
 
 
 def from_scipy(matrix: Any, *, directed: bool = True, name: str = "graph") -> Graph:
-    """Build a graph from a sparse matrix; stored zeros are arcs of weight 0, as in `scipy.sparse.csgraph`.
+    """Return the graph of a sparse matrix; stored zeros are arcs of weight 0, as in `scipy.sparse.csgraph`.
 
     Parameters
     ----------
     matrix
-        Any of scipy's sparse formats, shape (n, n); entry (u, v) is the arc from u to v.
+        Shape (n, n), in any of scipy's sparse formats; entry (u, v) is the weight of the arc from u to v.
     directed
-        If not, each stored entry is an edge, and of (u, v) and (v, u) the least counts.
+        If False, each stored entry is an edge, and the least one of (u, v) and (v, u) counts.
 
     Raises
     ------
     InputError
-        Not sparse, not square; as `from_edges`.
+        The matrix is not sparse or not square; or as in `from_edges`.
     """
     if not hasattr(matrix, "tocoo"):
         raise InputError(f"from_scipy takes a sparse matrix, not {type(matrix).__name__}", name)
@@ -36,7 +36,7 @@ def from_scipy(matrix: Any, *, directed: bool = True, name: str = "graph") -> Gr
 
 
 def to_scipy(graph: Graph) -> Any:
-    """A `scipy.sparse.csr_array` of shape (n, n), with the weights in the input's own unit."""
+    """Return a `scipy.sparse.csr_array` of shape (n, n), with the weights in the unit of the input."""
     from scipy.sparse import csr_array
 
     weights = graph.weights if graph.scale == 1 else graph.weights / graph.scale
@@ -46,17 +46,19 @@ def to_scipy(graph: Graph) -> Any:
 
 
 def from_networkx(graph: Any, weight: str = "weight", *, name: str = "") -> Graph:
-    """Build a graph from one of networkx, directed or not, with or without parallel edges.
+    """Return the graph of one of networkx, directed or not, with or without parallel edges.
+
+    If all nodes are integers, they are the labels; else the labels are 0..n-1, and the nodes' texts are the names.
 
     Parameters
     ----------
     weight
-        The key of the weights; an edge without it weighs 1.
+        The attribute with the weights; an edge without it weighs 1.
 
     Raises
     ------
     InputError
-        As `from_edges`. Nodes are labelled by themselves if all are integers, else 0..n-1, with their text as names.
+        As in `from_edges`.
     """
     nodes = list(graph.nodes)
     position = {node: index for index, node in enumerate(nodes)}
@@ -67,11 +69,11 @@ def from_networkx(graph: Any, weight: str = "weight", *, name: str = "") -> Grap
         n=len(nodes), directed=graph.is_directed(), name=name or str(getattr(graph, "name", "")) or "graph",
         labels=[int(node) for node in nodes] if numbers else None,
         vertex_names=() if numbers else tuple(map(str, nodes)),
-    )  # fmt: skip
+    )
 
 
 def to_networkx(graph: Graph) -> Any:
-    """A `networkx.Graph` or `DiGraph` with `weight` on its edges, in the input's own unit; nodes are names or labels.
+    """Return a `networkx.Graph` or `DiGraph` whose nodes are names or labels, with weights in the unit of the input.
 
     Raises
     ------

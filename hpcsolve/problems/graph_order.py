@@ -1,4 +1,4 @@
-"""A graph arranged otherwise: its vertices in an order that keeps neighbours near in memory, its arcs turned round."""
+"""The same graph with its vertices in another order, or with its arcs reversed."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from hpcsolve.problems.graph_build import with_rows
 
 
 def reversed_graph(graph: Graph) -> Graph:
-    """The graph with every arc turned round; an undirected one is its own reverse."""
+    """Return the graph with every arc reversed; an undirected graph is its own reverse."""
     if not graph.directed:
         return graph
     return with_rows(graph, graph.heads.astype(np.int64), graph.tails().astype(np.int64))
 
 
 def undirected(graph: Graph) -> Graph:
-    """A graph that lists every arc in both directions with one weight, as an undirected one.
+    """Return a graph that has every arc in both directions, with the same weight, as an undirected one.
 
     Raises
     ------
     InputError
-        Naming an arc without its like in the other direction.
+        An arc has no reverse of the same weight; its ends are named.
     """
     lone = arc_without_reverse(graph)
     if lone is None:
@@ -36,7 +36,7 @@ def undirected(graph: Graph) -> Graph:
 
 
 def arc_without_reverse(graph: Graph) -> tuple[int, int] | None:
-    """Return the ends (positions) of the first arc without one of the same weight the other way, or None."""
+    """Return the ends (positions) of the first arc that has no reverse of the same weight, or None."""
     back = reversed_graph(graph)
     tails, others = graph.tails(), back.tails()
     same = (tails == others) & (graph.heads == back.heads) & (graph.weights == back.weights)
@@ -48,13 +48,13 @@ def arc_without_reverse(graph: Graph) -> tuple[int, int] | None:
 
 
 def spatial_order(graph: Graph) -> NDArray[np.int64]:
-    """An order of the vertices in which neighbours stand near each other, for `permuted`.
+    """Return an order of the vertices in which neighbours stand near each other, for `permuted`.
 
     Returns
     -------
     order
-        Shape (n,), int64: the position of the vertex that comes k-th. Along a Z-curve through the first two
-        coordinates, without coordinates by the reverse of Cuthill and McKee (scipy), ties by position.
+        Shape (n,), int64: the position of the vertex that comes k-th. It follows a Z-order curve through the first two
+        coordinates; without coordinates it is reverse Cuthill-McKee (scipy). Ties are broken by position.
     """
     if graph.coordinates is not None:
         return z_order(graph.coordinates)
@@ -69,12 +69,12 @@ def spatial_order(graph: Graph) -> NDArray[np.int64]:
 
 
 def z_order(points: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The order of points along a Z-curve: by the bits of x and y in turn; equal cells by position.
+    """Return the order of points along a Z-order curve, by the bits of x and y in turn; equal cells by position.
 
     Parameters
     ----------
     points
-        Shape (n, 2 or more), finite; the first two columns count, each in 2 ** 31 steps of the longer side.
+        Shape (n, 2 or more), finite; the first two columns count, in 2^31 steps of the longer side.
     """
     if not len(points):
         return np.empty(0, dtype=np.int64)
@@ -85,19 +85,19 @@ def z_order(points: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def permuted(graph: Graph, order: ArrayLike, labels: NDArray[np.int64] | None = None) -> Graph:
-    """The same graph with its vertices in another order; labels, coordinates and terminals go with them.
+    """Return the graph with its vertices in another order; labels, coordinates and terminals move with them.
 
     Parameters
     ----------
     order
         Shape (n,): the position in `graph` of the vertex that comes k-th; `order[p]` maps new positions back.
     labels
-        Of the vertices in their new order, default their old ones.
+        Labels of the vertices in their new order, by default their old ones.
 
     Raises
     ------
     ValueError
-        If it is no permutation of 0..n-1.
+        The order is no permutation of 0..n-1.
     """
     old = np.asarray(order, dtype=np.int64)
     if old.shape != (graph.n,) or not np.array_equal(np.sort(old), np.arange(graph.n)):
@@ -110,14 +110,14 @@ def permuted(graph: Graph, order: ArrayLike, labels: NDArray[np.int64] | None = 
         coordinates=None if graph.coordinates is None else graph.coordinates[old],
         terminals=None if graph.terminals is None else new[graph.terminals],
         vertex_names=tuple(names[position] for position in old) if names else (),
-    )  # fmt: skip
+    )
 
 
 def _spread(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The lower 32 bits of each value, with a zero bit between any two."""
+    """Return the lower 32 bits of each value, with a zero bit between any two."""
     for shift, mask in (
         (16, 0x0000FFFF0000FFFF), (8, 0x00FF00FF00FF00FF), (4, 0x0F0F0F0F0F0F0F0F), (2, 0x3333333333333333),
         (1, 0x5555555555555555),
-    ):  # fmt: skip
+    ):
         values = (values | values << np.uint64(shift)) & np.uint64(mask)
     return values

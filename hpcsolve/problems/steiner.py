@@ -1,4 +1,4 @@
-"""Steiner problems: an undirected graph with terminals, to be joined by a tree of least weight. And trees, checked.
+"""Steiner problems (an undirected graph with terminals, to be joined by a tree of least weight) and the check of trees.
 
 The check uses nothing of a solver: ends and weights are looked up in the graph, sums are Python's integers.
 """
@@ -17,23 +17,23 @@ from hpcsolve.problems.graph import Graph, vertex_positions
 from hpcsolve.problems.weights import Weights
 
 MOST_WEIGHT = 2**62 - 1
-"""Of all edges together: two distances and an edge then fit 64 bits."""
+"""The weight of all edges together at most, so that two distances and an edge fit 64 bits."""
 SHOWN = 5
-"""Terminals that a message names of each component."""
+"""Number of terminals that a message names of each connected component."""
 
 Indices = NDArray[np.int64]
 
 
-def with_terminals(graph: Graph, wanted: Iterable[Any]) -> Graph:
-    """The same graph with these terminals in place of any: names of its vertices, or labels.
+def with_terminals(graph: Graph, vertices: Iterable[Any]) -> Graph:
+    """Return the graph with these terminals (names or labels of vertices) in place of its own.
 
     Raises
     ------
     InputError
-        No such vertex.
+        There is no such vertex.
     """
     names = dict(zip(graph.vertex_names, graph.labels.tolist()))
-    labels = [names.get(str(vertex), vertex) for vertex in wanted]
+    labels = [names.get(str(vertex), vertex) for vertex in vertices]
     wrong = [label for label in labels if not isinstance(label, (int, np.integer)) or not -(2**63) <= label < 2**63]
     if wrong:
         raise InputError(f"terminals: {graph.name} has no vertex {wrong[0]!r}")
@@ -44,18 +44,18 @@ def with_terminals(graph: Graph, wanted: Iterable[Any]) -> Graph:
 
 
 def at_positions(graph: Graph, found: Indices) -> Graph:
-    """The same graph with terminals at these positions, each counted once."""
+    """Return the graph with terminals at these positions; repeated ones are dropped."""
     first = np.sort(np.unique(found, return_index=True)[1])
     return replace(graph, terminals=found[first], repeated_terminals=len(found) - len(first))
 
 
 def require_problem(graph: Graph) -> Graph:
-    """See that a graph is a Steiner problem that has a solution.
+    """Return a graph, refused unless it is a Steiner problem that has a solution.
 
     Raises
     ------
     InputError
-        It is directed, has no terminals, no exact weights or too heavy ones, or no way between some terminals.
+        It is directed, it has no terminals, its weights are not exact or too large, or no path joins two terminals.
     """
     name = graph.name
     if graph.directed:
@@ -72,7 +72,7 @@ def require_problem(graph: Graph) -> Graph:
 
 
 def exact_sum(weights: Weights) -> int:
-    """The sum of integers of up to 64 bits."""
+    """Return the exact sum of integers of up to 64 bits."""
     whole = weights.astype(np.uint64)
     return (int((whole >> np.uint64(32)).sum()) << 32) + int((whole & np.uint64(2**32 - 1)).sum())
 
@@ -82,24 +82,24 @@ def _require_connected(graph: Graph, terminals: Indices) -> None:
     from scipy.sparse.csgraph import connected_components
 
     pattern = csr_array((np.ones(graph.arcs, np.int8), graph.heads, graph.offsets), shape=(graph.n, graph.n))
-    part = connected_components(pattern, directed=False)[1]
-    found = list(dict.fromkeys(part[terminals].tolist()))
+    component = connected_components(pattern, directed=False)[1]
+    found = list(dict.fromkeys(component[terminals].tolist()))
     if len(found) == 1:
         return
     texts = []
     for number in found[:SHOWN]:
-        inside = graph.labels[terminals[part[terminals] == number]]
+        inside = graph.labels[terminals[component[terminals] == number]]
         more = f" and {len(inside) - SHOWN} more" if len(inside) > SHOWN else ""
         names = ", ".join(str(label) for label in inside[:SHOWN])
         what = f"terminal{'s' * (len(inside) > 1)} {names}{more}"
-        texts.append(f"one of {int((part == number).sum())} vertices with {what}")
+        texts.append(f"one of {int((component == number).sum())} vertices with {what}")
     rest = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     whole = f"no tree joins the terminals, they are in {len(found)} components"
     raise InputError(f"{whole}: {'; '.join(texts)}{rest}", graph.name)
 
 
 def check_tree(graph: Graph, tails: ArrayLike, heads: ArrayLike, weights: ArrayLike) -> int:
-    """The weight of a Steiner tree, which must be one: edges of the graph that join all terminals, none to spare.
+    """Return the weight of a Steiner tree after a check: a pruned tree of the graph's edges that joins all terminals.
 
     Parameters
     ----------
@@ -109,7 +109,7 @@ def check_tree(graph: Graph, tails: ArrayLike, heads: ArrayLike, weights: ArrayL
     Raises
     ------
     ValueError
-        What is wrong, with labels.
+        The edges are no such tree; the message says why, with labels.
     """
     assert graph.terminals is not None
     a, b, claimed = (np.asarray(values) for values in (tails, heads, weights))
@@ -124,20 +124,20 @@ def check_tree(graph: Graph, tails: ArrayLike, heads: ArrayLike, weights: ArrayL
 
 
 def _check_edges(graph: Graph, a: Indices, b: Indices, claimed: NDArray[np.generic]) -> None:
-    """Each edge is the graph's, of that weight."""
+    """Refuse edges that the graph has not, or not with that weight."""
     keys = graph.tails().astype(np.int64) * graph.n + graph.heads
-    wanted = a * graph.n + b
-    place = np.minimum(np.searchsorted(keys, wanted), max(graph.arcs - 1, 0))
+    asked = a * graph.n + b
+    place = np.minimum(np.searchsorted(keys, asked), max(graph.arcs - 1, 0))
     for index in range(len(a)):
         ends = f"{graph.labels[a[index]]} - {graph.labels[b[index]]}"
-        if not graph.arcs or keys[place[index]] != wanted[index]:
+        if not graph.arcs or keys[place[index]] != asked[index]:
             raise ValueError(f"the graph has no edge {ends}")
         if int(graph.weights[place[index]]) != claimed[index]:
             raise ValueError(f"the edge {ends} weighs {graph.weights[place[index]]}, not {claimed[index]}")
 
 
 def _check_shape(graph: Graph, a: Indices, b: Indices) -> None:
-    """No circle; one part, with all terminals in it; every end a terminal."""
+    """Refuse cycles, more than one connected component, and leaves that are no terminals."""
     assert graph.terminals is not None
     above = list(range(graph.n))
 
@@ -148,13 +148,14 @@ def _check_shape(graph: Graph, a: Indices, b: Indices) -> None:
 
     for tail, head in zip(a.tolist(), b.tolist()):
         if root(tail) == root(head):
-            raise ValueError(f"the edge {graph.labels[tail]} - {graph.labels[head]} closes a circle")
+            raise ValueError(f"the edge {graph.labels[tail]} - {graph.labels[head]} closes a cycle")
         above[root(tail)] = root(head)
     first = int(graph.terminals[0])
     for v in [*graph.terminals.tolist(), *a.tolist()]:
         if root(v) != root(first):
             raise ValueError(f"no path leads from vertex {graph.labels[v]} to terminal {graph.labels[first]}")
-    spare = np.bincount(np.concatenate([a, b]), minlength=graph.n) == 1
-    spare[graph.terminals] = False
-    if spare.any():
-        raise ValueError(f"vertex {graph.labels[int(np.argmax(spare))]} is an end, but no terminal: not pruned")
+    leaf = np.bincount(np.concatenate([a, b]), minlength=graph.n) == 1
+    leaf[graph.terminals] = False
+    if leaf.any():
+        label = graph.labels[int(np.argmax(leaf))]
+        raise ValueError(f"vertex {label} is a leaf, but no terminal: the tree is not pruned")

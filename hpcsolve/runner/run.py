@@ -160,8 +160,7 @@ def _finish(task: Task, outcome: Outcome, row: dict[str, Any], device: Device, c
     contents: list[Contents] = []
 
     def conclude() -> None:
-        library = getattr(comm, "mpi_library", "none: one process")
-        sources = provenance(device.info, library, _solver(task).kernel_files, started_as())
+        sources = provenance(device.info, comm.mpi_library, _solver(task).kernel_files, started_as())
         arriving = {name: (table, chunks(table, comm, threads)) for name, table in streams.items()}
         try:
             contents.append(_write(task, outcome, verdict, rows or [], sources, tables, arriving))

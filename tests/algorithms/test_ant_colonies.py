@@ -1,4 +1,4 @@
-"""Colonies over ranks: the same answers on any number of ranks and threads, stops, memory to the byte, statistics."""
+"""Colonies find the same on any number of ranks and threads; stop criteria, memory and statistics are right."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def run(tsp, device, comm=None, stop=None, **parameters):
 
 
 def bits(outcome):
-    """All of an outcome that must not depend on the ranks: /solution, and /colonies if it is here."""
+    """Return all of an outcome that must not depend on the ranks: /solution, and /colonies on rank 0."""
     groups = {"solution": outcome.solution, **{k: v for k, v in outcome.tables.items() if k == "colonies"}}
     return {(g, k): np.asarray(c.values).tobytes() for g, columns in groups.items() for k, c in columns.items()}
 
@@ -62,7 +62,7 @@ def test_ranks_and_threads_do_not_show(name, kind):
 
 
 def test_a_colony_does_not_see_the_others(device):
-    """Without migration each colony finds what it finds alone: by its number, not by its place in a batch."""
+    """Without migration a colony finds what it finds alone, which depends on its number, not on its row in a batch."""
     tsp = uniform_tsp(50, seed=3)
     for job in (JOBS["mmas"], JOBS["ant-system"]):
         costs = [run(tsp, device, colonies=number, **job).tables["colonies"]["cost"].values for number in (4, 2, 1)]
@@ -89,7 +89,7 @@ def test_stops(device):
 
 
 def test_targets_are_in_the_own_unit(device):
-    """A decimal matrix is scaled, negative costs are shifted: target, optimum, history and statistics are not."""
+    """Target, optimum, history and statistics are in the instance's unit, though costs are scaled and shifted."""
     matrix = np.round(random_matrix(20, seed=5, symmetric=True).cost / 100 - 5, 2)
     np.fill_diagonal(matrix, 0)
     tsp = from_matrix(matrix)
@@ -104,15 +104,15 @@ def test_targets_are_in_the_own_unit(device):
     assert (columns["minimum"], columns["maximum"]) == (costs.min(), costs.max())
     assert columns["deviation"] == pytest.approx(costs.std(ddof=1))
     assert run(tsp, device, stop=StopCriteria(target=own, iterations=10**6)).cost == first.cost
-    for cost in range(100, 130):  # a circle: one cost, in hundredths, that floats may miss
-        circle = from_matrix(np.full((5, 5), cost / 500))
-        met = run(circle, device, stop=StopCriteria(target=cost / 100, iterations=2)).tables["colonies"]
+    for cost in range(100, 130):  # all tours have one cost, in hundredths, which floats may miss
+        equal = from_matrix(np.full((5, 5), cost / 500))
+        met = run(equal, device, stop=StopCriteria(target=cost / 100, iterations=2)).tables["colonies"]
         assert met["iterations"].values == 1
 
 
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_small_instances_are_solved(symmetric, device):
-    """The optimum of ten cities, zero costs between cities included."""
+    """Ten cities are solved to optimality, with zero costs between cities too."""
     for seed in range(4):
         tsp = from_matrix(random_matrix(10, seed=seed, high=30, symmetric=symmetric).cost % 25)
         assert run(tsp, device, stop=StopCriteria(iterations=60)).cost == textbook_optimum(tsp.cost)
@@ -130,11 +130,11 @@ def test_a_long_history_is_thinned():
 
 
 REFUSED = {
-    "alpha: 2.0 cannot be had": {"alpha": 2.0},
+    "alpha: 2.0 is not possible": {"alpha": 2.0},
     "beta: expected a finite number, got nan": {"beta": float("nan")},
     "rho: expected a finite number, got nan": {"rho": float("nan")},
     "local-search: ant-system has none": {"variant": "ant-system", "local_search": "2-opt"},
-    "local-search: '3-opt' reverses parts of a tour": {"local_search": "3-opt"},
+    "local-search: '3-opt' reverses segments of a tour": {"local_search": "3-opt"},
 }
 
 

@@ -1,4 +1,4 @@
-"""One step of each sampler: how often each city is chosen, against exact probabilities of the weights as rounded."""
+"""How often each sampler chooses each city in one step is compared with the exact probabilities."""
 
 import numpy as np
 import pytest
@@ -7,21 +7,22 @@ from scipy.stats import chi2
 from hpcsolve.algorithms.ant_colony import Parameters
 from hpcsolve.algorithms.ant_colony.ant_system import AntSystem
 from hpcsolve.algorithms.ant_colony.fixed_point import unit_of
-from hpcsolve.algorithms.ant_colony.layout import heuristic_table, lay_out
+from hpcsolve.algorithms.ant_colony.instance import ant_instance, heuristic_table
+from hpcsolve.algorithms.ant_colony.max_min import candidate_lists
 from hpcsolve.algorithms.ant_colony.search import open_search, powers
 from hpcsolve.problems.generate.tsp import uniform_tsp
 
 CITIES, SAMPLES = 200, 100_000
 SMALLEST_P = 1e-4
-"""Of some 40 cases with fixed random numbers; a wrong sampler gives 1e-10 and less (see the last test)."""
+"""The least p-value of some 40 cases with fixed random numbers; a wrong sampler gives 1e-10 and less."""
 
 
 @pytest.fixture(scope="module")
 def colony(device):
-    """A colony after 40 iterations: then trails that nobody uses are at their least."""
-    layout = lay_out(uniform_tsp(CITIES, seed=8, extent=10**6))
-    unit = unit_of(layout.greedy_length, layout.bound, CITIES, CITIES, 0.5)
-    search = AntSystem(device, layout, unit, CITIES, np.array([[5, 6]], np.uint32), heuristic_table(layout, 2.0))
+    """A colony after 40 iterations, when the pheromone of unused arcs is at its least."""
+    instance = ant_instance(uniform_tsp(CITIES, seed=8, extent=10**6))
+    unit = unit_of(instance.greedy_length, instance.bound, CITIES, CITIES, 0.5)
+    search = AntSystem(device, instance, unit, CITIES, np.array([[5, 6]], np.uint32), heuristic_table(instance, 2.0))
     for iteration in range(40):
         search.learn(iteration, search.construct(iteration), None)
     yield search
@@ -29,13 +30,13 @@ def colony(device):
 
 
 def exact_weights(search):
-    """Python's integers, shape (n, n)."""
-    trail = search.buffers["trail"].download()[0, :, :CITIES].astype(object)
-    return -(-(trail * search.heuristic.astype(object)) // 2**32)
+    """Return the weights as Python's integers, shape (n, n)."""
+    pheromone = search.buffers["pheromone"].download()[0, :, :CITIES].astype(object)
+    return -(-(pheromone * search.heuristic.astype(object)) // 2**32)
 
 
 def cases(weights, nearest):
-    """(city, the open cities): at random, without the head, without all that is heavy, few."""
+    """Yield (city, open cities): open cities at random, without the head, and the lightest, many and few of each."""
     rng = np.random.default_rng(1)
     for share in (0.99, 0.2, 0.1, 0.03):
         city = int(rng.integers(CITIES))
@@ -47,7 +48,7 @@ def cases(weights, nearest):
 
 
 def p_value(weights, chosen):
-    """Of the chi-square test; cities that are expected fewer than 8 times count together."""
+    """Return the p-value of the chi-square test; cities that are expected fewer than 8 times count as one."""
     total = sum(map(int, weights))
     expected = np.array([int(w) / total for w in weights]) * len(chosen)
     seen = np.bincount(chosen, minlength=len(weights))
@@ -66,7 +67,7 @@ def bits_of(cities):
 
 
 def compare(sample, weights, nearest):
-    """The least p of all cases; `sample(city, open cities, key)` gives the chosen cities."""
+    """Return the least p-value of all cases; `sample(city, open cities, key)` gives the chosen cities."""
     found = []
     for key, (city, rest) in enumerate(cases(weights, nearest)):
         chosen = sample(city, rest, 1000 + key)
@@ -78,64 +79,65 @@ def compare(sample, weights, nearest):
 
 
 def head_tail(search, weights=None):
-    device, own = search.device, search.buffers
-    kernel = device.kernel("ants/ant_head_tail", "ant_head_tail_sample")
+    device = search.device
+    kernel = device.kernel("ants/head_tail", "head_tail_sample")
 
     def sample(city, rest, key):
         chosen = device.empty(SAMPLES, np.uint16)
-        tables = [own[name] for name in ("rows", "head", "tail", "tail_prefix", "trail", "heuristic")]
-        kernel(64, 32, CITIES, own["heuristic"].shape[1], city, SAMPLES, key, device.upload(bits_of(rest)), *tables,
-               chosen)  # fmt: skip
+        kernel(64, 32, n=CITIES, here=city, samples=SAMPLES, key=key, tables=search.tables(),
+               open=device.upload(bits_of(rest)), chosen=chosen)
         return chosen.download()
 
     return sample
 
 
-def group(search, listed, tiled):
-    device, own = search.device, search.buffers
-    kernel = device.kernel("ants/ant_group", "ant_group_sample")
-    whole = device.upload(search.heuristic)
+def roulette(search, listed, tiled):
+    device = search.device
+    kernel = device.kernel("ants/roulette", "roulette_sample")
+    tables = {"stride": search.buffers["heuristic"].shape[1], "pheromone": search.buffers["pheromone"],
+              "heuristic": device.upload(search.heuristic)}
 
     def sample(city, rest, key):
         chosen = device.empty(SAMPLES, np.uint16)
         order = np.concatenate([np.setdiff1d(np.arange(CITIES), rest), rest]).astype(np.uint16)
-        kernel(64, 64, CITIES, own["heuristic"].shape[1], city, len(rest), SAMPLES, int(listed), int(tiled), key,
-               device.upload(bits_of(rest)), device.upload(order), own["trail"], whole, chosen)  # fmt: skip
+        kernel(64, 64, n=CITIES, here=city, left=len(rest), samples=SAMPLES, key=key,
+               rules={"listed": listed, "tiled": tiled}, tables=tables, open=device.upload(bits_of(rest)),
+               cities=device.upload(order), chosen=chosen)
         return chosen.download()
 
     return sample
 
 
 def test_head_and_tail(colony):
-    assert compare(head_tail(colony), exact_weights(colony), colony.layout.nearest) > SMALLEST_P
+    assert compare(head_tail(colony), exact_weights(colony), colony.instance.nearest) > SMALLEST_P
 
 
 @pytest.mark.parametrize("listed, tiled", [(True, True), (False, False)])
-def test_groups(colony, listed, tiled):
-    assert compare(group(colony, listed, tiled), exact_weights(colony), colony.layout.nearest) > SMALLEST_P
+def test_roulette(colony, listed, tiled):
+    assert compare(roulette(colony, listed, tiled), exact_weights(colony), colony.instance.nearest) > SMALLEST_P
 
 
 def test_candidates(device):
-    """Candidates in proportion to their weights; where none is open, the nearest city."""
-    layout = lay_out(uniform_tsp(CITIES, seed=8, extent=10**6))
+    """Candidates are chosen in proportion to their weights; where none is open, the nearest city is."""
+    instance = ant_instance(uniform_tsp(CITIES, seed=8, extent=10**6))
     parameters = Parameters(local_search="none", rho=0.1)
-    search = open_search(device, layout, parameters, powers(layout, parameters), np.array([[5, 6]], np.uint32))
+    search = open_search(device, instance, parameters, powers(instance, parameters), np.array([[5, 6]], np.uint32))
     own = search.buffers
     weights = own["weights"].download()[0]
-    kernel = device.kernel("ants/ant_candidates", "ant_candidates_sample")
+    kernel = device.kernel("ants/max_min", "max_min_sample")
     tested = 0
-    for key, (city, rest) in enumerate(cases(heuristic_table(layout, 2.0).astype(object), layout.nearest)):
+    for key, (city, rest) in enumerate(cases(heuristic_table(instance, 2.0).astype(object), instance.nearest)):
         chosen = device.empty(SAMPLES, np.uint16)
-        tables = [device.upload(bits_of(rest)), *(own[name] for name in ("nearest", "sums", "weights", "cost"))]
-        kernel(64, 32, CITIES, own["nearest"].shape[1], city, SAMPLES, key, *tables, chosen)
+        kernel(64, 32, n=CITIES, here=city, samples=SAMPLES, key=key, candidates=candidate_lists(own),
+               cost=own["cost"], open=device.upload(bits_of(rest)), chosen=chosen)
         result = chosen.download()
-        free = [k for k, j in enumerate(layout.nearest[city, :20].tolist()) if j in set(rest.tolist())]
+        free = [k for k, j in enumerate(instance.nearest[city, :20].tolist()) if j in set(rest.tolist())]
         if not free:
-            costs = layout.cost[city, rest].astype(np.int64) * CITIES + rest
+            costs = instance.cost[city, rest].astype(np.int64) * CITIES + rest
             assert set(result.tolist()) == {int(rest[costs.argmin()])}
             continue
         place = np.full(CITIES, -1)
-        place[layout.nearest[city, free]] = np.arange(len(free))
+        place[instance.nearest[city, free]] = np.arange(len(free))
         assert (place[result] >= 0).all()
         assert p_value(weights[city, free], place[result]) > SMALLEST_P
         tested += 1
@@ -147,4 +149,4 @@ def test_the_test_sees_a_small_bias(colony):
     """Weights that are wrong by 12 % in every fifth city are seen."""
     weights = exact_weights(colony)
     weights[:, ::5] = weights[:, ::5] * 112 // 100
-    assert compare(head_tail(colony), weights, colony.layout.nearest) < SMALLEST_P / 1000
+    assert compare(head_tail(colony), weights, colony.instance.nearest) < SMALLEST_P / 1000

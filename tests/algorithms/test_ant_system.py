@@ -1,4 +1,4 @@
-"""Ant System: equal to a model in Python's integers, bit for bit; trails that cannot overflow; the strategies."""
+"""Ant System equals a model in Python's integers, bit for bit, and no pheromone overflows."""
 
 import numpy as np
 import pytest
@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from hpcsolve.algorithms.ant_colony import Parameters
 from hpcsolve.algorithms.ant_colony.ant_system import AntSystem, Strategy
-from hpcsolve.algorithms.ant_colony.colonies import nothing_kept
+from hpcsolve.algorithms.ant_colony.colonies import no_incumbents
 from hpcsolve.algorithms.ant_colony.fixed_point import unit_of
-from hpcsolve.algorithms.ant_colony.layout import heuristic_table, lay_out
+from hpcsolve.algorithms.ant_colony.instance import ant_instance, heuristic_table
 from hpcsolve.algorithms.ant_colony.search import open_search, powers
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
@@ -20,7 +20,7 @@ KEY = (123456789, 987654321)
 
 
 def instances():
-    """More than a head of 32 cities, two words of open cities and two blocks of 64; few cities; zero costs."""
+    """Return instances larger than a head, than two words of open cities and than two blocks of 64, and small ones."""
     zeros = random_matrix(40, seed=2, high=9).cost % 5
     return {
         "plane": uniform_tsp(70, seed=1),
@@ -34,15 +34,15 @@ def instances():
 
 
 def prepared(tsp, device, ants, rho=0.5, keys=(KEY,), **strategy):
-    layout = lay_out(tsp)
-    unit = unit_of(layout.greedy_length, layout.bound, tsp.n, ants, rho)
-    table = heuristic_table(layout, 2.0)
-    search = AntSystem(device, layout, unit, ants, np.array(keys, np.uint32), table, Strategy(**strategy))
-    return layout, unit, table, search
+    instance = ant_instance(tsp)
+    unit = unit_of(instance.greedy_length, instance.bound, tsp.n, ants, rho)
+    table = heuristic_table(instance, 2.0)
+    search = AntSystem(device, instance, unit, ants, np.array(keys, np.uint32), table, Strategy(**strategy))
+    return instance, unit, table, search
 
 
 def test_random_numbers_are_those_of_the_paper():
-    """Known answers of the authors' Random123 library."""
+    """The expected numbers are those of the authors' library Random123."""
     assert philox((0, 0, 0, 0), (0, 0)) == [0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
     assert philox((2**32 - 1,) * 4, (2**32 - 1,) * 2) == [0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]
     counter, key = (0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344), (0xA4093822, 0x299F31D0)
@@ -53,8 +53,8 @@ def test_random_numbers_are_those_of_the_paper():
 def test_the_kernels_equal_the_model(name, device):
     tsp, ants = instances()[name], 7
     rho = 0.3 if name == "one-way" else 0.5
-    layout, unit, table, search = prepared(tsp, device, ants, rho)
-    model = Model(layout.cost, table, unit, ants, KEY, layout.symmetric)
+    instance, unit, table, search = prepared(tsp, device, ants, rho)
+    model = Model(instance.cost, table, unit, ants, KEY, instance.symmetric)
     for iteration in range(12 if name == "clusters" else 6):
         lengths = search.construct(iteration)
         tours = search.buffers["tours"].download()[0].tolist()
@@ -62,44 +62,45 @@ def test_the_kernels_equal_the_model(name, device):
         assert lengths[0].tolist() == [model.length(tour) for tour in tours]
         search.learn(iteration, lengths, None)
         model.learn(tours)
-        assert search.buffers["trail"].download()[0, :, : tsp.n].tolist() == model.trail
+        assert search.buffers["pheromone"].download()[0, :, : tsp.n].tolist() == model.pheromone
     search.close()
     if name == "clusters":  # all ways to choose were taken, so all of them are equal
         assert {key for key, count in model.seen.items() if count} == {
             "proposal", "head", "tail", "the tail's own draw", "the tail's draw in vain", "coarse scan", "exact scan",
-        }  # fmt: skip
+        }
 
 
 @pytest.mark.parametrize("strategy", ["head-tail", "st-group", "mmas"])
 def test_block_sizes_do_not_matter(strategy, device, monkeypatch):
     """On the CPU a block is one thread; on the stub driver with real threads these are the launches of a GPU."""
     tsp, ants = clustered_tsp(40, seed=1, clusters=3), 3
-    layout = lay_out(tsp)
+    instance = ant_instance(tsp)
     variant = {"variant": "mmas"} if strategy == "mmas" else {"variant": "ant-system", "strategy": strategy}
     parameters = Parameters(ants=ants, **variant)
 
     def tours(searching_on):
-        search = open_search(searching_on, layout, parameters, powers(layout, parameters), np.array([KEY], np.uint32))
-        kept = nothing_kept(range(1), tsp.n)
+        search = open_search(searching_on, instance, parameters, powers(instance, parameters),
+                             np.array([KEY], np.uint32))
+        kept = no_incumbents(range(1), tsp.n)
         for iteration in range(2):
             lengths = search.construct(iteration)
             kept.note(iteration, lengths, search.buffers)
             search.learn(iteration, lengths, kept)
-        found = [search.buffers[name].download().tobytes() for name in ("tours", "trail", "lengths")]
+        found = [search.buffers[name].download().tobytes() for name in ("tours", "pheromone", "lengths")]
         search.close()
         return found
 
     usual = tours(HostDevice(threads=1))
-    for name in ("ant_system.ANT_THREADS", "mmas.ANT_THREADS", "mmas.ROW_THREADS"):
+    for name in ("ant_system.ANT_THREADS", "max_min.ANT_THREADS", "max_min.ROW_THREADS"):
         monkeypatch.setattr(f"hpcsolve.algorithms.ant_colony.{name}", 64)
     monkeypatch.setattr("hpcsolve.algorithms.ant_colony.ant_system.CITY_THREADS", 33)
     assert tours(device) == usual
 
 
-def test_groups_choose_the_same_however_they_are_launched(device):
+def test_roulette_gives_the_same_tours_for_all_launches(device):
     found = {}
     for launch in ({}, {"launch": "step"}, {"threads": 1}, {"threads": 1000, "tiled": False},
-                   {"name": "st-dynamic", "threads": 256}):  # fmt: skip
+                   {"name": "st-dynamic", "threads": 256}):
         *_, search = prepared(random_matrix(50, seed=3), device, 4, **{"name": "st-group", **launch})
         search.learn(0, search.construct(0), None)
         search.construct(1)
@@ -109,11 +110,11 @@ def test_groups_choose_the_same_however_they_are_launched(device):
 
 
 @given(reference=st.integers(1, 2**45), slack=st.integers(1, 2**20), n=st.integers(4, 65535),
-       layers=st.integers(1, 2**20), rho=st.floats(1e-6, 1.0))  # fmt: skip
-def test_no_trail_and_no_row_overflows(reference, slack, n, layers, rho):
-    """Even if every ant finds the shortest tour that counts, for ever, with the first trails on top."""
-    unit = unit_of(reference, max(1, reference // slack), n, layers, rho)
+       depositors=st.integers(1, 2**20), rho=st.floats(1e-6, 1.0))
+def test_no_pheromone_and_no_row_overflows(reference, slack, n, depositors, rho):
+    """Even if every ant always makes the largest deposit, and the pheromone of the beginning is added."""
+    unit = unit_of(reference, max(1, reference // slack), n, depositors, rho)
     most = int(unit.deposits(np.array([1], np.uint64))[0])
     assert most <= unit.deposit(1)
-    row = (n * unit.first_trail + 2 * layers * most / unit.rho + n) / 4 + n  # times 2^30 / 2^32
-    assert unit.first_trail + layers * most / unit.rho < 2**64 and row < 2**63
+    row = (n * unit.first_pheromone + 2 * depositors * most / unit.rho + n) / 4 + n  # times 2^30 / 2^32
+    assert unit.first_pheromone + depositors * most / unit.rho < 2**64 and row < 2**63

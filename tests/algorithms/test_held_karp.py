@@ -1,4 +1,4 @@
-"""Held-Karp against brute force, the textbook's table and published optima; equal for any ranks and threads."""
+"""Held-Karp equals brute force, the textbook's table and published optima, for any number of ranks and threads."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KINDS = ("asymmetric", "symmetric", "ties", "wide", "negative", "sparse")
 
 
 def instance(n: int, kind: str, seed: int = 0) -> Tsp:
-    """A random instance of a kind."""
+    """Return a random instance of a kind."""
     rng = np.random.default_rng([n, seed, KINDS.index(kind)])
     low, high = {"ties": (1, 2), "wide": (1, 10**6), "negative": (-500, 500)}.get(kind, (1, 1000))
     cost = rng.integers(low, high + 1, (n, n))
@@ -45,7 +45,7 @@ def instance(n: int, kind: str, seed: int = 0) -> Tsp:
 
 
 def solve(tsp: Tsp, device: Device, **parameters: object) -> Outcome:
-    """One rank's outcome; a tour is checked here."""
+    """Return the outcome of one rank, whose tour is checked."""
     chosen = Parameters(**parameters)  # type: ignore[arg-type]
     outcome = held_karp.run(tsp, device, SerialComm(), chosen, silent)
     check(tsp, outcome, chosen)
@@ -53,7 +53,7 @@ def solve(tsp: Tsp, device: Device, **parameters: object) -> Outcome:
 
 
 def check(tsp: Tsp, outcome: Outcome, parameters: Parameters) -> None:
-    """The tour costs what it says and begins and ends where it must."""
+    """Check that the tour has its cost and begins and ends where it must."""
     if outcome.cost is None:
         assert outcome.solution["infeasible"].values is True
         return
@@ -101,7 +101,7 @@ def test_a_cycle_begins_where_it_is_told(device: Device) -> None:
 
 @pytest.mark.parametrize("n", [4, 8, 14])
 def test_no_tour_is_proven(n: int, device: Device) -> None:
-    """Two halves with no way back; and two without a bridge, which the assignment problem cannot see."""
+    """Two halves with arcs in one direction only, and two without any, which the assignment problem cannot see."""
     half = np.arange(n) < n // 2
     one_way = np.where(half[:, None] & ~half[None, :], FORBIDDEN, 1)
     apart = np.where(half[:, None] != half[None, :], FORBIDDEN, 1)
@@ -138,7 +138,7 @@ def test_start_and_end_must_be_cities(device: Device) -> None:
 
 @dataclass(eq=False)
 class StagingDevice(HostDevice):
-    """The CPU, counting the host memory that messages pass through."""
+    """The CPU, which counts the host memory that messages pass through."""
 
     staged: int = 0
 
@@ -150,7 +150,7 @@ class StagingDevice(HostDevice):
 
 
 def shared(tsp: Tsp, ranks: int, parameters: Parameters, threads: int = 1) -> list[Outcome]:
-    """The outcomes of as many ranks, each with CPU cores of its own; and what they sent is what they say."""
+    """Return the outcomes of several ranks, each with its own CPU threads; memory and messages are as estimated."""
 
     def work(comm: ThreadComm) -> Outcome:
         with StagingDevice(threads) as device:
@@ -165,7 +165,7 @@ def shared(tsp: Tsp, ranks: int, parameters: Parameters, threads: int = 1) -> li
 
 
 def solution_bytes(outcome: Outcome) -> dict[str, tuple[object, ...]]:
-    """Everything of `/solution` that could differ."""
+    """Return all of `/solution` that could differ."""
     arrays: dict[str, NDArray[np.generic]] = {k: np.asarray(c.values) for k, c in outcome.solution.items()}
     return {k: (a.dtype.str, a.shape, a.tobytes()) for k, a in arrays.items()}
 
@@ -207,7 +207,7 @@ def test_ranks_without_work_idle() -> None:
 @pytest.mark.parametrize("kind", ["asymmetric", "symmetric", "wide"])
 @pytest.mark.parametrize("n", [8, 10, 12, 14, 16, 18, 20, 21, 22, 23])
 def test_device_memory_is_the_estimate(n: int, kind: str) -> None:
-    """The half runs take what was planned to the byte, the whole run no more than estimated; all is given back."""
+    """The half runs take the planned memory to the byte, the whole run no more than estimated, and all is freed."""
     tsp = instance(n, kind)
     reduced = reduce_costs(core_problem(tsp, Parameters()).cost)
     part = plan(split_cities(n - 1), 1, 0, reduced.symmetric, reduced.itemsize)

@@ -1,4 +1,4 @@
-"""Large graphs: distances equal to scipy's Dijkstra, predecessors to their definition; reference sums of road networks.
+"""Large graphs: distances equal scipy's Dijkstra, predecessors their definition, sums of roads the published ones.
 
 scipy adds doubles, which is exact here: all distances of integers stay below 2^53.
 """
@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import dijkstra
 
-from hpcsolve.algorithms.shortest_paths.engines import Engine
+from hpcsolve.algorithms.shortest_paths.engines import EngineName
 from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_PREDECESSORS, row_jobs
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
 from hpcsolve.device.host import HostDevice
@@ -25,8 +25,8 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_convert import to_scipy
 from tests.road_networks import REFERENCES, splitmix_weights
 
-ENGINES: tuple[Engine, ...] = ("near-far-block", "near-far-grid", "dijkstra")
-BY_ROUNDS: tuple[Engine, ...] = ("bellman-ford-push", "bellman-ford-pull", "k-pull")
+ENGINES: tuple[EngineName, ...] = ("near-far-block", "near-far-grid", "dijkstra")
+BY_ROUNDS: tuple[EngineName, ...] = ("bellman-ford-push", "bellman-ford-pull", "k-pull")
 LONG = 2**40
 GENERATED: dict[str, dict[str, int | bool]] = {
     "road-graph": {"n": 50_000},
@@ -42,21 +42,21 @@ GENERATED: dict[str, dict[str, int | bool]] = {
 
 @pytest.fixture
 def roads(data_dir: Path) -> Path:
-    """The folder of road networks."""
+    """Return the folder of road networks."""
     if not (data_dir / "roads").is_dir():
         pytest.skip("HPCSOLVE_DATA has no roads/")
     return data_dir / "roads"
 
 
-def check(graph: Graph, sources: list[int], engines: tuple[Engine, ...]) -> NDArray[np.float64]:
-    """Every engine's distances and predecessors from these sources; returns the distances."""
+def check(graph: Graph, sources: list[int], engines: tuple[EngineName, ...]) -> NDArray[np.float64]:
+    """Check every engine's distances and predecessors from these sources, and return the distances."""
     expected = np.asarray(dijkstra(to_scipy(graph).astype(np.float64), indices=sources))
     assert graph.weights.dtype.kind == "f" or expected[np.isfinite(expected)].max() < 2**53
     before = np.stack([smallest_before(graph, source, row) for source, row in zip(sources, expected)])
     for engine in engines:
         with searcher(graph, HostDevice(1), engine=engine) as prepared:
             keys, found = np.empty(expected.shape, prepared.keys.dtype), np.empty(expected.shape, np.uint32)
-            jobs = row_jobs([np.array([source]) for source in sources], None, prepared.layout.places())
+            jobs = row_jobs([np.array([source]) for source in sources], None, prepared.graph.places())
             solved = prepared.solve(jobs, WANTS_DISTANCES | WANTS_PREDECESSORS, keys, found)
         values = prepared.keys.decode(keys)
         assert np.array_equal(np.where(keys == prepared.keys.unreached, np.inf, values), expected), engine
@@ -66,7 +66,7 @@ def check(graph: Graph, sources: list[int], engines: tuple[Engine, ...]) -> NDAr
 
 
 def smallest_before(graph: Graph, source: int, distance: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The smallest vertex with an arc that fits, -1 if there is none; all weights are positive."""
+    """Return the smallest vertex with an arc that fits, -1 if there is none; all weights are positive."""
     assert graph.weights.min() > 0
     tails = graph.tails().astype(np.int64)
     fits = (distance[tails] + graph.weights == distance[graph.heads]) & np.isfinite(distance[tails])
@@ -98,20 +98,20 @@ def test_generated_graphs(kind: str) -> None:
 
 
 @pytest.mark.parametrize("engine", BY_ROUNDS)
-def test_bellman_ford(engine: Engine) -> None:
+def test_bellman_ford(engine: EngineName) -> None:
     check(generate_graph("grid-graph", rows=300, columns=300), [0], (engine,))
 
 
 def longer(graph: Graph) -> Graph:
-    """Distances far beyond 32 bits."""
+    """Return the graph with distances far beyond 32 bits."""
     return replace(graph, weights=graph.weights.astype(np.uint64) + np.uint64(LONG))
 
 
 def fractional(graph: Graph) -> Graph:
-    """Weights whose sums are rounded."""
+    """Return the graph with weights whose sums are rounded."""
     return replace(graph, weights=graph.weights / 3)
 
 
 @pytest.mark.parametrize("weighted", [longer, fractional])
 def test_long_and_fractional_weights(weighted: Callable[[Graph], Graph]) -> None:
-    check(weighted(generate_graph("geometric-graph", n=50_000)), [0], get_args(Engine))
+    check(weighted(generate_graph("geometric-graph", n=50_000)), [0], get_args(EngineName))

@@ -1,4 +1,4 @@
-"""Improved tours: valid, priced right, never worse; no improving move is left, by an oracle that walks every tour."""
+"""Improved tours are valid, have the right length, and allow no improving move by an oracle that tries them all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.ant_colony.local_search import KINDS, THREADS, Searcher, scratch_bytes
+from hpcsolve.algorithms.ant_colony.local_search import KINDS, THREADS, LocalSearch, scratch_bytes
 from hpcsolve.device.base import Device
 from hpcsolve.device.build import HOST_FLAGS
 from hpcsolve.device.host import HostDevice
@@ -25,33 +25,35 @@ FLIPS = {"2-opt": 1, "3-opt": 2, "4-opt": 3}
 
 
 def nearest(cost: Cost) -> list[list[int]]:
-    """All other cities of each, by (cost, number)."""
+    """Return all other cities of each city, by (cost, number)."""
     cities = range(len(cost))
     return [sorted(set(cities) - {i}, key=lambda j, i=i: (int(cost[i, j]), j)) for i in cities]
 
 
-def improved(device: Device, cost: Cost, tours: Tours, kind: str, breadth: int = 8, known: Tours | None = None,
-             threads: int = THREADS) -> tuple[Tours, NDArray[np.uint64]]:  # fmt: skip
-    """One call of the search; tours and lengths. Lists are wider than the breadth."""
+def improved(
+    device: Device, cost: Cost, tours: Tours, kind: str, breadth: int = 8, incumbents: Tours | None = None,
+    threads: int = THREADS,
+) -> tuple[Tours, NDArray[np.uint64]]:
+    """Return tours and lengths after one call of the search. Lists are wider than the breadth."""
     lists = [row + [i] * 3 for i, row in enumerate(nearest(cost))]
     buffers = [device.upload(a) for a in (cost, np.array(lists, np.uint16), tours)]
-    lengths, former = device.zeros(len(tours), np.uint64), device.upload(known) if known is not None else None
-    searcher = Searcher(device, buffers[0], buffers[1], buffers[2], lengths, kind, breadth, threads)
-    searcher.improve(former)
+    lengths, former = device.zeros(len(tours), np.uint64), device.upload(incumbents) if incumbents is not None else None
+    search = LocalSearch(device, buffers[0], buffers[1], buffers[2], lengths, kind, breadth, threads)
+    search.improve(former)
     answer = buffers[2].download(), lengths.download()
-    searcher.close()
+    search.close()
     for buffer in (*buffers, lengths, *([former] if former else [])):
         buffer.free()
     return answer
 
 
 def length(cost: Cost, tour: NDArray[Any]) -> int:
-    """The cost of a tour."""
+    """Return the cost of a tour."""
     return int(cost[tour, np.roll(tour, -1)].sum(dtype=np.int64))
 
 
 def random_costs(n: int, symmetric: bool, high: int = 1000, low: int = 0, seed: int = 0) -> Cost:
-    """Random costs; many are equal if high is small."""
+    """Return random costs, many of them equal if `high` is small."""
     cost = np.random.default_rng([n, high, seed]).integers(low, high, (n, n), endpoint=True).astype(np.int32)
     cost = np.minimum(cost, cost.T) if symmetric else cost
     np.fill_diagonal(cost, 0)
@@ -59,19 +61,20 @@ def random_costs(n: int, symmetric: bool, high: int = 1000, low: int = 0, seed: 
 
 
 def points(n: int, extent: int, seed: int = 0) -> Cost:
-    """Rounded distances of random places, some of them the same."""
-    place = np.random.default_rng([n, extent, seed]).integers(0, extent, (n, 2))
-    distance = np.linalg.norm(place[:, None] - place, axis=2)
+    """Return rounded distances of random points, some of which coincide."""
+    point = np.random.default_rng([n, extent, seed]).integers(0, extent, (n, 2))
+    distance = np.linalg.norm(point[:, None] - point, axis=2)
     return np.rint(distance).astype(np.int32)
 
 
 def random_tours(count: int, n: int, seed: int = 0) -> Tours:
-    """Random permutations."""
+    """Return random permutations."""
     return np.random.default_rng([count, n, seed]).permuted(np.tile(np.arange(n, dtype=np.uint16), (count, 1)), axis=1)
 
 
 def costs_for(kind: str) -> dict[str, Cost]:
-    """Instances of every size up to 9 and some larger ones; ties, zeros, cities in one place, the largest costs."""
+    """Return instances of every size up to 9 and larger ones, with ties, zeros, coinciding points, the largest
+    costs."""
     if kind == "insertion":
         small = {f"directed {n}": random_costs(n, False) for n in (*range(4, 10), 30, 64, 65)}
         return {**small, "directed ties": random_costs(40, False, 3), "directed large": random_costs(20, False, 2**30)}
@@ -90,7 +93,7 @@ CASES = [(kind, name) for kind in KINDS for name in costs_for(kind)]
 
 
 @pytest.mark.parametrize(("kind", "name"), CASES)
-def test_tours_are_valid_priced_right_and_never_worse(kind: str, name: str, device: Device) -> None:
+def test_tours_are_valid_with_their_length_and_never_worse(kind: str, name: str, device: Device) -> None:
     cost = costs_for(kind)[name]
     before = random_tours(12, len(cost))
     tours, lengths = improved(device, cost, before, kind)
@@ -100,13 +103,13 @@ def test_tours_are_valid_priced_right_and_never_worse(kind: str, name: str, devi
 
 
 class Moves:
-    """Every move of a kind that a tour's lists allow, each tried by walking the tour that it gives.
+    """Every move of a kind that a tour's lists allow, each tried by following the tour that it gives.
 
-    A move is its cities: the edges (0, 1), (2, 3), .. go out, (1, 2), (3, 4), .. and (last, 0) come in.
+    A move is a tuple of cities: the edges (0, 1), (2, 3), .. are removed, (1, 2), (3, 4), .. and (last, 0) are added.
     """
 
     def __init__(self, cost: Cost, tour: NDArray[Any], kind: str, breadth: int) -> None:
-        """Of one tour."""
+        """Take one tour."""
         self.cost, self.kind, self.directed = cost.tolist(), kind, kind == "insertion"
         self.lists = [row[:breadth] for row in nearest(cost)]
         cities = tour.tolist()
@@ -114,18 +117,19 @@ class Moves:
         self.after = dict(zip(cities, cities[1:] + cities[:1]))
 
     def beside(self, city: int) -> tuple[int, ...]:
-        """The other ends of the edges that may go out with this one; of arcs, where the one to it comes from."""
+        """Return the other ends of the edges at a city that may be removed; of arcs, the tail of the one to the
+        city."""
         return (self.before[city],) if self.directed else (self.before[city], self.after[city])
 
     def improving(self) -> tuple[int, ...] | None:
-        """A move that wins something, if there is one."""
+        """Return a move that shortens the tour, if there is one."""
         starts = ((a, b) for a in self.before for b in self.beside(a))
         return next(filter(None, (self.extended((a, b), self.cost[b][a], True) for a, b in starts)), None)
 
-    def extended(self, move: tuple[int, ...], won: int, tour: bool) -> tuple[int, ...] | None:
-        """One that begins so. `tour`: whether what there is of it, closed, gives a tour."""
+    def extended(self, move: tuple[int, ...], gained: int, tour: bool) -> tuple[int, ...] | None:
+        """Return such a move that begins like this one. `tour` tells whether this one, closed, gives a tour."""
         for c in self.lists[move[-1]]:
-            left = won - self.cost[move[-1]][c]
+            left = gained - self.cost[move[-1]][c]
             if left <= 0:
                 return None
             for d in self.beside(c):
@@ -141,24 +145,24 @@ class Moves:
         return None
 
     def goes_on(self, cities: int, before: bool, closes: bool) -> bool:
-        """Flips follow flips; what leaves a cycle and a path is mended by one edge more, or not at all."""
+        """Return whether a move may go on: flips follow flips; a cycle and a path must be joined by the next edge."""
         if closes:
             return before and cities // 2 - 1 < FLIPS.get(self.kind, 0)
         return cities == 4 and self.kind != "2-opt"
 
     def sound(self, move: tuple[int, ...]) -> bool:
-        """Whether all that goes out is different, and nothing that comes in is there."""
+        """Return whether the removed edges differ, and no added edge is in the tour."""
         out = {frozenset(edge) for edge in zip(move[::2], move[1::2])}
         there = [self.after[a] == b or (not self.directed and self.before[a] == b)
-                 for a, b in zip(move[1::2], move[2::2])]  # fmt: skip
+                 for a, b in zip(move[1::2], move[2::2])]
         return len(out) == len(move) // 2 and not any(there)
 
     def gives_a_tour(self, move: tuple[int, ...]) -> bool:
-        """Whether all cities lie on one cycle after it."""
+        """Return whether all cities lie on one cycle after the move."""
         new = list(zip(move[1::2], (*move[2::2], move[0])))
         if self.directed:
             after = {**self.after, **dict(new)}
-            return walk(lambda _, city: after[city], len(after))
+            return is_cycle(lambda _, city: after[city], len(after))
         edges = {city: [self.before[city], self.after[city]] for city in self.before}
         for a, b in zip(move[::2], move[1::2]):
             edges[a].remove(b)
@@ -166,11 +170,11 @@ class Moves:
         for a, b in new:
             edges[a].append(b)
             edges[b].append(a)
-        return walk(lambda last, city: edges[city][edges[city][0] == last], len(edges))
+        return is_cycle(lambda last, city: edges[city][edges[city][0] == last], len(edges))
 
 
-def walk(step: Callable[[int, int], int], n: int) -> bool:
-    """Whether n steps from city 0, and no fewer, come back to it."""
+def is_cycle(step: Callable[[int, int], int], n: int) -> bool:
+    """Return whether n steps from city 0, and no fewer, come back to it."""
     last, city, steps = -1, 0, 0
     while steps < n and (steps == 0 or city != 0):
         last, city, steps = city, step(last, city), steps + 1
@@ -180,7 +184,7 @@ def walk(step: Callable[[int, int], int], n: int) -> bool:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("n", "high"), [(5, 9), (9, 1000), (16, 1000), (24, 5), (60, 10**6)])
 def test_no_improving_move_is_left(kind: str, n: int, high: int, device: Device) -> None:
-    """Until nothing changes: cities that sleep are not looked at again when what is far from them changes."""
+    """The search is repeated until nothing changes, since a city is not looked at again for changes far from it."""
     cost, breadth = random_costs(n, kind != "insertion", high), 5
     tours, lengths = improved(device, cost, random_tours(4, n), kind, breadth)
     for _ in range(20):
@@ -193,8 +197,8 @@ def test_no_improving_move_is_left(kind: str, n: int, high: int, device: Device)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_oracle_finds_what_can_be_won(kind: str, device: Device) -> None:
-    """Random tours can be improved, and so can what a weaker kind has left."""
+def test_the_oracle_finds_improving_moves(kind: str, device: Device) -> None:
+    """Random tours can be improved, and so can those that a weaker kind has improved."""
     cost = random_costs(24, kind != "insertion")
     start = random_tours(10, 24)
     assert all(Moves(cost, tour, kind, 5).improving() for tour in start)
@@ -220,7 +224,7 @@ def test_small_tours_are_often_optimal(kind: str, device: Device) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_only_the_tour_matters_not_its_place(kind: str, device: Device) -> None:
+def test_only_the_tour_matters_not_its_row(kind: str, device: Device) -> None:
     cost = random_costs(70, False) if kind == "insertion" else points(70, 500)
     start = random_tours(9, 70)
     tours, lengths = improved(device, cost, start, kind)
@@ -231,25 +235,25 @@ def test_only_the_tour_matters_not_its_place(kind: str, device: Device) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_known_is_not_looked_at(kind: str, device: Device) -> None:
-    """A known tour stays, however bad; what differs from it is improved, and where it differs only."""
+def test_edges_of_the_incumbent_are_not_looked_at(kind: str, device: Device) -> None:
+    """An incumbent stays, however bad it is; another tour is improved where it differs."""
     cost = random_costs(80, False) if kind == "insertion" else points(80, 500)
     bad = random_tours(2, 80)
-    same, _ = improved(device, cost, bad.repeat(3, axis=0), kind, known=bad)
+    same, _ = improved(device, cost, bad.repeat(3, axis=0), kind, incumbents=bad)
     assert np.array_equal(same, bad.repeat(3, axis=0))
     good, _ = improved(device, cost, bad, kind)
     kicked = good.repeat(3, axis=0)
     kicked[:, 10:16] = kicked[:, [13, 14, 15, 10, 11, 12]]  # two segments of each change places
-    mended, after = improved(device, cost, kicked, kind, known=good)
+    mended, after = improved(device, cost, kicked, kind, incumbents=good)
     before = [length(cost, tour) for tour in kicked]
     assert (after <= before).all() and (after < before).any()
     assert after.tolist() == [length(cost, tour) for tour in mended]
-    turned, _ = improved(device, cost, good[:, ::-1].copy(), kind, known=good)
+    turned, _ = improved(device, cost, good[:, ::-1].copy(), kind, incumbents=good)
     assert kind == "insertion" or np.array_equal(turned, good[:, ::-1])
 
 
 def digest(threads: int) -> str:
-    """Of tours of every kind and some sizes, with so many threads a block."""
+    """Return a hash of tours improved by every kind, in some sizes, with so many threads a block."""
     total = hashlib.sha256()
     for kind in KINDS:
         for n, breadth in ((4, 3), (9, 8), (40, 5)):
@@ -272,7 +276,7 @@ def test_memory_is_what_was_planned() -> None:
     lists = np.array(nearest(cost), np.uint16)
     inputs = [device.upload(a) for a in (cost, lists, random_tours(6, 70), np.zeros(6, np.uint64))]
     before = device.allocated
-    searcher = Searcher(device, inputs[0], inputs[1], inputs[2], inputs[3], "3-opt", 8)
+    search = LocalSearch(device, inputs[0], inputs[1], inputs[2], inputs[3], "3-opt", 8)
     assert device.allocated - before == scratch_bytes(6, 70, 8)
-    searcher.close()
+    search.close()
     assert device.allocated == before

@@ -1,7 +1,7 @@
-"""The whole test set of the algorithms on the CUDA device, on the stub driver: the same tests, the real PyCUDA, no GPU.
+"""All tests of the algorithms run on the CUDA device, with the real PyCUDA on the stub driver and no GPU.
 
-Once with a kernel's blocks as one thread, for everything; once with the launches' own block sizes as real threads, for
-small cases, since each warp shuffle then waits for 32 threads.
+They run once with one thread a block; the small ones run again with the block sizes of a GPU as real threads, where
+each warp shuffle waits for 32 threads.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def test_a_gpu_a_rank_equals_the_cpu(kind: str, stub: Stub, tmp_path: Path, mpie
 @pytest.mark.parametrize("mode", ["fast", "kmb", "best"])
 def test_steiner_trees_of_gpus_equal_the_cpus(
     mode: str, stub: Stub, tmp_path: Path, mpiexec: Start, hpcsolve: Start
-) -> None:  # fmt: skip
+) -> None:
     job = tmp_path / "job.toml"
     instance = '{ generate = "power-law-steiner", n = 90, edges = 250, terminals = 15 }'
     job.write_text(f'algorithm = "steiner-kmb"\ninstance = {instance}\n[steiner-kmb]\nmode = "{mode}"\n')
@@ -70,6 +70,6 @@ def test_steiner_trees_of_gpus_equal_the_cpus(
 
 
 def solution(path: Path) -> dict[str, tuple[object, ...]]:
-    """`/solution`, bit for bit."""
+    """Return `/solution`, bit for bit."""
     columns = read_result(path).groups["solution"]
     return {k: (c.values.dtype, c.values.shape, c.values.tobytes()) for k, c in columns.items()}

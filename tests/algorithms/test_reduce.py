@@ -1,4 +1,4 @@
-"""Smaller integers for the states: tours keep their order, and 16 bits are taken only where they suffice."""
+"""Smaller integers for the states keep the order of tours, and 16 bits are taken only where they suffice."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.oracles import brute_force, cost_of
 
 
 def matrices(low: int, high: int, symmetric: bool = False) -> st.SearchStrategy[NDArray[np.int64]]:
-    """Square matrices of 2 to 7 cities with forbidden diagonals and, now and then, other forbidden arcs."""
+    """Square matrices of 2 to 7 cities with a forbidden diagonal and sometimes other forbidden arcs."""
 
     def finish(pair: tuple[NDArray[np.int64], NDArray[np.bool_]]) -> NDArray[np.int64]:
         cost, hole = pair[0].copy(), pair[1]
@@ -38,7 +38,7 @@ def matrices(low: int, high: int, symmetric: bool = False) -> st.SearchStrategy[
 
 
 def shifted(cost: NDArray[np.int64], offsets: list[int]) -> NDArray[np.int64]:
-    """Rows and columns moved by large numbers: every tour by the same sum."""
+    """Return the costs with large numbers added to rows and columns, which change every tour by the same sum."""
     n = len(cost)
     moves = np.add.outer(np.resize(offsets, n), np.resize(offsets[::-1], n))
     return np.where(cost == FORBIDDEN, cost, np.where(cost == FORBIDDEN, 0, cost) + moves)
@@ -90,7 +90,7 @@ def test_the_quick_tour_visits_every_city_once(cost: NDArray[np.int64]) -> None:
     assert value == real if real is not None else value >= 10**6
 
 
-def test_the_quick_tour_finds_a_circle() -> None:
+def test_the_quick_tour_finds_the_circle() -> None:
     angle = np.random.default_rng(3).permutation(20) * 2 * np.pi / 20
     points = np.stack([np.cos(angle), np.sin(angle)], 1) * 1000
     cost = np.rint(np.linalg.norm(points[:, None] - points[None], axis=2)).astype(np.int64)

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines import Engine
+from hpcsolve.algorithms.shortest_paths.engines import EngineName
 from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_PREDECESSORS, row_jobs
 from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD, Keys
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, Solved, searcher
@@ -21,13 +21,13 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
 from tests.oracles import least_distances, smallest_predecessors
 
-ENGINES = get_args(Engine)
+ENGINES = get_args(EngineName)
 NEAR = st.integers(0, 20)
 LARGE = st.one_of(st.integers(0, 3), st.integers(2**31 - 3, 2**31 + 3), st.integers(2**32 - 3, 2**32 + 3))
 
 
 def graphs(weights: st.SearchStrategy[int | float]) -> st.SearchStrategy[Graph]:
-    """Up to 12 vertices: parallel arcs, loops, several parts, directed or not."""
+    """Return graphs of up to 12 vertices, with parallel arcs, loops and several components, directed or not."""
 
     def of(n: int) -> st.SearchStrategy[Graph]:
         arc = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1), weights)
@@ -39,7 +39,7 @@ def graphs(weights: st.SearchStrategy[int | float]) -> st.SearchStrategy[Graph]:
 
 @dataclass(frozen=True)
 class Found:
-    """Rows of a batch."""
+    """The rows of a batch."""
 
     keys: NDArray[Any]
     predecessor: NDArray[np.int32]
@@ -47,22 +47,22 @@ class Found:
 
 
 def search(graph: Graph, seeds: list[list[int]], device: Device, **options: object) -> tuple[Searcher, Found]:
-    """One batch."""
+    """Search one batch, and return it with its searcher."""
     with searcher(graph, device, searches=len(seeds), **options) as prepared:  # type: ignore[arg-type]
         return prepared, rows(prepared, seeds)
 
 
 def rows(prepared: Searcher, seeds: list[list[int]]) -> Found:
-    """One batch of a searcher."""
-    keys = np.empty((len(seeds), prepared.layout.n), prepared.keys.dtype)
+    """Search one batch of a searcher."""
+    keys = np.empty((len(seeds), prepared.graph.n), prepared.keys.dtype)
     before = np.empty(keys.shape, np.uint32)
-    jobs = row_jobs([np.array(s) for s in seeds], None, prepared.layout.places())
+    jobs = row_jobs([np.array(s) for s in seeds], None, prepared.graph.places())
     solved = prepared.solve(jobs, WANTS_DISTANCES | WANTS_PREDECESSORS, keys, before)
     return Found(keys, before.view(np.int32), solved)
 
 
 def check(graph: Graph, seeds: list[list[int]], prepared: Searcher, found: Found) -> None:
-    """Distances and predecessors are those of the oracle, and the device's own check finds nothing."""
+    """Check that distances and predecessors are the oracle's, and that the device's own check finds nothing wrong."""
     assert not found.solved.wrong.any() and not found.solved.cut.any()
     values = prepared.keys.decode(found.keys)
     nothing = np.inf if prepared.keys is REAL else prepared.keys.unreached
@@ -74,7 +74,7 @@ def check(graph: Graph, seeds: list[list[int]], prepared: Searcher, found: Found
 
 @pytest.mark.parametrize("engine", ENGINES)
 @given(graph=graphs(NEAR), delta=st.sampled_from([None, 1, 7, 1000]))
-def test_equals_dijkstra(engine: Engine, graph: Graph, delta: float | None) -> None:
+def test_equals_dijkstra(engine: EngineName, graph: Graph, delta: float | None) -> None:
     device = HostDevice(1)
     seeds = [[0], [graph.n - 1], sorted({0, graph.n // 2})]
     check(graph, seeds, *search(graph, seeds, device, engine=engine, delta=delta))
@@ -82,13 +82,13 @@ def test_equals_dijkstra(engine: Engine, graph: Graph, delta: float | None) -> N
 
 @pytest.mark.parametrize("engine", ENGINES)
 @given(graph=graphs(LARGE))
-def test_long_integers(engine: Engine, graph: Graph) -> None:
+def test_long_integers(engine: EngineName, graph: Graph) -> None:
     check(graph, [[0]], *search(graph, [[0]], HostDevice(1), engine=engine, keys=LONG))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @given(graph=graphs(st.floats(0, 1e300).filter(lambda x: x == 0 or x > 1e-300).map(lambda x: x + 0.1234567890123)))
-def test_floats_are_added_as_they_are(engine: Engine, graph: Graph) -> None:
+def test_floats_are_added_as_they_are(engine: EngineName, graph: Graph) -> None:
     assume(graph.weights.dtype == np.float64)  # whole numbers are kept as integers
     prepared, found = search(graph, [[0]], HostDevice(1), engine=engine)
     values = prepared.keys.decode(found.keys)[0].tolist()
@@ -97,7 +97,7 @@ def test_floats_are_added_as_they_are(engine: Engine, graph: Graph) -> None:
 
 
 def random_graph(n: int, arcs: int, largest: int, seed: int = 0, least: int = 0) -> Graph:
-    """Directed, with parallel arcs and loops."""
+    """Return a directed graph with parallel arcs and loops."""
     rng = np.random.default_rng(seed)
     ends = rng.integers(0, n, (2, arcs))
     return from_edges(*ends, rng.integers(least, largest + 1, arcs), n=n, directed=True)
@@ -105,14 +105,14 @@ def random_graph(n: int, arcs: int, largest: int, seed: int = 0, least: int = 0)
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("largest", [1, 5, 1000])
-def test_larger_graphs_on_every_device(engine: Engine, largest: int, device: Device) -> None:
+def test_larger_graphs_on_every_device(engine: EngineName, largest: int, device: Device) -> None:
     graph = random_graph(300, 1200, largest, seed=largest)
     seeds = [[0], [299], [3, 70, 140]]
     check(graph, seeds, *search(graph, seeds, device, engine=engine))
 
 
 def test_a_full_near_queue_loses_nothing(device: Device) -> None:
-    """A star of 20000 leaves behind one arc: all of them wait at once, five times what the near queue holds."""
+    """All 20000 leaves of a star behind one arc wait at once, five times as many as the near queue holds."""
     n = 20000
     leaves = np.arange(2, n)
     tails = np.concatenate([[0], np.ones(n - 2, int), leaves[:-1]])

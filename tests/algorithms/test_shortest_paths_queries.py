@@ -1,4 +1,4 @@
-"""Paths between pairs, searches that end early, engines that hand over: against Dijkstra's algorithm in Python."""
+"""Paths between pairs, searches that end early or overflow, against Dijkstra's algorithm in Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.shortest_paths import grid
-from hpcsolve.algorithms.shortest_paths.engines import Engine
+from hpcsolve.algorithms.shortest_paths.engines import EngineName
 from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_TARGETS, row_jobs
 from hpcsolve.algorithms.shortest_paths.pairs import by_source, shares, solve_pairs
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
@@ -23,11 +23,11 @@ from hpcsolve.problems.graph import Graph
 from tests.algorithms.test_shortest_paths import NEAR, graphs, random_graph, rows
 from tests.oracles import least_distances, smallest_predecessors
 
-ENGINES = get_args(Engine)
+ENGINES = get_args(EngineName)
 
 
 def expected(graph: Graph, source: int, target: int) -> tuple[int | float | None, list[int]]:
-    """Distance and canonical path, by walking back from the target."""
+    """Return the distance and the path of smallest predecessors, followed back from the target."""
     distances = least_distances(graph, [source])
     if distances[target] is None:
         return None, []
@@ -38,8 +38,8 @@ def expected(graph: Graph, source: int, target: int) -> tuple[int | float | None
 
 
 def answers(graph: Graph, pairs: NDArray[np.int64], device: Device, **options: object
-            ) -> list[tuple[int | float | None, list[int]]]:  # fmt: skip
-    """What the searches find, in the order of the pairs."""
+            ) -> list[tuple[int | float | None, list[int]]]:
+    """Return what the searches find, in the order of the pairs."""
     order = by_source(pairs)
     with searcher(graph, device, searches=len(pairs), **options) as prepared:  # type: ignore[arg-type]
         found = solve_pairs(prepared, pairs[order], silent)
@@ -55,7 +55,7 @@ def answers(graph: Graph, pairs: NDArray[np.int64], device: Device, **options: o
 
 @pytest.mark.parametrize("engine", ENGINES)
 @given(graph=graphs(NEAR), data=st.data())
-def test_equals_the_walk_back(engine: Engine, graph: Graph, data: st.DataObject) -> None:
+def test_equals_the_path_of_smallest_predecessors(engine: EngineName, graph: Graph, data: st.DataObject) -> None:
     vertex = st.integers(0, graph.n - 1)
     pairs = np.array(data.draw(st.lists(st.tuples(vertex, vertex), min_size=1, max_size=6)))
     found = answers(graph, pairs, HostDevice(1), engine=engine)
@@ -63,7 +63,7 @@ def test_equals_the_walk_back(engine: Engine, graph: Graph, data: st.DataObject)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_larger_graphs_on_every_device(engine: Engine, device: Device) -> None:
+def test_larger_graphs_on_every_device(engine: EngineName, device: Device) -> None:
     graph = random_graph(300, 1200, 40, least=1)
     pairs = np.random.default_rng(3).integers(0, 300, (40, 2))
     found = answers(graph, pairs, device, engine=engine)
@@ -71,11 +71,11 @@ def test_larger_graphs_on_every_device(engine: Engine, device: Device) -> None:
 
 
 @pytest.mark.parametrize("engine", ["near-far-block", "near-far-grid", "dijkstra"])
-def test_a_near_target_ends_the_search(engine: Engine, device: Device) -> None:
+def test_a_near_target_ends_the_search(engine: EngineName, device: Device) -> None:
     graph = grid_graph(60, 60)
     jobs_of = [np.array([0])]
     with searcher(graph, device, engine=engine) as prepared:
-        places, keys = prepared.layout.places(), np.empty((1, graph.n), np.uint32)
+        places, keys = prepared.graph.places(), np.empty((1, graph.n), np.uint32)
         whole = prepared.solve(row_jobs(jobs_of, None, places), WANTS_DISTANCES, keys)
         near = prepared.solve(row_jobs(jobs_of, np.array([2, 61]), places), WANTS_TARGETS)
         far = prepared.solve(row_jobs(jobs_of, np.array([2, 3599]), places), WANTS_TARGETS)
@@ -94,7 +94,7 @@ def test_paths_that_find_no_room_are_asked_again(device: Device, monkeypatch: py
 
 
 @pytest.mark.parametrize("room", [1, 30])
-def test_a_full_far_pile_is_handed_to_the_grid(room: int, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_far_queue_is_handed_to_the_grid(room: int, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     handed: list[int] = []
     solve = grid.solve
     monkeypatch.setattr(grid, "solve", lambda *given: (handed.append(given[2]), solve(*given)))
@@ -123,8 +123,8 @@ def test_hubs_and_batches_do_not_matter(hub: int, batch: int | None, device: Dev
 
 @pytest.mark.parametrize("threads", [4, 32])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_block_sizes_do_not_matter(engine: Engine, threads: int, device: Device) -> None:
-    """Real threads where the device is the stub driver's with real threads, else a repetition."""
+def test_block_sizes_do_not_matter(engine: EngineName, threads: int, device: Device) -> None:
+    """Blocks are real threads only on the stub driver with real threads; elsewhere this repeats other tests."""
     graph, seeds = random_graph(60, 240, 9), [[0], [3, 41]]
     with searcher(graph, device, engine=engine, searches=2) as prepared:
         prepared.threads = threads

@@ -19,7 +19,7 @@ from tests.thread_comm import ThreadComm, on_ranks
 
 
 def graph(largest: int = 30, n: int = 150, seed: int = 2) -> Graph:
-    """Undirected, in more than one part, labelled from 100 on, with three terminals."""
+    """Return an undirected graph of several components, with labels from 100 on and three terminals."""
     rng = np.random.default_rng(seed)
     ends = rng.integers(0, n, (2, n))
     weights = rng.integers(0, largest + 1, n, dtype=np.uint64)
@@ -27,7 +27,7 @@ def graph(largest: int = 30, n: int = 150, seed: int = 2) -> Graph:
 
 
 def solve(problem: Graph, ranks: int = 1, **keys: object) -> dict[str, np.ndarray]:
-    """The whole of `/solution`, put together from all ranks' rows."""
+    """Return the whole of `/solution`, put together from the rows of all ranks."""
     parameters = Parameters(**keys)  # type: ignore[arg-type]
 
     def work(comm: ThreadComm | SerialComm) -> Outcome:

@@ -1,4 +1,4 @@
-"""The split of the lattice: every slice has an owner, loads are even, both ends of a message agree on it."""
+"""Every slice of the lattice has an owner, loads are even, and both ends of a message agree on it."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def test_owners_are_even_and_complements_meet(split: Split, size: int, symmetric
 @given(splits, ranks, st.booleans())
 def test_messages_agree_at_both_ends(split: Split, size: int, symmetric: bool) -> None:
     owner = lattice.owners(split, size, symmetric)
-    parts = [lattice.places(split, owner, rank) for rank in range(size)]
+    parts = [lattice.stream_slots(split, owner, rank) for rank in range(size)]
     for sender in range(size):
         for receiver in range(size):
-            out = [(level, count) for level, peer, _, count in parts[sender].outgoing if peer == receiver]
-            into = [(level, count) for level, peer, _, count in parts[receiver].incoming if peer == sender]
+            out = [(m.stage, m.count) for m in parts[sender].outgoing if m.peer == receiver]
+            into = [(m.stage, m.count) for m in parts[receiver].incoming if m.peer == sender]
             assert out == into
 
 
@@ -49,15 +49,15 @@ def test_messages_agree_at_both_ends(split: Split, size: int, symmetric: bool) -
 def test_a_plane_is_read_where_it_was_written(split: Split, size: int, symmetric: bool) -> None:
     owner = lattice.owners(split, size, symmetric)
     for rank in range(size):
-        part = lattice.places(split, owner, rank)
+        part = lattice.stream_slots(split, owner, rank)
         written: dict[tuple[int, int], int] = {}
         for row in part.table:
             a = int(row[0])
             for i in range(split.top):
-                level = a.bit_count() - (a >> i & 1)
-                place = int(part.level_start[level] + row[1 + i])
+                stage = a.bit_count() - (a >> i & 1)
+                slot = int(part.stage_start[stage] + row[1 + i])
                 pair = (a & ~(1 << i), i)
-                assert written.setdefault(pair, place) == place and 0 <= place < part.count
+                assert written.setdefault(pair, slot) == slot and 0 <= slot < part.count
         assert len(set(written.values())) == len(written)
 
 

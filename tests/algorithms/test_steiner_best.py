@@ -1,4 +1,4 @@
-"""Steiner trees of mode best: what a round measures is true, ranks do not matter, and nothing here is better."""
+"""Steiner trees of mode best: rounds measure right, ranks do not matter, and no other mode is better."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ import hpcsolve
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import NO_STOP, Outcome, StopCriteria, silent
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.tile import TileRows
 from hpcsolve.algorithms.steiner_kmb import Parameters
-from hpcsolve.algorithms.steiner_kmb.best import terminal_tree
 from hpcsolve.algorithms.steiner_kmb.network import network
+from hpcsolve.algorithms.steiner_kmb.node_table import PANEL, NodeTable, capacity
+from hpcsolve.algorithms.steiner_kmb.one_steiner import terminal_tree
 from hpcsolve.algorithms.steiner_kmb.reduce import reduced
-from hpcsolve.algorithms.steiner_kmb.rounds import Watch
+from hpcsolve.algorithms.steiner_kmb.rounds import AgreedStop
 from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Spanning
-from hpcsolve.algorithms.steiner_kmb.table import TILE, Table, capacity
-from hpcsolve.algorithms.steiner_kmb.tile import Tiles
 from hpcsolve.algorithms.steiner_kmb.trees import closure
 from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
@@ -50,10 +50,10 @@ def is_right(graph: Graph, outcome: Outcome) -> bool:
 
 @dataclass
 class Bench:
-    """A table of one rank, filled from an oracle, and the nodes' tree."""
+    """The table of one rank, filled by an oracle, and the tree of nodes."""
 
     distance: np.ndarray
-    table: Table
+    table: NodeTable
     nodes: Spanning
 
     def fill(self, new: np.ndarray) -> None:
@@ -66,7 +66,7 @@ class Bench:
         return replace(found, to=order[found.to])
 
     def spanning_weight(self, *more: int) -> int:
-        """Of a minimum spanning tree of the nodes and these vertices."""
+        """Return the weight of a minimum spanning tree of the nodes and these vertices."""
         whole, vertices = nx.Graph(), sorted({*self.nodes.vertex.tolist(), *more})
         whole.add_nodes_from(vertices)
         whole.add_weighted_edges_from((a, b, int(self.distance[a, b])) for a in vertices for b in vertices if a < b)
@@ -74,15 +74,15 @@ class Bench:
 
 
 def padded(rows: np.ndarray) -> np.ndarray:
-    return np.pad(rows, ((0, 0), (0, -rows.shape[1] % TILE)))
+    return np.pad(rows, ((0, 0), (0, -rows.shape[1] % PANEL)))
 
 
 def bench(graph: Graph, keys: Keys, device: Device) -> Bench:
-    """With the terminals' rows."""
+    """Return a table with the rows of the terminals."""
     net, room = network(graph, device), 2 * len(graph.terminals)
     distance = np.array([least_distances(graph, [v]) for v in range(graph.n)])
     nodes = terminal_tree(net, closure(net), keys, room)
-    made = Bench(distance, Table(device, keys, graph.n, room, SerialComm()), nodes)
+    made = Bench(distance, NodeTable(device, keys, graph.n, room, SerialComm()), nodes)
     made.fill(np.arange(len(graph.terminals)))
     return made
 
@@ -113,8 +113,8 @@ def test_rounds_measure_every_vertex_and_keep_a_minimum_spanning_tree(keys: Keys
 
 
 def test_links_are_the_edges_of_a_vertex_in_the_tree(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a hub of 70 terminals all, though at first there is room for 8; of a terminal the way to itself too."""
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.table.LINKS_A_VERTEX", 4)
+    """A hub of 70 terminals has a link to each, though there is room for 8 at first; a terminal has one to itself."""
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.node_table.LINKS_A_VERTEX", 4)
     k = 70
     graph = from_edges([k] * k, np.arange(k), np.arange(10, 10 + k), terminals=np.arange(k), n=k + 1)
     tried = bench(graph, WORD, device)
@@ -127,7 +127,7 @@ def test_links_are_the_edges_of_a_vertex_in_the_tree(device: Device, monkeypatch
 
 
 def test_hubs_that_do_not_touch_are_accepted_in_one_round(device: Device) -> None:
-    """Forty stars in a row, each with its own saving: what one has saved takes nothing from another's promise."""
+    """Of forty stars in a row each saves on its own: what one has saved takes nothing from the others."""
     stars, ends, weights = 40, [], []
     for star in range(stars):
         ends += [(4 * star + 3, 4 * star + leaf) for leaf in range(3)] + [(4 * star, 4 * star + 4)]
@@ -152,7 +152,7 @@ def test_trees_of_all_kinds_of_graphs(device: Device) -> None:
 
 
 @pytest.mark.parametrize("graph", [power_law_steiner(150, 450, 25, low=0, high=5), road_steiner(900, 80)],
-                         ids=lambda graph: graph.name)  # fmt: skip
+                         ids=lambda graph: graph.name)
 def test_ranks_do_not_matter(graph: Graph, device: Device) -> None:
     def stored(outcome: Outcome) -> dict[str, bytes]:
         return {name: np.asarray(column.values).tobytes() for name, column in outcome.solution.items()}
@@ -194,8 +194,8 @@ def test_more_shakes_never_make_the_tree_heavier(device: Device) -> None:
 
 
 @dataclass
-class Impatient(Watch):
-    """Says that the time is up when it is asked for the `patience`-th time."""
+class Impatient(AgreedStop):
+    """A stop that says that the time is up when it is asked for the `patience`-th time."""
 
     asked: int = 0
     patience: int = 1
@@ -207,12 +207,12 @@ class Impatient(Watch):
 
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_it_can_be_stopped_at_any_time(ranks: int, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Between batches of the first searches and of later ones, between rounds: the tree is right, and never worse."""
+    """The tree is right and never worse, whether it stops between batches of searches or between rounds."""
     graph = road_steiner(900, 80, seed=2)
-    monkeypatch.setattr(Tiles, "at_once", 8)
+    monkeypatch.setattr(TileRows, "at_once", 8)
     costs, last = [], solved(graph, device).cost
     for patience in (*range(1, 25), 10**6):
-        monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.solve.Watch", partial(Impatient, patience=patience))
+        monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.solve.AgreedStop", partial(Impatient, patience=patience))
         found = on_ranks(ranks, lambda comm: solved(graph, HostDevice(1), comm))
         assert is_right(graph, found[0]) and len({outcome.cost for outcome in found}) == 1
         costs.append(found[0].cost)
@@ -246,13 +246,13 @@ def run_within(graph: Graph, device: Device, stop: StopCriteria = NO_STOP, seed:
     return steiner_kmb.run(graph, device, SerialComm(), Parameters(mode="best"), silent, stop, seed)
 
 
-def test_each_rank_needs_its_slice() -> None:
+def test_each_rank_needs_its_columns() -> None:
     graph = road_steiner(6000, 500)
     alone, among = (steiner_kmb.estimate(graph, Parameters(mode="best"), ranks).host_bytes for ranks in (1, 4))
     whole = capacity(500) * graph.n * 4
     assert alone[0] > whole and all(whole / 4 < needed < alone[0] - 0.74 * whole for needed in among)
     assert steiner_kmb.estimate(graph, Parameters(mode="best"), 4).bytes_sent[3] == 125 * 3 * 1504 * 4
-    tables = on_ranks(4, lambda comm: Table(HostDevice(1), WORD, graph.n, capacity(500), comm))
+    tables = on_ranks(4, lambda comm: NodeTable(HostDevice(1), WORD, graph.n, capacity(500), comm))
     assert sum(table.rows.nbytes for table in tables) < 1.01 * whole
     assert [len(table.own) for table in tables] == [1504, 1504, 1504, 1488]
 
@@ -267,12 +267,12 @@ def test_rows_that_are_sent_are_counted() -> None:
 
 def test_a_full_table_takes_no_more_nodes(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = power_law_steiner(200, 500, 40)
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.best.capacity", lambda terminals: terminals + 2)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.one_steiner.capacity", lambda terminals: terminals + 2)
     assert is_right(graph, solved(graph, device))
 
 
 def test_published_instances(data_dir: Path, device: Device) -> None:
-    """Those of less than 2000 vertices: on average within 0.6 per cent, PUC's hard ones among them."""
+    """Trees of instances below 2000 vertices, PUC's hard ones included, are within 0.6 per cent on average."""
     if not (data_dir / "steiner").is_dir():
         pytest.skip("HPCSOLVE_DATA has no steiner/")
     with open(data_dir / "steiner" / "reference.csv", encoding="utf-8") as table:

@@ -1,4 +1,4 @@
-"""Exchanges of key paths: each is the best there is, as a search in plain Python says; trees get lighter by them."""
+"""Key-path exchange: each move is the best one, as a search in plain Python says, and makes the tree lighter."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.steiner_kmb.exchange import exchanged, moves
+from hpcsolve.algorithms.steiner_kmb.key_path import exchanged, moves
 from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.reduce import reduced
 from hpcsolve.device.base import Device
@@ -26,13 +26,13 @@ from tests.steiner_oracle import least_tree, steiner_graphs
 
 
 def key_paths(net: Network, tree: np.ndarray) -> list[list[int]]:
-    """The tree's paths between terminals and branches, as lists of edges."""
+    """Return the key paths of a tree, as lists of edges."""
     edges = {int(e): (int(net.edges.tails[e]), int(net.edges.heads[e])) for e in tree}
     at: dict[int, list[int]] = {}
     for e, ends in edges.items():
         for v in ends:
             at.setdefault(v, []).append(e)
-    keys = {v for v in at if net.wanted[v] or len(at[v]) != 2}
+    keys = {v for v in at if net.is_terminal[v] or len(at[v]) != 2}
     paths = []
     for start in keys:
         for first in at[start]:
@@ -46,7 +46,7 @@ def key_paths(net: Network, tree: np.ndarray) -> list[list[int]]:
 
 
 def gain_of(graph: Graph, net: Network, tree: np.ndarray, path: list[int]) -> int:
-    """What the tree saves at most if this path is exchanged for another way."""
+    """Return how much lighter the tree becomes at most if this key path is replaced."""
     rest = sorted(set(tree.tolist()) - set(path))
     ends = [v for e in path for v in (int(net.edges.tails[e]), int(net.edges.heads[e]))]
     outer = [v for v in ends if ends.count(v) == 1]
@@ -68,7 +68,7 @@ def test_every_exchange_is_the_best_for_its_path(device: Device) -> None:
         net = network(smaller, device)
         order = random.sample(range(len(net.edges)), len(net.edges))  # type: ignore[attr-defined]
         shuffled = network(smaller, device).edges.weights.copy()
-        net.edges.weights[:] = np.array(order, np.uint64)  # some tree that is not the lightest
+        net.edges.weights[:] = np.array(order, np.uint64)  # a tree that is not the lightest
         tree = spanning_tree(net, np.arange(len(net.edges)))
         net.edges.weights[:] = shuffled
         if not len(tree):
@@ -92,13 +92,13 @@ def test_what_finds_no_room_is_found_later(device: Device, monkeypatch: pytest.M
     net = network(reduced(power_law_steiner(200, 600, 100)).graph, device)
     tree = spanning_tree(net, np.arange(len(net.edges)))
     many = moves(net, tree)
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.exchange.room_for", lambda n: 20)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.key_path.room_for", lambda n: 20)
     few = moves(net, tree)
     assert 0 < len(few) < len(many) and {m.gain for m in few} <= {m.gain for m in many}
 
 
 def test_on_published_instances(data_dir: Path, device: Device) -> None:
-    """On average at most 1.02 times the optimum, and nowhere heavier than without."""
+    """Trees are within 1.02 times the optimum on average, and never heavier than without exchange."""
     if not (data_dir / "steiner").is_dir():
         pytest.skip("HPCSOLVE_DATA has no steiner/")
     with open(data_dir / "steiner" / "reference.csv", encoding="utf-8") as table:

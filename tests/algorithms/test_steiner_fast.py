@@ -1,4 +1,4 @@
-"""Steiner trees of mode fast: valid, with a bound that replays, the same whatever the order of edges and the ranks."""
+"""Steiner trees of mode fast are valid, have a bound that can be replayed, and do not depend on order or ranks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import Outcome, silent
 from hpcsolve.algorithms.steiner_kmb import Parameters
-from hpcsolve.algorithms.steiner_kmb.bound import climb
+from hpcsolve.algorithms.steiner_kmb.dual_ascent import climb
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reduce import reduced
 from hpcsolve.algorithms.steiner_kmb.trees import closure, improved, shortest_path_tree
@@ -37,7 +37,7 @@ def solved(graph: Graph, device: Device, comm: Any = None) -> Outcome:
 
 
 def stored(outcome: Outcome) -> dict[str, tuple[str, bytes]]:
-    """All bytes of `/solution` and of the prices."""
+    """Return all bytes of `/solution` and `/prices`."""
     columns = {**outcome.solution, **outcome.tables.get("prices", {})}
     return {name: (np.asarray(c.values).dtype.str, np.asarray(c.values).tobytes()) for name, c in columns.items()}
 
@@ -120,10 +120,10 @@ def test_a_tree_of_no_weight(device: Device) -> None:
 def test_an_ascent_that_is_cut_short_proves_less(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     net = network(road_steiner(400, 40, seed=3), device)
     whole = climb(net, 0)
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.bound.MOST_WORK", whole.work // 2)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.dual_ascent.MOST_WORK", whole.work // 2)
     half = climb(net, 0)
     assert 0 < half.value < whole.value and whole.work // 2 <= half.work < whole.work
-    assert half.prices.tolist() == whole.prices[: len(half.prices)].tolist()
+    assert half.duals.tolist() == whole.duals[: len(half.duals)].tolist()
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Steiner trees of mode kmb: as published, and the same for any ranks, engines, halts, batches and order of edges."""
+"""Steiner trees of mode kmb are as published, and do not depend on ranks, engines, halts, batches or order."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hypothesis import given, settings
 
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import Outcome, silent
+from hpcsolve.algorithms.shortest_paths.engines import RowEngineName
 from hpcsolve.algorithms.steiner_kmb import Parameters
-from hpcsolve.algorithms.steiner_kmb.parameters import RowEngine
 from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
@@ -34,7 +34,7 @@ def solved(graph: Graph, device: Device, comm: Any = None, **keys: Any) -> Outco
 
 
 def stored(outcome: Outcome) -> dict[str, bytes]:
-    """All bytes of `/solution`."""
+    """Return all bytes of `/solution`."""
     return {name: np.asarray(column.values).tobytes() for name, column in outcome.solution.items()}
 
 
@@ -56,7 +56,7 @@ def test_trees_of_all_kinds_of_graphs(device: Device) -> None:
 
 
 def test_as_published_where_there_are_no_ties(device: Device) -> None:
-    """Weights are powers of 2 times odd numbers: no two paths are of one length, and the tree is networkx's."""
+    """With weights that make all paths of different lengths, the tree is the one of networkx."""
     rng = np.random.default_rng(4)
     for n in (12, 20, 30):
         once = np.triu_indices(n, 1)
@@ -71,26 +71,26 @@ def test_as_published_where_there_are_no_ties(device: Device) -> None:
 
 
 @pytest.mark.parametrize("graph", [power_law_steiner(200, 600, 25, low=0, high=5), road_steiner(300, 30)],
-                         ids=lambda graph: graph.name)  # fmt: skip
+                         ids=lambda graph: graph.name)
 def test_ranks_engines_halts_and_order_do_not_matter(graph: Graph, device: Device) -> None:
     first = stored(solved(graph, device))
     for ranks in (2, 3, 4, 31):
         for outcome in on_ranks(ranks, lambda comm: solved(graph, HostDevice(2), comm)):
             assert stored(outcome) == first
-    for engine, halt in [*zip(get_args(RowEngine), cycle(("bottleneck", "terminals"))), ("tile", "terminals")]:
+    for engine, halt in [*zip(get_args(RowEngineName), cycle(("bottleneck", "terminals"))), ("tile", "terminals")]:
         assert stored(solved(graph, device, engine=engine, halt=halt)) == first, (engine, halt)
     once = np.flatnonzero(graph.tails() < graph.heads)
     order = np.random.default_rng(1).permutation(once)
     other = from_edges(graph.heads[order], graph.tails()[order], graph.weights[order], n=graph.n,
-                       terminals=graph.terminals[::-1], coordinates=graph.coordinates)  # fmt: skip
+                       terminals=graph.terminals[::-1], coordinates=graph.coordinates)
     assert stored(solved(other, device)) == first
 
 
 def test_small_batches_do_not_matter(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = power_law_steiner(200, 600, 75, low=1, high=5)
     first = stored(solved(graph, device))
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.rows.BATCH", 1)
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.tile.GROUPS_A_BLOCK", 1)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.rows.BATCH", 1)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.tile.GROUPS_A_BLOCK", 1)
     monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.kmb.MOST_PAIRS", 3)
     for engine in ("near-far", "tile", "p-pull"):
         assert stored(solved(graph, HostDevice(1), engine=engine, at_once=3)) == first
@@ -108,7 +108,7 @@ def test_one_terminal_two_and_all(terminals: list[int], device: Device) -> None:
 
 
 def test_published_instances(data_dir: Path, device: Device) -> None:
-    """All but the largest; means over the set are in the benchmark."""
+    """Trees of all published instances but the largest; the benchmark has means over the set."""
     if not (data_dir / "steiner").is_dir():
         pytest.skip("HPCSOLVE_DATA has no steiner/")
     with open(data_dir / "steiner" / "reference.csv", encoding="utf-8") as table:

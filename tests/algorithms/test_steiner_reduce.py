@@ -1,4 +1,4 @@
-"""Exact reductions: the optimum stays, edges come back, counts are right, ladders do not take for ever."""
+"""Exact reductions keep the optimum, give edges back, count what they remove, and end early on ladders."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from hpcsolve.algorithms.steiner_kmb.network import network, spanning_tree
-from hpcsolve.algorithms.steiner_kmb.reduce import Reduced, reduced
+from hpcsolve.algorithms.steiner_kmb.reduce import ReducedGraph, reduced
 from hpcsolve.device.base import Device
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
@@ -22,8 +22,8 @@ def graph_of(edges: list[tuple[int, int, int]], terminals: list[int]) -> Graph:
     return from_edges(tails, heads, weights, terminals=terminals)
 
 
-def weight_of(smaller: Reduced, edges: list[int]) -> int:
-    """Of the original edges that these stand for."""
+def weight_of(smaller: ReducedGraph, edges: list[int]) -> int:
+    """Return the weight of the original edges that these stand for."""
     return int(smaller.original.weights[smaller.restored(np.array(edges, np.int64))].sum())
 
 
@@ -48,7 +48,7 @@ def test_each_edge_comes_back_with_its_weight(graph: Graph) -> None:
 
 
 def test_the_whole_tree_comes_back(device: Device) -> None:
-    """On graphs of hypothesis' kind, but one device for all: spanning trees of the reduced graph are trees before."""
+    """Spanning trees of the reduced graph are trees of the original graph."""
 
     @given(steiner_graphs())
     def check(graph: Graph) -> None:
@@ -62,8 +62,8 @@ def test_the_whole_tree_comes_back(device: Device) -> None:
     check()
 
 
-def test_what_each_reduction_takes_out() -> None:
-    """Terminals 0 and 5; 0 - 1 weighs 0, 2 and 3 are passed through, beside them a heavier way, 6 and 7 hang on."""
+def test_what_each_reduction_removes() -> None:
+    """Terminals are 0 and 5; 0 - 1 weighs 0; 2 and 3 are a chain beside a heavier edge; 6 and 7 are leaves in turn."""
     more = [(3, 3, 1), (2, 1, 8), (5, 6, 1), (6, 7, 1)]
     graph = graph_of([(0, 1, 0), (1, 2, 3), (2, 3, 4), (3, 5, 5), (1, 4, 9), (4, 5, 9), *more], [0, 5])
     assert (graph.loops, graph.parallel_arcs) == (1, 1)
@@ -74,7 +74,7 @@ def test_what_each_reduction_takes_out() -> None:
     assert list(zip(ends.tails.tolist(), ends.heads.tolist())) == [(0, 1), (1, 2), (2, 3), (3, 5)]
 
 
-def test_circles_on_their_own_and_other_parts_go() -> None:
+def test_cycles_without_terminals_and_other_components_are_removed() -> None:
     apart = [(3, 4, 1), (4, 5, 1), (5, 3, 1), (3, 5, 2)]
     smaller = reduced(graph_of([(0, 1, 2), (1, 2, 2), (1, 6, 1), (6, 7, 1), (7, 1, 1), *apart], [0, 2]))
     assert (smaller.graph.n, smaller.graph.edges) == (2, 1)
@@ -92,7 +92,7 @@ def test_a_point() -> None:
 
 
 def test_a_ladder_that_collapses_rung_by_rung_ends_in_time() -> None:
-    """Every round takes two vertices from a ladder between its terminals' end and its free one."""
+    """Every round removes two vertices from the free end of a ladder whose other end has the terminals."""
     rungs = 20_000
     first = np.arange(rungs)
     tails = np.concatenate([first, first[:-1], first[:-1] + rungs])

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import silent
+from hpcsolve.algorithms.shortest_paths.engines import RowEngineName
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.rows import row_search
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
+from hpcsolve.algorithms.shortest_paths.tile import TileRows
 from hpcsolve.algorithms.steiner_kmb import Parameters, kmb
-from hpcsolve.algorithms.steiner_kmb.parameters import RowEngine
-from hpcsolve.algorithms.steiner_kmb.rows import path_engine, row_search
-from hpcsolve.algorithms.steiner_kmb.tile import Tiles
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
@@ -33,17 +33,15 @@ LARGE = st.one_of(st.integers(0, 3), st.integers(2**30 - 2, 2**30 + 2), st.integ
 
 def rows(
     graph: Graph, sources: list[int], device: Device, columns: list[int] | None = None, keys: Keys = WORD,
-    cutoff: int | None = None, threads: int = 64, **own: object,
-) -> list[list[int | None]]:  # fmt: skip
-    """Distances by an engine; None for what is not reached."""
-    parameters = Parameters(mode="kmb", **own)  # type: ignore[arg-type]
+    cutoff: int | None = None, threads: int = 64, engine: RowEngineName = "tile", at_once: int = 8,
+) -> list[list[int | None]]:
+    """Return distances by an engine; None stands for unreached."""
     there = None if columns is None else np.array(columns)
-    engine = path_engine(parameters.engine)
     with (
         searcher(graph, device, keys, engine, cutoff=cutoff, searches=len(sources)) as prepared,
-        row_search(prepared, graph, parameters, there, len(sources)) as search,
+        row_search(prepared, graph, engine, at_once, there, len(sources)) as search,
     ):
-        if isinstance(search, Tiles):
+        if isinstance(search, TileRows):
             search.threads = threads
         found = np.empty((len(sources), graph.n if there is None else len(there)), keys.dtype)
         assert search.fill(np.array(sources), found) >= 0 and search.at_once > 0
@@ -51,7 +49,7 @@ def rows(
 
 
 def expected(graph: Graph, sources: list[int], columns: list[int] | None, cutoff: int) -> list[list[int | None]]:
-    """The same by the oracle."""
+    """Return the same distances by the oracle."""
     whole = [least_distances(graph, [source]) for source in sources]
     cut = [[None if d is None or d > cutoff else int(d) for d in row] for row in whole]
     return [row if columns is None else [row[v] for v in columns] for row in cut]
@@ -59,7 +57,7 @@ def expected(graph: Graph, sources: list[int], columns: list[int] | None, cutoff
 
 @pytest.mark.parametrize(("weights", "keys"), [(SMALL, WORD), (SMALL, LONG), (LARGE, LONG)], ids=["32", "64", "far"])
 def test_any_graph_any_sources(weights: st.SearchStrategy[int], keys: Keys, device: Device) -> None:
-    """Directed or not, in parts, with loops and weights of 0; sources that are the same, and more than a group."""
+    """Graphs are directed or not, with components, loops and weights of 0; sources repeat, and exceed a group."""
 
     @settings(max_examples=40)
     @given(graphs(weights), st.data())
@@ -78,14 +76,14 @@ def test_any_graph_any_sources(weights: st.SearchStrategy[int], keys: Keys, devi
 
 
 @pytest.mark.parametrize("graph", [power_law_steiner(300, 900, 70, low=0, high=500), road_steiner(900, 70)],
-                         ids=lambda graph: graph.name)  # fmt: skip
+                         ids=lambda graph: graph.name)
 def test_every_engine_gives_the_same_rows(graph: Graph, device: Device) -> None:
-    """Three groups, the last of six, sources as they come; whole rows, those at the sources, and cut off."""
+    """There are three groups, the last one of six sources; rows are whole, at the sources only, and cut off."""
     assert graph.terminals is not None
     sources = graph.terminals.tolist()
     for columns, cutoff in ((None, None), (sources, None), (None, int(graph.weights.mean() * 3))):
         first = expected(graph, sources, columns, WORD.limit if cutoff is None else cutoff)
-        for engine in get_args(RowEngine) if columns is None and cutoff is None else OWN:
+        for engine in get_args(RowEngineName) if columns is None and cutoff is None else OWN:
             assert rows(graph, sources, device, columns, cutoff=cutoff, engine=engine) == first, engine
 
 
@@ -108,7 +106,7 @@ def test_more_arcs_than_shared_memory_holds(device: Device) -> None:
 
 @pytest.mark.parametrize("threads", [32, 96])
 def test_rows_of_a_few_threads(threads: int, device: Device) -> None:
-    """Where a block is real threads (test_on_stub_driver.py), as many warps as these."""
+    """Where a block is real threads (test_on_stub_driver.py), it has so many."""
     graph = power_law_steiner(20, 40, 5, low=0, high=9)
     for engine in OWN:
         found = rows(graph, list(range(20)), device, threads=threads, engine=engine)
@@ -116,7 +114,7 @@ def test_rows_of_a_few_threads(threads: int, device: Device) -> None:
 
 
 def test_a_walk_through_the_terminals_keeps_neighbours_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All searches of a road-like graph: the walk takes a third of the work of a random order."""
+    """On a road-like graph the walk takes a third of the work of a random order."""
     graph = road_steiner(4000, 300)
 
     def work() -> float:
@@ -129,14 +127,14 @@ def test_a_walk_through_the_terminals_keeps_neighbours_together(monkeypatch: pyt
 
 
 def test_neighbours_are_visited_together() -> None:
-    """On a road-like graph: 32 searches next to each other take far fewer visits than 32 apart, or one by one."""
+    """On a road-like graph 32 searches next to each other take far fewer visits than 32 apart."""
     graph = road_steiner(4000, 200)
     everyone = replace(graph, terminals=np.arange(graph.n))
     near = np.argsort(np.array(least_distances(graph, [7]), np.float64))[:32]
     apart = np.random.default_rng(1).permutation(graph.n)[:32]
     with (
         searcher(everyone, HostDevice(1), WORD) as prepared,
-        Tiles(prepared, near, float(np.median(graph.weights)), 32) as tiles,
+        TileRows(prepared, near, float(np.median(graph.weights)), 32) as tiles,
     ):
         found = np.empty((32, 32), np.uint32)
         arcs = [tiles.fill(sources, found) / 32 / graph.arcs for sources in (near, apart)]

@@ -141,9 +141,9 @@ def test_bad_keys(change, folder):
 
 
 MISFITS = {
-    "ant-colony.alpha=0.5": "alpha: 0.5 cannot be had, only 1",
+    "ant-colony.alpha=0.5": "alpha: 0.5 is not possible, only 1",
     "instance.n=3": "3 cities; ant-colony takes 4 to 65535",
-    'instance={ generate = "random-matrix", n = 9 }': "'2-opt' reverses parts of a tour",
+    'instance={ generate = "random-matrix", n = 9 }': "'2-opt' reverses segments of a tour",
 }
 
 

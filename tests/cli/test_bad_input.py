@@ -41,7 +41,7 @@ JOBS = {
     "cycle with an end": (JOB + "[held-karp]\nend = 2\n", "held-karp.end: a cycle ends where it starts"),
     "same ends": (JOB + "[held-karp]\npath = 'open'\nstart = 2\nend = 2\n", "held-karp.end: an open path cannot end"),
     "stop": (JOB + "[stop]\ntarget = 3\n", "job.toml:4: stop.target"),
-    "device": (JOB + "device = 'gpu'\n", "job.toml:3: device: 'gpu': it is auto, cpu"),
+    "device": (JOB + "device = 'gpu'\n", "job.toml:3: device: 'gpu': expected auto, cpu"),
     "no output": (JOB + 'output = ""\n', "'': the output is not the name of a file"),
     "NUL in the output": (JOB + 'output = "a\\u0000b.h5"\n', "the output is not the name of a file"),
     "threads": (JOB + "threads = 60000\n", "threads = 60000: it must be at least 1, at most"),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import hpcsolve as package
-from hpcsolve.algorithms.shortest_paths.engines import Engine
+from hpcsolve.algorithms.shortest_paths.engines import EngineName
 from hpcsolve.errors import InputError
 from hpcsolve.output.reader import read_result
 from hpcsolve.problems.generate.graph import random_graph
@@ -84,7 +84,7 @@ def test_one_to_four_ranks_give_the_same_paths(job, mpiexec, test_device):
     assert contents.tables == {} and contents.attributes["verified"]
 
 
-@pytest.mark.parametrize("engine", get_args(Engine))
+@pytest.mark.parametrize("engine", get_args(EngineName))
 def test_engines_give_the_same_paths(engine, job, run, hpcsolve):
     folder = job()
     assert run(folder, "--set", f"shortest-paths.engine={engine}").returncode == 0

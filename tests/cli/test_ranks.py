@@ -7,6 +7,8 @@ import pytest
 
 from hpcsolve.output.reader import read_result
 
+mpi_library = pytest.importorskip("hpcsolve.parallel.mpi", reason="no mpi4py (extra `local`)").mpi_library
+
 JOB = 'algorithm = "held-karp"\ninstance = {}\noutput = "out.h5"\n\n[held-karp]\n{}\n'
 CASES = {"one-way": (1, 2, 3, 4, 5), "all equal": (1, 2, 3, 4, 5), "open": (1, 3), "tiny": (1, 4)}
 
@@ -57,7 +59,12 @@ def check_ranks(contents, ranks):
     assert columns["rank"].tolist() == list(range(ranks))
     assert (columns["peak_bytes"] <= columns["estimated_bytes"]).all()
     assert (columns["seconds_run"] >= columns["seconds_kernel"]).all()
-    assert contents.value("provenance", "mpi") != ""
+    assert contents.value("provenance", "mpi") == library(ranks)
+
+
+def library(ranks):
+    """What is said of MPI on so many ranks."""
+    return mpi_library() if ranks > 1 else "not started: one process"
 
 
 def test_threads_do_not_matter_either(folder, hpcsolve, test_device):
@@ -76,10 +83,13 @@ def test_a_refusal_reaches_all_ranks(folder, mpiexec, test_device):
     assert not (folder / "big.h5").exists()
 
 
-def test_info_has_a_line_a_rank(mpiexec, tmp_path):
-    done = mpiexec(2, "info", cwd=tmp_path)
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_info_has_a_line_a_rank(ranks, mpiexec, tmp_path):
+    done = mpiexec(ranks, "info", cwd=tmp_path)
     assert done.returncode == 0
-    assert [line[:8] for line in done.stdout.splitlines() if line.startswith("rank ")] == ["rank 0/2", "rank 1/2"]
+    lines = done.stdout.splitlines()
+    assert [line[:8] for line in lines if line.startswith("rank ")] == [f"rank {k}/{ranks}" for k in range(ranks)]
+    assert f"MPI        {library(ranks)}" in lines
 
 
 def test_log_files(folder, mpiexec, test_device):

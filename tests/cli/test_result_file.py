@@ -75,10 +75,11 @@ def test_a_folder_is_made_and_a_bad_one_refused(tmp_path):
 
 
 FULL = """
-import resource, sys
-resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
-from tests.cli.test_result_file import contents
+import sys
 from hpcsolve.output.hdf5 import write_result
+from tests.cli.test_result_file import contents
+from tests.full_disk import fill_disk
+fill_disk(4096)
 try:
     write_result(sys.argv[1], contents())
 except Exception as error:

@@ -180,11 +180,12 @@ def test_rows_that_do_not_fit_together_are_a_bug():
 
 
 FULL = """
-import resource, sys
+import sys
 import numpy as np
 from pathlib import Path
-resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
 from tests.cli.test_tables import write
+from tests.full_disk import fill_disk
+fill_disk(int(sys.argv[2]))
 try:
     write(Path(sys.argv[1]), np.random.default_rng(1).integers(0, 2**32, (20, 10**5), dtype=np.uint32))
 except Exception as error:

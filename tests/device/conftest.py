@@ -17,11 +17,11 @@ __all__ = ["stub"]
 
 @pytest.fixture
 def device(test_device: str) -> Iterator[Device]:
-    """A new device of the kind under test: the CPU, or with HPCSOLVE_TEST_DEVICE=cuda the first GPU, real or not."""
+    """Open a device of the kind under test: the CPU, or with HPCSOLVE_TEST_DEVICE=cuda the first GPU, real or stub."""
     with new_device(test_device) as opened:
         yield opened
 
 
 def new_device(kind: str) -> Device:
-    """Open one."""
+    """Return a new device of this kind."""
     return HostDevice(threads=2) if kind == "cpu" else CudaDevice(list_gpus()[0])

@@ -1,4 +1,4 @@
-"""Opens a device as a run does, works with it, and prints what it got; errors end it as they end the command line.
+"""Opens a device as a run does, computes with it, and prints which it is; errors end it as they end the command line.
 
     device_program.py REQUEST [share] [exchange]
 
@@ -18,7 +18,7 @@ from hpcsolve.parallel.launch import guard
 
 
 def main(comm: Comm, request: str, *words: str) -> int:
-    """The exit code."""
+    """Return the exit code."""
     device, reason = open_device(request, comm, share_gpu="share" in words)
     with device:
         print(f"rank {comm.rank} has {device.info.kind} {device.info.uuid}: {reason}", flush=True)
@@ -29,7 +29,7 @@ def main(comm: Comm, request: str, *words: str) -> int:
 
 
 def work(device: Device) -> int:
-    """A min-plus product of 1 x 8 by 1 x 512, checked; its sum."""
+    """Return the sum of a min-plus product of 1 x 8 by 1 x 512, which is checked."""
     rows = np.arange(512, dtype=np.uint16)[None]
     cost = np.arange(8, dtype=np.uint32)[None]
     kernel = device.kernel("held_karp/minplus", "minplus_multiply")

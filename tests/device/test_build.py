@@ -1,4 +1,4 @@
-"""The compile cache: never somebody else's code, never half a file, one compile however many ranks start at once.
+"""The compile cache never gives another user's code or half a file, and compiles once for all ranks of a start.
 
 The compiler is a script that writes a line to a log and copies a text into the output, so that compiles can be counted.
 """
@@ -37,7 +37,7 @@ root_only = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make fil
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A cache folder that does not exist yet, with the counting compiler for both kinds of code."""
+    """Give a cache folder that does not exist yet, with the counting compiler for both kinds of code."""
     compiler = tmp_path / "counting-compiler"
     compiler.write_text(COMPILER)
     compiler.chmod(0o755)
@@ -50,19 +50,19 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def forget() -> None:
-    """As a new process would: no answer is remembered."""
+    """Forget all remembered results, as in a new process."""
     for function in (build.host_library, build.cubin, build.compiler_identity, build.target_features):
         function.cache_clear()
 
 
 def compiled(cache: Path) -> int:
-    """Compiles so far."""
+    """Return the number of compiles so far."""
     log = cache.parent / "log"
     return len(log.read_text().splitlines()) if log.exists() else 0
 
 
 def library() -> Path:
-    """`host_library`, as a new process calls it."""
+    """Return `host_library` as a new process calls it."""
     forget()
     return build.host_library("held_karp/minplus")
 

@@ -1,4 +1,4 @@
-"""Kernels as their sources declare them: read without a compiler, equal to what the compiler sees."""
+"""Declarations of kernels are read from their sources, and equal those that the compiler sees."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ template <class T>
 struct net {
   uint32_t n;          // vertices
   const T *arcs, *in;  // (head, weight)
+  NULLABLE const T *extra;
   uint16_t *order, last;
 };
 #define ONE(name, T)                           \\
@@ -40,7 +41,7 @@ BOTH(planted)
 
 
 def written(folder: Path, text: str) -> Path:
-    """A folder of sources with the file planted.cu."""
+    """Return a folder of sources with the file planted.cu."""
     (folder / "planted.cu").write_text(text)
     return folder
 
@@ -58,7 +59,7 @@ def test_the_compiler_sees_the_same_types(file: Path, device_on_cpu: HostDevice)
 
 @pytest.fixture
 def device_on_cpu() -> HostDevice:
-    """The CPU, whatever device the tests run on."""
+    """Return the CPU, whatever device the tests run on."""
     return HostDevice(1)
 
 
@@ -72,10 +73,10 @@ def test_another_signature_is_refused(device_on_cpu: HostDevice, monkeypatch: py
 def test_templates_macros_and_groups_are_read(tmp_path: Path) -> None:
     found = source.declarations(written(tmp_path, PLANTED.replace("*in;", "*inner;")), "planted")
     fields = (Value("n", "u4"), Value("arcs", "u8", True, True), Value("inner", "u8", True, True),
-              Value("order", "u2", True), Value("last", "u2"))
+              Value("extra", "u8", True, True, nullable=True), Value("order", "u2", True), Value("last", "u2"))
     assert list(found) == ["planted_u4", "planted_u8"]
     assert found["planted_u8"].parameters == (Value("n", "i4"), Group("graph", fields), Value("out", "u8", True))
-    assert found["planted_u8"].signature == "i4 s40 u8*"
+    assert found["planted_u8"].signature == "i4 s48 u8*"
 
 
 @pytest.mark.parametrize("text", [
@@ -86,11 +87,14 @@ def test_templates_macros_and_groups_are_read(tmp_path: Path) -> None:
     "KERNEL planted_f(unsigned long n) {}",
     "KERNEL planted_f(const net *graph) {}",
     "struct net { int n; };\nKERNEL planted_f(net *graph) {}",
+    "KERNEL planted_f(NULLABLE int n) {}",
+    "struct net { int n; };\nKERNEL planted_f(NULLABLE net graph) {}",
+    "struct net { NULLABLE int n; };\nKERNEL planted_f(net graph) {}",
     "struct net { int n; };\nKERNEL planted_f(net<int> graph) {}",
     "struct net { int n[4]; };\nKERNEL planted_f(net graph) {}",
     "struct inner { int n; };\nstruct net { inner one; };\nKERNEL planted_f(net graph) {}",
 ])
-def test_what_is_not_understood_is_refused(text: str, tmp_path: Path) -> None:
+def test_other_declarations_are_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(LaunchError, match="planted_"):
         source.declarations(written(tmp_path, text), "planted")
 
@@ -112,10 +116,26 @@ def test_arguments_of_groups_are_checked(device_on_cpu: HostDevice) -> None:
             kernel.packed({"n": -1, "net": net}, device_on_cpu)
 
 
+def test_none_is_taken_where_the_source_says_so(tmp_path: Path, device_on_cpu: HostDevice) -> None:
+    numbers = device_on_cpu.zeros(4, np.uint32)
+    text = "struct pair { NULLABLE const uint32_t *extra; uint32_t *out; };\nKERNEL planted_f(pair both) {}"
+    kernel = source.declaration(written(tmp_path, text), "planted", "planted_f")
+    for extra, address in ((None, 0), (numbers, numbers.address)):
+        packed = kernel.packed({"both": {"extra": extra, "out": numbers}}, device_on_cpu)
+        assert packed == struct.pack("@PP", address, numbers.address)
+    for wrong, message in [
+        ({"extra": numbers, "out": None}, r"planted_f: argument both.out must be u4\* on this device, not None"),
+        ({"extra": 0, "out": numbers}, r"planted_f: argument both.extra must be u4\* or None on this device, not 0"),
+        ({"out": numbers}, "planted_f: arguments missing both.extra"),
+    ]:
+        with pytest.raises(LaunchError, match=message):
+            kernel.packed({"both": wrong}, device_on_cpu)
+
+
 @given(st.lists(st.one_of(st.sampled_from(sorted(CODES)), st.lists(st.sampled_from(sorted(CODES)), min_size=1)),
                 min_size=1))
 def test_arguments_are_packed_as_c_does(kinds: list[str | list[str]]) -> None:
-    """Any order of numbers and structs lies where ctypes, which asks the C library's rules, puts it."""
+    """Numbers and structs in any order are packed as ctypes, which follows C's rules, lays them out."""
     parameters: list[Value | Group] = []
     fields: list[tuple[str, type]] = []
     for place, kind in enumerate(kinds):

@@ -1,4 +1,4 @@
-"""What every device does alike. `test_stub.py` runs this again on the stub driver, `make test-gpu` on a real GPU."""
+"""All devices behave alike. `test_stub.py` runs these tests on the stub driver too, `make test-gpu` on a real GPU."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.device.conftest import new_device
 
 @pytest.mark.parametrize("dtype", ["u1", "u2", "i4", "u4", "i8", "u8", "f8"])
 @pytest.mark.parametrize("shape", [0, 1, 7, (3, 5), (0, 4), (2, 3, 4)])
-def test_what_goes_up_comes_down(device: Device, dtype: str, shape: int | tuple[int, ...]) -> None:
+def test_a_download_returns_the_upload(device: Device, dtype: str, shape: int | tuple[int, ...]) -> None:
     array = np.random.default_rng(1).integers(0, 100, shape).astype(dtype)
     buffer = device.upload(array)
     array_before = array.copy()
@@ -106,7 +106,7 @@ def test_staging_takes_and_gives_and_outlives_the_device(test_device: str) -> No
 
 
 def minplus(device: Device, block: int, seed: int = 0, launches: int = 1) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The kernel's product, and numpy's."""
+    """Return the kernel's product and numpy's."""
     sources, targets, length, chunk = 5, 16, 512, 128
     generator = np.random.default_rng(seed)
     rows = generator.integers(0, 10000, (sources, length)).astype(np.uint16)
@@ -251,6 +251,6 @@ def test_many_launches(device: Device) -> None:
     assert np.array_equal(ours, expected) and timer.seconds >= 0
 
 
-def test_what_it_says_of_itself(device: Device, test_device: str) -> None:
+def test_its_description(device: Device, test_device: str) -> None:
     assert device.info.kind == test_device and device.info.name and device.info.compiler
     assert device.info.uuid.startswith("GPU-") == (test_device == "cuda")

@@ -27,18 +27,18 @@ GIB = 1 << 30
 
 
 def gpu(index: int, number: int | None = None, host: str = "a") -> Gpu:
-    """GPU `number` of a host, visible as `index`."""
+    """Return GPU `number` of a host, visible as `index`."""
     number = index if number is None else number
     return Gpu(index, "Test GPU", f"GPU-{number:02x}{ord(host):02x}0000-0000", f"0000:{number:02x}:00.0", GIB, (9, 0))
 
 
 def nothing() -> list[Gpu]:
-    """What `list_gpus` does on a machine without."""
+    """Raise what `list_gpus` raises on a machine without GPUs."""
     raise ResourceError("the driver shows no GPU")
 
 
 def select(hosts: str, request: str, see: Callable[[ThreadComm], list[Gpu]], **options: Any) -> list[Any]:
-    """The choice, or the error, of every rank; `hosts` has a letter a rank, `see` lists the GPUs a rank sees."""
+    """Return the choice, or the error, of every rank; `hosts` has a letter a rank, `see` lists the GPUs a rank sees."""
 
     def body(comm: ThreadComm) -> Choice:
         return choose(request, comm, survey=lambda: see(comm), host=comm.host, **options)
@@ -47,7 +47,7 @@ def select(hosts: str, request: str, see: Callable[[ThreadComm], list[Gpu]], **o
 
 
 def uuids(choices: list[Choice]) -> list[str]:
-    """The GPUs chosen: number and host."""
+    """Return number and host of the chosen GPUs."""
     return [choice.gpu.uuid[4:6] + chr(int(choice.gpu.uuid[6:8], 16)) for choice in choices if choice.gpu]
 
 
@@ -68,9 +68,8 @@ def test_each_rank_gets_a_gpu_of_its_host(request_: str, hosts: str, gpus: int, 
 
 
 def test_a_launcher_may_show_each_rank_its_own_gpu_only() -> None:
-    assert uuids(select("aabb", "cuda", lambda comm: [gpu(0, comm.local_rank + 4, comm.host)])) == [
-        "04a", "05a", "04b", "05b"
-    ]  # fmt: skip
+    choices = select("aabb", "cuda", lambda comm: [gpu(0, comm.local_rank + 4, comm.host)])
+    assert uuids(choices) == ["04a", "05a", "04b", "05b"]
 
 
 def test_auto_says_which_and_why() -> None:
@@ -87,7 +86,7 @@ def test_auto_is_one_kind_for_all_ranks() -> None:
 
 
 def refused(results: list[Any], kind: type[Exception]) -> str:
-    """The one line that every rank raised."""
+    """Return the one message that every rank raised."""
     assert {type(result) for result in results} == {kind}, results
     lines = {str(result) for result in results}
     assert len(lines) == 1 and "\n" not in min(lines)
@@ -129,7 +128,8 @@ def test_a_gpu_by_number_or_uuid(request_: str, index: int) -> None:
 
 @pytest.mark.parametrize(
     ("request_", "words"),
-    [("cuda:3", "no GPU cuda:3"), ("GPU-0", "begins 3 UUIDs"), ("GPU-ff", "no GPU GPU-ff"), ("MIG-01", "no GPU")],
+    [("cuda:3", "no GPU cuda:3"), ("GPU-0", "is the beginning of 3 UUIDs"), ("GPU-ff", "no GPU GPU-ff"),
+     ("MIG-01", "no GPU")],
 )
 def test_no_such_gpu_names_the_visible_ones(request_: str, words: str) -> None:
     with pytest.raises(ResourceError, match=words) as caught:
@@ -138,7 +138,7 @@ def test_no_such_gpu_names_the_visible_ones(request_: str, words: str) -> None:
 
 
 @pytest.mark.parametrize("request_", ["", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:0,1", "GPU-", "GPU-xyz", "cpu0"])
-def test_what_is_no_device_is_bad_input(request_: str) -> None:
+def test_a_request_that_names_no_device_is_bad_input(request_: str) -> None:
     with pytest.raises(InputError, match="auto, cpu, cuda"):
         check_request(request_)
     assert isinstance(select("a", request_, lambda comm: [gpu(0)])[0], InputError)

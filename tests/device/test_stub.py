@@ -1,4 +1,4 @@
-"""The CUDA device, under the real PyCUDA on the stub driver: all that goes well, and all that goes wrong."""
+"""The CUDA device with the real PyCUDA on the stub driver, where things go well and where they fail."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Start = Callable[..., Any]
 
 @pytest.fixture
 def program(stub: Stub, run_process: Start) -> Start:
-    """`program(*words, gpus=1, **settings)` runs device_program.py on the stub: (exit code, output, errors)."""
+    """`program(*words, gpus=1, **settings)` runs device_program.py on the stub; returns (exit code, output, errors)."""
 
     def start(*words: str, gpus: int = 1, **settings: str | int) -> tuple[int, str, str]:
         environment = stub.environment(gpus, **settings)
@@ -31,7 +31,7 @@ def program(stub: Stub, run_process: Start) -> Start:
 
 @pytest.fixture
 def ranks(stub: Stub, start_ranks: Start) -> Start:
-    """The same on n ranks."""
+    """`ranks(n, *words, gpus=1, **settings)` does the same on n ranks."""
 
     def start(n: int, *words: str, gpus: int = 1, **settings: str | int) -> tuple[int, str, str]:
         done = start_ranks(n, sys.executable, PROGRAM, *words, timeout=60, env=stub.environment(gpus, **settings))
@@ -44,14 +44,14 @@ def ranks(stub: Stub, start_ranks: Start) -> Start:
 def test_every_device_test_passes_on_it(stub: Stub, run_process: Start, nvcc: str) -> None:
     environment = stub.environment(2, nvcc=nvcc, HPCSOLVE_TEST_DEVICE="cuda")
     files = [str(HERE / "test_protocol.py"), str(HERE / "test_cuda.py")]
-    # -s: what the driver and PyCUDA have to say of us goes to the real stderr, and must be nothing.
-    done = run_process([sys.executable, "-m", "pytest", "-qs", *files], timeout=200, env=environment)
-    assert done.returncode == 0 and re.search(r"\n\d\d+ passed in", done.stdout), done.stdout + done.stderr
+    # -s: complaints of the driver and of PyCUDA go to the real stderr; there must be none.
+    done = run_process([sys.executable, "-m", "pytest", "-qs", "--color=no", *files], timeout=200, env=environment)
+    assert done.returncode == 0 and re.search(r"\b\d\d+ passed in", done.stdout), done.stdout + done.stderr
     assert done.stderr == ""
 
 
 def one_line(errors: str) -> str:
-    """The program's only line on stderr."""
+    """Return the program's only line on stderr."""
     lines = errors.strip().splitlines()
     assert len(lines) == 1 and lines[0].startswith("hpcsolve: error: "), errors
     return lines[0]
@@ -77,7 +77,7 @@ def test_visible_gpus_are_counted_as_the_driver_does(program: Start) -> None:
         ("cuda", {"gpus": 0}, "the driver shows no GPU"),
         ("cuda", {"CUDA_VISIBLE_DEVICES": ""}, "CUDA_VISIBLE_DEVICES=''"),
         ("cuda:2", {"gpus": 2}, "there is no GPU cuda:2; visible are GPU 0 (Stub GPU 0, GPU-00000000-"),
-        ("GPU-0000000", {"gpus": 2}, "GPU-0000000 begins 2 UUIDs"),
+        ("GPU-0000000", {"gpus": 2}, "GPU-0000000 is the beginning of 2 UUIDs"),
         ("GPU-77", {"gpus": 2}, "there is no GPU GPU-77"),
         ("cuda", {"memory": 5000}, "8192 bytes do not fit on GPU 0 (Stub GPU 0"),
     ],

@@ -95,7 +95,23 @@ def test_an_installation_that_fails(checkout):
     assert line.endswith("ERROR: the disk is full")
 
 
+def test_continuous_integration_sees_what_a_newcomer_sees(tmp_path):
+    """Its own variables do not reach `make test`, but for those that find programs, data and a package index."""
+    program(tmp_path / "make", "#!/bin/sh\necho \"$@\"\nenv\n")
+    kept = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": "/", "HPCSOLVE_DATA": "/d", "PIP_CERT": "/c d",
+            "UV_INDEX_URL": "u", "https_proxy": "p", "NO_PROXY": "q", "SSL_CERT_FILE": "s"}
+    scrubbed = {"CI": "true", "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "3", "HPCSOLVE_CXX": "none"}
+    done = subprocess.run(["bash", str(REPOSITORY / ".ci" / "run")], env=kept | scrubbed, capture_output=True,
+                          text=True, check=True, timeout=20)
+    command, *variables = done.stdout.splitlines()
+    found = dict(line.split("=", 1) for line in variables)
+    assert command == "--no-print-directory test"
+    assert {name: found.pop(name) for name in kept} == kept
+    assert set(found) <= {"PWD", "SHLVL", "_"}, "a shell sets these itself"
+
+
 def test_help_lists_every_target():
     listed = subprocess.run(["make", "help"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
     names = {line.split()[0] for line in listed.splitlines()}
-    assert names >= {"run", "test", "lint", "check-cuda", "check-races", "bench", "docs", "test-gpu", "clean", "help"}
+    tests = {"test", "test-gpu", "test-oldest", "check-cuda", "check-races"}
+    assert names >= tests | {"run", "lint", "bench", "docs", "clean", "help"}

@@ -1,4 +1,4 @@
-"""Every stored state of the middle layer against the textbook's table: not only the optimum must be right."""
+"""Every stored state of the middle layer is compared with the textbook's table, not only the optimum."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp import planes, recover
 from hpcsolve.algorithms.held_karp.plan import Plan, plan
-from hpcsolve.algorithms.held_karp.planes import HalfRun, Halves, Meeting, Statistics
-from hpcsolve.algorithms.held_karp.reduce import INFINITY, Reduced
+from hpcsolve.algorithms.held_karp.planes import HalfBuffers, HalfRun, Meeting, Statistics
+from hpcsolve.algorithms.held_karp.reduce import INFINITY, ReducedCosts
 from hpcsolve.algorithms.held_karp.split import Split
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
@@ -21,22 +21,22 @@ from tests.oracles import pull_table
 SPLITS = [Split(5, 1, 1), Split(5, 3, 1), Split(5, 3, 2), Split(6, 3, 1), Split(5, 5, 1)]
 
 
-def random_problem(cities: int, itemsize: int, seed: int) -> Reduced:
-    """Costs up to 999 and a few forbidden arcs."""
+def random_problem(cities: int, itemsize: int, seed: int) -> ReducedCosts:
+    """Return a problem with costs up to 999 and a few forbidden arcs."""
     rng = np.random.default_rng(seed)
     cost = rng.integers(0, 1000, (cities + 1, cities + 1))
     cost[rng.random(cost.shape) < 0.1] = INFINITY[itemsize]
     np.fill_diagonal(cost, INFINITY[itemsize])
-    return Reduced(cost, itemsize, 1, 0, True, None)
+    return ReducedCosts(cost, itemsize, 1, 0, True, None)
 
 
-def middle_layer(reduced: Reduced, part: Plan, device: Device) -> np.ndarray:
-    """Shape (slices, mid cities, values of a plane): what a half run leaves."""
+def middle_layer(reduced: ReducedCosts, part: Plan, device: Device) -> np.ndarray:
+    """Return the middle layer after a half run, shape (slices, mid cities, values of a plane)."""
     split = part.split
     buffers = [device.zeros(max(1, split.slices * split.stored(parity)), reduced.dtype) for parity in (0, 1)]
-    halves = Halves(*buffers, device.zeros(part.stream_values(), reduced.dtype))
+    half = HalfBuffers(*buffers, device.zeros(part.stream_values(), reduced.dtype))
     statistics = Statistics([device.timer() for _ in range(split.middle + 1)], [], [0] * (split.middle + 1))
-    HalfRun(part, part.forward, reduced.cost, reduced, device, SerialComm(), halves).run(statistics, silent)
+    HalfRun(part, part.forward, reduced.cost, reduced, device, SerialComm(), half).run(statistics, silent)
     layer = buffers[split.middle % 2].download()[: split.slices * split.mid * split.plane(split.middle)]
     return layer.reshape(split.slices, split.mid, -1)
 
@@ -59,7 +59,7 @@ def test_the_meeting_is_the_least_and_the_first(split: Split, device: Device) ->
     reduced = random_problem(split.cities, 2, seed=5)
     part = plan(split, 1, 0, False, 2)
     meeting = planes.meet(reduced, part, device, SerialComm(), silent, Statistics())
-    turned = Reduced(reduced.cost.T.copy(), 2, 1, 0, True, None)
+    turned = ReducedCosts(reduced.cost.T.copy(), 2, 1, 0, True, None)
     forward, backward = (middle_layer(r, part, device).astype(np.int64) for r in (reduced, turned))
     sums = forward + backward[::-1, :, ::-1]
     first = np.unravel_index(int(sums.argmin()), sums.shape)

@@ -1,4 +1,4 @@
-"""The smallest kernel: equal to numpy for any block size, one source on every device."""
+"""The smallest kernel equals numpy for any block size, on every device."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same kernels for narrower registers and without optimisation are as right; for AVX-512 they compile."""
+"""The kernels are right for narrower registers and without optimisation, and compile for AVX-512."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hpcsolve.algorithms.shortest_paths.batch import batch_on
 from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, row_jobs
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
 from hpcsolve.device.base import Device
@@ -13,21 +14,19 @@ from hpcsolve.problems.graph_build import from_edges
 NONE = 2**32 - 1
 
 
-def found(device: Device, distances: list[int], weights: tuple[int, ...] = (3, 4, 5, 0), limit: int = 2**31 - 2
-          ) -> tuple[int, int]:  # fmt: skip
-    """What the check says of distances from vertex 0 in a chain 0 - 1 - 2 - 3 with one way more, 0 - 2: wrong, cut."""
+def found(device: Device, distances: list[int], weights: tuple[int, ...] = (3, 4, 5, 0), cutoff: int = 2**31 - 2
+          ) -> tuple[int, int]:
+    """Return what the check counts as wrong and cut, for distances from vertex 0 of 0 -> 1 -> 2 -> 3 and 0 -> 2."""
     graph = from_edges([0, 1, 0, 2], [1, 2, 2, 3], weights, n=5, directed=True)
     with searcher(graph, device) as prepared:
-        places = prepared.layout.places()
+        places = prepared.graph.places()
         jobs = row_jobs([np.array([0])], None, places)
-        prepared.work["keys"].upload(np.array(distances, np.uint32)[prepared.layout.order].reshape(1, 5))
-        out = prepared.outbox(jobs, WANTS_DISTANCES, np.empty((1, 5), np.uint32), None, 0)
-        own = {name: device.upload(array) for name, array in
-               (("jobs", jobs.table.reshape(-1)), ("seeds", jobs.seeds), ("targets", jobs.seeds))}  # fmt: skip
+        prepared.work["keys"].upload(np.array(distances, np.uint32)[prepared.graph.order].reshape(1, 5))
+        batch = batch_on(device, jobs, WANTS_DISTANCES, np.uint32, np.empty((1, 5), np.uint32))
         # The row that the grid engine has filled is taken as it is.
-        prepared.launch("paths/near_far_grid", 1, 1, WANTS_DISTANCES, own, out, 0, limit)
-        wrong, cut, roots = out["counts"].download()[0].tolist()
-    return wrong + abs(roots - 1), cut
+        prepared.launch("paths/near_far_grid", 1, batch, cutoff)
+        solved = batch.solved()
+    return int(solved.wrong[0]), int(solved.cut[0])
 
 
 def test_right_distances_pass(device: Device) -> None:
@@ -40,7 +39,7 @@ def test_right_distances_pass(device: Device) -> None:
         [0, 3, 7, 7, NONE],  # an arc offers less
         [0, 3, 4, 4, NONE],  # too small: no predecessor fits
         [0, 2, 5, 5, NONE],
-        [0, 3, 5, 5, 9],  # out of nowhere
+        [0, 3, 5, 5, 9],  # no arc leads there
         [1, 4, 6, 6, NONE],  # the seed is not at 0
         [0, 0, 4, 4, NONE],  # another root
         [0, 3, NONE, NONE, NONE],  # not searched to the end
@@ -50,6 +49,6 @@ def test_wrong_distances_are_counted(distances: list[int], device: Device) -> No
     assert found(device, distances)[0] > 0
 
 
-def test_arcs_beyond_the_horizon_are_counted_apart(device: Device) -> None:
-    assert found(device, [0, 3, NONE, NONE, NONE], limit=4) == (0, 2)
-    assert found(device, [0, 3, NONE, NONE, NONE], limit=5)[0] > 0
+def test_arcs_beyond_the_cutoff_are_counted_apart(device: Device) -> None:
+    assert found(device, [0, 3, NONE, NONE, NONE], cutoff=4) == (0, 2)
+    assert found(device, [0, 3, NONE, NONE, NONE], cutoff=5)[0] > 0

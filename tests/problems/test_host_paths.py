@@ -26,31 +26,31 @@ def graph_of(arcs, directed=True, floats=False):
     return from_edges(tails, heads, values / 3 if floats else values, n=8, directed=directed)
 
 
-def rows_of(graph, limit=None):
+def rows_of(graph, cutoff=None):
     none = unreached_of(np.float64 if graph.weights.dtype.kind == "f" else np.uint64)
     found = [least_distances(graph, [source]) for source in range(graph.n)]
-    return [[none if d is None or (limit is not None and d > limit) else d for d in row] for row in found]
+    return [[none if d is None or (cutoff is not None and d > cutoff) else d for d in row] for row in found]
 
 
 @given(ARCS, st.booleans(), st.booleans(), st.sampled_from([None, 0, 3, 2**32 + 1]))
-def test_rows_and_predecessors_are_the_textbooks(arcs, directed, floats, limit):
+def test_rows_and_predecessors_are_the_textbooks(arcs, directed, floats, cutoff):
     graph = graph_of(arcs, directed, floats)
-    rows = distance_rows(graph, np.arange(8), limit)
-    assert rows.tolist() == rows_of(graph, limit)
+    rows = distance_rows(graph, np.arange(8), cutoff)
+    assert rows.tolist() == rows_of(graph, cutoff)
     whole = distance_rows(graph, np.arange(8))
     for source, row in enumerate(whole):
         expected = textbook_predecessors(graph, [source], least_distances(graph, [source]))
         assert smallest_predecessors(graph, graph.tails(), np.array([source]), row).tolist() == expected
 
 
-def answered(graph, pairs, limit=None):
+def answered(graph, pairs, cutoff=None):
     """Return the right answer to queries by the textbook."""
     kind = np.float64 if graph.weights.dtype.kind == "f" else np.uint64
     none, paths, distances = unreached_of(kind), [], []
     for source, target in pairs:
         row = least_distances(graph, [source])
         before, path = textbook_predecessors(graph, [source], row), [target]
-        reached = row[target] is not None and (limit is None or row[target] <= limit)
+        reached = row[target] is not None and (cutoff is None or row[target] <= cutoff)
         while path[0] != source and reached:
             path.insert(0, before[path[0]])
         distances.append(row[target] if reached else none)
@@ -69,10 +69,10 @@ VERTEX = st.integers(0, 7)
 
 
 @given(ARCS, st.booleans(), st.booleans(), st.sampled_from([None, 0, 3]), st.data())
-def test_any_change_of_an_answer_is_found(arcs, directed, floats, limit, data):
+def test_any_change_of_an_answer_is_found(arcs, directed, floats, cutoff, data):
     graph = graph_of(arcs, directed, floats)
-    right = answered(graph, data.draw(st.lists(st.tuples(VERTEX, VERTEX), min_size=1, max_size=5)), limit)
-    check(graph, right, limit)
+    right = answered(graph, data.draw(st.lists(st.tuples(VERTEX, VERTEX), min_size=1, max_size=5)), cutoff)
+    check(graph, right, cutoff)
     name = data.draw(st.sampled_from(["source", "target", "distance", "offset", "path"]))
     values = np.array(getattr(right, name))
     place = data.draw(st.integers(0, max(0, len(values) - 1)))
@@ -83,7 +83,7 @@ def test_any_change_of_an_answer_is_found(arcs, directed, floats, limit, data):
     if values[place] == getattr(right, name)[place]:
         return
     with pytest.raises(ValueError, match=r"query \d|not one entry|names vertices|divide"):
-        check(graph, dataclasses.replace(right, **{name: values}), limit)
+        check(graph, dataclasses.replace(right, **{name: values}), cutoff)
 
 
 # 1 -2- 2 -3- 3 -0- 4 -0- 5, 1 -5- 6 -0- 4, a longer way 1 -9- 5, and 7, 8 apart

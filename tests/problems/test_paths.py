@@ -73,9 +73,9 @@ PLANTED = {  # name -> (table, row, vertex, value, message); then the same witho
     "no vertex": (1, 0, 2, 6, "vertex 13 at 5 has no predecessor", False),
     "no arc": (1, 0, 2, 0, "vertex 13 at 5 has a predecessor from which no arc fits", False),
     "not tight": (1, 0, 4, 0, "vertex 15 at 5 has a predecessor from which no arc fits", False),
-    "a circle": (1, 0, 2, 3, "vertex 13 at 5 has predecessors that lead in a circle", False),
+    "a cycle": (1, 0, 2, 3, "vertex 13 at 5 has predecessors that lead in a cycle", False),
     "of a source": (1, 0, 0, 1, "vertex 11 at 0 has a predecessor, but is a source", False),
-    "of the unreached": (1, 0, 5, 4, "vertex 16 .* has a predecessor, but is a source or not reached", False),
+    "of the unreached": (1, 0, 5, 4, "vertex 16 .* has a predecessor, but is a source or unreached", False),
 }
 
 
@@ -99,7 +99,7 @@ def test_vertices_that_hold_each_other_up_are_found():
     distance, before = np.array([[0, 4, 4]], dtype=np.uint32), np.array([[-1, 2, 1]], dtype=np.int32)
     with pytest.raises(ValueError, match="vertex 1 has distance 4, but no path of that length"):
         check_distances(graph, [0], distance)
-    with pytest.raises(ValueError, match="lead in a circle"):
+    with pytest.raises(ValueError, match="lead in a cycle"):
         check_distances(graph, [0], distance, before)
 
 

@@ -1,12 +1,13 @@
-"""The kernels of the ant colonies on tiny inputs; see program.py."""
+"""Launches the kernels of the ant colonies on tiny inputs, for program.py."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from hpcsolve.algorithms import ant_colony
-from hpcsolve.algorithms.ant_colony.layout import lay_out
+from hpcsolve.algorithms.ant_colony.instance import ant_instance
 from hpcsolve.algorithms.ant_colony.local_search import KINDS
+from hpcsolve.algorithms.ant_colony.max_min import candidate_lists
 from hpcsolve.algorithms.ant_colony.search import open_search, powers
 from hpcsolve.algorithms.base import StopCriteria, silent
 from hpcsolve.device.host import HostDevice
@@ -15,7 +16,7 @@ from hpcsolve.problems.tsp import Tsp
 
 
 def ant_colonies(device: HostDevice, tsp: Tsp, directed: Tsp) -> None:
-    """Every way to build tours and to learn; the groups' tours are the same, whatever the launches."""
+    """Run every way to construct tours and to learn; roulette's tours are the same for all launches."""
 
     def run(on: Tsp, **parameters: object) -> int | None:
         chosen = ant_colony.Parameters(ants=3, colonies=2, **parameters)  # type: ignore[arg-type]
@@ -23,36 +24,35 @@ def ant_colonies(device: HostDevice, tsp: Tsp, directed: Tsp) -> None:
 
     run(tsp, variant="ant-system", migration=2)
     run(directed, variant="ant-system")
-    groups = [run(tsp, variant="ant-system", strategy=name, block_threads=64, tiled=tiled)
-              for name in ("st-group", "st-dynamic") for tiled in (True, False)]  # fmt: skip
-    assert len(set(groups)) == 1
+    roulette = [run(tsp, variant="ant-system", strategy=name, block_threads=64, tiled=tiled)
+                for name in ("st-group", "st-dynamic") for tiled in (True, False)]
+    assert len(set(roulette)) == 1
     for kind in ("none", *KINDS):
         run(directed if kind == "insertion" else tsp, local_search=kind)
 
 
 def ant_samplers(device: HostDevice, tsp: Tsp) -> None:
-    """One step of each sampler from city 3, from the 21st city on all open: only these are chosen."""
-    n, layout, keys = tsp.n, lay_out(tsp), np.array([[1, 2]], np.uint32)
+    """Run one step of each sampler from city 3, where only the cities from 21 on are open and may be chosen."""
+    n, instance, keys = tsp.n, ant_instance(tsp), np.array([[1, 2]], np.uint32)
     rest = np.arange(21, n)
     words = [sum(1 << j % 32 for j in rest if j // 32 == word) for word in range(-(-n // 32))]
     bits = device.upload(np.array(words, np.uint32))
     chosen, order = device.empty(9, np.uint16), device.upload(np.arange(n, dtype=np.uint16))
+    step = {"n": n, "here": 3, "samples": 9, "key": 7, "open": bits, "chosen": chosen}
     for variant in ("ant-system", "mmas"):
         parameters = ant_colony.Parameters(variant=variant, strategy="st-group", ants=2)
-        search = open_search(device, layout, parameters, powers(layout, parameters), keys)
+        search = open_search(device, instance, parameters, powers(instance, parameters), keys)
         own = search.buffers
         if variant == "mmas":
-            kernel = device.kernel("ants/ant_candidates", "ant_candidates_sample")
-            tables = [own[name] for name in ("nearest", "sums", "weights", "cost")]
-            kernel(2, 32, n, own["nearest"].shape[1], 3, 9, 7, bits, *tables, chosen)
+            kernel = device.kernel("ants/max_min", "max_min_sample")
+            kernel(2, 32, **step, candidates=candidate_lists(own), cost=own["cost"])
         else:
-            stride = own["heuristic"].shape[1]
-            kernel = device.kernel("ants/ant_head_tail", "ant_head_tail_sample")
-            tables = [own[name] for name in ("rows", "head", "tail", "tail_prefix", "trail", "heuristic")]
-            kernel(2, 32, n, stride, 3, 9, 7, bits, *tables, chosen)
+            kernel = device.kernel("ants/head_tail", "head_tail_sample")
+            kernel(2, 32, **step, tables=search.tables())
             assert np.isin(chosen.download(), rest).all()
-            kernel = device.kernel("ants/ant_group", "ant_group_sample")
-            tables = [bits, order, own["trail"], own["whole_heuristic"]]
-            kernel(2, 64, n, stride, 3, len(rest), 9, 1, 1, 7, *tables, chosen)
+            kernel = device.kernel("ants/roulette", "roulette_sample")
+            tables = {"stride": own["heuristic"].shape[1], "pheromone": own["pheromone"],
+                      "heuristic": own["whole_heuristic"]}
+            kernel(2, 64, **step, left=len(rest), rules={"listed": 1, "tiled": 1}, tables=tables, cities=order)
         assert np.isin(chosen.download(), rest).all()
         search.close()

@@ -3,7 +3,7 @@
 ThreadSanitizer watches the CUDA form of the kernels on real threads (-DHOST_THREADS), the launch configurations of a
 GPU; the other two watch the CPU's own form. The interpreter runs program.py with the sanitizer's library loaded first,
 on kernels that hpcsolve's own build makes with other flags (HPCSOLVE_CXXFLAGS). Kernels with planted mistakes
-(planted.cu) must be reported, or the check itself is broken. Exits with 1 at the first thing that is not as it must be.
+(planted.cu) must be reported, or the check itself is broken. Exits with 1 at the first problem.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Build:
     Attributes
     ----------
     name
-        For people.
+        For messages.
     flags
-        Of g++.
+        Options of g++.
     runtime
         The library of the sanitizer, loaded before the interpreter's own.
     clean, planted
-        Kernels of planted.cu that it must pass, and those that it must report with these words.
+        Kernels of planted.cu in which it must find nothing, and those that it must report with these words.
     """
 
     name: str
@@ -63,7 +63,7 @@ ADDRESSES = Build(
 
 
 def main() -> int:
-    """The exit code; what was checked on stdout, what is wrong on stderr."""
+    """Return the exit code; print what was checked to stdout, and what is wrong to stderr."""
     for build in (THREADS, ADDRESSES):
         problem = missing(build) or check(build)
         if problem:
@@ -74,7 +74,7 @@ def main() -> int:
 
 
 def missing(build: Build) -> str:
-    """Why this build cannot be tried on this machine, or nothing."""
+    """Return why this build cannot be tried on this machine, or an empty string."""
     if shutil.which("g++") is None:
         return "g++ is not on the PATH"
     if not sanitizer(build).is_absolute():
@@ -83,13 +83,13 @@ def missing(build: Build) -> str:
 
 
 def check(build: Build) -> str:
-    """What is wrong with the kernels, or with the sanitizer, in this build; nothing if all is well."""
+    """Return what is wrong with the kernels, or with the sanitizer, in this build; empty if nothing is."""
     with tempfile.TemporaryDirectory() as cache:
         return check_planted(build, cache) or check_kernels(build, cache)
 
 
 def check_kernels(build: Build, cache: str) -> str:
-    """What the sanitizer, or the answers, say against the kernels of cuda_src; nothing if all is well."""
+    """Return what the sanitizer reports of the kernels of cuda_src, or which answers are wrong; empty if nothing is."""
     compiled = run(build, cache, "compile", watched=False)
     if compiled.returncode != 0:
         return compiled.stderr
@@ -101,14 +101,14 @@ def check_kernels(build: Build, cache: str) -> str:
 
 
 def check_planted(build: Build, cache: str) -> str:
-    """Whether the sanitizer overlooks a planted mistake, or sees one where there is none; nothing if all is well."""
+    """Return a planted mistake that the sanitizer overlooks, or one that it invents; empty if there is none."""
     compiled = run(build, cache, "compile", "planted", watched=False)
     if compiled.returncode != 0:
         return compiled.stderr
     for name in build.clean:
         done = run(build, cache, name)
         if done.returncode != 0 or REPORT.search(done.stdout + done.stderr):
-            return f"planted_{name} is right, but:\n{done.stdout}{done.stderr}"
+            return f"planted_{name} has no mistake, but:\n{done.stdout}{done.stderr}"
     for name, words in build.planted.items():
         done = run(build, cache, name)
         if words not in done.stderr or f"planted_{name}" not in done.stderr:
@@ -117,7 +117,7 @@ def check_planted(build: Build, cache: str) -> str:
 
 
 def run(build: Build, cache: str, *words: str, watched: bool = True) -> subprocess.CompletedProcess[str]:
-    """program.py, under a sanitizer if it is watched (compilers are slow then)."""
+    """Run program.py, under a sanitizer if it is watched (compilers are slow then)."""
     environment = {
         **os.environ,
         "HPCSOLVE_CACHE": cache,
@@ -138,13 +138,13 @@ def run(build: Build, cache: str, *words: str, watched: bool = True) -> subproce
 
 
 def sanitizer(build: Build) -> Path:
-    """Where g++ keeps the library; a bare name if it has none."""
+    """Return where g++ has the library, or a bare name if it has none."""
     command = ["g++", f"-print-file-name={build.runtime}"]
     return Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
 
 
 def exported_kernels() -> set[str]:
-    """The kernels of cuda_src, those that a macro makes included: each has a host entry once the macros are gone."""
+    """Return the kernels of cuda_src; each has a host entry after the preprocessor has expanded the macros."""
     command = ("g++", "-x", "c++", "-std=c++17", "-E", "-P", "-I", str(KERNELS))
     sources = sorted(KERNELS.rglob("*.cu"))
     runs = (subprocess.run([*command, source], capture_output=True, text=True, check=True) for source in sources)
@@ -152,7 +152,7 @@ def exported_kernels() -> set[str]:
 
 
 def works(*command: str) -> bool:
-    """Whether a command runs here."""
+    """Return whether a command runs here."""
     return shutil.which(command[0]) is not None and subprocess.run(command, check=False).returncode == 0
 
 

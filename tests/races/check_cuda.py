@@ -28,7 +28,7 @@ KERNEL = re.compile(
 
 @dataclass(frozen=True)
 class Use:
-    """What one kernel needs of a GPU's multiprocessor; bytes, and registers a thread."""
+    """What one kernel needs of a GPU's multiprocessor: registers a thread, bytes of shared memory and of spills."""
 
     name: str
     architecture: str
@@ -38,7 +38,7 @@ class Use:
 
 
 def main() -> int:
-    """The exit code; a table on stdout, what is wrong on stderr."""
+    """Return the exit code; print a table to stdout, and what is wrong to stderr."""
     if shutil.which("nvcc") is None:
         print("check-cuda: nvcc is not on the PATH: install the CUDA toolkit or load its module", file=sys.stderr)
         return 1
@@ -57,12 +57,12 @@ def main() -> int:
 
 
 def row(use: Use) -> str:
-    """A line of the table."""
+    """Return a line of the table."""
     return f"{use.name:<24}{use.architecture:>7}{use.registers:>11}{use.shared:>8}{use.spills:>8}\n"
 
 
 def compile_one(source: Path, architecture: str) -> tuple[str, int]:
-    """What nvcc says, and its exit code."""
+    """Return nvcc's output and its exit code."""
     with tempfile.TemporaryDirectory() as folder:
         target = ["-arch", architecture, "-I", str(KERNELS), "-o", f"{folder}/kernels.cubin", str(source)]
         command = ["nvcc", *CUDA_FLAGS.split(), "-Xptxas", "-v", *target]
@@ -71,7 +71,7 @@ def compile_one(source: Path, architecture: str) -> tuple[str, int]:
 
 
 def kernels(output: str) -> list[Use]:
-    """What `-Xptxas -v` tells of every kernel."""
+    """Return what `-Xptxas -v` tells of every kernel."""
     return [
         Use(
             name=found["name"],
@@ -85,7 +85,7 @@ def kernels(output: str) -> list[Use]:
 
 
 def complaint(output: str, code: int, uses: list[Use]) -> str:
-    """What is wrong with one compile, or nothing."""
+    """Return what is wrong with one compile, or an empty string."""
     if code != 0 or "warning" in output:
         return f"nvcc ended with {code}\n{output}"
     spilling = [use.name for use in uses if use.spills]

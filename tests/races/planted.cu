@@ -1,13 +1,13 @@
-// Kernels with one mistake each, so that check.py can show that it would find it; and one without.
+// Kernels with one mistake each, by which check.py shows that it would find them; and one without a mistake.
 #include "device/device.cuh"
 
-// out[i] = values[n - 1 - i], by way of shared memory. The threads must meet between writing and reading it.
-template <bool MEET>
+// out[i] = values[n - 1 - i], through shared memory, which needs a barrier between writing and reading.
+template <bool barrier>
 DEVICE void reverse(int n, const int *values, int *out) {
-  __shared__ int shelf[64];
-  for (int i = threadIdx.x; i < n; i += blockDim.x) shelf[i] = values[i];
-  if (MEET) __syncthreads();
-  for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = shelf[n - 1 - i];
+  __shared__ int shared[64];
+  for (int i = threadIdx.x; i < n; i += blockDim.x) shared[i] = values[i];
+  if (barrier) __syncthreads();
+  for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = shared[n - 1 - i];
 }
 KERNEL planted_nothing(int n, const int *values, int *out) { reverse<true>(n, values, out); }
 EXPORT_KERNEL(planted_nothing)
@@ -15,13 +15,13 @@ EXPORT_KERNEL(planted_nothing)
 KERNEL planted_race(int n, const int *values, int *out) { reverse<false>(n, values, out); }
 EXPORT_KERNEL(planted_race)
 
-// One element too far.
+// Writes one element beyond the end.
 KERNEL planted_overrun(int n, const int *values, int *out) {
   for (int i = threadIdx.x; i <= n; i += blockDim.x) out[i] = values[i % n];
 }
 EXPORT_KERNEL(planted_overrun)
 
-// A sum that does not fit an int.
+// A sum that does not fit into an int.
 KERNEL planted_overflow(int n, const int *values, int *out) {
   for (int i = threadIdx.x; i < n; i += blockDim.x) out[i] = values[i] + 0x7fffffff;
 }

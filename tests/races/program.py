@@ -1,10 +1,10 @@
-"""Launches every kernel on tiny inputs and checks the answers; check.py runs it on builds that watch the kernels.
+"""Launches every kernel on tiny inputs and checks the answers; check.py runs it under sanitizers.
 
-    program.py compile [planted]    all of cuda_src, or planted.cu, and run nothing
-    program.py kernels              all of cuda_src; the kernels that ran are printed, a line each
-    program.py NAME                 one kernel of planted.cu, which does what its name says
+    program.py compile [planted]    compiles all of cuda_src, or planted.cu, and runs nothing
+    program.py kernels              runs all of cuda_src, and prints the kernels that ran, a line each
+    program.py NAME                 runs one kernel of planted.cu
 
-Memory is allocated to the byte, so that AddressSanitizer sees the first byte beyond.
+Memory is allocated without spare bytes, so that AddressSanitizer sees an access to the first byte beyond.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms import held_karp, steiner_kmb
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp import Parameters
-from hpcsolve.algorithms.shortest_paths.engines import Engine
+from hpcsolve.algorithms.shortest_paths.engines import EngineName, RowEngineName
 from hpcsolve.algorithms.shortest_paths.jobs import (
     WANTS_DISTANCES,
     WANTS_PATHS,
@@ -35,10 +35,9 @@ from hpcsolve.algorithms.shortest_paths.jobs import (
     row_jobs,
 )
 from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.rows import row_search
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
-from hpcsolve.algorithms.steiner_kmb.pull import Pulls
-from hpcsolve.algorithms.steiner_kmb.rows import Rows
-from hpcsolve.algorithms.steiner_kmb.tile import Tiles
+from hpcsolve.algorithms.shortest_paths.tile import TileRows
 from hpcsolve.device import build
 from hpcsolve.device.host import HostDevice, HostKernel
 from hpcsolve.parallel.comm import SerialComm
@@ -58,7 +57,7 @@ class WatchedDevice(HostDevice):
     names: set[str] = field(default_factory=set)
 
     def kernel(self, file: str, name: str) -> HostKernel:
-        """As the CPU's."""
+        """Return the CPU's kernel, and note its name."""
         self.names.add(name)
         return super().kernel(file, name)
 
@@ -67,7 +66,7 @@ class WatchedDevice(HostDevice):
 
 
 def run_kernels() -> None:
-    """All kernels; the names of those that ran on stdout."""
+    """Run all kernels, and print their names."""
     device = WatchedDevice(threads=2)
     minplus(device)
     for n, high, symmetric, layout in [
@@ -88,7 +87,7 @@ def run_kernels() -> None:
 
 
 def minplus(device: HostDevice) -> None:
-    """A product, 3 x 8 by 3 x 256."""
+    """Check a min-plus product of 3 x 8 by 3 x 256."""
     rows = np.arange(3 * 256, dtype=np.uint16).reshape(3, 256)
     cost = np.arange(24, dtype=np.uint32).reshape(3, 8) * 7 % 23
     kernel = device.kernel("held_karp/minplus", "minplus_multiply")
@@ -105,10 +104,10 @@ def shortest_paths(device: HostDevice) -> None:
     for kind, values in ((WORD, weights), (LONG, weights), (REAL, weights / 3)):
         graph = from_edges(*ends, values, n=60, directed=True)
         answers = []
-        for engine in get_args(Engine):
+        for engine in get_args(EngineName):
             keys, before = np.empty((2, 60), kind.dtype), np.empty((2, 60), np.uint32)
             with searcher(graph, device, kind, engine, searches=2) as prepared:
-                jobs = row_jobs([np.array([0]), np.array([7, 59])], None, prepared.layout.places())
+                jobs = row_jobs([np.array([0]), np.array([7, 59])], None, prepared.graph.places())
                 found = prepared.solve(jobs, WANTS_DISTANCES | WANTS_PREDECESSORS, keys, before)
             assert not found.wrong.any()
             answers.append((keys.tobytes(), before.tobytes()))
@@ -124,7 +123,7 @@ def paths(device: HostDevice, graph: Graph, kind: Keys) -> None:
         keys = np.empty((1, 60), kind.dtype)
         with searcher(steep, device, kind, engine, searches=2, batch=1) as prepared:
             prepared.hub = 3
-            places = prepared.layout.places()
+            places = prepared.graph.places()
             found = prepared.solve(row_jobs([np.array([0])], None, places), WANTS_DISTANCES, keys)
             pairs = np.array([[0, 5], [0, 59], [7, 30]])
             paths = prepared.solve(query_jobs(pairs, places), WANTS_TARGETS | WANTS_PATHS, path_room=100)
@@ -144,23 +143,25 @@ def steiner_trees(device: HostDevice) -> None:
 
 
 def rows_of_many(device: HostDevice) -> None:
-    """Rows from more than a group of sources, by the engines of Steiner trees that share reads; all agree."""
+    """Rows from more than a group of sources, by every engine; all agree."""
     graph = power_law_steiner(40, 120, 8, low=0, high=60)
     sources = np.arange(40)
     for kind in (WORD, LONG):
         answers = []
-        with (
-            searcher(graph, device, kind, searches=40) as prepared,
-            Tiles(prepared, sources, 9.0, 40, threads=96) as tiles,
-        ):
-            for search in (Rows(prepared, None), tiles, Pulls(prepared, sources, 7)):
-                answers.append(np.empty((40, 40), kind.dtype))
+        for engine in get_args(RowEngineName):
+            answers.append(np.empty((40, 40), kind.dtype))
+            with (
+                searcher(graph, device, kind, engine, searches=40) as prepared,
+                row_search(prepared, graph, engine, 7, None, 40) as search,
+            ):
+                if isinstance(search, TileRows):
+                    search.threads = 96
                 search.fill(sources, answers[-1])
-        assert (answers[0] == answers[1]).all() and (answers[0] == answers[2]).all()
+        assert len({rows.tobytes() for rows in answers}) == 1
 
 
 def random_tsp(n: int, high: int, symmetric: bool) -> Tsp:
-    """Random costs from 1 to `high`."""
+    """Return an instance with random costs from 1 to `high`."""
     cost = np.random.default_rng(n).integers(1, high, (n, n), endpoint=True)
     cost = np.minimum(cost, cost.T) if symmetric else cost
     np.fill_diagonal(cost, FORBIDDEN)
@@ -168,7 +169,7 @@ def random_tsp(n: int, high: int, symmetric: bool) -> Tsp:
 
 
 def optimum(cost: NDArray[np.int64]) -> int:
-    """The cheapest tour, by the textbook's table over sets and ends."""
+    """Return the cost of the cheapest tour, by the textbook's table over sets and last cities."""
     n = len(cost)
     best = {(1 << j, j): int(cost[0, j]) for j in range(1, n)}
     for size in range(2, n):
@@ -182,7 +183,7 @@ def optimum(cost: NDArray[np.int64]) -> int:
 
 
 def run_planted(name: str) -> None:
-    """One kernel of planted.cu, 64 threads on 64 values."""
+    """Run one kernel of planted.cu, 64 threads on 64 values."""
     device = WatchedDevice(threads=2)
     with planted_sources():
         kernel = device.kernel("planted", f"planted_{name}")
@@ -198,7 +199,7 @@ def compile_only(planted: bool) -> None:
 
 @contextmanager
 def planted_sources() -> Iterator[None]:
-    """planted.cu among the headers of cuda_src."""
+    """Put planted.cu beside the headers of cuda_src."""
     original = build.source_folder
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(original(), folder, dirs_exist_ok=True)

@@ -1,4 +1,4 @@
-"""`make check-races` and `make check-cuda` find what they are there to find. (All of both is the Makefile's.)"""
+"""`make check-races` and `make check-cuda` find planted mistakes; the Makefile runs both on all kernels."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def test_planted_mistakes_are_reported_and_nothing_else(build: Build, tmp_path: 
     assert check_planted(build, str(tmp_path)) == ""
 
 
-def test_a_build_that_watches_nothing_is_called_blind(tmp_path: Path) -> None:
+def test_a_build_without_a_sanitizer_is_called_blind(tmp_path: Path) -> None:
     if reason := missing(THREADS):
         pytest.skip(reason)
     tmp_path.chmod(0o700)
-    asleep = Build("no sanitizer", "-O1 -DHOST_THREADS -pthread", THREADS.runtime, THREADS.clean, THREADS.planted)
-    assert "planted_race was not reported: the check is blind" in check_planted(asleep, str(tmp_path))
+    unwatched = Build("no sanitizer", "-O1 -DHOST_THREADS -pthread", THREADS.runtime, THREADS.clean, THREADS.planted)
+    assert "planted_race was not reported: the check is blind" in check_planted(unwatched, str(tmp_path))
 
 
 def test_every_kernel_is_launched_and_right() -> None:
@@ -56,7 +56,7 @@ ptxas info    : Used 24 registers, used 0 barriers, 380 bytes cmem[0]
 
 
 @pytest.mark.parametrize("spills", [0, 8])
-def test_what_nvcc_says_of_kernels_is_read(spills: int) -> None:
+def test_the_output_of_nvcc_is_read(spills: int) -> None:
     output = PTXAS.format(spills=spills)
     uses = kernels(output)
     assert uses == [Use("one", "sm_90", 72, 20456, spills), Use("two", "sm_90", 24, 0, 0)]
@@ -64,5 +64,5 @@ def test_what_nvcc_says_of_kernels_is_read(spills: int) -> None:
 
 
 @pytest.mark.parametrize(("output", "code"), [("x.cu(3): error: no", 2), ("x.cu(3): warning #177: unused", 0), ("", 0)])
-def test_what_nvcc_dislikes_is_a_failure(output: str, code: int) -> None:
+def test_a_warning_of_nvcc_is_a_failure(output: str, code: int) -> None:
     assert complaint(output, code, kernels(output)) != ""

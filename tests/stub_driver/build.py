@@ -22,7 +22,7 @@ FLAGS = ["-std=c++17", "-O2", "-fPIC", "-Wall", "-Wextra"]
 
 
 class CannotBuild(Exception):
-    """No PyCUDA or no compiler; says which."""
+    """There is no PyCUDA or no compiler; the message says which."""
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,12 @@ class Stub:
     folder: Path
 
     def environment(self, gpus: int = 1, **settings: str | int) -> dict[str, str]:
-        """This process's environment with the stub in front.
+        """Return this process's environment with the stub in front.
 
         Parameters
         ----------
         gpus
-            How many it shows.
+            Number of GPUs that it shows.
         settings
             `memory`, `fail_launch`, `nvcc`, ... for STUB_MEMORY and so on (driver.cpp and nvcc.py list them); names in
             capitals go in as they are.
@@ -80,7 +80,7 @@ def build_stub(folder: Path) -> Stub:
 
 
 def pycuda_extension() -> Path:
-    """PyCUDA's compiled module, found without importing it."""
+    """Return the path of PyCUDA's compiled module, without importing it."""
     package = importlib.util.find_spec("pycuda")
     folders = [] if package is None else package.submodule_search_locations or []
     found = [path for folder in folders for path in Path(folder).glob("_driver*.so")]
@@ -90,7 +90,7 @@ def pycuda_extension() -> Path:
 
 
 def _symbols(*options: str) -> set[str]:
-    """The CUDA driver functions among a file's symbols."""
+    """Return the CUDA driver functions among a file's symbols."""
     return set(re.findall(r"\b(cu[A-Z]\w*)$", _run("nm", *options), re.MULTILINE))
 
 

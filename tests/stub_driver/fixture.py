@@ -9,7 +9,7 @@ from tests.stub_driver.build import CannotBuild, Stub, build_stub
 
 @pytest.fixture(scope="session")
 def stub(tmp_path_factory: pytest.TempPathFactory) -> Stub:
-    """The stub driver, built once a session, however many folders take it; skips where PyCUDA or g++ is missing."""
+    """Return the stub driver, built once a session for all folders; skips where PyCUDA or g++ is missing."""
     folder = tmp_path_factory.getbasetemp() / "stub-driver"
     try:
         return Stub(folder) if (folder / "bin" / "nvcc").exists() else build_stub(folder)

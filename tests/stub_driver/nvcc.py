@@ -1,9 +1,9 @@
-"""The stub driver's nvcc: takes just the command that hpcsolve gives to nvcc, runs g++, wraps the library as a "cubin".
+"""The stub driver's nvcc takes the command that hpcsolve gives to nvcc, runs g++, and wraps the library as a "cubin".
 
 STUB_NVCC chooses the build: `threads` (-DHOST_THREADS: real threads a block, the default), `single` (one thread a
 block, vector registers), or `fails` (a compiler error). It is part of the version, and so of the compile cache's keys.
-An option that it does not know is an error, so that a change of hpcsolve's command is seen here first. STUB_NVCC_LOG
-names a file that gets a line a call.
+An option that it does not know is an error, so that a change of hpcsolve's command is noticed. STUB_NVCC_LOG names a
+file that gets a line a call.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAGIC = b"STUBCUBN"
 
 
 def main(arguments: list[str], flavor: str) -> int:
-    """Compile, or print the version; the exit code."""
+    """Compile or print the version, and return the exit code."""
     if arguments == ["--version"]:
         print(f"nvcc: g++ in its place\nCuda compilation tools, release 0.0, stub {flavor}\n{COMMON} {FLAVORS[flavor]}")
         return 0
@@ -40,7 +40,7 @@ def main(arguments: list[str], flavor: str) -> int:
 
 
 def command_line() -> argparse.ArgumentParser:
-    """The options that hpcsolve uses, all of them required."""
+    """Return a parser of the options that hpcsolve uses, all of them required."""
     parser = argparse.ArgumentParser(prog="nvcc", allow_abbrev=False)
     parser.add_argument("-cubin", action="store_true", required=True)
     parser.add_argument("-std", choices=["c++17"], required=True)

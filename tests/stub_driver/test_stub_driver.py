@@ -1,4 +1,4 @@
-"""The stub driver is as strict as it says: what it is there to find, it finds."""
+"""The stub driver finds the mistakes that it is made to find."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ context.pop(); context.detach()
 
 @pytest.fixture
 def python(stub: Stub, run_process: Start) -> Start:
-    """`python(code)` runs it on the stub."""
+    """`python(code)` runs the code on the stub."""
     return lambda code: run_process([sys.executable, "-c", code], timeout=60, env=stub.environment())
 
 
-def test_pinned_memory_moves_when_somebody_waits(python: Start) -> None:
+def test_pinned_memory_moves_at_a_synchronisation(python: Start) -> None:
     done = python(PINNED_WITHOUT_WAITING)
     assert done.stdout.split() == ["0", "4950", "200"], done.stderr
 
@@ -82,7 +82,7 @@ def test_a_kernel_that_writes_beside_its_memory_ends_the_process(python: Start) 
     assert done.returncode < 0 and "wrote beside its allocation of 1022 bytes" in done.stderr
 
 
-def test_forgotten_memory_is_told(python: Start) -> None:
+def test_forgotten_memory_is_reported(python: Start) -> None:
     assert "GPU 0 released with 1 allocations alive" in python(FORGOTTEN_MEMORY).stderr
 
 

@@ -1,20 +1,20 @@
-"""Ant colonies: the exact Ant System of the literature, and MAX-MIN Ant System with local search, as many as wanted.
+"""Ant colonies: the exact Ant System of the literature, and MAX-MIN Ant System with local search.
 
 For one good tour there are better programs (README.md says which). These are for the study of ant colonies, and for
-many independent colonies at once: what a colony finds depends on the seed and its own number alone, bit for bit, on
-any number of ranks and threads and any device. So all arithmetic is in integers (fixed_point.py,
-cuda_src/ant_trails.cuh), and random numbers are functions of (seed, colony, iteration, ant, step)
-(cuda_src/philox.cuh).
+many independent colonies at once. What a colony finds depends on the seed and its own number alone, bit for bit, on any
+number of ranks and threads and on any device. So all arithmetic is in integers (fixed_point.py,
+cuda_src/ants/pheromone.cuh), and random numbers are functions of (seed, colony, iteration, ant, step)
+(cuda_src/device/philox.cuh).
 
-parameters.py    what the user asks, and what an instance does not allow
-layout.py        an instance as the kernels have it: renumbered, 32-bit costs, nearest cities, the heuristic
-fixed_point.py   trails as integers
-buffers.py       named buffers, whose shapes say what a run takes
-ant_system.py    Ant System on a device (kernels: cuda_src/ant_head_tail.cu, ant_group.cu, ant_system.cu)
-mmas.py          MAX-MIN Ant System on a device (kernels: cuda_src/ant_candidates.cu)
-local_search.py  every tour improved (kernels: cuda_src/local_search.cu)
-search.py        the one of them that the parameters ask for
-colonies.py      colonies over ranks: iterations, what they keep, when they stop
+parameters.py    what the user asks for, and what an instance does not allow
+instance.py      an instance as the kernels have it: renumbered, 32-bit costs, nearest cities, the heuristic
+fixed_point.py   pheromone as integers
+buffers.py       named buffers, whose shapes say how much memory a run takes
+ant_system.py    Ant System on a device (kernels: cuda_src/ants/head_tail.cu, roulette.cu, ant_system.cu)
+max_min.py       MAX-MIN Ant System on a device (kernels: cuda_src/ants/max_min.cu)
+local_search.py  the improvement of every tour (kernels: cuda_src/ants/local_search.cu)
+search.py        the search that the parameters ask for
+colonies.py      colonies over ranks: iterations, incumbents, stop criteria
 outcome.py       the best tour, a table of colonies with statistics, the history
 solve.py         estimate and run
 """

@@ -1,6 +1,6 @@
-"""Ant System on a device: all ants choose among all cities, and all lay trails.
+"""Ant System on a device: all ants choose among all cities, and all of them deposit pheromone.
 
-Kernels: cuda_src/ant_head_tail.cu, ant_group.cu (how tours are built), ant_system.cu (how trails change).
+Kernels: cuda_src/ants/head_tail.cu and roulette.cu construct the tours, ant_system.cu changes the pheromone.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.ant_colony.buffers import ANT_THREADS, Shapes, allocated
-from hpcsolve.algorithms.ant_colony.colonies import Kept
+from hpcsolve.algorithms.ant_colony.buffers import ANT_THREADS, Shapes, allocated, iteration_keys, tour_memory
+from hpcsolve.algorithms.ant_colony.colonies import Incumbents
 from hpcsolve.algorithms.ant_colony.fixed_point import Unit
-from hpcsolve.algorithms.ant_colony.layout import HEAD, Layout
-from hpcsolve.device.base import Buffer, Device, Timer
+from hpcsolve.algorithms.ant_colony.instance import HEAD, AntInstance
+from hpcsolve.device.base import Argument, Buffer, Device, Timer
 
 CITY_THREADS = 128
 """Threads of a block that updates one city's row."""
 LINE = 16
-"""Ants whose neighbours stand in one cache line."""
+"""Ants whose adjacent cities stand in one cache line."""
 LEAST_THREADS = 32
-"""To which the blocks of st-dynamic shrink."""
+"""Threads to which the blocks of st-dynamic shrink."""
 RECORD = 64
-"""Words of a city's record; its nearest cities stand at words 32 to 47 (`head_row` of cuda_src/ant_trails.cuh)."""
+"""Words of a `head_row` (cuda_src/ants/head_tail_tables.cuh); the nearest cities stand at words 32 to 47."""
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """How tours are built; names and meanings as in `Parameters`."""
+    """How tours are constructed; names and meanings are those of `Parameters`."""
 
     name: str = "head-tail"
     launch: str = "tour"
@@ -38,7 +38,7 @@ class Strategy:
     threads: int = 128
 
     def launches(self, n: int) -> Iterator[tuple[int, int, int]]:
-        """(first step, last step + 1, threads of a block) of each launch; the answer is the same for any."""
+        """Yield (first step, last step + 1, threads of a block) of each launch; the tours are the same for any."""
         if self.name == "st-dynamic":
             first, threads = 0, self.threads
             while threads > LEAST_THREADS:  # half the threads when half the cities are left
@@ -53,7 +53,7 @@ class Strategy:
 
 
 def shapes(n: int, colonies: int, ants: int, strategy: str = "head-tail") -> Shapes:
-    """Shapes and types of all buffers, by name."""
+    """Return the shapes and types of all buffers, by name."""
     stride = -(-n // 64) * 64
     whole = {} if strategy == "head-tail" else {"whole_heuristic": ((n, n), np.uint32)}
     return {
@@ -66,12 +66,12 @@ def shapes(n: int, colonies: int, ants: int, strategy: str = "head-tail") -> Sha
         "head": ((colonies, n, HEAD), np.uint64),
         "tail": ((colonies, n, stride), np.uint32),
         "tail_prefix": ((colonies, n, stride // 64), np.uint32),
-        "trail": ((colonies, n, stride), np.uint64),
+        "pheromone": ((colonies, n, stride), np.uint64),
         "open": ((colonies, ants, -(-n // 32)), np.uint32),
         "tours": ((colonies, ants, n), np.uint16),
         "lengths": ((colonies, ants), np.uint64),
         "amounts": ((colonies, ants), np.uint64),
-        "beside": ((colonies, -(-ants // LINE), n, LINE), np.uint32),
+        "adjacent": ((colonies, -(-ants // LINE), n, LINE), np.uint32),
     }
 
 
@@ -82,11 +82,11 @@ class AntSystem:
     Attributes
     ----------
     keys
-        Shape (colonies, 2), uint32: of the random numbers.
+        Shape (colonies, 2), uint32: the keys of the colonies' random numbers.
     """
 
     device: Device
-    layout: Layout
+    instance: AntInstance
     unit: Unit
     ants: int
     keys: NDArray[np.uint32]
@@ -96,47 +96,47 @@ class AntSystem:
     buffers: dict[str, Buffer] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Allocate, upload, and make the tables of the first iteration."""
+        """Allocate and upload the buffers, and make the tables of the first iteration."""
         self.timer = self.device.timer()
-        self.buffers = allocated(self.device, shapes(self.layout.n, len(self.keys), self.ants, self.strategy.name))
+        self.buffers = allocated(self.device, shapes(self.instance.n, len(self.keys), self.ants, self.strategy.name))
         for name, values in self._first_values().items():
             if name in self.buffers:
                 self.buffers[name].upload(values)
-        self._make_tables(0)
+        self._update(first=True)
 
     def _first_values(self) -> dict[str, NDArray[np.generic]]:
-        n, stride = self.layout.n, self.buffers["heuristic"].shape[1]
-        heads = self.layout.nearest[:, :HEAD]
+        n, stride = self.instance.n, self.buffers["heuristic"].shape[1]
+        heads = self.instance.nearest[:, :HEAD]
         rows = np.zeros(self.buffers["rows"].shape, np.uint32)
         rows[:, :, HEAD : HEAD + HEAD // 2] = np.ascontiguousarray(heads).view(np.uint32)
         tail_heuristic = np.zeros((n, stride), np.uint32)
         tail_heuristic[:, :n] = self.heuristic
         np.put_along_axis(tail_heuristic, heads.astype(np.int64), 0, axis=1)
-        trail = np.full(self.buffers["trail"].shape, self.unit.first_trail, np.uint64)
+        pheromone = np.full(self.buffers["pheromone"].shape, self.unit.first_pheromone, np.uint64)
         head_heuristic = np.take_along_axis(self.heuristic, heads.astype(np.int64), axis=1)
-        return {"cost": self.layout.cost, "heuristic": tail_heuristic, "head_heuristic": head_heuristic,
-                "keys": self.keys, "rows": rows, "trail": trail, "whole_heuristic": self.heuristic}  # fmt: skip
+        return {"cost": self.instance.cost, "heuristic": tail_heuristic, "head_heuristic": head_heuristic,
+                "keys": self.keys, "rows": rows, "pheromone": pheromone, "whole_heuristic": self.heuristic}
 
     def construct(self, iteration: int) -> NDArray[np.uint64]:
-        """All ants of all colonies build their tours; the lengths, shape (colonies, ants)."""
+        """Construct the tours of all ants of all colonies, and return their lengths, shape (colonies, ants)."""
         own = self.buffers
         self.timer.start()
         if self.strategy.name == "head-tail":
-            self._build_by_head_and_tail(iteration)
+            self._construct_by_head_and_tail(iteration)
         else:
-            self._build_in_groups(iteration)
+            self._construct_by_roulette(iteration)
         self.timer.stop()
         return own["lengths"].download()
 
-    def learn(self, iteration: int, lengths: NDArray[np.uint64], kept: Kept) -> None:
-        """Trails evaporate, and all ants lay theirs."""
+    def learn(self, iteration: int, lengths: NDArray[np.uint64], incumbents: Incumbents) -> None:
+        """Let pheromone evaporate, and all ants deposit theirs."""
         colonies, own = len(self.keys), self.buffers
         own["amounts"].upload(self.unit.deposits(lengths))
         self.timer.start()
-        groups = own["beside"].shape[1] * colonies
-        kernel = self.device.kernel("ants/ant_system", "ant_system_beside")
-        kernel(groups, CITY_THREADS, self.layout.n, self.ants, colonies, own["tours"], own["beside"])
-        self._make_tables(self.ants)
+        lines = own["adjacent"].shape[1] * colonies
+        kernel = self.device.kernel("ants/ant_system", "ant_system_adjacent")
+        kernel(lines, CITY_THREADS, sizes=self._sizes(), tours=own["tours"], adjacent=own["adjacent"])
+        self._update(first=False)
         self.timer.stop()
 
     def close(self) -> None:
@@ -144,25 +144,35 @@ class AntSystem:
         for buffer in self.buffers.values():
             buffer.free()
 
-    def _build_by_head_and_tail(self, iteration: int) -> None:
-        kernel = self.device.kernel("ants/ant_head_tail", "ant_head_tail_construct")
-        colonies, own = len(self.keys), self.buffers
-        tables = ("keys", "rows", "head", "tail", "tail_prefix", "trail", "heuristic", "cost", "open", "tours")
-        pairs, stride = colonies * -(-self.ants // 2), own["heuristic"].shape[1]
-        kernel(pairs, ANT_THREADS, self.layout.n, stride, self.ants, colonies, iteration,
-               *(own[name] for name in tables), own["lengths"])
+    def _construct_by_head_and_tail(self, iteration: int) -> None:
+        kernel, own = self.device.kernel("ants/head_tail", "head_tail_construct"), self.buffers
+        pairs = len(self.keys) * -(-self.ants // 2)
+        kernel(pairs, ANT_THREADS, sizes=self._sizes(), random=iteration_keys(own, iteration), tables=self.tables(),
+               cost=own["cost"], out=tour_memory(own))
 
-    def _build_in_groups(self, iteration: int) -> None:
-        kernel = self.device.kernel("ants/ant_group", "ant_group_construct")
-        colonies, own, how = len(self.keys), self.buffers, self.strategy
-        tables = ("keys", "trail", "whole_heuristic", "cost", "open", "tours", "lengths")
-        for first, last, threads in how.launches(self.layout.n):
-            kernel(colonies * self.ants, threads, self.layout.n, own["heuristic"].shape[1], self.ants, colonies,
-                   iteration, first, last, int(how.tour_list), int(how.tiled), *(own[name] for name in tables))
+    def _construct_by_roulette(self, iteration: int) -> None:
+        kernel, own, how = self.device.kernel("ants/roulette", "roulette_construct"), self.buffers, self.strategy
+        tables: dict[str, Argument] = {
+            "stride": own["heuristic"].shape[1], "pheromone": own["pheromone"], "heuristic": own["whole_heuristic"],
+        }
+        for first, last, threads in how.launches(self.instance.n):
+            kernel(len(self.keys) * self.ants, threads, sizes=self._sizes(), random=iteration_keys(own, iteration),
+                   first=first, last=last, rules={"listed": how.tour_list, "tiled": how.tiled}, tables=tables,
+                   cost=own["cost"], out=tour_memory(own))
 
-    def _make_tables(self, ants: int) -> None:
-        n, colonies, own = self.layout.n, len(self.keys), self.buffers
-        kernel = self.device.kernel("ants/ant_system", "ant_system_update")
-        kernel(n * colonies, CITY_THREADS, n, own["heuristic"].shape[1], ants, colonies, int(self.layout.symmetric),
-               self.unit.keep, *(own[name] for name in ("beside", "amounts", "heuristic", "head_heuristic", "trail",
-                                                        "tail", "tail_prefix", "head", "rows")))  # fmt: skip
+    def _update(self, first: bool) -> None:
+        own, kernel = self.buffers, self.device.kernel("ants/ant_system", "ant_system_update")
+        deposits: dict[str, Argument] = {
+            "keep": self.unit.keep, "symmetric": self.instance.symmetric, "adjacent": own["adjacent"],
+            "amounts": own["amounts"],
+        }
+        kernel(self.instance.n * len(self.keys), CITY_THREADS, sizes=self._sizes(), first=first, ants=deposits,
+               head_heuristic=own["head_heuristic"], tables=self.tables())
+
+    def _sizes(self) -> dict[str, Argument]:
+        return {"n": self.instance.n, "ants": self.ants, "colonies": len(self.keys)}
+
+    def tables(self) -> dict[str, Argument]:
+        """Return the kernels' argument `tables` (cuda_src/ants/head_tail_tables.cuh)."""
+        names = ("rows", "head", "tail", "tail_prefix", "pheromone", "heuristic")
+        return {"stride": self.buffers["heuristic"].shape[1], **{name: self.buffers[name] for name in names}}

@@ -1,7 +1,7 @@
-"""Colonies over ranks: each rank steps its own together, keeps what they found, and all agree on when to stop.
+"""Colonies over ranks: each rank iterates its own colonies together, and all ranks agree on when to stop.
 
-A colony's random numbers are keyed by (seed, its number), so what it finds does not depend on the rank that it is on,
-nor on the colonies beside it. Everything that is kept is an array with a row a colony.
+A colony's random numbers are keyed by the seed and its number, so what it finds depends neither on the rank that it is
+on nor on the other colonies. Incumbents are arrays with a row for each colony.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from hpcsolve.algorithms.base import Report, StopCriteria
 from hpcsolve.device.base import Buffer
 from hpcsolve.parallel.comm import Comm
 
-NOTHING = 2**62
-"""Longer than any tour."""
+NO_TOUR = 2**62
+"""A length above that of any tour."""
 MOST_ROWS = 1024
-"""Rows of the history before every other one is dropped."""
+"""Rows of the history above which every other one is dropped."""
 
 
 class Search(Protocol):
@@ -32,30 +32,30 @@ class Search(Protocol):
     Attributes
     ----------
     buffers
-        By name; among them `tours`, uint16 (colonies, ants, n), in the layout's numbers.
+        By name; among them `tours`, uint16 (colonies, ants, n), in the numbers of `AntInstance`.
     """
 
     buffers: dict[str, Buffer]
 
     def construct(self, iteration: int) -> NDArray[np.uint64]:
-        """All ants build their tours; the lengths, shape (colonies, ants)."""
+        """Construct the tours of all ants, and return their lengths, shape (colonies, ants)."""
 
-    def learn(self, iteration: int, lengths: NDArray[np.uint64], kept: Kept) -> None:
-        """Change the trails after an iteration."""
+    def learn(self, iteration: int, lengths: NDArray[np.uint64], incumbents: Incumbents) -> None:
+        """Change the pheromone after an iteration."""
 
 
 @dataclass
-class Kept:
-    """What some colonies have found, a row each.
+class Incumbents:
+    """The best tours that some colonies have found, a row each.
 
     Attributes
     ----------
     numbers
-        Shape (colonies,), int64: the colonies' own.
+        Shape (colonies,), int64: the colonies' numbers.
     length, tour
-        The best so far, in the layout's terms: int64 (colonies,) and uint16 (colonies, n).
+        The incumbent in terms of `AntInstance`: int64 (colonies,) and uint16 (colonies, n).
     iteration
-        Shape (colonies,), int64: when that was found.
+        Shape (colonies,), int64: the iteration that found it.
     """
 
     numbers: NDArray[np.int64]
@@ -64,7 +64,7 @@ class Kept:
     iteration: NDArray[np.int64]
 
     def note(self, iteration: int, lengths: NDArray[np.uint64], buffers: dict[str, Buffer]) -> None:
-        """Keep an iteration's best tours where they are better; the first ant's of equals."""
+        """Take over an iteration's best tours where they are better; of equal tours the first ant's."""
         for colony, ant in enumerate(lengths.argmin(axis=1).tolist()):
             if lengths[colony, ant] < self.length[colony]:
                 self.length[colony] = lengths[colony, ant]
@@ -72,22 +72,22 @@ class Kept:
                 self.iteration[colony] = iteration
 
 
-def nothing_kept(numbers: range, n: int) -> Kept:
-    """The beginning."""
+def no_incumbents(numbers: range, n: int) -> Incumbents:
+    """Return the incumbents of colonies that have not begun."""
     colonies = len(numbers)
-    return Kept(np.array(numbers, np.int64), np.full(colonies, NOTHING, np.int64),
-                np.zeros((colonies, n), np.uint16), np.zeros(colonies, np.int64))  # fmt: skip
+    lengths, tours = np.full(colonies, NO_TOUR, np.int64), np.zeros((colonies, n), np.uint16)
+    return Incumbents(np.array(numbers, np.int64), lengths, tours, np.zeros(colonies, np.int64))
 
 
 def random_keys(seed: int, numbers: range) -> NDArray[np.uint32]:
-    """The keys of the colonies' random numbers, shape (colonies, 2): 64 bits of a hash of (seed, number)."""
+    """Return the keys of the colonies' random numbers, shape (colonies, 2): 64 bits of a hash of (seed, number)."""
     digests = [hashlib.sha256(f"ant-colony {seed} {number}".encode()).digest()[:8] for number in numbers]
     return np.frombuffer(b"".join(digests), "<u4").astype(np.uint32).reshape(-1, 2)
 
 
 @dataclass
 class History:
-    """Best and sum of all lengths by iteration: every `step`-th, so that there are never many.
+    """The best length and the sum of all lengths of every `step`-th iteration, so that there are never many rows.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class History:
     rows: list[tuple[int, float, int, int]] = field(default_factory=list)
 
     def note(self, iteration: int, seconds: float, best: int, total: int, last: bool) -> None:
-        """Keep a row if its turn has come; the last one always."""
+        """Add a row if it is its turn, or if it is the last."""
         if iteration % self.step and not last:
             return
         self.rows.append((iteration, seconds, best, total))
@@ -109,37 +109,38 @@ class History:
 
 
 @dataclass
-class Watch:
-    """When to stop, as all ranks agree; and what that costs.
+class AgreedStop:
+    """When the search ends, on which all ranks agree.
 
     Attributes
     ----------
     target
-        In the layout's lengths.
+        In lengths of `AntInstance`.
     best, improved
-        The best length of all colonies, as far as this rank knows, and its iteration.
+        The best length of all colonies that this rank knows of, and its iteration.
     """
 
     comm: Comm
     criteria: StopCriteria
     target: int | None
-    started: float = field(default_factory=lambda: time.perf_counter())  # the clock of now: benchmarks change it
+    # The clock is looked up when it is called: benchmarks replace it.
+    started: float = field(default_factory=lambda: time.perf_counter())
     seconds_wait: float = 0.0
-    best: int = NOTHING
+    best: int = NO_TOUR
     improved: int = 0
 
     def seconds(self) -> float:
-        """Since the start."""
+        """Return the seconds since the start."""
         return time.perf_counter() - self.started
 
     def is_last(self, iteration: int, best: int) -> bool:
-        """Whether the search ends with this iteration; `best`: of this rank's colonies. Collective."""
+        """Return whether the search ends with this iteration; `best` is that of this rank's colonies. Collective."""
         criteria, seconds = self.criteria, self.seconds()
         if any(one is not None for one in (criteria.seconds, criteria.target, criteria.stagnation)):
             waiting = time.perf_counter()
-            everybody = self.comm.allgather((best, seconds))
+            all_ranks = self.comm.allgather((best, seconds))
             self.seconds_wait += time.perf_counter() - waiting
-            best, seconds = min(one for one, _ in everybody), everybody[0][1]
+            best, seconds = min(one for one, _ in all_ranks), all_ranks[0][1]
         if best < self.best:
             self.best, self.improved = best, iteration
         return (
@@ -150,7 +151,7 @@ class Watch:
         )
 
     def done(self, iteration: int) -> float:
-        """The fraction of all iterations, or of the time, that is behind us."""
+        """Return the fraction of all iterations, or of the time, that is done."""
         parts = [0.0]
         if self.criteria.iterations:
             parts.append((iteration + 1) / self.criteria.iterations)
@@ -159,9 +160,11 @@ class Watch:
         return min(1.0, max(parts))
 
 
-def explore(search: Search | None, kept: Kept, watch: Watch, migration: int, report: Report,
-            tell: Callable[[int, float], str]) -> tuple[History, int]:  # fmt: skip
-    """Iterate until a limit is met; the history and the number of iterations. Collective.
+def explore(
+    search: Search | None, incumbents: Incumbents, stop: AgreedStop, migration: int, report: Report,
+    tell: Callable[[int, float], str],
+) -> tuple[History, int]:
+    """Iterate until a stop criterion is met, and return the history and the number of iterations. Collective.
 
     Parameters
     ----------
@@ -170,35 +173,35 @@ def explore(search: Search | None, kept: Kept, watch: Watch, migration: int, rep
     migration
         Iterations between migrations, 0: none.
     tell
-        (best length, mean length) -> words for the progress.
+        Returns the words for the progress, from the best and the mean length.
     """
     history, iteration = History(), 0
     while True:
         lengths = search.construct(iteration) if search else np.empty((0, 1), np.uint64)
         if migration and iteration and iteration % migration == 0:
-            migrate(search, kept, lengths, watch)
+            migrate(search, incumbents, lengths, stop)
         if search:
-            kept.note(iteration, lengths, search.buffers)
-        best = int(kept.length.min(initial=NOTHING))
-        last = watch.is_last(iteration, best)
-        history.note(iteration, watch.seconds(), best, int(lengths.sum()), last)
+            incumbents.note(iteration, lengths, search.buffers)
+        best = int(incumbents.length.min(initial=NO_TOUR))
+        last = stop.is_last(iteration, best)
+        history.note(iteration, stop.seconds(), best, int(lengths.sum()), last)
         if lengths.size:
-            pace = (iteration + 1) / watch.seconds()
-            report(watch.done(iteration), f"{tell(watch.best, float(lengths.mean()))}, {pace:.3g} iterations a second")
+            pace = (iteration + 1) / stop.seconds()
+            report(stop.done(iteration), f"{tell(stop.best, float(lengths.mean()))}, {pace:.3g} iterations a second")
         if last:
             return history, iteration + 1
         if search:
-            search.learn(iteration, lengths, kept)
+            search.learn(iteration, lengths, incumbents)
         iteration += 1
 
 
-def migrate(search: Search | None, kept: Kept, lengths: NDArray[np.uint64], watch: Watch) -> None:
-    """Each colony's best tour takes the place of the longest of the next colony's iteration, in a ring. Collective."""
+def migrate(search: Search | None, incumbents: Incumbents, lengths: NDArray[np.uint64], stop: AgreedStop) -> None:
+    """Put each colony's incumbent in the place of the longest tour of the next colony, in a ring. Collective."""
     waiting = time.perf_counter()
-    parts = watch.comm.allgather((kept.length.copy(), kept.tour.copy()))
-    watch.seconds_wait += time.perf_counter() - waiting
+    parts = stop.comm.allgather((incumbents.length.copy(), incumbents.tour.copy()))
+    stop.seconds_wait += time.perf_counter() - waiting
     length, tour = (np.concatenate(columns) for columns in zip(*parts))
-    for row, number in enumerate(kept.numbers.tolist()):
+    for row, number in enumerate(incumbents.numbers.tolist()):
         ant = int(lengths[row].argmax())
         lengths[row, ant] = length[number - 1]
         if search:

@@ -1,4 +1,4 @@
-"""Local search of a batch of tours, in place on the device. Kernels: cuda_src/local_search.cu."""
+"""Local search of a batch of tours, in place on the device (kernels: cuda_src/ants/local_search.cu)."""
 
 from __future__ import annotations
 
@@ -8,49 +8,49 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hpcsolve.algorithms.ant_colony.buffers import Shapes, allocated, nbytes
-from hpcsolve.device.base import Buffer, Device
+from hpcsolve.device.base import Argument, Buffer, Device
 
 FILE = "ants/local_search"
 KINDS = {"2-opt": "two_opt", "3-opt": "three_opt", "4-opt": "four_opt", "insertion": "insertion"}
-"""Kinds of search and their kernels; "insertion" alone keeps all directions, for costs that depend on them."""
+"""Kinds of search and their kernels; "insertion" reverses no segment, so it is for asymmetric costs too."""
 THREADS = 32
-"""Threads of a block, which is a tour: its items of work are two or four a neighbour."""
+"""Threads of a block, which has one tour, and two or four items of work for each neighbour of a city."""
 
 
 def shapes(count: int, n: int, breadth: int) -> Shapes:
-    """Shapes and types of the scratch for `count` tours of n cities, by name."""
+    """Return the shapes and types of the scratch for `count` tours of n cities, by name."""
     return {
         "near_cost": ((n, min(breadth, n - 1)), np.int32),
-        "place": ((count, n), np.uint16),
+        "position": ((count, n), np.uint16),
         "awake": ((count, -(-n // 64)), np.uint64),
     }
 
 
 def scratch_bytes(count: int, n: int, breadth: int) -> int:
-    """Device memory of a searcher, exact."""
+    """Return the bytes of device memory that a `LocalSearch` allocates, exactly."""
     return nbytes(shapes(count, n, breadth))
 
 
 @dataclass
-class Searcher:
-    """A batch of tours that can be improved, again and again.
+class LocalSearch:
+    """A batch of tours that can be improved again and again.
 
     Attributes
     ----------
     cost
         int32 (n, n), at least 0, from row to column; the diagonal is never read.
     neighbours
-        uint16 (n, stride): the cheapest arcs from each city, ascending.
+        uint16 (n, stride): the nearest cities of each, nearest first.
     tours
         uint16 (..., n), improved in place.
     lengths
-        uint64, one a tour: their costs.
+        uint64, one for each tour: its cost.
     kind
         One of `KINDS`.
     breadth
-        How many neighbours of each city are looked at; at most n - 1 and `stride`.
+        How many neighbours of each city are tried; at most n - 1 and `stride`.
     threads
-        Threads of a block. The answers do not depend on it.
+        Threads of a block. The tours do not depend on it.
     """
 
     device: Device
@@ -64,30 +64,34 @@ class Searcher:
     buffers: dict[str, Buffer] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Allocate the scratch, and look up the neighbours' costs."""
+        """Allocate the scratch, and look up the costs of the arcs to the neighbours."""
         n, stride = self.neighbours.shape
         self.breadth = min(self.breadth, n - 1)
         self.buffers = allocated(self.device, shapes(math.prod(self.lengths.shape), n, self.breadth))
         kernel = self.device.kernel(FILE, "local_search_price")
-        kernel(n, self.threads, n, stride, self.breadth, self.cost, self.neighbours, self.buffers["near_cost"])
+        kernel(n, self.threads, n=n, stride=stride, breadth=self.breadth, cost=self.cost, neighbours=self.neighbours,
+               near_cost=self.buffers["near_cost"])
 
-    def improve(self, known: Buffer | None = None) -> None:
+    def improve(self, incumbents: Buffer | None = None) -> None:
         """Improve all tours, and set their lengths.
 
         Parameters
         ----------
-        known
+        incumbents
             uint16 (groups, n): for each of as many groups of tours, in their order and of equal size, a tour that has
-            been improved already. Only cities are looked at first that have an edge which is not in it.
+            been improved already. The search then begins at the cities with an edge that is not in it.
         """
         n, stride = self.neighbours.shape
-        count, groups = math.prod(self.lengths.shape), known.shape[0] if known else 0
+        count, groups = math.prod(self.lengths.shape), incumbents.shape[0] if incumbents else 0
         kernel = self.device.kernel(FILE, f"local_search_{KINDS[self.kind]}")
-        kernel(count, self.threads, count, groups, n, stride, self.breadth, self.cost, self.neighbours,
-               self.buffers["near_cost"], known or self.tours, self.tours, self.buffers["place"],
-               self.buffers["awake"], self.lengths)  # fmt: skip
+        own: dict[str, Argument] = {
+            "n": n, "stride": stride, "breadth": self.breadth, "cost": self.cost, "neighbours": self.neighbours,
+            "order": self.tours, **self.buffers,
+        }
+        kernel(count, self.threads, tours=count, groups=groups, all=own, incumbents=incumbents or self.tours,
+               lengths=self.lengths)
 
     def close(self) -> None:
-        """Give the scratch back."""
+        """Free the scratch."""
         for buffer in self.buffers.values():
             buffer.free()

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.ant_colony.colonies import NOTHING, History, Kept
-from hpcsolve.algorithms.ant_colony.layout import Layout
+from hpcsolve.algorithms.ant_colony.colonies import NO_TOUR, History, Incumbents
+from hpcsolve.algorithms.ant_colony.instance import AntInstance
 from hpcsolve.algorithms.ant_colony.parameters import Parameters, ants_of
 from hpcsolve.algorithms.base import Outcome
 from hpcsolve.answers.dataset import Column, Dataset, columns
@@ -42,29 +42,29 @@ HISTORY = {
 
 
 def outcome(
-    tsp: Tsp, layout: Layout, kept: Kept, history: History, iterations: int, parameters: Parameters, comm: Comm,
-    rank: Mapping[str, float | int],
+    tsp: Tsp, instance: AntInstance, kept: Incumbents, history: History, iterations: int, parameters: Parameters,
+    comm: Comm, rank: Mapping[str, float | int],
 ) -> Outcome:
     """Return the outcome on every rank; the tables are on rank 0. Collective."""
     parts = comm.allgather(kept)
     best = min((part for part in parts if len(part.numbers)), key=lambda part: int(part.length.min()))
     row = int(best.length.argmin())
-    tour = layout.order[best.tour[row]]
+    tour = instance.order[best.tour[row]]
     tour = np.roll(tour, -int(tour.argmin()))  # from city 0
     histories = comm.gather(history)
     tables: dict[str, Mapping[str, Column]] = {}
     if histories is not None:
-        shift = tsp.n * layout.offset
+        shift = tsp.n * instance.offset
         lengths = np.concatenate([part.length for part in parts]) + shift
         tables["colonies"] = _colonies(parts, lengths, tsp, iterations, parameters.optimum)
         tours = len(lengths) * ants_of(parameters, tsp.n)
         tables["history"] = _history(histories, tours, shift, tsp.scale)
-    cost = int(best.length[row]) + tsp.n * layout.offset
+    cost = int(best.length[row]) + tsp.n * instance.offset
     return Outcome(Tour(cost, tour.astype(np.int32), False), tables, rank)
 
 
 def _colonies(
-    parts: list[Kept], lengths: NDArray[np.int64], tsp: Tsp, iterations: int, optimum: float | None
+    parts: list[Incumbents], lengths: NDArray[np.int64], tsp: Tsp, iterations: int, optimum: float | None
 ) -> dict[str, Column]:
     own = lengths / tsp.scale
     return columns(COLONIES, {
@@ -85,7 +85,7 @@ def _history(histories: list[History], tours: int, shift: int, scale: int) -> di
     rows = [history.rows for history in histories]
     best = np.array([min(one[2] for one in at) for at in zip(*rows)], np.int64)
     mean = np.array([sum(one[3] for one in at) / tours for at in zip(*rows)])
-    assert (best < NOTHING).all()
+    assert (best < NO_TOUR).all()
     return columns(HISTORY, {
         "step": np.array([row[0] for row in rows[0]], np.int64),
         "seconds": np.array([row[1] for row in rows[0]]),

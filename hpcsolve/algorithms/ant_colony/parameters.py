@@ -1,4 +1,4 @@
-"""The `[ant-colony]` table of a job file, and what of it an instance does not allow."""
+"""The `[ant-colony]` table of a job file, and the checks of an instance against it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from hpcsolve.algorithms.ant_colony.layout import HEAD
+from hpcsolve.algorithms.ant_colony.instance import HEAD
 from hpcsolve.errors import InputError
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp
 
 FEWEST_CITIES = 4
 MOST_CITIES = 65535
 LARGEST_COST = 1 << 30
-"""Beyond the smallest: costs are 32-bit integers on the device, and sums of a few of them must fit too."""
+"""Largest difference of two costs: they are 32-bit integers on the device, and sums of a few of them must fit too."""
 MOST_BETA = 64.0
 MMAS_ANTS = 25
 
@@ -26,36 +26,37 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     ----------
     variant
         "mmas": MAX-MIN Ant System with candidate lists and local search, for good tours; "ant-system": the original,
-        all ants lay trails and choose among all cities.
+        where all ants deposit pheromone and choose among all cities.
     colonies
         Independent colonies, each with random numbers of its own; the answer is the best of all.
     ants
         Ants of a colony; by default 25 (mmas), or as many as cities (ant-system).
     alpha
-        Exponent of the trail: 1 only, other powers would not be the same bits on every machine.
+        Exponent of the pheromone: only 1, since other powers would not be the same bits on every machine.
     beta
-        Exponent of the nearness, 1 / (cost + 0.1).
+        Exponent of the heuristic, 1 / (cost + 0.1).
     rho
-        Share of a trail that evaporates in an iteration; by default 0.2 (mmas), 0.02 without local search, 0.5
+        Share of the pheromone that evaporates in an iteration; by default 0.2 (mmas), 0.02 without local search, 0.5
         (ant-system).
     strategy
-        Of ant-system, how tours are built: "head-tail" with constant work a step; for study, and as oracles with the
-        same probabilities, "st-group" (a block of threads is an ant) and "st-dynamic" (blocks that shrink with the
-        cities that are left).
+        Of ant-system, how tours are constructed: "head-tail" with constant work a step; for study, and as oracles with
+        the same probabilities, "st-group" (a block of threads is an ant) and "st-dynamic" (blocks that shrink with the
+        number of unvisited cities).
     launch
-        Of st-group: "tour" builds whole tours in one launch of the kernel, "step" launches it for every step.
+        Of st-group: "tour" constructs whole tours in one launch of the kernel, "step" launches it for every step.
     tour_list
-        Of st-group and st-dynamic: keep the unvisited cities in a list; else every step looks at all cities.
+        Of st-group and st-dynamic: whether the unvisited cities are kept in a list; else every step goes through all
+        cities.
     tiled
-        Of st-group and st-dynamic: each thread adds up a tile and walks in its own; else one thread walks through all.
+        Of st-group and st-dynamic: whether each thread adds up and searches a tile; else one thread searches all.
     block_threads
-        Of st-group: threads of a block; of st-dynamic at the beginning of a tour.
+        Of st-group: threads of a block; of st-dynamic: those at the beginning of a tour.
     candidates
-        Of mmas: the nearest cities that an ant goes on to while one of them is unvisited.
+        Of mmas: length of the candidate lists, the nearest cities that an ant prefers while one of them is unvisited.
     local_search
-        Of mmas: how every tour is improved. "auto" is "4-opt", or "insertion" where costs depend on the direction.
+        Of mmas: how every tour is improved. "auto" is "4-opt", or "insertion" where costs are asymmetric.
     migration
-        Every so many iterations each colony's best tour joins the next colony; 0: never.
+        Number of iterations after which each colony's best tour joins the next colony; 0: never.
     optimum
         The cheapest tour's cost, if it is known, in the instance's own unit: gaps are counted from it.
     """
@@ -78,16 +79,16 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
 
 
 def require_fit(tsp: Tsp, parameters: Parameters) -> None:
-    """See that an instance can be searched with these parameters.
+    """Check that an instance can be searched with these parameters.
 
     Raises
     ------
     InputError
-        Naming the key, or what the instance has.
+        Naming the key, or the instance's property that does not fit.
     """
     if parameters.alpha != 1:
-        why = "other powers of trails would not be the same bits on every machine"
-        raise InputError(f"ant-colony.alpha: {parameters.alpha} cannot be had, only 1: {why}; change beta instead")
+        why = "other powers of pheromone would not be the same bits on every machine"
+        raise InputError(f"ant-colony.alpha: {parameters.alpha} is not possible, only 1: {why}; change beta instead")
     for key in ("beta", "rho", "optimum"):
         value = getattr(parameters, key)
         if value is not None and not math.isfinite(value):
@@ -112,12 +113,12 @@ def _require_costs(tsp: Tsp) -> None:
 
 
 def ants_of(parameters: Parameters, n: int) -> int:
-    """Ants of a colony."""
+    """Return the number of ants of a colony."""
     return parameters.ants or (n if parameters.variant == "ant-system" else MMAS_ANTS)
 
 
 def rho_of(parameters: Parameters) -> float:
-    """Share of a trail that evaporates in an iteration."""
+    """Return the share of the pheromone that evaporates in an iteration."""
     if parameters.rho is not None:
         return parameters.rho
     if parameters.variant == "ant-system":
@@ -126,12 +127,12 @@ def rho_of(parameters: Parameters) -> float:
 
 
 def local_search_of(parameters: Parameters, symmetric: bool) -> str:
-    """The kind of local search, "none" for ant-system.
+    """Return the kind of local search, "none" for ant-system.
 
     Raises
     ------
     InputError
-        One that reverses parts of a tour, where costs depend on the direction; or any, for ant-system.
+        A kind that reverses segments of a tour, where costs are asymmetric; or any kind, for ant-system.
     """
     kind = parameters.local_search
     if parameters.variant == "ant-system":
@@ -141,6 +142,6 @@ def local_search_of(parameters: Parameters, symmetric: bool) -> str:
     if kind == "auto":
         return "4-opt" if symmetric else "insertion"
     if kind not in ("none", "insertion") and not symmetric:
-        why = "reverses parts of a tour, and the costs of this instance depend on the direction"
+        why = "reverses segments of a tour, and the costs of this instance are asymmetric"
         raise InputError(f'ant-colony.local-search: {kind!r} {why}; use "insertion"')
     return kind

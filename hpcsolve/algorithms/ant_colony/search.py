@@ -1,4 +1,4 @@
-"""The search that a job's parameters ask for: what it takes, what rank 0 makes for all, and how it is opened."""
+"""The search that a job's parameters ask for: its memory, what rank 0 computes for all ranks, how it is opened."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.ant_colony import ant_system, local_search, mmas
+from hpcsolve.algorithms.ant_colony import ant_system, local_search, max_min
 from hpcsolve.algorithms.ant_colony.ant_system import AntSystem, Strategy
 from hpcsolve.algorithms.ant_colony.buffers import nbytes
 from hpcsolve.algorithms.ant_colony.fixed_point import unit_of
-from hpcsolve.algorithms.ant_colony.layout import Layout, candidate_heuristic, heuristic_table
-from hpcsolve.algorithms.ant_colony.mmas import Improver, Mmas, Rules, rules
+from hpcsolve.algorithms.ant_colony.instance import AntInstance, candidate_heuristic, heuristic_table
+from hpcsolve.algorithms.ant_colony.max_min import Improver, MaxMin, Rules, rules
 from hpcsolve.algorithms.ant_colony.parameters import Parameters, ants_of, local_search_of, rho_of
 from hpcsolve.device.base import Buffer, Device
 
 BREADTH = 8
-"""Nearest cities that local search looks at."""
-KERNEL_FILES = ("ants/ant_head_tail", "ants/ant_group", "ants/ant_system", "ants/ant_candidates", local_search.FILE)
+"""Neighbours of a city that local search tries."""
+KERNEL_FILES = ("ants/head_tail", "ants/roulette", "ants/ant_system", "ants/max_min", local_search.FILE)
 
 
 def device_bytes(parameters: Parameters, n: int, symmetric: bool, colonies: int) -> int:
-    """Device memory of a rank with so many colonies, exact."""
+    """Return the bytes of device memory of a rank with so many colonies, exactly."""
     if colonies == 0:
         return 0
     ants = ants_of(parameters, n)
@@ -31,11 +31,11 @@ def device_bytes(parameters: Parameters, n: int, symmetric: bool, colonies: int)
         return nbytes(ant_system.shapes(n, colonies, ants, parameters.strategy))
     kind = local_search_of(parameters, symmetric)
     scratch = 0 if kind == "none" else local_search.scratch_bytes(colonies * ants, n, BREADTH)
-    return nbytes(mmas.shapes(n, colonies, ants)) + scratch
+    return nbytes(max_min.shapes(n, colonies, ants)) + scratch
 
 
 def host_bytes(parameters: Parameters, n: int, colonies: int) -> int:
-    """Host memory of a rank beside it: the layout, its tables while they are uploaded, and what is kept."""
+    """Return the bytes of host memory beside it: the instance, its tables while they are uploaded, and incumbents."""
     if colonies == 0:
         return 0
     if parameters.variant == "ant-system":
@@ -45,41 +45,42 @@ def host_bytes(parameters: Parameters, n: int, colonies: int) -> int:
 
 @dataclass(frozen=True)
 class Powers:
-    """What needs powers of floats, whose last bits differ between machines: rank 0 makes it for all.
+    """What needs powers of floats, whose last bits differ between machines, so that rank 0 computes it for all.
 
     Attributes
     ----------
     heuristic
-        See `layout.heuristic_table` (ant-system) or `layout.candidate_heuristic` (mmas).
+        See `instance.heuristic_table` (ant-system) or `instance.candidate_heuristic` (mmas).
     """
 
     heuristic: NDArray[np.uint32]
     rules: Rules
 
 
-def powers(layout: Layout, parameters: Parameters) -> Powers:
-    """The powers of a job."""
-    local = local_search_of(parameters, layout.symmetric) != "none"
-    bounds = rules(layout.n, parameters.candidates, local)
+def powers(instance: AntInstance, parameters: Parameters) -> Powers:
+    """Return the powers that a job needs."""
+    local = local_search_of(parameters, instance.symmetric) != "none"
+    bounds = rules(instance.n, parameters.candidates, local)
     if parameters.variant == "ant-system":
-        return Powers(heuristic_table(layout, parameters.beta), bounds)
-    return Powers(candidate_heuristic(layout, parameters.beta, parameters.candidates), bounds)
+        return Powers(heuristic_table(instance, parameters.beta), bounds)
+    return Powers(candidate_heuristic(instance, parameters.beta, parameters.candidates), bounds)
 
 
-def open_search(device: Device, layout: Layout, parameters: Parameters, made: Powers, keys: NDArray[np.uint32]
-                ) -> AntSystem | Mmas:  # fmt: skip
-    """The search of some colonies, whose random numbers have these keys."""
-    ants, rho = ants_of(parameters, layout.n), rho_of(parameters)
+def open_search(
+    device: Device, instance: AntInstance, parameters: Parameters, made: Powers, keys: NDArray[np.uint32]
+) -> AntSystem | MaxMin:
+    """Return the search of some colonies, whose random numbers have these keys."""
+    ants, rho = ants_of(parameters, instance.n), rho_of(parameters)
     if parameters.variant == "ant-system":
-        unit = unit_of(layout.greedy_length, layout.bound, layout.n, ants, rho)
+        unit = unit_of(instance.greedy_length, instance.bound, instance.n, ants, rho)
         names = ("launch", "tour_list", "tiled", "block_threads")
         strategy = Strategy(parameters.strategy, *(getattr(parameters, name) for name in names))
-        return AntSystem(device, layout, unit, ants, keys, made.heuristic, strategy)
-    unit = unit_of(layout.greedy_length, layout.bound, layout.n, 1, rho)
-    kind = local_search_of(parameters, layout.symmetric)
+        return AntSystem(device, instance, unit, ants, keys, made.heuristic, strategy)
+    unit = unit_of(instance.greedy_length, instance.bound, instance.n, 1, rho)
+    kind = local_search_of(parameters, instance.symmetric)
     improver = None if kind == "none" else partial(_improver, device, kind)
-    return Mmas(device, layout, unit, made.rules, ants, keys, made.heuristic, improver)
+    return MaxMin(device, instance, unit, made.rules, ants, keys, made.heuristic, improver)
 
 
 def _improver(device: Device, kind: str, own: dict[str, Buffer]) -> Improver:
-    return local_search.Searcher(device, own["cost"], own["nearest"], own["tours"], own["lengths"], kind, BREADTH)
+    return local_search.LocalSearch(device, own["cost"], own["nearest"], own["tours"], own["lengths"], kind, BREADTH)

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import msgspec
 
-from hpcsolve.algorithms.ant_colony.colonies import Watch, explore, nothing_kept, random_keys
-from hpcsolve.algorithms.ant_colony.layout import lay_out
+from hpcsolve.algorithms.ant_colony.colonies import AgreedStop, explore, no_incumbents, random_keys
+from hpcsolve.algorithms.ant_colony.instance import ant_instance
 from hpcsolve.algorithms.ant_colony.outcome import outcome
 from hpcsolve.algorithms.ant_colony.parameters import MOST_CITIES, Parameters, ants_of, require_fit
 from hpcsolve.algorithms.ant_colony.search import device_bytes, host_bytes, open_search, powers
@@ -22,13 +22,13 @@ from hpcsolve.problems.tsp import Tsp
 
 STOPS = ("seconds", "target", "iterations", "stagnation")
 DEFAULT_ITERATIONS = 1000
-"""Where the job has no `[stop]` at all."""
+"""Iterations where the job has no `[stop]` at all."""
 TRIAL_CITIES = 25
-"""Of the instance that the rate is measured with."""
+"""Cities of the instance that the rate is measured with."""
 
 
 def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
-    """What a run on so many ranks will need.
+    """Return what a run on so many ranks will need.
 
     Raises
     ------
@@ -40,8 +40,9 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
     shares = [len(share) for share in blocks(parameters.colonies, ranks)]
     device = tuple(device_bytes(parameters, tsp.n, symmetric, share) for share in shares)
     host = tuple(host_bytes(parameters, tsp.n, share) for share in shares)
-    details: dict[str, int | str] = {"colonies": parameters.colonies, "ants a colony": ants,
-                                     WITHOUT_WORK: shares.count(0)}  # fmt: skip
+    details: dict[str, int | str] = {
+        "colonies": parameters.colonies, "ants a colony": ants, WITHOUT_WORK: shares.count(0)
+    }
 
     def largest(free: Sequence[int]) -> int:
         def fits(n: int) -> bool:
@@ -66,32 +67,32 @@ def trial(tsp: Tsp, parameters: Parameters) -> tuple[Tsp, Parameters, str]:
 
 def run(
     tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    stop: StopCriteria = NO_STOP, seed: int = 1,
+    criteria: StopCriteria = NO_STOP, seed: int = 1,
 ) -> Outcome:
-    """The best tour of all colonies. `tsp` is the same on all ranks; so is the outcome but for `rank`."""
-    if stop == NO_STOP:
-        stop = StopCriteria(iterations=DEFAULT_ITERATIONS)
-    layout = lay_out(tsp)
-    shift = tsp.n * layout.offset
-    # As the decimal number that was written: 1.15 in hundredths is 115, which floats miss.
-    target = None if stop.target is None else math.floor(Fraction(str(stop.target)) * tsp.scale) - shift
-    watch = Watch(comm, stop, target)
-    made = comm.bcast(powers(layout, parameters) if comm.rank == 0 else None)
+    """Return the best tour of all colonies. `tsp` is the same on all ranks, and so is the outcome but for `rank`."""
+    if criteria == NO_STOP:
+        criteria = StopCriteria(iterations=DEFAULT_ITERATIONS)
+    instance = ant_instance(tsp)
+    shift = tsp.n * instance.offset
+    # From the decimal digits as written: 1.15 in hundredths is 115, which floats miss.
+    target = None if criteria.target is None else math.floor(Fraction(str(criteria.target)) * tsp.scale) - shift
+    stop = AgreedStop(comm, criteria, target)
+    made = comm.bcast(powers(instance, parameters) if comm.rank == 0 else None)
     assert made is not None
     mine = blocks(parameters.colonies, comm.size)[comm.rank]
-    kept = nothing_kept(mine, tsp.n)
-    search = open_search(device, layout, parameters, made, random_keys(seed, mine)) if mine else None
+    incumbents = no_incumbents(mine, tsp.n)
+    search = open_search(device, instance, parameters, made, random_keys(seed, mine)) if mine else None
 
     def tell(best: int, mean: float) -> str:
         own = [(length + shift) / tsp.scale for length in (best, mean)]
         return f"best {own[0]:.10g}, mean {own[1]:.10g}"
 
-    history, iterations = explore(search, kept, watch, parameters.migration, report, tell)
+    history, iterations = explore(search, incumbents, stop, parameters.migration, report, tell)
     rank = {
         "operations": len(mine) * ants_of(parameters, tsp.n) * tsp.n * iterations,
         "seconds_kernel": search.timer.seconds if search else 0.0,
-        "seconds_wait": watch.seconds_wait,
+        "seconds_wait": stop.seconds_wait,
     }
     if search:
         search.close()
-    return outcome(tsp, layout, kept, history, iterations, parameters, comm, rank)
+    return outcome(tsp, instance, incumbents, history, iterations, parameters, comm, rank)

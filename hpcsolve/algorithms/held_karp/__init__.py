@@ -1,20 +1,20 @@
-"""Held-Karp: the shortest tour, or the shortest open path through all cities, proven.
+"""Held-Karp: a shortest tour, or a shortest open path through all cities, with a proof.
 
-Dynamic programming over subsets (Bellman 1962; Held and Karp 1962): m (m - 1) 2^(m - 2) additions and comparisons for
-m cities beside the depot, whatever the costs; so it is the method of choice up to some 30 cities a GPU or
-workstation, for any cost matrix: symmetric or not, with forbidden arcs, open or closed, with a proof of infeasibility
-where there is no tour. Memory is what limits it, and the subset lattice is split over the ranks so that each stores
+Dynamic programming over subsets (Bellman 1962; Held and Karp 1962): m (m - 1) 2^(m - 2) additions and comparisons for m
+cities beside the depot, whatever the costs. So it is the method of choice up to some 30 cities on a GPU or a
+workstation, for any cost matrix: symmetric or not, with forbidden arcs, for tours and open paths; where there is no
+tour it proves that there is none. Memory is its limit. The subset lattice is split over R ranks, so that each stores
 1/R of it.
 
-core.py      what the user asks -> one depot and m cities
-reduce.py    costs -> 16- or 32-bit states, exactly
-split.py     Low | Mid | Top cities; slices over ranks; chunks
-plan.py      one rank's part: buffers, messages, to the byte
-planes.py    the run: two waves that meet in the middle (kernels: cuda_src/held_karp.cu)
-recover.py   the tour behind the meeting
-compact.py   the study kernel: one table of all states
-small.py     a table in numpy, for the smallest
-bound.py     a quick tour, as an upper bound
+core.py      from what the user asks to a depot and m cities
+reduce.py    from costs to 16- or 32-bit states, exactly
+split.py     low, mid and top cities; slices over ranks; chunks
+plan.py      one rank's share: buffers and messages, to the byte
+planes.py    the run: two waves that meet in the middle (kernels: cuda_src/held_karp/held_karp.cu)
+recover.py   the tour through the cheapest meeting
+compact.py   the layout for study: one table of all states
+small.py     a table in numpy, for the smallest problems
+bound.py     a quick tour, which gives an upper bound
 """
 
 from hpcsolve.algorithms.base import Algorithm

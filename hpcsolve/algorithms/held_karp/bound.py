@@ -1,7 +1,7 @@
-"""A quick tour, for an upper bound: nearest neighbour from every city, then 2-opt and insertion of segments.
+"""A quick tour for an upper bound: the nearest-neighbour tour from every city, then 2-opt and or-opt moves.
 
-For instances of Held-Karp's size (some 40 cities) all neighbours of a tour are costed at once: a move is a
-permutation of positions.
+Held-Karp's instances are so small (some 40 cities) that all moves of a tour are tried at once: a move is a permutation
+of positions.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from numpy.typing import NDArray
 
 
 def quick_tour(cost: NDArray[np.int64]) -> tuple[int, NDArray[np.int64]]:
-    """A good tour and its cost; the same for the same matrix, always.
+    """Return the cost of a good tour and the tour, which follows from the matrix alone.
 
     Parameters
     ----------
     cost
-        Shape (n, n), int64; n times the largest must stay below 2^63. Where there is no arc, a cost above all others:
-        the tour may use such an arc all the same.
+        Shape (n, n), int64; n times the largest must stay below 2^63. A missing arc has a cost above all others; the
+        tour may use it all the same.
 
     Returns
     -------
-        The cost; the rows in the order of the tour.
+        The cost, and the rows in the order of the tour.
     """
     n = len(cost)
     if n < 4:
@@ -56,13 +56,17 @@ def _nearest_neighbour(cost: NDArray[np.int64], start: int) -> NDArray[np.int64]
 
 
 def _moves(n: int) -> NDArray[np.intp]:
-    """Shape (moves, n): every reversal of a stretch, every stretch of up to 3 moved elsewhere, both ways round."""
+    """Return the moves of a tour as permutations of its positions, shape (moves, n).
+
+    They are all reversals of a segment (2-opt), and all segments of up to 3 cities moved elsewhere, in either direction
+    (or-opt).
+    """
     positions = list(range(n))
     reversals = [positions[:a] + positions[a:b][::-1] + positions[b:] for a in range(n) for b in range(a + 2, n + 1)]
     insertions = []
     for length in (1, 2, 3):
         for a in range(n - length + 1):
-            stretch, rest = positions[a : a + length], positions[:a] + positions[a + length :]
+            segment, rest = positions[a : a + length], positions[:a] + positions[a + length :]
             for at in range(len(rest)):
-                insertions += [rest[:at] + part + rest[at:] for part in (stretch, stretch[::-1])]
+                insertions += [rest[:at] + part + rest[at:] for part in (segment, segment[::-1])]
     return np.array(reversals + insertions)

@@ -1,7 +1,7 @@
-"""The study layout: every state in one table of m 2^(m-1) cells, size by size; the tour is read back from the values.
+"""The layout for study: all states stand in one table of m 2^(m-1) values, which is filled layer by layer.
 
-One rank works, the others idle. An independent check of the planes at sizes where brute force ends, and the simplest
-GPU form of the method, to compare with.
+The tour is read back from the values. One rank works, the others idle. This is an independent check of the planes where
+brute force takes too long, and the simplest form of the method on a GPU, to compare with.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from hpcsolve.algorithms.held_karp.core import Core
 from hpcsolve.algorithms.held_karp.outcome import outcome
 from hpcsolve.algorithms.held_karp.plan import BINOMIAL, COST_STRIDE
 from hpcsolve.algorithms.held_karp.planes import BLOCK_THREADS, FILE, cost_patterns
-from hpcsolve.algorithms.held_karp.reduce import INFINITY, Reduced
+from hpcsolve.algorithms.held_karp.reduce import INFINITY, ReducedCosts
 from hpcsolve.device.base import Device, Timer
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
 
 MOST_CITIES = 27
-"""Beyond, sets times cities of a layer leave 31 bits."""
+"""With more cities, a layer has 2^31 or more pairs of a set and a city."""
 GRID = 512
 
 
 def estimate(cities: int, ranks: int, ends: int) -> Estimate:
-    """Bytes and operations of a table for so many cities beside the depot; `ends` more are in the instance."""
+    """Return the bytes and operations of a table for m cities, where the instance has `ends` more."""
     device = (_table_bytes(cities) + BINOMIAL.nbytes + COST_STRIDE**2 * 4,) + (0,) * (ranks - 1)
     host = (_table_bytes(cities),) + (0,) * (ranks - 1)
 
@@ -41,8 +41,8 @@ def estimate(cities: int, ranks: int, ends: int) -> Estimate:
     return Estimate(device, host, work, "min-add", (0,) * ranks, details, largest)
 
 
-def run(core: Core, reduced: Reduced, device: Device, comm: Comm, report: Report) -> Outcome:
-    """The optimum, by rank 0. Raises `InputError` for more cities than 31 bits index."""
+def run(core: Core, reduced: ReducedCosts, device: Device, comm: Comm, report: Report) -> Outcome:
+    """Return the optimum, which rank 0 finds. Raises `InputError` above `MOST_CITIES`."""
     m = len(core.cities)
     if m > MOST_CITIES:
         raise InputError(f'held-karp.layout: "compact" ends at {MOST_CITIES + 1} cities; use "planes"')
@@ -55,25 +55,25 @@ def run(core: Core, reduced: Reduced, device: Device, comm: Comm, report: Report
     return outcome(core, comm.bcast(order), {}, rank)
 
 
-def _fill(m: int, reduced: Reduced, device: Device, timer: Timer, report: Report) -> NDArray[np.uint32]:
-    """Shape (m, 2^(m - 1)): g(S, j) at [j, S without place j], 32-bit."""
+def _fill(m: int, reduced: ReducedCosts, device: Device, timer: Timer, report: Report) -> NDArray[np.uint32]:
+    """Return the states, uint32 of shape (m, 2^(m - 1)): g(S, j) stands at [j, S without bit j]."""
     wide = replace(reduced, itemsize=4, cost=np.where(reduced.cost < reduced.infinity, reduced.cost, INFINITY[4]))
     kernel = device.kernel(FILE, "held_karp_compact")
-    tables = (BINOMIAL, cost_patterns(wide.cost, wide))
-    buffers = [*(device.upload(table) for table in tables), device.empty(m << (m - 1), np.uint32)]
-    for size in range(m):
+    buffers = {"binomial": device.upload(BINOMIAL), "cost": device.upload(cost_patterns(wide.cost, wide)),
+               "table": device.empty(m << (m - 1), np.uint32)}
+    for layer in range(m):
         timer.start()
-        kernel(GRID, BLOCK_THREADS, m, size, comb(m - 1, size), *buffers)
+        kernel(GRID, BLOCK_THREADS, cities=m, layer=layer, sets=comb(m - 1, layer), **buffers)
         timer.stop()
-        report((size + 1) / m)
-    table = buffers[-1].download().reshape(m, -1)
-    for buffer in buffers:
+        report((layer + 1) / m)
+    table = buffers["table"].download().reshape(m, -1)
+    for buffer in buffers.values():
         buffer.free()
     return table
 
 
-def _walk_back(table: NDArray[np.uint32], reduced: Reduced) -> list[int] | None:
-    """The order behind the best last city, the smallest of equals at every step; None if no path is finite."""
+def _walk_back(table: NDArray[np.uint32], reduced: ReducedCosts) -> list[int] | None:
+    """Return the order of the best tour, the smallest of equal cities at every step, or None if no tour is finite."""
     m = len(table)
     cost = np.where(reduced.cost < reduced.infinity, reduced.cost, INFINITY[4])
     left, target, order = (1 << m) - 1, m, []
@@ -88,8 +88,9 @@ def _walk_back(table: NDArray[np.uint32], reduced: Reduced) -> list[int] | None:
     return order[::-1]
 
 
-def _squeeze(whole: int, place: int) -> int:
-    below = (1 << place) - 1
+def _squeeze(whole: int, bit: int) -> int:
+    """Return the set without a bit that it has not: those above move down by one."""
+    below = (1 << bit) - 1
     return (whole & below) | (whole >> 1 & ~below)
 
 

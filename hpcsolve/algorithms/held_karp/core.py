@@ -1,8 +1,8 @@
-"""From what the user asks to what is solved: the cheapest way from a depot through all cities and back.
+"""From what the user asks to what is solved: a cheapest tour from a depot through all cities and back.
 
-An open path becomes a tour by its depot: with free ends, one more place that costs nothing to leave and to reach;
-with a fixed start, the start itself, free to return to; with both ends fixed, the two merged, left as the start and
-reached as the end.
+An open path becomes a tour by its depot. With free ends the depot is one more city, which costs nothing to leave and to
+reach; with a fixed start it is the start, which costs nothing to return to; with both ends fixed it is the two merged,
+left as the start and reached as the end.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def asked(tsp: Tsp, parameters: Parameters) -> TourQuestion:
 
 @dataclass(frozen=True)
 class Core:
-    """The problem that is solved.
+    """The problem that is solved: m cities and a depot.
 
     Attributes
     ----------
@@ -55,8 +55,8 @@ class Core:
         Shape (m + 1, m + 1), int64: the m cities, then the depot; `FORBIDDEN` where there is no arc, and on the
         diagonal.
     before, cities, after
-        Positions in the instance: what precedes the cities in the answer, the cities in the matrix' order, what
-        follows.
+        Positions in the instance: of what precedes the cities in the answer, of the cities in the order of the
+        matrix, and of what follows them.
     """
 
     cost: NDArray[np.int64]
@@ -65,12 +65,12 @@ class Core:
     after: tuple[int, ...]
 
     def tour(self, order: list[int]) -> NDArray[np.int32]:
-        """The answer in positions of the instance, for an order of the m cities."""
+        """Return the answer, in positions of the instance, for an order of the m cities."""
         return np.array([*self.before, *(self.cities[i] for i in order), *self.after], np.int32)
 
 
 def core_problem(tsp: Tsp, parameters: Parameters) -> Core:
-    """The core of an instance.
+    """Return the core of an instance.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def core_problem(tsp: Tsp, parameters: Parameters) -> Core:
 
 
 def ends(tsp: Tsp, parameters: Parameters) -> tuple[int | None, int | None]:
-    """Positions of the start and the end, None where they are free. Raises as `core_problem`."""
+    """Return the positions of the start and the end, None where they are free. Raises as `core_problem`."""
     start = _position(tsp, parameters.start, "start")
     end = _position(tsp, parameters.end, "end")
     if parameters.path == "cycle" and end is not None:
@@ -123,6 +123,6 @@ def _with_depot(tsp: Tsp, before: tuple[int, ...], after: tuple[int, ...], leave
     cost[m, :m] = leave[list(cities)]
     cost[:m, m] = reach[list(cities)]
     np.fill_diagonal(cost, FORBIDDEN)
-    if m == 0:  # nothing between the depot's ends: the arc from the one to the other, if it is asked for
+    if m == 0:  # no city but the ends: the tour is the arc from one to the other, if there are two
         cost[0, 0] = tsp.cost[before[0], after[0]] if before and after and before != after else 0
     return Core(cost, before, cities, after)

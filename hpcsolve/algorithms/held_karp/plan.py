@@ -1,4 +1,4 @@
-"""One rank's part of a distributed run, fixed before it starts: slices, buffers to the byte, messages."""
+"""One rank's share of a distributed run, fixed before it starts: its slices, buffers and messages."""
 
 from __future__ import annotations
 
@@ -8,25 +8,25 @@ from math import comb
 import numpy as np
 
 from hpcsolve.algorithms.held_karp import split as lattice
-from hpcsolve.algorithms.held_karp.split import Places, Split
+from hpcsolve.algorithms.held_karp.split import Split, StreamSlots
 
 BINOMIAL = np.array([[comb(a, b) if comb(a, b) < 2**31 else 0 for b in range(32)] for a in range(32)], np.int32)
 COST_STRIDE = 64
 STRETCH = 1 << 15
-"""Values that one block of the middle kernel compares."""
+"""Values of a stretch of the middle layer, which one block looks through."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """See the module.
+    """One rank's share of a distributed run.
 
     Attributes
     ----------
     forward, backward
-        Places of this rank's slices in the two half runs; the same object if the problem is symmetric.
+        The slots of this rank's slices in the two half runs; the same object if the problem is symmetric.
     lag
-        Steps that a chunk has to travel from slice to slice: 2 where it may cross ranks, so that messages overlap
-        with work.
+        Steps that a plane has to travel from slice to slice: 2 where it may cross ranks, so that messages overlap with
+        work.
     """
 
     split: Split
@@ -34,8 +34,8 @@ class Plan:
     itemsize: int
     ranks: int
     rank: int
-    forward: Places
-    backward: Places
+    forward: StreamSlots
+    backward: StreamSlots
     chunk_size: int
     chunk_count: int
     lag: int
@@ -52,61 +52,61 @@ class Plan:
 
     @property
     def stretches(self) -> int:
-        """Blocks of the middle kernel a plane."""
+        """Stretches of a plane of the middle layer, each one block of the kernel."""
         return -(-self.split.plane(self.split.middle) // STRETCH)
 
-    def half_runs(self) -> tuple[Places, ...]:
-        """The half runs that are made: one serves both halves of a symmetric tour."""
+    def half_runs(self) -> tuple[StreamSlots, ...]:
+        """Return the slots of the half runs that are made: one serves both halves of a symmetric tour."""
         return (self.forward,) if self.symmetric else (self.forward, self.backward)
 
     def device_bytes(self) -> int:
-        """Device memory at the peak of the two half runs, exact."""
+        """Return the bytes of device memory at the peak of the two half runs, exactly."""
         if not self.slices:
             return 0
         item = self.itemsize
-        tables = self.forward.table.nbytes + self.forward.level_start.nbytes + BINOMIAL.nbytes + 12 * self.chunk_count
+        tables = self.forward.table.nbytes + self.forward.stage_start.nbytes + BINOMIAL.nbytes + 12 * self.chunk_count
         tables += COST_STRIDE**2 * 4 + (item << self.split.low)
         best = 4 * self.slices * self.split.mid * self.stretches
         return self.stored_bytes() + max(self.stream_values() * item + tables, best)
 
     def recovery_bytes(self) -> int:
-        """Device memory that rank 0 may need afterwards, to rebuild the longer half of the tour alone."""
+        """Return the bytes of device memory that rank 0 may need afterwards, to recover the longer half of the tour."""
         cities = self.split.cities - self.split.middle - 1
         if self.rank or cities < lattice.FEWEST_CITIES:
             return 0
         return plan(lattice.split_cities(cities), 1, 0, False, self.itemsize).device_bytes()
 
     def stored_bytes(self) -> int:
-        """Of them the stored layers: about 1/R of all."""
+        """Return the bytes of this rank's stored layers: about 1/R of all."""
         parity = self.split.middle % 2
         layers = self.split.stored(parity) * len(self.half_runs()) + self.split.stored(1 - parity)
         return self.slices * layers * self.itemsize
 
     def stream_values(self) -> int:
-        """Values of the stream buffer."""
-        places = max(self.forward.count, self.backward.count)
-        return (self.lag + 1) * places * self.chunk_size << self.split.low
+        """Return the number of values in the stream buffer."""
+        slots = max(self.forward.count, self.backward.count)
+        return (self.lag + 1) * slots * self.chunk_size << self.split.low
 
     def host_bytes(self) -> int:
-        """Host memory of the messages under way, exact."""
-        groups = max(sum(g[3] for g in (*p.outgoing, *p.incoming)) for p in self.half_runs())
-        return (self.lag * groups * self.chunk_size << self.split.low) * self.itemsize
+        """Return the bytes of host memory that messages pass through, exactly."""
+        planes = max(sum(m.count for m in (*p.outgoing, *p.incoming)) for p in self.half_runs())
+        return (self.lag * planes * self.chunk_size << self.split.low) * self.itemsize
 
     def bytes_sent(self) -> int:
-        """Bytes that this rank sends in all: the planes that cross ranks, each set of the half runs once."""
-        planes = sum(group[3] for p in self.half_runs() for group in p.outgoing)
+        """Return the bytes that this rank sends in all: the planes that cross ranks, for each set of the half runs."""
+        planes = sum(message.count for p in self.half_runs() for message in p.outgoing)
         return (planes * self.split.sets() << self.split.low) * self.itemsize
 
     def operations(self) -> int:
-        """Min-adds of this rank's slices in the half runs: |S| (m - |S|) for every set S."""
+        """Return the min-adds of this rank's slices in the half runs: |S| (m - |S|) for every set S."""
         return sum(_slice_operations(self.split, a) for p in self.half_runs() for a in p.slices)
 
 
 def plan(split: Split, ranks: int, rank: int, symmetric: bool, itemsize: int) -> Plan:
-    """The part of `rank` among `ranks`."""
+    """Return the share of `rank` among `ranks`."""
     owner = lattice.owners(split, ranks, symmetric)
-    forward = lattice.places(split, owner, rank)
-    backward = forward if symmetric else lattice.places(split, owner[::-1], rank)
+    forward = lattice.stream_slots(split, owner, rank)
+    backward = forward if symmetric else lattice.stream_slots(split, owner[::-1], rank)
     lag = 1 if ranks == 1 else 2
     size = lattice.chunk_size(split, ranks, symmetric)
     count = lattice.chunk_count(split, size)

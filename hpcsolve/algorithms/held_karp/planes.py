@@ -1,9 +1,9 @@
 """The distributed dynamic program: two half runs that meet in the middle, on every rank's own device.
 
-A half run is a wave of steps: in each, every slice of the rank works on the next chunk of its layers, in one launch,
-and the planes of Top cities that this made go on, within the rank where they stand, to other ranks as messages. See
-cuda_src/held_karp.cu for the layout. Nothing is kept but the middle layer; the tour is rebuilt from two half problems
-of about half the cities.
+A half run is a wave of steps. In each step every slice of the rank works on the next chunk of its layers, all in one
+launch; then the planes of top cities travel on: within the rank they stay where they are, to other ranks they go as
+messages. cuda_src/held_karp/held_karp.cu describes the layout. Only the middle layer is kept. The tour is recovered
+from two problems of about half the cities.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.held_karp.plan import BINOMIAL, COST_STRIDE, STRETCH, Plan
-from hpcsolve.algorithms.held_karp.reduce import Reduced
-from hpcsolve.algorithms.held_karp.split import Places, chunks
-from hpcsolve.device.base import Buffer, Device, Timer
+from hpcsolve.algorithms.held_karp.reduce import ReducedCosts
+from hpcsolve.algorithms.held_karp.split import Message, StreamSlots, chunks
+from hpcsolve.device.base import Argument, Buffer, Device, Timer
 from hpcsolve.parallel.comm import Comm, Request
 
 FILE = "held_karp/held_karp"
@@ -40,7 +40,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Meeting:
-    """The cheapest state of the middle layer: of all tours through it the least, and where."""
+    """The state of the middle layer that the cheapest tour goes through, and the cost of that tour."""
 
     value: int
     top_set: int
@@ -49,7 +49,7 @@ class Meeting:
 
 
 @dataclass(frozen=True)
-class Halves:
+class HalfBuffers:
     """A half run's buffers: the layers with an even and an odd number of mid cities, and the stream."""
 
     even: Buffer
@@ -57,10 +57,13 @@ class Halves:
     stream: Buffer
 
 
-def meet(reduced: Reduced, plan: Plan, device: Device, comm: Comm, report: Report, statistics: Statistics) -> Meeting:
-    """Run both halves and find where the best tour passes the middle, the smallest (slice, city, entry) of equal ones.
+def meet(
+    reduced: ReducedCosts, plan: Plan, device: Device, comm: Comm, report: Report, statistics: Statistics
+) -> Meeting:
+    """Run both halves and return where the best tour passes the middle, the same on all ranks. Collective.
 
-    The same on all ranks; a value of at least `reduced.infinity` means that there is no tour.
+    Of equal tours it is the one with the smallest (slice, city, entry). A value of at least `reduced.infinity` means
+    that there is no tour.
     """
     statistics.layer_timers = [device.timer() for _ in range(plan.split.middle + 1)]
     statistics.layer_bytes_sent = [0] * (plan.split.middle + 1)
@@ -71,7 +74,7 @@ def meet(reduced: Reduced, plan: Plan, device: Device, comm: Comm, report: Repor
     return min(found, key=lambda m: (m.value, m.top_set, m.city, m.entry))
 
 
-def _meet_on_device(reduced: Reduced, plan: Plan, device: Device, comm: Comm, report: Report,
+def _meet_on_device(reduced: ReducedCosts, plan: Plan, device: Device, comm: Comm, report: Report,
                     statistics: Statistics) -> Meeting:
     split, dtype, parity = plan.split, reduced.dtype, plan.split.middle % 2
     forward = device.empty(plan.slices * split.stored(parity), dtype)
@@ -79,12 +82,12 @@ def _meet_on_device(reduced: Reduced, plan: Plan, device: Device, comm: Comm, re
     other = device.empty(plan.slices * split.stored(1 - parity), dtype)
     stream = device.empty(plan.stream_values(), dtype)
     shares = len(plan.half_runs())
-    for half, (places, kept, cost) in enumerate(
+    for half, (slots, stored, cost) in enumerate(
         zip(plan.half_runs(), (forward, backward), (reduced.cost, reduced.cost.T), strict=False)
     ):
-        halves = Halves(*((kept, other) if parity == 0 else (other, kept)), stream)
-        # Not kept in a name, so that one half run's staging is gone before the next one's is made.
-        HalfRun(plan, places, cost, reduced, device, comm, halves).run(
+        buffers = HalfBuffers(*((stored, other) if parity == 0 else (other, stored)), stream)
+        # Not kept in a name, so that one half run's staging is freed before the next one's is made.
+        HalfRun(plan, slots, cost, reduced, device, comm, buffers).run(
             statistics, lambda done, base=half: report((base + done) / shares)
         )
     other.free()
@@ -98,32 +101,36 @@ def _meet_on_device(reduced: Reduced, plan: Plan, device: Device, comm: Comm, re
 class HalfRun:
     """One wave from the depot to the middle layer."""
 
-    def __init__(self, plan: Plan, places: Places, cost: NDArray[np.int64], reduced: Reduced, device: Device,
-                 comm: Comm, halves: Halves) -> None:
-        self.plan, self.places, self.device, self.comm, self.halves = plan, places, device, comm, halves
+    def __init__(self, plan: Plan, slots: StreamSlots, cost: NDArray[np.int64], reduced: ReducedCosts, device: Device,
+                 comm: Comm, buffers: HalfBuffers) -> None:
+        self.plan, self.slots, self.device, self.comm, self.buffers = plan, slots, device, comm, buffers
         self.chunks = chunks(plan.split, plan.chunk_size)
         depot = np.full(1 << plan.split.low, reduced.infinity, reduced.dtype)
         depot[0] = 0
-        self.tables = [device.upload(a) for a in (BINOMIAL, self.chunks, places.table, places.level_start,
-                                                  cost_patterns(cost, reduced), depot)]
+        arrays = {"binomial": BINOMIAL, "chunks": self.chunks, "slices": slots.table,
+                  "stage_start": slots.stage_start, "cost": cost_patterns(cost, reduced)}
+        self.tables = {name: device.upload(array) for name, array in arrays.items()}
+        self.depot = device.upload(depot)
         self.kernel = device.kernel(FILE, f"held_karp_layer_u{plan.itemsize}")
+        self.arguments = self._arguments()
         largest = plan.chunk_size << plan.split.low
         self.staging = [
-            {group: device.staging(group[3] * largest, reduced.dtype) for group in (*places.outgoing, *places.incoming)}
+            {message: device.staging(message.count * largest, reduced.dtype)
+             for message in (*slots.outgoing, *slots.incoming)}
             for _ in range(plan.lag)
         ]
         self.sends: list[list[Request]] = [[] for _ in range(plan.lag)]
         self.receives: list[list[tuple[Request, Buffer, NDArray[np.unsignedinteger]]]] = [[] for _ in range(plan.lag)]
 
     def run(self, statistics: Statistics, report: Report) -> None:
-        """All steps; afterwards the middle layer is complete on this rank."""
+        """Run all steps; afterwards the middle layer is complete on this rank."""
         told = time.perf_counter()
         for step in range(self.plan.steps):
             self._arrive(step, statistics)
             layer = int(self.chunks[min(step, self.plan.chunk_count - 1), 0])
             timer = statistics.layer_timers[layer]
             timer.start()
-            self._launch(step)
+            self.kernel(self.plan.slices * self.plan.chunk_size, BLOCK_THREADS, step=step, **self.arguments)
             timer.stop()
             self._depart(step, statistics)
             if time.perf_counter() - told > REPORT_SECONDS:
@@ -133,29 +140,33 @@ class HalfRun:
         for step in range(self.plan.steps, self.plan.steps + self.plan.lag):
             self._arrive(step, statistics)
         self.device.synchronize()
-        for table in self.tables:
+        for table in (*self.tables.values(), self.depot):
             table.free()
 
-    def _launch(self, step: int) -> None:
-        plan, split, halves = self.plan, self.plan.split, self.halves
-        lattice = split.low, split.mid, split.top
-        wave = step, plan.lag, plan.chunk_count, plan.chunk_size, self.places.count
-        buffers = *self.tables, halves.even, halves.odd, halves.stream
-        grid = plan.slices * plan.chunk_size
-        self.kernel(grid, BLOCK_THREADS, *lattice, *wave, split.stored(0), split.stored(1), *buffers)
+    def _arguments(self) -> dict[str, Argument]:
+        """Return the arguments that all steps' launches share."""
+        plan, split, own = self.plan, self.plan.split, self.buffers
+        return {
+            "split": {"low": split.low, "mid": split.mid, "top": split.top},
+            "wave": {"lag": plan.lag, "chunks": plan.chunk_count, "chunk_size": plan.chunk_size,
+                     "slots": self.slots.count},
+            "tables": self.tables,
+            "states": {"even_size": split.stored(0), "odd_size": split.stored(1), "depot": self.depot,
+                       "even": own.even, "odd": own.odd, "stream": own.stream},
+        }
 
     def _arrive(self, step: int, statistics: Statistics) -> None:
-        """What was sent `lag` steps ago is here, and its staging is free again."""
+        """Wait until the messages of `lag` steps ago have arrived, so that their staging is free again."""
         started = time.perf_counter()
-        slot = step % self.plan.lag
-        for request in self.sends[slot]:
+        turn = step % self.plan.lag
+        for request in self.sends[turn]:
             request.wait()
-        for request, _, _ in self.receives[slot]:
+        for request, _, _ in self.receives[turn]:
             request.wait()
         waited = time.perf_counter()
-        for _, target, array in self.receives[slot]:
+        for _, target, array in self.receives[turn]:
             target.upload(array)
-        self.sends[slot], self.receives[slot] = [], []
+        self.sends[turn], self.receives[turn] = [], []
         statistics.seconds_wait += waited - started
         statistics.seconds_copy += time.perf_counter() - waited
 
@@ -164,32 +175,33 @@ class HalfRun:
         if not self.staging[0]:
             return
         started = time.perf_counter()
-        slot = step % self.plan.lag
-        for group, source, _ in self._messages(self.places.incoming, step):
-            array = self.staging[slot][group][: source.shape[0]]
-            self.receives[slot].append((self.comm.receive(array, group[1]), source, array))
-        for group, source, chunk in self._messages(self.places.outgoing, step):
-            array = source.download(self.staging[slot][group][: source.shape[0]])
-            self.sends[slot].append(self.comm.send(array, group[1]))
+        turn = step % self.plan.lag
+        for message, planes, _ in self._under_way(self.slots.incoming, step):
+            array = self.staging[turn][message][: planes.shape[0]]
+            self.receives[turn].append((self.comm.receive(array, message.peer), planes, array))
+        for message, planes, chunk in self._under_way(self.slots.outgoing, step):
+            array = planes.download(self.staging[turn][message][: planes.shape[0]])
+            self.sends[turn].append(self.comm.send(array, message.peer))
             statistics.layer_bytes_sent[int(self.chunks[chunk, 0])] += array.nbytes
         statistics.seconds_copy += time.perf_counter() - started
 
-    def _messages(self, groups: list[tuple[int, int, int, int]], step: int) -> Iterator[
-            tuple[tuple[int, int, int, int], Buffer, int]]:
-        """The groups of planes that exist in this step: the group, where it stands in the stream, its chunk."""
+    def _under_way(self, messages: list[Message], step: int) -> Iterator[tuple[Message, Buffer, int]]:
+        """Yield each message that has planes in this step, its part of the stream, and its chunk."""
         plan = self.plan
-        for group in groups:
-            level, _, first, count = group
-            chunk = step - plan.lag * level
+        for message in messages:
+            chunk = step - plan.lag * message.stage
             if 0 <= chunk < plan.chunk_count:
                 sets = int(self.chunks[chunk, 2])
-                place = step % (plan.lag + 1) * self.places.count + int(self.places.level_start[level])
-                start = (place * plan.chunk_size + first * sets) << plan.split.low
-                yield group, self.halves.stream.view(start, count * sets << plan.split.low), chunk
+                slot = step % (plan.lag + 1) * self.slots.count + int(self.slots.stage_start[message.stage])
+                start = (slot * plan.chunk_size + message.first * sets) << plan.split.low
+                yield message, self.buffers.stream.view(start, message.count * sets << plan.split.low), chunk
 
 
-def cost_patterns(cost: NDArray[np.int64], reduced: Reduced) -> NDArray[np.uint32]:
-    """The matrix as kernels read it: shape (64 * 64,), uint32, the depot's row last, 16-bit values twice in a word."""
+def cost_patterns(cost: NDArray[np.int64], reduced: ReducedCosts) -> NDArray[np.uint32]:
+    """Return the cost matrix as kernels read it, uint32 of shape (64 * 64,).
+
+    The depot's row is the last, and a 16-bit value stands twice in its word.
+    """
     m = len(cost) - 1
     square = np.full((COST_STRIDE, COST_STRIDE), reduced.infinity, np.uint32)
     square[:m, :m] = cost[:m, :m]
@@ -199,7 +211,10 @@ def cost_patterns(cost: NDArray[np.int64], reduced: Reduced) -> NDArray[np.uint3
 
 def _middle(plan: Plan, dtype: np.dtype[np.unsignedinteger], device: Device, forward: Buffer, backward: Buffer,
             statistics: Statistics) -> Meeting:
-    """The cheapest meeting on this rank: first the best of each stretch on the device, then one stretch on the host."""
+    """Return the cheapest meeting on this rank.
+
+    The device finds the best stretch of the middle layer, the host the entry in it.
+    """
     split, stretches = plan.split, plan.stretches
     length, slice_size = split.plane(split.middle), split.stored(split.middle % 2)
     best = device.empty(plan.slices * split.mid * stretches, np.uint32)
@@ -207,8 +222,9 @@ def _middle(plan: Plan, dtype: np.dtype[np.unsignedinteger], device: Device, for
     kernel = device.kernel(FILE, f"held_karp_middle_u{plan.itemsize}")
     timer = device.timer()
     timer.start()
-    sizes = plan.slices, split.mid, stretches, STRETCH, length, slice_size
-    kernel(best.shape[0], BLOCK_THREADS, *sizes, forward, backward, best)
+    layer = {"slices": plan.slices, "mid": split.mid, "stretches": stretches, "stretch": STRETCH, "length": length,
+             "slice_size": slice_size}
+    kernel(best.shape[0], BLOCK_THREADS, layer=layer, forward=forward, backward=backward, best=best)
     timer.stop()
     statistics.middle_timer.append(timer)
     values = best.download()

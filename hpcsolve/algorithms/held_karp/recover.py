@@ -1,4 +1,4 @@
-"""The tour behind a meeting in the middle: two half problems, each solved the same way, down to a small table."""
+"""The tour through the cheapest meeting: its two halves are problems of their own, down to a small table."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp import planes, small
 from hpcsolve.algorithms.held_karp.plan import BINOMIAL, plan
 from hpcsolve.algorithms.held_karp.planes import Meeting, Statistics
-from hpcsolve.algorithms.held_karp.reduce import Reduced
+from hpcsolve.algorithms.held_karp.reduce import ReducedCosts
 from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, Split, split_cities
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 
 
-def order_through(meeting: Meeting, reduced: Reduced, split: Split, device: Device) -> list[int]:
-    """The cities of the best tour in order: from the depot to the meeting's city, and on back to the depot."""
+def order_through(meeting: Meeting, reduced: ReducedCosts, split: Split, device: Device) -> list[int]:
+    """Return the cities of the best tour in order, from the depot to the meeting's city and on to the depot."""
     m = split.cities
     first, city = cities_before(meeting, split), split.low + meeting.city
     rest = [c for c in range(m) if c not in first and c != city]
@@ -28,7 +28,7 @@ def order_through(meeting: Meeting, reduced: Reduced, split: Split, device: Devi
 
 
 def cities_before(meeting: Meeting, split: Split) -> list[int]:
-    """The set S of a state (S, city) of the middle layer, ascending."""
+    """Return the set S of a state (S, city) of the middle layer, ascending."""
     rank, low_set = divmod(meeting.entry, 1 << split.low)
     squeezed, size = 0, split.middle
     for element in range(split.mid - 2, -1, -1):
@@ -42,8 +42,8 @@ def cities_before(meeting: Meeting, split: Split) -> list[int]:
     return [c for c in range(split.cities) if whole >> c & 1]
 
 
-def cheapest_order(reduced: Reduced, device: Device) -> tuple[int, list[int]] | None:
-    """The cheapest order of all cities of a problem, by one rank; None if there is none."""
+def cheapest_order(reduced: ReducedCosts, device: Device) -> tuple[int, list[int]] | None:
+    """Return the cost and the order of a problem's cheapest tour, found by one rank, or None if there is no tour."""
     if len(reduced.cost) - 1 < FEWEST_CITIES:
         return small.cheapest_order(np.where(reduced.cost < reduced.infinity, reduced.cost, small.INFINITE))
     split = split_cities(len(reduced.cost) - 1)
@@ -54,15 +54,15 @@ def cheapest_order(reduced: Reduced, device: Device) -> tuple[int, list[int]] | 
     return meeting.value, order_through(meeting, reduced, split, device)
 
 
-def _half(reduced: Reduced, cities: list[int], leave: int, reach: int, device: Device) -> tuple[int, list[int]]:
-    """The cheapest way from `leave` through all of `cities` to `reach`."""
+def _half(reduced: ReducedCosts, cities: list[int], leave: int, reach: int, device: Device) -> tuple[int, list[int]]:
+    """Return the cost and the order of a cheapest path from `leave` through all of `cities` to `reach`."""
     m = len(cities)
     cost: NDArray[np.int64] = np.full((m + 1, m + 1), reduced.infinity, np.int64)
     cost[:m, :m] = reduced.cost[np.ix_(cities, cities)]
     cost[m, :m], cost[:m, m] = reduced.cost[leave, cities], reduced.cost[cities, reach]
     if m == 0:
         return int(reduced.cost[leave, reach]), []
-    part = Reduced(cost, reduced.itemsize, 1, 0, True, None)
+    part = ReducedCosts(cost, reduced.itemsize, 1, 0, True, None)
     found = cheapest_order(part, device)
     if found is None:
         raise AssertionError("a half of a tour that exists has no path")

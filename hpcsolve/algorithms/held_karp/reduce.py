@@ -1,9 +1,9 @@
-"""Small non-negative integers for the states: 16 bits wherever a bound proves that they suffice, else 32.
+"""Costs as small non-negative integers: states have 16 bits wherever a bound proves that they suffice, else 32.
 
-Two exact tricks. Dual values of the assignment problem, subtracted from rows and columns, shift every tour by the
-same amount and leave no cost negative (for a symmetric matrix both duals of a city are averaged, at twice the scale,
-so that it stays symmetric). And a tour found first by a quick heuristic bounds every prefix of the best one, so
-larger values may saturate.
+Two exact steps lead there. Dual values of the assignment problem are subtracted from rows and columns: this changes the
+cost of every tour by the same amount, and leaves no cost negative. (For a symmetric matrix both duals of a city are
+averaged, at twice the scale, so that it stays symmetric.) And the cost of a quick tour is an upper bound for every
+prefix of an optimal tour, so larger values may saturate.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from hpcsolve.errors import InputError
 from hpcsolve.problems.tsp import FORBIDDEN
 
 INFINITY = {2: 0x7FFF, 4: 0x7FFFFFFF}
-"""The largest value of a state of so many bytes: no path. Twice it still fits, so sums never wrap."""
+"""The largest value of a state of so many bytes means that there is no path. Twice that value still fits."""
 
 
 @dataclass(frozen=True)
-class Reduced:
+class ReducedCosts:
     """A core problem in small integers.
 
     Attributes
     ----------
     cost
-        Shape (m + 1, m + 1), int64, 0 <= cost <= infinity; infinity also where an arc is too dear for any best tour.
+        Shape (m + 1, m + 1), int64, 0 <= cost <= infinity; infinity also where no optimal tour can use the arc.
     itemsize
         Bytes of a state, 2 or 4.
     factor, shift
-        factor * (cost of a tour before) = cost of it here + shift.
+        factor * (the original cost of a tour) = its cost here + shift.
     feasible
         False if even the assignment problem has no solution: there is no tour.
     upper_bound
-        Cost of the quick tour in the instance's scaled integers, None if it found none.
+        Cost of the quick tour in the instance's scaled integers; None if it needs a missing arc.
     """
 
     cost: NDArray[np.int64]
@@ -49,22 +49,22 @@ class Reduced:
 
     @property
     def infinity(self) -> int:
-        """What stands for no path."""
+        """The value that means that there is no path."""
         return INFINITY[self.itemsize]
 
     @property
     def symmetric(self) -> bool:
-        """Whether a tour costs the same both ways round, arc by arc."""
+        """Whether each arc costs the same in both directions."""
         return bool(np.array_equal(self.cost, self.cost.T))
 
     @property
     def dtype(self) -> np.dtype[np.unsignedinteger]:
-        """Type of a state."""
+        """The type of a state."""
         return np.dtype(f"u{self.itemsize}")
 
 
-def reduce_costs(cost: NDArray[np.int64]) -> Reduced:
-    """The smallest states that are proven to suffice.
+def reduce_costs(cost: NDArray[np.int64]) -> ReducedCosts:
+    """Return the costs for the smallest states that are proven to suffice.
 
     Raises
     ------
@@ -81,16 +81,16 @@ def reduce_costs(cost: NDArray[np.int64]) -> Reduced:
             largest = _largest_prefix(matrix, allowed, None if upper_bound is None else factor * upper_bound - shift)
             if largest < INFINITY[itemsize]:
                 clipped = np.where(allowed & (matrix <= largest), matrix, INFINITY[itemsize])
-                return Reduced(clipped, itemsize, factor, shift, True, upper_bound)
+                return ReducedCosts(clipped, itemsize, factor, shift, True, upper_bound)
     if not candidates.feasible:
-        return Reduced(np.where(allowed, 0, INFINITY[2]), 2, 1, 0, False, None)
+        return ReducedCosts(np.where(allowed, 0, INFINITY[2]), 2, 1, 0, False, None)
     raise InputError("the costs are too far apart for 32-bit states even after subtracting dual values: "
                      "round them to fewer digits, or give a matrix that allows a good tour")
 
 
 def _quick_bound(cost: NDArray[np.int64], allowed: NDArray[np.bool_]) -> int | None:
-    """Cost of the quick tour, None if it needs an arc that does not exist."""
-    # Missing arcs must cost more than any tour gains elsewhere, and sums must stay within 64 bits.
+    """Return the cost of the quick tour, or None if it needs a missing arc."""
+    # A missing arc must cost more than a tour can save elsewhere, and sums must stay within 64 bits.
     spread = int(np.abs(cost[allowed]).max()) if allowed.any() else 0
     missing = min(2 * (spread + 1) * len(cost), 2**62 // max(1, len(cost)))
     value, tour = quick_tour(np.where(allowed, cost, missing))
@@ -102,7 +102,7 @@ Matrix = tuple[NDArray[np.int64], int, int]
 
 
 class _Candidates:
-    """The costs as they are, then with dual values subtracted, which are computed only if they are asked for."""
+    """The costs as they are, then with dual values subtracted, which are computed only when they are needed."""
 
     def __init__(self, cost: NDArray[np.int64], allowed: NDArray[np.bool_]) -> None:
         self.cost, self.allowed = cost, allowed
@@ -110,7 +110,7 @@ class _Candidates:
         self.subtracted: Matrix | None = None
 
     def in_order(self) -> Iterator[Matrix]:
-        """The matrices to try."""
+        """Yield the matrices to try."""
         yield self.cost, 1, 0
         if self.subtracted is None and self.feasible:
             duals = _assignment_duals(self.cost, self.allowed)
@@ -121,7 +121,7 @@ class _Candidates:
 
 
 def _largest_prefix(matrix: NDArray[np.int64], allowed: NDArray[np.bool_], upper_bound: int | None) -> int:
-    """A bound on every prefix of a best tour: the quick tour, or the sum of the dearest arc out of each city."""
+    """Return an upper bound for every prefix of an optimal tour: the quick tour, or the dearest arc of each city."""
     dearest = sum(int(row[ok].max()) for row, ok in zip(matrix, allowed) if ok.any())
     return dearest if upper_bound is None else min(dearest, upper_bound)
 
@@ -139,12 +139,12 @@ def _subtract(cost: NDArray[np.int64], allowed: NDArray[np.bool_], u: NDArray[np
 def _assignment_duals(
     cost: NDArray[np.int64], allowed: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Integers u, v with u[i] + v[j] <= cost[i, j] whose sum is the assignment optimum; None if no assignment exists.
+    """Return integers u, v with u[i] + v[j] <= cost[i, j], whose sum is the optimum, or None if there is no assignment.
 
     scipy gives the assignment; the duals are shortest distances (Bellman-Ford) in the exchange graph of its columns,
     in integers.
     """
-    from scipy.optimize import linear_sum_assignment  # rank 0 alone comes here
+    from scipy.optimize import linear_sum_assignment  # rank 0 alone calls this
 
     try:
         _, column = linear_sum_assignment(np.where(allowed, cost.astype(float), np.inf))
@@ -152,7 +152,7 @@ def _assignment_duals(
         return None
     n = len(cost)
     chosen = cost[np.arange(n), column]
-    # Giving the column of row i to the one who wants column j: an arc column[i] -> j of length cost[i, j] - chosen[i].
+    # Row i gives up its column for column j: an arc column[i] -> j of length cost[i, j] - chosen[i].
     length = np.where(allowed, cost, 0) - chosen[:, None]
     v = np.zeros(n, np.int64)
     for _ in range(n + 1):

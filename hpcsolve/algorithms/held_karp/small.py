@@ -1,4 +1,4 @@
-"""Held-Karp over a full table in numpy: the halves of a tour, and problems too small to split."""
+"""Held-Karp with one table in numpy, for problems that are too small to split, halves of tours among them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ INFINITE = np.int64(1) << 60
 
 
 def cheapest_order(cost: NDArray[np.int64]) -> tuple[int, list[int]] | None:
-    """The cheapest way from the depot through all cities back to it.
+    """Return the cost and the order of a cheapest tour from the depot through all cities.
 
     Parameters
     ----------
@@ -19,8 +19,8 @@ def cheapest_order(cost: NDArray[np.int64]) -> tuple[int, list[int]] | None:
 
     Returns
     -------
-        The cost and the cities 0..m-1 in their order (ties: the smallest city last in each part); None if there is no
-        way.
+        The cost and the cities 0..m-1 in their order (of equal tours the one whose last city is the smallest, and so
+        on backwards); None if there is no tour.
     """
     m = len(cost) - 1
     if m == 0:

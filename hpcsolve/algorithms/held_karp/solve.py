@@ -15,7 +15,7 @@ from hpcsolve.algorithms.held_karp.core import Core, Parameters, core_problem
 from hpcsolve.algorithms.held_karp.outcome import layers_table, outcome
 from hpcsolve.algorithms.held_karp.plan import Plan, plan
 from hpcsolve.algorithms.held_karp.planes import Statistics
-from hpcsolve.algorithms.held_karp.reduce import Reduced, reduce_costs
+from hpcsolve.algorithms.held_karp.reduce import ReducedCosts, reduce_costs
 from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, split_cities
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.errors import ResourceError
@@ -25,21 +25,21 @@ from hpcsolve.problems.tsp import Tsp
 
 KERNEL_FILES = ("held_karp/held_karp",)
 MOST_CITIES = 46
-"""Rows of the cost matrix in a block of the kernel; memory ends long before."""
+"""The most for which the kernel's block has rows of the cost matrix; memory ends long before."""
 MOST_RANKS = 512
-"""Of them at most 2^MOST_TOP find work; the others idle."""
+"""The most that can be asked for; at most 2^MOST_TOP of them have work."""
 TRIAL_CITIES = 25
-"""Of the instance that the rate is measured with; takes some hundredths of a second."""
+"""Cities of the instance that the rate is measured with; takes some hundredths of a second."""
 
 
 @dataclass(frozen=True)
 class _Prepared:
     core: Core
-    reduced: Reduced
+    reduced: ReducedCosts
 
 
 def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
-    """What a run on so many ranks will need.
+    """Return what a run on so many ranks will need.
 
     Raises
     ------
@@ -63,11 +63,11 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
 
 def run(
     tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    stop: StopCriteria = NO_STOP, seed: int = 1,
+    criteria: StopCriteria = NO_STOP, seed: int = 1,
 ) -> Outcome:
-    """The proven optimum. `tsp` is the same on all ranks; so is the outcome but for `rank`."""
+    """Return the optimum, with a proof. `tsp` is the same on all ranks, and so is the outcome but for `rank`."""
     started = time.perf_counter()
-    # Heuristics and scipy work on rank 0 alone; what they found is the same integers everywhere.
+    # Heuristics and scipy work on rank 0 alone, so that all ranks have the same integers.
     prepared = comm.bcast(_prepare(tsp, parameters) if comm.rank == 0 else None)
     assert prepared is not None
     statistics = Statistics(seconds_wait=time.perf_counter() - started if comm.rank else 0.0)
@@ -129,9 +129,9 @@ def _estimate_planes(m: int, symmetric: bool, itemsize: int, ranks: int, ends: i
         "states": f"{8 * itemsize}-bit, {'symmetric: half the work' if symmetric else 'asymmetric'}",
         WITHOUT_WORK: sum(not p.slices for p in parts),
     }
-    return Estimate(
-        tuple(_device_bytes(p) for p in parts), tuple(p.host_bytes() for p in parts), sum(p.operations() for p in
-        parts), "min-add", tuple(p.bytes_sent() for p in parts), details, largest)  # fmt: skip
+    device, host = tuple(_device_bytes(p) for p in parts), tuple(p.host_bytes() for p in parts)
+    sent = tuple(p.bytes_sent() for p in parts)
+    return Estimate(device, host, sum(p.operations() for p in parts), "min-add", sent, details, largest)
 
 
 def _device_bytes(part: Plan) -> int:
@@ -139,9 +139,9 @@ def _device_bytes(part: Plan) -> int:
 
 
 def _largest(symmetric: bool, itemsize: int, ranks: int, ends: int, free: Sequence[int]) -> int:
-    """Most cities of an instance that fit in so many bytes a rank."""
+    """Return the most cities of an instance that fit in so many bytes a rank."""
     for m in range(MOST_CITIES, FEWEST_CITIES - 1, -1):
-        need = _needs(m, symmetric, itemsize, ranks)  # one by one: mostly the first rank is too large already
+        need = _needs(m, symmetric, itemsize, ranks)  # lazily: mostly the first rank needs too much already
         if all(a <= b for a, b in zip(need, free, strict=True)):
             return m + ends
     return FEWEST_CITIES - 1 + ends

@@ -1,9 +1,9 @@
-"""How the subset lattice is split: cities into Low | Mid | Top, slices over ranks, layers into chunks.
+"""How the subset lattice is split: cities into low, mid and top ones, slices over ranks, layers into chunks.
 
-A slice is a subset A of the Top cities; it works on the sets whose Top part is A. Slices advance by the number of Mid
-cities, so each has the same number of blocks in every layer and the load of the ranks is even. Everything here
-follows from the instance and the number of ranks alone; what decides between equal tours (`Split`) from the instance
-alone.
+A slice is a subset A of the top cities, and all sets whose top cities are A. A layer is all sets with as many mid
+cities. Slices advance layer by layer, so each has the same number of blocks in every layer, and the load of the ranks
+is even. Everything here follows from the instance and the number of ranks alone; what decides between equal tours
+(`Split`) follows from the instance alone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LAUNCH_BLOCKS = 1024
 
 @dataclass(frozen=True)
 class Split:
-    """Numbers of Low, Mid and Top cities; Mid is odd, so that tours have a middle."""
+    """Numbers of low, mid and top cities. The number of mid cities is odd, so that tours have a middle."""
 
     low: int
     mid: int
@@ -37,34 +37,34 @@ class Split:
 
     @property
     def slices(self) -> int:
-        """Subsets of the Top cities."""
+        """Number of slices."""
         return 1 << self.top
 
     @property
     def middle(self) -> int:
-        """Mid cities of the sets where the two halves of a tour meet."""
+        """The layer in which the two halves of a tour meet."""
         return (self.mid - 1) // 2
 
-    def plane(self, size: int) -> int:
-        """Values of one stored plane of one slice, in the layer with `size` mid cities."""
-        return comb(self.mid - 1, size) << self.low if size >= 0 else 0
+    def plane(self, layer: int) -> int:
+        """Return the number of values of one stored plane of one slice in a layer."""
+        return comb(self.mid - 1, layer) << self.low if layer >= 0 else 0
 
     def stored(self, parity: int) -> int:
-        """Values that a slice stores of its largest layer with an even (0) or odd (1) number of mid cities."""
-        sizes = range(parity, self.middle + 1, 2)
-        return self.mid * max((self.plane(size) for size in sizes), default=0)
+        """Return the number of values of a slice's largest stored layer among the even (0) or odd (1) ones."""
+        layers = range(parity, self.middle + 1, 2)
+        return self.mid * max((self.plane(layer) for layer in layers), default=0)
 
     def sets(self) -> int:
-        """Mid sets of one slice that a half run visits."""
-        return sum(comb(self.mid, size) for size in range(self.middle + 1))
+        """Return the number of mid sets of one slice in a half run."""
+        return sum(comb(self.mid, layer) for layer in range(self.middle + 1))
 
 
 def split_cities(cities: int) -> Split:
-    """The split of a problem with so many cities beside the depot, at least `FEWEST_CITIES`.
+    """Return the split of a problem with so many cities beside the depot, at least `FEWEST_CITIES`.
 
-    Low grows with the problem up to 2^10 sets a block (20 KiB of shared memory for 32-bit values); of the rest Top
-    takes up to half, which costs little (its planes stay in caches) and saves storage, and Mid what remains, made
-    odd.
+    The number of low cities grows with the problem up to 10: a block then has 2^10 sets (20 KiB of shared memory for
+    32-bit values). Of the others up to half are top cities, which save storage and cost little, since their planes stay
+    in caches. The rest, made odd, are mid cities.
     """
     low = 5 if cities < 12 else 6 if cities < 16 else 8 if cities < 19 else 10
     high = cities - low
@@ -75,10 +75,10 @@ def split_cities(cities: int) -> Split:
 
 
 def owners(split: Split, ranks: int, symmetric: bool) -> list[int]:
-    """The rank of each slice A: floor(A R / 2^p), or of each pair of A and its complement if the problem is symmetric.
+    """Return the rank that owns each slice A: floor(A R / 2^p), with p top cities and R ranks.
 
-    For an asymmetric problem the backward run gives slice A to the forward owner of its complement, so the halves
-    meet without a message.
+    If the problem is symmetric, A and its complement have one owner. Else the backward run gives slice A to the forward
+    owner of its complement. Either way the halves meet without a message.
     """
     last = split.slices - 1
     if symmetric:
@@ -87,77 +87,92 @@ def owners(split: Split, ranks: int, symmetric: bool) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Places:
+class Message:
+    """Planes that slices of one stage send to one rank, or get from it, in one step.
+
+    Attributes
+    ----------
+    first, count
+        The first slot within the stage, and how many.
+    """
+
+    stage: int
+    peer: int
+    first: int
+    count: int
+
+
+@dataclass(frozen=True)
+class StreamSlots:
     """Where the planes that one rank's slices exchange stand in its stream buffer.
 
-    A place belongs to a pair (A, i): the plane of top city i that slice A sends to A + i. Places are grouped by the
-    number of A's cities, within it by the peer rank, so that what goes to one rank in one step is one contiguous
-    message.
+    The plane of top city i that slice A sends to A + i has a slot. Slots are grouped by stage, the number of A's
+    cities, and within a stage by the other rank, so that what goes to one rank in one step is one contiguous message.
 
     Attributes
     ----------
     slices
         This rank's slices, ascending.
     table
-        Shape (slices, 1 + top), int32: the slice, then for each top city its place within its level.
-    level_start
-        Shape (top + 1,), int32: first place of each level.
+        Shape (slices, 1 + top), int32: the slice, then for each top city its slot within the stage.
+    stage_start
+        Shape (top + 1,), int32: the first slot of each stage.
     count
-        Number of places.
+        Number of slots.
     outgoing, incoming
-        (level, peer rank, first place within the level, places), in the order of the messages.
+        The messages of a step, in the order that both ends know.
     """
 
     slices: list[int]
     table: NDArray[np.int32]
-    level_start: NDArray[np.int32]
+    stage_start: NDArray[np.int32]
     count: int
-    outgoing: list[tuple[int, int, int, int]]
-    incoming: list[tuple[int, int, int, int]]
+    outgoing: list[Message]
+    incoming: list[Message]
 
 
-def places(split: Split, owner: list[int], rank: int) -> Places:
-    """The stream buffer of `rank`."""
+def stream_slots(split: Split, owner: list[int], rank: int) -> StreamSlots:
+    """Return the slots of the stream buffer of `rank`."""
     mine = [a for a in range(split.slices) if owner[a] == rank]
     row = {a: position for position, a in enumerate(mine)}
     table = np.zeros((len(mine), 1 + split.top), np.int32)
     table[:, 0] = mine
-    level_start = np.zeros(split.top + 1, np.int32)
-    outgoing: list[tuple[int, int, int, int]] = []
-    incoming: list[tuple[int, int, int, int]] = []
+    stage_start = np.zeros(split.top + 1, np.int32)
+    outgoing: list[Message] = []
+    incoming: list[Message] = []
     count = 0
-    for level, pairs in enumerate(_pairs_by_level(split, owner, rank)):
-        level_start[level] = count
+    for stage, pairs in enumerate(_pairs_by_stage(split, owner, rank)):
+        stage_start[stage] = count
         count += len(pairs)
-        groups: dict[tuple[int, int], list[int]] = {}
-        for place, (sender, receiver, a, i) in enumerate(pairs):
-            groups.setdefault((sender, receiver), []).append(place)
+        slots: dict[tuple[int, int], list[int]] = {}
+        for slot, (sender, receiver, a, i) in enumerate(pairs):
+            slots.setdefault((sender, receiver), []).append(slot)
             if sender == rank:
-                table[row[a], 1 + i] = place
+                table[row[a], 1 + i] = slot
             if receiver == rank:
-                table[row[a | 1 << i], 1 + i] = place
-        for (sender, receiver), group in groups.items():
+                table[row[a | 1 << i], 1 + i] = slot
+        for (sender, receiver), own in slots.items():
             if sender != receiver:
                 peer, messages = (receiver, outgoing) if sender == rank else (sender, incoming)
-                messages.append((level, peer, group[0], len(group)))
-    return Places(mine, table, level_start, count, outgoing, incoming)
+                messages.append(Message(stage, peer, own[0], len(own)))
+    return StreamSlots(mine, table, stage_start, count, outgoing, incoming)
 
 
-def _pairs_by_level(split: Split, owner: list[int], rank: int) -> list[list[tuple[int, int, int, int]]]:
-    """By the number of A's cities: (owner of A, owner of A + i, A, i), sorted, of all pairs that touch the rank."""
-    levels: list[list[tuple[int, int, int, int]]] = [[] for _ in range(split.top + 1)]
+def _pairs_by_stage(split: Split, owner: list[int], rank: int) -> list[list[tuple[int, int, int, int]]]:
+    """Return, for each number of A's cities, (owner of A, owner of A + i, A, i) of all pairs of the rank, sorted."""
+    stages: list[list[tuple[int, int, int, int]]] = [[] for _ in range(split.top + 1)]
     for a in range(split.slices):
         for i in range(split.top):
             ends = owner[a], owner[a | 1 << i]
             if not a >> i & 1 and rank in ends:
-                levels[a.bit_count()].append((*ends, a, i))
-    return [sorted(pairs) for pairs in levels]
+                stages[a.bit_count()].append((*ends, a, i))
+    return [sorted(pairs) for pairs in stages]
 
 
 def chunk_size(split: Split, ranks: int, symmetric: bool) -> int:
-    """Mid sets a chunk: enough blocks a launch to keep a device busy, few enough that the stream stays in caches.
+    """Return the number of mid sets a chunk: a launch keeps the device busy, and the stream stays in caches.
 
-    With several ranks also so few that the wave has many more chunks than it needs to rise and fall.
+    With several ranks it is also so small that the wave has many more chunks than stages.
     """
     unit = 2 if symmetric else 1
     slices = -(-split.slices // (unit * ranks)) * unit
@@ -166,15 +181,16 @@ def chunk_size(split: Split, ranks: int, symmetric: bool) -> int:
 
 
 def chunk_count(split: Split, size: int) -> int:
-    """Chunks of a half run's layers."""
-    return sum(-(-comb(split.mid, cities) // size) for cities in range(split.middle + 1))
+    """Return the number of chunks of a half run's layers."""
+    return sum(-(-comb(split.mid, layer) // size) for layer in range(split.middle + 1))
 
 
 def chunks(split: Split, size: int) -> NDArray[np.int32]:
-    """Shape (chunks, 3), int32: mid cities, colex rank of the first set, sets; the layers of a half run in order."""
+    """Return the chunks of a half run in order, int32 of shape (chunks, 3): layer, colex rank of the first set,
+    sets."""
     rows = [
-        (cities, first, min(size, comb(split.mid, cities) - first))
-        for cities in range(split.middle + 1)
-        for first in range(0, comb(split.mid, cities), size)
+        (layer, first, min(size, comb(split.mid, layer) - first))
+        for layer in range(split.middle + 1)
+        for first in range(0, comb(split.mid, layer), size)
     ]
     return np.array(rows, np.int32)

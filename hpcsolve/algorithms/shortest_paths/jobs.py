@@ -1,9 +1,12 @@
-"""Searches as the kernels read them (cuda_src/solve.cuh): what each begins with, and what it looks for."""
+"""Searches as the kernels read them: the seeds that each begins with, and the targets that it looks for.
+
+See cuda_src/paths/solve.cuh.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +18,17 @@ WANTS_ROWS = WANTS_DISTANCES | WANTS_PREDECESSORS
 
 @dataclass(frozen=True)
 class Jobs:
-    """Searches, all places as the layout numbers them.
+    """Searches; vertices have the numbers of the `SearchGraph`.
 
     Attributes
     ----------
     table
-        uint32, shape (jobs, 5): first and end of the seeds, of the targets, and the number of the first target's query.
+        Shape (jobs, 5), uint32: begin and end of the job's seeds, begin and end of its targets, and the number of the
+        first target's query.
     seeds, targets
-        uint32, of all jobs.
+        The seeds and the targets of all jobs, uint32.
     queries
-        How many answers at targets there will be.
+        Number of answers at targets.
     """
 
     table: NDArray[np.uint32]
@@ -33,12 +37,26 @@ class Jobs:
     queries: int
 
     def __len__(self) -> int:
-        """How many."""
+        """Number of jobs."""
         return len(self.table)
+
+    def only(self, number: int) -> Jobs:
+        """Return one job, with the seeds, targets and queries of all."""
+        return replace(self, table=self.table[number : number + 1])
+
+    def seed_counts(self) -> NDArray[np.int64]:
+        """Return the number of seeds of each job."""
+        return (self.table[:, 1] - self.table[:, 0]).astype(np.int64)
 
 
 def row_jobs(seeds: Sequence[NDArray[np.int64]], targets: NDArray[np.int64] | None, places: NDArray[np.uint32]) -> Jobs:
-    """One search a set of seeds; of each the answers at the same targets, if there are any."""
+    """Return one search for each set of seeds (positions), with answers at the same targets if there are any.
+
+    Parameters
+    ----------
+    places
+        The number of each position in the `SearchGraph`.
+    """
     ends = np.cumsum([0, *(len(own) for own in seeds)])
     count = 0 if targets is None else len(targets)
     first_query = count * np.arange(len(seeds))
@@ -48,7 +66,7 @@ def row_jobs(seeds: Sequence[NDArray[np.int64]], targets: NDArray[np.int64] | No
 
 
 def query_jobs(pairs: NDArray[np.int64], places: NDArray[np.uint32]) -> Jobs:
-    """One search a source; `pairs`, shape (queries, 2), stand by source, and are the queries in that order."""
+    """Return one search for each source of queries, shape (queries, 2), which are sorted by source."""
     starts = np.flatnonzero(np.diff(pairs[:, 0], prepend=-1))
     ends = np.append(starts[1:], len(pairs))
     source = np.arange(len(starts))

@@ -1,4 +1,7 @@
-"""Distances as the kernels hold them: unsigned integers that order like the distances (cuda_src/distances.cuh)."""
+"""Keys: distances as the kernels hold them, unsigned integers that order like the distances.
+
+See cuda_src/paths/distances.cuh.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ class Keys:
     Attributes
     ----------
     code
-        Of the kernels that work on them: "u4" and "u8" are integers, "f8" the bit patterns of float64.
+        The ending of the kernels that work on them: "u4" and "u8" are integers, "f8" the bit patterns of float64.
     limit
         The largest distance, as a key, that Near-Far can hold beside its own bit.
     whole_limit
@@ -31,28 +34,28 @@ class Keys:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the keys in memory."""
+        """Type of the keys in memory."""
         return np.dtype("u4" if self.code == "u4" else "u8")
 
     @property
     def unreached(self) -> int:
-        """The key of what no path reaches: all ones."""
+        """The key of a vertex that no path reaches: all ones."""
         return int(np.iinfo(self.dtype).max)
 
     def encode(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Keys of distances or weights."""
+        """Return the keys of distances or weights."""
         if self.code == "f8":
             return np.ascontiguousarray(values, np.float64).view(np.uint64)
         return np.ascontiguousarray(values).astype(self.dtype)
 
     def encode_one(self, value: float) -> int:
-        """The key of a number: of an integer kind the largest whole one below, at most `whole_limit`."""
+        """Return the key of a number; an integer kind rounds down, to `whole_limit` at most."""
         if self.code == "f8":
             return int(self.encode(np.array([value]))[0])
         return min(int(value), self.whole_limit)
 
     def decode(self, keys: NDArray[Any]) -> NDArray[Any]:
-        """Distances of keys; of floats, infinity where no path leads."""
+        """Return the distances of keys; where no path leads a float is infinite, an integer `unreached`."""
         if self.code != "f8":
             return keys
         return np.where(keys == np.uint64(self.unreached), np.inf, keys.view(np.float64))
@@ -64,7 +67,7 @@ REAL = Keys("f8", 0x7FEFFFFFFFFFFFFF, 0x7FEFFFFFFFFFFFFF)
 
 
 def first_keys(graph: Graph) -> Keys:
-    """The narrowest kind that holds the weights; distances may need the next one."""
+    """Return the narrowest kind that holds the weights; distances may need the next one."""
     if graph.weights.dtype.kind == "f":
         return REAL
     small = not graph.arcs or int(graph.weights.max()) <= WORD.limit
@@ -72,5 +75,5 @@ def first_keys(graph: Graph) -> Keys:
 
 
 def wider(keys: Keys) -> Keys | None:
-    """The next kind of keys if distances were cut off, None if there is none."""
+    """Return the next kind of keys, for distances that did not fit; None if there is none."""
     return LONG if keys is WORD else None

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
+from hpcsolve.algorithms.shortest_paths.batch import Solved
 from hpcsolve.algorithms.shortest_paths.jobs import WANTS_PATHS, WANTS_TARGETS, query_jobs
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.searcher import Searcher, Solved
+from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.answers.paths import Paths
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.partition import blocks
@@ -61,11 +62,11 @@ def solve_pairs(prepared: Searcher, pairs: NDArray[np.int64], report: Report) ->
     keys, length = np.empty(len(pairs), prepared.keys.dtype), np.zeros(len(pairs), np.int64)
     path: list[NDArray[np.int32]] = [np.empty(0, np.int32)] * len(pairs)
     batches, waiting, room = [], [*_batches(pairs, SOURCES_A_BATCH * prepared.blocks)], PATH_ROOM
-    places = prepared.layout.places()
+    places = prepared.graph.places()
     while waiting:
         mine = waiting.pop()
         jobs = query_jobs(pairs[mine], places)
-        found = prepared.solve(jobs, WANTS_TARGETS | WANTS_PATHS, path_room=prepared.layout.n + room * len(mine))
+        found = prepared.solve(jobs, WANTS_TARGETS | WANTS_PATHS, path_room=prepared.graph.n + room * len(mine))
         late = found.open_query
         if late.any():
             waiting.append(mine[late])

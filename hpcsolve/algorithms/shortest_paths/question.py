@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines import Engine
+from hpcsolve.algorithms.shortest_paths.engines import ENGINES, EngineName, described
 from hpcsolve.answers.distances import PathQuestion
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_queries
@@ -52,9 +52,8 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     cutoff
         Vertices farther away than this count as unreached, in the unit of the file.
     engine
-        "near-far", which takes one of "near-far-block" (a thread block a search) and "near-far-grid" (all of a GPU for
-        one search after the other); for study also "dijkstra" (a heap), "bellman-ford-push", "bellman-ford-pull",
-        "k-pull" (3 sweeps). The answer does not depend on it.
+        How to search; the answer does not depend on it. "near-far" takes the better one of "near-far-block" and
+        "near-far-grid"; the others are for study. (ENGINES).
     delta
         Width of Near-Far's buckets, in the unit of the file; by default it adapts itself, from weights and degrees.
     batch
@@ -69,14 +68,17 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     voronoi: bool = False
     predecessors: bool = False
     cutoff: Annotated[float, msgspec.Meta(ge=0, le=LARGEST)] | None = None
-    engine: Engine = "near-far"
+    engine: EngineName = "near-far"
     delta: Annotated[float, msgspec.Meta(gt=0, le=LARGEST)] | None = None
     batch: Annotated[int, msgspec.Meta(ge=1, le=65536)] | None = None
     queries_sha256: str | None = None
 
 
+Parameters.__doc__ = described(Parameters.__doc__, ENGINES)
+
+
 def sha256_of_queries(path: str, expected: str | None) -> str:
-    """Return the SHA-256 of the pairs in a file of queries; raises as `read_queries`."""
+    """Return the SHA-256 of the pairs in a file of queries. Raises as `read_queries`."""
     return read_queries(path, expected).sha256
 
 

@@ -11,9 +11,8 @@ import numpy as np
 
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.algorithms.shortest_paths import pairs
-from hpcsolve.algorithms.shortest_paths.engines import Engine, chosen_engine, concurrent_blocks, is_whole, scratch_room
+from hpcsolve.algorithms.shortest_paths.engines import ENGINES, PUSH, Engine, EngineName, chosen_engine, kernel_files
 from hpcsolve.algorithms.shortest_paths.keys import LONG, Keys, first_keys, wider
-from hpcsolve.algorithms.shortest_paths.layout import lay_out, layout_bytes
 from hpcsolve.algorithms.shortest_paths.pairs import (
     PATH_ROOM,
     SOURCES_A_BATCH,
@@ -23,6 +22,7 @@ from hpcsolve.algorithms.shortest_paths.pairs import (
     solve_pairs,
 )
 from hpcsolve.algorithms.shortest_paths.question import Parameters, question
+from hpcsolve.algorithms.shortest_paths.search_graph import lay_out, search_graph_bytes
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher, workspace
 from hpcsolve.algorithms.shortest_paths.tables import SearchRows, answer_of, rows_at_once, solve_table
 from hpcsolve.answers.dataset import Column, Dataset, columns
@@ -34,7 +34,7 @@ from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.parallel.partition import blocks
 from hpcsolve.problems.graph import Graph
 
-KERNEL_FILES = ("paths/near_far", "paths/near_far_grid", "paths/dijkstra", "paths/bellman_ford")
+KERNEL_FILES = kernel_files(ENGINES)
 SEARCHES = {
     "relaxed": Dataset("int64", "Arcs followed; Dijkstra's algorithm follows each once", "search"),
     "rounds": Dataset("int64", "Dependent steps", "search"),
@@ -61,7 +61,7 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
     }
     if asked.pairs is not None:
         details["queries"] = len(asked.pairs)
-    shared = layout_bytes(graph, keys)
+    shared = search_graph_bytes(graph, keys)
     a_vertex = (max(map(sum, memory)) + shared) / max(graph.n, 1)
 
     def largest(free: Sequence[int]) -> int:
@@ -81,10 +81,10 @@ def _memory(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Parameter
             ) -> tuple[int, int]:
     """Bytes on the device and on the host of a rank with so many searches, or queries."""
     engine = chosen_engine(parameters.engine, graph, size, info)
-    at_once = 1 if engine == "near-far-grid" else min(size, concurrent_blocks(info))
-    shapes = workspace(graph.n, at_once, scratch_room(engine, graph.n), graph.weights.min(initial=1) == 0, keys)
+    at_once = engine.at_once(size, info)
+    shapes = workspace(graph.n, at_once, engine.room(graph.n), graph.weights.min(initial=1) == 0, keys)
     device = sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes.values())
-    device += 28 * graph.n if engine == "near-far-grid" else 0
+    device += engine.bytes_a_vertex * graph.n
     if asked.pairs is not None:
         batch = min(size, SOURCES_A_BATCH * at_once)
         paths = 4 * (graph.n + PATH_ROOM * batch)
@@ -99,7 +99,7 @@ def _memory(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Parameter
 
 def run(
     graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    stop: StopCriteria = NO_STOP, seed: int = 1,
+    criteria: StopCriteria = NO_STOP, seed: int = 1,
 ) -> Outcome:
     """Distances or paths, whatever was asked for; checked on the device. `graph` is the same on all ranks.
 
@@ -114,17 +114,17 @@ def run(
     engine, cutoff = parameters.engine, _scaled(parameters.cutoff, graph)
     while keys is not None:
         kind = keys
-        layout = comm.once_per_host(partial(lay_out, graph, kind))
-        with searcher(graph, device, kind, engine, _scaled(parameters.delta, graph), cutoff, layout=layout,
-                      searches=len(share), batch=parameters.batch) as prepared:  # fmt: skip
+        search_graph = comm.once_per_host(partial(lay_out, graph, kind))
+        with searcher(graph, device, kind, engine, _scaled(parameters.delta, graph), cutoff, search_graph=search_graph,
+                      searches=len(share), batch=parameters.batch) as prepared:
             mine = _answer(prepared, asked, share, parameters, report)
             seconds = prepared.timer.seconds
-            cut = cutoff is None or kind.encode_one(cutoff) > prepared.limit
+            cut = cutoff is None or kind.encode_one(cutoff) > prepared.cutoff
         started = time.perf_counter()
         if not any(comm.allgather(cut and any(batch.cut.any() for batch in mine.batches))):
             rank = _rank_columns(mine, seconds, time.perf_counter() - started)
             return _outcome(mine, kind, asked, share, parameters, comm, rank)
-        keys, engine = _next(kind, engine)
+        keys, engine = _next(kind, prepared.engine)
     raise InputError("a shortest path is longer than 2^64 - 2; scale the weights down", graph.name)
 
 
@@ -159,11 +159,11 @@ def _answer(prepared: Searcher, asked: PathQuestion, share: range, parameters: P
     return solve_table(prepared, asked.seeds[mine], asked.targets, wanted, report)
 
 
-def _next(keys: Keys, engine: Engine) -> tuple[Keys | None, Engine]:
-    """What to try when a distance did not fit: wider keys, then the engines that hold one bit more."""
-    if keys is LONG and not is_whole(engine):
-        return keys, "bellman-ford-push"
-    return wider(keys), engine
+def _next(keys: Keys, engine: Engine) -> tuple[Keys | None, EngineName]:
+    """Return what to try when a distance did not fit: wider keys, then an engine that holds one bit more."""
+    if keys is LONG and not engine.whole_keys:
+        return keys, PUSH.name
+    return wider(keys), engine.name
 
 
 def _scaled(value: float | None, graph: Graph) -> float | None:
@@ -193,7 +193,7 @@ def _outcome(
 def _searches(mine: SearchRows | Answers, comm: Comm) -> Mapping[str, Column]:
     """Rank 0's table of all searches: what they took. Collective."""
     own = [np.concatenate([np.empty(0, np.uint64), *(getattr(batch, name) for batch in mine.batches)])
-           for name in ("relaxed", "rounds")]  # fmt: skip
+           for name in ("relaxed", "rounds")]
     parts: list[Any] = comm.gather(own) or [own]
     relaxed, rounds = (np.concatenate([part[i] for part in parts]).astype(np.int64) for i in (0, 1))
     return columns(SEARCHES, {"relaxed": relaxed, "rounds": rounds})

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
-from hpcsolve.algorithms.shortest_paths.engines import concurrent_blocks
+from hpcsolve.algorithms.shortest_paths.batch import Solved
 from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_PREDECESSORS, WANTS_TARGETS, row_jobs
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.question import Parameters
-from hpcsolve.algorithms.shortest_paths.searcher import Searcher, Solved
+from hpcsolve.algorithms.shortest_paths.searcher import Searcher
+from hpcsolve.algorithms.shortest_paths.tuning import concurrent_blocks
 from hpcsolve.answers.distances import NO_VERTEX, Distances, PathQuestion, distance_table
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.device.base import DeviceInfo
@@ -46,9 +47,9 @@ class SearchRows:
 def solve_table(
     prepared: Searcher, seeds: Sequence[NDArray[np.int64]], targets: NDArray[np.int64] | None, predecessors: bool,
     report: Report,
-) -> SearchRows:  # fmt: skip
+) -> SearchRows:
     """Search from each set of seeds."""
-    n, dtype, places = prepared.layout.n, prepared.keys.dtype, prepared.layout.places()
+    n, dtype, places = prepared.graph.n, prepared.keys.dtype, prepared.graph.places()
     keys = np.empty((len(seeds), n if targets is None else len(targets)), dtype)
     before = np.empty((len(seeds), n if predecessors else 0), np.uint32)
     whole = WANTS_DISTANCES | (WANTS_PREDECESSORS if predecessors else 0)

@@ -1,15 +1,15 @@
-"""The tree of Kou, Markowsky and Berman: one search a terminal, dealt to the ranks, on the shortest paths' engines.
+"""The tree of Kou, Markowsky and Berman: one search for each terminal, dealt to the ranks.
 
-Each rank searches from its groups of terminals, which follow each other in a walk through the terminals' tree, and
-keeps of all pairs that it saw no more than a spanning forest: what is not in the minimum spanning tree of some pairs is
-not in that of all (the cycle property). So a rank never holds more than a batch of rows, and sends at most k - 1 pairs;
-rank 0 spans them by the tree. Paths are found by a second search from the source of each pair that was chosen, and
-walked back by the smallest vertex that fits, so no table of predecessors is kept. Pairs are ordered by (distance,
-terminal, terminal), each found from its smaller terminal: the tree is the same however the work is dealt.
+Each rank searches from groups of terminals that are near each other (order.py). Of all pairs that it sees it keeps a
+spanning forest: an edge that is not in the minimum spanning tree of some pairs is not in that of all pairs (the cycle
+property). So a rank never holds more than a batch of rows, and sends at most k - 1 pairs, of which rank 0 makes the
+tree. Paths come from a second search from the first terminal of each chosen pair, back by predecessors, so no table of
+predecessors is kept. Pairs are ordered by (distance, terminal, terminal), each found from its smaller terminal: the
+tree is the same however the work is dealt.
 
-No edge of the tree is longer than the closure's bottleneck, which one search from all terminals gives (trees.py). So
-a search may end there; or, as published, when it has come to the last terminal (or never: engines that search from many
-terminals at once do not look, since 98 to 100 % of the vertices are settled by then).
+No edge of the tree is longer than the bottleneck of the terminal distance graph, which one search from all terminals
+finds (trees.py), so a search may end there; or, as published, when it has settled the last terminal. (Engines that
+search from many terminals at once do not look for the last one: 98 to 100 % of the vertices are settled by then.)
 """
 
 from __future__ import annotations
@@ -22,40 +22,41 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
-from hpcsolve.algorithms.shortest_paths.layout import lay_out
 from hpcsolve.algorithms.shortest_paths.pairs import shares, solve_pairs
+from hpcsolve.algorithms.shortest_paths.row_engine import RowSearch
+from hpcsolve.algorithms.shortest_paths.rows import row_search
+from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
 from hpcsolve.algorithms.steiner_kmb.matrix import Matrix
 from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers, forest, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk, walk
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
-from hpcsolve.algorithms.steiner_kmb.rows import RowSearch, path_engine, row_search
-from hpcsolve.algorithms.steiner_kmb.trees import Closure
+from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
 
 MOST_PAIRS = 1 << 20
-"""Pairs that wait to be spanned, from which it is done."""
+"""Number of pairs that a rank collects before it reduces them to a spanning forest."""
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of terminals, by their numbers in ascending order of positions; `first` is the smaller one."""
+    """Pairs of terminals, by their numbers in the order of positions; `first` is the smaller one."""
 
     first: Indices
     second: Indices
     distance: NDArray[np.uint64]
 
     def part(self, which: NDArray[np.bool_] | Indices) -> Pairs:
-        """Some of them."""
+        """Return some of them."""
         return Pairs(self.first[which], self.second[which], self.distance[which])
 
 
 @dataclass(frozen=True)
 class Work:
-    """What a rank did: arcs followed, seconds in kernels, bytes of rows sent."""
+    """The work of a rank: arcs relaxed, seconds in kernels, bytes of rows sent."""
 
     relaxed: int
     seconds: float
@@ -63,31 +64,34 @@ class Work:
 
 
 def kmb_tree(
-    graph: Graph, net: Network, near: Closure, device: Device, comm: Comm, parameters: Parameters, report: Report,
+    graph: Graph, net: Network, near: ClosureTree, device: Device, comm: Comm, parameters: Parameters, report: Report,
     matrix: Matrix | None = None,
-) -> tuple[Indices | None, Work]:  # fmt: skip
-    """The tree's edges, on rank 0; collective.
+) -> tuple[Indices | None, Work]:
+    """Return the edges of the tree, on rank 0, and this rank's work. Collective.
 
     Parameters
     ----------
     graph, net
-        Reduced; `net` is the same graph on the CPU.
+        The reduced graph, and the same for the kernels on the CPU.
+    near
+        The minimum spanning tree of the terminal distance graph.
     matrix
-        To be filled; then each rank searches from the terminals whose rows it has, and to all of them.
+        A table to be filled; each rank then searches from the terminals whose rows it has, as far as all others.
     """
-    reach = near.bottleneck if parameters.halt == "bottleneck" and matrix is None else near.weight
-    keys = keys_for(graph, reach)
-    layout = comm.once_per_host(partial(lay_out, graph, keys))
+    cutoff = near.bottleneck if parameters.halt == "bottleneck" and matrix is None else near.weight
+    keys = keys_for(graph, cutoff)
+    search_graph = comm.once_per_host(partial(lay_out, graph, keys))
     sources = _sources(walk(net, near), comm, matrix)
-    with searcher(graph, device, keys, path_engine(parameters.engine), cutoff=reach, layout=layout,
-                  searches=len(sources)) as prepared:  # fmt: skip
-        with row_search(prepared, graph, parameters, net.terminals.astype(np.int64), len(sources)) as rows:
+    with searcher(graph, device, keys, parameters.engine, cutoff=cutoff, search_graph=search_graph,
+                  searches=len(sources)) as prepared:
+        engine, targets = parameters.engine, net.terminals.astype(np.int64)
+        with row_search(prepared, graph, engine, parameters.at_once, targets, len(sources)) as rows:
             mine, relaxed = _spanned_rows(net, sources, near.bottleneck, rows, keys, report, matrix)
         gathered = comm.gather(mine)
         chosen = comm.bcast(None if gathered is None else _spanned(net, gathered))
         assert chosen is not None
         if int(chosen.distance.sum()) != near.weight:
-            raise AssertionError("searches from each terminal and one from all disagree about the closure")
+            raise AssertionError("k searches and one from all terminals find trees of different weights")
         chosen = chosen.part(np.argsort(chosen.first, kind="stable"))
         ends = np.stack([net.terminals[chosen.first], net.terminals[chosen.second]], axis=1).astype(np.int64)
         edges, more = path_edges(net, prepared, ends, comm, report)
@@ -96,14 +100,14 @@ def kmb_tree(
     return None if found is None else spanning_tree(net, np.unique(np.concatenate(found))), work
 
 
-def keys_for(graph: Graph, reach: int) -> Keys:
-    """The narrowest that hold every weight, and every distance that is looked for."""
+def keys_for(graph: Graph, farthest: int) -> Keys:
+    """Return the narrowest keys that hold every weight, and distances up to `farthest`."""
     heaviest = int(graph.weights.max()) if graph.arcs else 0
-    return WORD if max(heaviest, reach) <= WORD.limit else LONG
+    return WORD if max(heaviest, farthest) <= WORD.limit else LONG
 
 
 def _sources(order: Indices, comm: Comm, matrix: Matrix | None) -> Indices:
-    """This rank's terminals, those near each other together."""
+    """Return the terminals that this rank searches from, those near each other together."""
     if matrix is not None:
         return order[np.isin(order, matrix.own)]
     return order[shares_of_walk(len(order), comm.size)[comm.rank]]
@@ -111,10 +115,10 @@ def _sources(order: Indices, comm: Comm, matrix: Matrix | None) -> Indices:
 
 def _spanned_rows(
     net: Network, sources: Indices, longest: int, search: RowSearch, keys: Keys, report: Report, matrix: Matrix | None
-) -> tuple[Pairs, int]:  # fmt: skip
-    """Search from terminals; a spanning forest of the pairs no longer than `longest`, and the arcs followed."""
-    nobody = np.empty(0, np.int64)
-    relaxed, waiting = 0, [Pairs(nobody, nobody, nobody.astype(np.uint64))]
+) -> tuple[Pairs, int]:
+    """Search from terminals; return a spanning forest of the pairs up to `longest`, and the number of arcs relaxed."""
+    empty = np.empty(0, np.int64)
+    relaxed, waiting = 0, [Pairs(empty, empty, empty.astype(np.uint64))]
     for begin in range(0, len(sources), search.at_once):
         batch = sources[begin : begin + search.at_once]
         rows = np.empty((len(batch), len(net.terminals)), keys.dtype)
@@ -132,7 +136,7 @@ def _spanned_rows(
 
 
 def _spanned(net: Network, parts: list[Pairs]) -> Pairs:
-    """A minimum spanning forest of all these pairs, of equal ones the smaller."""
+    """Return the minimum spanning forest of all these pairs; of equal pairs it takes the smaller ones."""
     k = len(net.terminals)
     number = np.concatenate([part.first * k + part.second for part in parts])
     distance = np.concatenate([part.distance for part in parts])
@@ -143,8 +147,8 @@ def _spanned(net: Network, parts: list[Pairs]) -> Pairs:
 
 def by_distance(
     number: Indices, distance: NDArray[np.uint64], below: int
-) -> tuple[Indices, NDArray[np.uint64]]:  # fmt: skip
-    """Numbers, all below `below`, and their distances: the nearest first, of equal ones the smaller number."""
+) -> tuple[Indices, NDArray[np.uint64]]:
+    """Return numbers, all below `below`, and their distances, sorted by (distance, number)."""
     bits = (below - 1).bit_length()
     if int(distance.max(initial=0)).bit_length() + bits > 64:
         order = np.lexsort((number, distance))
@@ -155,13 +159,13 @@ def by_distance(
 
 def path_edges(
     net: Network, prepared: Searcher, pairs: Indices, comm: Comm, report: Report
-) -> tuple[Indices, int]:  # fmt: skip
-    """The edges on the paths between this rank's part of pairs of vertices, each once, and the arcs followed.
+) -> tuple[Indices, int]:
+    """Return the edges on shortest paths between this rank's share of pairs, and the number of arcs relaxed.
 
     Parameters
     ----------
     pairs
-        Shape (pairs, 2): positions, those of one first vertex together.
+        Shape (pairs, 2): positions, sorted by the first one.
     """
     share = shares(pairs, comm.size)[comm.rank]
     found = solve_pairs(prepared, pairs[share.start : share.stop], lambda done, message="": report(0.7 + 0.2 * done))

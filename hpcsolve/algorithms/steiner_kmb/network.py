@@ -1,15 +1,16 @@
-"""A Steiner problem as the kernels that are marked for the CPU read it, and how they are launched: one block each."""
+"""A Steiner problem as the kernels that are marked for the CPU read it, and their launches."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from hpcsolve.algorithms.steiner_kmb.reduce import Edges, Indices, edges_of
-from hpcsolve.device.base import Buffer, Device
+from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.problems.graph import Graph
 
 
@@ -20,70 +21,113 @@ class Network:
     Attributes
     ----------
     edges
-        Of the graph, in the order of its rows; trees are lists of their numbers.
-    wanted
-        Shape (n,): 1 for a terminal.
+        The edges of the graph, in the order of its rows; a tree is a list of their numbers.
+    terminals
+        Positions, ascending.
+    is_terminal
+        Shape (n,): 1 for a terminal, else 0.
+    offsets, heads, weights
+        The rows of the graph.
     """
 
     device: Device
     n: int
     edges: Edges
     terminals: NDArray[np.uint32]
-    wanted: NDArray[np.uint32]
+    is_terminal: NDArray[np.uint32]
     offsets: NDArray[np.uint32]
     heads: NDArray[np.uint32]
     weights: NDArray[np.uint64]
 
     def weight(self, tree: Indices) -> int:
-        """Of a tree, exact."""
+        """Return the weight of a tree, exact."""
         return int(self.edges.weights[tree].sum())
+
+    def group(self) -> dict[str, int | NDArray[Any]]:
+        """Return the kernels' group `net`."""
+        return {
+            "n": self.n, "count": len(self.terminals), "terminals": self.terminals, "is_terminal": self.is_terminal,
+            "offsets": self.offsets, "heads": self.heads, "weights": self.weights,
+        }
 
 
 def network(graph: Graph, device: Device) -> Network:
-    """The network of a graph with fewer than 2^32 arcs."""
+    """Return the network of a graph with terminals and fewer than 2^32 arcs."""
     assert graph.terminals is not None
-    wanted = np.zeros(graph.n, np.uint32)
-    wanted[graph.terminals] = 1
+    is_terminal = np.zeros(graph.n, np.uint32)
+    is_terminal[graph.terminals] = 1
     return Network(
-        device, graph.n, edges_of(graph), np.sort(graph.terminals).astype(np.uint32), wanted,
+        device, graph.n, edges_of(graph), np.sort(graph.terminals).astype(np.uint32), is_terminal,
         graph.offsets.astype(np.uint32), graph.heads.astype(np.uint32), graph.weights.astype(np.uint64),
-    )  # fmt: skip
+    )
 
 
 def edge_numbers(net: Network, ends: NDArray[Any], others: NDArray[Any]) -> Indices:
-    """The numbers of the edges between these vertices."""
+    """Return the numbers of the edges between `ends` and `others`, entry by entry."""
     first, second = np.minimum(ends, others).astype(np.int64), np.maximum(ends, others).astype(np.int64)
     found: Indices = np.searchsorted(net.edges.tails * net.n + net.edges.heads, first * net.n + second)
     return found
 
 
 def spanning_tree(net: Network, edges: Indices) -> Indices:
-    """Of these edges those of a minimum spanning tree without ends that are no terminals; in ascending order."""
+    """Return the minimum spanning tree of some edges, pruned of leaves that are no terminals; numbers ascend."""
     edges = edges[np.argsort(net.edges.weights[edges], kind="stable")]
-    return np.sort(edges[forest(net.device, net.edges.tails[edges], net.edges.heads[edges], net.wanted)])
+    return np.sort(edges[forest(net.device, net.edges.tails[edges], net.edges.heads[edges], net.is_terminal)])
 
 
 def forest(
-    device: Device, tails: NDArray[Any], heads: NDArray[Any], wanted: NDArray[np.uint32]
-) -> NDArray[np.bool_]:  # fmt: skip
-    """Which edges a spanning forest keeps that takes them as they come, and has no ends but wanted vertices."""
-    given = tails.astype(np.uint32), heads.astype(np.uint32), wanted
-    made = (3 * len(wanted), np.uint32), (len(tails), np.uint32)
-    sizes = len(wanted), len(tails)
-    return launched(device, "steiner/steiner_tree", "steiner_tree_span", sizes, given, made)[1] > 0
+    device: Device, tails: NDArray[Any], heads: NDArray[Any], is_terminal: NDArray[np.uint32]
+) -> NDArray[np.bool_]:
+    """Return which edges the spanning forest keeps that takes them in this order, pruned of leaves but terminals."""
+    found = launched(
+        device, "steiner/steiner_tree", "steiner_tree_span", n=len(is_terminal), edges=len(tails),
+        tails=tails.astype(np.uint32), heads=heads.astype(np.uint32), is_terminal=is_terminal,
+        scratch=New(3 * len(is_terminal), np.uint32, scratch=True), kept=New(len(tails), np.uint32),
+    )
+    return found["kept"] > 0
 
 
-def launched(
-    device: Device, file: str, name: str, sizes: tuple[int, ...],
-    given: tuple[NDArray[Any] | Buffer, ...], made: tuple[tuple[int, Any], ...], grid: int = 1, block: int = 1,
-) -> list[NDArray[Any]]:  # fmt: skip
-    """What a kernel makes: arrays of these lengths and types, behind those (or buffers) that it is given."""
-    own = [device.upload(item) if isinstance(item, np.ndarray) else None for item in given]
-    new = [device.empty(*shape) for shape in made]
-    passed = [mine or item for mine, item in zip(own, given)]
-    device.kernel(file, name)(grid, block, *sizes, *passed, *new)  # type: ignore[arg-type]
-    found = [buffer.download() for buffer in new]
-    for buffer in (*own, *new):
-        if buffer is not None:
-            buffer.free()
+@dataclass(frozen=True)
+class New:
+    """An array that a kernel makes.
+
+    Attributes
+    ----------
+    zero
+        Whether it holds zeros at first.
+    scratch
+        Whether it is of no use afterwards.
+    """
+
+    length: int
+    dtype: DTypeLike
+    zero: bool = False
+    scratch: bool = False
+
+
+Given: TypeAlias = int | NDArray[Any] | Buffer | New | Mapping[str, "Given"]
+"""An argument of `launched`: a number, an array, a buffer, an array to be made, or a group of these."""
+
+
+def launched(device: Device, file: str, name: str, grid: int = 1, block: int = 1, /, **arguments: Given
+             ) -> dict[str, NDArray[Any]]:
+    """Launch a kernel on host arrays, and return the arrays that it makes, by the names of its arguments."""
+    buffers: list[tuple[str, Buffer, bool]] = []
+
+    def passed(name: str, given: Given) -> Argument:
+        if isinstance(given, Mapping):
+            return {field: passed(field, value) for field, value in given.items()}
+        if isinstance(given, New):
+            made = (device.zeros if given.zero else device.empty)(given.length, given.dtype)
+            buffers.append((name, made, not given.scratch))
+            return made
+        if isinstance(given, np.ndarray):
+            buffers.append((name, device.constant(given), False))
+            return buffers[-1][1]
+        return given
+
+    device.kernel(file, name)(grid, block, **{name: passed(name, given) for name, given in arguments.items()})
+    found = {name: buffer.download() for name, buffer, returned in buffers if returned}
+    for _, buffer, _ in buffers:
+        buffer.free()
     return found

@@ -1,23 +1,23 @@
-"""The order of nodes in which those that follow each other are near each other: who is searched from together."""
+"""The order of the terminals in which they are searched from: neighbours in their tree stand together."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from hpcsolve.algorithms.shortest_paths.tile import GROUP
 from hpcsolve.algorithms.steiner_kmb.network import Network
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
-from hpcsolve.algorithms.steiner_kmb.tile import GROUP
-from hpcsolve.algorithms.steiner_kmb.trees import Closure
+from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree
 
 
-def walk(net: Network, near: Closure) -> Indices:
-    """The terminals' numbers as a walk through their spanning tree comes to them."""
+def walk(net: Network, near: ClosureTree) -> Indices:
+    """Return the terminals' numbers in the depth-first order of their spanning tree."""
     first, second = (np.searchsorted(net.terminals, end) for end in (near.first, near.second))
     return depth_first(len(net.terminals), first, second)
 
 
 def depth_first(count: int, first: Indices, second: Indices) -> Indices:
-    """The order in which a walk comes to the nodes of a tree, from number 0, depth first, short edges first.
+    """Return the nodes of a tree in depth-first order, from number 0, short edges first.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def depth_first(count: int, first: Indices, second: Indices) -> Indices:
 
 
 def shares_of_walk(terminals: int, ranks: int) -> list[Indices]:
-    """The places in the walk that each rank searches from: groups of the tile engine, in turn, since they differ."""
+    """Return each rank's places in the walk: groups of the tile engine, dealt in turn because their work differs."""
     group = max(1, min(GROUP, -(-terminals // ranks)))
     owner = np.arange(terminals) // group % ranks
     return [np.flatnonzero(owner == rank) for rank in range(ranks)]

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hpcsolve.algorithms.steiner_kmb.bound import Bound
-from hpcsolve.algorithms.steiner_kmb.reduce import Edges, Reduced
-from hpcsolve.algorithms.steiner_kmb.trees import Closure
+from hpcsolve.algorithms.steiner_kmb.dual_ascent import Bound
+from hpcsolve.algorithms.steiner_kmb.reduce import Edges, ReducedGraph
+from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree
 from hpcsolve.answers import tree
 from hpcsolve.answers.dataset import Column, Dataset, columns
 from hpcsolve.answers.table import DistanceTable
@@ -32,7 +32,7 @@ class Certified:
     """A tree in the graph as it was read, and what no tree is lighter than."""
 
     edges: Edges
-    closure: Closure
+    closure: ClosureTree
     lower_bound: int
 
     def answer(self, matrix: DistanceTable | None) -> tree.Tree:
@@ -41,8 +41,8 @@ class Certified:
         return tree.tree(edges, self.lower_bound, self.closure.weight, self.closure.bottleneck, matrix=matrix)
 
 
-def tables_of(bound: Bound, smaller: Reduced) -> Tables:
+def tables_of(bound: Bound, smaller: ReducedGraph) -> Tables:
     """Return the groups `/prices` and `/reductions`."""
-    prices = tree.Prices(bound.root, bound.terminals.astype(np.int32), bound.prices.astype(np.int64))
+    prices = tree.Prices(bound.root, bound.terminals.astype(np.int32), bound.duals.astype(np.int64))
     sizes = {"vertices": smaller.graph.n, "edges": smaller.graph.edges}
     return {"prices": prices.group(), "reductions": columns(REDUCTIONS, {**sizes, **smaller.counts})}

@@ -6,11 +6,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from hpcsolve.algorithms.shortest_paths.engines import Engine
+from hpcsolve.algorithms.shortest_paths.engines import ROW_ENGINES, RowEngineName, described
 from hpcsolve.answers.tree import TreeQuestion
 from hpcsolve.problems.graph import Graph
-
-RowEngine = Literal["tile", "p-pull", Engine]
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -24,8 +22,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         every vertex, which the ranks make by k searches and keep in slices. Mode best alone can be stopped: it ends
         with the round that it is in, and the tree that it has.
     engine
-        Of modes kmb and best: "tile", 32 searches at once for terminals that are neighbours; or as of shortest-paths;
-        or "p-pull", Bellman-Ford for several terminals at once, for study. The tree is the same.
+        Of modes kmb and best: how to search; the tree does not depend on it. (ENGINES); or an engine of shortest-paths.
     at_once
         Of engine p-pull: how many terminals, at least 1.
     shakes
@@ -43,12 +40,15 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     """
 
     mode: Literal["fast", "kmb", "best"] = "fast"
-    engine: RowEngine = "tile"
+    engine: RowEngineName = "tile"
     at_once: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 8
     shakes: Annotated[int, msgspec.Meta(ge=0)] = 4
     halt: Literal["bottleneck", "terminals"] = "bottleneck"
     matrix: bool = False
     exchange: bool = False
+
+
+Parameters.__doc__ = described(Parameters.__doc__, ROW_ENGINES)
 
 
 def asked(graph: Graph, parameters: Parameters) -> TreeQuestion:

@@ -1,9 +1,9 @@
-"""Exact reductions: what no optimal tree needs is taken out of the graph; edges are mapped back at the end.
+"""Exact reductions: what no optimal tree needs is removed from the graph, and edges are mapped back at the end.
 
-Edges of weight 0 are contracted first. Then in rounds: of parallel edges the lightest stays (of equal ones the first),
-loops go; ends that are no terminals go; a chain of vertices that are no terminals and have two neighbours becomes one
-edge. A round is a few passes of numpy over all edges; the first that takes away less than one edge in `WORTHWHILE` is
-the last, since what is left for others (a ladder that collapses rung by rung) is not worth their time.
+Edges of weight 0 are contracted first. Then there are rounds: of parallel edges the lightest one stays (of equal ones
+the first), loops are removed; leaves that are no terminals are removed; a chain of vertices of degree 2 that are no
+terminals becomes one edge. A round is a few passes of numpy over all edges. The first one that removes less than one
+edge in `WORTHWHILE` is the last: what more rounds would find (a ladder that collapses rung by rung) is not worth them.
 """
 
 from __future__ import annotations
@@ -46,44 +46,45 @@ class Edges:
         return len(self.tails)
 
     def part(self, which: NDArray[Any]) -> Edges:
-        """Some of them."""
+        """Return some of them."""
         return Edges(self.tails[which], self.heads[which], self.weights[which])
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Of each edge of a step those of the step before that it stands for: `members[offsets[e] : offsets[e + 1]]`."""
+    """The edges of the previous step that each edge of a step stands for: `members[offsets[e] : offsets[e + 1]]`."""
 
     offsets: Indices
     members: Indices
 
     def of(self, edges: Indices) -> Indices:
-        """What these edges stand for."""
+        """Return the edges that these edges stand for."""
         counts = np.diff(self.offsets)[edges]
         shift = np.repeat(self.offsets[edges] - (np.cumsum(counts) - counts), counts)
         return self.members[shift + np.arange(len(shift))]
 
 
 @dataclass(frozen=True)
-class Reduced:
-    """A smaller Steiner problem of the same optimum.
+class ReducedGraph:
+    """A smaller Steiner problem with the same optimum.
 
     Attributes
     ----------
     graph
         Connected, all weights above 0, terminals in ascending order.
     edges
-        Those of the graph, in the order of its rows.
+        The edges of the graph, in the order of its rows.
     original
-        Those of the graph that was reduced.
+        The edges of the original graph.
     member
-        Shape (terminals,): of each terminal of the graph that was reduced the number of the one of `graph` it became.
+        Shape (terminals,): the number, in `graph`, of the terminal that each original terminal has become.
     free
-        The numbers of its edges of weight 0 that hold contracted vertices together.
+        The numbers of the original edges of weight 0 that join contracted vertices.
     origins
-        Step by step, where edges came from.
+        Where edges come from, step by step.
     counts
-        How many were taken out: `contracted` edges of weight 0, `parallel` edges and loops, `ends`, `passed` vertices.
+        How many were removed: `contracted` edges of weight 0, `parallel` edges and loops, `ends` (leaves), and `passed`
+        vertices of chains.
     """
 
     graph: Graph
@@ -95,51 +96,51 @@ class Reduced:
     counts: Mapping[str, int]
 
     def restored(self, edges: Indices) -> Indices:
-        """The original edges of a tree in the reduced graph, with `free`: their ends may want pruning."""
+        """Return the original edges of a tree in the reduced graph, and `free`; they may have leaves to be pruned."""
         for origin in reversed(self.origins):
             edges = origin.of(edges)
         return np.union1d(edges, self.free)
 
 
 def edges_of(graph: Graph) -> Edges:
-    """The edges of an undirected graph, each with its smaller end first, in the order of the rows."""
+    """Return the edges of an undirected graph, each with its smaller end first, in the order of the rows."""
     tails = graph.tails()
     once = np.flatnonzero(tails < graph.heads)
     ends = tails[once].astype(np.int64), graph.heads[once].astype(np.int64)
     return Edges(*ends, graph.weights[once].astype(np.uint64))
 
 
-def reduced(graph: Graph) -> Reduced:
-    """Reduce a Steiner problem whose terminals are connected (`problems.steiner.require_problem`)."""
+def reduced(graph: Graph) -> ReducedGraph:
+    """Return a Steiner problem, reduced; its terminals are connected (`problems.steiner.require_problem`)."""
     assert graph.terminals is not None
     original = edges_of(graph)
     edges, origin = _near(graph, original)
     origins = [origin]
-    part, zero = _zero_parts(graph.n, edges)
+    joined, zero = _contracted(graph.n, edges)
     free = origin.of(zero)
-    # Contracted edges are loops then, which are counted later.
+    # Contracted edges become loops, which are counted as parallel edges later.
     counts = {"contracted": len(free), "parallel": -len(free), "ends": 0, "passed": 0}
     terminal = np.zeros(graph.n, dtype=bool)
-    terminal[part[graph.terminals]] = True
-    edges = Edges(part[edges.tails], part[edges.heads], edges.weights)
+    terminal[joined[graph.terminals]] = True
+    edges = Edges(joined[edges.tails], joined[edges.heads], edges.weights)
     before = 2 * len(edges)
     while (before - len(edges)) * WORTHWHILE > before:
         before = len(edges)
-        for step in (_simple, _without_ends, _without_chains):
+        for step in (_simple, _without_leaves, _without_chains):
             edges, origin = step(edges, terminal, counts)
             origins.append(origin)
     edges, origin = _simple(edges, terminal, counts)
     kept, edges = _numbered(edges, terminal)
-    member = np.searchsorted(kept[terminal[kept]], part[graph.terminals])
+    member = np.searchsorted(kept[terminal[kept]], joined[graph.terminals])
     smaller = _assembled(graph, kept, edges, terminal[kept])
-    return Reduced(smaller, edges, original, member, free, (*origins, origin), counts)
+    return ReducedGraph(smaller, edges, original, member, free, (*origins, origin), counts)
 
 
 def _near(graph: Graph, edges: Edges) -> tuple[Edges, Origin]:
-    """The edges of the part that has the terminals."""
+    """Return the edges of the connected component that has the terminals."""
     assert graph.terminals is not None
-    part = _connected(graph.n, edges)
-    return _kept(edges, part[edges.tails] == part[graph.terminals[0]])
+    component = _connected(graph.n, edges)
+    return _kept(edges, component[edges.tails] == component[graph.terminals[0]])
 
 
 def _kept(edges: Edges, mask: Mask) -> tuple[Edges, Origin]:
@@ -147,17 +148,17 @@ def _kept(edges: Edges, mask: Mask) -> tuple[Edges, Origin]:
     return edges.part(which), Origin(np.arange(len(which) + 1), which)
 
 
-def _zero_parts(n: int, edges: Edges) -> tuple[Indices, Indices]:
-    """The smallest vertex that edges of weight 0 join each vertex to, and the numbers of a spanning forest of them."""
+def _contracted(n: int, edges: Edges) -> tuple[Indices, Indices]:
+    """Return the smallest vertex that edges of weight 0 join each vertex to, and a spanning forest of these edges."""
     zero = np.flatnonzero(edges.weights == 0)
-    part = _connected(n, edges.part(zero))
+    component = _connected(n, edges.part(zero))
     smallest = np.full(n, n)
-    np.minimum.at(smallest, part, np.arange(n))
-    return smallest[part], zero[_first_forest(n, edges.part(zero))]
+    np.minimum.at(smallest, component, np.arange(n))
+    return smallest[component], zero[_first_forest(n, edges.part(zero))]
 
 
 def _connected(n: int, edges: Edges) -> Indices:
-    """The number of each vertex' connected part."""
+    """Return the number of each vertex' connected component."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -167,7 +168,7 @@ def _connected(n: int, edges: Edges) -> Indices:
 
 
 def _first_forest(n: int, edges: Edges) -> Indices:
-    """The numbers of the edges of the spanning forest that comes first; no two edges are parallel."""
+    """Return the edges of the lexicographically first spanning forest; no two edges are parallel."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import minimum_spanning_tree
 
@@ -177,7 +178,7 @@ def _first_forest(n: int, edges: Edges) -> Indices:
 
 
 def _simple(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tuple[Edges, Origin]:
-    """Without loops and parallel edges, smaller ends first, sorted by their ends."""
+    """Remove loops and parallel edges; the others have their smaller ends first, and are sorted by their ends."""
     tails, heads = np.minimum(edges.tails, edges.heads), np.maximum(edges.tails, edges.heads)
     keys = tails * len(terminal) + heads
     order = np.argsort(keys, kind="stable")
@@ -199,14 +200,15 @@ def _degrees(edges: Edges, n: int) -> Indices:
     return np.bincount(edges.tails, minlength=n) + np.bincount(edges.heads, minlength=n)
 
 
-def _without_ends(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tuple[Edges, Origin]:
-    end = (_degrees(edges, len(terminal)) == 1) & ~terminal
-    counts["ends"] += int(end.sum())
-    return _kept(edges, ~(end[edges.tails] | end[edges.heads]))
+def _without_leaves(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tuple[Edges, Origin]:
+    """Remove leaves that are no terminals."""
+    leaf = (_degrees(edges, len(terminal)) == 1) & ~terminal
+    counts["ends"] += int(leaf.sum())
+    return _kept(edges, ~(leaf[edges.tails] | leaf[edges.heads]))
 
 
 def _without_chains(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tuple[Edges, Origin]:
-    """Each chain of passed vertices, with the edges at both of its ends, as one edge behind those that stay."""
+    """Replace each chain of passed vertices, with the edges at its ends, by one edge behind those that stay."""
     passed = (_degrees(edges, len(terminal)) == 2) & ~terminal
     counts["passed"] += int(passed.sum())
     inside, outside = passed[edges.tails], passed[edges.heads]
@@ -220,25 +222,25 @@ def _without_chains(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tup
     tails, heads = _chain_ends(edges, chain, inside, outside, number[starts])
     stays = np.flatnonzero(~(inside | outside))
     result = Edges(*(np.concatenate(pair) for pair in (
-        (edges.tails[stays], tails), (edges.heads[stays], heads), (edges.weights[stays], sums))))  # fmt: skip
+        (edges.tails[stays], tails), (edges.heads[stays], heads), (edges.weights[stays], sums))))
     offsets = np.concatenate([np.arange(len(stays)), len(stays) + starts, [len(edges)]])
     return result, Origin(offsets, np.concatenate([stays, touched]))
 
 
 def _chain_ends(edges: Edges, chain: Indices, inside: Mask, outside: Mask, numbers: Indices) -> tuple[Indices, Indices]:
-    """The two vertices between which each chain runs; a loop's, twice the same, if it is a circle on its own."""
+    """Return the two vertices that each chain joins; of a chain that is a cycle on its own the same one twice."""
     leaving, entering = inside & ~outside, outside & ~inside
     number = np.concatenate([chain[edges.tails[leaving]], chain[edges.heads[entering]]])
     end = np.concatenate([edges.heads[leaving], edges.tails[entering]])
     lower, upper = np.full(len(chain), len(chain)), np.full(len(chain), -1)
     np.minimum.at(lower, number, end)
     np.maximum.at(upper, number, end)
-    circle = upper[numbers] < 0
-    return np.where(circle, 0, lower[numbers]), np.where(circle, 0, upper[numbers])
+    cycle = upper[numbers] < 0
+    return np.where(cycle, 0, lower[numbers]), np.where(cycle, 0, upper[numbers])
 
 
 def _numbered(edges: Edges, terminal: Mask) -> tuple[Indices, Edges]:
-    """The vertices that edges and terminals need, and the edges between them by their numbers among these."""
+    """Return the vertices of edges and terminals, and the edges by the numbers of their ends among these."""
     needed = terminal.copy()
     needed[edges.tails] = needed[edges.heads] = True
     number = np.cumsum(needed) - 1
@@ -250,4 +252,4 @@ def _assembled(graph: Graph, kept: Indices, edges: Edges, terminal: Mask) -> Gra
         graph.name, len(kept), edges.tails, edges.heads, narrowed(edges.weights), directed=False, scale=graph.scale,
         labels=graph.labels[kept], terminals=np.flatnonzero(terminal),
         coordinates=None if graph.coordinates is None else graph.coordinates[kept],
-    )  # fmt: skip
+    )

@@ -1,4 +1,4 @@
-"""Rounds of iterated 1-Steiner: what the ranks do together, and when they end."""
+"""Rounds of iterated 1-Steiner, which all ranks share, and when they end."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report, StopCriteria
-from hpcsolve.algorithms.steiner_kmb.rows import RowSearch
+from hpcsolve.algorithms.shortest_paths.row_engine import RowSearch
+from hpcsolve.algorithms.steiner_kmb.node_table import NodeTable
 from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Spanning, Tree, merged
-from hpcsolve.algorithms.steiner_kmb.table import Table
 from hpcsolve.parallel.comm import Comm
 
-NOBODY = np.empty(0, np.uint32)
+NO_VERTICES = np.empty(0, np.uint32)
 
 
 @dataclass
-class Watch:
-    """When to stop, as rank 0 says and all ranks agree.
+class AgreedStop:
+    """The time limit and the target of a run, on which rank 0 decides for all ranks.
 
     Attributes
     ----------
     target
-        In the weights of the graph.
+        A weight, scaled as those of the graph.
     """
 
     comm: Comm
@@ -35,7 +35,7 @@ class Watch:
     started: float = field(default_factory=time.perf_counter)
 
     def is_over(self, weight: int | None = None) -> bool:
-        """Whether the time is up, or a tree of this weight (on rank 0) is light enough. Collective."""
+        """Return whether the time is up, or a tree of this weight (on rank 0) is light enough. Collective."""
         if self.criteria.seconds is None and self.target is None:
             return False
         late = self.criteria.seconds is not None and time.perf_counter() - self.started >= self.criteria.seconds
@@ -49,19 +49,19 @@ class Rounds:
     Attributes
     ----------
     nodes
-        On rank 0.
-    best
-        The weight of the lightest tree so far, on rank 0.
+        The tree of nodes, on rank 0.
     scale
-        Of weights.
+        Of the graph's weights, for messages.
+    best
+        The weight of the best tree so far, on rank 0.
     number, relaxed
-        Rounds so far; the arcs that this rank followed.
+        Number of rounds so far; number of arcs that this rank has relaxed.
     """
 
     comm: Comm
-    table: Table
+    table: NodeTable
     nodes: Spanning | None
-    watch: Watch
+    stop: AgreedStop
     report: Report
     scale: int
     best: int = 0
@@ -69,7 +69,7 @@ class Rounds:
     relaxed: int = 0
 
     def settle(self, search: RowSearch, new: NDArray[np.uint32]) -> None:
-        """From these new nodes on (numbers, on rank 0), rounds until no vertex helps, or the time is up."""
+        """Do rounds, from new nodes (numbers, on rank 0), until no vertex helps or the time is up."""
         while True:
             vertices = self._search(search, new)
             if vertices is None:
@@ -77,25 +77,25 @@ class Rounds:
             self.number += 1
             self._mend(vertices)
             found = self._links(self.table.promising)
-            new = NOBODY if found is None or self.nodes is None else self.nodes.accept(found)
-            if not self.comm.bcast(len(new)) or self.watch.is_over(self.nodes.weight if self.nodes else None):
+            new = NO_VERTICES if found is None or self.nodes is None else self.nodes.accept(found)
+            if not self.comm.bcast(len(new)) or self.stop.is_over(self.nodes.weight if self.nodes else None):
                 return
 
     def join(self, vertices: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """Make nodes of these vertices (positions, on rank 0) that are none, as far as there is room; their numbers."""
-        others = self.comm.bcast(NOBODY if self.nodes is None else np.setdiff1d(vertices, self.nodes.vertex))
+        """Make nodes of vertices (positions, on rank 0) as far as there is room, and return the new nodes' numbers."""
+        others = self.comm.bcast(NO_VERTICES if self.nodes is None else np.setdiff1d(vertices, self.nodes.vertex))
         found = self._links(lambda tree: self.table.linked(tree, others))
-        return NOBODY if found is None or self.nodes is None else self.nodes.accept(found, whatever=True)
+        return NO_VERTICES if found is None or self.nodes is None else self.nodes.accept(found, whatever=True)
 
     def shake(self, key: int) -> None:
-        """Take out half of the nodes that are no terminals, so that others may come; the key decides which."""
+        """Drop half of the nodes that are no terminals, so that others may come; the key decides which."""
         if self.nodes is not None:
             self.nodes.shake(key)
-        self._mend(self.comm.bcast(NOBODY if self.nodes is None else self.nodes.vertex))
+        self._mend(self.comm.bcast(NO_VERTICES if self.nodes is None else self.nodes.vertex))
 
     def _search(self, search: RowSearch, new: NDArray[np.uint32]) -> NDArray[np.uint32] | None:
-        """Bring the rows of new nodes, near ones together; their positions, or None if the time was up before."""
-        chosen = NOBODY, NOBODY
+        """Fill in the rows of new nodes; return the nodes' positions, or None if the time was up before."""
+        chosen = NO_VERTICES, NO_VERTICES
         if self.nodes is not None:
             walk = self.nodes.walk()
             order = walk[np.isin(walk, new)]
@@ -108,7 +108,7 @@ class Rounds:
     def _mend(self, new: NDArray[np.uint32]) -> None:
         """Make the tree the minimum spanning tree, and drop nodes that are of no use, as long as there are any.
 
-        As yet it lacks nothing but edges between new nodes; where nodes were dropped, it may lack others.
+        At first the tree lacks edges between new nodes at most; after nodes have been dropped, it may lack others.
         """
         while True:
             found = self._links(partial(self.table.promising, vertices=new))
@@ -116,10 +116,10 @@ class Rounds:
                 self.nodes.mend(found)
             if not self.comm.bcast(self.nodes is not None and self.nodes.drop()):
                 return
-            new = self.comm.bcast(NOBODY if self.nodes is None else self.nodes.vertex)
+            new = self.comm.bcast(NO_VERTICES if self.nodes is None else self.nodes.vertex)
 
     def _links(self, find: Callable[[Tree], Candidates]) -> Candidates | None:
-        """What all ranks find for the tree as it is, with links to nodes, on rank 0."""
+        """Return what all ranks find for the present tree, with links to nodes, on rank 0."""
         tree, order = (None, None) if self.nodes is None else self.nodes.tree()
         sent = self.comm.bcast(tree)
         assert sent is not None
@@ -130,9 +130,9 @@ class Rounds:
         return replace(found, to=order[found.to])
 
     def _is_over(self, done: float) -> bool:
-        """Whether to give up, when so much of a round's searches is behind us; the first round takes the longest."""
+        """Return whether to give up, after this part of a round's searches, and report progress."""
         if self.nodes is not None:
             best, now = (f"{weight / self.scale:.10g}" for weight in (self.best, self.nodes.weight))
             text = f"round {self.number + 1}: {len(self.nodes.vertex)} nodes, their tree {now}, best {best}"
             self.report(0.6 * done if self.number == 0 else 0.7 - 0.1 / self.number, text)
-        return self.watch.is_over()
+        return self.stop.is_over()

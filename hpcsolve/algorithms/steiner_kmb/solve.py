@@ -12,25 +12,25 @@ from functools import partial
 import numpy as np
 
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
-from hpcsolve.algorithms.shortest_paths.engines import chosen_engine, concurrent_blocks, scratch_room
+from hpcsolve.algorithms.shortest_paths.engines import ENGINES, ROW_ENGINES, chosen_engine, kernel_files
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD
-from hpcsolve.algorithms.shortest_paths.layout import layout_bytes
+from hpcsolve.algorithms.shortest_paths.row_engine import RowTask
+from hpcsolve.algorithms.shortest_paths.rows import batch_rows, row_bytes
+from hpcsolve.algorithms.shortest_paths.search_graph import search_graph_bytes
 from hpcsolve.algorithms.shortest_paths.searcher import workspace
-from hpcsolve.algorithms.shortest_paths.solve import KERNEL_FILES as PATH_KERNEL_FILES
-from hpcsolve.algorithms.steiner_kmb.best import best_tree
-from hpcsolve.algorithms.steiner_kmb.bound import Bound, ascended, best_bound
-from hpcsolve.algorithms.steiner_kmb.exchange import exchanged
+from hpcsolve.algorithms.steiner_kmb.dual_ascent import Bound, ascended, best_bound
+from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
 from hpcsolve.algorithms.steiner_kmb.kmb import Work, keys_for, kmb_tree
 from hpcsolve.algorithms.steiner_kmb.matrix import Matrix, empty_matrix
 from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
+from hpcsolve.algorithms.steiner_kmb.node_table import sent_bytes, slice_bytes
+from hpcsolve.algorithms.steiner_kmb.one_steiner import best_tree
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk
 from hpcsolve.algorithms.steiner_kmb.outcome import Certified, Tables, tables_of
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
-from hpcsolve.algorithms.steiner_kmb.reduce import Indices, Reduced, reduced
-from hpcsolve.algorithms.steiner_kmb.rounds import Watch
-from hpcsolve.algorithms.steiner_kmb.rows import batch_rows, path_engine, row_bytes
-from hpcsolve.algorithms.steiner_kmb.table import sent_bytes, slice_bytes
-from hpcsolve.algorithms.steiner_kmb.trees import Closure, closure, improved, shortest_path_tree
+from hpcsolve.algorithms.steiner_kmb.reduce import Indices, ReducedGraph, reduced
+from hpcsolve.algorithms.steiner_kmb.rounds import AgreedStop
+from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree, closure, improved, shortest_path_tree
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
@@ -42,7 +42,7 @@ from hpcsolve.problems.verify.steiner_bound import guaranteed
 
 HOST_KERNEL_FILES = ("steiner/steiner_tree", "steiner/key_path", "steiner/one_steiner", "steiner/dual_ascent")
 """Marked for the CPU: they run there whatever the job's device is."""
-KERNEL_FILES = (*HOST_KERNEL_FILES, *PATH_KERNEL_FILES, "paths/tile", "paths/p_sssp")
+KERNEL_FILES = (*HOST_KERNEL_FILES, *kernel_files((*ENGINES, *ROW_ENGINES)))
 STOPS = ("seconds", "target")
 BYTES_A_VERTEX, BYTES_AN_ARC = 200, 140
 """Of the host's memory at the largest moment, which is the dual ascent: measured on the instances of the tests."""
@@ -70,7 +70,7 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
     base = BYTES_A_VERTEX * graph.n + BYTES_AN_ARC * graph.arcs
     host = [base + table for table in _table_bytes(graph, parameters, ranks, info)]
     device = tuple(0 if alone else _device_bytes(graph, parameters, size, info) for size in sizes)
-    shared = 0 if alone else layout_bytes(graph, LONG)
+    shared = 0 if alone else search_graph_bytes(graph, LONG)
 
     def largest(free: Sequence[int]) -> int:
         return int(min(most / ((a + b + shared) / graph.n) for most, a, b in zip(free, host, device)))
@@ -88,7 +88,8 @@ def _table_bytes(graph: Graph, parameters: Parameters, ranks: int, info: DeviceI
     if parameters.mode != "best":
         return [len(share) * k * width * parameters.matrix for share in blocks(k, ranks)]
     units = info.units if info.kind == "cpu" else 1
-    return slice_bytes(graph.n, k, ranks, width, batch_rows(graph.n, graph.n, parameters, k, info), units)
+    batch = batch_rows(parameters.engine, RowTask(graph.n, graph.n, k, parameters.at_once), info)
+    return slice_bytes(graph.n, k, ranks, width, batch, units)
 
 
 def _width(graph: Graph) -> int:
@@ -98,22 +99,21 @@ def _width(graph: Graph) -> int:
 
 def _device_bytes(graph: Graph, parameters: Parameters, searches: int, info: DeviceInfo) -> int:
     """What searches work in, as wide as keys may become."""
-    engine = chosen_engine(path_engine(parameters.engine), graph, searches, info)
-    at_once = 1 if engine == "near-far-grid" else min(max(searches, 1), concurrent_blocks(info))
-    shapes = workspace(graph.n, at_once, scratch_room(engine, graph.n), False, LONG)
+    engine = chosen_engine(parameters.engine, graph, searches, info)
+    shapes = workspace(graph.n, engine.at_once(searches, info), engine.room(graph.n), False, LONG)
     space: int = sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes.values())
     assert graph.terminals is not None
     columns = graph.n if parameters.mode == "best" else len(graph.terminals)
-    return space + row_bytes(graph.n, columns, parameters, searches, info)
+    return space + row_bytes(parameters.engine, RowTask(graph.n, columns, searches, parameters.at_once), info)
 
 
 def run(
     graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    stop: StopCriteria = NO_STOP, seed: int = 1,
+    criteria: StopCriteria = NO_STOP, seed: int = 1,
 ) -> Outcome:
-    """A Steiner tree with its certificate. `graph` is the same on all ranks; so is `solution`."""
-    target = None if stop.target is None else math.floor(Fraction(str(stop.target)) * graph.scale)
-    watch = Watch(comm, stop, target)
+    """Return a Steiner tree with its certificate. `graph` is the same on all ranks, and so is the answer."""
+    target = None if criteria.target is None else math.floor(Fraction(str(criteria.target)) * graph.scale)
+    stop = AgreedStop(comm, criteria, target)
     tables: Tables = {}
     found: Certified | None = None
     with _on_host(device) as host:
@@ -125,7 +125,7 @@ def run(
         matrix = None
         if parameters.matrix:
             matrix = empty_matrix(smaller.member, keys_for(smaller.graph, near.weight).dtype, comm)
-        tree, work = _tree(smaller, net, near, device, comm, parameters, report, watch, seed, matrix)
+        tree, work = _tree(smaller, net, near, device, comm, parameters, report, stop, seed, matrix)
         bound = best_bound(bound, comm)
         if tree is not None and bound is not None:
             tree = exchanged(net, tree) if parameters.exchange or parameters.mode == "best" else tree
@@ -136,24 +136,24 @@ def run(
     rank = {
         "operations": work.relaxed, "bytes_sent": work.sent, "seconds_kernel": work.seconds,
         "seconds_wait": time.perf_counter() - started,
-    }  # fmt: skip
+    }
     return Outcome(found.answer(None if matrix is None else matrix.as_table()), tables, rank)
 
 
-def _prepared(graph: Graph, host: Device) -> tuple[Reduced, Closure]:
+def _prepared(graph: Graph, host: Device) -> tuple[ReducedGraph, ClosureTree]:
     smaller = reduced(graph)
     return smaller, closure(network(smaller.graph, host))
 
 
 def _tree(
-    smaller: Reduced, net: Network, near: Closure, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    watch: Watch, seed: int, matrix: Matrix | None,
-) -> tuple[Indices | None, Work]:  # fmt: skip
+    smaller: ReducedGraph, net: Network, near: ClosureTree, device: Device, comm: Comm, parameters: Parameters,
+    report: Report, stop: AgreedStop, seed: int, matrix: Matrix | None,
+) -> tuple[Indices | None, Work]:
     """The edges of the reduced graph's tree, on rank 0, and this rank's work."""
     if len(net.terminals) < 2:
         return np.empty(0, np.int64), Work(0, 0.0)
     if parameters.mode == "best":
-        return best_tree(smaller.graph, net, near, device, comm, parameters, report, watch, seed)
+        return best_tree(smaller.graph, net, near, device, comm, parameters, report, stop, seed)
     if parameters.mode == "kmb":
         return kmb_tree(smaller.graph, net, near, device, comm, parameters, report, matrix)
     if comm.rank > 0:
@@ -164,7 +164,7 @@ def _tree(
 
 
 def _certified(
-    whole: Network, smaller: Reduced, near: Closure, tree: Indices, bound: Bound
+    whole: Network, smaller: ReducedGraph, near: ClosureTree, tree: Indices, bound: Bound
 ) -> tuple[Certified, Tables]:
     """The tree in the graph as it was read, with a lower bound found there."""
     restored = spanning_tree(whole, smaller.restored(tree))

@@ -1,4 +1,4 @@
-"""Trees from single searches: Mehlhorn's closure, the shortest-path heuristic, the spanning tree of what it found."""
+"""Trees by single searches: Mehlhorn's tree of the terminal distance graph, and the shortest-path heuristic."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers, forest, launched, spanning_tree
+from hpcsolve.algorithms.steiner_kmb.network import Network, New, edge_numbers, forest, launched, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
 
 
 @dataclass(frozen=True)
-class Closure:
-    """A minimum spanning tree of the complete graph of distances between the terminals.
+class ClosureTree:
+    """A minimum spanning tree of the terminal distance graph (metric closure).
 
     Attributes
     ----------
     first, second, length
-        Its edges: positions of two terminals, and how far one is from the other; the shortest comes first.
+        Its edges, the shortest first: the positions of two terminals, and the distance between them.
     """
 
     first: NDArray[np.uint32]
@@ -27,23 +27,23 @@ class Closure:
 
     @property
     def weight(self) -> int:
-        """The same for every such tree."""
+        """The weight, the same for every such tree."""
         return int(self.length.sum())
 
     @property
     def bottleneck(self) -> int:
-        """The longest edge, the same for every such tree."""
+        """The length of the longest edge, the same for every such tree."""
         return int(self.length.max(initial=0))
 
 
 @dataclass(frozen=True)
 class Regions:
-    """Which of some vertices each vertex is nearest to.
+    """The nearest one of some vertices, the bases, for each vertex.
 
     Attributes
     ----------
     distance, before, base
-        Shape (n,): how far it is, the neighbour on the way, and which it is.
+        Shape (n,): its distance, the neighbour on the path there, and its position.
     """
 
     distance: NDArray[np.uint64]
@@ -52,15 +52,19 @@ class Regions:
 
 
 def nearest(net: Network, bases: NDArray[np.uint32]) -> Regions:
-    """One search from all these vertices."""
-    given = bases, net.offsets, net.heads, net.weights
-    made = (2 * net.n, np.uint32), (net.n, np.uint64), (net.n, np.uint32), (net.n, np.uint32)
-    sizes = net.n, len(bases)
-    return Regions(*launched(net.device, "steiner/steiner_tree", "steiner_tree_regions", sizes, given, made)[1:])
+    """Return the regions of some vertices, by one search from all of them."""
+    made = {"distance": New(net.n, np.uint64), "before": New(net.n, np.uint32), "base": New(net.n, np.uint32)}
+    return Regions(**launched(
+        net.device, "steiner/steiner_tree", "steiner_tree_regions", net=net.group(), count=len(bases), bases=bases,
+        scratch=New(2 * net.n, np.uint32, scratch=True), **made,
+    ))
 
 
-def closure(net: Network) -> Closure:
-    """By one search from all terminals: of the edges between two regions, the shortest way from base to base first."""
+def closure(net: Network) -> ClosureTree:
+    """Return the minimum spanning tree of the terminal distance graph, by one search from all terminals.
+
+    Its edges are among those that join two regions, each as long as the path through it from base to base (Mehlhorn).
+    """
     near = nearest(net, net.terminals)
     distance, base = near.distance, near.base
     tails, heads = net.edges.tails, net.edges.heads
@@ -68,23 +72,25 @@ def closure(net: Network) -> Closure:
     lengths = distance[tails[across]] + net.edges.weights[across] + distance[heads[across]]
     order = np.argsort(lengths, kind="stable")
     first, second = base[tails[across[order]]], base[heads[across[order]]]
-    kept = forest(net.device, first, second, net.wanted)
-    return Closure(first[kept], second[kept], lengths[order][kept])
+    kept = forest(net.device, first, second, net.is_terminal)
+    return ClosureTree(first[kept], second[kept], lengths[order][kept])
 
 
 def shortest_path_tree(net: Network, root: int = 0) -> Indices:
-    """The tree that grows from terminal number `root` along shortest paths to the terminal that is nearest to it."""
-    given = net.terminals, net.wanted, net.offsets, net.heads, net.weights
-    made = (2 * net.n, np.uint32), (net.n, np.uint64), (net.n, np.uint32), (net.n, np.uint32)
-    sizes = net.n, len(net.terminals), root
-    _, _, before, inside = launched(net.device, "steiner/steiner_tree", "steiner_tree_grow", sizes, given, made)
-    inside[net.terminals[root]] = 0  # has no vertex before it
+    """Return the tree that grows from terminal number `root`, always along a shortest path to the nearest terminal."""
+    found = launched(
+        net.device, "steiner/steiner_tree", "steiner_tree_grow", net=net.group(), root=root,
+        scratch=New(2 * net.n, np.uint32, scratch=True), distance=New(net.n, np.uint64, scratch=True),
+        before=New(net.n, np.uint32), inside=New(net.n, np.uint32),
+    )
+    before, inside = found["before"], found["inside"]
+    inside[net.terminals[root]] = 0  # the root has no edge to a vertex before it
     vertices = np.flatnonzero(inside)
     return edge_numbers(net, vertices, before[vertices])
 
 
 def improved(net: Network, tree: Indices) -> Indices:
-    """The minimum spanning tree of all edges between the tree's vertices, pruned; again as long as it gets lighter."""
+    """Return the pruned minimum spanning tree of the graph that a tree's vertices induce, as often as it is lighter."""
     while True:
         inside = vertices_of(net, tree)
         edges = np.flatnonzero(inside[net.edges.tails] & inside[net.edges.heads])
@@ -95,7 +101,7 @@ def improved(net: Network, tree: Indices) -> Indices:
 
 
 def vertices_of(net: Network, tree: Indices) -> NDArray[np.bool_]:
-    """Shape (n,): whether the tree has a vertex."""
+    """Return which vertices a tree has, shape (n,)."""
     inside = np.zeros(net.n, dtype=bool)
     inside[net.edges.tails[tree]] = inside[net.edges.heads[tree]] = True
     return inside

@@ -1,4 +1,4 @@
-"""Shortest paths found anew on the host: `verify` compares answers with them that cannot be judged by themselves.
+"""Shortest paths computed again on the host, for `verify`: some answers can be judged only by comparison.
 
 scipy's Dijkstra computes in float64. That is exact for floats, which a search adds in the same order, and for integers
 while no sum reaches 2^53; a heap of Python's own integers takes the others.
@@ -20,30 +20,30 @@ from hpcsolve.problems.verify.paths import Distances, Mask, tight_arcs, unreache
 
 _EXACT = 2**53
 _BATCH_BYTES = 1 << 27
-"""Of distances that are computed at a time."""
+"""Memory of the distances that are computed at a time."""
 
 
 def check_columns(
     graph: Graph, sources: NDArray[np.int64], targets: NDArray[np.int64], distance: NDArray[Any], *,
     cutoff: float | None = None, first: int = 0,
-) -> None:  # fmt: skip
-    """Check rows of distances at some vertices alone.
+) -> None:
+    """Check rows of distances at some vertices only.
 
     Parameters
     ----------
     sources
-        Of each row its source.
+        Positions, one for each row.
     distance
-        Shape (sources, targets), in scaled integers (the dtype's maximum: not reached) or floats (infinity).
+        Shape (sources, targets), in scaled integers (the dtype's maximum: unreached) or floats (infinity).
     cutoff
-        In the unit of `graph.weights`: what is farther away counts as not reached.
+        In the unit of `graph.weights`: vertices farther away count as unreached.
     first
         Number of the first row, for messages.
 
     Raises
     ------
     ValueError
-        What is wrong, with row and vertex (by their labels).
+        A distance is wrong; the message names row and vertex (by its label).
     """
     for begin, rows in _batches(graph, sources, cutoff):
         wrong = ~_equal(distance[begin : begin + len(rows)], rows[:, targets])
@@ -54,22 +54,24 @@ def check_columns(
 
 
 def check_shortest(graph: Graph, answer: PairPaths, cutoff: float | None = None) -> None:
-    """See that no path is shorter than those of an answer that `check_pair_paths` has passed, and all are the smallest.
+    """Check that no path is shorter than those of an answer, and that each is the smallest of those of its length.
+
+    The answer has passed `check_pair_paths`.
 
     Parameters
     ----------
     cutoff
-        In the unit of `graph.weights`: what is farther away counts as not reached.
+        In the unit of `graph.weights`: vertices farther away count as unreached.
 
     Raises
     ------
     ValueError
-        What is wrong, with the number of the query (from 0) and its labels.
+        A path is wrong; the message names the number of the query (from 0) and its labels.
     """
     tails, order = graph.tails(), np.argsort(answer.source, kind="stable")
     sources, starts = np.unique(answer.source[order], return_index=True)
     queries = np.split(order, starts[1:])
-    if len(order) and answer.reached.all():  # nothing farther away matters
+    if len(order) and answer.reached.all():  # what is farther away does not matter
         cutoff = answer.distance.max().item()
     wrong, other = np.zeros(len(order), bool), np.zeros(len(order), bool)
     for begin, rows in _batches(graph, sources, cutoff):
@@ -81,39 +83,39 @@ def check_shortest(graph: Graph, answer: PairPaths, cutoff: float | None = None)
     require_none(graph, answer, other, "has a path that is not the smallest of those of its length")
 
 
-def distance_rows(graph: Graph, sources: NDArray[np.int64], limit: float | None = None) -> Distances:
-    """Distances of all vertices from each source alone.
+def distance_rows(graph: Graph, sources: NDArray[np.int64], cutoff: float | None = None) -> Distances:
+    """Return the distances of all vertices from each source.
 
     Parameters
     ----------
-    limit
-        What is farther away than this, in the unit of `graph.weights`, counts as not reached.
+    cutoff
+        In the unit of `graph.weights`: vertices farther away count as unreached.
 
     Returns
     -------
     array
-        Shape (sources, n): uint64 (2^64 - 1: not reached) of integer weights, else float64 (infinity).
+        Shape (sources, n): uint64 (2^64 - 1: unreached) of integer weights, else float64 (infinity).
     """
     whole = graph.weights.dtype.kind != "f"
     largest = int(graph.weights.max(initial=0)) if whole else 0
-    if largest < _EXACT and (limit is None or limit < _EXACT or not whole):
-        rows = _by_scipy(graph, sources, math.inf if limit is None else limit)
+    if largest < _EXACT and (cutoff is None or cutoff < _EXACT or not whole):
+        rows = _by_scipy(graph, sources, math.inf if cutoff is None else cutoff)
         if not whole:
             return rows
         reached = np.isfinite(rows)
-        if rows.max(initial=0, where=reached) + largest < _EXACT:  # then so was every sum on the way
+        if rows.max(initial=0, where=reached) + largest < _EXACT:  # then no sum on the way was larger
             return np.where(reached, np.where(reached, rows, 0).astype(np.uint64), unreached_of(np.uint64))
-    return _by_heap(graph, sources, limit)
+    return _by_heap(graph, sources, cutoff)
 
 
 def smallest_predecessors(
     graph: Graph, tails: NDArray[np.int32], seeds: NDArray[np.int64], distance: Distances
 ) -> NDArray[np.int32]:
-    """The predecessors that an answer has, of right distances from the seeds, shape (n,); -1 where there is none.
+    """Return the predecessors that belong to right distances from the seeds, shape (n,); -1 where there is none.
 
-    The smallest vertex that is nearer to the seeds and has a tight arc there. Where none is nearer (arcs of weight 0,
-    or lost in rounding): the smallest of those at the same distance that are fewest arcs away from one that has such a
-    vertex, or from a seed.
+    The predecessor is the smallest vertex that is nearer to the seeds and has a tight arc to the vertex. Where none is
+    nearer (arcs of weight 0, or lost in rounding), it is the smallest one at the same distance among those that are
+    fewest arcs away from a vertex with a nearer predecessor, or from a seed.
 
     Parameters
     ----------
@@ -124,7 +126,7 @@ def smallest_predecessors(
     starts, ends = tails[tight], graph.heads[tight]
     nearer = distance[starts] < distance[ends]
     before = np.full(graph.n, -1, np.int32)
-    before[ends[nearer][::-1]] = starts[nearer][::-1]  # arcs stand by ascending tails: the smallest is written last
+    before[ends[nearer][::-1]] = starts[nearer][::-1]  # arcs are sorted by tails: the smallest tail is written last
     found = before >= 0
     found[seeds] = True
     starts, ends = starts[~nearer], ends[~nearer]
@@ -136,15 +138,15 @@ def smallest_predecessors(
         found[ends[new]] = True
 
 
-def _batches(graph: Graph, sources: NDArray[np.int64], limit: float | None) -> Iterator[tuple[int, Distances]]:
-    """The number of the first source, and the distances from it and some others."""
+def _batches(graph: Graph, sources: NDArray[np.int64], cutoff: float | None) -> Iterator[tuple[int, Distances]]:
+    """Yield the number of a batch's first source, and the distances from all its sources."""
     size = max(1, _BATCH_BYTES // (16 * max(graph.n, 1)))
     for begin in range(0, len(sources), size):
-        yield begin, distance_rows(graph, sources[begin : begin + size], limit)
+        yield begin, distance_rows(graph, sources[begin : begin + size], cutoff)
 
 
 def _equal(claimed: NDArray[Any], found: Distances) -> Mask:
-    """Where distances in any type of integers, or floats, are those that were found."""
+    """Return where distances, in any type of integers or floats, are those that were found."""
     if claimed.dtype.kind == "f" or found.dtype.kind == "f":
         equal: Mask = (claimed == found) & (claimed.dtype.kind == found.dtype.kind)
         return equal
@@ -154,19 +156,19 @@ def _equal(claimed: NDArray[Any], found: Distances) -> Mask:
     return equal
 
 
-def _by_scipy(graph: Graph, sources: NDArray[np.int64], limit: float) -> NDArray[np.float64]:
+def _by_scipy(graph: Graph, sources: NDArray[np.int64], cutoff: float) -> NDArray[np.float64]:
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import dijkstra
 
     offsets = graph.offsets.astype(np.int32) if graph.arcs < 2**31 else graph.offsets
     matrix = csr_array((graph.weights.astype(np.float64), graph.heads, offsets), shape=(graph.n, graph.n))
-    rows: NDArray[np.float64] = dijkstra(matrix, indices=sources, limit=limit)  # stored zeros are arcs of weight 0
+    rows: NDArray[np.float64] = dijkstra(matrix, indices=sources, limit=cutoff)  # stored zeros are arcs of weight 0
     return rows
 
 
-def _by_heap(graph: Graph, sources: NDArray[np.int64], limit: float | None) -> NDArray[np.uint64]:
+def _by_heap(graph: Graph, sources: NDArray[np.int64], cutoff: float | None) -> NDArray[np.uint64]:
     offsets, heads, weights = graph.offsets.tolist(), graph.heads.tolist(), graph.weights.tolist()
-    most = 2**64 - 2 if limit is None else min(int(limit), 2**64 - 2)
+    most = 2**64 - 2 if cutoff is None else min(int(cutoff), 2**64 - 2)
     rows = np.full((len(sources), graph.n), unreached_of(np.uint64), np.uint64)
     for row, source in zip(rows, sources.tolist(), strict=True):
         queue, done = [(0, source)], set()

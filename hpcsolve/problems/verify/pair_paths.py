@@ -1,4 +1,4 @@
-"""Paths between pairs of vertices, checked in plain numpy: each must be a path, and as long as it is said to be."""
+"""The check of paths between pairs of vertices, in plain numpy: each is a path, of the length that it claims."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.verify.paths import Mask, unreached_of
 
 _BLOCK = 1 << 18
-"""Vertices of paths that are checked at a time: they stay in cache."""
+"""Number of vertices of paths that are checked at a time, so that they stay in cache."""
 
 
 @dataclass(frozen=True, eq=False)
 class PairPaths:
-    """An answer to q queries.
+    """The answers to q queries.
 
     Attributes
     ----------
     source, target
         Shape (q,): positions.
     distance
-        Shape (q,): scaled integers (the dtype's maximum: no path) or floats (infinity).
+        Shape (q,): scaled integers (the dtype's maximum if there is no path) or floats (infinity).
     offset, path
         Shapes (q + 1,) and (offset[-1],): the vertices of the i-th path are `path[offset[i]:offset[i + 1]]`, source and
-        target included; none where no path leads.
+        target included; empty where there is no path.
     """
 
     source: NDArray[Any]
@@ -39,29 +39,29 @@ class PairPaths:
 
     @property
     def reached(self) -> Mask:
-        """Shape (q,): whether a path leads there."""
+        """Whether each query has a path, shape (q,)."""
         found: Mask = self.distance != unreached_of(self.distance.dtype)
         return found
 
     def path_of(self, query: int) -> NDArray[Any]:
-        """The vertices of a query's path."""
+        """Return the vertices of a query's path."""
         return self.path[self.offset[query] : self.offset[query + 1]]
 
 
 def check_pair_paths(graph: Graph, answer: PairPaths, cutoff: float | None = None) -> None:
-    """See that every path leads from its source to its target along arcs, whose weights add up to its distance.
+    """Check that every path leads from its source to its target along arcs, whose weights add up to its distance.
 
-    Floats are added from the source on, as a search adds them. Nothing is said of shorter paths.
+    Floats are added from the source on, as a search adds them. Whether a shorter path exists is not checked.
 
     Parameters
     ----------
     cutoff
-        In the unit of `graph.weights`: no distance is larger.
+        In the unit of `graph.weights`: no distance may be larger.
 
     Raises
     ------
     ValueError
-        What is wrong, with the number of the query (from 0) and its labels.
+        A path is wrong; the message names the number of the query (from 0) and its labels.
     """
     _check_shapes(graph, answer)
     lengths, reached = np.diff(answer.offset), answer.reached
@@ -79,7 +79,7 @@ def check_pair_paths(graph: Graph, answer: PairPaths, cutoff: float | None = Non
 
 
 def _check_steps(graph: Graph, arcs: NDArray[np.int64], answer: PairPaths, first: int, behind: int) -> None:
-    """Check the steps of some queries' paths; `arcs` are tail * n + head of all."""
+    """Check the steps of some queries' paths; `arcs` holds tail * n + head of every arc."""
     offset = answer.offset[first : behind + 1] - answer.offset[first]
     path, lengths = answer.path[answer.offset[first] : answer.offset[behind]], np.diff(offset)
     goes_on = np.ones(len(path), bool)
@@ -93,7 +93,7 @@ def _check_steps(graph: Graph, arcs: NDArray[np.int64], answer: PairPaths, first
 
 
 def require_none(graph: Graph, answer: PairPaths, wrong: Mask, what: str, first: int = 0) -> None:
-    """Raise `ValueError` at the first query that is wrong; `wrong` begins with query `first`."""
+    """Raise `ValueError` for the first query that is wrong; `wrong` begins with query `first`."""
     if wrong.any():
         query = first + int(np.argmax(wrong))
         source, target = (graph.labels[ends[query]] for ends in (answer.source, answer.target))
@@ -114,17 +114,17 @@ def _check_shapes(graph: Graph, answer: PairPaths) -> None:
 
 
 def _arcs_between(graph: Graph, arcs: NDArray[np.int64], tails: NDArray[Any], heads: NDArray[Any]
-                  ) -> NDArray[np.int64]:  # fmt: skip
-    """The arc from each tail to its head, -1 where there is none."""
+                  ) -> NDArray[np.int64]:
+    """Return the number of the arc from each tail to its head, -1 where there is none."""
     if not graph.arcs:
         return np.full(len(tails), -1)
-    wanted = tails * np.int64(graph.n) + heads
-    found = np.minimum(np.searchsorted(arcs, wanted), graph.arcs - 1)
-    return np.where(arcs[found] == wanted, found, -1)
+    asked = tails * np.int64(graph.n) + heads
+    found = np.minimum(np.searchsorted(arcs, asked), graph.arcs - 1)
+    return np.where(arcs[found] == asked, found, -1)
 
 
 def _add_up(weights: NDArray[Any], starts: NDArray[np.int64], distance: NDArray[Any]) -> Mask:
-    """Whether the weights from each start to the next add up to the distance."""
+    """Return whether the weights from each start to the next add up to the distance."""
     if weights.dtype.kind == "f":
         parts = (weights[a:b] for a, b in pairwise(starts.tolist()))
         equal: Mask = distance == [np.add.accumulate(part)[-1] if len(part) else 0.0 for part in parts]
@@ -133,12 +133,12 @@ def _add_up(weights: NDArray[Any], starts: NDArray[np.int64], distance: NDArray[
     wide = weights.astype(np.uint64)
     low, high = _sums(wide & np.uint64(2**32 - 1), starts), _sums(wide >> np.uint64(32), starts)
     high += low >> np.uint64(32)
-    wanted = distance.astype(np.uint64)
-    equal = ((low ^ wanted) & np.uint64(2**32 - 1) == 0) & (high == wanted >> np.uint64(32))
+    claimed = distance.astype(np.uint64)
+    equal = ((low ^ claimed) & np.uint64(2**32 - 1) == 0) & (high == claimed >> np.uint64(32))
     return equal
 
 
 def _sums(values: NDArray[Any], starts: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """The sum from each start to the next."""
+    """Return the sum from each start to the next."""
     running: NDArray[np.uint64] = np.concatenate([np.zeros(1, np.uint64), np.cumsum(values, dtype=np.uint64)])
     return running[starts[1:]] - running[starts[:-1]]

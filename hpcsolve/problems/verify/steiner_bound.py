@@ -1,10 +1,10 @@
-"""Lower bounds on Steiner trees, found and checked by scipy and Python alone: what certifies a tree.
+"""Lower bounds on Steiner trees, the certificates of a tree, computed and checked by scipy and Python alone.
 
-Two facts. No Steiner tree of k terminals is lighter than the minimum spanning tree of the complete graph of their
-distances over 2 (1 - 1/k) (L. Kou, G. Markowsky, L. Berman, Acta Informatica 15, 1981), and one search from all of them
-finds that tree (K. Mehlhorn, Information Processing Letters 27, 1988). And prices for sets of vertices, each with a
-terminal and without the root, add up to a bound if no arc is asked for more than its weight (R. T. Wong, Mathematical
-Programming 28, 1984): `replayed` raises them again, on the graph as it was read.
+There are two. No Steiner tree of k terminals is lighter than the minimum spanning tree of the terminal distance graph
+over 2 (1 - 1/k) (L. Kou, G. Markowsky, L. Berman, Acta Informatica 15, 1981); one search from all terminals finds that
+spanning tree (K. Mehlhorn, Information Processing Letters 27, 1988). And dual values of sets of vertices, each with a
+terminal and without the root, add up to a lower bound if those of the sets that an arc enters never exceed its weight
+(R. T. Wong, Mathematical Programming 28, 1984): `replayed` raises them again, on the graph as it was read.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from hpcsolve.problems.steiner import exact_sum
 
 EXACT_IN_DOUBLES = 2**53
 MOST_STEPS = 5_000_000
-"""Arcs that `replayed` looks at before it gives up: some ten seconds."""
+"""Number of arcs that `replayed` scans before it gives up, after some ten seconds."""
 
 
 @dataclass(frozen=True)
 class Closure:
-    """A minimum spanning tree of the terminals' distances: every one has this weight and this longest edge."""
+    """The weight and the longest edge of a minimum spanning tree of the terminal distance graph (metric closure)."""
 
     weight: int
     bottleneck: int
 
 
 def closure(graph: Graph) -> Closure:
-    """The closure of a Steiner problem whose terminals are connected, by one search from all of them."""
+    """Return the closure of a Steiner problem whose terminals are connected, by one search from all of them."""
     assert graph.terminals is not None
     distance, base = _nearest(graph, graph.terminals)
     tails, heads = graph.tails(), graph.heads
@@ -47,47 +47,48 @@ def closure(graph: Graph) -> Closure:
 
 
 def guaranteed(weight: int, terminals: int) -> int:
-    """The least that a Steiner tree may weigh, by the weight of the closure: that over 2 (1 - 1/k), rounded up."""
+    """Return the lower bound from the weight of the closure: that weight over 2 (1 - 1/k), rounded up."""
     return 0 if terminals < 2 else -(-weight * terminals // (2 * (terminals - 1)))
 
 
 def ratio_of(weight: int, bound: int) -> float:
-    """How many times the optimum a tree weighs at most; infinite if the optimum may be 0, and the tree is not."""
+    """Return how many times the optimum a tree weighs at most; infinite if only the bound is 0."""
     return 1.0 if weight == bound else weight / bound if bound else float("inf")
 
 
 def replayed(graph: Graph, root: int, raises: Iterable[tuple[int, int]], most: int = MOST_STEPS) -> int | None:
-    """The bound that these prices prove, None if it would take more than `most` steps to see.
+    """Return the lower bound that dual values prove, or None if that takes more than `most` steps to see.
 
     Parameters
     ----------
     root
         Position of a terminal.
     raises
-        Terminals (positions) and prices in order: the set of what leads to the terminal along arcs that are used up
-        asks so much more. Where an arc is used up before, the set grows and goes on with what is left.
+        Terminals (positions) and amounts, in order: the dual value of the set of all vertices that lead to the terminal
+        along saturated arcs rises by the amount. If an arc is saturated before, the set grows, and the larger set gets
+        the rest.
 
     Raises
     ------
     ValueError
-        Prices for the root, or for a set that the root is in.
+        A set holds the root, or an amount is negative.
     """
-    wanted = set() if graph.terminals is None else set(graph.terminals.tolist())
-    work = _Prices(graph.offsets.tolist(), graph.heads.tolist(), graph.weights.tolist())
-    if root not in wanted:
+    terminals = set() if graph.terminals is None else set(graph.terminals.tolist())
+    work = _Ascent(graph.offsets.tolist(), graph.heads.tolist(), graph.weights.tolist())
+    if root not in terminals:
         raise ValueError("the root of the lower bound is no terminal")
-    for terminal, price in raises:
-        if terminal not in wanted or price < 0:
+    for terminal, amount in raises:
+        if terminal not in terminals or amount < 0:
             raise ValueError("the lower bound has a price of less than 0, or of no terminal's set")
-        work.ask(terminal, price, root)
+        work.raise_set(terminal, amount, root)
         if work.steps > most:
             return None
     return work.total
 
 
 @dataclass
-class _Prices:
-    """`rest`: what is left of each arc, in the row of its head; the arc comes from the vertex that stands there."""
+class _Ascent:
+    """A replay: `rest` is what is left of each arc, in the row of its head; `tails` has its other end."""
 
     offsets: list[int]
     tails: list[int]
@@ -95,9 +96,9 @@ class _Prices:
     total: int = 0
     steps: int = 0
 
-    def ask(self, terminal: int, price: int, root: int) -> None:
-        """Raise the price of the terminal's set, whichever that is by now."""
-        while price:
+    def raise_set(self, terminal: int, amount: int, root: int) -> None:
+        """Raise the dual value of the terminal's present set."""
+        while amount:
             members = [terminal]
             inside = {terminal}
             border: list[int] = []
@@ -112,15 +113,15 @@ class _Prices:
             border = [arc for arc in border if self.tails[arc] not in inside]
             if root in inside or not border:
                 raise ValueError("the lower bound has a price for a set that the root is in")
-            step = min(price, min(self.rest[arc] for arc in border))
+            step = min(amount, min(self.rest[arc] for arc in border))
             for arc in border:
                 self.rest[arc] -= step
             self.total += step
-            price -= step
+            amount -= step
 
 
 def _nearest(graph: Graph, terminals: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Distance to the nearest terminal, and which it is; -1 where no path leads."""
+    """Return the distance to the nearest terminal of each vertex, and its position, -1 where there is no path."""
     if exact_sum(graph.weights) >= EXACT_IN_DOUBLES:
         return _nearest_in_integers(graph, terminals)
     from scipy.sparse import csr_array
@@ -133,7 +134,7 @@ def _nearest(graph: Graph, terminals: NDArray[np.int64]) -> tuple[NDArray[np.uin
 
 
 def _nearest_in_integers(graph: Graph, terminals: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """The same where doubles are not exact."""
+    """Return the same where doubles are not exact."""
     offsets, heads, weights = graph.offsets.tolist(), graph.heads.tolist(), graph.weights.tolist()
     distance, base = [0] * graph.n, [-1] * graph.n
     heap = [(0, terminal, terminal) for terminal in sorted(terminals.tolist())]
@@ -148,7 +149,7 @@ def _nearest_in_integers(graph: Graph, terminals: NDArray[np.int64]) -> tuple[ND
 
 
 def _joined(above: dict[int, int], a: int, b: int) -> bool:
-    """Join the parts of two terminals; whether they were apart."""
+    """Join the connected components of two terminals, and return whether they were apart."""
     roots = []
     for v in (a, b):
         while v in above:

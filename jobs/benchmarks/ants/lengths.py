@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 
 from hpcsolve.algorithms.ant_colony.ant_system import AntSystem, Strategy
-from hpcsolve.algorithms.ant_colony.colonies import nothing_kept
+from hpcsolve.algorithms.ant_colony.colonies import no_incumbents
 from hpcsolve.algorithms.ant_colony.fixed_point import unit_of
-from hpcsolve.algorithms.ant_colony.layout import heuristic_table, lay_out
+from hpcsolve.algorithms.ant_colony.instance import ant_instance, heuristic_table
 from hpcsolve.device.host import HostDevice
 from jobs.benchmarks.ants.instances import Instance
 from jobs.benchmarks.common.table import markdown
@@ -28,17 +28,19 @@ def table(instances: list[Instance], iterations: list[int]) -> list[str]:
 
 
 def _rows(instance: Instance, iterations: list[int]) -> list[list[str]]:
-    layout, n = lay_out(instance.tsp), instance.tsp.n
-    unit = unit_of(layout.greedy_length, layout.bound, n, n, 0.5)
-    weights, rows, done = heuristic_table(layout, 2.0), [], 0
+    renumbered, n = ant_instance(instance.tsp), instance.tsp.n
+    unit = unit_of(renumbered.greedy_length, renumbered.bound, n, n, 0.5)
+    weights, rows, done = heuristic_table(renumbered, 2.0), [], 0
     with HostDevice(1) as device:
-        ours, oracle = (AntSystem(device, layout, unit, n, np.array([[seed, 0]], np.uint32), weights, Strategy(name))
-                        for seed, name in enumerate(("head-tail", ORACLE)))
+        ours, oracle = (
+            AntSystem(device, renumbered, unit, n, np.array([[seed, 0]], np.uint32), weights, Strategy(name))
+            for seed, name in enumerate(("head-tail", ORACLE))
+        )
         for until in sorted(iterations):
             for iteration in range(done, until):
-                ours.learn(iteration, ours.construct(iteration), nothing_kept(range(1), n))
+                ours.learn(iteration, ours.construct(iteration), no_incumbents(range(1), n))
             done = until
-            oracle.buffers["trail"].upload(ours.buffers["trail"].download())
+            oracle.buffers["pheromone"].upload(ours.buffers["pheromone"].download())
             found = [colony.construct(until).ravel().astype(float) for colony in (ours, oracle)]
             rows.append([instance.name, str(until), str(n), *_compare(*found)])
             print(*rows[-1], file=sys.stderr, flush=True)

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
-from hpcsolve.algorithms.shortest_paths.engines import Engine
+from hpcsolve.algorithms.shortest_paths.batch import Solved
+from hpcsolve.algorithms.shortest_paths.engines import EngineName
 from hpcsolve.algorithms.shortest_paths.jobs import UNCHECKED, WANTS_DISTANCES, WANTS_PREDECESSORS, Jobs, row_jobs
 from hpcsolve.algorithms.shortest_paths.keys import Keys, first_keys
-from hpcsolve.algorithms.shortest_paths.layout import Layout, lay_out
-from hpcsolve.algorithms.shortest_paths.searcher import Searcher, Solved, searcher
+from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph, lay_out
+from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph
@@ -52,30 +53,31 @@ class Network:
     name: str
     graph: Graph
     keys: Keys
-    layout: Layout
+    search_graph: SearchGraph
     sources: NDArray[np.int64]
 
     @cached_property
     def places(self) -> NDArray[np.uint32]:
         """The position of each vertex in the layout, shape (n,)."""
-        return self.layout.places()
+        return self.search_graph.places()
 
     @cached_property
     def in_layout_order(self) -> Any:
         """The graph as a csr_array for scipy, with the same order of vertices and arcs as in hpcsolve's layout."""
-        heads, weights = self.layout.arcs[0::2].astype(np.int32), self.layout.arcs[1::2].astype(np.float64)
-        return csr_array((weights, heads, self.layout.offsets.astype(np.int32)), shape=(self.graph.n, self.graph.n))
+        laid_out, n = self.search_graph, self.graph.n
+        heads, weights = laid_out.arcs[0::2].astype(np.int32), laid_out.arcs[1::2].astype(np.float64)
+        return csr_array((weights, heads, laid_out.offsets.astype(np.int32)), shape=(n, n))
 
     @cached_property
     def in_file_order(self) -> Any:
         """The graph as a csr_array for scipy, with the vertices in the order of the file."""
         return to_scipy(self.graph).astype(np.float64)
 
-    def prepared(self, engine: Engine = "near-far-block", delta: float | None = None, batch: int | None = None,
+    def prepared(self, engine: EngineName = "near-far-block", delta: float | None = None, batch: int | None = None,
                  device: HostDevice | None = None) -> Searcher:
         """Return hpcsolve's search engine for this graph, on one core."""
         core = device or HostDevice(1)
-        return searcher(self.graph, core, self.keys, engine, delta, layout=self.layout, batch=batch)
+        return searcher(self.graph, core, self.keys, engine, delta, search_graph=self.search_graph, batch=batch)
 
     def jobs(self) -> list[Jobs]:
         """Return a search to all vertices for each source."""
@@ -143,7 +145,7 @@ def solve(prepared: Searcher, jobs: Jobs, wanted: int = SEARCH_ALONE) -> tuple[N
 
     The arrays of the results are allocated here, because scipy also allocates its results in the time that is measured.
     """
-    shape = len(jobs), prepared.layout.n
+    shape = len(jobs), prepared.graph.n
     keys = np.empty(shape, prepared.keys.dtype)
     before = np.empty(shape, np.uint32) if wanted & WANTS_PREDECESSORS else None
     return keys, prepared.solve(jobs, wanted, keys, before)

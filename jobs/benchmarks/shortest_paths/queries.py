@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines import default_delta
+from hpcsolve.algorithms.shortest_paths.batch import Solved
 from hpcsolve.algorithms.shortest_paths.jobs import WANTS_PATHS, WANTS_TARGETS, query_jobs
-from hpcsolve.algorithms.shortest_paths.searcher import Searcher, Solved
+from hpcsolve.algorithms.shortest_paths.searcher import Searcher
+from hpcsolve.algorithms.shortest_paths.tuning import default_delta
 from jobs.benchmarks.common.answers import require_equal
 from jobs.benchmarks.common.table import markdown
 from jobs.benchmarks.common.timing import best_cpu_seconds

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines import Engine, default_delta, tuning_of
+from hpcsolve.algorithms.shortest_paths.engines import EngineName
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
+from hpcsolve.algorithms.shortest_paths.tuning import Task, default_delta
 from hpcsolve.device.base import ONE_CORE
 from hpcsolve.device.host import HostDevice, HostKernel
 from jobs.benchmarks.common.answers import require_equal
@@ -18,7 +19,7 @@ from jobs.benchmarks.common.table import markdown
 from jobs.benchmarks.common.timing import best_cpu_seconds
 from jobs.benchmarks.shortest_paths.graphs import Network, distances, solve
 
-ENGINES: tuple[Engine, ...] = ("near-far-block", "near-far-grid")
+ENGINES: tuple[EngineName, ...] = ("near-far-block", "near-far-grid")
 FACTORS = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0]
 """Widths, as multiples of the default."""
 BATCHES = [1, 16, 64, 256, 1024]
@@ -55,7 +56,7 @@ class Width:
         Arcs scanned in a round.
     """
 
-    engine: Engine
+    engine: EngineName
     name: str
     delta: int
     work: float
@@ -94,7 +95,8 @@ def measure(network: Network, factors: list[float], repeats: int) -> list[Width]
                 rows.append(_width(network, prepared, f"{factor:g} x default", expected, repeats))
         with network.prepared(engine) as prepared:
             rows.append(_width(network, prepared, "adaptive", expected, repeats))
-            prepared.tuning = tuning_of(engine, network.graph, network.keys, None, H200, prepared.limit)
+            task = Task(network.graph, network.keys, None, H200, prepared.cutoff)
+            prepared.tuning = prepared.engine.tune(task)
             rows.append(_width(network, prepared, "adaptive, as on an H200", expected, repeats))
     return rows
 
@@ -108,7 +110,7 @@ def _width(network: Network, prepared: Searcher, name: str, expected: NDArray[np
     calls = {str(number): partial(solve, prepared, job) for number, job in enumerate(jobs)}
     seconds = sum(best_cpu_seconds(calls, repeats).values()) / len(jobs)
     work = relaxed / sum(map(network.arcs_of_dijkstra, expected))
-    return Width(prepared.engine, name, prepared.tuning.most, work, rounds / len(jobs), relaxed / rounds, seconds)
+    return Width(prepared.engine.name, name, prepared.tuning.most, work, rounds / len(jobs), relaxed / rounds, seconds)
 
 
 def tables(network: Network, rows: list[Width], repeats: int) -> list[str]:

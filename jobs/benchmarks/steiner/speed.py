@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import get_args
 
 from hpcsolve.algorithms.base import StopCriteria
+from hpcsolve.algorithms.shortest_paths.engines import RowEngineName
 from hpcsolve.algorithms.steiner_kmb import Parameters
-from hpcsolve.algorithms.steiner_kmb.parameters import RowEngine
 from hpcsolve.device.host import HostDevice
 from jobs.benchmarks.common.table import markdown
 from jobs.benchmarks.steiner.instances import Instance, every_name, read_instance
@@ -17,7 +17,7 @@ from jobs.benchmarks.steiner.runs import Timing, own_run, rival_run
 
 FAST, KMB, BEST = "hpcsolve, fast", "hpcsolve, kmb", "hpcsolve, best"
 INSTANCES = ["es1000fst08", "lin37", "alue7080", "es10000fst01", "G103", "I083"]
-SUITED: tuple[RowEngine, ...] = ("near-far", "dijkstra")
+SUITED: tuple[RowEngineName, ...] = ("near-far", "dijkstra")
 """Engines, beside the default one, that are useful on a CPU."""
 MOST_RATIO = {("lin37", EACH_TERMINAL): 1 / 3, ("alue7080", EACH_TERMINAL): 1 / 3, ("lin37", KOU): 1 / 20}
 """The largest ratio to a rival's time that we allow hpcsolve's mode kmb."""
@@ -49,9 +49,9 @@ class Options:
     best: float
 
 
-def engines() -> tuple[RowEngine, ...]:
+def engines() -> tuple[RowEngineName, ...]:
     """Return every engine that a job file may name."""
-    return get_args(RowEngine)
+    return get_args(RowEngineName)
 
 
 def own_solvers() -> dict[str, Parameters]:

@@ -80,7 +80,7 @@ def by_sweeps(instance: Instance, device: Device, repeats: int) -> list[Sweep]:
     """Time the searches of k-pull for each k, and require the same distances."""
     rows, answers = [], []
     with searcher(instance.graph, device, engine="k-pull", searches=len(instance.terminals)) as prepared:
-        jobs: Jobs = row_jobs(list(instance.terminals[:, None]), instance.terminals, prepared.layout.places())
+        jobs: Jobs = row_jobs(list(instance.terminals[:, None]), instance.terminals, prepared.graph.places())
         for sweeps in SWEEPS:
             prepared.tuning = replace(prepared.tuning, setting=sweeps)
             found = prepared.solve(jobs, WANTS_TARGETS)

@@ -1,55 +1,36 @@
-// One step of an ant: the next city, with a probability proportional to its weight among the unvisited, exactly.
+// One step of an ant: the next city, with a probability exactly proportional to its weight among the unvisited.
 //
-// Head and tail. Within an iteration weights stand still; only what is visited differs from ant to ant. So each row has
-// its 32 nearest cities apart (the head: exact weights, and running sums in 30 bits), and of all others (the tail) the
-// sum and prefix sums of blocks of 64, in 32-bit units of their own (the head's cities weigh nothing there).
+// Head and tail. Within an iteration weights are constant, and only the set of visited cities differs from ant to ant.
+// So each row has its 32 nearest cities apart (the head: exact weights, and running sums in 30 bits); of all other
+// cities (the tail) it has the sum, and the running sums of blocks of 64, in 32-bit units of their own.
 //
 // 1. Four proposals are drawn at once from the whole row, visited or not, by comparing a number with the head's running
 //    sums. The first that hits an unvisited city of the head is taken: rejection is exact, and nothing is summed.
 //    A proposal that hits the tail ends the four; one city of the tail is drawn, and taken if it is unvisited.
-// 2. Else the head's unvisited weights are summed in 64 bits, and r is drawn below head + whole tail. In the head:
-//    done. In the tail: a city of it, taken if it is unvisited, else 2 is drawn again, three times at the most.
-// 3. Else, or when the head is exhausted, the unvisited tail is summed too: in the tail's 32-bit units; or where those
-//    are so few that rounding would show, in exact products.
-// At the steady state 4 steps of 5 end in 1, and one in fifty comes to 3.
+// 2. Else the head's unvisited weights are summed in 64 bits, and r is drawn below head + whole tail. If r hits the
+//    head, that city is taken. If r hits the tail, that city is taken if it is unvisited; else r is drawn again, three
+//    times at the most.
+// 3. Else, or when the head is exhausted, the unvisited tail is summed too, in the tail's 32-bit units. Where these are
+//    so few that rounding would show, exact products are summed instead.
+// In the long run 4 steps of 5 end in 1, and one in fifty comes to 3.
 #pragma once
-#include "ants/ant_trails.cuh"
+#include "ants/construction.cuh"
+#include "ants/head_tail_tables.cuh"
+#include "ants/pheromone.cuh"
 
 constexpr uint64_t enough = 1 << 18;  // sums of fewer units are made again, exactly
-
-struct ant_tables {
-  const head_row *rows;
-  const uint64_t *head;  // (n, 32): exact weights of the nearest cities
-  const uint32_t *tail;  // (n, stride): weights of the others in the units of their row
-  const uint32_t *tail_prefix;  // (n, stride / 64): running sums of blocks of 64
-  const uint64_t *trail;  // (n, stride)
-  const uint32_t *heuristic;  // (n, stride), 0 at the row's own head
-  int n, stride;
-};
-// One colony's part of the tables of all.
-DEVICE ant_tables colony_tables(const ant_tables &all, int colony) {
-  const size_t rows = (size_t)colony * all.n, cells = rows * all.stride;
-  return {all.rows + rows,
-          all.head + 32 * rows,
-          all.tail + cells,
-          all.tail_prefix + cells / 64,
-          all.trail + cells,
-          all.heuristic,
-          all.n,
-          all.stride};
-}
 
 // The weights of one row's tail: in its 32-bit units, or exactly.
 struct coarse_weights {
   const uint32_t *row;
 };
 struct exact_weights {
-  const uint64_t *trail;
+  const uint64_t *pheromone;
   const uint32_t *heuristic;
 };
 DEVICE uint32_t weight_at(const coarse_weights &w, int city) { return w.row[city]; }
-DEVICE uint64_t weight_at(const exact_weights &w, int city) { return weight_of(w.trail[city], w.heuristic[city]); }
-// The sums of the open cities' weights, in a column each by city % 32.
+DEVICE uint64_t weight_at(const exact_weights &w, int city) { return weight_of(w.pheromone[city], w.heuristic[city]); }
+// The sums of the open cities' weights, one for each city % 32.
 DEVICE column<uint32_t> open_columns(const coarse_weights &w, const uint32_t *open, int words) {
   return masked_columns(w.row, open, words);
 }
@@ -59,7 +40,7 @@ DEVICE column<uint64_t> open_columns(const exact_weights &w, const uint32_t *ope
     if (open[word]) add_masked(sums, [&](int k) { return weight_at(w, 32 * word + k); }, open[word]);
   return sums;
 }
-// The open city at x, 0 <= x < the sum of all: they are in the order of (city % 32, city / 32).
+// Returns the open city at x, 0 <= x < the sum of all, where cities are in the order of (city % 32, city / 32).
 template <class W, class T>
 DEVICE int open_city_at(const W &weights, const uint32_t *open, const column<T> &sums, T x) {
   for (int city = pick_lane(sums, x);; city += 32) {
@@ -69,12 +50,12 @@ DEVICE int open_city_at(const W &weights, const uint32_t *open, const column<T> 
     x -= here;
   }
 }
-// Step 3. `free`: the head's unvisited places, of weight `near`.
-RARELY int choose_by_scan(const ant_tables &t, int here, const uint32_t *open, uint32_t free, uint64_t near,
-                          const draws &draw, int step) {
-  const head_row *row = t.rows + here;
+// Step 3. `free` has the head's unvisited cities, whose weight is `near`.
+RARELY int choose_by_scan(const head_tail_tables &t, int n, int here, const uint32_t *open, uint32_t free,
+                          uint64_t near, const draws &draw, int step) {
+  const head_row *row = row_of(t, here);
   const size_t base = (size_t)here * t.stride;
-  const int words = (t.n + 31) / 32;
+  const int words = (n + 31) / 32;
   const coarse_weights coarse{t.tail + base};
   const auto sums = open_columns(coarse, open, words);
   const uint64_t far = (uint64_t)total_of(sums) << row->tail_shift;
@@ -83,14 +64,14 @@ RARELY int choose_by_scan(const ant_tables &t, int here, const uint32_t *open, u
     if (r < near) return row->city[masked_pick(t.head + 32 * (size_t)here, free, r)];
     return open_city_at(coarse, open, sums, (uint32_t)((r - near) >> row->tail_shift));
   }
-  const exact_weights exact{t.trail + base, t.heuristic + base};
+  const exact_weights exact{t.pheromone + base, t.heuristic + base};
   const auto exact_sums = open_columns(exact, open, words);
   const uint64_t r = high_product(word_at(draw, step, 9), near + total_of(exact_sums));
   if (r < near) return row->city[masked_pick(t.head + 32 * (size_t)here, free, r)];
   return open_city_at(exact, open, exact_sums, r - near);
 }
-// The city of the whole tail at x, in the row's tail units.
-DEVICE int tail_city(const ant_tables &t, int here, uint32_t x) {
+// Returns the city of the whole tail at x, in the units of the row's tail.
+DEVICE int tail_city(const head_tail_tables &t, int here, uint32_t x) {
   const int blocks = t.stride / 64;
   const uint32_t *prefix = t.tail_prefix + (size_t)here * blocks;
   int b = 0;
@@ -101,9 +82,10 @@ DEVICE int tail_city(const ant_tables &t, int here, uint32_t x) {
   if (x < half) return 64 * b + masked_pick(p, ~0u, x);
   return 64 * b + 32 + masked_pick(p + 32, ~0u, x - half);
 }
-// Steps 2 and 3, and of 1 what the tail is asked for (`far`).
-RARELY int choose_rarely(const ant_tables &t, int here, const uint32_t *open, bool far, const draws &draw, int step) {
-  const head_row *row = t.rows + here;
+// Steps 2 and 3, and of step 1 the draw from the tail if a proposal hit it (`far`).
+RARELY int choose_rarely(const head_tail_tables &t, int n, int here, const uint32_t *open, bool far, const draws &draw,
+                         int step) {
+  const head_row *row = row_of(t, here);
   if (far) {
     const int city = tail_city(t, here, (uint32_t)high_product(word_at(draw, step, 1), row->tail_sum));
     if (has(open, city)) return city;
@@ -117,12 +99,12 @@ RARELY int choose_rarely(const ant_tables &t, int here, const uint32_t *open, bo
     const int city = tail_city(t, here, (uint32_t)((r - near) >> row->tail_shift));
     if (has(open, city)) return city;
   }
-  return choose_by_scan(t, here, open, free, near, draw, step);
+  return choose_by_scan(t, n, here, open, free, near, draw, step);
 }
-// The next city; at least one is open. `numbers`: what `draw` gives for this step.
-DEVICE int choose(const ant_tables &t, int here, const uint32_t *open, const draws &draw, int step,
+// Returns the next city; at least one is open. `numbers` is what `draw` gives for this step.
+DEVICE int choose(const head_tail_tables &t, int n, int here, const uint32_t *open, const draws &draw, int step,
                   const four &numbers) {
-  const head_row *row = t.rows + here;
+  const head_row *row = row_of(t, here);
   uint32_t ends = 0, far = 0;
   int city[4];
   UNROLL for (int q = 0; q < 4; q++) {
@@ -134,5 +116,5 @@ DEVICE int choose(const ant_tables &t, int here, const uint32_t *open, const dra
   }
   const int q = ends ? lowest(ends) : 4;
   if (q < 4 && !(far >> q & 1)) return city[q];
-  return choose_rarely(t, here, open, q < 4, draw, step);
+  return choose_rarely(t, n, here, open, q < 4, draw, step);
 }

@@ -1,8 +1,8 @@
-"""A graph as the kernels read it.
+"""A graph as the kernels read it: its vertices are numbered so that neighbours lie together in memory.
 
-The vertices are laid out along a space-filling curve (or by reverse Cuthill-McKee), so that neighbours share cache
-lines; everything that leaves a kernel is in the graph's own order again. Arcs of a vertex stand in the order of the
-other ends' original positions, so that the first that fits a predecessor is the smallest.
+The numbering follows a space-filling curve (or reverse Cuthill-McKee); kernels give positions in the input back. The
+arcs of a vertex stand in the order of the other ends' positions, so that of several predecessors that fit the first one
+has the smallest position.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from hpcsolve.problems.graph_order import reversed_graph, spatial_order
 
 
 @dataclass(frozen=True)
-class Layout:
+class SearchGraph:
     """A graph as the kernels read it.
 
     Attributes
     ----------
     order
-        uint32, shape (n,): the original position of the vertex that comes k-th.
+        Shape (n,), uint32: the position in the input of each vertex.
     offsets, arcs
-        uint32 (n + 1,) and keys (2 m,): (head, weight) pairs of the arcs that leave; `in_offsets`, `in_arcs` likewise
-        (tail, weight) of those that come in; of an undirected graph the same arrays.
+        Shapes (n + 1,), uint32, and (2 m,), keys: the arcs that leave each vertex, as (head, weight) pairs.
+    in_offsets, in_arcs
+        The arcs that enter each vertex, as (tail, weight) pairs; in an undirected graph the same arrays.
     plateaus
-        Whether arcs may join vertices at one distance: weights of 0, or that a sum of floats may lose.
+        Whether an arc may join two vertices at the same distance: its weight is 0, or a sum of floats may lose it.
     """
 
     order: NDArray[np.uint32]
@@ -47,19 +48,19 @@ class Layout:
         return len(self.order)
 
     def places(self) -> NDArray[np.uint32]:
-        """The inverse of `order`: where each vertex comes."""
+        """Return the inverse of `order`: the number of the vertex at each position of the input."""
         found = np.empty_like(self.order)
         found[self.order] = np.arange(self.n, dtype=np.uint32)
         return found
 
 
-def lay_out(graph: Graph, keys: Keys) -> Layout:
-    """The layout of a graph.
+def lay_out(graph: Graph, keys: Keys) -> SearchGraph:
+    """Return a graph as the kernels read it.
 
     Raises
     ------
     InputError
-        It has 2^32 arcs or more.
+        The graph has 2^32 arcs or more.
     """
     if graph.arcs >= 2**32:
         raise InputError(f"{graph.arcs} arcs; at most {2**32 - 1} can be searched", graph.name)
@@ -68,11 +69,11 @@ def lay_out(graph: Graph, keys: Keys) -> Layout:
     place[order] = np.arange(graph.n)
     outgoing = _rows(graph, order, place, keys)
     incoming = outgoing if not graph.directed else _rows(reversed_graph(graph), order, place, keys)
-    return Layout(order.astype(np.uint32), *outgoing, *incoming, _has_plateaus(graph))
+    return SearchGraph(order.astype(np.uint32), *outgoing, *incoming, _has_plateaus(graph))
 
 
-def layout_bytes(graph: Graph, keys: Keys) -> int:
-    """Size of a graph's layout."""
+def search_graph_bytes(graph: Graph, keys: Keys) -> int:
+    """Return the size of a graph as the kernels read it, in bytes."""
     sides = 2 if graph.directed else 1
     return 4 * graph.n + sides * (4 * (graph.n + 1) + 2 * keys.dtype.itemsize * graph.arcs)
 
@@ -89,7 +90,7 @@ def _has_plateaus(graph: Graph) -> bool:
 def _rows(
     graph: Graph, order: NDArray[np.int64], place: NDArray[np.int64], keys: Keys
 ) -> tuple[NDArray[np.uint32], NDArray[Any]]:
-    """Each vertex' arcs in their original order, the vertices in the new one."""
+    """Return the arcs of each vertex, in the order of the input; the vertices are in the new order."""
     degrees = np.diff(graph.offsets)[order]
     offsets = np.concatenate([[0], np.cumsum(degrees)])
     arc = np.repeat(graph.offsets[:-1][order] - offsets[:-1], degrees) + np.arange(graph.arcs)

@@ -1,0 +1,147 @@
+// MAX-MIN Ant System's tours and pheromone (Stuetzle, Hoos 2000) on candidate lists: an ant goes on to one of its
+// city's candidates, and to the nearest other city only where all of these are visited.
+//
+// Pheromone is kept only for the arcs to candidates, at most 32 a city: O(n) memory and time an iteration. It stays
+// between two bounds, which are at most a factor of 2^32 apart, so 32 bits of each row's weights are enough: each at
+// least 1, their running sums below 2^31. A step draws four proposals from the running sums and takes the first that is
+// unvisited; else it draws from the sum of the unvisited candidates' weights (as in head_tail.cuh).
+//
+// A step reads 256 bytes, an update 640 a city. jobs/benchmarks/gpu.md has estimates for a GPU.
+#include "ants/construction.cuh"
+#include "ants/pheromone.cuh"
+
+// Lists of nearest cities, `width` in each, with what an ant needs of the first 32, which include all candidates.
+struct candidate_lists {
+  int width;
+  const uint16_t *nearest;  // (n, width): the nearest cities of each
+  uint32_t *weights;  // (colonies, n, 32): 0 where there are fewer candidates
+  uint32_t *sums;  // (colonies, n, 32): their running sums
+};
+// The lists with the weights of one colony.
+DEVICE candidate_lists colony_lists(candidate_lists lists, int n, int colony) {
+  const size_t cells = (size_t)colony * n * 32;
+  lists.weights += cells, lists.sums += cells;
+  return lists;
+}
+// Returns the nearest open city of `here`, the first of equals: from its list, else from all cities.
+RARELY int nearest_open(int n, int here, const uint16_t *list, int width, const int32_t *cost, const uint32_t *open) {
+  for (int k = 0; k < width; k += 32)
+    if (const uint32_t there = members(list + k, open)) return list[k + lowest(there)];
+  uint64_t best = ~0ull;
+  for (int city = lane(); city < n; city += warp_size) {
+    const uint64_t key = (uint64_t)(uint32_t)cost[(size_t)here * n + city] << 32 | (uint32_t)city;
+    if (has(open, city) && key < best) best = key;
+  }
+  return (int)(uint32_t)group_min(best);
+}
+// Returns the next city; at least one is open. `numbers` is what `draw` gives for this step.
+DEVICE int choose(const candidate_lists &lists, int n, int here, const int32_t *cost, const uint32_t *open,
+                  const draws &draw, int step, const four &numbers) {
+  const uint16_t *list = lists.nearest + (size_t)here * lists.width;
+  const uint32_t *row = lists.sums + (size_t)here * 32;
+  uint32_t ends = 0;
+  int city[4];
+  UNROLL for (int q = 0; q < 4; q++) {
+    city[q] = list[first_above(row, (uint32_t)((uint64_t)numbers.v[q] * row[31] >> 32))];
+    ends |= (uint32_t)has(open, city[q]) << q;
+  }
+  if (ends) return city[lowest(ends)];
+  const uint32_t *weight = lists.weights + (size_t)here * 32, free = members(list, open);
+  const uint32_t left = masked_sum(weight, free);
+  if (left == 0) return nearest_open(n, here, list, lists.width, cost, open);
+  return list[masked_pick(weight, free, (uint32_t)high_product(word_at(draw, step, 1), left))];
+}
+// A group (device/group.cuh) is an ant.
+KERNEL max_min_construct(colony_sizes sizes, random_keys random, candidate_lists candidates,
+                         const int32_t *__restrict__ cost, ant_tours out) {
+  const int n = sizes.n;
+  for (int ant = blockIdx.x * warps() + warp(); ant < sizes.ants * sizes.colonies; ant += gridDim.x * warps()) {
+    const int colony = ant / sizes.ants;
+    const candidate_lists lists = colony_lists(candidates, n, colony);
+    const draws draw = draws_of(random, colony, ant % sizes.ants);
+    partial_tour tour = start_tour(n, out, ant);
+    group_numbers numbers;
+    for (int step = 0; step < n; step++) {
+      if (step % 32 == 0) draw_steps(numbers, draw, step);
+      const four number = step_numbers(numbers, step % 32);
+      const int next =
+          step ? choose(lists, n, tour.here, cost, tour.open, draw, step, number) : first_city(number.v[0], n);
+      go_on(tour, next, step);
+    }
+    const uint64_t length = closed_length(tour, cost);
+    if (group_leader()) out.lengths[ant] = length;
+  }
+}
+EXPORT_KERNEL(max_min_construct)
+
+// adjacent[colony][city]: the cities beside each city (`adjacent_cities`) in the one tour of its colony that deposits.
+KERNEL max_min_adjacent(int n, int colonies, const uint16_t *__restrict__ tours, uint32_t *__restrict__ adjacent) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n * colonies; i += gridDim.x * blockDim.x) {
+    const uint16_t *tour = tours + (size_t)(i / n) * n;
+    adjacent[i - i % n + tour[i % n]] = adjacent_cities(tour, n, i % n);
+  }
+}
+EXPORT_KERNEL(max_min_adjacent)
+
+// What changes the pheromone in an iteration. Evaporation leaves keep / 2^32; the colony's one tour deposits its amount
+// on its arcs, in both directions if the costs are symmetric; and pheromone stays within the colony's two bounds.
+struct best_deposits {
+  uint32_t keep;
+  int symmetric;
+  const uint32_t *adjacent;
+  const uint64_t *amounts;  // (colonies,)
+  const uint64_t *bounds;  // (colonies, 2): the least and the largest
+};
+DEVICE uint64_t updated(uint64_t pheromone, uint32_t keep, uint64_t amount, const uint64_t *bounds) {
+  const uint64_t x = scaled(pheromone, keep, 0) + amount;
+  return x < bounds[0] ? bounds[0] : x > bounds[1] ? bounds[1] : x;
+}
+// A group (device/group.cuh) is a city of a colony. Its pheromone (colonies, n, 32) changes, and its weights and their
+// sums are made. `branches` (colonies, n) becomes the number of candidates whose pheromone is above the row's least by
+// more than a twentieth of the range. Weights of 0 fill up lists of fewer than 32 candidates.
+KERNEL max_min_update(int n, int colonies, best_deposits ants, const uint32_t *__restrict__ heuristic,
+                      candidate_lists candidates, uint64_t *__restrict__ pheromone, uint32_t *__restrict__ branches) {
+  for (int row = blockIdx.x * warps() + warp(); row < n * colonies; row += gridDim.x * warps()) {
+    const int colony = row / n, city = row % n;
+    const uint16_t *list = candidates.nearest + (size_t)city * candidates.width;
+    const uint32_t *h = heuristic + (size_t)city * 32;
+    const uint32_t after = ants.adjacent[row] & 0xffff, before = ants.adjacent[row] >> 16;
+    uint32_t *weights = candidates.weights + (size_t)row * 32, *sums = candidates.sums + (size_t)row * 32;
+    uint64_t *own = pheromone + (size_t)row * 32, all = 0, least = ~0ull, most = 0;
+    for (int k = lane(); k < 32; k += warp_size) {
+      const bool in_tour = list[k] == after || (ants.symmetric && list[k] == before);
+      own[k] = updated(own[k], ants.keep, in_tour ? ants.amounts[colony] : 0, ants.bounds + 2 * colony);
+      all += weight_of(own[k], h[k]);
+      if (h[k]) least = own[k] < least ? own[k] : least, most = own[k] > most ? own[k] : most;
+    }
+    const int bits = bit_length(group_sum(all)), shift = bits > 30 ? bits - 30 : 0;
+    least = group_min(least), most = ~group_min(~most);
+    uint64_t above = 0;
+    for (int k = lane(); k < 32; k += warp_size) {
+      const uint64_t w = weight_of(own[k], h[k]);
+      weights[k] = (uint32_t)(w >> shift) + (w && !(w >> shift));
+      above += h[k] && own[k] > least + (most - least) / 20;
+    }
+    above = group_sum(above);
+    group_sync();
+    if (group_leader()) {
+      branches[row] = (uint32_t)above;
+      uint32_t sum = 0;
+      for (int k = 0; k < 32; k++) sums[k] = sum += weights[k];
+    }
+  }
+}
+EXPORT_KERNEL(max_min_update)
+
+// One step, `samples` times, of an ant of the first colony that is `here`. Tests compare how often each open city is
+// chosen with its exact probability.
+KERNEL max_min_sample(int n, int here, int samples, uint32_t key, candidate_lists candidates,
+                      const int32_t *__restrict__ cost, const uint32_t *__restrict__ open,
+                      uint16_t *__restrict__ chosen) {
+  for (int sample = blockIdx.x * warps() + warp(); sample < samples; sample += gridDim.x * warps()) {
+    const draws draw{key, 0, 0, (uint32_t)sample};
+    const int city = choose(candidates, n, here, cost, open, draw, 1, numbers_at(draw, 1, 0));
+    if (group_leader()) chosen[sample] = (uint16_t)city;
+  }
+}
+EXPORT_KERNEL(max_min_sample)

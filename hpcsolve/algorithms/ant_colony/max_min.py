@@ -1,0 +1,241 @@
+"""MAX-MIN Ant System on a device: candidate lists, bounds of pheromone, one tour that deposits, restarts.
+
+Kernels: cuda_src/ants/max_min.cu. The rules are those of Stuetzle and Hoos (2000), with the schedule and the
+constants of Stuetzle's ACOTSP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.ant_colony.buffers import ANT_THREADS, Shapes, allocated, iteration_keys, tour_at, tour_memory
+from hpcsolve.algorithms.ant_colony.colonies import NO_TOUR, Incumbents
+from hpcsolve.algorithms.ant_colony.fixed_point import Unit
+from hpcsolve.algorithms.ant_colony.instance import HEAD, AntInstance, listed
+from hpcsolve.device.base import Argument, Buffer, Device, Timer
+
+ROW_THREADS = 128
+BEST_OF_RESTART = ((25, 25), (75, 5), (125, 3), (250, 2))
+"""(age, period): the restart's best tour deposits every `period`-th iteration until the restart has that age."""
+INCUMBENT_AFTER = 50
+"""Iterations without a better tour since the restart, after which the colony's incumbent deposits."""
+CHECK_EVERY, RESTART_AFTER = 100, 250
+"""Every how many iterations a restart is considered, and how many must have brought no better tour."""
+BRANCHING = Fraction(200002, 100000)
+"""Mean branching factor of the cities below which a colony has converged; a single tour has 2."""
+
+
+def shapes(n: int, colonies: int, ants: int) -> Shapes:
+    """Return the shapes and types of all buffers, by name."""
+    return {
+        "cost": ((n, n), np.int32),
+        "nearest": ((n, listed(n)), np.uint16),
+        "heuristic": ((n, HEAD), np.uint32),
+        "keys": ((colonies, 2), np.uint32),
+        "pheromone": ((colonies, n, HEAD), np.uint64),
+        "weights": ((colonies, n, HEAD), np.uint32),
+        "sums": ((colonies, n, HEAD), np.uint32),
+        "branches": ((colonies, n), np.uint32),
+        "adjacent": ((colonies, n), np.uint32),
+        "amounts": ((colonies,), np.uint64),
+        "bounds": ((colonies, 2), np.uint64),
+        "depositing": ((colonies, n), np.uint16),
+        "incumbents": ((colonies, n), np.uint16),
+        "open": ((colonies, ants, -(-n // 32)), np.uint32),
+        "tours": ((colonies, ants, n), np.uint16),
+        "lengths": ((colonies, ants), np.uint64),
+    }
+
+
+def candidate_lists(buffers: dict[str, Buffer]) -> dict[str, Argument]:
+    """Return the kernels' argument `candidates` (cuda_src/ants/max_min.cu)."""
+    lists = {name: buffers[name] for name in ("nearest", "weights", "sums")}
+    return {"width": buffers["nearest"].shape[1], **lists}
+
+
+class Improver(Protocol):
+    """A local search on the buffers of a `MaxMin`."""
+
+    def improve(self, incumbents: Buffer | None) -> None:
+        """Improve all tours in place, and set their lengths; each colony has an incumbent that is improved already."""
+
+    def close(self) -> None:
+        """Free its own memory."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How pheromone is bounded.
+
+    Attributes
+    ----------
+    lowest_share
+        The lower bound of pheromone, in units of 2^-32 of the upper bound.
+    local
+        Whether tours are improved by local search; then the restart's best tours deposit sooner.
+    """
+
+    lowest_share: int
+    local: bool
+
+
+def rules(n: int, candidates: int, local: bool) -> Rules:
+    """Return the rules of an instance. They need powers of floats, so rank 0 makes them.
+
+    With local search the lower bound is 1 / 2n of the upper one. Without it, it is such that a colony that has
+    converged constructs its best tour with probability 0.05.
+    """
+    if local:
+        return Rules(2**32 // (2 * n), local)
+    right = 0.05 ** (1 / n)  # the probability of the right choice at every step
+    share = (1 - right) / (right * (candidates + 1) / 2)
+    return Rules(min(2**32, int(share * 2**32)), local)
+
+
+@dataclass
+class Restarts:
+    """The best tours since each colony's last restart, a row each: int64 (colonies,) and uint16 (colonies, n).
+
+    Attributes
+    ----------
+    begun, improved
+        Iterations of the last restart, and of the best tour since.
+    length, tour
+        The best tour since.
+    """
+
+    begun: NDArray[np.int64]
+    improved: NDArray[np.int64]
+    length: NDArray[np.int64]
+    tour: NDArray[np.uint16]
+
+
+@dataclass
+class MaxMin:
+    """The colonies of one rank on its device.
+
+    Attributes
+    ----------
+    keys
+        Shape (colonies, 2), uint32: the keys of the colonies' random numbers.
+    heuristic
+        Shape (n, 32), uint32: that of the arcs to the candidates; 0 where there are fewer.
+    improver
+        Opens, on the buffers, what improves all tours in place and sets their lengths; None for no local search.
+    """
+
+    device: Device
+    instance: AntInstance
+    unit: Unit
+    rules: Rules
+    ants: int
+    keys: NDArray[np.uint32]
+    heuristic: NDArray[np.uint32]
+    improver: Callable[[dict[str, Buffer]], Improver] | None = None
+    timer: Timer = field(init=False)
+    buffers: dict[str, Buffer] = field(init=False)
+    local: Improver | None = field(init=False)
+    since: Restarts = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Allocate and upload the buffers, and make the tables of the first iteration."""
+        n, colonies = self.instance.n, len(self.keys)
+        self.timer = self.device.timer()
+        self.buffers = allocated(self.device, shapes(n, colonies, self.ants))
+        first = np.full((colonies, n, HEAD), self.unit.first_pheromone, np.uint64)
+        for name, values in (("cost", self.instance.cost), ("nearest", self.instance.nearest), ("keys", self.keys),
+                             ("heuristic", self.heuristic), ("pheromone", first)):
+            self.buffers[name].upload(values)
+        zeros = np.zeros(colonies, np.int64)
+        self.since = Restarts(zeros, zeros.copy(), np.full(colonies, NO_TOUR), np.zeros((colonies, n), np.uint16))
+        self.local = self.improver(self.buffers) if self.improver else None
+        self._update(np.tile(np.arange(n, dtype=np.uint16), (colonies, 1)), [0] * colonies,
+                  [(self.unit.first_pheromone, self.unit.first_pheromone)] * colonies)
+
+    def construct(self, iteration: int) -> NDArray[np.uint64]:
+        """Construct and improve the tours of all ants of all colonies, and return their lengths, shape (colonies,
+        ants)."""
+        colonies, own = len(self.keys), self.buffers
+        self.timer.start()
+        kernel = self.device.kernel("ants/max_min", "max_min_construct")
+        sizes = {"n": self.instance.n, "ants": self.ants, "colonies": colonies}
+        kernel(colonies * self.ants, ANT_THREADS, sizes=sizes, random=iteration_keys(own, iteration),
+               candidates=candidate_lists(own), cost=own["cost"], out=tour_memory(own))
+        if self.local:
+            self.local.improve(own["incumbents"] if iteration else None)
+        self.timer.stop()
+        return own["lengths"].download()
+
+    def learn(self, iteration: int, lengths: NDArray[np.uint64], incumbents: Incumbents) -> None:
+        """Let one tour of each colony deposit: the iteration's best, the restart's best, or the incumbent."""
+        since, depositing, amounts, bounds = self.since, [], [], []
+        stuck = self._stuck(iteration)
+        for colony, ant in enumerate(lengths.argmin(axis=1).tolist()):
+            length, tour = int(lengths[colony, ant]), tour_at(self.buffers, colony, ant).download()
+            if length < since.length[colony]:
+                since.length[colony], since.tour[colony], since.improved[colony] = length, tour, iteration
+            if self._turn_of_best(colony, iteration):
+                late = iteration - since.improved[colony] > INCUMBENT_AFTER and self._period(colony, iteration) == 1
+                length = int(incumbents.length[colony] if late else since.length[colony])
+                tour = incumbents.tour[colony] if late else since.tour[colony]
+            depositing.append(tour)
+            amounts.append(self.unit.deposit(length))
+            low, high = self._bounds(int(incumbents.length[colony]))
+            bounds.append((high if stuck[colony] else low, high))
+        self._update(np.array(depositing), amounts, bounds)
+        since.begun[stuck], since.length[stuck] = iteration, NO_TOUR
+        self.buffers["incumbents"].upload(incumbents.tour)
+
+    def close(self) -> None:
+        """Give the device's memory back."""
+        if self.local:
+            self.local.close()
+        for buffer in self.buffers.values():
+            buffer.free()
+
+    def _period(self, colony: int, iteration: int) -> int:
+        age = iteration - int(self.since.begun[colony])
+        if not self.rules.local:
+            return BEST_OF_RESTART[0][1]
+        return next((period for until, period in BEST_OF_RESTART if age < until), 1)
+
+    def _turn_of_best(self, colony: int, iteration: int) -> bool:
+        return (iteration + 1) % self._period(colony, iteration) == 0
+
+    def _bounds(self, best: int) -> tuple[int, int]:
+        """Return the bounds of pheromone, whose upper one is the limit if the best tour deposits in every iteration."""
+        largest = int(self.unit.deposit(best) / self.unit.rho)
+        return largest * self.rules.lowest_share >> 32, largest
+
+    def _update(self, tours: NDArray[np.uint16], amounts: list[int], bounds: list[tuple[int, int]]) -> None:
+        n, colonies, own = self.instance.n, len(self.keys), self.buffers
+        for name, values in (("depositing", tours), ("amounts", np.array(amounts, np.uint64)),
+                             ("bounds", np.array(bounds, np.uint64))):
+            own[name].upload(values)
+        self.timer.start()
+        kernel = self.device.kernel("ants/max_min", "max_min_adjacent")
+        kernel(-(-n * colonies // ROW_THREADS), ROW_THREADS, n=n, colonies=colonies, tours=own["depositing"],
+               adjacent=own["adjacent"])
+        kernel = self.device.kernel("ants/max_min", "max_min_update")
+        deposits: dict[str, Argument] = {
+            "keep": self.unit.keep, "symmetric": self.instance.symmetric,
+            **{name: own[name] for name in ("adjacent", "amounts", "bounds")},
+        }
+        kernel(-(-n * colonies * 32 // ROW_THREADS), ROW_THREADS, n=n, colonies=colonies, ants=deposits,
+               heuristic=own["heuristic"], candidates=candidate_lists(own), pheromone=own["pheromone"],
+               branches=own["branches"])
+        self.timer.stop()
+
+    def _stuck(self, iteration: int) -> NDArray[np.bool_]:
+        """Return which colonies restart from the upper bound: converged, and for long without a better tour."""
+        if (iteration + 1) % CHECK_EVERY:
+            return np.zeros(len(self.keys), np.bool_)
+        branches = self.buffers["branches"].download().sum(axis=1, dtype=np.int64)
+        converged = [int(count) < self.instance.n * BRANCHING for count in branches]
+        return np.array(converged) & (iteration - self.since.improved > RESTART_AFTER)

@@ -1,0 +1,99 @@
+"""Rows of distances from many sources, by whichever engine was asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.shortest_paths.engines import RowEngineName, row_engine
+from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_TARGETS, row_jobs
+from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.row_engine import RowEngine, RowSearch, RowTask
+from hpcsolve.algorithms.shortest_paths.searcher import Searcher
+from hpcsolve.algorithms.shortest_paths.tuning import concurrent_blocks, typical_weight
+from hpcsolve.device.base import DeviceInfo
+from hpcsolve.problems.graph import Graph
+
+BATCH = 16
+"""Searches a block and batch."""
+
+
+@dataclass(frozen=True)
+class SingleRows:
+    """Rows by one search each.
+
+    Attributes
+    ----------
+    columns
+        Positions of the vertices that a row has.
+    """
+
+    prepared: Searcher
+    columns: NDArray[np.int64]
+
+    @property
+    def at_once(self) -> int:
+        """Number of sources that make a good batch."""
+        return BATCH * self.prepared.blocks
+
+    def fill(self, sources: NDArray[Any], rows: NDArray[Any]) -> int:
+        """Fill rows, shape (sources, columns), with the keys of distances, and return the number of arcs relaxed."""
+        if not len(sources):
+            return 0
+        places, seeds = self.prepared.graph.places(), list(sources[:, None].astype(np.int64))
+        if np.array_equal(self.columns, np.arange(self.prepared.graph.n)):
+            return int(self.prepared.solve(row_jobs(seeds, None, places), WANTS_DISTANCES, rows).relaxed.sum())
+        found = self.prepared.solve(row_jobs(seeds, self.columns, places), WANTS_TARGETS)
+        rows[:] = found.target_keys.reshape(rows.shape)
+        return int(found.relaxed.sum())
+
+
+def _start(prepared: Searcher, _: RowTask, columns: NDArray[np.int64], __: float) -> AbstractContextManager[RowSearch]:
+    return nullcontext(SingleRows(prepared, columns))
+
+
+def _batch(_: RowTask, info: DeviceInfo, __: Keys) -> int:
+    return BATCH * concurrent_blocks(info)
+
+
+def _shapes(*_: object) -> Mapping[str, tuple[Any, Any]]:
+    return {}
+
+
+SINGLE = RowEngine(_start, _batch, _shapes)
+"""What any engine can do: a search for each row."""
+
+
+def row_search(
+    prepared: Searcher, graph: Graph, engine: RowEngineName, p: int, targets: NDArray[np.int64] | None, searches: int
+) -> AbstractContextManager[RowSearch]:
+    """Return searches that fill rows, on a prepared graph.
+
+    Parameters
+    ----------
+    p, searches
+        As in `RowTask`.
+    targets
+        Positions of the vertices that a row has; None: all.
+    """
+    columns = np.arange(graph.n) if targets is None else targets
+    task = RowTask(graph.n, len(columns), searches, p)
+    return (row_engine(engine) or SINGLE).start(prepared, task, columns, typical_weight(graph))
+
+
+def row_bytes(engine: RowEngineName, task: RowTask, info: DeviceInfo) -> int:
+    """Return the memory of a batch of rows, and what the engine works in; as wide as keys may become."""
+    shapes = [((batch_rows(engine, task, info), task.columns), LONG.dtype)]
+    shapes += (row_engine(engine) or SINGLE).shapes(task, info, LONG).values()
+    return sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes)
+
+
+def batch_rows(engine: RowEngineName, task: RowTask, info: DeviceInfo) -> int:
+    """Return the number of rows of a batch: `RowSearch.at_once`, or all of fewer searches."""
+    return min((row_engine(engine) or SINGLE).batch(task, info, WORD), task.searches)

@@ -1,0 +1,131 @@
+"""Rows by the engine "tile": 32 sources a block, best if they are near each other (cuda_src/paths/tile.cu)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.shortest_paths.keys import Keys
+from hpcsolve.algorithms.shortest_paths.row_engine import RowEngine, RowTask
+from hpcsolve.device.base import Argument, Buffer, DeviceInfo
+
+if TYPE_CHECKING:
+    from hpcsolve.algorithms.shortest_paths.searcher import Searcher
+
+GROUP = 32
+"""Sources of a group, which a block searches from."""
+THREADS = 512
+BLOCKS_A_MULTIPROCESSOR = 2
+SPACE_BYTES = 1 << 32
+"""Memory of all blocks' lines: fewer blocks work at a time where they do not fit."""
+GROUPS_A_BLOCK = 4
+BATCH_BYTES = 1 << 30
+"""Groups, or bytes, of a batch of rows at most."""
+WIDER = 4
+"""How many typical weights wide a GPU's buckets are: it needs many vertices a round; a CPU has buckets of one."""
+
+
+@dataclass(eq=False)
+class TileRows:
+    """Rows by the engine "tile". A context manager: leaving it gives the device's memory back.
+
+    Attributes
+    ----------
+    prepared
+        The graph on the device.
+    columns
+        Positions of the vertices that a row has.
+    weight
+        A typical weight.
+    searches
+        How many there will be; fewer than the device could work on at a time need less memory.
+    threads
+        Threads of a block, whole warps; a CPU has one.
+    """
+
+    prepared: Searcher
+    columns: NDArray[np.int64]
+    weight: float
+    searches: int
+    threads: int = THREADS
+    blocks: int = field(init=False)
+    work: dict[str, Buffer] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Make room to work in."""
+        device, graph = self.prepared.device, self.prepared.graph
+        self.blocks = blocks_for(graph.n, self.searches, device.info, self.prepared.keys)
+        shapes = workspace(graph.n, self.blocks, self.prepared.keys)
+        self.work = {name: device.empty(shape, dtype) for name, (shape, dtype) in shapes.items()}
+        self.work["columns"] = device.upload(graph.places()[self.columns])
+
+    def __enter__(self) -> TileRows:
+        """Return the engine itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Give everything back."""
+        for buffer in self.work.values():
+            buffer.free()
+
+    @property
+    def at_once(self) -> int:
+        """Number of sources that make a good batch."""
+        return batch_for(len(self.columns), self.blocks, self.prepared.keys)
+
+    def fill(self, sources: NDArray[Any], rows: NDArray[Any]) -> int:
+        """Fill rows, shape (sources, columns), with the keys of distances, and return the number of arcs relaxed."""
+        device, searcher, groups = self.prepared.device, self.prepared, -(-len(sources) // GROUP)
+        if not groups:
+            return 0
+        places, work = device.upload(searcher.graph.places()[sources]), device.zeros((groups, 2), np.uint64)
+        taken, out = device.zeros(1, np.uint32), device.output(rows)
+        kernel = device.kernel("paths/tile", f"tile_search_{searcher.keys.code}")
+        width = self.weight * (1 if device.info.kind == "cpu" else WIDER)
+        found: Argument = {"columns": len(self.columns), "vertex": self.work["columns"], "rows": out, "work": work}
+        searcher.timer.start()
+        kernel(min(groups, self.blocks), self.threads, net=searcher.net, sources=len(sources), source=places,
+               delta=max(1, searcher.keys.encode_one(width)), cutoff=searcher.cutoff, next=taken,
+               words=self.work["words"], queues=self.work["queues"], out=found)
+        searcher.timer.stop()
+        out.download(rows)
+        relaxed = int(work.download()[:, 0].sum())
+        for buffer in (places, taken, out, work):
+            buffer.free()
+        return relaxed
+
+
+def blocks_for(n: int, searches: int, info: DeviceInfo, keys: Keys) -> int:
+    """Return the number of blocks that work at the same time."""
+    units = info.units * BLOCKS_A_MULTIPROCESSOR if info.kind == "cuda" else info.units
+    room = SPACE_BYTES // (GROUP * n * keys.dtype.itemsize)
+    return max(1, min(-(-searches // GROUP), units, room))
+
+
+def batch_for(columns: int, blocks: int, keys: Keys) -> int:
+    """Return the number of sources of a batch, whole groups."""
+    most = BATCH_BYTES // (GROUP * columns * keys.dtype.itemsize)
+    return GROUP * max(1, min(GROUPS_A_BLOCK * blocks, most))
+
+
+def workspace(n: int, blocks: int, keys: Keys) -> dict[str, tuple[Any, Any]]:
+    """Return shapes and types of what the blocks work in."""
+    return {"words": ((blocks, GROUP + 1, n), keys.dtype), "queues": ((blocks, 4, n), np.uint32)}
+
+
+def _start(prepared: Searcher, task: RowTask, columns: NDArray[np.int64], weight: float) -> TileRows:
+    return TileRows(prepared, columns, weight, task.searches)
+
+
+def _batch(task: RowTask, info: DeviceInfo, keys: Keys) -> int:
+    return batch_for(task.columns, blocks_for(task.n, task.searches, info, keys), keys)
+
+
+def _shapes(task: RowTask, info: DeviceInfo, keys: Keys) -> dict[str, tuple[Any, Any]]:
+    return workspace(task.n, blocks_for(task.n, task.searches, info, keys), keys)
+
+
+ROWS = RowEngine(_start, _batch, _shapes)

@@ -1,0 +1,121 @@
+"""How engines work on a graph: the widths of Near-Far's buckets, the number of searches at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hpcsolve.algorithms.shortest_paths.keys import Keys
+from hpcsolve.device.base import DeviceInfo
+from hpcsolve.problems.graph import Graph
+
+BLOCK_THREADS = 256
+"""Threads of a block; some 130 vertices of a road network wait at a time."""
+BLOCKS_A_MULTIPROCESSOR = 6
+"""Blocks that fit by registers (40 a thread) and shared memory (33 KB) on an H200."""
+PATIENT = 2**32 - 1
+"""Arcs a round that no search relaxes: buckets always widen."""
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How an engine works; the answer does not depend on it.
+
+    Attributes
+    ----------
+    delta, most
+        Keys: width of Near-Far's first bucket and of its widest.
+    setting
+        Near-Far: arcs a round from which a bucket is wide enough. Bellman-Ford: sweeps between two looks whether
+        anything changed, 0 for push.
+    """
+
+    delta: int = 1
+    most: int = 1
+    setting: int = 0
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a tuning may depend on.
+
+    Attributes
+    ----------
+    delta
+        A bucket's width, in the unit of `graph.weights`; None: adapted to the graph.
+    limit
+        The largest key.
+    """
+
+    graph: Graph
+    keys: Keys
+    delta: float | None
+    info: DeviceInfo
+    limit: int
+
+    def key(self, width: float) -> int:
+        """Return a bucket's width as a key, at least 1."""
+        return min(max(1, self.keys.encode_one(width)), self.limit)
+
+
+def concurrent_blocks(info: DeviceInfo) -> int:
+    """Return the number of blocks that a device works on at the same time."""
+    return info.units * BLOCKS_A_MULTIPROCESSOR if info.kind == "cuda" else info.units
+
+
+def typical_weight(graph: Graph) -> float:
+    """Return the mean weight, or twice the median if that is less: a few heavy arcs say nothing of the others."""
+    if not graph.arcs:
+        return 1.0
+    some = graph.weights[:: -(-graph.arcs // 100_000)]
+    return min(float(graph.weights.mean()), 2 * float(np.median(some)) or np.inf)
+
+
+def default_delta(graph: Graph) -> float:
+    """Return a bucket's width that keeps extra work small: a typical weight times 35 / (mean degree)^2.
+
+    Roads (degree 2.5 to 3) get some 5 such weights, grids 2, power-law graphs a tenth and less, which the benchmark of
+    widths found best.
+    """
+    degree = max(graph.arcs / max(graph.n, 1), 1.5)
+    return typical_weight(graph) * min(35 / degree**2, 16)
+
+
+def untuned(_: Task) -> Tuning:
+    """Return the tuning of an engine that has nothing to be tuned."""
+    return Tuning()
+
+
+def tuned_block(task: Task) -> Tuning:
+    """Return the tuning of Near-Far where a block searches alone.
+
+    A GPU needs many arcs a round to be busy, and accepts more work for it; a CPU wants the least work.
+    """
+    if task.info.kind == "cpu" or task.delta is not None:
+        return _narrow(task)
+    first, best = _widths(task)
+    return Tuning(task.key(first), task.key(2 * best), 4 * BLOCK_THREADS)
+
+
+def tuned_grid(task: Task) -> Tuning:
+    """Return the tuning of Near-Far where all blocks share a search."""
+    if task.info.kind == "cpu" or task.delta is not None:
+        return _narrow(task)
+    first, best = _widths(task)
+    widest = 64 * typical_weight(task.graph) * task.graph.n / max(task.graph.arcs, 1)
+    return Tuning(task.key(first), task.key(max(widest, best)), 2048 * task.info.units)
+
+
+def _narrow(task: Task) -> Tuning:
+    """Return constant buckets of the width that was asked for, or those with the least work."""
+    if task.delta is not None:
+        return Tuning(task.key(task.delta), task.key(task.delta), 0)
+    first, best = _widths(task)
+    return Tuning(task.key(first), task.key(best), PATIENT)
+
+
+def _widths(task: Task) -> tuple[float, float]:
+    """Return the widths of the first bucket and of the one that keeps extra work small."""
+    best = default_delta(task.graph)
+    return min(typical_weight(task.graph), best), best

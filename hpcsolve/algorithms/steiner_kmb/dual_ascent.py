@@ -1,0 +1,88 @@
+"""Lower bounds by dual ascent, on the graph as it was read, so that its dual values can be replayed there.
+
+See cuda_src/steiner/dual_ascent.cu.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.steiner_kmb.network import Network, New, launched
+from hpcsolve.parallel.comm import Comm
+
+MOST_WORK = 1 << 30
+"""Arcs that an ascent may scan; it ends then, with the bound that it has. 10^5 vertices take a tenth of that."""
+ROOTS = 8
+CHEAP = 1 << 24
+"""ROOTS terminals are tried as the root, or as many as scan CHEAP arcs if each ascent scans as many as the first."""
+HEAD_START = 3
+"""Rank 0, which reduces the graph while the others ascend, has so many roots fewer: that takes about as long."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A lower bound on Steiner trees, with its certificate.
+
+    Attributes
+    ----------
+    value
+        The sum of the dual values: no tree is lighter.
+    root
+        Position of the root.
+    terminals, duals
+        The terminals (positions) whose sets were raised, in order, and how much each raise added to the dual value.
+    work
+        Number of arcs scanned.
+    """
+
+    value: int
+    root: int
+    terminals: NDArray[np.uint32]
+    duals: NDArray[np.uint64]
+    work: int
+
+
+def ascended(net: Network, comm: Comm) -> Bound | None:
+    """Return the best of this rank's ascents, if it has any; several roots are dealt to the ranks. Collective."""
+    most = min(ROOTS, len(net.terminals))
+    mine = [climb(net, root) for root in range(most)[comm.rank : comm.rank + 1]]
+    roots = min(most, -(-CHEAP // max(1, comm.bcast(mine[0].work if comm.rank == 0 else 0))))
+    others = _dealt(roots, comm.size)[comm.rank]
+    return _best([*mine[: roots > comm.rank], *(climb(net, root) for root in others)])
+
+
+def best_bound(mine: Bound | None, comm: Comm) -> Bound | None:
+    """Return the best bound of all ranks on rank 0, of equal ones that of the first root. Collective."""
+    found = comm.gather(mine)
+    return None if found is None else _best([bound for bound in found if bound is not None])
+
+
+def _dealt(roots: int, ranks: int) -> list[list[int]]:
+    """Return each rank's roots after its first one, which every rank has."""
+    shares: list[list[int]] = [[] for _ in range(ranks)]
+    for root in range(ranks, roots):
+        least = min(range(ranks), key=lambda rank: len(shares[rank]) + HEAD_START * (rank == 0))
+        shares[least].append(root)
+    return shares
+
+
+def _best(found: Sequence[Bound]) -> Bound | None:
+    return max(found, key=lambda bound: (bound.value, -bound.root), default=None)
+
+
+def climb(net: Network, root: int) -> Bound:
+    """Return the bound of the ascent whose root is terminal number `root`."""
+    arcs = len(net.heads)
+    found = launched(
+        net.device, "steiner/dual_ascent", "dual_ascent_climb", net=net.group(), root=root, budget=MOST_WORK,
+        rest=New(arcs, np.uint64, scratch=True), scratch=New(5 * net.n + arcs, np.uint32, scratch=True),
+        raised=New(arcs, np.uint32), duals=New(arcs, np.uint64), result=New(2, np.uint64),
+    )
+    raised, duals, result = found["raised"], found["duals"], found["result"]
+    count = int(result[0])
+    value = int(duals[:count].sum())
+    return Bound(value, int(net.terminals[root]), raised[:count], duals[:count], int(result[1]))

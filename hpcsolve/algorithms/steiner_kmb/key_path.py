@@ -1,0 +1,110 @@
+"""Local search by key-path exchange: all moves that do not touch each other, again and again.
+
+See cuda_src/steiner/key_path.cu.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.steiner_kmb.network import Given, Network, New, edge_numbers, launched, spanning_tree
+from hpcsolve.algorithms.steiner_kmb.reduce import Indices
+from hpcsolve.algorithms.steiner_kmb.trees import improved, nearest, vertices_of
+
+
+@dataclass(frozen=True)
+class Move:
+    """A key path of the tree, and a shorter path that joins the two components that are left without it.
+
+    Attributes
+    ----------
+    gain
+        How much lighter the tree becomes.
+    removed, added
+        Edges of the key path and of the other path.
+    vertices
+        The vertices on both.
+    """
+
+    gain: int
+    removed: Indices
+    added: Indices
+    vertices: NDArray[np.uint32]
+
+
+def exchanged(net: Network, tree: Indices) -> Indices:
+    """Return the tree after all exchanges that make it lighter."""
+    while len(tree):
+        candidate = _after(net, tree, _untouched(net, moves(net, tree)))
+        if candidate is None:
+            return tree
+        tree = improved(net, candidate)
+    return tree
+
+
+def moves(net: Network, tree: Indices) -> list[Move]:
+    """Return the best exchange of each key path that has one; the one that saves most comes first."""
+    n, arcs = net.n, len(net.heads)
+    inside = vertices_of(net, tree)
+    near = nearest(net, np.flatnonzero(inside).astype(np.uint32))
+    tails = np.repeat(np.arange(n, dtype=np.uint32), np.diff(net.offsets))
+    in_tree = np.zeros(len(net.edges), np.uint32)
+    in_tree[tree] = 1
+    chosen = in_tree[edge_numbers(net, tails, net.heads)]
+    out: Given = {
+        "room": room_for(n), "gains": New(n, np.uint64), "ends": New(3 * n, np.uint32),
+        "ways": New(room_for(n), np.uint32), "count": New(1, np.uint32),
+    }
+    made = launched(
+        net.device, "steiner/key_path", "key_path_find", net=net.group(), root=int(net.terminals[0]), tails=tails,
+        chosen=chosen, distance=near.distance, before=near.before, base=near.base,
+        words=New(14 * n + 2 * arcs, np.uint32, scratch=True), distances=New(n, np.uint64, scratch=True), found=out,
+    )
+    gains, ends, ways = made["gains"], made["ends"], made["ways"]
+    found, begin = [], 0
+    for number in range(int(made["count"][0])):
+        first, second, third = ends[3 * number : 3 * number + 3].tolist()
+        found.append(_move(net, int(gains[number]), ways[begin:first], ways[first:second], ways[second:third]))
+        begin = third
+    return sorted(found, key=lambda move: -move.gain)
+
+
+def room_for(n: int) -> int:
+    """Return the room for all paths of the moves; a move that finds none is found in the next pass."""
+    return 8 * n
+
+
+def _move(
+    net: Network, gain: int, one: NDArray[np.uint32], other: NDArray[np.uint32], path: NDArray[np.uint32]
+) -> Move:
+    way = np.concatenate([one[::-1], other])
+    removed, added = (edge_numbers(net, vertices[:-1], vertices[1:]) for vertices in (path, way))
+    return Move(gain, removed, added, np.concatenate([way, path]))
+
+
+def _untouched(net: Network, found: list[Move]) -> list[Move]:
+    """Return the moves that touch no vertex of a move before them."""
+    touched = np.zeros(net.n, dtype=bool)
+    chosen = []
+    for move in found:
+        if not touched[move.vertices].any():
+            touched[move.vertices] = True
+            chosen.append(move)
+    return chosen
+
+
+def _after(net: Network, tree: Indices, chosen: list[Move]) -> Indices | None:
+    """Return the tree after as many of the first moves as leave it connected and lighter; None if there are none."""
+    weight = net.weight(tree)
+    while chosen:
+        left = np.setdiff1d(tree, np.concatenate([move.removed for move in chosen]))
+        candidate = spanning_tree(net, np.union1d(left, np.concatenate([move.added for move in chosen])))
+        inside = vertices_of(net, candidate)
+        whole = int(inside.sum()) == len(candidate) + 1 and bool(inside[net.terminals].all())
+        if whole and net.weight(candidate) < weight:
+            return candidate
+        chosen = chosen[: len(chosen) // 2]
+    return None

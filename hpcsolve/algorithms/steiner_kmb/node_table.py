@@ -1,0 +1,209 @@
+"""The table of distances from nodes to vertices: a row for each node; a rank has the columns of its own vertices.
+
+The ranks search from new nodes, each from its share, and send each other the columns of these rows. A vertex is then
+measured where its column lies (cuda_src/steiner/one_steiner.cu), so memory and work are spread over the ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.shortest_paths.keys import Keys
+from hpcsolve.algorithms.shortest_paths.row_engine import RowSearch
+from hpcsolve.algorithms.steiner_kmb.network import Given, New, launched
+from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Tree, runs
+from hpcsolve.device.base import Device
+from hpcsolve.parallel.comm import Comm, agree_minimum
+from hpcsolve.parallel.partition import blocks
+
+PANEL = 32
+"""Columns that lie together."""
+DENSE = 4
+"""All columns are measured where more than one in DENSE is asked for: in order they are that much quicker."""
+LINKS_A_VERTEX = 8
+"""Room for links at first; road-like graphs have 3 or 4 a vertex."""
+
+
+def capacity(terminals: int) -> int:
+    """Return the number of rows of the table: the terminals, and the nodes that may come."""
+    return 2 * terminals + 64
+
+
+def slice_bytes(n: int, terminals: int, ranks: int, width: int, batch: int, units: int) -> list[int]:
+    """Return the bytes of each rank: its columns, the rows of a batch, messages, what the kernels work in.
+
+    Parameters
+    ----------
+    width
+        Bytes of a distance.
+    batch
+        Number of rows that a rank searches at a time.
+    units
+        Threads of the CPU that measures.
+    """
+    room = capacity(terminals)
+    scratch = units * PANEL * 2 * room * (5 * width + 4)
+    own = [PANEL * len(panels) for panels in blocks(-(-n // PANEL), ranks)]
+    return [mine * (room + batch) * width + 2 * n * batch * width + scratch for mine in own]
+
+
+def sent_bytes(n: int, terminals: int, ranks: int, width: int) -> list[int]:
+    """Return the bytes that each rank sends of the terminals' rows; the number of other nodes is not known before."""
+    panels = -(-n // PANEL)
+    shares = zip(blocks(panels, ranks), blocks(terminals, ranks))
+    return [len(rows) * PANEL * (panels - len(own)) * width for own, rows in shares]
+
+
+@dataclass
+class NodeTable:
+    """This rank's columns of the table.
+
+    Attributes
+    ----------
+    device
+        The CPU.
+    room
+        Number of rows.
+    own
+        This rank's vertices: whole panels, but for the last.
+    rows
+        Shape (panels, room, PANEL), as the kernels read it.
+    sent
+        Bytes of rows that this rank has sent so far.
+    """
+
+    device: Device
+    keys: Keys
+    n: int
+    room: int
+    comm: Comm
+    own: range = field(init=False)
+    rows: NDArray[Any] = field(init=False)
+    sent: int = 0
+
+    def __post_init__(self) -> None:
+        """Make room for all rows; the memory is taken as they come."""
+        panels = self._shares()[self.comm.rank]
+        self.own = range(self.n)[panels.start * PANEL : panels.stop * PANEL]
+        self.rows = np.empty((len(panels), self.room, PANEL), self.keys.dtype)
+
+    def fill(
+        self, search: RowSearch, nodes: NDArray[np.uint32], slots: NDArray[np.uint32], over: Callable[[float], bool]
+    ) -> tuple[int, bool]:
+        """Fill in the rows of nodes (positions), at these slots. Collective.
+
+        Parameters
+        ----------
+        over
+            Called after each batch, on all ranks, with the part of the rows that are there; returns whether to give up.
+
+        Returns
+        -------
+        tuple
+            The number of arcs that this rank has relaxed; whether all rows are there.
+        """
+        shares = blocks(len(nodes), self.comm.size)
+        step, relaxed = agree_minimum(self.comm, search.at_once), 0
+        for begin in range(0, len(shares[0]), step):
+            batches = [range(share.stop)[share.start + begin : share.start + begin + step] for share in shares]
+            mine = batches[self.comm.rank]
+            rows = np.empty((len(mine), self.n), self.keys.dtype)
+            relaxed += search.fill(nodes[mine.start : mine.stop], rows)
+            self._exchange(rows, [slots[batch.start : batch.stop] for batch in batches])
+            if over(min(1.0, (begin + step) / len(shares[0]))) and begin + step < len(shares[0]):
+                return relaxed, False
+        return relaxed, True
+
+    def _shares(self) -> list[range]:
+        """Return each rank's panels of columns."""
+        return blocks(-(-self.n // PANEL), self.comm.size)
+
+    def _exchange(self, rows: NDArray[Any], slots: list[NDArray[np.uint32]]) -> None:
+        """Send every rank its columns of these rows, and receive this rank's columns of the others' rows."""
+        comm, sent = self.comm, []
+        for rank, share in enumerate(self._shares()):
+            piece = np.zeros((len(rows), len(share) * PANEL), self.keys.dtype)
+            part = rows[:, share.start * PANEL : share.stop * PANEL]
+            piece[:, : part.shape[1]] = part
+            if rank == comm.rank:
+                self._store(slots[rank], piece)
+            elif piece.size:
+                sent.append(comm.send(piece, rank))
+                self.sent += piece.nbytes
+        for rank, places in enumerate(slots):
+            if rank != comm.rank and len(places) and len(self.rows):
+                arrived = np.empty((len(places), len(self.rows) * PANEL), self.keys.dtype)
+                comm.receive(arrived, rank).wait()
+                self._store(places, arrived)
+        for message in sent:
+            message.wait()
+
+    def _store(self, slots: NDArray[np.uint32], piece: NDArray[Any]) -> None:
+        self.rows[:, slots] = piece.reshape(len(slots), len(self.rows), PANEL).swapaxes(0, 1)
+
+    def promising(self, tree: Tree, vertices: NDArray[np.uint32] | None = None) -> Candidates:
+        """Return this rank's vertices (or those of them given) that make the tree lighter if they become nodes."""
+        columns = self._columns(vertices)
+        if len(columns) * DENSE > len(self.own):
+            weight = self._measured(tree, self._columns(None))[columns]
+        else:
+            weight = self._measured(tree, columns)
+        better = weight < tree.weight
+        return self.linked(tree, columns[better] + np.uint32(self.own.start), weight[better])
+
+    def _measured(self, tree: Tree, columns: NDArray[np.uint32]) -> NDArray[Any]:
+        """Return for each column the weight of the tree with its vertex added."""
+        if not len(columns):
+            return np.empty(0, self.keys.dtype)
+        grid = 4 * self.device.info.units
+        dtype = self.keys.dtype
+        scratch, weight = New(grid * (tree.levels + 2) * PANEL, dtype, scratch=True), New(len(columns), dtype)
+        return self._launched("measure", tree, columns, grid, scratch=scratch, weight=weight)["weight"]
+
+    def linked(self, tree: Tree, vertices: NDArray[np.uint32], weight: NDArray[Any] | None = None) -> Candidates:
+        """Return this rank's vertices among these, ascending, with their links."""
+        columns, dtype = self._columns(vertices), self.keys.dtype
+        if not len(columns):
+            return Candidates(columns, np.empty(0, dtype), columns, columns, np.empty(0, dtype))
+        room = LINKS_A_VERTEX * len(columns)
+        grid = max(1, min(self.device.info.units, len(columns) // PANEL))
+        while True:
+            scratch = grid * PANEL * (len(tree.slots) + tree.levels)
+            out: Given = {
+                "room": room, "used": New(1, np.uint32, zero=True, scratch=True), "begin": New(len(columns), np.uint32),
+                "length": New(len(columns), np.uint32), "to": New(room, np.uint32), "way": New(room, dtype),
+            }
+            found = self._launched("links", tree, columns, grid, ways=New(scratch, dtype, scratch=True),
+                                   words=New(scratch, np.uint32, scratch=True), found=out)
+            begin, links, to, way = found["begin"], found["length"], found["to"], found["way"]
+            used = int(links.sum())
+            if used <= room:
+                break
+            room = used
+        which = runs(begin, links)
+        weight = np.zeros(len(columns), dtype) if weight is None else weight
+        return Candidates(columns + np.uint32(self.own.start), weight, links, to[which], way[which])
+
+    def _columns(self, vertices: NDArray[np.uint32] | None) -> NDArray[np.uint32]:
+        """Return this rank's columns of vertices, ascending."""
+        if vertices is None:
+            return np.arange(len(self.own), dtype=np.uint32)
+        mine = np.sort(vertices[(vertices >= self.own.start) & (vertices < self.own.stop)])
+        return mine - np.uint32(self.own.start)
+
+    def _launched(
+        self, name: str, tree: Tree, columns: NDArray[np.uint32], grid: int, **own: Given
+    ) -> dict[str, NDArray[Any]]:
+        """Launch a kernel on the tree and some columns of the table, and return the arrays that it makes."""
+        given: Given = {
+            "room": self.room, "nodes": len(tree.slots), "levels": tree.levels, "slots": tree.slots,
+            "depths": tree.depths, "edges": tree.edges, "table": self.rows,
+        }
+        name = f"one_steiner_{name}_{self.keys.code}"
+        return launched(self.device, "steiner/one_steiner", name, grid, PANEL, tree=given, columns=len(columns),
+                        column=columns, **own)

@@ -1,0 +1,106 @@
+"""Iterated 1-Steiner: vertices join the terminals as nodes, as long as that makes the spanning tree of nodes lighter.
+
+The nodes' distances to every vertex are a table (node_table.py). The ranks fill it by a search from each node, and each
+rank has the columns of its own vertices. In a round each rank measures its vertices; rank 0 makes nodes of those that
+help, the most promising first, each only if it still helps (spanning.py); the next round begins with their rows. A node
+with two neighbours in the tree is of no use and is dropped. At last the edges of the tree become paths again.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.base import Report
+from hpcsolve.algorithms.shortest_paths.keys import Keys
+from hpcsolve.algorithms.shortest_paths.rows import row_search
+from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
+from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
+from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
+from hpcsolve.algorithms.steiner_kmb.kmb import Work, keys_for, path_edges
+from hpcsolve.algorithms.steiner_kmb.network import Network, spanning_tree
+from hpcsolve.algorithms.steiner_kmb.node_table import NodeTable, capacity
+from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
+from hpcsolve.algorithms.steiner_kmb.reduce import Indices
+from hpcsolve.algorithms.steiner_kmb.rounds import NO_VERTICES, AgreedStop, Rounds
+from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Spanning, spanning
+from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree, improved, nearest, shortest_path_tree
+from hpcsolve.device.base import Device
+from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.graph import Graph
+
+KEYS_A_SEED = 1_000_003
+"""Shakes of different seeds have different keys, as long as a seed has fewer shakes than this."""
+
+
+def best_tree(
+    graph: Graph, net: Network, near: ClosureTree, device: Device, comm: Comm, parameters: Parameters, report: Report,
+    stop: AgreedStop, seed: int,
+) -> tuple[Indices | None, Work]:
+    """Return the edges of the best tree, on rank 0, and this rank's work. Collective; parameters as in `kmb.kmb_tree`.
+
+    There are rounds until no vertex helps. The tree then goes through key-path exchange, and the branch vertices of the
+    best tree so far become nodes too, as long as that makes it lighter. Then half of the nodes are dropped (a shake),
+    and it begins again.
+    """
+    # The longest path between two vertices: to the nearest terminal, along the terminals' tree, from the last terminal.
+    keys = keys_for(graph, near.weight + 2 * int(nearest(net, net.terminals).distance.max()))
+    room = capacity(len(net.terminals))
+    nodes = terminal_tree(net, near, keys, room) if comm.rank == 0 else None
+    search_graph = comm.once_per_host(partial(lay_out, graph, keys))
+    table = NodeTable(net.device, keys, net.n, room, comm)
+    rounds = Rounds(comm, table, nodes, stop, report, graph.scale)
+    best = exchanged(net, improved(net, shortest_path_tree(net))) if comm.rank == 0 else None
+    rounds.best = 0 if best is None else net.weight(best)
+    new, joined, shakes = np.arange(len(net.terminals), dtype=np.uint32), False, 0
+    prepared = searcher(graph, device, keys, parameters.engine, search_graph=search_graph, searches=len(new))
+    searches = row_search(prepared, graph, parameters.engine, parameters.at_once, None, len(new))
+    with prepared, searches as rows:
+        while not stop.is_over(rounds.best):
+            rounds.settle(rows, new)
+            if not rounds.number:  # the time was up before the terminals' rows were there
+                break
+            tree = _with_paths(net, prepared, rounds)
+            lighter = comm.bcast(tree is not None and net.weight(tree) < rounds.best)
+            best = tree if lighter else best
+            rounds.best = 0 if best is None else net.weight(best)
+            if stop.is_over(rounds.best):  # perhaps before the rows of the last nodes were there
+                break
+            new = NO_VERTICES
+            if lighter or not joined:
+                new, joined = rounds.join(NO_VERTICES if best is None else branches(net, best)), True
+            if comm.bcast(len(new)):
+                continue
+            if shakes == parameters.shakes:
+                break
+            shakes, joined = shakes + 1, False
+            rounds.shake(seed * KEYS_A_SEED + shakes)
+        return best, Work(rounds.relaxed, prepared.timer.seconds, table.sent)
+
+
+def terminal_tree(net: Network, near: ClosureTree, keys: Keys, room: int) -> Spanning:
+    """Return the minimum spanning tree of the terminal distance graph as a tree of nodes."""
+    number = np.searchsorted(net.terminals, near.second).astype(np.uint32)
+    length = near.length.astype(keys.dtype)
+    links = Candidates(near.first, 0 * length, np.ones_like(near.first), number, length)
+    return spanning(net.device, keys, net.terminals, room, links)
+
+
+def branches(net: Network, tree: Indices) -> NDArray[np.uint32]:
+    """Return the vertices with more than two neighbours in a tree that are no terminals."""
+    degree = np.bincount(np.concatenate([net.edges.tails[tree], net.edges.heads[tree]]), minlength=net.n)
+    return np.flatnonzero((degree > 2) & (net.is_terminal == 0)).astype(np.uint32)
+
+
+def _with_paths(net: Network, prepared: Searcher, rounds: Rounds) -> Indices | None:
+    """Return the nodes' tree with paths for its edges, after key-path exchange; on rank 0, collective."""
+    pairs = rounds.comm.bcast(None if rounds.nodes is None else rounds.nodes.pairs())
+    assert pairs is not None
+    edges, relaxed = path_edges(net, prepared, pairs, rounds.comm, rounds.report)
+    rounds.relaxed += relaxed
+    found = rounds.comm.gather(edges)
+    if found is None:
+        return None
+    return exchanged(net, improved(net, spanning_tree(net, np.unique(np.concatenate(found)))))

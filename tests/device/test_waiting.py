@@ -1,0 +1,53 @@
+"""Idle OpenMP threads sleep in any program that calls `hpcsolve.solve`, unless its user says otherwise."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+CORES = len(os.sched_getaffinity(0))
+PROGRAM = f"""
+import os, hpcsolve
+import numpy as np
+def solve(n, iterations):
+    stop = {{"iterations": iterations}}
+    costs = np.random.default_rng(1).integers(1, 100, (n, n))
+    hpcsolve.solve(costs, "ant-colony", device="cpu", threads={min(4, CORES)}, stop=stop)
+solve(10, 1)
+before = os.times()
+solve(60, 50)
+after = os.times()
+print(after.user + after.system - before.user - before.system, os.environ.get("OMP_WAIT_POLICY"))
+"""
+
+
+def solved(run_process: Run, policy: str | None, **more: str) -> tuple[float, str, str]:
+    """CPU seconds, OMP_WAIT_POLICY afterwards and standard error of the program, started with this policy."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "GOMP_"))}
+    environment |= more if policy is None else more | {"OMP_WAIT_POLICY": policy}
+    done = run_process([sys.executable, "-c", PROGRAM], timeout=200, env=environment)
+    assert done.returncode == 0, done.stderr
+    seconds, after = done.stdout.split()
+    return float(seconds), after, done.stderr
+
+
+@pytest.mark.skipif(CORES == 1, reason="one core: no thread is idle")
+def test_idle_threads_take_no_time(run_process: Run) -> None:
+    """About 0.1 s; 3.7 s where 4 threads spin."""
+    asleep, _, _ = solved(run_process, "passive")
+    by_default, _, _ = solved(run_process, None)
+    assert by_default < 3 * asleep + 0.3
+
+
+@pytest.mark.parametrize(("policy", "known"), [(None, "PASSIVE"), ("passive", "PASSIVE"), ("active", "ACTIVE")])
+def test_what_the_user_sets_stays(policy: str | None, known: str, run_process: Run) -> None:
+    """OpenMP says itself what it has read; the program's environment is as before."""
+    _, after, errors = solved(run_process, policy, OMP_DISPLAY_ENV="true")
+    assert re.findall(r"OMP_WAIT_POLICY = '(\w+)'", errors) == [known], errors
+    assert after == str(policy)
