@@ -1,4 +1,4 @@
-"""hpcsolve from Python: `solve` and `load`; `import hpcsolve` loads nothing of it until it is used."""
+"""The Python interface, `solve` and `load`, which `import hpcsolve` loads when it is first used."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def solve(
     options = {} if terminals is None else {"terminals": list(terminals)}
     table = {"algorithm": algorithm, "instance": _instance_key(problem, options), "output": os.fspath(output or ""),
              "device": device, "threads": threads, "share-gpu": share_gpu, "seed": seed, "stop": dict(stop or {}),
-             algorithm: _keys(parameters)}  # fmt: skip
+             algorithm: _keys(parameters)}
     job = with_files_from(Path.cwd(), job_from_table(table))
     if ranks.size == 1:
         build_for(algorithm, device)
@@ -104,7 +104,7 @@ def solve(
 
 
 class _Silent(Log):
-    """A log that prints not even the answer."""
+    """A log that does not even print the answer."""
 
     def __init__(self) -> None:
         super().__init__(rank=-1)
@@ -123,7 +123,7 @@ def _instance(job: Job, problem: Problem, options: Mapping[str, Any]) -> Instanc
 
 
 def _instance_key(problem: Problem, options: Mapping[str, Any]) -> str | dict[str, Any]:
-    """The job's key `instance`."""
+    """Return the job's key `instance`."""
     if not isinstance(problem, (str, os.PathLike)):
         return IN_MEMORY
     path = os.path.abspath(problem)
@@ -131,12 +131,12 @@ def _instance_key(problem: Problem, options: Mapping[str, Any]) -> str | dict[st
 
 
 def _keys(parameters: dict[str, object]) -> dict[str, object]:
-    """Python's names and values as a job file has them; None leaves a key out."""
+    """Return Python's names and values as a job file has them. A key whose value is None is left out."""
     return {name.replace("_", "-"): _plain(value) for name, value in parameters.items() if value is not None}
 
 
 def _plain(value: object) -> object:
-    """Numbers and arrays of numpy, and paths, as TOML has them."""
+    """Return numbers and arrays of numpy, and paths, as TOML has them."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     if isinstance(value, os.PathLike):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import hpcsolve
-from hpcsolve.errors import HpcsolveError, InputError
+from hpcsolve.errors import HpcsolveError, InputError, agree
 from hpcsolve.parallel.printing import show, warn
 
 if TYPE_CHECKING:
@@ -150,7 +150,6 @@ def _task(options: argparse.Namespace) -> Any:
 
 def _open_log(comm: Comm, options: argparse.Namespace) -> Log:
     from hpcsolve.output.log import Log
-    from hpcsolve.parallel.launch import agree
 
     log, fault = Log(comm.rank, options.quiet), None
     try:
@@ -192,11 +191,11 @@ def _estimate(options: argparse.Namespace) -> int:
 
 def _verify(options: argparse.Namespace) -> int:
     def verify() -> int:
-        from hpcsolve.runner.kinds import kind_in
+        from hpcsolve.output.schema import require_whole
         from hpcsolve.runner.verify import verify_file
 
         contents, verdict = verify_file(options.result, options.instance)
-        show("\n".join([*kind_in(contents).answer_lines(contents), f"check:  {verdict}"]))
+        show("\n".join([*require_whole(contents, options.result).lines(contents), f"check:  {verdict}"]))
         return 1 if verdict.passed is False else 0
 
     return _on_rank_0(verify)
@@ -250,7 +249,7 @@ def _generate(options: argparse.Namespace) -> int:
         own, problem = kind(name), generated(name, options.kind, keys)
         own.write(problem, options.output)
         if options.output != "-":
-            show(f"{options.output}: {problem.name}, {own.size(problem)} {own.SIZE}")
+            show(f"{options.output}: {problem.name}, {own.size(problem)} {own.size_unit}")
         return 0
 
     return _on_rank_0(generate)

@@ -6,6 +6,9 @@ Exit codes: 0 solved and verified, 1 the check of the answer failed, 2 bad input
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Protocol
+
 
 class HpcsolveError(Exception):
     """Base class of these errors. The command line ends with `exit_code`."""
@@ -51,3 +54,23 @@ class DamagedFileError(HpcsolveError):
 
 class LaunchError(HpcsolveError):
     """A kernel was launched with arguments that it does not take, which is a bug in hpcsolve."""
+
+
+class Gathering(Protocol):
+    """What `agree` needs of a communicator (`parallel.comm.Comm` has it)."""
+
+    def allgather(self, value: HpcsolveError | None) -> Sequence[HpcsolveError | None]:
+        """Return every rank's value in rank order, on every rank."""
+
+
+def agree(comm: Gathering, error: HpcsolveError | None) -> None:
+    """Raise the error of the lowest rank that has one, on every rank. Collective.
+
+    Parameters
+    ----------
+    error
+        What this rank found wrong, or None.
+    """
+    for found in comm.allgather(error):
+        if found is not None:
+            raise found

@@ -60,6 +60,7 @@ class ThreadComm:
     sent: int = 0
     local_rank: int = 0
     local_size: int = 1
+    host: str = ""
     mpi_library: str = "not started: ranks are threads"
 
     @property
@@ -106,23 +107,48 @@ class ThreadComm:
 
 
 def on_ranks(size: int, work: Callable[[ThreadComm], T]) -> list[T]:
-    """Call `work(comm)` for every rank in its own thread, and return the results or raise the first exception."""
+    """Return what `work(comm)` returned on every rank, each in its own thread; raise the first exception."""
     shared = Mailboxes(size)
-    results: list[Any] = [None] * size
-    errors: list[BaseException] = []
 
-    def start(rank: int) -> None:
+    def start(rank: int) -> T:
         try:
-            results[rank] = work(ThreadComm(rank, shared))
-        except BaseException as error:  # noqa: BLE001  (raised below)
-            errors.append(error)
+            return work(ThreadComm(rank, shared))
+        except BaseException:
             shared.barrier.abort()
+            raise
 
-    threads = [threading.Thread(target=start, args=(rank,)) for rank in range(size)]
+    results = _in_threads(size, start)
+    errors = [result for result in results if isinstance(result, BaseException)]
+    if errors:
+        raise next((e for e in errors if not isinstance(e, threading.BrokenBarrierError)), errors[0])
+    return results
+
+
+def on_hosts(hosts: list[str], work: Callable[[ThreadComm], Any]) -> list[Any]:
+    """Return what `work(comm)` returned or raised, by rank; `hosts` names each rank's host."""
+    shared = Mailboxes(len(hosts))
+
+    def start(rank: int) -> Any:
+        local = [other for other, name in enumerate(hosts) if name == hosts[rank]]
+        place = {"local_rank": local.index(rank), "local_size": len(local), "host": hosts[rank]}
+        return work(ThreadComm(rank, shared, **place))  # type: ignore[arg-type]
+
+    return _in_threads(len(hosts), start)
+
+
+def _in_threads(count: int, start: Callable[[int], Any]) -> list[Any]:
+    """What `start(number)` returned or raised, by number."""
+    results: list[Any] = [None] * count
+
+    def keep(number: int) -> None:
+        try:
+            results[number] = start(number)
+        except BaseException as error:  # noqa: BLE001  (the caller looks at it)
+            results[number] = error
+
+    threads = [threading.Thread(target=keep, args=(number,)) for number in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    if errors:
-        raise next((e for e in errors if not isinstance(e, threading.BrokenBarrierError)), errors[0])
     return results

@@ -1,45 +1,50 @@
-"""What every algorithm takes and gives back. The runner and the output know no more of an algorithm than this."""
+"""What every algorithm takes and returns. The runner and the output know no more of an algorithm than this."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+import msgspec
+
+from hpcsolve.answers.base import AnswerType, columns_of, tables_of
+from hpcsolve.answers.dataset import Column, Group
+from hpcsolve.answers.table import DistanceTable
+
+if TYPE_CHECKING:
+    from hpcsolve.device.base import Device, DeviceInfo
+    from hpcsolve.parallel.comm import Comm
 
 WITHOUT_WORK = "ranks without work"
 """The detail of an estimate that says how many ranks will idle."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What a job asks of a search beside the algorithm's own parameters: the random numbers, and when to end.
+class StopCriteria(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """The `[stop]` table, which ends a run early with the best answer so far.
 
-    A search ends at the first limit that it meets; None: no such limit. An algorithm names those that it honours in
-    its `STOPS`; the runner has refused the others.
+    A search ends at the first criterion that it meets; None is no criterion. An algorithm names those that it honours
+    in its `stops`; the others were refused when the job was read.
 
     Attributes
     ----------
-    seed
-        Of the random numbers.
     seconds
-        Time since the algorithm's start.
+        Time since the start, in seconds.
     target
         A cost that is good enough, in the instance's own unit.
-    iterations, stagnation
-        Iterations in all, and in a row without a better answer.
+    iterations
+        Number of iterations.
+    stagnation
+        Number of iterations in a row without a better answer.
     """
 
-    seed: int = 1
-    seconds: float | None = None
+    seconds: Annotated[float, msgspec.Meta(gt=0)] | None = None
     target: float | None = None
-    iterations: int | None = None
-    stagnation: int | None = None
+    iterations: Annotated[int, msgspec.Meta(ge=1, le=2**32 - 1)] | None = None
+    stagnation: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
 
-UNLIMITED = Limits()
+NO_STOP = StopCriteria()
 
 
 @dataclass(frozen=True)
@@ -65,82 +70,117 @@ class Estimate:
 
     @property
     def needed(self) -> tuple[int, ...]:
-        """Bytes that each rank uses, device and host memory together, shared ones in full."""
+        """Bytes of device and host memory together that each rank uses, shared ones in full."""
         return tuple(a + b + self.shared_bytes for a, b in zip(self.device_bytes, self.host_bytes))
 
 
 @dataclass(frozen=True)
-class Column:
-    """One dataset of the result file: values with their unit and meaning."""
-
-    values: NDArray[Any] | int | float | bool | str
-    description: str
-    unit: str = "1"
-    dimension: str = ""
-    """Name of the dimension, for one-dimensional columns of a table."""
-    none: int | float | None = None
-    """What stands for "none" (unreached) among numbers, or None; kept as an attribute."""
-
-
-@dataclass(frozen=True)
-class Rows:
-    """This rank's rows of a table too large to gather: the runner writes them to `/solution` rank by rank, in order.
-
-    Attributes
-    ----------
-    values
-        Shape (own rows, columns): rows `first` to `first` + own rows of the whole table's `total`.
-    dimensions
-        Names of the rows' and of the columns' dimension.
-    fill
-        What stands for "none" (unreached, nobody), or None; kept as the attribute `none`.
-    """
-
-    values: NDArray[Any]
-    first: int
-    total: int
-    description: str
-    unit: str
-    dimensions: tuple[str, str]
-    fill: int | float | None = None
-
-
-@dataclass(frozen=True)
 class Outcome:
-    """What a run gives back on every rank; the bytes of `solution` depend on the job alone.
+    """What a run returns on every rank.
 
     Attributes
     ----------
-    cost
-        Of the answer, in scaled integers; None if the instance has none (proven).
-    solution
-        Content of `/solution`, by dataset name.
-    rows
-        Large tables of `/solution`, by dataset name; every rank has its own part.
+    answer
+        A record of `hpcsolve.answers`, such as `Tour`; None on ranks that have no part of it. It depends on the job
+        alone, to the byte.
     tables
-        Groups beside it (`layers`, `colonies`, ...): group name -> columns. Filled on rank 0.
+        Groups of the result file beside it (`layers`, `colonies`, ...): group name -> columns. Filled on rank 0.
     rank
         This rank's own share of `/ranks`: `operations`, `bytes_sent`, `seconds_kernel`, `seconds_copy`, `seconds_wait`.
     """
 
-    cost: int | None
-    solution: Mapping[str, Column]
-    rows: Mapping[str, Rows] = field(default_factory=dict)
+    answer: Any
     tables: Mapping[str, Mapping[str, Column]] = field(default_factory=dict)
     rank: Mapping[str, float | int] = field(default_factory=dict)
 
+    @property
+    def solution(self) -> dict[str, Column]:
+        """The content of `/solution` except its tables, by dataset name."""
+        return {} if self.answer is None else columns_of(self.answer)
+
+    @property
+    def rows(self) -> dict[str, DistanceTable]:
+        """The tables of `/solution` with this rank's rows, by dataset name."""
+        return {} if self.answer is None else tables_of(self.answer)
+
+    @property
+    def cost(self) -> int | None:
+        """Cost of the answer in scaled integers, or None if it has no cost."""
+        column = self.solution.get("cost")
+        return None if column is None else int(column.values)
+
 
 class Report(Protocol):
-    """Where an algorithm tells how far it is. The runner shows it on rank 0; a test may ignore it."""
+    """A function that an algorithm calls with its progress. The runner shows it on rank 0."""
 
     def __call__(self, done: float, message: str = "") -> None:
-        """`done`: the fraction of all work behind us, 0 to 1."""
+        """Report the fraction of all work that is done, 0 to 1."""
 
 
 def silent(done: float, message: str = "") -> None:
-    """A report that nobody reads."""
+    """Ignore the progress."""
 
 
-def as_column(values: Any, description: str, unit: str = "1", dimension: str = "") -> Column:
-    """A column of a fixed-width numpy array."""
-    return Column(np.asarray(values), description, unit, dimension)
+@dataclass(frozen=True)
+class Algorithm:
+    """All that the rest of hpcsolve knows of an algorithm. Its package has one, named `ALGORITHM`.
+
+    Attributes
+    ----------
+    name
+        As in job files; also the name of its table there.
+    kind
+        The kind of problem that it solves: "tsp", "graph" or "steiner".
+    answers
+        The kinds of answers that it may give.
+    parameters
+        The struct of its table in job files.
+    estimate
+        What a run will need, of (problem, parameters, ranks, device of each rank).
+    run
+        The run, of (problem, device, communicator, parameters, report, stop criteria, seed of
+        the random numbers): the answer. All ranks call it with the
+        same problem.
+    kernel_files
+        Files of cuda_src that a run loads, without suffix; none if it has no kernels.
+    host_kernel_files
+        Those of them that run on the CPU whatever the device.
+    stops
+        The keys of the job's `[stop]` that it ever honours.
+    tables
+        The groups that it adds to the result file beside the answer: group name -> its datasets.
+    can_stop
+        Whether it honours them with these parameters.
+    file_keys
+        Its keys that may name a file: key -> a function of the file's path and the SHA-256 that is expected, or None,
+        which reads the file and returns its SHA-256. The job keeps that beside the key, as `KEY-sha256`.
+    asked
+        What the parameters ask of the answer, of (problem, parameters): the question that `AnswerType.check` and
+        `verify` take.
+    check
+        What the algorithm itself found wrong with this rank's part of the answer: a text, or None. Runs on every rank.
+    trial
+        A small problem with parameters and its name, to measure the rate of work; None where the work cannot be
+        foreseen.
+    """
+
+    name: str
+    kind: str
+    answers: tuple[AnswerType, ...]
+    parameters: type[msgspec.Struct]
+    estimate: Callable[[Any, Any, int, DeviceInfo], Estimate]
+    run: Callable[[Any, Device, Comm, Any, Report, StopCriteria, int], Outcome]
+    kernel_files: tuple[str, ...] = ()
+    host_kernel_files: tuple[str, ...] = ()
+    stops: tuple[str, ...] = ()
+    tables: Mapping[str, Group] = field(default_factory=dict)
+    can_stop: Callable[[Any], bool] = lambda parameters: True
+    file_keys: Mapping[str, Callable[[str, str | None], str]] = field(default_factory=dict)
+    asked: Callable[[Any, Any], Any] = lambda problem, parameters: None
+    check: Callable[[Any, Any, Outcome], str | None] = lambda problem, parameters, outcome: None
+    trial: Callable[[Any, Any], tuple[Any, Any, str] | None] = lambda problem, parameters: None
+
+    def stop_keys(self, parameters: Any) -> tuple[str, ...]:
+        """Return the keys of `[stop]` that the algorithm honours with these parameters."""
+        return self.stops if self.can_stop(parameters) else ()
+

@@ -1,1 +1,1 @@
-"""Reading results: tables, plots. Needs no MPI and no device."""
+"""Reads and plots results, without MPI and without a device."""

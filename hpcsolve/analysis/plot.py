@@ -1,4 +1,4 @@
-"""Pictures of results, with matplotlib (extra `plot`)."""
+"""Draws results with matplotlib (extra `plot`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def plot_tour(result: Result, axes: Axes | None = None, *, names: bool = True, geographic: bool = False) -> Axes:
-    """Draw the tour; cities without coordinates stand on a circle.
+    """Draw the tour. Cities without coordinates are drawn on a circle.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def plot_tour(result: Result, axes: Axes | None = None, *, names: bool = True, g
 
 
 def plot_tree(result: Result, axes: Axes | None = None, *, names: bool = False, geographic: bool = False) -> Axes:
-    """Draw the edges of a Steiner tree, terminals in red; vertices without coordinates stand on a circle.
+    """Draw the edges of a Steiner tree, terminals in red. Vertices without coordinates are drawn on a circle.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def _finished(axes: Axes, result: Result) -> Axes:
 
 
 def _places(result: Result, geographic: bool) -> Any:
-    """Shape (n, 2)."""
+    """Return the points to draw, shape (n, 2)."""
     found = result.coordinates
     if found is None:
         angle = np.linspace(0, 2 * np.pi, len(result.contents.value("instance", "label")), endpoint=False)

@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 
 from hpcsolve.device.base import Device
 from hpcsolve.device.gpus import Gpu, list_gpus
-from hpcsolve.errors import HpcsolveError, InputError, ResourceError
+from hpcsolve.errors import HpcsolveError, InputError, ResourceError, agree
 
 T = TypeVar("T")
 
@@ -72,7 +72,7 @@ def open_device(
         The device is there but cannot be used; raised on all ranks.
     """
     choice = choose(request, comm, share_gpu=share_gpu, threads=threads)
-    return agreed(comm, lambda: _open(choice), give_up=lambda device: device.close()), choice.reason
+    return on_all_ranks(comm, lambda: _open(choice), give_up=lambda device: device.close()), choice.reason
 
 
 def choose(
@@ -89,11 +89,11 @@ def choose(
     host = socket.gethostname() if host is None else host
     kind, why = _choose_kind(request, comm, survey)
     if kind == "cpu":
-        count, how = agreed(comm, lambda: requested_threads(threads, os.environ))
+        count, how = on_all_ranks(comm, lambda: requested_threads(threads, os.environ))
         # The share is computed even where it is not needed, since all ranks must make the same collective calls.
         share, sharing = fair_share(comm, host)
         return Choice(None, count or share, f"cpu ({why}): {count or share} threads ({how or sharing})")
-    gpu, sight = agreed(comm, lambda: pick_gpu(request, survey(), comm.local_rank))
+    gpu, sight = on_all_ranks(comm, lambda: pick_gpu(request, survey(), comm.local_rank))
     if not share_gpu:
         refuse_sharing(comm.allgather((host, gpu)))
     return Choice(gpu, 0, f"{gpu} ({why}; {sight})")
@@ -194,7 +194,7 @@ def requested_threads(threads: int | None, environment: Mapping[str, str]) -> tu
     return int(text or 0), "OMP_NUM_THREADS" if text else ""
 
 
-def agreed(comm: Ranks, act: Callable[[], T], give_up: Callable[[T], None] = lambda _: None) -> T:
+def on_all_ranks(comm: Ranks, act: Callable[[], T], give_up: Callable[[T], None] = lambda _: None) -> T:
     """Return the result of `act` if it succeeds on every rank, else raise the first rank's error.
 
     Collective, and all ranks raise the same.
@@ -202,19 +202,18 @@ def agreed(comm: Ranks, act: Callable[[], T], give_up: Callable[[T], None] = lam
     Where another rank failed, `give_up` gets this rank's result.
     """
     results: list[T] = []
-    error: tuple[type[HpcsolveError], str] | None = None
+    error: HpcsolveError | None = None
     try:
         results.append(act())
     except HpcsolveError as problem:
-        error = (type(problem), str(problem))
-    errors = comm.allgather(error)
-    failed = next((rank for rank, each in enumerate(errors) if each is not None), None)
-    if failed is None:
-        return results[0]
-    for result in results:
-        give_up(result)
-    kind, message = errors[failed] or (HpcsolveError, "")
-    raise kind(message if comm.size == 1 else f"rank {failed}: {message}")
+        error = problem if comm.size == 1 else type(problem)(f"rank {comm.rank}: {problem}")
+    try:
+        agree(comm, error)
+    except HpcsolveError:
+        for result in results:
+            give_up(result)
+        raise
+    return results[0]
 
 
 def _choose_kind(request: str, comm: Ranks, survey: Callable[[], list[Gpu]]) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Jobs: TOML, or the text kept in a result file, into frozen structs; every mistake is one line that names its place.
+"""Jobs as frozen structs, made from TOML or a result file. A mistake is one line that names file, line and key.
 
 The docstrings of the structs are the reference of all keys: docs/jobs.md is generated from them (`reference.py`).
 """
@@ -14,10 +14,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-from hpcsolve.algorithms.registry import MODULES, algorithm
+from hpcsolve.algorithms.base import NO_STOP, StopCriteria
+from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.device.select import check_request
 from hpcsolve.errors import InputError
-from hpcsolve.job.convert import Source, convert
+from hpcsolve.job.convert import JobText, convert
 from hpcsolve.output.toml import toml_text
 
 Seed = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -29,34 +30,13 @@ ELSEWHERE = ("output", "device", "threads", "share-gpu")
 """Keys that say where and how a job runs; its answer, and so its hash, does not depend on them."""
 
 
-class Stop(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """The `[stop]` table: end before the algorithm would, with the best answer so far.
-
-    Attributes
-    ----------
-    seconds
-        Time since the start, in seconds.
-    target
-        A cost that is good enough, in the instance's own unit.
-    iterations
-        Number of iterations.
-    stagnation
-        Number of iterations in a row without a better answer.
-    """
-
-    seconds: Annotated[float, msgspec.Meta(gt=0)] | None = None
-    target: float | None = None
-    iterations: Annotated[int, msgspec.Meta(ge=1, le=2**32 - 1)] | None = None
-    stagnation: Annotated[int, msgspec.Meta(ge=1)] | None = None
-
-
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab", kw_only=True):
     """The keys above the first table of a job file.
 
     Attributes
     ----------
     algorithm
-        The method: "held-karp", "ant-colony", "shortest-paths" or "steiner-kmb".
+        The method. Its own table, below, has its name.
     instance
         A file (relative to the job file's folder, with --set to the working directory; "-" is standard input), or a
         table: for a generator `{ generate = "uniform-tsp", n = 24, seed = 1 }`, for a graph `{ file = "city.gr",
@@ -83,7 +63,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     seed: Seed = 1
     share_gpu: bool = False
     threads: Threads | None = None
-    stop: Stop = Stop()
+    stop: StopCriteria = NO_STOP
 
 
 @dataclass(frozen=True)
@@ -102,93 +82,91 @@ class Job:
     parameters: Any
 
     def tables(self) -> dict[str, Any]:
-        """Everything, defaults written out, as TOML has it; unset keys (None) are left out."""
+        """Return all keys with their values, defaults included. Keys without a value are left out."""
         content = _set_keys(msgspec.to_builtins(self.settings))
         return {**content, self.settings.algorithm: _set_keys(msgspec.to_builtins(self.parameters))}
 
     def text(self) -> str:
-        """The effective job as TOML."""
+        """Return the effective job as TOML."""
         return toml_text(self.tables(), inline=("instance",))
 
     def hash(self, instance_sha256: str) -> str:
-        """SHA-256 of all that the answer depends on: the keys, but those of `ELSEWHERE`, and the instance's content."""
+        """Return the SHA-256 of all that the answer depends on: the instance, and all keys but those of `ELSEWHERE`."""
         return hash_of(self.tables(), instance_sha256)
 
     def with_settings(self, **changes: Any) -> Job:
-        """The same job with other settings."""
+        """Return the same job with other settings."""
         return Job(msgspec.structs.replace(self.settings, **changes), self.parameters)
 
 
 def hash_of(tables: Mapping[str, Any], instance_sha256: str) -> str:
-    """`Job.hash` of an effective job's tables."""
+    """Return the `Job.hash` of an effective job's tables."""
     content = {key: value for key, value in tables.items() if key not in (*ELSEWHERE, "instance")}
     content["instance-sha256"] = instance_sha256
-    name = tables["algorithm"]
-    if "queries-sha256" in tables[name]:  # what the file holds counts, not its name
-        content[name] = {key: value for key, value in tables[name].items() if key != "queries"}
+    own = tables[tables["algorithm"]]  # what a file holds counts, not its name
+    content[tables["algorithm"]] = {key: value for key, value in own.items() if f"{key}-sha256" not in own}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def job_from_table(table: Mapping[str, Any], source: Source | None = None) -> Job:
-    """Check the keys of a job and fill in the defaults.
+def job_from_table(table: Mapping[str, Any], text: JobText | None = None) -> Job:
+    """Return the job of a table, with its keys checked and the defaults filled in.
 
     Raises
     ------
     InputError
         A key is unknown (naming the nearest), missing, of a wrong type or value, or for another algorithm.
     """
-    place = source or Source("job", "", {})
+    job_text = text or JobText("job", "", {})
     rest = dict(table)
     name = rest.get("algorithm")
     if name is None:
-        raise place.missing("algorithm", ', for example algorithm = "held-karp"')
+        raise job_text.missing("algorithm", ', for example algorithm = "held-karp"')
     if not isinstance(name, str):
-        raise place.error("algorithm", "expected a text")
-    parameters_type = _parameters_type(name, place)
+        raise job_text.error("algorithm", "expected a text")
+    parameters_type = _parameters_type(name, job_text)
     own = rest.pop(name, {})
-    _refuse_other_tables(rest, name, place)
-    settings = convert(rest, Settings, "", place, extra=(name,))
-    _refuse_device(settings.device, place)
-    parameters = convert(own, parameters_type, name, place)
-    _refuse_stop(settings, parameters, place)
+    _refuse_other_tables(rest, name, job_text)
+    settings = convert(rest, Settings, "", job_text, extra=(name,))
+    _refuse_device(settings.device, job_text)
+    parameters = convert(own, parameters_type, name, job_text)
+    _refuse_stop(settings, parameters, job_text)
     return Job(settings, parameters)
 
 
-def _parameters_type(name: str, place: Source) -> type[msgspec.Struct]:
+def _parameters_type(name: str, job_text: JobText) -> type[msgspec.Struct]:
     try:
-        return algorithm(name).Parameters
+        return algorithm(name).parameters
     except InputError as error:
-        raise place.error("algorithm", str(error)) from None
+        raise job_text.error("algorithm", str(error)) from None
 
 
-def _refuse_other_tables(table: Mapping[str, Any], name: str, place: Source) -> None:
-    for other in MODULES:
+def _refuse_other_tables(table: Mapping[str, Any], name: str, job_text: JobText) -> None:
+    for other in NAMES:
         if other in table:
-            raise place.error(other, f'this table is not read, since algorithm = "{name}"; remove it')
+            raise job_text.error(other, f'this table is not read, since algorithm = "{name}"; remove it')
 
 
-def _refuse_device(device: str, place: Source) -> None:
+def _refuse_device(device: str, job_text: JobText) -> None:
     try:
         check_request(device)
     except InputError as error:
-        raise place.error("device", str(error).removeprefix("device ")) from None
+        raise job_text.error("device", str(error).removeprefix("device ")) from None
 
 
-def _refuse_stop(settings: Settings, parameters: Any, place: Source) -> None:
-    """Refuse what the algorithm does not name in its `STOPS`: it has no partial answer to stop with."""
-    module = algorithm(settings.algorithm)
-    ever = getattr(module, "STOPS", ())
-    honoured = module.stops(parameters) if hasattr(module, "stops") else ever
-    nothing = f"has no partial answer to stop with{', with these parameters' if ever else ''}"
+def _refuse_stop(settings: Settings, parameters: Any, job_text: JobText) -> None:
+    """Refuse the keys of `[stop]` that the algorithm does not honour."""
+    solver = algorithm(settings.algorithm)
+    honoured = solver.stop_keys(parameters)
+    nothing = f"has no partial answer to stop with{', with these parameters' if solver.stops else ''}"
     for key, value in msgspec.to_builtins(settings.stop).items():
         if value is not None and key not in honoured:
             what = f"has no {key} to stop at" if honoured else nothing
-            raise place.error(f"stop.{key}", f"{settings.algorithm} {what}; remove it")
+            raise job_text.error(f"stop.{key}", f"{settings.algorithm} {what}; remove it")
         if isinstance(value, float) and not math.isfinite(value):
-            raise place.error(f"stop.{key}", f"expected a finite number, got {value}")
+            raise job_text.error(f"stop.{key}", f"expected a finite number, got {value}")
 
 
 def _set_keys(table: dict[str, Any]) -> dict[str, Any]:
-    """Without the keys that are None, and without tables that are empty then."""
+    """Return a table without keys whose value is None, and without tables that are empty then."""
     kept = {key: _set_keys(value) if isinstance(value, dict) else value for key, value in table.items()}
     return {key: value for key, value in kept.items() if value is not None and value != {}}

@@ -1,4 +1,4 @@
-"""From a TOML table to a struct: a mistake is one line that names the key and where it stands."""
+"""Converts TOML tables to structs. A mistake is one line that names the key and its place."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from hpcsolve.errors import InputError
 
 
 @dataclass(frozen=True)
-class Source:
-    """The text of a job, for the place of a mistake."""
+class JobText:
+    """The text of a job, in which a mistake is located."""
 
     file: str
     text: str
@@ -24,46 +24,46 @@ class Source:
     """Keys that do not stand in the file -> the option that gave them."""
 
     def error(self, key: str, message: str) -> InputError:
-        """A mistake in `key`, a dotted path."""
+        """Return the error for a mistake in `key`, a dotted path."""
         if key in self.overridden:
             return InputError(f"{key}: {message}", self.overridden[key])
         return InputError(f"{key}: {message}", self.file, _line_of(self.text, re.sub(r"\[.*", "", key)))
 
     def missing(self, key: str, example: str = "") -> InputError:
-        """A key, a dotted path, that is not there: on the line of its table, or above all tables."""
+        """Return the error for a missing key, a dotted path, on the line of its table or above all tables."""
         line = (_line_of(self.text, key.rpartition(".")[0]) or 1) if self.text else None
         return InputError(f"the key {key} is missing{example}", self.file, line)
 
 
 def keys_of(struct: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
-    """The keys of a struct as a job file spells them."""
+    """Return the keys of a struct as a job file spells them."""
     return {field.encode_name: field for field in msgspec.structs.fields(struct)}
 
 
-def convert(table: Any, struct: type[msgspec.Struct], path: str, place: Source, extra: tuple[str, ...] = ()) -> Any:
-    """The struct of a table, or the mistake in it."""
+def convert(table: Any, struct: type[msgspec.Struct], path: str, job_text: JobText, extra: tuple[str, ...] = ()) -> Any:
+    """Return the struct of a table, or raise the mistake in it."""
     prefix = f"{path}." if path else ""
     if not isinstance(table, dict):
-        raise place.error(path, f"expected a table: [{path}]")
+        raise job_text.error(path, f"expected a table: [{path}]")
     fields = keys_of(struct)
     for key in table:
         if key not in fields:
-            raise place.error(f"{prefix}{key}", f"unknown key{_nearest(key, (*fields, *extra))}")
+            raise job_text.error(f"{prefix}{key}", f"unknown key{_nearest(key, (*fields, *extra))}")
     for key, field in fields.items():
         if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct) and key in table:
-            convert(table[key], field.type, f"{prefix}{key}", place)
+            convert(table[key], field.type, f"{prefix}{key}", job_text)
         if field.required and key not in table:
-            raise place.missing(f"{prefix}{key}")
+            raise job_text.missing(f"{prefix}{key}")
     try:
         return msgspec.convert(table, struct)
     except msgspec.ValidationError as error:
         message, _, at = str(error).partition(" - at `$.")
         key = at.rstrip("`") or path
-        raise place.error(f"{prefix}{key}", _explained(message, struct, key, table.get(key))) from None
+        raise job_text.error(f"{prefix}{key}", _explained(message, struct, key, table.get(key))) from None
 
 
 def _explained(message: str, struct: type[msgspec.Struct], key: str, value: Any) -> str:
-    """msgspec's message, with the choices where there are some."""
+    """Return msgspec's message, with the choices if the key has some."""
     kind = get_type_hints(struct).get(key.replace("-", "_"))
     if get_origin(kind) is Literal:
         return f"{value!r} is none of {', '.join(json.dumps(choice) for choice in get_args(kind))}"
@@ -73,7 +73,7 @@ def _explained(message: str, struct: type[msgspec.Struct], key: str, value: Any)
 
 
 def in_words(types: str) -> str:
-    """`int >= 1 | null` -> integer >= 1; null is how a key is left out, which TOML does by leaving it out."""
+    """Return types in words: `int >= 1 | null` becomes `integer >= 1`. TOML has no null, keys are left out."""
     names = {"str": "text", "int": "integer", "float": "number", "bool": "true or false"}
     names |= {"object": "table", "array": "list"}
     alternatives = [part for part in types.split(" | ") if part != "null"]
@@ -86,7 +86,7 @@ def _nearest(key: str, keys: Sequence[str]) -> str:
 
 
 def _line_of(text: str, key: str) -> int | None:
-    """The line that a dotted key stands on, as far as that is easy to see."""
+    """Return the line of a dotted key, or None if it is not easy to find."""
     *tables, last = key.split(".")
     table, quoted = ".".join(tables), f"[\"']?{re.escape(last)}[\"']?"
     current = ""

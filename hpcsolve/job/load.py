@@ -1,4 +1,4 @@
-"""Reading a job: from a TOML file, or from a result file, with changes from the command line."""
+"""Reads a job from a TOML file or a result file, with changes from the command line."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ import inspect
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from hpcsolve.algorithms.registry import algorithm
+from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.errors import InputError
-from hpcsolve.formats import read_queries
 from hpcsolve.job import IN_MEMORY, Job, job_from_table
-from hpcsolve.job.convert import Source
+from hpcsolve.job.convert import JobText
 from hpcsolve.job.generators import makers
 from hpcsolve.output.hdf5 import is_hdf5, read_job_text
 
@@ -55,41 +54,54 @@ def load_job(path: str, overrides: Sequence[str] = (), **replaced: str | None) -
     changed |= dict.fromkeys(_apply_overrides(table, overrides), "--set")
     table |= {key: value for key, value in replaced.items() if value is not None}
     table.setdefault("output", f"results/{Path(path).stem}.h5")
-    if "shortest-paths.queries" in changed:  # then what a result says of the file that it had is of another one
-        table["shortest-paths"].pop("queries-sha256", None)
-    job, folder = job_from_table(table, Source(path, text, changed)), Path(path).parent
+    _forget_changed_files(table, changed)
+    job, folder = job_from_table(table, JobText(path, text, changed)), Path(path).parent
     return with_files_from(folder, job).with_settings(instance=_complete(job, folder))
 
 
 def with_files_from(folder: Path, job: Job) -> Job:
-    """The job with absolute paths of the files that its parameters name."""
-    if job.settings.algorithm != "shortest-paths" or not isinstance(job.parameters.queries, str):
-        return job
-    path = os.path.abspath(folder / job.parameters.queries)
-    return replace(job, parameters=msgspec.structs.replace(job.parameters, queries=path))
+    """Return the job with absolute paths of the files that its parameters name."""
+    paths = {key: os.path.abspath(folder / name) for key, name in named_files(job).items()}
+    return replace(job, parameters=msgspec.structs.replace(job.parameters, **paths))
+
+
+def named_files(job: Job) -> dict[str, str]:
+    """Return the files that the job's parameters name: key -> path."""
+    values = msgspec.structs.asdict(job.parameters)
+    return {key: values[key] for key in algorithm(job.settings.algorithm).file_keys if isinstance(values[key], str)}
 
 
 def pinned(job: Job) -> Job:
-    """The job with the SHA-256 of the queries in the file that it names: by it, not by the file's name, it is known.
+    """Return the job with the SHA-256 of each file that its parameters name.
+
+    The content of the files is what the answer depends on, not their names.
 
     Raises
     ------
     InputError
-        The file cannot be read, or holds other queries than the job says; or the job names none.
+        A file cannot be read, or holds something else than the job says; or the job names none.
     """
-    if job.settings.algorithm != "shortest-paths":
-        return job
-    named = job.parameters.queries
-    if not isinstance(named, str):
-        if job.parameters.queries_sha256 is not None:
-            raise InputError("shortest-paths.queries-sha256: queries names no file; remove this key")
-        return job
-    found = read_queries(named, job.parameters.queries_sha256)
-    return replace(job, parameters=msgspec.structs.replace(job.parameters, queries_sha256=found.sha256))
+    solver, values = algorithm(job.settings.algorithm), msgspec.structs.asdict(job.parameters)
+    named, found = named_files(job), {}
+    for key, sha256_of in solver.file_keys.items():
+        expected = values[f"{key}_sha256"]
+        if key in named:
+            found[f"{key}_sha256"] = sha256_of(named[key], expected)
+        elif expected is not None:
+            raise InputError(f"{solver.name}.{key}-sha256: {key} names no file; remove this key")
+    return replace(job, parameters=msgspec.structs.replace(job.parameters, **found))
+
+
+def _forget_changed_files(table: dict[str, Any], changed: Mapping[str, str]) -> None:
+    """Drop the SHA-256 of a file from the job of a result if the command line names another file."""
+    name = str(table.get("algorithm"))
+    for key in algorithm(name).file_keys if name in NAMES else ():
+        if f"{name}.{key}" in changed:
+            table[name].pop(f"{key}-sha256", None)
 
 
 def parsed_value(text: str) -> Any:
-    """What `text` means as a TOML value; a word that is none is a string."""
+    """Return what `text` means as a TOML value. A word that is not one is a string."""
     try:
         table = msgspec.toml.decode(f"value = {text.strip()}")
     except NO_TOML:
@@ -98,22 +110,26 @@ def parsed_value(text: str) -> Any:
 
 
 def _complete(job: Job, folder: Path) -> str | dict[str, Any]:
-    """Absolute paths of files, all keys of a generator; what is wrong with them shows when the instance is read."""
+    """Return the key `instance` with absolute paths, or with all keys of its generator.
+
+    Mistakes in it are found when the instance is read."""
     instance = job.settings.instance
     if isinstance(instance, str):
         return instance if instance in ("-", IN_MEMORY) else os.path.abspath(folder / instance)
     files = {key: instance[key] for key in FILES if isinstance(instance.get(key), str)}
     if "file" in files:
         return {**instance, **{key: _absolute(folder, name) for key, name in files.items()}}
-    maker = makers(algorithm(job.settings.algorithm).KIND).get(str(instance.get("generate", "")))
+    maker = makers(algorithm(job.settings.algorithm).kind).get(str(instance.get("generate", "")))
     keys = inspect.signature(maker).parameters.values() if inspect.isfunction(maker) else ()
     defaults = {key.name: key.default for key in keys if isinstance(key.default, (int, str))}
     return {**instance, **{key: value for key, value in defaults.items() if key not in instance}}
 
 
 def _from_here(keys: list[str], value: Any) -> Any:
-    """A value of the command line: the files that it names are relative to the working directory, not to the job."""
-    files = (["instance"], *(["instance", key] for key in FILES), ["shortest-paths", "queries"])
+    """Return a value of the command line, with files relative to the working directory and not to the job."""
+    files = [["instance"], *(["instance", key] for key in FILES)]
+    if keys[0] in NAMES:
+        files += [[keys[0], key] for key in algorithm(keys[0]).file_keys]
     if keys in files and isinstance(value, str):
         return value if value in ("", "-", IN_MEMORY) else os.path.abspath(value)
     if keys == ["instance"] and isinstance(value, dict):
@@ -137,11 +153,11 @@ def _read_text(path: str) -> str:
     if is_hdf5(content):
         return read_job_text(path)
     if len(content) > LONGEST:
-        raise InputError(f"is no job file: larger than {LONGEST} bytes", path)
+        raise InputError(f"is not a job file: larger than {LONGEST} bytes", path)
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise InputError("is no text in UTF-8", path, content.count(b"\n", 0, error.start) + 1) from None
+        raise InputError("is not text in UTF-8", path, content.count(b"\n", 0, error.start) + 1) from None
 
 
 def _parse(text: str, path: str) -> dict[str, Any]:
@@ -154,7 +170,7 @@ def _parse(text: str, path: str) -> dict[str, Any]:
 
 
 def _toml_mistake(text: str, error: Exception) -> tuple[str, int]:
-    """What is wrong with a text that is no TOML, and on which line."""
+    """Return what is wrong with a text that is not TOML, and on which line."""
     message = " ".join(str(error).split())
     found = re.match(r"(.*) \(at line (\d+), column (\d+)\)", message)
     if found:
@@ -170,13 +186,13 @@ def _toml_mistake(text: str, error: Exception) -> tuple[str, int]:
 
 
 def _hint(text: str) -> str:
-    """What people give by mistake."""
+    """Return a hint if the text is an instance, which people give by mistake."""
     instance = re.search(r"(?im)^\s*(DIMENSION\s*:|33D32945\s|SECTION\s|p\s+(sp|tw)\s|%%MatrixMarket)", text)
     return "; this looks like an instance: name it in a job file" if instance else ""
 
 
 def _apply_overrides(table: dict[str, Any], overrides: Sequence[str]) -> set[str]:
-    """Change the table; the dotted keys that were touched."""
+    """Change the table, and return the dotted keys that were changed."""
     changed = set()
     for override in overrides:
         path, equals, value = override.partition("=")
@@ -187,7 +203,7 @@ def _apply_overrides(table: dict[str, Any], overrides: Sequence[str]) -> set[str
         for key in keys[:-1]:
             inner = inner.setdefault(key, {})
             if not isinstance(inner, dict):
-                raise InputError(f"{override}: {key} is no table in the job", "--set")
+                raise InputError(f"{override}: {key} is not a table in the job", "--set")
         inner[keys[-1]] = _from_here(keys, parsed_value(value))
         changed |= {".".join(keys[:length]) for length in range(1, len(keys) + 1)}
     return changed

@@ -15,9 +15,10 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from hpcsolve.algorithms.registry import MODULES, algorithm
+from hpcsolve.algorithms.base import StopCriteria
+from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.errors import InputError
-from hpcsolve.job import Settings, Stop
+from hpcsolve.job import Settings
 from hpcsolve.job.convert import in_words, keys_of
 from hpcsolve.job.generators import makers
 
@@ -27,14 +28,14 @@ HEADER = ["| key | type | default | meaning |", "|---|---|---|---|"]
 
 
 def reference() -> str:
-    """All keys of a job file, as Markdown tables."""
+    """Return all keys of a job file as Markdown tables."""
     lines = ["### Above the tables", "", *_struct_rows(Settings)]
-    for name in MODULES:
-        lines += ["", f"### `[{name}]`", "", *_struct_rows(algorithm(name).Parameters)]
-    honoured = {name: ", ".join(getattr(algorithm(name), "STOPS", ())) for name in MODULES}
+    for name in NAMES:
+        lines += ["", f"### `[{name}]`", "", *_struct_rows(algorithm(name).parameters)]
+    honoured = {name: ", ".join(algorithm(name).stops) for name in NAMES}
     stopping = " and ".join(f"`{name}` ({keys})" for name, keys in honoured.items() if keys)
     lines += ["", "### `[stop]`", "", f"For {stopping}; what has no partial answer refuses it.", ""]
-    lines += _struct_rows(Stop)
+    lines += _struct_rows(StopCriteria)
     for kind in ("tsp", "graph", "steiner"):
         meanings: dict[str, str] = {}
         for maker in makers(kind).values():  # what one says, the others need not repeat
@@ -46,7 +47,7 @@ def reference() -> str:
 
 
 def updated(text: str) -> str:
-    """The text of a file with the reference between its markers.
+    """Return the text of a file with the reference between its markers.
 
     Raises
     ------
@@ -82,7 +83,7 @@ def _generator_rows(maker: Callable[..., Any], known: Mapping[str, str]) -> Iter
 
 
 def _described(docstring: str, section: str) -> dict[str, str]:
-    """Name -> meaning, from a section of a numpydoc docstring; `a, b` share one."""
+    """Return name -> meaning from a section of a numpydoc docstring, where `a, b` share one meaning."""
     found = re.search(rf"{section}\n-+\n(.*?)(?:\n\n|\Z)", docstring, re.S)
     meanings: dict[str, str] = {}
     for names, text in re.findall(r"(?m)^(\w[\w, ]*)\n((?:[ ]+.*(?:\n|\Z))+)", found[1] if found else ""):

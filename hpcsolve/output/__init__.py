@@ -1,1 +1,1 @@
-"""What a run leaves behind: the result file, provenance, the log, progress."""
+"""Writes and reads the result file, its provenance, the log and the progress of a run."""

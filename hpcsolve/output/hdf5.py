@@ -1,4 +1,4 @@
-"""The result file, HDF5, format version 1: one dataset a column, with dimension scales, `units` and `description`.
+"""Writes the result file: HDF5 with one dataset a column, dimension scales, `units` and `description`.
 
 Written by one process. The file is made in memory, written as plain bytes to `NAME.<random>.part`, synced and renamed:
 a kill leaves the old file or the new one, and a full disk is an ordinary error (libhdf5, met by one, leaves files
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from hpcsolve.algorithms.base import Column
+from hpcsolve.answers.dataset import Column
 from hpcsolve.errors import EnvironmentFault
 from hpcsolve.output.contents import GROUPS, Contents
 
@@ -36,7 +36,7 @@ COMPRESSED_FROM = 1 << 16
 
 
 def is_hdf5(head: bytes) -> bool:
-    """Whether a file that begins so is HDF5."""
+    """Return whether a file that begins with these bytes is HDF5."""
     return head.startswith(MAGIC)
 
 
@@ -52,7 +52,7 @@ def write_result(path: str | os.PathLike[str], contents: Contents) -> None:
 
 
 def file_image(contents: Contents) -> bytes:
-    """The bytes of the result file."""
+    """Return the bytes of the result file."""
     import h5py
 
     file = h5py.File("result", "w", driver="core", backing_store=False, libver=("earliest", "v110"))
@@ -78,12 +78,12 @@ def write_contents(file: h5py.File, contents: Contents, lengths: Mapping[str, in
 
 
 def sealed(image: bytes) -> bytes:
-    """The bytes of a file with its seal."""
+    """Return the bytes of a file with its seal."""
     return image + SEAL + hashlib.sha256(image).digest()
 
 
 def has_seal(path: str | os.PathLike[str]) -> bool:
-    """Whether a file ends in a seal; without one, somebody has opened it to change it."""
+    """Return whether a file ends in a seal. If it does not, somebody has opened it to change it."""
     with open(path, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - len(SEAL) - 32))
@@ -91,7 +91,7 @@ def has_seal(path: str | os.PathLike[str]) -> bool:
 
 
 def seal_broken(file: BinaryIO) -> bool:
-    """Whether an open file has a seal that does not match its bytes."""
+    """Return whether an open file has a seal that does not match its bytes."""
     length = len(SEAL) + 32
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - length))
@@ -107,7 +107,7 @@ def seal_broken(file: BinaryIO) -> bool:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Replace a file at once; raises as `write_result`."""
+    """Replace a file at once. Raises as `write_result`."""
     with replaced(path) as part, open(part, "xb") as file:
         file.write(content)
         file.flush()
@@ -116,7 +116,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
-    """A path to write to that takes the place of another in the end; raises as `write_result`."""
+    """Give a path to write to, which replaces the file in the end. Raises as `write_result`."""
     part = _part(path)
     try:
         with _removed_on_error(part):
@@ -128,7 +128,7 @@ def replaced(path: Path) -> Iterator[Path]:
 
 
 def make_folder(path: Path) -> None:
-    """Make the folder of an output, and see that files can be made there.
+    """Make the folder of an output, and try whether files can be made there.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def make_folder(path: Path) -> None:
 
 
 def read_job_text(path: str) -> str:
-    """The effective job in a result file; raises as `read_result`."""
+    """Return the effective job in a result file. Raises as `read_result`."""
     from hpcsolve.output.reader import read_result
 
     text = read_result(path, ("job",), tables=False).value("job", "toml", "")
@@ -187,13 +187,13 @@ def _write_column(group: h5py.Group, name: str, column: Column) -> h5py.Dataset:
 
 
 def _plain(value: Any) -> Any:
-    """Booleans as numbers: HDF5 would make enumerations of them, which netCDF does not read."""
+    """Return booleans as numbers. HDF5 would make enumerations of them, which netCDF does not read."""
     array = np.asarray(value)
     return array.astype(np.uint8) if array.dtype == bool else value
 
 
 def _part(path: Path) -> Path:
-    """A name beside the file that no other process has, so that whoever uses it may remove it."""
+    """Return a path beside the file that no other process uses, so that it may be removed."""
     return path.with_name(f"{path.name}.{secrets.token_hex(6)}.part")
 
 

@@ -1,4 +1,4 @@
-"""What a run says: rank 0 on standard output, and every rank in a file of its own where `--log-dir` asks for it."""
+"""The lines that a run prints: rank 0 on standard output, and with `--log-dir` every rank in a file of its own."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hpcsolve.parallel.printing import show, warn
 
 
 class Log:
-    """Lines for people.
+    """Prints lines for people, and keeps them in a file.
 
     Parameters
     ----------
@@ -32,15 +32,15 @@ class Log:
             self._file = _open(Path(folder) / f"rank-{rank:04d}.log")
 
     def say(self, line: str) -> None:
-        """A line about the run."""
+        """Print a line about the run."""
         self._write(line, self.prints and not self.quiet)
 
     def answer(self, line: str) -> None:
-        """A line of the answer; `--quiet` does not hide it."""
+        """Print a line of the answer, which `--quiet` does not hide."""
         self._write(line, self.prints)
 
     def note(self, line: str) -> None:
-        """A line for this rank's file alone."""
+        """Write a line to this rank's file only."""
         self._write(line, False)
 
     def close(self) -> None:
@@ -56,7 +56,7 @@ class Log:
             self._write_to_file(self._file, line)
 
     def _write_to_file(self, file: IO[str], line: str) -> None:
-        """A disk that is full costs the log, not the run."""
+        """Write a line to the file. If the disk is full the log ends, and the run goes on."""
         try:
             print(time.strftime("%Y-%m-%dT%H:%M:%S"), line, file=file, flush=True)
         except OSError as error:

@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal, in a log a line every few seconds with the time that is left."""
+"""Shows the progress of a run: a bar on a terminal, else a line every few seconds with the time that is left."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INTERVAL = 5.0
 
 
 class Progress:
-    """A `Report` (see algorithms/base.py) that people see. Calls are cheap: most of them do nothing.
+    """A `Report` (algorithms/base.py) that people see. Calls are cheap, since most of them do nothing.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Progress:
             self._bar = tqdm(total=1.0, file=stream, leave=False, bar_format=form)
 
     def __call__(self, done: float, message: str = "") -> None:
-        """`done` of all work, 0 to 1, is behind us."""
+        """Show that the fraction `done` of all work, 0 to 1, is done."""
         if self._bar is not None:
             self._bar.set_postfix_str(message, refresh=False)
             self._bar.update(max(0.0, min(done, 1.0) - self._bar.n))
@@ -50,19 +50,19 @@ class Progress:
         self._log.say(progress_line(done, now - self._started, message))
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._bar is not None:
             self._bar.close()
 
 
 def progress_line(done: float, seconds: float, message: str = "") -> str:
-    """`42 % after 12 s, about 17 s to go`."""
+    """Return `42 % after 12 s, about 17 s to go`."""
     left = f", about {duration(seconds * (1 - done) / done)} to go" if 0 < done <= 1 else ""
     return f"{100 * done:3.0f} % after {duration(seconds)}{left}{': ' + message if message else ''}"
 
 
 def duration(seconds: float) -> str:
-    """Time for people: `0.031 s`, `12 s`, `3 min 20 s`, `2 h 05 min`."""
+    """Return a time for people: `0.031 s`, `12 s`, `3 min 20 s`, `2 h 05 min`."""
     if seconds < 60:
         return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -73,7 +73,7 @@ def duration(seconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """Bytes for people: `512 bytes`, `1.5 MiB`, `20 GiB`."""
+    """Return a number of bytes for people: `512 bytes`, `1.5 MiB`, `20 GiB`."""
     if count >= 2**100:  # beyond any machine, perhaps beyond floating point
         return "more than 2^100 bytes"
     for unit, scale in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):

@@ -1,4 +1,4 @@
-"""What produced a result: versions, sources, compiler, launch. Of the environment only what is named here."""
+"""What produced a result: versions, sources, compiler, launch, and some variables of the environment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import hpcsolve
-from hpcsolve.algorithms.base import Column
+from hpcsolve.answers.dataset import Column, Dataset, columns
 from hpcsolve.device.base import DeviceInfo
 from hpcsolve.device.build import source_hash
 
@@ -20,47 +20,67 @@ ENVIRONMENT = (
     "SLURM_JOB_ID", "SLURM_JOB_NAME", "SLURM_JOB_NUM_NODES", "SLURM_STEP_ID", "SLURM_STEP_NUM_TASKS",
     "SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_RESTART_COUNT", "SLURM_JOB_PARTITION", "SLURM_CLUSTER_NAME",
     "OMP_NUM_THREADS", "OMP_WAIT_POLICY", "OMP_PLACES", "OMP_PROC_BIND", "CUDA_VISIBLE_DEVICES",
-)  # fmt: skip
+)
 """The variables that are kept, where they are set."""
 
 LIBRARIES = ("numpy", "scipy", "h5py", "msgspec", "mpi4py", "pycuda")
 
 
-def provenance(info: DeviceInfo, mpi_library: str, kernel_files: Sequence[str], command: Sequence[str]
-               ) -> dict[str, Column]:
-    """The content of `/provenance`: one text a dataset."""
+PROVENANCE = {
+    "hpcsolve": Dataset("text", "Version of hpcsolve"),
+    "source_sha256": Dataset("text", "SHA-256 of the package's Python files"),
+    "git_commit": Dataset("text", "Commit of the checkout, empty outside of one"),
+    "python": Dataset("text", "Version of Python"),
+    "system": Dataset("text", "Operating system"),
+    "mpi": Dataset("text", "MPI library of the run"),
+    "compiler": Dataset("text", "Compiler of rank 0's kernels"),
+    "command_line": Dataset("text", "As it was started, without the home folder's name"),
+    **{name: Dataset("text", f"Version of {name}, empty if it is not installed") for name in LIBRARIES},
+    **{name: Dataset("text", "Variable of the environment", optional=True) for name in ENVIRONMENT},
+}
+"""The group `/provenance` but for the kernels; of the environment what is set."""
+
+
+def kernel_dataset(file: str) -> tuple[str, Dataset]:
+    """Return name and meaning of the dataset with the hash of a kernel file."""
+    return f"kernel_{Path(file).name}", Dataset("text", f"SHA-256 of {file}.cu and the headers", optional=True)
+
+
+def provenance(
+    info: DeviceInfo, mpi_library: str, kernel_files: Sequence[str], command: Sequence[str]
+) -> dict[str, Column]:
+    """Return the content of `/provenance`, one text a dataset."""
     texts = {
-        "hpcsolve": ("Version of hpcsolve", hpcsolve.__version__),
-        "source_sha256": ("SHA-256 of the package's Python files", package_hash()),
-        "git_commit": ("Commit of the checkout, empty outside of one", git_commit(_package().parent)),
-        "python": ("Version of Python", platform.python_version()),
-        "system": ("Operating system", f"{platform.system()} {platform.release()} {platform.machine()}"),
-        "mpi": ("MPI library of the run", mpi_library),
-        "compiler": ("Compiler of rank 0's kernels", info.compiler),
-        "command_line": ("As it was started, without the home folder's name", command_line(command)),
+        "hpcsolve": hpcsolve.__version__,
+        "source_sha256": package_hash(),
+        "git_commit": git_commit(_package().parent),
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "mpi": mpi_library,
+        "compiler": info.compiler,
+        "command_line": command_line(command),
+        **{name: version(name) for name in LIBRARIES},
+        **allowed(os.environ),
     }
-    texts |= {name: (f"Version of {name}, empty if it is not installed", version(name)) for name in LIBRARIES}
-    for file in kernel_files:
-        name = Path(file).name
-        texts[f"kernel_{name}"] = (f"SHA-256 of {name}.cu and the headers", source_hash(file))
-    texts |= {name: ("Variable of the environment", value) for name, value in allowed(os.environ).items()}
-    return {name: Column(value, description) for name, (description, value) in texts.items()}
+    kernels = {name: dataset.column(source_hash(file)) for file in kernel_files
+               for name, dataset in (kernel_dataset(file),)}
+    return {**columns(PROVENANCE, texts), **kernels}
 
 
 def allowed(environment: Mapping[str, str]) -> dict[str, str]:
-    """The part of an environment that may be kept."""
+    """Return the variables of an environment that may be kept."""
     return {name: environment[name][:1000] for name in ENVIRONMENT if name in environment}
 
 
 def command_line(command: Sequence[str]) -> str:
-    """The command as one would type it; the home folder as ~."""
+    """Return the command as one would type it, with ~ for the home folder."""
     home = os.path.expanduser("~")
     shown = [word.replace(home, "~") if len(home) > 1 else word for word in command]
     return shlex.join(shown).encode(errors="replace").decode()
 
 
 def version(distribution: str) -> str:
-    """The installed version, or nothing."""
+    """Return the installed version, or an empty text."""
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
@@ -68,7 +88,7 @@ def version(distribution: str) -> str:
 
 
 def package_hash() -> str:
-    """SHA-256 of the package's Python files with their names: tells of changes that no commit knows."""
+    """Return the SHA-256 of the package's Python files with their names, which shows changes that no commit has."""
     digest = hashlib.sha256()
     for path in sorted(_package().rglob("*.py")):
         digest.update(str(path.relative_to(_package())).encode() + b"\0" + path.read_bytes())
@@ -76,7 +96,7 @@ def package_hash() -> str:
 
 
 def git_commit(folder: Path) -> str:
-    """The commit that is checked out in a folder, read without starting git: MPI runs already."""
+    """Return the commit that is checked out in a folder. It is read without git, since MPI runs already."""
     try:
         head = (folder / ".git" / "HEAD").read_text().strip()
         if not head.startswith("ref: "):
@@ -96,5 +116,5 @@ def _package() -> Path:
 
 
 def started_as() -> list[str]:
-    """The command line of this process."""
+    """Return the command line of this process."""
     return [Path(sys.argv[0]).name, *sys.argv[1:]]

@@ -1,4 +1,4 @@
-"""Reading result files of anybody: the layout is checked before any data are read.
+"""Reads result files that anybody may have made. The layout is checked before any data are read.
 
 libhdf5 follows links and file names that a file holds, and reserves what a header promises. So only hard links, no
 external and no virtual datasets, only numbers and texts, only gzip and shuffle, and no more bytes than the file can
@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.base import Column
+from hpcsolve.answers.dataset import Column, Dataset
+from hpcsolve.answers.table import DistanceTable
 from hpcsolve.errors import DamagedFileError, HpcsolveError, InputError
-from hpcsolve.output.contents import FORMAT, FORMAT_VERSION, GROUPS, Contents, TableShape
+from hpcsolve.output.contents import FORMAT, FORMAT_VERSION, GROUPS, Contents
 from hpcsolve.output.hdf5 import is_hdf5, seal_broken
 from hpcsolve.output.schema import ATTRIBUTES, check_attributes, check_types
 
@@ -58,7 +59,7 @@ def read_result(
     try:
         with open(name, "rb") as file:
             if not is_hdf5(file.read(8)):
-                raise InputError("is no HDF5 file, so no result of hpcsolve", name)
+                raise InputError("is not an HDF5 file, so not a result of hpcsolve", name)
             if seal_broken(file):
                 raise DamagedFileError(f"{name}: damaged: its bytes are not those that were written (SHA-256)")
     except OSError as error:
@@ -68,7 +69,7 @@ def read_result(
 
 
 def row_blocks(path: str | os.PathLike[str], names: Sequence[str]) -> Iterator[tuple[int, list[NDArray[Any]]]]:
-    """Rows of tables of `/solution`, some at a time; `read_result` must have seen the file before.
+    """Yield rows of tables of `/solution`, some at a time. `read_result` must have checked the file before.
 
     Yields
     ------
@@ -105,7 +106,7 @@ def _opened(name: str) -> Iterator[h5py.File]:
 def _contents(file: h5py.File, wanted: Sequence[str], name: str, tables: bool) -> Contents:
     attributes = {key: _attribute(file, key) for key in ATTRIBUTES if key in file.attrs}
     if attributes.get("format") != FORMAT:
-        raise InputError("is HDF5, but no result of hpcsolve", name)
+        raise InputError("is HDF5, but not a result of hpcsolve", name)
     version = attributes.get("format_version")
     if version != FORMAT_VERSION:
         raise InputError(f"is of format version {version}; this hpcsolve reads version {FORMAT_VERSION}", name)
@@ -114,14 +115,14 @@ def _contents(file: h5py.File, wanted: Sequence[str], name: str, tables: bool) -
 
     found = [str(key) for key in file]
     groups: dict[str, dict[str, Column]] = {}
-    shapes: dict[str, TableShape] = {}
+    shapes: dict[str, DistanceTable] = {}
     for key in found:
         if key not in GROUPS or not isinstance(_linked(file, key), h5py.Group):
             raise ValueError(f"/{key[:40]} is not part of the format")
         if key in wanted:
             datasets = _datasets(file[key], os.path.getsize(name))
             found_tables = {key: dataset for key, dataset in datasets.items() if dataset.ndim == 2}
-            shapes |= {name: _table_shape(dataset, tables) for name, dataset in found_tables.items()}
+            shapes |= {name: _table(dataset, tables) for name, dataset in found_tables.items()}
             groups[key] = {k: _column(k, d) for k, d in datasets.items() if tables or k not in found_tables}
     contents = Contents(attributes, groups, shapes)
     check_types(contents)
@@ -155,13 +156,13 @@ def _column(key: str, dataset: h5py.Dataset) -> Column:
 
 
 def _none(dataset: h5py.Dataset) -> int | float | None:
-    """What stands for "none" in a dataset."""
+    """Return the value that stands for "none" in a dataset."""
     value = _attribute(dataset, "none")
     return value if isinstance(value, (int, float)) else None
 
 
-def _table_shape(dataset: h5py.Dataset, whole: bool) -> TableShape:
-    """The shape of a table, which must be that of its scales: those are stored in full."""
+def _table(dataset: h5py.Dataset, whole: bool) -> DistanceTable:
+    """Return a table without its values. Its shape must be that of its scales, which are stored in full."""
     name, shape = str(dataset.name)[:60], dataset.shape
     if dataset.parent.name != "/solution":
         raise ValueError(f"{name} has two dimensions, which the format has in /solution only")
@@ -171,11 +172,13 @@ def _table_shape(dataset: h5py.Dataset, whole: bool) -> TableShape:
             raise ValueError(f"{name} has no scale of length {length}")
     if whole and dataset.size * dataset.dtype.itemsize > LARGEST:
         raise InputError(f"{dataset.file.filename}: {name} is too large to be read at once; read its rows with h5py")
-    return TableShape((shape[0], shape[1]), str(dataset.dtype), _none(dataset))
+    names = ", ".join(str(next(iter(axis.keys()))) for axis in dataset.dims)
+    meaning = Dataset(str(dataset.dtype), _attribute(dataset, "description"), names, _attribute(dataset, "units"))
+    return DistanceTable(np.empty((0, shape[1]), dataset.dtype), 0, shape[0], meaning, _none(dataset))
 
 
 def _linked(group: h5py.Group, key: str) -> Any:
-    """The object behind a hard link; other links may lead to any file."""
+    """Return the object behind a hard link. Other links, which may lead to any file, are refused."""
     import h5py
 
     if not isinstance(group.get(key, getlink=True), h5py.HardLink):
@@ -187,7 +190,7 @@ def _check_layout(dataset: h5py.Dataset, place: str, file_size: int) -> None:
     if dataset.external or dataset.is_virtual:
         raise ValueError(f"{place} takes its data from elsewhere")
     if dataset.shape is None or dataset.ndim > 2 or not (_is_text(dataset) or dataset.dtype.kind in "iuf"):
-        raise ValueError(f"{place} holds {dataset.dtype} of {dataset.ndim} dimensions, which the format has not")
+        raise ValueError(f"{place} holds {dataset.dtype} of {dataset.ndim} dimensions, which the format does not have")
     creation = dataset.id.get_create_plist()
     filters = {creation.get_filter(number)[0] for number in range(creation.get_nfilters())}
     if not filters <= FILTERS:
@@ -205,11 +208,11 @@ def _is_text(dataset: h5py.Dataset) -> bool:
 
 
 def _attribute(item: Any, key: str) -> Any:
-    """A scalar attribute as a Python value; texts of a sane length."""
+    """Return a scalar attribute as a Python value. Long texts are refused."""
     if key not in item.attrs:
         return ""
     identifier = item.attrs.get_id(key)
     if identifier.shape != () or identifier.get_storage_size() > 1 << 16:
-        raise ValueError(f"the attribute {key} is no single value")
+        raise ValueError(f"the attribute {key} is not a single value")
     value = item.attrs[key]
     return value.item() if isinstance(value, np.generic) else value

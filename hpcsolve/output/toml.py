@@ -1,4 +1,4 @@
-"""The little of writing TOML that an effective job needs; Python and msgspec only read it."""
+"""Writes TOML as far as an effective job needs it, since Python and msgspec only read it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def toml_text(table: Mapping[str, Any], inline: tuple[str, ...] = ()) -> str:
-    """Keys, then tables; the tables named in `inline`, and those inside of tables, as `{ ... }`.
+    """Return a table as TOML: keys first, then tables. Tables in `inline` and inside of tables become `{ ... }`.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def _value(value: Any) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A basic string: JSON's escapes are TOML's too, but for DEL."""
+    """Return a basic string. JSON's escapes are TOML's too, except DEL."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
-from hpcsolve.errors import EnvironmentFault, HpcsolveError
+from hpcsolve.errors import EnvironmentFault, HpcsolveError, agree
 from hpcsolve.parallel import environment
 from hpcsolve.parallel.printing import warn
 
@@ -110,19 +110,6 @@ def _right_command(library: str) -> str:
     if "MPICH" in library or "MVAPICH" in library or "Intel" in library:
         return f"the mpiexec of {library}, or in a Slurm job `srun --mpi=pmi2`"
     return f"the mpiexec of {library}"
-
-
-def agree(comm: Comm, error: HpcsolveError | None) -> None:
-    """Raise the error of the lowest rank that has one, on every rank. All ranks must call this.
-
-    Parameters
-    ----------
-    error
-        The error that this rank found, or None.
-    """
-    for found in comm.allgather(error):
-        if found is not None:
-            raise found
 
 
 def on_rank_0(comm: Comm, function: Callable[[], T]) -> T:

@@ -1,4 +1,4 @@
-"""Kernels are built before MPI starts: afterwards no process may be started safely."""
+"""Builds kernels before MPI starts, because no process may be started safely afterwards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from hpcsolve.job.load import load_job
 
 
 def build_ahead(path: str, overrides: Sequence[str] = (), device: str | None = None) -> float:
-    """Build what a job will load, on every process; of those on one node one builds, the others wait.
+    """Build the kernels that a job will load.
+
+    Every process calls this; on each node one of them builds, and the others wait.
 
     Returns
     -------
@@ -35,10 +37,10 @@ def build_ahead(path: str, overrides: Sequence[str] = (), device: str | None = N
 
 
 def build_for(name: str, device: str) -> None:
-    """Build the kernels of an algorithm for the device that a job asks for; raises as `build_ahead`."""
-    module, architectures = algorithm(name), _architectures(device)
-    files = module.KERNEL_FILES
-    build.ahead(getattr(module, "HOST_KERNEL_FILES", ()))  # on the CPU whatever the device
+    """Build the kernels of an algorithm for the device that a job asks for. Raises as `build_ahead`."""
+    solver, architectures = algorithm(name), _architectures(device)
+    files = solver.kernel_files
+    build.ahead(solver.host_kernel_files)  # on the CPU whatever the device
     build.ahead(files, architectures)
     if device.lower() == "auto" and architectures:
         build.ahead(files)  # some other rank may see no GPU, and then all take the CPU
@@ -47,7 +49,7 @@ def build_for(name: str, device: str) -> None:
 
 
 def _architectures(device: str) -> tuple[str, ...]:
-    """Of the GPUs that this process sees, if the job may use one."""
+    """Return the architectures of the GPUs that this process sees, none if the job may use no GPU."""
     if device.lower() == "cpu":
         return ()
     try:

@@ -1,4 +1,4 @@
-"""What a job would need on so many ranks, and how long it would take; solves a small instance only, for the rate."""
+"""Forecasts the memory and the time of a job. Only a small instance is solved, to measure the speed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hpcsolve.algorithms.base import Estimate, silent
+from hpcsolve.algorithms.base import NO_STOP, Estimate, silent
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.device.base import ONE_CORE, DeviceInfo
 from hpcsolve.device.memory import available_memory
@@ -21,7 +21,7 @@ from hpcsolve.runner.kinds import kind_of
 
 @dataclass(frozen=True)
 class Forecast:
-    """An estimate with what it is compared to.
+    """An estimate, with the memory that there is and the speed that was measured.
 
     Attributes
     ----------
@@ -51,10 +51,10 @@ class Forecast:
         return max(self.estimate.needed) <= self.memory
 
     def lines(self) -> Iterator[str]:
-        """The forecast for people."""
+        """Yield the forecast for people."""
         problem, estimate, kind = self.instance.problem, self.estimate, kind_of(self.job)
         shared = estimate.shared_bytes
-        what = f"{problem.name}, {kind.size(problem)} {kind.SIZE}"
+        what = f"{problem.name}, {kind.size(problem)} {kind.size_unit}"
         yield f"{self.job.settings.algorithm}, {what}, {self.ranks} rank{'s' * (self.ranks > 1)}"
         yield f"device memory a rank  {_range(estimate.device_bytes)}"
         yield f"host memory a rank    {_range(estimate.host_bytes)}, for messages and tables, without Python's own"
@@ -67,7 +67,7 @@ class Forecast:
         yield f"time                  {self._time()}"
         largest = estimate.largest([self.memory] * self.ranks)
         verdict = f"{'yes' if self.fits else 'no'}: {size(self.memory)} a rank"
-        yield f"fits                  {verdict}; the largest that fits: {largest} {kind.SIZE}"
+        yield f"fits                  {verdict}; the largest that fits: {largest} {kind.size_unit}"
 
     def _time(self) -> str:
         if self.rate is None:
@@ -77,7 +77,7 @@ class Forecast:
 
 
 def forecast(job: Job, instance: InstanceOf[Any], ranks: int, memory: int | None = None) -> Forecast:
-    """What a job would need.
+    """Return what a job would need.
 
     Parameters
     ----------
@@ -97,25 +97,31 @@ def forecast(job: Job, instance: InstanceOf[Any], ranks: int, memory: int | None
 
 
 def measured_rate(job: Job, problem: Any) -> tuple[float | None, str]:
-    """Operations a second of this machine's device on a small instance of the same kind, and what was measured."""
-    module = algorithm(job.settings.algorithm)
-    trial = kind_of(job).trial(problem, job.parameters)
+    """Measure how many operations a second this machine's device does on a small instance of the same kind.
+
+    Returns
+    -------
+    float or None, str
+        The rate, None if it could not be measured; what it was measured on, or why not."""
+    solver = algorithm(job.settings.algorithm)
+    trial = solver.trial(problem, job.parameters)
     if trial is None:
         return None, f"the work of {job.settings.algorithm} depends on the instance too much to measure it beforehand"
     small, parameters, name = trial
     try:
         device, _ = open_device(job.settings.device, SerialComm(), threads=job.settings.threads)
         with device:
-            module.run(small, device, SerialComm(), parameters, silent)  # the first one loads the kernels
-            rows = [module.run(small, device, SerialComm(), parameters, silent).rank for _ in range(3)]
-            rate = max(map(_rate, rows))
+            runs = (solver.run(small, device, SerialComm(), parameters, silent, NO_STOP, job.settings.seed)
+                    for _ in range(4))
+            next(runs)  # loads the kernels
+            rate = max(_rate(run.rank) for run in runs)
     except HpcsolveError as error:
         return None, str(error)
     return rate, f"{rate:.2g} a second, measured now with {name} on {device.info.name}"
 
 
 def _device_info(job: Job) -> DeviceInfo:
-    """Of this machine's device; of a CPU core where it cannot be opened."""
+    """Return the description of this machine's device, or of one CPU core if the device cannot be opened."""
     try:
         device, _ = open_device(job.settings.device, SerialComm(), threads=job.settings.threads)
     except HpcsolveError:
@@ -125,7 +131,7 @@ def _device_info(job: Job) -> DeviceInfo:
 
 
 def parsed_size(text: str) -> int:
-    """`80G`, `512 MiB`, `1e9` in bytes; a letter counts in powers of 1024.
+    """Return the bytes that a text such as `80G`, `512 MiB` or `1e9` means. Letters are powers of 1024.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The estimate against the memory that is free, on all ranks, before anything is allocated."""
+"""Compares the estimate with the free memory of all ranks before anything is allocated."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hpcsolve.output.progress import size
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a rank runs, and what is free there.
+class RankMemory:
+    """The host and the device of a rank, with the memory that is free there.
 
     Attributes
     ----------
@@ -35,27 +35,27 @@ class Place:
     device_free: int
 
 
-def place_of(device: Device) -> Place:
-    """The place of this rank."""
-    return Place(
+def memory_of(device: Device) -> RankMemory:
+    """Return the memory that is free for this rank."""
+    return RankMemory(
         socket.gethostname(), device.info.kind, device.info.uuid, shared_memory(), own_memory(), device.memory_free()
     )
 
 
-def free_bytes(estimate: Estimate, places: Sequence[Place]) -> list[int]:
-    """Bytes free for each rank, counted as `Estimate.needed` counts.
+def free_bytes(estimate: Estimate, memories: Sequence[RankMemory]) -> list[int]:
+    """Return the bytes that are free for each rank, counted as `Estimate.needed` counts.
 
     Ranks of one host (or GPU) divide its memory in the proportion of what they need; what they share is needed once.
     """
-    return [_free(rank, estimate, places) for rank in range(len(places))]
+    return [_free(rank, estimate, memories) for rank in range(len(memories))]
 
 
-def check_memory(estimate: Estimate, places: Sequence[Place], what: str, unit: str = "cities") -> None:
-    """See that a run fits.
+def check_memory(estimate: Estimate, memories: Sequence[RankMemory], what: str, unit: str = "cities") -> None:
+    """Refuse a run that does not fit.
 
     Parameters
     ----------
-    estimate, places
+    estimate, memories
         By rank.
     what
         The problem in words: `40 cities`.
@@ -67,24 +67,24 @@ def check_memory(estimate: Estimate, places: Sequence[Place], what: str, unit: s
     ResourceError
         With what is needed and free on the rank where it is worst, and the largest size that fits.
     """
-    free = free_bytes(estimate, places)
+    free = free_bytes(estimate, memories)
     need = estimate.needed
     if all(a <= b for a, b in zip(need, free)):
         return
-    worst = max(range(len(places)), key=lambda rank: need[rank] - free[rank])
+    worst = max(range(len(memories)), key=lambda rank: need[rank] - free[rank])
     largest = estimate.largest(free)
-    ranks = f"{len(places)} rank{'s' * (len(places) > 1)}"
+    ranks = f"{len(memories)} rank{'s' * (len(memories) > 1)}"
     raise ResourceError(
         f"{what} need {size(need[worst])}{_once(estimate)} on rank {worst}, {size(free[worst])} are free there; the "
         f"largest that fits on {ranks} like these is {largest} {unit}; use more ranks on more nodes"
     )
 
 
-def memory_line(estimate: Estimate, places: Sequence[Place]) -> str:
-    """The estimate and what is free, of the rank where it is tightest."""
-    free, need = free_bytes(estimate, places), estimate.needed
-    rank = max(range(len(places)), key=lambda rank: need[rank] - free[rank])
-    total = sum(need) - estimate.shared_bytes * (len(places) - len({place.host for place in places}))
+def memory_line(estimate: Estimate, memories: Sequence[RankMemory]) -> str:
+    """Return a line with the estimate and the free memory of the rank where memory is tightest."""
+    free, need = free_bytes(estimate, memories), estimate.needed
+    rank = max(range(len(memories)), key=lambda rank: need[rank] - free[rank])
+    total = sum(need) - estimate.shared_bytes * (len(memories) - len({memory.host for memory in memories}))
     return f"memory: {size(need[rank])} a rank{_once(estimate)} of {size(free[rank])} free, {size(total)} in all"
 
 
@@ -92,16 +92,16 @@ def _once(estimate: Estimate) -> str:
     return f" ({size(estimate.shared_bytes)} of it once a host)" if estimate.shared_bytes else ""
 
 
-def _free(rank: int, estimate: Estimate, places: Sequence[Place]) -> int:
-    mine, once = places[rank], estimate.shared_bytes
+def _free(rank: int, estimate: Estimate, memories: Sequence[RankMemory]) -> int:
+    mine, once = memories[rank], estimate.shared_bytes
     own = [need - once for need in estimate.needed]
     if mine.kind == "cpu":
-        group = [r for r, place in enumerate(places) if place.host == mine.host and place.kind == "cpu"]
-        shared = min(places[r].shared for r in group)
+        group = [r for r, memory in enumerate(memories) if memory.host == mine.host and memory.kind == "cpu"]
+        shared = min(memories[r].shared for r in group)
         return max(0, min(mine.own, once + _share(rank, own, group, shared - once)))
-    group = [r for r, place in enumerate(places) if (place.host, place.device) == (mine.host, mine.device)]
+    group = [r for r, memory in enumerate(memories) if (memory.host, memory.device) == (mine.host, mine.device)]
     on_device = [need + once for need in estimate.device_bytes]
-    neighbours = [r for r, place in enumerate(places) if place.host == mine.host]
+    neighbours = [r for r, memory in enumerate(memories) if memory.host == mine.host]
     on_host = min(mine.own - once, _share(rank, estimate.host_bytes, neighbours, mine.shared - once))
     # Both must hold; the tighter of the two decides, as one number.
     spare = min(_share(rank, on_device, group, mine.device_free) - on_device[rank], on_host - estimate.host_bytes[rank])
@@ -109,6 +109,6 @@ def _free(rank: int, estimate: Estimate, places: Sequence[Place]) -> int:
 
 
 def _share(rank: int, needs: Sequence[int], group: Sequence[int], free: int) -> int:
-    """This rank's part of what is free for a group of ranks."""
+    """Return this rank's share of the memory that is free for a group of ranks."""
     total = sum(needs[r] for r in group)
     return free if total == 0 else free * needs[rank] // total

@@ -1,4 +1,4 @@
-"""What is installed here and what would not work: the lines of `hpcsolve info`."""
+"""The lines of `hpcsolve info`: versions, devices, compilers, and what would not work."""
 
 from __future__ import annotations
 
@@ -19,14 +19,16 @@ from hpcsolve.output.provenance import LIBRARIES, version
 
 
 def general_lines(mpi_library: str) -> Iterator[str]:
-    """What is the same on every rank."""
+    """Yield the lines that are the same on every rank."""
     yield f"hpcsolve   {hpcsolve.__version__}, Python {platform.python_version()}"
     yield "libraries  " + ", ".join(f"{name} {version(name) or 'not installed'}" for name in LIBRARIES)
     yield f"MPI        {mpi_library}"
 
 
 def compilers() -> list[str]:
-    """Both compilers and the folder of compiled kernels. Starts them, so it must run before MPI does."""
+    """Return lines on both compilers and the folder of compiled kernels.
+
+    It starts the compilers, so it must be called before MPI starts."""
     lines = [f"{Path(name).name:10} {_compiler(name)}" for name in (host_compiler(), cuda_compiler())]
     try:
         lines.append(f"cache      {cache_folder()}")
@@ -36,7 +38,7 @@ def compilers() -> list[str]:
 
 
 def problem_lines(compiler_lines: list[str]) -> Iterator[str]:
-    """What would keep a run from working."""
+    """Yield a line for each thing that would keep a run from working."""
     if "not on the PATH" in compiler_lines[0]:
         yield "problem: no C++ compiler: the CPU cannot be used; install a C++ compiler, or load its module"
     if not version("mpi4py"):
@@ -47,7 +49,7 @@ def problem_lines(compiler_lines: list[str]) -> Iterator[str]:
 
 
 def rank_line(rank: int, ranks: int) -> str:
-    """Host, cores, memory and GPUs of one rank."""
+    """Return a line with host, cores, memory and GPUs of one rank."""
     cores = len(os.sched_getaffinity(0))
     return f"rank {rank}/{ranks} on {socket.gethostname()}: {cores} cores, {size(available_memory())} free; {_gpus()}"
 

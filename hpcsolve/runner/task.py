@@ -1,4 +1,4 @@
-"""A job with its instance, read and checked on rank 0."""
+"""Reads a job with its instance on rank 0, and looks whether its result is there already."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from hpcsolve.answers.base import Verdict
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import Job
@@ -15,14 +16,13 @@ from hpcsolve.output.contents import Contents
 from hpcsolve.output.hdf5 import has_seal
 from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import require_whole
-from hpcsolve.runner.kinds import kind_in, kind_of, read_instance
-from hpcsolve.runner.verdict import Verdict
+from hpcsolve.runner.kinds import kind_of, read_instance, require_kind
 from hpcsolve.runner.verify import checked
 
 
 @dataclass(frozen=True)
 class Task:
-    """All that a run needs; the same on every rank.
+    """What a run needs, the same on every rank.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Task:
 
 
 def make_task(job: Job, overwrite: bool = False) -> Task:
-    """Read the instance of a job, and look at the output.
+    """Return the task of a job, with the result if the output holds it already.
 
     Raises
     ------
@@ -65,42 +65,41 @@ def make_task(job: Job, overwrite: bool = False) -> Task:
 
 def _require_file_name(output: str) -> None:
     if not output or "\0" in output:
-        raise InputError(f"{output!r}: the output is no name of a file; give one, with output or --output")
+        raise InputError(f"{output!r}: the output is not the name of a file; name one, with output or --output")
     if os.path.isdir(output) or output.endswith("/"):
         raise InputError(f"{output}: the output is a folder; name a file, with output or --output")
 
 
 def _verdict(task: Task, finished: Contents) -> Verdict:
-    """That of the run, as long as nobody has opened the file to change it since; else a new one."""
+    """Return the run's verdict if nobody has opened the file to change it since, else a new one."""
     assert task.output is not None
     if not has_seal(task.output):
-        return checked(kind_of(task.job), task.output, finished, task.instance, task.job.parameters)
+        return checked(task.job, task.output, finished, task.instance)
     infeasible = bool(finished.value("solution", "infeasible"))
     verified = bool(finished.attributes["verified"])
     return Verdict(True if verified else None if infeasible else False, "when it was solved")
 
 
 def task_of(job: Job, instance: InstanceOf[Any], output: str | None) -> Task:
-    """The task of a job whose instance is read; raises as `pinned`."""
+    """Return the task of a job whose instance has been read. Raises as `pinned`."""
     job = pinned(job)
     return Task(job, instance, job.hash(kind_of(job).identity(instance)), output)
 
 
 def _finished(task: Task) -> Contents:
-    """The result that is there already; refused if it is of another job."""
+    """Return the result that the output holds already. Refuse that of another job."""
     way_out = "choose another --output, or replace it with --overwrite"
     assert task.output is not None
     try:
         contents = read_result(task.output, tables=False)
         require_whole(contents, task.output)
+        require_kind(contents, task.job, task.output)
     except DamagedFileError as error:
         raise DamagedFileError(f"the output exists: {error}; {way_out}") from None
     except InputError as error:
         raise InputError(f"the output exists and cannot be read as a result ({error}); {way_out}") from None
     if contents.value("job", "hash") != task.hash:
         raise InputError(f"{Path(task.output)}: the output exists, of another job or instance; {way_out}")
-    if kind_in(contents) is not kind_of(task.job):
-        raise DamagedFileError(f"{task.output}: damaged: /instance/kind is of another kind of problem; {way_out}")
     if not contents.attributes["complete"]:
         raise InputError(f"{Path(task.output)}: the output exists and is not complete; {way_out}")
     return contents

@@ -1,29 +1,32 @@
-"""A result file checked again, from the instance that it names."""
+"""Verifies a result file with the instance that it names."""
 
 from __future__ import annotations
 
+import os
+from functools import partial
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from hpcsolve.algorithms.base import Column
+from hpcsolve.algorithms.registry import algorithm
+from hpcsolve.answers.base import Verdict
+from hpcsolve.answers.dataset import Column
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats import InstanceOf
-from hpcsolve.job import IN_MEMORY, hash_of
-from hpcsolve.job.load import load_job
+from hpcsolve.job import IN_MEMORY, Job, hash_of
+from hpcsolve.job.load import load_job, named_files, pinned
 from hpcsolve.output.contents import Contents
-from hpcsolve.output.reader import read_result
+from hpcsolve.output.reader import read_result, row_blocks
 from hpcsolve.output.schema import require_whole
-from hpcsolve.runner.kinds import Kind, kind_in, kind_of, read_instance
-from hpcsolve.runner.verdict import Verdict
+from hpcsolve.runner.kinds import instance_columns, kind_of, read_instance, require_kind
 
 SAME = ("label", "city_name", "vertex_name", "n", "vertices", "arcs", "symmetric", "directed", "scale")
 """Of `/instance`: what an instance has in whatever form its file may have moved to."""
 
 
 def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdict]:
-    """Check the answer in a result file in plain numpy.
+    """Return the contents of a result file and the verdict on its answer, found in plain numpy.
 
     Parameters
     ----------
@@ -41,8 +44,7 @@ def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdi
     require_whole(contents, path)
     job = load_job(path)
     kind = kind_of(job)
-    if kind_in(contents) is not kind:
-        raise DamagedFileError(f"{path}: damaged: its job and its instance are of two kinds of problems")
+    require_kind(contents, job, path)
     solved = contents.value("instance", "content_sha256", contents.value("instance", "sha256"))
     if hash_of(msgspec.toml.decode(contents.value("job", "toml")), solved) != contents.value("job", "hash"):
         raise DamagedFileError(f"{path}: damaged: /job/hash is not that of /job/toml and /instance")
@@ -57,21 +59,27 @@ def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdi
         where = found.path or "what its generator makes now"
         what = "is not the instance that was solved (another SHA-256); give that one with --instance"
         raise InputError(f"{path}: {where} {what}")
-    return contents, checked(kind, path, contents, found, job.parameters)
+    if all(os.path.exists(name) for name in named_files(job).values()):
+        job = pinned(job)
+    return contents, checked(job, path, contents, found)
 
 
-def checked(kind: Kind, path: str, contents: Contents, found: InstanceOf[Any], parameters: Any) -> Verdict:
-    """The kind's check of a file; values so odd that the check itself stumbles over them are no answer."""
-    for name, column in kind.columns(found).items():
+def checked(job: Job, path: str, contents: Contents, found: InstanceOf[Any]) -> Verdict:
+    """Return the verdict on the answer in a file. Values that make the check itself fail are wrong, too."""
+    for name, column in instance_columns(job, found).items():
         if name in SAME and not _same(contents, name, column):
             return Verdict(False, f"/instance/{name} is not that of the instance")
+    solver, answer = algorithm(job.settings.algorithm), require_whole(contents, path)
+    if answer not in solver.answers:
+        return Verdict(False, f"{solver.name} has no such answer: {answer.name}")
     try:
-        return kind.verify(path, contents, found.problem, parameters)
+        question = solver.asked(found.problem, job.parameters)
+        return answer.verify(contents, found.problem, question, partial(row_blocks, path))
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         return Verdict(False, f"the answer cannot be checked: {' '.join(str(error).split()) or type(error).__name__}")
 
 
 def _same(contents: Contents, name: str, column: Column) -> bool:
-    """Whether `/instance` has that column; one form of an instance may have names, and another not."""
+    """Return whether `/instance` has that column. Names may be missing, since not every format has them."""
     there = contents.value("instance", name)
     return np.array_equal(np.asarray(there), np.asarray(column.values)) or (there is None and name.endswith("_name"))

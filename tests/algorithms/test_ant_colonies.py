@@ -6,7 +6,7 @@ import pytest
 from hpcsolve.algorithms import ant_colony
 from hpcsolve.algorithms.ant_colony import Parameters
 from hpcsolve.algorithms.ant_colony.colonies import MOST_ROWS, History, random_keys
-from hpcsolve.algorithms.base import Limits, silent
+from hpcsolve.algorithms.base import StopCriteria, silent
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm
@@ -24,8 +24,8 @@ JOBS = {
 }
 
 
-def run(tsp, device, comm=None, limits=None, **parameters):
-    own = limits or Limits(iterations=8)
+def run(tsp, device, comm=None, stop=None, **parameters):
+    own = stop or StopCriteria(iterations=8)
     return ant_colony.run(tsp, device, comm or SerialComm(), Parameters(**parameters), silent, own)
 
 
@@ -73,19 +73,19 @@ def test_a_colony_does_not_see_the_others(device):
 
 def test_stops(device):
     tsp = uniform_tsp(40, seed=4)
-    long = run(tsp, device, limits=Limits(iterations=60), ants=3)
+    long = run(tsp, device, stop=StopCriteria(iterations=60), ants=3)
     best = long.tables["history"]["best"].values
     assert long.tables["history"]["step"].values.tolist() == list(range(60))
     assert (np.diff(best) <= 0).all() and best[-1] == long.cost
     first = int(np.argmax(best == best[-1]))
     assert long.tables["colonies"]["iteration"].values.tolist() == [first]
-    met = run(tsp, device, limits=Limits(target=float(long.cost)), ants=3)
+    met = run(tsp, device, stop=StopCriteria(target=float(long.cost)), ants=3)
     assert met.cost == long.cost and met.tables["colonies"]["iterations"].values == first + 1
-    still = run(tsp, device, limits=Limits(stagnation=70), ants=3).tables["colonies"]
+    still = run(tsp, device, stop=StopCriteria(stagnation=70), ants=3).tables["colonies"]
     assert still["iterations"].values == still["iteration"].values[0] + 71
-    timed = run(tsp, device, limits=Limits(seconds=0.3), ants=3)
+    timed = run(tsp, device, stop=StopCriteria(seconds=0.3), ants=3)
     assert 0.3 <= timed.tables["history"]["seconds"].values[-1] < 3
-    assert run(tsp, device, limits=Limits(), ants=1).tables["colonies"]["iterations"].values == 1000
+    assert run(tsp, device, stop=StopCriteria(), ants=1).tables["colonies"]["iterations"].values == 1000
 
 
 def test_targets_are_in_the_own_unit(device):
@@ -103,10 +103,10 @@ def test_targets_are_in_the_own_unit(device):
     assert columns["mean"] == pytest.approx(costs.mean()) and columns["median"] == np.median(costs)
     assert (columns["minimum"], columns["maximum"]) == (costs.min(), costs.max())
     assert columns["deviation"] == pytest.approx(costs.std(ddof=1))
-    assert run(tsp, device, limits=Limits(target=own, iterations=10**6)).cost == first.cost
+    assert run(tsp, device, stop=StopCriteria(target=own, iterations=10**6)).cost == first.cost
     for cost in range(100, 130):  # all tours have one cost, in hundredths, which floats may miss
         equal = from_matrix(np.full((5, 5), cost / 500))
-        met = run(equal, device, limits=Limits(target=cost / 100, iterations=2)).tables["colonies"]
+        met = run(equal, device, stop=StopCriteria(target=cost / 100, iterations=2)).tables["colonies"]
         assert met["iterations"].values == 1
 
 
@@ -115,7 +115,7 @@ def test_small_instances_are_solved(symmetric, device):
     """Ten cities are solved to optimality, with zero costs between cities too."""
     for seed in range(4):
         tsp = from_matrix(random_matrix(10, seed=seed, high=30, symmetric=symmetric).cost % 25)
-        assert run(tsp, device, limits=Limits(iterations=60)).cost == textbook_optimum(tsp.cost)
+        assert run(tsp, device, stop=StopCriteria(iterations=60)).cost == textbook_optimum(tsp.cost)
     assert run(from_matrix(np.zeros((6, 6))), device).cost == 0
     assert run(from_matrix(np.zeros((6, 6))), device, variant="ant-system").cost == 0
 

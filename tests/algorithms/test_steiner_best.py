@@ -15,7 +15,7 @@ from hypothesis import given, settings
 
 import hpcsolve
 from hpcsolve.algorithms import steiner_kmb
-from hpcsolve.algorithms.base import Limits, Outcome, silent
+from hpcsolve.algorithms.base import NO_STOP, Outcome, StopCriteria, silent
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
 from hpcsolve.algorithms.shortest_paths.tile import TileRows
 from hpcsolve.algorithms.steiner_kmb import Parameters
@@ -26,6 +26,7 @@ from hpcsolve.algorithms.steiner_kmb.reduce import reduced
 from hpcsolve.algorithms.steiner_kmb.rounds import AgreedStop
 from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Spanning
 from hpcsolve.algorithms.steiner_kmb.trees import closure
+from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
@@ -34,7 +35,6 @@ from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.steiner import power_law_steiner, road_steiner
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
-from hpcsolve.runner.steiner import check_answer
 from tests.oracles import least_distances
 from tests.steiner_oracle import least_tree, steiner_graphs
 from tests.thread_comm import on_ranks
@@ -45,8 +45,7 @@ def solved(graph: Graph, device: Device, comm: Any = None, mode: str = "best") -
 
 
 def is_right(graph: Graph, outcome: Outcome) -> bool:
-    values = {name: column.values for name, column in outcome.solution.items()}
-    return check_answer(graph, {**values, "cost": outcome.cost}).passed is True
+    return check_answer(graph, outcome.answer).passed is True
 
 
 @dataclass
@@ -191,7 +190,7 @@ def test_more_shakes_never_make_the_tree_heavier(device: Device) -> None:
         assert is_right(graph, outcome)
         costs.append(outcome.cost)
     assert costs == sorted(costs, reverse=True)
-    assert is_right(graph, run_within(graph, device, Limits(seed=2)))
+    assert is_right(graph, run_within(graph, device, seed=2))
 
 
 @dataclass
@@ -225,12 +224,12 @@ def test_stops_at_a_time_or_a_target(device: Device) -> None:
     tenths = from_edges([0, 1, 2], [3, 3, 3], [0.5, 0.5, 0.5], terminals=[0, 1, 2])
     road = road_steiner(900, 80, seed=2)
     fast = steiner_kmb.run(road, device, SerialComm(), Parameters(exchange=True), silent)
-    for limits in (Limits(seconds=1e-9), Limits(target=fast.cost)):
-        stopped = run_within(road, device, limits)
+    for stop in (StopCriteria(seconds=1e-9), StopCriteria(target=fast.cost)):
+        stopped = run_within(road, device, stop)
         assert stopped.cost == fast.cost and stopped.rank["operations"] == 0
-    better = run_within(road, device, Limits(target=fast.cost - 1, seconds=100.0))
+    better = run_within(road, device, StopCriteria(target=fast.cost - 1, seconds=100.0))
     assert better.cost < fast.cost and better.rank["operations"] > 0
-    assert run_within(tenths, device, Limits(target=1.5)).rank["operations"] == 0
+    assert run_within(tenths, device, StopCriteria(target=1.5)).rank["operations"] == 0
 
 
 def test_only_mode_best_can_be_stopped(test_device: str) -> None:
@@ -243,8 +242,8 @@ def test_only_mode_best_can_be_stopped(test_device: str) -> None:
         hpcsolve.solve(graph, "steiner-kmb", mode="best", stop={"iterations": 5})
 
 
-def run_within(graph: Graph, device: Device, limits: Limits) -> Outcome:
-    return steiner_kmb.run(graph, device, SerialComm(), Parameters(mode="best"), silent, limits)
+def run_within(graph: Graph, device: Device, stop: StopCriteria = NO_STOP, seed: int = 1) -> Outcome:
+    return steiner_kmb.run(graph, device, SerialComm(), Parameters(mode="best"), silent, stop, seed)
 
 
 def test_each_rank_needs_its_columns() -> None:

@@ -18,6 +18,7 @@ from hpcsolve.algorithms.steiner_kmb.dual_ascent import climb
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reduce import reduced
 from hpcsolve.algorithms.steiner_kmb.trees import closure, improved, shortest_path_tree
+from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.formats import read_graph
@@ -27,18 +28,12 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.steiner import check_tree
 from hpcsolve.problems.verify import steiner_bound
-from hpcsolve.runner.steiner import check_answer
 from tests.steiner_oracle import least_tree, steiner_graphs
 from tests.thread_comm import on_ranks
 
 
 def solved(graph: Graph, device: Device, comm: Any = None) -> Outcome:
     return steiner_kmb.run(graph, device, comm or SerialComm(), Parameters(), silent)
-
-
-def values(outcome: Outcome) -> dict[str, Any]:
-    """Return `/solution` as its check takes it."""
-    return {name: column.values for name, column in outcome.solution.items()} | {"cost": outcome.cost}
 
 
 def stored(outcome: Outcome) -> dict[str, tuple[str, bytes]]:
@@ -52,7 +47,7 @@ def test_trees_of_all_kinds_of_graphs(device: Device) -> None:
     @given(steiner_graphs())
     def check(graph: Graph) -> None:
         outcome = solved(graph, device)
-        assert check_answer(graph, values(outcome)).passed, check_answer(graph, values(outcome))
+        assert check_answer(graph, outcome.answer).passed, check_answer(graph, outcome.answer)
         optimum = least_tree(graph)
         assert int(outcome.solution["lower_bound"].values) <= optimum <= outcome.cost
         prices = outcome.tables["prices"]
@@ -106,7 +101,7 @@ def test_neither_ranks_nor_the_order_of_edges_nor_threads_matter(device: Device)
 def test_weights_beyond_32_bits(device: Device) -> None:
     graph = power_law_steiner(60, 200, 9, low=2**52, high=2**52 + 9)
     outcome = solved(graph, device)
-    assert check_answer(graph, values(outcome)).passed and outcome.cost > 2**53
+    assert check_answer(graph, outcome.answer).passed and outcome.cost > 2**53
 
 
 @pytest.mark.parametrize("terminals", [[3], [3, 0], list(range(5))])
@@ -114,7 +109,7 @@ def test_one_terminal_two_and_all(terminals: list[int], device: Device) -> None:
     graph = from_edges([0, 1, 2, 3, 4], [1, 2, 3, 4, 0], [1, 2, 3, 4, 5], terminals=terminals)
     outcome = solved(graph, device)
     assert outcome.cost == {1: 0, 2: 6, 5: 10}[len(terminals)]
-    assert check_answer(graph, values(outcome)).passed and outcome.solution["ratio"].values == 1
+    assert check_answer(graph, outcome.answer).passed and outcome.solution["ratio"].values == 1
 
 
 def test_a_tree_of_no_weight(device: Device) -> None:
@@ -145,7 +140,7 @@ def test_the_published_instances(published: list[tuple[Graph, dict[str, str]]], 
         begin = time.process_time()
         outcome = solved(graph, device)
         seconds = time.process_time() - begin
-        assert check_answer(graph, values(outcome)).passed, row["name"]
+        assert check_answer(graph, outcome.answer).passed, row["name"]
         optimum, bound = int(row["best_known"]), int(outcome.solution["lower_bound"].values)
         assert bound <= optimum <= outcome.cost
         ratios.append(outcome.cost / optimum)

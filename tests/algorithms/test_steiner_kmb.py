@@ -16,6 +16,7 @@ from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import Outcome, silent
 from hpcsolve.algorithms.shortest_paths.engines import RowEngineName
 from hpcsolve.algorithms.steiner_kmb import Parameters
+from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.formats import read_graph
@@ -24,7 +25,6 @@ from hpcsolve.problems.generate.steiner import power_law_steiner, road_steiner
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.graph_convert import to_networkx
-from hpcsolve.runner.steiner import check_answer
 from tests.steiner_oracle import least_tree, steiner_graphs
 from tests.thread_comm import on_ranks
 
@@ -39,8 +39,7 @@ def stored(outcome: Outcome) -> dict[str, bytes]:
 
 
 def is_right(graph: Graph, outcome: Outcome) -> bool:
-    values = {name: column.values for name, column in outcome.solution.items()}
-    return check_answer(graph, {**values, "cost": outcome.cost}).passed is True
+    return check_answer(graph, outcome.answer).passed is True
 
 
 def test_trees_of_all_kinds_of_graphs(device: Device) -> None:

@@ -42,8 +42,8 @@ JOBS = {
     "same ends": (JOB + "[held-karp]\npath = 'open'\nstart = 2\nend = 2\n", "held-karp.end: an open path cannot end"),
     "stop": (JOB + "[stop]\ntarget = 3\n", "job.toml:4: stop.target"),
     "device": (JOB + "device = 'gpu'\n", "job.toml:3: device: 'gpu': expected auto, cpu"),
-    "no output": (JOB + 'output = ""\n', "'': the output is no name of a file"),
-    "NUL in the output": (JOB + 'output = "a\\u0000b.h5"\n', "the output is no name of a file"),
+    "no output": (JOB + 'output = ""\n', "'': the output is not the name of a file"),
+    "NUL in the output": (JOB + 'output = "a\\u0000b.h5"\n', "the output is not the name of a file"),
     "threads": (JOB + "threads = 60000\n", "threads = 60000: it must be at least 1, at most"),
     "generator": (JOB.replace('"bad.tsp"', '{ generate = "uniform" }'), "instance: unknown generator 'uniform'"),
     "generator's key": (UNIFORM.replace("n = 4", "n = 4, sed = 1"), "uniform-tsp has no key 'sed' (did you mean"),
@@ -131,7 +131,7 @@ def test_an_output_in_the_way(hpcsolve, tmp_path, test_device):
     (tmp_path / "job.toml").write_text(JOB.replace("bad.tsp", "good.tsp"))
     (tmp_path / "out.h5").write_text("somebody's text")
     run = ("run", "job.toml", "--device", test_device, "--output")
-    assert "out.h5: is no HDF5 file" in refused(hpcsolve, tmp_path, *run, "out.h5")
+    assert "out.h5: is not an HDF5 file" in refused(hpcsolve, tmp_path, *run, "out.h5")
     assert "--overwrite" in refused(hpcsolve, tmp_path, *run, "out.h5")
     assert hpcsolve(*run, "out.h5", "--overwrite", cwd=tmp_path).returncode == 0
     other = refused(hpcsolve, tmp_path, *run, "out.h5", "--set", "held-karp.path=open")
@@ -140,7 +140,7 @@ def test_an_output_in_the_way(hpcsolve, tmp_path, test_device):
     assert "of another job or instance" in refused(hpcsolve, tmp_path, *run, "out.h5")
     assert "a folder" in refused(hpcsolve, tmp_path, *run, ".")
     assert "a folder" in refused(hpcsolve, tmp_path, *run, "newdir/")
-    assert "no name of a file" in refused(hpcsolve, tmp_path, *run, "")
+    assert "not the name of a file" in refused(hpcsolve, tmp_path, *run, "")
 
 
 def test_a_key_that_the_generator_has_not(hpcsolve, tmp_path, test_device):

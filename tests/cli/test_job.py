@@ -85,7 +85,7 @@ def test_overrides_have_toml_values_or_words(tmp_path):
     ("held-karp", "--set: 'held-karp' is not KEY=VALUE"),
     ("=3", "is not KEY=VALUE"),
     ("held-karp..start=3", "is not KEY=VALUE"),
-    ("instance.n=3", "instance is no table"),
+    ("instance.n=3", "instance is not a table"),
     ("sed=3", "--set: sed: unknown key; did you mean seed?"),
 ])
 def test_a_wrong_override_is_named(override, message, tmp_path):

@@ -6,7 +6,7 @@ from hpcsolve.algorithms.base import Estimate
 from hpcsolve.errors import ResourceError
 from hpcsolve.output.reader import read_result
 from hpcsolve.runner.forecast import parsed_size
-from hpcsolve.runner.memory import Place, check_memory, free_bytes, memory_line
+from hpcsolve.runner.memory import RankMemory, check_memory, free_bytes, memory_line
 
 MIB, GIB = 2**20, 2**30
 
@@ -24,11 +24,11 @@ def estimate(device, host=None, shared=0):
 
 
 def cpu(host="a", shared=8 * GIB, own=1 << 60):
-    return Place(host, "cpu", "", shared, own, shared)
+    return RankMemory(host, "cpu", "", shared, own, shared)
 
 
 def gpu(device, free, host="a", shared=8 * GIB):
-    return Place(host, "cuda", device, shared, 1 << 60, free)
+    return RankMemory(host, "cuda", device, shared, 1 << 60, free)
 
 
 def test_ranks_of_a_host_share_its_memory_as_they_need_it():
@@ -48,8 +48,8 @@ def test_a_limit_of_the_process_counts():
 
 def test_a_gpu_and_its_host_both_count():
     found, seen = estimate([4 * GIB, 4 * GIB], [GIB, GIB])
-    places = [gpu("GPU-0", 5 * GIB), gpu("GPU-1", 6 * GIB)]
-    assert free_bytes(found, places) == [6 * GIB, 7 * GIB]
+    memories = [gpu("GPU-0", 5 * GIB), gpu("GPU-1", 6 * GIB)]
+    assert free_bytes(found, memories) == [6 * GIB, 7 * GIB]
     with pytest.raises(ResourceError, match="on rank 1"):
         check_memory(found, [gpu("GPU-0", 5 * GIB), gpu("GPU-1", 3 * GIB)], "n cities")
     with pytest.raises(ResourceError):
@@ -61,10 +61,10 @@ def test_a_gpu_and_its_host_both_count():
 
 def test_memory_that_ranks_share_counts_once_per_host():
     found, seen = estimate([GIB, GIB, GIB], shared=4 * GIB)
-    places = [cpu("a"), cpu("a"), cpu("b")]
+    memories = [cpu("a"), cpu("a"), cpu("b")]
     assert found.needed == (5 * GIB,) * 3
-    assert free_bytes(found, places) == [6 * GIB, 6 * GIB, 8 * GIB]
-    assert memory_line(found, places) == "memory: 5 GiB a rank (4 GiB of it once a host) of 6 GiB free, 11 GiB in all"
+    assert free_bytes(found, memories) == [6 * GIB, 6 * GIB, 8 * GIB]
+    assert memory_line(found, memories) == "memory: 5 GiB a rank (4 GiB of it once a host) of 6 GiB free, 11 GiB in all"
     check_memory(found, [cpu("a", shared=6 * GIB), cpu("a"), cpu("b", shared=5 * GIB)], "n vertices")
     for tight in ([cpu("a", shared=6 * GIB - 2), cpu("a"), cpu("b")], [cpu("a"), cpu("a"), cpu("b", own=5 * GIB - 1)]):
         with pytest.raises(ResourceError, match=r"need 5 GiB \(4 GiB of it once a host\) on rank"):
@@ -75,13 +75,13 @@ def test_memory_that_ranks_share_counts_once_per_host():
 def test_every_gpu_has_a_copy_of_what_ranks_share():
     found, _ = estimate([GIB, GIB], [GIB, GIB], shared=4 * GIB)
     check_memory(found, [gpu("GPU-0", 5 * GIB, shared=6 * GIB), gpu("GPU-1", 5 * GIB, shared=6 * GIB)], "n vertices")
-    for places in (
+    for memories in (
         [gpu("GPU-0", 5 * GIB - 1), gpu("GPU-1", 5 * GIB)],
         [gpu("GPU-0", 9 * GIB), gpu("GPU-0", 9 * GIB)],  # two ranks on one GPU
         [gpu("GPU-0", 5 * GIB, shared=6 * GIB - 2), gpu("GPU-1", 5 * GIB, shared=6 * GIB - 2)],
     ):
         with pytest.raises(ResourceError):
-            check_memory(found, places, "n vertices")
+            check_memory(found, memories, "n vertices")
 
 
 def test_the_refusal_says_what_would_fit():

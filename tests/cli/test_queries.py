@@ -198,7 +198,7 @@ FAULTS = {
     "offsets": (shorter_file, "source, target, distance and offset have not one entry for each query"),
     "none": (lambda file: file["solution/distance"].attrs.__setitem__("none", 7), "/solution/distance says none is 7"),
     "label": (lambda file: file["instance/label"].__setitem__(3, 77), "/instance/label is not that of the instance"),
-    "distance of a table": (lambda file: file.__delitem__("solution/path"), "damaged: /solution is no whole answer"),
+    "distance of a table": (lambda file: file.__delitem__("solution/path"), "damaged: /solution is not a whole"),
 }
 
 
@@ -260,8 +260,8 @@ def test_bad_queries_are_one_line(queries, more, message, tmp_path, run):
 
 
 LIES = {  # what a wrong solver would do to its columns -> what finds it
-    "solution['path'][1] += 1": "rank 0: query 0, 1 -> 5, has a path",
-    "solution['distance'][-1] += 1": "rank 0: query 9, 1 -> 3, has a path of another length",
+    "answer.path[1] += 1": "rank 0: query 0, 1 -> 5, has a path",
+    "answer.distance[-1] += 1": "rank 0: query 9, 1 -> 3, has a path of another length",
     "outcome = dataclasses.replace(outcome, rank={**outcome.rank, 'wrong': 2})": "2 entries contradict the arcs",
 }
 

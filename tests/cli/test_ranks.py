@@ -107,7 +107,8 @@ def test_python_on_several_ranks(start_ranks, tmp_path):
     program.write_text(
         "import hpcsolve\ncomm = hpcsolve.join()\n"
         "result = hpcsolve.solve([[0, 1, 9], [9, 0, 1], [1, 9, 0]], comm=comm, device='cpu')\n"
-        "print(comm.rank, comm.size, result.cost, result.tour.tolist(), flush=True)\ncomm.finalize()\n"
+        "line = f'{comm.rank} {comm.size} {result.cost} {result.tour.tolist()}\\n'\n"
+        "print(line, end='', flush=True)\ncomm.finalize()\n"  # at once: the ranks print at the same time
     )
     done = start_ranks(2, sys.executable, program, cwd=tmp_path)
     assert sorted(done.stdout.splitlines()) == ["0 2 3 [0, 1, 2]", "1 2 3 [0, 1, 2]"], done.stderr

@@ -9,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from hpcsolve.algorithms.base import Column, as_column
+from hpcsolve.answers.dataset import Column
 from hpcsolve.errors import DamagedFileError, EnvironmentFault, InputError
 from hpcsolve.output.contents import FORMAT, FORMAT_VERSION, Contents
 from hpcsolve.output.hdf5 import file_image, make_folder, write_result
@@ -22,16 +22,16 @@ ATTRIBUTES = {
 
 
 def contents(**groups):
-    tour = as_column(np.arange(5, dtype=np.int32), "Cities", dimension="place")
+    tour = Column(np.arange(5, dtype=np.int32), "Cities", dimension="place")
     return Contents(ATTRIBUTES, {"solution": {"tour": tour, "optimal": Column(True, "O")}, **groups})
 
 
 def names(*texts):
-    return as_column(np.array(texts, dtype=object), "Name", dimension="city")
+    return Column(np.array(texts, dtype=object), "Name", dimension="city")
 
 
 def test_everything_reads_back(tmp_path):
-    big = as_column(np.arange(100_000) % 7 / 3, "Many", "km", "row")
+    big = Column(np.arange(100_000) % 7 / 3, "Many", "km", "row")
     job, instance = {"toml": Column("a = 1\n", "Job")}, {"city_name": names("Zürich", "", "Αθήνα")}
     written = contents(job=job, instance=instance, layers={"big": big})
     write_result(tmp_path / "r.h5", written)
@@ -165,11 +165,11 @@ HOSTILE = {
     "named type": (lambda file: file.__setitem__("solution/x", np.dtype("i4")), "is not part of the format"),
     "filter": (dataset(data=np.zeros(9), compression="lzf"), "needs the filters"),
     "checksum filter": (dataset(data=np.zeros(9), fletcher32=True), "needs the filters"),
-    "compound": (dataset(data=np.zeros(2, "i4,i4")), "which the format has not"),
-    "cube": (dataset(data=np.zeros((2, 2, 2))), "which the format has not"),
-    "reference": (reference, "which the format has not"),
-    "vlen": (dataset(shape=(2,), dtype=h5py.vlen_dtype("i4")), "which the format has not"),
-    "long attribute": (lambda file: file["solution/tour"].attrs.create("units", np.zeros(4000)), "is no single value"),
+    "compound": (dataset(data=np.zeros(2, "i4,i4")), "which the format does not have"),
+    "cube": (dataset(data=np.zeros((2, 2, 2))), "which the format does not have"),
+    "reference": (reference, "which the format does not have"),
+    "vlen": (dataset(shape=(2,), dtype=h5py.vlen_dtype("i4")), "which the format does not have"),
+    "long attribute": (lambda file: file["solution/tour"].attrs.create("units", np.zeros(4000)), "not a single value"),
     "many": (many, "has 102 datasets"),
     "odd name": (dataset("x y", data=1), "is not part of the format"),
 }
@@ -186,7 +186,7 @@ def test_hostile_files_are_refused_before_they_are_read(name, tmp_path):
 
 
 @pytest.mark.parametrize(("key", "value", "message"), [
-    ("format", "other", "no result of hpcsolve"),
+    ("format", "other", "not a result of hpcsolve"),
     ("format_version", 2, "format version 2; this hpcsolve reads version 1"),
 ])
 def test_other_formats_are_named(key, value, message, tmp_path):
@@ -221,7 +221,7 @@ def test_what_a_user_adds_is_no_damage(tmp_path):
 
 def test_what_is_no_file_of_ours(tmp_path):
     (tmp_path / "r.h5").write_text("text")
-    cases = {tmp_path / "r.h5": "no HDF5 file", tmp_path / "none.h5": "No such file", tmp_path: "Is a directory"}
+    cases = {tmp_path / "r.h5": "not an HDF5 file", tmp_path / "none.h5": "No such file", tmp_path: "Is a directory"}
     for path, message in cases.items():
         with pytest.raises(InputError, match=message):
             read_result(path)

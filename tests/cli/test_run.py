@@ -121,8 +121,10 @@ def test_verify_wants_the_instance_that_was_solved(hpcsolve, folder, test_device
 def test_an_answer_that_fails_its_check_is_exit_1(folder, test_device, repository):
     """A solver that lies: the run says so, keeps the file, and marks it."""
     program = (
-        "import sys, dataclasses\nfrom hpcsolve.algorithms import held_karp\nhonest = held_karp.run\n"
-        "held_karp.run = lambda *a: dataclasses.replace(honest(*a), cost=1)\n"
+        "import sys\nfrom dataclasses import replace\nfrom hpcsolve.algorithms import held_karp\n"
+        "def run(*arguments):\n    outcome = held_karp.run(*arguments)\n"
+        "    return replace(outcome, answer=replace(outcome.answer, cost=1))\n"
+        "held_karp.ALGORITHM = replace(held_karp.ALGORITHM, run=run)\n"
         "from hpcsolve.cli import main\nsys.exit(main(sys.argv[1:]))\n"
     )
     command = [sys.executable, "-c", program, "run", "job.toml", "--device", test_device]

@@ -179,7 +179,7 @@ def missing_row(file):
     (change("predecessor", 0, 5, 88), "row 0: vertex 6 at", 1),
     (change("predecessor", 1, 5, -1), "row 1: vertex 6 at", 1),
     (another_job, "/job/hash is not that of /job/toml", 5),
-    (wrong_source, "/solution/source has not the sources of the job", 1),
+    (wrong_source, "/solution/source does not hold the sources of the job", 1),
     (missing_row, "/solution/distance has no scale of length 1", 5),
 ])
 def test_verify_finds_a_wrong_table(tamper, message, code, job, run, hpcsolve):
@@ -225,7 +225,7 @@ def test_targets_are_searched_again_to_verify_them(job, run, hpcsolve):
     done = hpcsolve("verify", "out.h5", cwd=folder)
     assert done.returncode == 0 and "PASS (every distance found again by a search on the host)" in done.stdout
     for tamper, message in ((change("distance", 1, 0, 7), f"row 1: vertex 7 has distance 7, not {found[1, 0]}"),
-                            (lambda file: file["solution/target"].__setitem__(1, 3), "target has not the targets")):
+                            (lambda file: file["solution/target"].__setitem__(1, 3), "target does not hold the")):
         with h5py.File(folder / "out.h5", "r+") as file:
             tamper(file)
         bad = hpcsolve("verify", "out.h5", cwd=folder)
@@ -233,8 +233,8 @@ def test_targets_are_searched_again_to_verify_them(job, run, hpcsolve):
 
 
 LIES = {  # what a wrong solver would do to its rows, and on which rank -> what finds it
-    ("solution['distance'][0, 40] = 0", "0"): "rank 0: row 0: vertex",
-    ("solution['distance'][-1, 40] += 1", "comm.size - 1"): "row 2: vertex 41 has distance",
+    ("answer.distance.values[0, 40] = 0", "0"): "rank 0: row 0: vertex",
+    ("answer.distance.values[-1, 40] += 1", "comm.size - 1"): "row 2: vertex 41 has distance",
     ("outcome = dataclasses.replace(outcome, rank={**outcome.rank, 'wrong': 2})", "0"): "2 entries contradict the arcs",
 }
 

@@ -18,7 +18,7 @@ def test_from_python(test_device):
     assert repr(result) == "<shortest-paths: distance 2 x 300, predecessor 2 x 300; 300 vertices>"
     sparse = package.solve(to_scipy(graph), "shortest-paths", device=test_device, sources=[3, 199])
     assert np.array_equal(sparse.distance, result.distance)
-    with pytest.raises(InputError, match="list is no graph"):
+    with pytest.raises(InputError, match="list is not a graph"):
         package.solve([[0, 1], [1, 0]], "shortest-paths", device=test_device, sources=[0])
 
 
@@ -35,7 +35,7 @@ def test_paths_out_of_predecessors(test_device):
             else:
                 assert (path[0], path[-1]) == (source, target)
                 assert networkx.path_weight(other, path, "weight") == distance
-    for ends, message in (((5, 6), "vertex 5 is no source"), ((4, 61), "no vertex 61"), ((0,), "needs a result of")):
+    for ends, message in (((5, 6), "vertex 5 is not a source"), ((4, 61), "no vertex 61"), ((0,), "needs a result of")):
         with pytest.raises(InputError, match=message):
             result.path(*ends)
 

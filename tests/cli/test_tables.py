@@ -7,26 +7,29 @@ import h5py
 import numpy as np
 import pytest
 
-from hpcsolve.algorithms.base import Rows
+from hpcsolve.answers.dataset import Dataset
+from hpcsolve.answers.table import DistanceTable, gathered, spread
 from hpcsolve.errors import DamagedFileError
-from hpcsolve.output.contents import Contents, TableShape
+from hpcsolve.output.chunks import chunk_shape, chunks, in_order, send, stored_chunk
+from hpcsolve.output.contents import Contents
 from hpcsolve.output.reader import read_result, row_blocks
-from hpcsolve.output.tables import chunk_shape, stored_chunk, write_with_tables
+from hpcsolve.output.tables import write_with_tables
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.runner.rows import Arriving, gathered, in_order, send, spread_tables
 from tests.cli.test_result_file import contents
 from tests.thread_comm import on_ranks
 
-
-def table_of(values, none=None):
-    """Return a table whose rows are all on one rank."""
-    rows = Rows(values, 0, len(values), "Distances", "m", ("search", "vertex"), none)
-    (table,) = spread_tables({"distance": rows}, SerialComm())
-    return Arriving(table, SerialComm(), 2).as_table()
+MEANING = Dataset("uint32", "Distances", "search, vertex", "m")
 
 
-def write(path, values, **options):
-    return write_with_tables(path, [table_of(values, **options)], contents)
+def write(path, values, none=None):
+    """Write a file with a table of one rank."""
+    table = spread(DistanceTable(values, 0, len(values), MEANING, none), SerialComm())
+    return write_with_tables(path, {"distance": (table, chunks(table, SerialComm(), 2))}, contents)
+
+
+def said_of(found):
+    """What is known of a table in a file without its values."""
+    return {name: (t.shape, t.dtype, t.none, t.dataset, len(t.values)) for name, t in found.tables.items()}
 
 
 def test_a_table_reads_back_with_its_scales(tmp_path):
@@ -35,10 +38,10 @@ def test_a_table_reads_back_with_its_scales(tmp_path):
     assert isinstance(made, Contents)
     found = read_result(tmp_path / "r.h5")
     assert np.array_equal(found.value("solution", "distance"), values)
-    assert found.tables == {"distance": TableShape((7, 1000), "uint32", 2**32 - 1)}
+    assert said_of(found) == {"distance": ((7, 1000), np.uint32, 2**32 - 1, MEANING, 0)}
     assert found.value("solution", "tour").tolist() == [0, 1, 2, 3, 4]
     small = read_result(tmp_path / "r.h5", tables=False)
-    assert small.value("solution", "distance") is None and small.tables == found.tables
+    assert small.value("solution", "distance") is None and said_of(small) == said_of(found)
     with h5py.File(tmp_path / "r.h5") as file:
         dataset = file["solution/distance"]
         assert (dataset.compression, dataset.compression_opts, dataset.shuffle) == ("gzip", 1, True)
@@ -73,27 +76,24 @@ def written(path, values, bounds, threads=1):
 
     def of_rank(comm):
         first, stop = bounds[comm.rank : comm.rank + 2]
-        rows = Rows(values[first:stop], first, len(values), "D", "m", ("search", "vertex"), 7)
-        tables = spread_tables({"distance": rows, "predecessor": rows}, comm)
+        table = spread(DistanceTable(values[first:stop], first, len(values), MEANING, 7), comm)
+        names = ("distance", "predecessor")
         if comm.rank:
-            for table in tables:
+            for _ in names:
                 send(table, comm, threads)
         else:
-            arriving = [Arriving(table, comm, threads) for table in tables]
-            write_with_tables(path, [table.as_table() for table in arriving], contents)
-            for table in arriving:
-                table.drain()
-        return gathered(tables[0], comm)
+            write_with_tables(path, {name: (table, chunks(table, comm, threads)) for name in names}, contents)
+        return gathered(table, comm)
 
     first, *others = on_ranks(len(bounds) - 1, of_rank)
     assert others == [None] * len(others)
-    return path.read_bytes(), first.values
+    return path.read_bytes(), first
 
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 4), (2, 10), (3, 10), (4, 10), (9, 10), (20, 10)])
 def test_ranks_and_threads_make_the_same_bytes(rows, columns, tmp_path, monkeypatch):
-    """Chunks hold a part of a row, one row, several rows, which may cross the border between ranks, or all rows."""
-    monkeypatch.setattr("hpcsolve.output.tables.CHUNK_BYTES", rows * columns * 4)
+    """Chunks of part of a row, of a row, of several rows that end with a rank's rows or not, of all rows."""
+    monkeypatch.setattr("hpcsolve.output.chunks.CHUNK_BYTES", rows * columns * 4)
     values = np.random.default_rng(1).integers(0, 99, (9, 10)).astype(np.uint32)
     found = []
     for number, bounds in enumerate(SPLITS):
@@ -107,11 +107,11 @@ def test_ranks_and_threads_make_the_same_bytes(rows, columns, tmp_path, monkeypa
 
 
 def test_little_is_ready_before_it_is_taken(tmp_path, monkeypatch):
-    """A rank that is far ahead of rank 0 waits, so that the size of its unreceived messages is bounded."""
-    monkeypatch.setattr("hpcsolve.output.tables.CHUNK_BYTES", 4000)
-    monkeypatch.setattr("hpcsolve.runner.rows.AHEAD_BYTES", 10_000)
+    """A rank that is far ahead of rank 0 waits: only as many of its messages as may be are under way."""
+    monkeypatch.setattr("hpcsolve.output.chunks.CHUNK_BYTES", 4000)
+    monkeypatch.setattr("hpcsolve.output.chunks.AHEAD_BYTES", 10_000)
     values = np.random.default_rng(1).integers(0, 2**32, (50, 1000), dtype=np.uint32)
-    table, counts = Rows(values, 0, 50, "D", "m", ("search", "vertex")), []
+    counts = []
 
     class Counting(SerialComm):
         rank, under_way, most = 1, 0, 0
@@ -131,8 +131,8 @@ def test_little_is_ready_before_it_is_taken(tmp_path, monkeypatch):
         def wait(self):
             self.comm.under_way -= self.nbytes
 
-    (spread,) = spread_tables({"distance": table}, comm := Counting())
-    send(spread, comm, 1)
+    table = spread(DistanceTable(values, 0, 50, MEANING), comm := Counting())
+    send(table, comm, 1)
     assert comm.under_way == 0 and len(counts) == 100 and 8000 < max(counts) < 15_000
 
 
@@ -173,8 +173,7 @@ def test_an_error_in_a_thread_is_raised():
 
 def test_rows_that_do_not_fit_together_are_a_bug():
     def work(comm):
-        rows = Rows(np.zeros((3, 2)), 2 * comm.rank, 6, "D", "m", ("search", "vertex"))
-        return spread_tables({"distance": rows}, comm)
+        return spread(DistanceTable(np.zeros((3, 2)), 2 * comm.rank, 6, MEANING), comm)
 
     with pytest.raises(ValueError, match="the ranks have"):
         on_ranks(2, work)

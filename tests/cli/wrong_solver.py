@@ -8,20 +8,20 @@ PROGRAM = """\
 import dataclasses
 import sys
 
-from hpcsolve.algorithms import {module}
+from hpcsolve.algorithms import {module} as package
 
-honest = {module}.run
+honest = package.ALGORITHM.run
 
 
 def run(problem, device, comm, *more):
     outcome = honest(problem, device, comm, *more)
-    solution = {{name: column.values for name, column in (outcome.solution | outcome.rows).items()}}
+    answer = outcome.answer
     if comm.rank == {rank}:
         {lie}
     return outcome
 
 
-{module}.run = run
+package.ALGORITHM = dataclasses.replace(package.ALGORITHM, run=run)
 from hpcsolve.cli import main
 
 sys.exit(main(sys.argv[1:]))

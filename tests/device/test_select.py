@@ -11,9 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsolve.device.gpus import Gpu
-from hpcsolve.device.select import Choice, agreed, check_request, choose, pick_gpu, requested_threads, share_of_cores
+from hpcsolve.device.select import (
+    Choice,
+    check_request,
+    choose,
+    on_all_ranks,
+    pick_gpu,
+    requested_threads,
+    share_of_cores,
+)
 from hpcsolve.errors import EnvironmentFault, InputError, ResourceError
-from tests.device.ranks import Thread, run_ranks
+from tests.thread_comm import ThreadComm, on_hosts
 
 GIB = 1 << 30
 
@@ -29,13 +37,13 @@ def nothing() -> list[Gpu]:
     raise ResourceError("the driver shows no GPU")
 
 
-def select(hosts: str, request: str, see: Callable[[Thread], list[Gpu]], **options: Any) -> list[Any]:
+def select(hosts: str, request: str, see: Callable[[ThreadComm], list[Gpu]], **options: Any) -> list[Any]:
     """Return the choice, or the error, of every rank. `hosts` has a letter a rank, `see` lists the GPUs a rank sees."""
 
-    def body(comm: Thread) -> Choice:
+    def body(comm: ThreadComm) -> Choice:
         return choose(request, comm, survey=lambda: see(comm), host=comm.host, **options)
 
-    return run_ranks(list(hosts), body)
+    return on_hosts(list(hosts), body)
 
 
 def uuids(choices: list[Choice]) -> list[str]:
@@ -96,7 +104,7 @@ def refused(results: list[Any], kind: type[Exception]) -> str:
     ],
 )
 def test_two_ranks_on_one_gpu_are_refused_unless_they_may(hosts: str, request_: str, gpus: int, ranks: str) -> None:
-    def see(comm: Thread) -> list[Gpu]:
+    def see(comm: ThreadComm) -> list[Gpu]:
         return [gpu(i, host=comm.host) for i in range(gpus)]
 
     line = refused(select(hosts, request_, see), ResourceError)
@@ -195,13 +203,13 @@ def test_the_threads_asked_for_are_used(monkeypatch: pytest.MonkeyPatch) -> None
 def test_the_first_error_is_everybodys_and_the_others_give_up() -> None:
     given_up = []
 
-    def body(comm: Thread) -> int:
+    def body(comm: ThreadComm) -> int:
         def act() -> int:
             if comm.rank in (1, 2):
                 raise EnvironmentFault(f"broken {comm.rank}")
             return comm.rank
 
-        return agreed(comm, act, given_up.append)
+        return on_all_ranks(comm, act, given_up.append)
 
-    assert refused(run_ranks(["a"] * 4, body), EnvironmentFault) == "rank 1: broken 1"
+    assert refused(on_hosts(["a"] * 4, body), EnvironmentFault) == "rank 1: broken 1"
     assert sorted(given_up) == [0, 3]

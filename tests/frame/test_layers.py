@@ -15,6 +15,7 @@ LAYERS = [  # from the top down; those in one row stand side by side
     {"hpcsolve.job"},
     {"hpcsolve.output"},
     {"hpcsolve.algorithms"},
+    {"hpcsolve.answers"},
     {"hpcsolve.parallel"},
     {"hpcsolve.device"},
     {"hpcsolve.formats"},

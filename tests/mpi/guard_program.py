@@ -6,8 +6,8 @@ import sys
 import threading
 import time
 
-from hpcsolve.errors import EnvironmentFault, InputError, ResourceError
-from hpcsolve.parallel.launch import agree, guard, on_rank_0
+from hpcsolve.errors import EnvironmentFault, InputError, ResourceError, agree
+from hpcsolve.parallel.launch import guard, on_rank_0
 
 SCENARIO, RANK = sys.argv[1], int(sys.argv[2])
 

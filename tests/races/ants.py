@@ -9,7 +9,7 @@ from hpcsolve.algorithms.ant_colony.instance import ant_instance
 from hpcsolve.algorithms.ant_colony.local_search import KINDS
 from hpcsolve.algorithms.ant_colony.max_min import candidate_lists
 from hpcsolve.algorithms.ant_colony.search import open_search, powers
-from hpcsolve.algorithms.base import Limits, silent
+from hpcsolve.algorithms.base import StopCriteria, silent
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.tsp import Tsp
@@ -20,7 +20,7 @@ def ant_colonies(device: HostDevice, tsp: Tsp, directed: Tsp) -> None:
 
     def run(on: Tsp, **parameters: object) -> int | None:
         chosen = ant_colony.Parameters(ants=3, colonies=2, **parameters)  # type: ignore[arg-type]
-        return ant_colony.run(on, device, SerialComm(), chosen, silent, Limits(iterations=3)).cost
+        return ant_colony.run(on, device, SerialComm(), chosen, silent, StopCriteria(iterations=3)).cost
 
     run(tsp, variant="ant-system", migration=2)
     run(directed, variant="ant-system")

@@ -19,10 +19,16 @@ outcome.py       the best tour, a table of colonies with statistics, the history
 solve.py         estimate and run
 """
 
+from hpcsolve.algorithms.ant_colony.outcome import COLONIES, HISTORY
 from hpcsolve.algorithms.ant_colony.parameters import Parameters
 from hpcsolve.algorithms.ant_colony.search import KERNEL_FILES
-from hpcsolve.algorithms.ant_colony.solve import STOPS, estimate, run
+from hpcsolve.algorithms.ant_colony.solve import STOPS, estimate, run, trial
+from hpcsolve.algorithms.base import Algorithm
+from hpcsolve.answers.tour import TOUR
 
-KIND = "tsp"
+ALGORITHM = Algorithm(
+    "ant-colony", "tsp", (TOUR,), Parameters, estimate, run, KERNEL_FILES, stops=STOPS,
+    tables={"colonies": COLONIES, "history": HISTORY}, trial=trial,
+)
 
-__all__ = ["KERNEL_FILES", "KIND", "STOPS", "Parameters", "estimate", "run"]
+__all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

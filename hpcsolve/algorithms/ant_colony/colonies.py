@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.ant_colony.buffers import tour_at
-from hpcsolve.algorithms.base import Limits, Report
+from hpcsolve.algorithms.base import Report, StopCriteria
 from hpcsolve.device.base import Buffer
 from hpcsolve.parallel.comm import Comm
 
@@ -109,7 +109,7 @@ class History:
 
 
 @dataclass
-class StopCriteria:
+class AgreedStop:
     """When the search ends, on which all ranks agree.
 
     Attributes
@@ -121,7 +121,7 @@ class StopCriteria:
     """
 
     comm: Comm
-    limits: Limits
+    criteria: StopCriteria
     target: int | None
     # The clock is looked up when it is called: benchmarks replace it.
     started: float = field(default_factory=lambda: time.perf_counter())
@@ -135,8 +135,8 @@ class StopCriteria:
 
     def is_last(self, iteration: int, best: int) -> bool:
         """Return whether the search ends with this iteration. `best` is that of this rank's colonies. Collective."""
-        limits, seconds = self.limits, self.seconds()
-        if any(limit is not None for limit in (limits.seconds, limits.target, limits.stagnation)):
+        criteria, seconds = self.criteria, self.seconds()
+        if any(one is not None for one in (criteria.seconds, criteria.target, criteria.stagnation)):
             waiting = time.perf_counter()
             all_ranks = self.comm.allgather((best, seconds))
             self.seconds_wait += time.perf_counter() - waiting
@@ -144,24 +144,24 @@ class StopCriteria:
         if best < self.best:
             self.best, self.improved = best, iteration
         return (
-            (limits.iterations is not None and iteration + 1 >= limits.iterations)
-            or (limits.seconds is not None and seconds >= limits.seconds)
+            (criteria.iterations is not None and iteration + 1 >= criteria.iterations)
+            or (criteria.seconds is not None and seconds >= criteria.seconds)
             or (self.target is not None and best <= self.target)
-            or (limits.stagnation is not None and iteration - self.improved >= limits.stagnation)
+            or (criteria.stagnation is not None and iteration - self.improved >= criteria.stagnation)
         )
 
     def done(self, iteration: int) -> float:
         """Return the fraction of all iterations, or of the time, that is done."""
         parts = [0.0]
-        if self.limits.iterations:
-            parts.append((iteration + 1) / self.limits.iterations)
-        if self.limits.seconds:
-            parts.append(self.seconds() / self.limits.seconds)
+        if self.criteria.iterations:
+            parts.append((iteration + 1) / self.criteria.iterations)
+        if self.criteria.seconds:
+            parts.append(self.seconds() / self.criteria.seconds)
         return min(1.0, max(parts))
 
 
 def explore(
-    search: Search | None, incumbents: Incumbents, stop: StopCriteria, migration: int, report: Report,
+    search: Search | None, incumbents: Incumbents, stop: AgreedStop, migration: int, report: Report,
     tell: Callable[[int, float], str],
 ) -> tuple[History, int]:
     """Iterate until a stop criterion is met, and return the history and the number of iterations. Collective.
@@ -195,7 +195,7 @@ def explore(
         iteration += 1
 
 
-def migrate(search: Search | None, incumbents: Incumbents, lengths: NDArray[np.uint64], stop: StopCriteria) -> None:
+def migrate(search: Search | None, incumbents: Incumbents, lengths: NDArray[np.uint64], stop: AgreedStop) -> None:
     """Put each colony's incumbent in the place of the longest tour of the next colony, in a ring. Collective."""
     waiting = time.perf_counter()
     parts = stop.comm.allgather((incumbents.length.copy(), incumbents.tour.copy()))

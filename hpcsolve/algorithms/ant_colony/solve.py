@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 
-from hpcsolve.algorithms.ant_colony.colonies import StopCriteria, explore, no_incumbents, random_keys
+import msgspec
+
+from hpcsolve.algorithms.ant_colony.colonies import AgreedStop, explore, no_incumbents, random_keys
 from hpcsolve.algorithms.ant_colony.instance import ant_instance
 from hpcsolve.algorithms.ant_colony.outcome import outcome
 from hpcsolve.algorithms.ant_colony.parameters import MOST_CITIES, Parameters, ants_of, require_fit
 from hpcsolve.algorithms.ant_colony.search import device_bytes, host_bytes, open_search, powers
-from hpcsolve.algorithms.base import UNLIMITED, WITHOUT_WORK, Estimate, Limits, Outcome, Report
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.partition import blocks
+from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.tsp import Tsp
 
 STOPS = ("seconds", "target", "iterations", "stagnation")
 DEFAULT_ITERATIONS = 1000
 """Iterations where the job has no `[stop]` at all."""
+TRIAL_CITIES = 25
+"""Cities of the instance that the rate is measured with."""
 
 
 def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
@@ -55,22 +59,29 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
     return Estimate(device, host, work, "city chosen; of one iteration, as is the time", (0,) * ranks, details, largest)
 
 
+def trial(tsp: Tsp, parameters: Parameters) -> tuple[Tsp, Parameters, str]:
+    """Return a random instance of the same kind, for one colony."""
+    small = random_matrix(TRIAL_CITIES, symmetric=tsp.symmetric)
+    return small, msgspec.structs.replace(parameters, colonies=1), f"{TRIAL_CITIES} cities"
+
+
 def run(
-    tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report, limits: Limits = UNLIMITED
+    tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report,
+    criteria: StopCriteria = NO_STOP, seed: int = 1,
 ) -> Outcome:
     """Return the best tour of all colonies. `tsp` is the same on all ranks, and so is the outcome but for `rank`."""
-    if replace(limits, seed=UNLIMITED.seed) == UNLIMITED:
-        limits = replace(limits, iterations=DEFAULT_ITERATIONS)
+    if criteria == NO_STOP:
+        criteria = StopCriteria(iterations=DEFAULT_ITERATIONS)
     instance = ant_instance(tsp)
     shift = tsp.n * instance.offset
     # From the decimal digits as written: 1.15 in hundredths is 115, which floats miss.
-    target = None if limits.target is None else math.floor(Fraction(str(limits.target)) * tsp.scale) - shift
-    stop = StopCriteria(comm, limits, target)
+    target = None if criteria.target is None else math.floor(Fraction(str(criteria.target)) * tsp.scale) - shift
+    stop = AgreedStop(comm, criteria, target)
     made = comm.bcast(powers(instance, parameters) if comm.rank == 0 else None)
     assert made is not None
     mine = blocks(parameters.colonies, comm.size)[comm.rank]
     incumbents = no_incumbents(mine, tsp.n)
-    search = open_search(device, instance, parameters, made, random_keys(limits.seed, mine)) if mine else None
+    search = open_search(device, instance, parameters, made, random_keys(seed, mine)) if mine else None
 
     def tell(best: int, mean: float) -> str:
         own = [(length + shift) / tsp.scale for length in (best, mean)]

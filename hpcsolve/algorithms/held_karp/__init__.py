@@ -17,9 +17,15 @@ small.py     a table in numpy, for the smallest problems
 bound.py     a quick tour, which gives an upper bound
 """
 
-from hpcsolve.algorithms.held_karp.core import Parameters
-from hpcsolve.algorithms.held_karp.solve import KERNEL_FILES, estimate, run
+from hpcsolve.algorithms.base import Algorithm
+from hpcsolve.algorithms.held_karp.core import Parameters, asked
+from hpcsolve.algorithms.held_karp.outcome import LAYERS
+from hpcsolve.algorithms.held_karp.solve import KERNEL_FILES, estimate, run, trial
+from hpcsolve.answers.tour import TOUR
 
-KIND = "tsp"
+ALGORITHM = Algorithm(
+    "held-karp", "tsp", (TOUR,), Parameters, estimate, run, KERNEL_FILES, tables={"layers": LAYERS}, asked=asked,
+    trial=trial,
+)
 
-__all__ = ["KERNEL_FILES", "KIND", "Parameters", "estimate", "run"]
+__all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

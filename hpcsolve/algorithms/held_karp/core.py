@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.answers.tour import TourQuestion
 from hpcsolve.errors import InputError
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp
 
@@ -36,6 +37,12 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     start: int | None = None
     end: int | None = None
     layout: Literal["planes", "compact"] = "planes"
+
+
+def asked(tsp: Tsp, parameters: Parameters) -> TourQuestion:
+    """Return what tour is asked for. Raises as `core_problem`."""
+    start, end = (_position(tsp, parameters.start, "start"), _position(tsp, parameters.end, "end"))
+    return TourQuestion(parameters.path, start, end)
 
 
 @dataclass(frozen=True)

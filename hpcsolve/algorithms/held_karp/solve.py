@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from hpcsolve.algorithms.base import UNLIMITED, WITHOUT_WORK, Estimate, Limits, Outcome, Report
+import msgspec
+
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.algorithms.held_karp import compact, planes, recover
 from hpcsolve.algorithms.held_karp.core import Core, Parameters, core_problem
 from hpcsolve.algorithms.held_karp.outcome import layers_table, outcome
@@ -18,6 +20,7 @@ from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, split_cities
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.errors import ResourceError
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.tsp import Tsp
 
 KERNEL_FILES = ("held_karp/held_karp",)
@@ -25,6 +28,8 @@ MOST_CITIES = 46
 """The most cities for which a block of the kernel has room. Memory ends long before."""
 MOST_RANKS = 512
 """The most ranks of a run, of which at most 2^MOST_TOP have work."""
+TRIAL_CITIES = 25
+"""Cities of the instance that the rate is measured with; takes some hundredths of a second."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,8 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
 
 
 def run(
-    tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report, limits: Limits = UNLIMITED
+    tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report,
+    criteria: StopCriteria = NO_STOP, seed: int = 1,
 ) -> Outcome:
     """Return the optimum, with a proof. `tsp` is the same on all ranks, and so is the outcome but for `rank`."""
     started = time.perf_counter()
@@ -68,6 +74,12 @@ def run(
     if parameters.layout == "compact":
         return compact.run(prepared.core, prepared.reduced, device, comm, report)
     return _run_planes(prepared, device, comm, report, statistics)
+
+
+def trial(tsp: Tsp, parameters: Parameters) -> tuple[Tsp, Parameters, str]:
+    """Return a random instance of the same kind, and the parameters without cities that it has not."""
+    small = random_matrix(TRIAL_CITIES, symmetric=tsp.symmetric)
+    return small, msgspec.structs.replace(parameters, start=None, end=None), f"{TRIAL_CITIES} cities"
 
 
 def _prepare(tsp: Tsp, parameters: Parameters) -> _Prepared:

@@ -18,9 +18,15 @@ tables.py        tables of distances; pairs.py  paths between pairs
 solve.py         the runner's calls
 """
 
-from hpcsolve.algorithms.shortest_paths.question import Parameters
-from hpcsolve.algorithms.shortest_paths.solve import KERNEL_FILES, check, estimate, run
+from hpcsolve.algorithms.base import Algorithm
+from hpcsolve.algorithms.shortest_paths.question import Parameters, asked, sha256_of_queries
+from hpcsolve.algorithms.shortest_paths.solve import KERNEL_FILES, SEARCHES, check, estimate, run, trial
+from hpcsolve.answers.distances import DISTANCES
+from hpcsolve.answers.paths import PATHS
 
-KIND = "graph"
+ALGORITHM = Algorithm(
+    "shortest-paths", "graph", (DISTANCES, PATHS), Parameters, estimate, run, KERNEL_FILES,
+    tables={"searches": SEARCHES}, file_keys={"queries": sha256_of_queries}, asked=asked, check=check, trial=trial,
+)
 
-__all__ = ["KERNEL_FILES", "KIND", "Parameters", "check", "estimate", "run"]
+__all__ = ["ALGORITHM", "Parameters", "check", "estimate", "run"]

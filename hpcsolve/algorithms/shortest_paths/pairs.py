@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.base import Column, Report
+from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.batch import Solved
 from hpcsolve.algorithms.shortest_paths.jobs import WANTS_PATHS, WANTS_TARGETS, query_jobs
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
+from hpcsolve.answers.paths import Paths
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.partition import blocks
 
@@ -87,11 +88,11 @@ def _batches(pairs: NDArray[np.int64], sources: int) -> list[NDArray[np.int64]]:
     return np.split(np.arange(len(pairs)), cuts)[::-1] if len(pairs) else []
 
 
-def columns_of(mine: Answers, keys: Keys, pairs: NDArray[np.int64], comm: Comm) -> dict[str, Column]:
-    """Return `/solution` on rank 0, with the queries in their own order, elsewhere nothing. Collective."""
+def answer_of(mine: Answers, keys: Keys, pairs: NDArray[np.int64], comm: Comm) -> Paths | None:
+    """Return the answer on rank 0, with the queries in their own order, elsewhere None. Collective."""
     parts = _gathered(mine, comm)
     if parts is None:
-        return {}
+        return None
     order = by_source(pairs)
     length, distance = np.zeros(len(pairs), np.int64), np.empty(len(pairs), keys.dtype)
     distance[order], length[order] = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
@@ -100,15 +101,8 @@ def columns_of(mine: Answers, keys: Keys, pairs: NDArray[np.int64], comm: Comm) 
     # Where each entry of the paths, as they came, belongs.
     moved = np.repeat(offset[order] - np.concatenate([[0], np.cumsum(length[order])[:-1]]), length[order])
     path[moved + np.arange(len(path))] = np.concatenate([part[2] for part in parts])
-    none = np.inf if keys.code == "f8" else keys.unreached
-    text = "Vertices of all paths, both ends included, positions from 0: query i has path[offset[i]:offset[i+1]]"
-    return {
-        "source": Column(pairs[:, 0].astype(np.int32), "Positions of the sources, from 0", dimension="query"),
-        "target": Column(pairs[:, 1].astype(np.int32), "Positions of the targets, from 0", dimension="query"),
-        "distance": Column(keys.decode(distance), "Length of the path, times /instance/scale", "1", "query", none),
-        "offset": Column(offset, "Where each path begins in `path`, and the end of the last", dimension="offset"),
-        "path": Column(path, text, dimension="path"),
-    }
+    source, target = pairs.astype(np.int32).T
+    return Paths(np.ascontiguousarray(source), np.ascontiguousarray(target), keys.decode(distance), offset, path)
 
 
 def _gathered(mine: Answers, comm: Comm) -> list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] | None:

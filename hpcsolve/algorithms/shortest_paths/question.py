@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import msgspec
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, EngineName, described
+from hpcsolve.answers.distances import PathQuestion
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_queries
 from hpcsolve.problems.graph import Graph, vertex_positions
@@ -77,29 +77,12 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
 Parameters.__doc__ = described(Parameters.__doc__, ENGINES)
 
 
-@dataclass(frozen=True)
-class Question:
-    """What to search.
-
-    Attributes
-    ----------
-    sources
-        Shape (sources,), int64: positions, in the order of the job; of queries one a pair.
-    seeds
-        One set of sources a search: each alone, or all in one; none if there are queries.
-    targets
-        Positions of the targets, or None for all vertices.
-    pairs
-        Shape (queries, 2), int64: positions of source and target of each query in its order, or None.
-    """
-
-    sources: NDArray[np.int64]
-    seeds: tuple[NDArray[np.int64], ...]
-    targets: NDArray[np.int64] | None
-    pairs: NDArray[np.int64] | None = None
+def sha256_of_queries(path: str, expected: str | None) -> str:
+    """Return the SHA-256 of the pairs in a file of queries. Raises as `read_queries`."""
+    return read_queries(path, expected).sha256
 
 
-def question(graph: Graph, parameters: Parameters) -> Question:
+def question(graph: Graph, parameters: Parameters) -> PathQuestion:
     """The searches that the parameters ask for.
 
     Raises
@@ -108,10 +91,11 @@ def question(graph: Graph, parameters: Parameters) -> Question:
         A source is no vertex or stands twice, there is none, the graph has no terminals, or keys contradict each other.
         In a file of queries, with file and line.
     """
+    cutoff = cutoff_of(graph, parameters)
     if parameters.queries is not None:
         _refuse_beside_queries(parameters)
         pairs = _pairs(graph, parameters.queries, parameters.queries_sha256)
-        return Question(pairs[:, 0], (), None, pairs)
+        return PathQuestion(pairs[:, 0], (), None, pairs, cutoff=cutoff)
     if parameters.sources is None:
         raise InputError("the key shortest-paths.sources is missing; or ask for paths between pairs with queries")
     if parameters.targets is not None and (parameters.predecessors or parameters.voronoi):
@@ -124,7 +108,23 @@ def question(graph: Graph, parameters: Parameters) -> Question:
     if len(repeated):
         raise InputError(f"shortest-paths.sources: vertex {graph.labels[repeated[0]]} stands there twice")
     seeds = (np.sort(sources),) if parameters.voronoi else tuple(sources[i : i + 1] for i in range(len(sources)))
-    return Question(sources, seeds, targets)
+    return PathQuestion(sources, seeds, targets, cutoff=cutoff)
+
+
+def asked(graph: Graph, parameters: Parameters) -> PathQuestion:
+    """Return the same for a check; of queries in a file no more than their SHA-256. Raises as `question`."""
+    if not isinstance(parameters.queries, str):
+        return question(graph, parameters)
+    nothing, sha256 = np.empty(0, np.int64), parameters.queries_sha256
+    return PathQuestion(nothing, (), None, None, sha256, cutoff_of(graph, parameters))
+
+
+def cutoff_of(graph: Graph, parameters: Parameters) -> float | None:
+    """Return the cutoff as distances are held: of integers the largest that counts."""
+    if parameters.cutoff is None:
+        return None
+    scaled = parameters.cutoff * graph.scale
+    return scaled if graph.weights.dtype.kind == "f" else min(int(scaled), 2**64 - 2)
 
 
 def _refuse_beside_queries(parameters: Parameters) -> None:

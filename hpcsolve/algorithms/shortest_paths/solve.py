@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from hpcsolve.algorithms.base import UNLIMITED, WITHOUT_WORK, Column, Estimate, Limits, Outcome, Report, as_column
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
+from hpcsolve.algorithms.shortest_paths import pairs
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, PUSH, Engine, EngineName, chosen_engine, kernel_files
 from hpcsolve.algorithms.shortest_paths.keys import LONG, Keys, first_keys, wider
 from hpcsolve.algorithms.shortest_paths.pairs import (
@@ -17,14 +18,15 @@ from hpcsolve.algorithms.shortest_paths.pairs import (
     SOURCES_A_BATCH,
     Answers,
     by_source,
-    columns_of,
     shares,
     solve_pairs,
 )
-from hpcsolve.algorithms.shortest_paths.question import Parameters, Question, question
+from hpcsolve.algorithms.shortest_paths.question import Parameters, question
 from hpcsolve.algorithms.shortest_paths.search_graph import lay_out, search_graph_bytes
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher, workspace
-from hpcsolve.algorithms.shortest_paths.tables import Table, rows_at_once, rows_of, solve_table
+from hpcsolve.algorithms.shortest_paths.tables import SearchRows, answer_of, rows_at_once, solve_table
+from hpcsolve.answers.dataset import Column, Dataset, columns
+from hpcsolve.answers.distances import PathQuestion
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
@@ -33,6 +35,11 @@ from hpcsolve.parallel.partition import blocks
 from hpcsolve.problems.graph import Graph
 
 KERNEL_FILES = kernel_files(ENGINES)
+SEARCHES = {
+    "relaxed": Dataset("int64", "Arcs followed; Dijkstra's algorithm follows each once", "search"),
+    "rounds": Dataset("int64", "Dependent steps", "search"),
+}
+"""The group `/searches`."""
 
 
 def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
@@ -65,12 +72,12 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
     return Estimate(device, host, work, "arc of Dijkstra's", (0,) * ranks, details, largest, shared)
 
 
-def searches(asked: Question) -> int:
+def searches(asked: PathQuestion) -> int:
     """How many searches a question takes."""
     return len(asked.seeds) if asked.pairs is None else len(np.unique(asked.pairs[:, 0]))
 
 
-def _memory(graph: Graph, keys: Keys, asked: Question, parameters: Parameters, size: int, info: DeviceInfo
+def _memory(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Parameters, size: int, info: DeviceInfo
             ) -> tuple[int, int]:
     """Bytes on the device and on the host of a rank with so many searches, or queries."""
     engine = chosen_engine(parameters.engine, graph, size, info)
@@ -90,8 +97,10 @@ def _memory(graph: Graph, keys: Keys, asked: Question, parameters: Parameters, s
     return device + (0 if in_place else batch * row) + 64 * batch, size * row + nearest
 
 
-def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report, limits: Limits = UNLIMITED
-        ) -> Outcome:
+def run(
+    graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report,
+    criteria: StopCriteria = NO_STOP, seed: int = 1,
+) -> Outcome:
     """Return distances or paths, as asked, checked on the device. `graph` is the same on all ranks.
 
     Raises
@@ -119,21 +128,29 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
     raise InputError("a shortest path is longer than 2^64 - 2; scale the weights down", graph.name)
 
 
+def trial(graph: Graph, parameters: Parameters) -> tuple[Graph, Parameters, str] | None:
+    """Return one search of this very graph, whose rate no other graph has; None if there is nothing to search."""
+    if not graph.arcs:
+        return None
+    hub = int(graph.labels[int(np.argmax(np.diff(graph.offsets)))])
+    return graph, Parameters(sources=[hub], predecessors=parameters.predecessors), f"one search, from vertex {hub}"
+
+
 def check(graph: Graph, parameters: Parameters, outcome: Outcome) -> str | None:
     """What the device's check of this rank's searches found wrong, None if nothing."""
     wrong = int(outcome.rank.get("wrong", 0))
     return f"{wrong} entries contradict the arcs" if wrong else None
 
 
-def _shares(asked: Question, size: int) -> list[range]:
+def _shares(asked: PathQuestion, size: int) -> list[range]:
     """Each rank's searches, or its queries once they are sorted."""
     if asked.pairs is None:
         return blocks(len(asked.seeds), size)
     return shares(asked.pairs[by_source(asked.pairs)], size)
 
 
-def _answer(prepared: Searcher, asked: Question, share: range, parameters: Parameters, report: Report
-            ) -> Table | Answers:
+def _answer(prepared: Searcher, asked: PathQuestion, share: range, parameters: Parameters, report: Report
+            ) -> SearchRows | Answers:
     """This rank's part."""
     mine = slice(share.start, share.stop)
     if asked.pairs is not None:
@@ -153,7 +170,7 @@ def _scaled(value: float | None, graph: Graph) -> float | None:
     return None if value is None else value * graph.scale
 
 
-def _rank_columns(mine: Table | Answers, seconds_kernel: float, seconds_wait: float) -> dict[str, float | int]:
+def _rank_columns(mine: SearchRows | Answers, seconds_kernel: float, seconds_wait: float) -> dict[str, float | int]:
     return {
         "operations": int(sum(batch.relaxed.sum() for batch in mine.batches)),
         "wrong": int(sum(batch.wrong.sum() for batch in mine.batches)),
@@ -162,26 +179,21 @@ def _rank_columns(mine: Table | Answers, seconds_kernel: float, seconds_wait: fl
     }
 
 
-def _outcome(mine: Table | Answers, keys: Keys, asked: Question, share: range, parameters: Parameters, comm: Comm,
-             rank: Mapping[str, float | int]) -> Outcome:
+def _outcome(
+    mine: SearchRows | Answers, keys: Keys, asked: PathQuestion, share: range, parameters: Parameters, comm: Comm,
+    rank: Mapping[str, float | int],
+) -> Outcome:
     tables = {"searches": _searches(mine, comm)}
     if isinstance(mine, Answers):
         assert asked.pairs is not None
-        return Outcome(None, columns_of(mine, keys, asked.pairs, comm), {}, tables, rank)
-    columns = {"source": as_column(asked.sources.astype(np.int32), "Positions of the sources, from 0", "1", "source")}
-    if asked.targets is not None:
-        text = "Positions of the targets, from 0"
-        columns["target"] = as_column(asked.targets.astype(np.int32), text, "1", "target")
-    return Outcome(None, columns, rows_of(mine, keys, share, asked, parameters), tables, rank)
+        return Outcome(pairs.answer_of(mine, keys, asked.pairs, comm), tables, rank)
+    return Outcome(answer_of(mine, keys, share, asked, parameters), tables, rank)
 
 
-def _searches(mine: Table | Answers, comm: Comm) -> Mapping[str, Column]:
+def _searches(mine: SearchRows | Answers, comm: Comm) -> Mapping[str, Column]:
     """Rank 0's table of all searches: what they took. Collective."""
     own = [np.concatenate([np.empty(0, np.uint64), *(getattr(batch, name) for batch in mine.batches)])
            for name in ("relaxed", "rounds")]
     parts: list[Any] = comm.gather(own) or [own]
     relaxed, rounds = (np.concatenate([part[i] for part in parts]).astype(np.int64) for i in (0, 1))
-    return {
-        "relaxed": as_column(relaxed, "Arcs followed; Dijkstra's algorithm follows each once", "1", "search"),
-        "rounds": as_column(rounds, "Dependent steps", "1", "search"),
-    }
+    return columns(SEARCHES, {"relaxed": relaxed, "rounds": rounds})

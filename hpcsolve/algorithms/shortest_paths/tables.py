@@ -9,23 +9,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.base import Report, Rows
+from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.batch import Solved
 from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_PREDECESSORS, WANTS_TARGETS, row_jobs
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.question import Parameters, Question
+from hpcsolve.algorithms.shortest_paths.question import Parameters
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.algorithms.shortest_paths.tuning import concurrent_blocks
+from hpcsolve.answers.distances import NO_VERTEX, Distances, PathQuestion, distance_table
+from hpcsolve.answers.table import DistanceTable
 from hpcsolve.device.base import DeviceInfo
-from hpcsolve.problems.verify.paths import roots
+from hpcsolve.problems.verify.paths import roots, unreached_of
 
-NOBODY = -1
 OUTPUT_BYTES = 1 << 32
 """Of the rows that a GPU holds at a time, at most."""
 
 
 @dataclass(frozen=True)
-class Table:
+class SearchRows:
     """This rank's rows.
 
     Attributes
@@ -46,7 +47,7 @@ class Table:
 def solve_table(
     prepared: Searcher, seeds: Sequence[NDArray[np.int64]], targets: NDArray[np.int64] | None, predecessors: bool,
     report: Report,
-) -> Table:
+) -> SearchRows:
     """Search from each set of seeds."""
     n, dtype, places = prepared.graph.n, prepared.keys.dtype, prepared.graph.places()
     keys = np.empty((len(seeds), n if targets is None else len(targets)), dtype)
@@ -63,7 +64,7 @@ def solve_table(
             batches.append(prepared.solve(jobs, WANTS_TARGETS))
             keys[part] = batches[-1].target_keys.reshape(len(jobs), -1)
         report(min(first + step, len(seeds)) / len(seeds))
-    return Table(keys, before.view(np.int32), batches)
+    return SearchRows(keys, before.view(np.int32), batches)
 
 
 def rows_at_once(n: int, keys: Keys, info: DeviceInfo) -> int:
@@ -73,20 +74,21 @@ def rows_at_once(n: int, keys: Keys, info: DeviceInfo) -> int:
     return max(1, min(2 * concurrent_blocks(info), OUTPUT_BYTES // (n * (keys.dtype.itemsize + 4))))
 
 
-def rows_of(table: Table, keys: Keys, share: range, asked: Question, parameters: Parameters) -> dict[str, Rows]:
-    """The table as the runner wants it."""
+def answer_of(rows: SearchRows, keys: Keys, share: range, asked: PathQuestion, parameters: Parameters) -> Distances:
+    """Return this rank's part of the answer."""
+    column = "vertex" if asked.targets is None else "target"
 
-    def rows(values: NDArray[Any], text: str, none: float) -> Rows:
-        column = "vertex" if asked.targets is None else "target"
-        return Rows(values, share.start, len(asked.seeds), text, "1", ("search", column), none)
+    def table(name: str, values: NDArray[Any], none: float) -> DistanceTable:
+        return distance_table(name, values, share.start, len(asked.seeds), column, none)
 
-    distance, none = keys.decode(table.keys), np.inf if keys.code == "f8" else keys.unreached
-    found = {"distance": rows(distance, "Distance from the sources of each search, times /instance/scale", none)}
+    distance = keys.decode(rows.keys)
+    none = unreached_of(distance.dtype)
+    predecessor = nearest = None
     if parameters.predecessors:
-        text = "The vertex before on a shortest path, the smallest of those that fit"
-        found["predecessor"] = rows(table.predecessor, text, NOBODY)
+        predecessor = table("predecessor", rows.predecessor, NO_VERTEX)
     if parameters.voronoi:
-        nearest = [np.where(d != none, roots(b), NOBODY) for d, b in zip(distance, table.predecessor)]
-        shaped = np.array(nearest, np.int32).reshape(-1, distance.shape[1])
-        found["nearest"] = rows(shaped, "The source from which a vertex is nearest", NOBODY)
-    return found
+        owners = [np.where(d != none, roots(b), NO_VERTEX) for d, b in zip(distance, rows.predecessor)]
+        nearest = table("nearest", np.array(owners, np.int32).reshape(-1, distance.shape[1]), NO_VERTEX)
+    target = None if asked.targets is None else asked.targets.astype(np.int32)
+    source = asked.sources.astype(np.int32)
+    return Distances(source, table("distance", distance, none), target, predecessor, nearest)

@@ -24,9 +24,16 @@ outcome.py      what a run gives back
 solve.py        the runner's calls
 """
 
-from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
-from hpcsolve.algorithms.steiner_kmb.solve import HOST_KERNEL_FILES, KERNEL_FILES, STOPS, estimate, run, stops
+from hpcsolve.algorithms.base import Algorithm
+from hpcsolve.algorithms.steiner_kmb.outcome import REDUCTIONS
+from hpcsolve.algorithms.steiner_kmb.parameters import Parameters, asked
+from hpcsolve.algorithms.steiner_kmb.solve import HOST_KERNEL_FILES, KERNEL_FILES, STOPS, can_stop, estimate, run
+from hpcsolve.answers.dataset import datasets
+from hpcsolve.answers.tree import TREE, Prices
 
-KIND = "steiner"
+ALGORITHM = Algorithm(
+    "steiner-kmb", "steiner", (TREE,), Parameters, estimate, run, KERNEL_FILES, HOST_KERNEL_FILES, STOPS,
+    tables={"prices": datasets(Prices), "reductions": REDUCTIONS}, can_stop=can_stop, asked=asked,
+)
 
-__all__ = ["HOST_KERNEL_FILES", "KERNEL_FILES", "KIND", "STOPS", "Parameters", "estimate", "run", "stops"]
+__all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

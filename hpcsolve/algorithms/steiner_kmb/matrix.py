@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hpcsolve.algorithms.base import Rows
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
+from hpcsolve.answers.dataset import datasets
+from hpcsolve.answers.table import DistanceTable
+from hpcsolve.answers.tree import Tree
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.partition import blocks
 
@@ -44,10 +46,10 @@ class Matrix:
         here = place[self.own]
         self.rows[here >= 0] = found[here[here >= 0]][:, self.member]
 
-    def as_rows(self) -> Rows:
-        """As the runner wants them."""
-        text = "Distances between the terminals, in the order of /instance/terminal, times /instance/scale"
-        return Rows(self.rows, self.share.start, len(self.member), text, "1", ("terminal", "to_terminal"))
+    def as_table(self) -> DistanceTable:
+        """Return the same as a part of the answer."""
+        dataset = datasets(Tree)["matrix"]
+        return DistanceTable(self.rows, self.share.start, len(self.member), dataset)
 
 
 def empty_matrix(member: Indices, dtype: DTypeLike, comm: Comm) -> Matrix:

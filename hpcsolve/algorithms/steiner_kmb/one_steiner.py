@@ -37,7 +37,7 @@ KEYS_A_SEED = 1_000_003
 
 def best_tree(
     graph: Graph, net: Network, near: ClosureTree, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    stop: AgreedStop,
+    stop: AgreedStop, seed: int,
 ) -> tuple[Indices | None, Work]:
     """Return the edges of the best tree, on rank 0, and this rank's work. Collective, parameters as in `kmb.kmb_tree`.
 
@@ -76,7 +76,7 @@ def best_tree(
             if shakes == parameters.shakes:
                 break
             shakes, joined = shakes + 1, False
-            rounds.shake(stop.limits.seed * KEYS_A_SEED + shakes)
+            rounds.shake(seed * KEYS_A_SEED + shakes)
         return best, Work(rounds.relaxed, prepared.timer.seconds, table.sent)
 
 

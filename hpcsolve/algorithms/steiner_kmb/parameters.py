@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from hpcsolve.algorithms.shortest_paths.engines import ROW_ENGINES, RowEngineName, described
+from hpcsolve.answers.tree import TreeQuestion
+from hpcsolve.problems.graph import Graph
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -47,3 +49,8 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
 
 
 Parameters.__doc__ = described(Parameters.__doc__, ROW_ENGINES)
+
+
+def asked(graph: Graph, parameters: Parameters) -> TreeQuestion:
+    """Return what is asked beside the tree."""
+    return TreeQuestion(parameters.matrix)

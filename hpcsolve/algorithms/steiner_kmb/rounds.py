@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.base import Limits, Report
+from hpcsolve.algorithms.base import Report, StopCriteria
 from hpcsolve.algorithms.shortest_paths.row_engine import RowSearch
 from hpcsolve.algorithms.steiner_kmb.node_table import NodeTable
 from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Spanning, Tree, merged
@@ -30,15 +30,15 @@ class AgreedStop:
     """
 
     comm: Comm
-    limits: Limits
+    criteria: StopCriteria
     target: int | None
     started: float = field(default_factory=time.perf_counter)
 
     def is_over(self, weight: int | None = None) -> bool:
         """Return whether the time is up, or a tree of this weight (on rank 0) is light enough. Collective."""
-        if self.limits.seconds is None and self.target is None:
+        if self.criteria.seconds is None and self.target is None:
             return False
-        late = self.limits.seconds is not None and time.perf_counter() - self.started >= self.limits.seconds
+        late = self.criteria.seconds is not None and time.perf_counter() - self.started >= self.criteria.seconds
         return self.comm.bcast(late or (weight is not None and self.target is not None and weight <= self.target))
 
 

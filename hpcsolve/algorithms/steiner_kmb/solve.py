@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from hpcsolve.algorithms.base import UNLIMITED, WITHOUT_WORK, Estimate, Limits, Outcome, Report
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, ROW_ENGINES, chosen_engine, kernel_files
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD
 from hpcsolve.algorithms.shortest_paths.row_engine import RowTask
@@ -26,7 +26,7 @@ from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_t
 from hpcsolve.algorithms.steiner_kmb.node_table import sent_bytes, slice_bytes
 from hpcsolve.algorithms.steiner_kmb.one_steiner import best_tree
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk
-from hpcsolve.algorithms.steiner_kmb.outcome import Answer, Tables, solution_of, tables_of
+from hpcsolve.algorithms.steiner_kmb.outcome import Certified, Tables, tables_of
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices, ReducedGraph, reduced
 from hpcsolve.algorithms.steiner_kmb.rounds import AgreedStop
@@ -48,9 +48,9 @@ BYTES_A_VERTEX, BYTES_AN_ARC = 200, 140
 """Of the host's memory at the largest moment, which is the dual ascent: measured on the instances of the tests."""
 
 
-def stops(parameters: Parameters) -> tuple[str, ...]:
-    """The keys of `[stop]` that a mode honours: only "best" has an answer before its end."""
-    return STOPS if parameters.mode == "best" else ()
+def can_stop(parameters: Parameters) -> bool:
+    """Return whether the mode has an answer before its end; only "best" has."""
+    return parameters.mode == "best"
 
 
 def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
@@ -107,13 +107,15 @@ def _device_bytes(graph: Graph, parameters: Parameters, searches: int, info: Dev
     return space + row_bytes(parameters.engine, RowTask(graph.n, columns, searches, parameters.at_once), info)
 
 
-def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report, limits: Limits = UNLIMITED
-        ) -> Outcome:
-    """Return a Steiner tree with its certificate. `graph` and `solution` are the same on all ranks."""
-    target = None if limits.target is None else math.floor(Fraction(str(limits.target)) * graph.scale)
-    stop = AgreedStop(comm, limits, target)
+def run(
+    graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report,
+    criteria: StopCriteria = NO_STOP, seed: int = 1,
+) -> Outcome:
+    """Return a Steiner tree with its certificate. `graph` is the same on all ranks, and so is the answer."""
+    target = None if criteria.target is None else math.floor(Fraction(str(criteria.target)) * graph.scale)
+    stop = AgreedStop(comm, criteria, target)
     tables: Tables = {}
-    answer: Answer | None = None
+    found: Certified | None = None
     with _on_host(device) as host:
         whole = network(graph, host)
         report(0.0, "lower bound")
@@ -123,20 +125,19 @@ def run(graph: Graph, device: Device, comm: Comm, parameters: Parameters, report
         matrix = None
         if parameters.matrix:
             matrix = empty_matrix(smaller.member, keys_for(smaller.graph, near.weight).dtype, comm)
-        tree, work = _tree(smaller, net, near, device, comm, parameters, report, stop, matrix)
+        tree, work = _tree(smaller, net, near, device, comm, parameters, report, stop, seed, matrix)
         bound = best_bound(bound, comm)
         if tree is not None and bound is not None:
             tree = exchanged(net, tree) if parameters.exchange or parameters.mode == "best" else tree
-            answer, tables = _certified(whole, smaller, near, tree, bound)
+            found, tables = _certified(whole, smaller, near, tree, bound)
     started = time.perf_counter()
-    answer = comm.bcast(answer)
-    assert answer is not None
+    found = comm.bcast(found)
+    assert found is not None
     rank = {
         "operations": work.relaxed, "bytes_sent": work.sent, "seconds_kernel": work.seconds,
         "seconds_wait": time.perf_counter() - started,
     }
-    rows = {} if matrix is None else {"matrix": matrix.as_rows()}
-    return Outcome(answer.weight, solution_of(answer), rows, tables, rank)
+    return Outcome(found.answer(None if matrix is None else matrix.as_table()), tables, rank)
 
 
 def _prepared(graph: Graph, host: Device) -> tuple[ReducedGraph, ClosureTree]:
@@ -146,13 +147,13 @@ def _prepared(graph: Graph, host: Device) -> tuple[ReducedGraph, ClosureTree]:
 
 def _tree(
     smaller: ReducedGraph, net: Network, near: ClosureTree, device: Device, comm: Comm, parameters: Parameters,
-    report: Report, stop: AgreedStop, matrix: Matrix | None,
+    report: Report, stop: AgreedStop, seed: int, matrix: Matrix | None,
 ) -> tuple[Indices | None, Work]:
     """The edges of the reduced graph's tree, on rank 0, and this rank's work."""
     if len(net.terminals) < 2:
         return np.empty(0, np.int64), Work(0, 0.0)
     if parameters.mode == "best":
-        return best_tree(smaller.graph, net, near, device, comm, parameters, report, stop)
+        return best_tree(smaller.graph, net, near, device, comm, parameters, report, stop, seed)
     if parameters.mode == "kmb":
         return kmb_tree(smaller.graph, net, near, device, comm, parameters, report, matrix)
     if comm.rank > 0:
@@ -162,12 +163,13 @@ def _tree(
     return tree, Work(smaller.graph.arcs, time.perf_counter() - started)
 
 
-def _certified(whole: Network, smaller: ReducedGraph, near: ClosureTree, tree: Indices, bound: Bound
-               ) -> tuple[Answer, Tables]:
+def _certified(
+    whole: Network, smaller: ReducedGraph, near: ClosureTree, tree: Indices, bound: Bound
+) -> tuple[Certified, Tables]:
     """The tree in the graph as it was read, with a lower bound found there."""
     restored = spanning_tree(whole, smaller.restored(tree))
     least = max(bound.value, guaranteed(near.weight, len(whole.terminals)))
-    return Answer(whole.edges.part(restored), near, least), tables_of(bound, smaller)
+    return Certified(whole.edges.part(restored), near, least), tables_of(bound, smaller)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.stats import mannwhitneyu
 
 from hpcsolve.algorithms.ant_colony import Parameters
-from hpcsolve.algorithms.base import Limits
+from hpcsolve.algorithms.base import StopCriteria
 from hpcsolve.errors import InputError
 from hpcsolve.problems.tsp import Tsp
 from jobs.benchmarks.ants import published
@@ -95,7 +95,7 @@ def _performer(series: Series) -> Callable[[Run], Run]:
 def _cost(run: Run, tsp: Tsp, library: ctypes.CDLL | None) -> int:
     """Perform a run and return the length of its best tour."""
     if run.solver != REFERENCE:
-        return search(tsp, parameters_of(run.solver), Limits(seed=run.seed, iterations=run.iterations)).cost
+        return search(tsp, parameters_of(run.solver), StopCriteria(iterations=run.iterations), run.seed).cost
     assert library is not None
     with DoubleColony(library, tsp, run.seed) as colony:
         return int(colony.iterate("head-tail", run.iterations)[-1])

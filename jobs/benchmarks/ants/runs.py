@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms import ant_colony
 from hpcsolve.algorithms.ant_colony import Parameters
-from hpcsolve.algorithms.base import Limits, silent
+from hpcsolve.algorithms.base import StopCriteria, silent
 from hpcsolve.device.host import HostDevice
 from hpcsolve.device.select import open_device
 from hpcsolve.parallel.comm import SerialComm
@@ -42,7 +42,7 @@ class Search:
         return float(self.best[rows - 1]) if rows else np.inf
 
 
-def search(tsp: Tsp, parameters: Parameters, limits: Limits, device: str = "cpu") -> Search:
+def search(tsp: Tsp, parameters: Parameters, stop: StopCriteria, seed: int = 1, device: str = "cpu") -> Search:
     """Run hpcsolve on one core, or on a GPU.
 
     Others may share the machine. Therefore the run's own clock and its time limit use CPU time on a CPU, and
@@ -52,7 +52,7 @@ def search(tsp: Tsp, parameters: Parameters, limits: Limits, device: str = "cpu"
     clock = time.process_time if device == "cpu" else time.perf_counter
     with opened, mock.patch("time.perf_counter", clock):
         before = clock()
-        outcome = ant_colony.run(tsp, opened, SerialComm(), parameters, silent, limits)
+        outcome = ant_colony.run(tsp, opened, SerialComm(), parameters, silent, stop, seed)
         cpu = clock() - before
     assert outcome.cost == check_tour(tsp, outcome.solution["tour"].values)
     table = outcome.tables["history"]
@@ -62,4 +62,4 @@ def search(tsp: Tsp, parameters: Parameters, limits: Limits, device: str = "cpu"
 
 def compile_kernels(tsp: Tsp, parameters: Parameters, device: str = "cpu") -> None:
     """Run one iteration, so that the kernels are in the compile cache before anything is timed."""
-    search(tsp, parameters, Limits(iterations=1), device)
+    search(tsp, parameters, StopCriteria(iterations=1), device=device)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hpcsolve.algorithms.base import Limits
+from hpcsolve.algorithms.base import StopCriteria
 from jobs.benchmarks.ants import published
 from jobs.benchmarks.ants.instances import Instance
 from jobs.benchmarks.ants.quality import parameters_of
@@ -38,7 +38,8 @@ class Timing:
 
 def own_timing(instance: Instance, strategy: str, windows: int, width: int, device: str = "cpu") -> Timing:
     """Time hpcsolve without its set-up, by windows of `width` successive iterations of one run."""
-    run = search(instance.tsp, parameters_of(strategy), Limits(iterations=WARM_UP + windows * width), device)
+    stop = StopCriteria(iterations=WARM_UP + windows * width)
+    run = search(instance.tsp, parameters_of(strategy), stop, device=device)
     marks = run.seconds[WARM_UP - 1 :: width]
     assert len(marks) == windows + 1, "the history must have a row for each iteration"
     return _best(np.diff(marks) / width)

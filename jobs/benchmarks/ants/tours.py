@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hpcsolve.algorithms.ant_colony import Parameters
-from hpcsolve.algorithms.base import Limits
+from hpcsolve.algorithms.base import StopCriteria
 from hpcsolve.problems.tsp import check_tour
 from jobs.benchmarks.ants.instances import Instance
 from jobs.benchmarks.ants.rivals import Solve, can_solve, has_time_limit, installed
@@ -57,8 +57,8 @@ def measure(instances: list[Instance], marks: list[float], seeds: int) -> Found:
     runs: list[RivalRun] = []
     for instance in instances:
         compile_kernels(instance.tsp, Parameters())
-        limits = [Limits(seed=seed, seconds=max(marks), target=instance.optimum) for seed in range(1, seeds + 1)]
-        ours[instance.name] = [_own_run(instance, limit) for limit in limits]
+        stop = StopCriteria(seconds=max(marks), target=instance.optimum)
+        ours[instance.name] = [_own_run(instance, stop, seed) for seed in range(1, seeds + 1)]
         for name, solve in rivals.items():
             if can_solve(name, instance.tsp):
                 runs += _rival_runs(instance, name, solve, marks)
@@ -67,9 +67,9 @@ def measure(instances: list[Instance], marks: list[float], seeds: int) -> Found:
     return Found(instances, marks, ours, runs, skipped)
 
 
-def _own_run(instance: Instance, limits: Limits) -> Search:
-    run = search(instance.tsp, Parameters(), limits)
-    _report(instance, f"{OURS}, seed {limits.seed}", run.cpu, instance.gap(run.cost))
+def _own_run(instance: Instance, stop: StopCriteria, seed: int) -> Search:
+    run = search(instance.tsp, Parameters(), stop, seed)
+    _report(instance, f"{OURS}, seed {seed}", run.cpu, instance.gap(run.cost))
     return run
 
 

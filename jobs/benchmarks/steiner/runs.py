@@ -13,7 +13,7 @@ from unittest import mock
 
 import numpy as np
 
-from hpcsolve.algorithms.base import UNLIMITED, Limits, silent
+from hpcsolve.algorithms.base import NO_STOP, StopCriteria, silent
 from hpcsolve.algorithms.steiner_kmb import Parameters, run, solve
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
@@ -56,7 +56,7 @@ class Timing:
 
 
 def own_run(
-    solver: str, instance: Instance, device: Device, parameters: Parameters, repeats: int, limits: Limits = UNLIMITED
+    solver: str, instance: Instance, device: Device, parameters: Parameters, repeats: int, stop: StopCriteria = NO_STOP
 ) -> Timing:
     """Time hpcsolve on a graph that has been read, the best of `repeats` runs, of fewer if they are slow."""
     clock = time.process_time if device.info.kind == "cpu" else time.perf_counter
@@ -64,7 +64,7 @@ def own_run(
     while True:
         begin = clock()
         with _timed("ascended", clock) as ascents:
-            outcome = run(instance.graph, device, SerialComm(), parameters, silent, limits)
+            outcome = run(instance.graph, device, SerialComm(), parameters, silent, stop)
         whole = clock() - begin
         runs.append((whole - sum(ascents), whole))
         if len(runs) >= repeats or sum(whole for _, whole in runs) > QUICK:

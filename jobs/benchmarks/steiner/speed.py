@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import get_args
 
-from hpcsolve.algorithms.base import Limits
+from hpcsolve.algorithms.base import StopCriteria
 from hpcsolve.algorithms.shortest_paths.engines import RowEngineName
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.device.host import HostDevice
@@ -71,8 +71,8 @@ def measure(instance: Instance, rivals: list[Rival], options: Options) -> list[T
         for name, parameters in own_solvers().items():
             rows.append(_reported(instance, own_run(name, instance, device, parameters, options.repeats)))
         if options.best:
-            limits = Limits(seconds=options.best)
-            rows.append(_reported(instance, own_run(BEST, instance, device, Parameters(mode="best"), 1, limits)))
+            stop = StopCriteria(seconds=options.best)
+            rows.append(_reported(instance, own_run(BEST, instance, device, Parameters(mode="best"), 1, stop)))
     for rival in rivals:
         call = rival.prepare(instance.graph)
         row = rival_run(rival.name, instance, call, options.repeats, options.seconds, options.gibibytes)

@@ -1,0 +1,144 @@
+"""Shortest paths between pairs of vertices, with a distance and a path for each query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.answers import distances
+from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, failed, require
+from hpcsolve.answers.dataset import Dataset, own_unit
+from hpcsolve.answers.distances import LENGTH_TYPES, SHOWN, UNREACHED, PathQuestion
+from hpcsolve.errors import InputError
+from hpcsolve.formats import pairs_sha256
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.verify.host_paths import check_shortest
+from hpcsolve.problems.verify.pair_paths import PairPaths, check_pair_paths
+from hpcsolve.problems.verify.paths import unreached_of
+
+if TYPE_CHECKING:
+    from hpcsolve.output.contents import Contents
+    from hpcsolve.parallel.comm import Comm
+
+_PATH = "Vertices of all paths, both ends included, positions from 0: query i has path[offset[i]:offset[i+1]]"
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Answers to queries in their order. Only rank 0 has them."""
+
+    source: Annotated[NDArray[np.int32], Dataset("int32", "Positions of the sources, from 0", "query")]
+    target: Annotated[NDArray[np.int32], Dataset("int32", "Positions of the targets, from 0", "query")]
+    distance: Annotated[
+        NDArray[Any],
+        Dataset(LENGTH_TYPES, "Length of the path, times /instance/scale", "query", none=UNREACHED),
+    ]
+    offset: Annotated[
+        NDArray[np.int64], Dataset("int64", "Where each path begins in `path`, and the end of the last", "offset")
+    ]
+    path: Annotated[NDArray[np.int32], Dataset("int32", _PATH, "path")]
+
+    def for_check(self) -> PairPaths:
+        """Return the same as the check in `problems` takes it."""
+        return PairPaths(self.source, self.target, self.distance, self.offset, self.path)
+
+
+def check(problem: Graph, question: PathQuestion, answer: Paths | None, comm: Comm) -> Verdict:
+    """Check all paths in numpy, on the rank that has them."""
+    passed = Verdict(True, "no arc offers less, paths of that length lead there; every path added up in numpy")
+    return failed(comm, None if answer is None else _wrong_path(problem, question, answer)) or passed
+
+
+def _wrong_path(graph: Graph, question: PathQuestion, answer: Paths) -> str | None:
+    try:
+        check_pair_paths(graph, answer.for_check(), question.cutoff)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def verify(contents: Contents, problem: Graph, question: PathQuestion, rows: RowBlocks) -> Verdict:
+    """Check all paths in a result file, and search again for every distance."""
+    answer = PairPaths(*(np.asarray(contents.value("solution", name)) for name in _NAMES))
+    try:
+        _check_queries(problem, question, np.stack([answer.source, answer.target], axis=1))
+        none, said = unreached_of(answer.distance.dtype), contents.groups["solution"]["distance"].none
+        require(said == none, f"/solution/distance says none is {said}, not {none}")
+        check_pair_paths(problem, answer, question.cutoff)
+        check_shortest(problem, answer, question.cutoff)
+    except ValueError as error:
+        return Verdict(False, str(error))
+    return Verdict(True, "every path added up, every distance and path found again by a search on the host")
+
+
+_NAMES = ("source", "target", "distance", "offset", "path")
+
+
+def _check_queries(graph: Graph, question: PathQuestion, pairs: NDArray[Any]) -> None:
+    """Refuse pairs that are not those of the job."""
+    if question.pairs is None:
+        same = pairs_sha256(graph.labels[pairs]) == question.pairs_sha256
+    else:
+        same = np.array_equal(pairs, question.pairs)
+    require(same, "/solution/source and target are not the queries of the job")
+
+
+def lines(contents: Contents) -> Iterator[str]:
+    """Yield each of a few queries with its distance, or the number of many."""
+    columns = {name: np.asarray(contents.value("solution", name)) for name in _NAMES[:3]}
+    labels = np.asarray(contents.value("instance", "label"))
+    scale = max(1, int(contents.value("instance", "scale")))
+    reached = columns["distance"] != unreached_of(columns["distance"].dtype)
+    lengths = np.diff(contents.value("solution", "offset"))
+    ends = np.concatenate([columns["source"], columns["target"]])
+    rows = {len(reached), len(lengths), *map(len, columns.values())}
+    if len(reached) > SHOWN or len(rows) > 1 or not ((ends >= 0) & (ends < len(labels))).all():
+        yield f"query:  {len(reached)} pairs, {reached.sum()} of them reached; /solution in the file has the paths"
+        return
+    for source, target, distance, there, length in zip(*columns.values(), reached, lengths, strict=True):
+        found = f"{own_unit(distance.item(), scale)}, {length} vertices" if there else "not reached"
+        yield f"query:  {labels[source]} -> {labels[target]}: {found}"
+
+
+def summary(contents: Contents) -> str:
+    """Return `2 queries, 1 reached; 300 vertices`."""
+    distance = np.asarray(contents.value("solution", "distance"))
+    reached = int((distance != unreached_of(distance.dtype)).sum())
+    return f"{distance.size} queries, {reached} reached; {contents.value('instance', 'vertices')} vertices"
+
+
+class Face(distances.Face):
+    """What a result in Python offers of paths, beside distances."""
+
+    def path(self, *ends: Any) -> list[Any]:
+        """Return the vertices of a shortest path by name or number, both ends included.
+
+        It is empty if there is no path.
+
+        `path(i)` is that of the i-th query, from 0. `path(source, target)`, by name or number, needs a table of
+        predecessors.
+
+        Raises
+        ------
+        InputError
+            No such query or vertex, or the result has no paths.
+        """
+        if len(ends) == 1 and self.contents.value("solution", "path") is not None:
+            return self.named(self._path_of_query(ends[0]))
+        if len(ends) == 2 and len(self.predecessor):
+            return self._path_between(*ends)
+        raise InputError("path(i) needs a result of queries, path(source, target) one with predecessors = true")
+
+    def _path_of_query(self, query: int) -> NDArray[Any]:
+        offset = self.contents.value("solution", "offset")
+        if not 0 <= query < len(offset) - 1:
+            raise InputError(f"there is no query {query}; they are numbered 0 to {len(offset) - 2}")
+        path: NDArray[Any] = self.contents.value("solution", "path")[offset[query] : offset[query + 1]]
+        return path
+
+
+PATHS = AnswerType("paths", (Paths,), check, verify, lines, summary)

@@ -1,0 +1,160 @@
+"""A travelling salesman's tour with its cost, or the proof that there is no tour."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict
+from hpcsolve.answers.dataset import Dataset, own_unit
+from hpcsolve.problems.tsp import Tsp, check_tour
+
+if TYPE_CHECKING:
+    from hpcsolve.output.contents import Contents
+    from hpcsolve.parallel.comm import Comm
+
+LONGEST_TOUR = 200
+"""Cities up to which a tour is printed in full."""
+COST = Dataset("int64", "Cost in exact integers: the instance's own unit times /instance/scale")
+
+
+@dataclass(frozen=True)
+class Tour:
+    """A tour; `cost` is in scaled integers, the positions in `tour` have shape (cities,)."""
+
+    cost: Annotated[int, COST]
+    tour: Annotated[
+        NDArray[np.int32], Dataset("int32", "Cities in the order of the tour, positions from 0", "place")
+    ]
+    optimal: Annotated[bool, Dataset("bool", "Whether the tour is proven to be the cheapest")]
+
+
+@dataclass(frozen=True)
+class NoTour:
+    """The statement, proven by the algorithm, that the instance has no tour."""
+
+    infeasible: Annotated[bool, Dataset("bool", "Whether it is proven that no tour exists")]
+
+
+@dataclass(frozen=True)
+class TourQuestion:
+    """What tour was asked for: a "cycle" or an "open" path, with positions that it starts and ends at, or None."""
+
+    path: str = "cycle"
+    start: int | None = None
+    end: int | None = None
+
+
+def check(problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour, comm: Comm) -> Verdict:
+    """Check a run's tour on rank 0."""
+    if isinstance(answer, NoTour):
+        return _not_checked()
+    return comm.bcast(check_answer(problem, question, answer) if comm.rank == 0 else Verdict(None, ""))
+
+
+def check_answer(tsp: Tsp, question: TourQuestion | None, answer: Tour) -> Verdict:
+    """Check a tour, and its cost from the instance's own matrix."""
+    asked = question or TourQuestion()
+    try:
+        cost = check_tour(tsp, np.asarray(answer.tour), asked.path, asked.start, asked.end)
+    except ValueError as error:
+        return Verdict(False, str(error))
+    if cost != answer.cost:
+        return Verdict(False, f"the tour costs {cost}, not {answer.cost}")
+    return Verdict(True, "every city once, the cost added up from the instance")
+
+
+def verify(contents: Contents, problem: Tsp, question: TourQuestion | None, rows: RowBlocks) -> Verdict:
+    """Check the tour and the costs in a result file."""
+    stated = contents.attributes["cost"]
+    if contents.value("solution", "infeasible"):
+        if not np.isnan(stated):
+            return Verdict(False, "the attribute cost is a number, though there is no tour")
+        return _not_checked()
+    tour, cost = contents.value("solution", "tour"), contents.value("solution", "cost")
+    if stated != own_unit(int(cost), problem.scale):
+        return Verdict(False, f"the attribute cost is {stated}, /solution/cost {cost} at scale {problem.scale}")
+    return check_answer(problem, question, Tour(int(cost), tour, False))
+
+
+def _not_checked() -> Verdict:
+    return Verdict(None, "that there is no tour cannot be checked without solving it again")
+
+
+def lines(contents: Contents) -> Iterator[str]:
+    """Yield tour and cost, and what the colonies found if there were any."""
+    if contents.value("solution", "infeasible"):
+        yield "tour:   there is none, proven"
+        return
+    optimal = ", proven optimal" if contents.value("solution", "optimal") else ""
+    indent = " " * 8
+    yield from textwrap.wrap(
+        _cities(contents), 118, initial_indent="tour:   ", subsequent_indent=indent, break_long_words=False,
+        break_on_hyphens=False,
+    )
+    yield f"cost:   {contents.attributes['cost']}{optimal}"
+    yield from _colony_lines(contents)
+
+
+def _cities(contents: Contents) -> str:
+    """Return the cities in order, by name or by label."""
+    tour = np.asarray(contents.value("solution", "tour"))
+    names = contents.value("instance", "city_name", contents.value("instance", "label"))
+    if not ((tour >= 0) & (tour < len(names))).all():
+        return "/solution/tour names cities that the instance does not have"
+    if len(tour) > LONGEST_TOUR:
+        return f"{len(tour)} cities, /solution/tour in the file"
+    named = contents.value("instance", "city_name") is not None
+    return (" - " if named else " ").join(str(names[city]) for city in tour)
+
+
+def _colony_lines(contents: Contents) -> Iterator[str]:
+    """Yield statistics of several colonies, and the gap if the job names the optimum."""
+    costs, gaps = contents.value("colonies", "cost"), contents.value("colonies", "gap")
+    names = ("minimum", "median", "mean", "maximum", "deviation")
+    values = [contents.value("colonies", name) for name in names]
+    if costs is not None and len(costs) > 1 and None not in values:
+        yield f"colonies: {len(costs)}: " + ", ".join(f"{n} {float(v):.8g}" for n, v in zip(names, values))
+    if gaps is not None and len(gaps):
+        mean = f", {100 * float(np.mean(gaps)):.3g} % in the mean" if len(gaps) > 1 else ""
+        yield f"gap:    {100 * float(np.min(gaps)):.3g} % above the optimum{mean}"
+
+
+def summary(contents: Contents) -> str:
+    """Return `cost 99, optimal, 17 cities`."""
+    cities = f"{contents.value('instance', 'n')} cities"
+    if contents.value("solution", "infeasible"):
+        return f"infeasible, {cities}"
+    optimal = ", optimal" if contents.value("solution", "optimal") else ""
+    return f"cost {contents.attributes['cost']}{optimal}, {cities}"
+
+
+class Face:
+    """What a result in Python offers of a tour."""
+
+    contents: Contents
+
+    @property
+    def tour(self) -> NDArray[np.int32]:
+        """Shape (n,): positions of the cities from 0, in order; empty if there is no tour."""
+        return np.asarray(self.contents.value("solution", "tour", []), dtype=np.int32)
+
+    @property
+    def tour_labels(self) -> list[Any]:
+        """The cities in order, by name, or by their numbers in the instance's file."""
+        labels = self.contents.value("instance", "city_name", self.contents.value("instance", "label"))
+        in_order: list[Any] = np.asarray(labels)[self.tour].tolist()
+        return in_order
+
+    @property
+    def infeasible(self) -> bool:
+        """Whether it is proven that there is no answer."""
+        return bool(self.contents.value("solution", "infeasible", False))
+
+
+TOUR = AnswerType("tour", (Tour, NoTour), check, verify, lines, summary)

@@ -1,0 +1,255 @@
+"""A Steiner tree with a lower bound, and what proves that bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict
+from hpcsolve.answers.dataset import Column, Dataset, columns, datasets, own_unit
+from hpcsolve.answers.distances import VertexFace
+from hpcsolve.answers.table import DistanceTable
+from hpcsolve.answers.tour import COST
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.steiner import check_tree
+from hpcsolve.problems.verify.host_paths import check_columns
+from hpcsolve.problems.verify.steiner_bound import closure, guaranteed, ratio_of, replayed
+
+if TYPE_CHECKING:
+    from hpcsolve.output.contents import Contents
+    from hpcsolve.parallel.comm import Comm
+
+ROWS_CHECKED = 256
+"""Rows of a matrix that are searched again."""
+SHOWN = 12
+"""Edges up to which a tree is printed in full."""
+_BOUND = "No Steiner tree of this instance is lighter; proven by /prices or by closure_mst"
+_ENDS = "Ends of the tree's edges, the {} position"
+_TERMINAL = "Terminal (position) whose set of vertices asks for a price, in order"
+_MATRIX = "Distances between the terminals, in the order of /instance/terminal, times /instance/scale"
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A tree in the graph as it was read; weights are scaled integers.
+
+    `u`, `v` and `weight` have shape (edges,). `matrix`, if it was asked for, has the distances between the terminals.
+    """
+
+    cost: Annotated[int, COST]
+    u: Annotated[NDArray[np.int32], Dataset("int32", _ENDS.format("smaller"), "edge")]
+    v: Annotated[NDArray[np.int32], Dataset("int32", _ENDS.format("larger"), "edge")]
+    weight: Annotated[NDArray[np.int64], Dataset("int64", "Weight of each edge, times /instance/scale", "edge")]
+    lower_bound: Annotated[int, Dataset("int64", _BOUND)]
+    ratio: Annotated[float, Dataset("float64", "So many times the optimum at most: cost / lower_bound")]
+    closure_mst: Annotated[int, Dataset("int64", "Spanning tree of the terminals' distances: its weight")]
+    closure_bottleneck: Annotated[int, Dataset("int64", "Its longest edge")]
+    proof: Annotated[
+        str | None, Dataset("text", "Method that proves the lower bound, where neither prices nor closure_mst do")
+    ] = None
+    matrix: Annotated[DistanceTable | None, Dataset("uint32|uint64", _MATRIX, "terminal, to_terminal")] = None
+
+
+@dataclass(frozen=True)
+class Prices:
+    """A dual solution that proves a lower bound, the group `/prices`: its prices add up to the bound.
+
+    `terminal` and `price` have shape (prices,).
+    """
+
+    root: Annotated[int, Dataset("int64", "Position of the terminal that no set holds")]
+    terminal: Annotated[NDArray[np.int32], Dataset("int32", _TERMINAL, "raise")]
+    price: Annotated[NDArray[np.int64], Dataset("int64", "The price: all together are a lower bound", "raise")]
+
+    def group(self) -> dict[str, Column]:
+        """Return the columns of `/prices`."""
+        return columns(datasets(Prices), {"root": self.root, "terminal": self.terminal, "price": self.price})
+
+
+@dataclass(frozen=True)
+class TreeQuestion:
+    """What was asked beside the tree: whether the distances between all terminals are wanted."""
+
+    matrix: bool = False
+
+
+def tree(
+    edges: tuple[NDArray[Any], NDArray[Any], NDArray[Any]], lower_bound: int, closure_mst: int, closure_bottleneck: int,
+    proof: str | None = None, matrix: DistanceTable | None = None,
+) -> Tree:
+    """Return the record of a tree with its cost and ratio.
+
+    Parameters
+    ----------
+    edges
+        Three arrays of shape (edges,): positions of the smaller and of the larger end, weights in scaled integers.
+    lower_bound
+        In scaled integers. `Prices`, which the algorithm returns beside the tree, or the closure prove it; or another
+        method does, whose name is `proof`.
+    closure_mst, closure_bottleneck
+        Weight and longest edge of a minimum spanning tree of the terminal distance graph (the metric closure).
+    """
+    cost = int(edges[2].sum())
+    u, v, weight = (values.astype(kind) for values, kind in zip(edges, (np.int32, np.int32, np.int64)))
+    ratio = ratio_of(cost, lower_bound)
+    return Tree(cost, u, v, weight, lower_bound, ratio, closure_mst, closure_bottleneck, proof, matrix)
+
+
+def check(problem: Graph, question: TreeQuestion | None, answer: Tree, comm: Comm) -> Verdict:
+    """Check a run's tree on rank 0, with what certifies it except the prices."""
+    return comm.bcast(_checked(problem, answer) if comm.rank == 0 else Verdict(None, ""))
+
+
+def _checked(problem: Graph, answer: Tree) -> Verdict:
+    """Return the verdict on rank 0, with the first and the last of its rows of the matrix."""
+    verdict, table = check_answer(problem, answer), answer.matrix
+    if verdict.passed is False or table is None:
+        return verdict
+    try:
+        for row in sorted({0, len(table.values) - 1}):
+            _check_row(problem, table.first + row, table.values[row])
+    except ValueError as error:
+        return Verdict(False, f"matrix: {error}")
+    return Verdict(True, f"{verdict.reason}; two rows of the matrix found again by a search on the host")
+
+
+def check_answer(problem: Graph, answer: Tree) -> Verdict:
+    """Check a tree, its cost, the closure and the ratio, and that the lower bound is possible."""
+    try:
+        weight = check_tree(problem, answer.u, answer.v, answer.weight)
+    except ValueError as error:
+        return Verdict(False, str(error))
+    wrong = next(_wrong_claims(problem, answer, weight), None)
+    reason = "a pruned tree that joins the terminals; weights and closure_mst from the instance"
+    return Verdict(True, reason) if wrong is None else Verdict(False, wrong)
+
+
+def _wrong_claims(problem: Graph, answer: Tree, weight: int) -> Iterator[str]:
+    """Yield what is wrong with the numbers beside a tree of this weight."""
+    assert problem.terminals is not None
+    known, bound = closure(problem), int(answer.lower_bound)
+    least = guaranteed(known.weight, len(problem.terminals))
+    claims = {
+        "cost": (answer.cost, weight),
+        "closure_mst": (answer.closure_mst, known.weight),
+        "closure_bottleneck": (answer.closure_bottleneck, known.bottleneck),
+        "ratio": (answer.ratio, ratio_of(weight, bound)),
+    }
+    yield from (f"{name} is {claimed}, not {right}" for name, (claimed, right) in claims.items() if claimed != right)
+    if not least <= bound <= weight:
+        yield f"lower_bound is {bound}; closure_mst proves {least}, and the tree weighs {weight}"
+    if weight > known.weight:
+        yield f"the tree weighs {weight}, more than closure_mst, {known.weight}"
+
+
+def verify(contents: Contents, problem: Graph, question: TreeQuestion, rows: RowBlocks) -> Verdict:
+    """Check the tree in a result file with all that certifies it. The prices are raised again."""
+    there = {name: contents.value("solution", name) for name in datasets(Tree) if name != "matrix"}
+    answer = Tree(**there)
+    if contents.attributes["cost"] != own_unit(int(answer.cost), problem.scale):
+        return Verdict(False, f"the attribute cost is {contents.attributes['cost']}, /solution/cost {answer.cost}")
+    verdict = check_answer(problem, answer)
+    if verdict.passed is not False:
+        verdict = _with_bound(contents, problem, answer, verdict)
+    if verdict.passed is False or not (question.matrix or contents.tables):
+        return verdict
+    return _with_matrix(contents, problem, rows, verdict)
+
+
+def _with_bound(contents: Contents, problem: Graph, answer: Tree, verdict: Verdict) -> Verdict:
+    """Return the verdict with that on the lower bound."""
+    assert problem.terminals is not None
+    bound = int(answer.lower_bound)
+    if bound == guaranteed(int(answer.closure_mst), len(problem.terminals)):
+        return Verdict(True, f"{verdict.reason}; closure_mst proves the lower bound")
+    if answer.proof is not None:
+        return Verdict(True, f"{verdict.reason}; the lower bound was not checked, {answer.proof} proves it")
+    root, terminals, prices = (contents.value("prices", name) for name in ("root", "terminal", "price"))
+    if prices is None or terminals is None or root is None or len(terminals) != len(prices):
+        return Verdict(False, "/prices is not there or not whole: nothing proves the lower bound")
+    try:
+        proven = replayed(problem, int(root), zip(terminals.tolist(), prices.tolist()))
+    except ValueError as error:
+        return Verdict(False, str(error))
+    if proven is None:
+        return Verdict(True, f"{verdict.reason}; the lower bound was not replayed, which would take too long")
+    if proven != bound:
+        return Verdict(False, f"lower_bound is {bound}, the prices prove {proven}")
+    return Verdict(True, f"{verdict.reason}; the lower bound's prices raised again")
+
+
+def _with_matrix(contents: Contents, problem: Graph, rows: RowBlocks, verdict: Verdict) -> Verdict:
+    """Return the verdict with that on the distances between the terminals, some of which are searched again."""
+    assert problem.terminals is not None
+    k, table = len(problem.terminals), contents.tables.get("matrix")
+    if table is None or table.shape != (k, k) or table.none is not None or len(contents.tables) > 1:
+        return Verdict(False, f"/solution/matrix is not there, or no table of {k} x {k} distances")
+    step = -(-k // ROWS_CHECKED)
+    try:
+        for first, (block,) in rows(["matrix"]):
+            for row in range(-first % step, len(block), step):
+                _check_row(problem, first + row, block[row])
+    except ValueError as error:
+        return Verdict(False, f"/solution/matrix: {error}")
+    which = "every row" if step == 1 else f"every {step}th row"
+    return Verdict(True, f"{verdict.reason}; {which} of the matrix found again by a search on the host")
+
+
+def _check_row(problem: Graph, row: int, distance: Any) -> None:
+    """Check a row of the matrix. Raises as `check_columns`."""
+    assert problem.terminals is not None
+    check_columns(problem, problem.terminals[row : row + 1], problem.terminals, distance[None], first=row)
+
+
+def lines(contents: Contents) -> Iterator[str]:
+    """Yield what was taken out, the tree, its cost and how far it may be from the least."""
+    counts = {name: int(column.values) for name, column in contents.groups.get("reductions", {}).items()}
+    if counts:
+        texts = {"contracted": "edges contracted", "parallel": "parallel", "ends": "ends", "passed": "passed through"}
+        taken = ", ".join(f"{counts.get(name, 0)} {text}" for name, text in texts.items())
+        yield f"left:   {counts.get('vertices')} vertices, {counts.get('edges')} edges ({taken})"
+    u, v = (np.asarray(contents.value("solution", name)) for name in ("u", "v"))
+    labels = np.asarray(contents.value("instance", "vertex_name", contents.value("instance", "label")))
+    known = all(((end >= 0) & (end < len(labels))).all() for end in (u, v))
+    if len(u) == len(v) <= SHOWN and known:
+        yield f"tree:   {', '.join(f'{labels[a]} - {labels[b]}' for a, b in zip(u, v)) or 'one vertex'}"
+    else:
+        yield f"tree:   {len(u)} edges, /solution/u and /solution/v in the file"
+    cost, scale = contents.attributes["cost"], int(contents.value("instance", "scale"))
+    bound, ratio = (contents.value("solution", name) for name in ("lower_bound", "ratio"))
+    how_good = "proven optimal" if ratio == 1 else f"at most {float(ratio):.6g} times the optimum"
+    yield f"cost:   {cost}, {how_good}: lower bound {own_unit(int(bound), scale)}"
+
+
+def summary(contents: Contents) -> str:
+    """Return `cost 99, optimal; 400 vertices`."""
+    optimal = ", optimal" if contents.value("solution", "ratio") == 1 else ""
+    return f"cost {contents.attributes['cost']}{optimal}; {contents.value('instance', 'vertices')} vertices"
+
+
+class Face(VertexFace):
+    """What a result in Python offers of a Steiner tree."""
+
+    @property
+    def tree(self) -> list[tuple[Any, Any]]:
+        """The edges of a Steiner tree: both ends by name, or by their numbers in the instance's file; else empty."""
+        u, v = (self.named(self.contents.value("solution", name, [])) for name in ("u", "v"))
+        return list(zip(u, v))
+
+    @property
+    def terminals(self) -> list[Any]:
+        """What a Steiner tree joins, by name, or by their numbers in the instance's file; else empty."""
+        return self.named(self.contents.value("instance", "terminal", []))
+
+    @property
+    def lower_bound(self) -> float:
+        """What no answer costs less than, in the instance's own unit; NaN if the result does not say."""
+        bound = self.contents.value("solution", "lower_bound")
+        return own_unit(None if bound is None else int(bound), int(self.contents.value("instance", "scale")))
+
+
+TREE = AnswerType("tree", (Tree,), check, verify, lines, summary)

@@ -1,0 +1,149 @@
+"""Kinds of problems: how an instance is read, named and described. An algorithm names its `kind`.
+
+tsp.py      the travelling salesman: a matrix of costs
+graph.py    a graph with weights
+steiner.py  a graph with terminals
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hpcsolve.algorithms.registry import algorithm
+from hpcsolve.answers.dataset import Column, columns
+from hpcsolve.errors import DamagedFileError, InputError
+from hpcsolve.formats import InstanceOf
+from hpcsolve.job import IN_MEMORY, Job
+from hpcsolve.job.generators import makers
+from hpcsolve.output.contents import INSTANCES, Contents
+from hpcsolve.problems.generate.by_name import call_generator
+
+MODULES = {name: f"hpcsolve.runner.kinds.{name}" for name in INSTANCES}
+"""Name -> the module that has the record `KIND`."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What depends on the kind of problem, except its answers.
+
+    Attributes
+    ----------
+    size_unit
+        What its size counts, in the plural: `cities`.
+    read
+        The instance in a file, of (path, options); options are the other keys of the job's table `{ file = ..., ... }`.
+    given
+        The problem that a Python program gave, of (problem, options): one of ours, a matrix, ...
+    write
+        Writes a problem, of (problem, path), as a file that `read` reads.
+    content_hash
+        SHA-256 of all that an answer depends on: names a problem that no file holds.
+    identity
+        The part of the job's hash that stands for an instance.
+    size
+        Number of cities, vertices, ...
+    headline
+        Name, size and nature of a problem in a few words.
+    values
+        The content of `/instance`: the values of datasets of `output.contents.INSTANCES`.
+    """
+
+    size_unit: str
+    read: Callable[[str, Mapping[str, Any]], InstanceOf[Any]]
+    given: Callable[[Any, Mapping[str, Any]], Any]
+    write: Callable[[Any, str], None]
+    content_hash: Callable[[Any], str]
+    identity: Callable[[InstanceOf[Any]], str]
+    size: Callable[[Any], int]
+    headline: Callable[[Any], str]
+    values: Callable[[InstanceOf[Any]], dict[str, Any]]
+
+
+def kind(name: str) -> Kind:
+    """Return the kind of that name."""
+    found: Kind = importlib.import_module(MODULES[name]).KIND
+    return found
+
+
+def kind_of(job: Job) -> Kind:
+    """Return the kind of problem that a job's algorithm solves."""
+    return kind(algorithm(job.settings.algorithm).kind)
+
+
+def instance_columns(job: Job, instance: InstanceOf[Any]) -> dict[str, Column]:
+    """Return the content of `/instance`."""
+    name = algorithm(job.settings.algorithm).kind
+    return columns(INSTANCES[name], {**kind(name).values(instance), "kind": name})
+
+
+def require_kind(contents: Contents, job: Job, file: str) -> None:
+    """Refuse a result that is of another kind of problem than the job.
+
+    Raises
+    ------
+    InputError
+        It is of a kind that this version does not know.
+    DamagedFileError
+        It is of another kind.
+    """
+    name = str(contents.value("instance", "kind", ""))
+    if name not in MODULES:
+        raise InputError(f"the result is of an unknown kind of problem, {name[:40]!r}")
+    if name != algorithm(job.settings.algorithm).kind:
+        raise DamagedFileError(f"{file}: damaged: /instance/kind is of another kind of problem than the job")
+
+
+def kind_of_generator(name: str) -> str:
+    """Return the name of the kind of problem that a generator makes.
+
+    For an unknown generator it is "tsp", whose generators then refuse it."""
+    return next((kind for kind in MODULES if name in makers(kind)), "tsp")
+
+
+def read_instance(job: Job, file: str | None = None) -> InstanceOf[Any]:
+    """Return the instance that a job names: a file, a table with a file, or a table for a generator.
+
+    Parameters
+    ----------
+    file
+        Read this file instead of the job's.
+
+    Raises
+    ------
+    InputError
+        One line with file and line, or key.
+    """
+    named, own = job.settings.instance, kind_of(job)
+    if isinstance(named, str):
+        if file is None and named == IN_MEMORY:
+            raise InputError("the instance was in the memory of a Python program: name its file, --set instance=FILE")
+        return own.read(file or named, {})
+    keys = dict(named)
+    path = keys.pop("file", None)
+    if file is not None or isinstance(path, str):
+        keys.pop("generate", None)
+        return own.read(file or str(path), keys)
+    name = keys.pop("generate", None)
+    if not isinstance(name, str):
+        example = next(iter(makers(algorithm(job.settings.algorithm).kind)))
+        text = f'a table needs generate, for example {{ generate = "{example}", n = 24, seed = 1 }}'
+        raise InputError(f"instance: {text}")
+    problem = generated(algorithm(job.settings.algorithm).kind, name, keys, "instance: ")
+    return InstanceOf(problem, "", own.content_hash(problem), "generated")
+
+
+def generated(kind_name: str, generator: str, keys: Mapping[str, Any], prefix: str = "") -> Any:
+    """Return the problem that a generator makes.
+
+    Raises
+    ------
+    InputError
+        Unknown generator or key, a missing key, a bad value; the message begins with `prefix`.
+    """
+    try:
+        return call_generator(makers(kind_name), generator, keys)
+    except InputError as error:
+        raise InputError(f"{prefix}{error}") from None

@@ -1,0 +1,120 @@
+"""Graphs as a kind of problem, with weights, and coordinates or terminals if there are any."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hpcsolve.errors import InputError
+from hpcsolve.formats import GraphInstance, read_graph, read_terminals, write_graph
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.graph_convert import from_networkx, from_scipy
+from hpcsolve.problems.steiner import at_positions, with_terminals
+from hpcsolve.runner.kinds import Kind
+
+OPTIONS = ("coordinates", "directed", "terminals")
+"""Keys of the job's table `{ file = ..., ... }`."""
+
+
+def read(path: str, options: Mapping[str, Any]) -> GraphInstance:
+    """Read the file of a graph, with coordinates or terminals from other files if the options name them.
+
+    Raises
+    ------
+    InputError
+        One line with file and line, or key.
+    """
+    for key in options:
+        if key not in OPTIONS:
+            raise InputError(f"instance: no key {key!r} beside file; there are {', '.join(OPTIONS)}")
+    places, directed, terminals = (options.get(key) for key in OPTIONS)
+    if not isinstance(places, (str, type(None))) or not isinstance(directed, (bool, type(None))):
+        raise InputError("instance: coordinates is the name of a file, directed is true or false")
+    if not isinstance(terminals, (str, list, type(None))):
+        raise InputError("instance: terminals is a list of vertices, or the name of a file with one on each line")
+    found = read_graph(path, places, directed=directed)
+    return found if terminals is None else replace(found, problem=_with_terminals(found.problem, terminals))
+
+
+def _with_terminals(graph: Graph, asked: str | list[Any]) -> Graph:
+    if isinstance(asked, str):
+        return at_positions(graph, read_terminals(asked).positions(graph).reshape(-1))
+    return with_terminals(graph, asked)
+
+
+def given(problem: Any, options: Mapping[str, Any], directed: bool = True) -> Graph:
+    """Return the graph that a program gave: a `Graph`, a sparse matrix of scipy, or a graph of networkx.
+
+    Each entry of a matrix is an arc, or an edge if `directed` is false.
+
+    Raises
+    ------
+    InputError
+        It is none of these.
+    """
+    if isinstance(problem, Graph):
+        graph = problem
+    elif hasattr(problem, "tocoo"):
+        graph = from_scipy(problem, directed=directed)
+    elif hasattr(problem, "is_directed"):
+        graph = from_networkx(problem)
+    else:
+        what = "a Graph, a sparse matrix of scipy, a graph of networkx, or a file"
+        raise InputError(f"{type(problem).__name__} is not a graph; give {what}")
+    return with_terminals(graph, options["terminals"]) if "terminals" in options else graph
+
+
+def content_hash(problem: Graph) -> str:
+    """Return the SHA-256 of arcs, weights, labels and terminals."""
+    head = f"graph {problem.n} {problem.arcs} {problem.scale} {problem.directed} {problem.weights.dtype}"
+    digest = hashlib.sha256(head.encode())
+    terminals = np.empty(0, dtype=np.int64) if problem.terminals is None else problem.terminals
+    for array in (problem.offsets, problem.heads, problem.weights, problem.labels, terminals):
+        digest.update(np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).tobytes())
+    return digest.hexdigest()
+
+
+def identity(instance: GraphInstance) -> str:
+    """Return the hash of the graph's content, since one file may be read as directed or not."""
+    return content_hash(instance.problem)
+
+
+def size(problem: Graph) -> int:
+    """Return the number of vertices."""
+    return problem.n
+
+
+def headline(problem: Graph) -> str:
+    """Return `NY, 264346 vertices, 730100 arcs, directed`."""
+    arcs = f"{problem.arcs} arcs, directed" if problem.directed else f"{problem.edges} edges, undirected"
+    return f"{problem.name}, {problem.n} vertices, {arcs}"
+
+
+def values(instance: GraphInstance) -> dict[str, Any]:
+    """Return names, sizes and vertices, but not the arcs."""
+    graph = instance.problem
+    axes = () if graph.coordinates is None else graph.coordinates.T
+    return {
+        "name": graph.name,
+        "comment": graph.comment,
+        "path": instance.path,
+        "format": instance.format,
+        "sha256": instance.sha256,
+        "content_sha256": content_hash(graph),
+        "vertices": graph.n,
+        "arcs": graph.arcs,
+        "directed": graph.directed,
+        "scale": graph.scale,
+        "parallel_arcs": graph.parallel_arcs,
+        "loops": graph.loops,
+        "label": graph.labels,
+        "vertex_name": graph.vertex_names or None,
+        **dict(zip("xyz", axes)),
+    }
+
+
+KIND = Kind("vertices", read, given, write_graph, content_hash, identity, size, headline, values)

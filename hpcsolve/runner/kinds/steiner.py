@@ -1,0 +1,42 @@
+"""Steiner problems as a kind of problem: a graph with terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hpcsolve.formats import GraphInstance
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.steiner import require_problem
+from hpcsolve.runner.kinds import graph
+
+
+def read(path: str, options: Mapping[str, Any]) -> GraphInstance:
+    """Read the file of a graph with terminals. Raises as `graph.read` and `require_problem`."""
+    found = graph.read(path, options)
+    return replace(found, problem=require_problem(found.problem))
+
+
+def given(problem: Any, options: Mapping[str, Any]) -> Graph:
+    """Return the graph with terminals that a program gave. Raises as `graph.given` and `require_problem`."""
+    return require_problem(graph.given(problem, options, directed=False))
+
+
+def headline(problem: Graph) -> str:
+    """Return `alue7080, 34479 vertices, 55494 edges, 2344 terminals`."""
+    assert problem.terminals is not None
+    return f"{problem.name}, {problem.n} vertices, {problem.edges} edges, {len(problem.terminals)} terminals"
+
+
+def values(instance: GraphInstance) -> dict[str, Any]:
+    """Return the values of a graph, and the terminals."""
+    terminals = instance.problem.terminals
+    assert terminals is not None
+    own = {"terminal": terminals.astype(np.int32), "repeated_terminals": instance.problem.repeated_terminals}
+    return {**graph.values(instance), **own}
+
+
+KIND = replace(graph.KIND, read=read, given=given, headline=headline, values=values)

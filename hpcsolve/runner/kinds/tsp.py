@@ -1,0 +1,89 @@
+"""The travelling salesman's kind of problem: cities with a matrix of costs."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from hpcsolve import formats
+from hpcsolve.errors import InputError
+from hpcsolve.formats import Instance
+from hpcsolve.problems.tsp import Tsp, from_matrix
+from hpcsolve.runner.kinds import Kind
+
+
+def read(path: str, options: Mapping[str, Any]) -> Instance:
+    """Read a TSPLIB file or a matrix. Raises as `formats.read`."""
+    _refuse(options)
+    found = formats.read(path)
+    return replace(found, problem=_with_names(found.problem))
+
+
+def _refuse(options: Mapping[str, Any]) -> None:
+    for key in options:
+        raise InputError(f"instance: a travelling salesman's table has no key {key!r} beside file")
+
+
+def size(problem: Tsp) -> int:
+    """Return the number of cities."""
+    return problem.n
+
+
+def headline(problem: Tsp) -> str:
+    """Return `eu-capitals, 27 cities, symmetric`."""
+    return f"{problem.name}, {problem.n} cities, {'symmetric' if problem.symmetric else 'asymmetric'}"
+
+
+def given(problem: Any, options: Mapping[str, Any]) -> Tsp:
+    """Return the instance that a program gave, or that of a matrix. Raises as `from_matrix`."""
+    _refuse(options)
+    return problem if isinstance(problem, Tsp) else from_matrix(problem)
+
+
+def content_hash(problem: Tsp) -> str:
+    """Return the SHA-256 of the costs and labels."""
+    digest = hashlib.sha256(f"tsp {problem.n} {problem.scale}".encode())
+    for array in (problem.cost, problem.labels):
+        digest.update(array.astype("<i8").tobytes())
+    return digest.hexdigest()
+
+
+def identity(instance: Instance) -> str:
+    """Return the file's hash, since a file can be read in one way only."""
+    return instance.sha256
+
+
+def values(instance: Instance) -> dict[str, Any]:
+    """Return names, sizes and cities, but not the costs."""
+    tsp = instance.problem
+    axes = () if tsp.coordinates is None else tsp.coordinates.T
+    return {
+        "name": tsp.name,
+        "comment": tsp.comment,
+        "path": instance.path,
+        "format": instance.format,
+        "sha256": instance.sha256,
+        "n": tsp.n,
+        "symmetric": tsp.symmetric,
+        "scale": tsp.scale,
+        "label": tsp.labels,
+        "city_name": tsp.city_names or None,
+        **dict(zip("xyz", axes)),
+    }
+
+
+def _with_names(tsp: Tsp) -> Tsp:
+    """Return the instance with city names if its comment has a line `CITY <label> <name>` for each city.
+
+    TSPLIB has no other place for names."""
+    found = {int(label): name for label, name in re.findall(r"(?m)^CITY (\d{1,18}) (.+)$", tsp.comment)}
+    if tsp.city_names or set(found) != set(tsp.labels.tolist()):
+        return tsp
+    rest = re.sub(r"(?m)^CITY \d+ .+\n?", "", tsp.comment).strip()
+    return replace(tsp, city_names=tuple(found[label].strip() for label in tsp.labels.tolist()), comment=rest)
+
+
+KIND = Kind("cities", read, given, formats.write, content_hash, identity, size, headline, values)

@@ -1,0 +1,61 @@
+"""Steiner trees whose lower bound another method proves: stored, printed, verified, loaded as those with prices."""
+
+from dataclasses import replace
+
+import h5py
+import numpy as np
+import pytest
+
+import hpcsolve
+from hpcsolve.algorithms import steiner_kmb
+from hpcsolve.algorithms.base import Outcome
+from hpcsolve.answers.tree import Tree, tree
+from hpcsolve.formats import write_graph
+from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.runner.verify import verify_file
+
+STAR = from_edges([0, 0, 0, 1, 2, 1], [1, 2, 3, 2, 3, 3], [2, 2, 2, 3, 3, 3], terminals=[1, 2, 3])
+SPOKES = np.array([0, 0, 0]), np.array([1, 2, 3]), np.array([2, 2, 2])
+
+
+def exact(edges=SPOKES, lower_bound=6, **changes):
+    """What an exact method would return for the star: its three spokes, less than the sides."""
+    return replace(tree(edges, lower_bound, closure_mst=6, closure_bottleneck=3, proof="branch and cut"), **changes)
+
+
+@pytest.fixture
+def solve(monkeypatch, tmp_path):
+    """Solve the star with an algorithm that returns this answer; the file of its result."""
+
+    def run(answer: Tree) -> str:
+        monkeypatch.setattr(steiner_kmb, "ALGORITHM", replace(steiner_kmb.ALGORITHM, run=lambda *_: Outcome(answer)))
+        write_graph(STAR, str(tmp_path / "star.stp"))
+        hpcsolve.solve(tmp_path / "star.stp", "steiner-kmb", device="cpu", output=tmp_path / "out.h5")
+        return str(tmp_path / "out.h5")
+
+    return run
+
+
+def test_a_proof_takes_the_place_of_prices(solve):
+    path = solve(exact())
+    result = hpcsolve.load(path)
+    assert result.verified and result.optimal and result.lower_bound == result.cost == 6
+    assert repr(result) == "<steiner-kmb: cost 6, optimal; 4 vertices>"
+    _, verdict = verify_file(path)
+    assert verdict.passed and "the lower bound was not checked, branch and cut proves it" in verdict.reason
+    with h5py.File(path, "r+") as file:
+        del file["solution/proof"]
+    _, verdict = verify_file(path)
+    assert verdict.passed is False and "nothing proves the lower bound" in verdict.reason
+
+
+@pytest.mark.parametrize(("wrong", "message"), [
+    (exact(lower_bound=7), "lower_bound is 7; closure_mst proves 5, and the tree weighs 6"),
+    (exact(cost=5), "cost is 5, not 6"),
+    (exact((SPOKES[0][:2], SPOKES[1][:2], SPOKES[2][:2]), 4), "no path leads"),
+])
+def test_a_proof_does_not_excuse_a_wrong_tree(wrong, message, solve):
+    path = solve(wrong)
+    assert not hpcsolve.load(path).verified
+    _, verdict = verify_file(path)
+    assert verdict.passed is False and message in verdict.reason
