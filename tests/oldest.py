@@ -13,7 +13,7 @@ EXTRAS = ("local", "plot", "test")
 
 
 def oldest() -> Iterator[str]:
-    """Yield each requirement as `h5py==3.8`; one without a lower bound is a mistake."""
+    """Yield each requirement as `h5py==3.8`, and raise ValueError for one without a lower bound."""
     config = configparser.ConfigParser()
     config.read(SETUP)
     lists = [config["options"]["install_requires"], *(config["options.extras_require"][extra] for extra in EXTRAS)]

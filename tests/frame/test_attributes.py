@@ -21,7 +21,7 @@ NOT_YET = {  # an algorithm is a module, some of whose attributes are optional; 
 
 
 def looked_for(tree):
-    """The attributes that may be missing, as the source names them; Python's own (`__name__`) are let pass."""
+    """Yield the attributes that may be missing, as the source names them, without Python's own (`__name__`)."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and (ast.unparse(node.func), len(node.args)) in {("getattr", 3), ("hasattr", 2)}:
             name = ast.unparse(node.args[1])
