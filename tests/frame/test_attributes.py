@@ -10,13 +10,7 @@ FOREIGN = {  # file -> attributes of objects of others that are looked for
     "hpcsolve/device/gpus.py": ["'cuDeviceGetUuid_v2'"],  # a function that old drivers lack
     "hpcsolve/parallel/printing.py": ["'encoding'"],  # of any stream
     "hpcsolve/problems/graph_convert.py": ["'tocoo'", "'name'"],  # scipy, networkx
-    "hpcsolve/runner/graph.py": ["'tocoo'", "'is_directed'"],  # scipy, networkx
-}
-NOT_YET = {  # an algorithm is a module, some of whose attributes are optional; so may keys of its parameters be
-    "hpcsolve/job/__init__.py": ["'STOPS'", "'stops'"],
-    "hpcsolve/job/reference.py": ["'STOPS'"],
-    "hpcsolve/runner/ahead.py": ["'HOST_KERNEL_FILES'"],
-    "hpcsolve/runner/tsp.py": ["key", "'path'"],
+    "hpcsolve/runner/kinds/graph.py": ["'tocoo'", "'is_directed'"],  # scipy, networkx
 }
 
 
@@ -32,7 +26,7 @@ def looked_for(tree):
 @pytest.mark.parametrize("path", package_files(), ids=shown)
 def test_attributes_are_there(path):
     found = looked_for(parsed(path))
-    assert set(found) <= {*FOREIGN.get(shown(path), ()), *NOT_YET.get(shown(path), ())}
+    assert set(found) <= set(FOREIGN.get(shown(path), ()))
 
 
 @pytest.mark.parametrize("file", FOREIGN)
