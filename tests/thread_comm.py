@@ -107,7 +107,7 @@ class ThreadComm:
 
 
 def on_ranks(size: int, work: Callable[[ThreadComm], T]) -> list[T]:
-    """Return what `work(comm)` returned on every rank, each in its own thread; raise the first exception."""
+    """Return what `work(comm)` returned on every rank, each in its own thread, or raise the first exception."""
     shared = Mailboxes(size)
 
     def start(rank: int) -> T:
@@ -125,7 +125,7 @@ def on_ranks(size: int, work: Callable[[ThreadComm], T]) -> list[T]:
 
 
 def on_hosts(hosts: list[str], work: Callable[[ThreadComm], Any]) -> list[Any]:
-    """Return what `work(comm)` returned or raised, by rank; `hosts` names each rank's host."""
+    """Return what `work(comm)` returned or raised, by rank, on hosts with these names."""
     shared = Mailboxes(len(hosts))
 
     def start(rank: int) -> Any:

@@ -29,7 +29,10 @@ LENGTH_TYPES, UNREACHED = "uint32|uint64|float64", "not reached: the largest val
 
 @dataclass(frozen=True)
 class Distances:
-    """Tables of distances; the positions in `source` have shape (sources,), those in `target` (targets,) or None."""
+    """Tables of distances.
+
+    The positions in `source` have shape (sources,), those in `target` (targets,) or None.
+    """
 
     source: Annotated[NDArray[np.int32], Dataset("int32", "Positions of the sources, from 0", "source")]
     distance: Annotated[
@@ -227,12 +230,12 @@ class Face(VertexFace):
 
     @property
     def sources(self) -> list[Any]:
-        """The sources of shortest paths, by name, or by their numbers in the instance's file; of queries one each."""
+        """The sources of shortest paths, by name or by number in the instance's file, one for each search or query."""
         return self.named(self.contents.value("solution", "source", []))
 
     @property
     def targets(self) -> list[Any]:
-        """The targets likewise; empty if there are distances to all vertices."""
+        """The targets by name or number, empty if there are distances to all vertices."""
         return self.named(self.contents.value("solution", "target", []))
 
     @property
@@ -248,7 +251,7 @@ class Face(VertexFace):
 
     @property
     def predecessor(self) -> NDArray[np.int32]:
-        """Shape (searches, vertices): positions of the vertices before, -1: none; empty if they were not asked for."""
+        """The predecessors, shape (searches, vertices): positions, -1 for none, or empty if they were not asked for."""
         return np.asarray(self.contents.value("solution", "predecessor", np.empty((0, 0))), dtype=np.int32)
 
     def _path_between(self, source: Any, target: Any) -> list[Any]:

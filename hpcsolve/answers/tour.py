@@ -25,7 +25,7 @@ COST = Dataset("int64", "Cost in exact integers: the instance's own unit times /
 
 @dataclass(frozen=True)
 class Tour:
-    """A tour; `cost` is in scaled integers, the positions in `tour` have shape (cities,)."""
+    """A tour with its cost in scaled integers. The positions in `tour` have shape (cities,)."""
 
     cost: Annotated[int, COST]
     tour: Annotated[
@@ -141,7 +141,7 @@ class Face:
 
     @property
     def tour(self) -> NDArray[np.int32]:
-        """Shape (n,): positions of the cities from 0, in order; empty if there is no tour."""
+        """The tour, shape (n,): positions of the cities from 0 in order, or empty if there is no tour."""
         return np.asarray(self.contents.value("solution", "tour", []), dtype=np.int32)
 
     @property

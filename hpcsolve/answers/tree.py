@@ -35,7 +35,7 @@ _MATRIX = "Distances between the terminals, in the order of /instance/terminal, 
 
 @dataclass(frozen=True)
 class Tree:
-    """A tree in the graph as it was read; weights are scaled integers.
+    """A tree in the graph as it was read, with weights in scaled integers.
 
     `u`, `v` and `weight` have shape (edges,). `matrix`, if it was asked for, has the distances between the terminals.
     """
@@ -236,18 +236,18 @@ class Face(VertexFace):
 
     @property
     def tree(self) -> list[tuple[Any, Any]]:
-        """The edges of a Steiner tree: both ends by name, or by their numbers in the instance's file; else empty."""
+        """The edges of a Steiner tree, both ends by name or by number in the instance's file, or empty."""
         u, v = (self.named(self.contents.value("solution", name, [])) for name in ("u", "v"))
         return list(zip(u, v))
 
     @property
     def terminals(self) -> list[Any]:
-        """What a Steiner tree joins, by name, or by their numbers in the instance's file; else empty."""
+        """The terminals by name or by number in the instance's file, or empty."""
         return self.named(self.contents.value("instance", "terminal", []))
 
     @property
     def lower_bound(self) -> float:
-        """What no answer costs less than, in the instance's own unit; NaN if the result does not say."""
+        """The lower bound on the cost of all answers in the instance's own unit, or NaN if the result has none."""
         bound = self.contents.value("solution", "lower_bound")
         return own_unit(None if bound is None else int(bound), int(self.contents.value("instance", "scale")))
 

@@ -21,7 +21,7 @@ class Log:
     quiet
         Print the answer alone.
     folder
-        For one file a rank; None: no files.
+        For one file per rank; None: no files.
     """
 
     def __init__(self, rank: int = 0, quiet: bool = False, folder: str | None = None) -> None:

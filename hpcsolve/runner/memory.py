@@ -89,7 +89,7 @@ def memory_line(estimate: Estimate, memories: Sequence[RankMemory]) -> str:
 
 
 def _once(estimate: Estimate) -> str:
-    return f" ({size(estimate.shared_bytes)} of it once a host)" if estimate.shared_bytes else ""
+    return f" ({size(estimate.shared_bytes)} of it once per host)" if estimate.shared_bytes else ""
 
 
 def _free(rank: int, estimate: Estimate, memories: Sequence[RankMemory]) -> int:

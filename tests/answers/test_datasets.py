@@ -1,4 +1,4 @@
-"""What is declared of datasets is what results hold; what contradicts a declaration is refused."""
+"""Results hold the datasets that are declared, and values that contradict a declaration are refused."""
 
 import h5py
 import numpy as np

@@ -25,7 +25,7 @@ def exact(edges=SPOKES, lower_bound=6, **changes):
 
 @pytest.fixture
 def solve(monkeypatch, tmp_path):
-    """Solve the star with an algorithm that returns this answer; the file of its result."""
+    """Solve the star with an algorithm that returns this answer, and return the file of its result."""
 
     def run(answer: Tree) -> str:
         monkeypatch.setattr(steiner_kmb, "ALGORITHM", replace(steiner_kmb.ALGORITHM, run=lambda *_: Outcome(answer)))

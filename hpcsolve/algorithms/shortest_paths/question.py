@@ -112,7 +112,9 @@ def question(graph: Graph, parameters: Parameters) -> PathQuestion:
 
 
 def asked(graph: Graph, parameters: Parameters) -> PathQuestion:
-    """Return the same for a check; of queries in a file no more than their SHA-256. Raises as `question`."""
+    """Return the question for a check. Queries in a file are not read, their SHA-256 stands for them.
+
+    Raises as `question`."""
     if not isinstance(parameters.queries, str):
         return question(graph, parameters)
     nothing, sha256 = np.empty(0, np.int64), parameters.queries_sha256

@@ -129,7 +129,7 @@ def run(
 
 
 def trial(graph: Graph, parameters: Parameters) -> tuple[Graph, Parameters, str] | None:
-    """Return one search of this very graph, whose rate no other graph has; None if there is nothing to search."""
+    """Return one search of this very graph, whose rate no other graph has, or None if it has no arcs."""
     if not graph.arcs:
         return None
     hub = int(graph.labels[int(np.argmax(np.diff(graph.offsets)))])

@@ -49,7 +49,7 @@ BYTES_A_VERTEX, BYTES_AN_ARC = 200, 140
 
 
 def can_stop(parameters: Parameters) -> bool:
-    """Return whether the mode has an answer before its end; only "best" has."""
+    """Return whether the mode has an answer before its end, as only "best" has."""
     return parameters.mode == "best"
 
 
