@@ -66,7 +66,7 @@ class Estimate:
     largest: Callable[[Sequence[int]], int]
     """Given each rank's free bytes (as `needed` counts them), the most cities (or vertices) of this kind that fit."""
     shared_bytes: int = 0
-    """Tables that a host's ranks share (`Comm.once_per_host`, `Device.constant`): once per host; each GPU has a copy."""
+    """Tables that a host's ranks share (`Comm.once_per_host`, `Device.constant`). Each GPU has a copy."""
 
     @property
     def needed(self) -> tuple[int, ...]:
