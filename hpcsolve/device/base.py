@@ -67,7 +67,7 @@ class Buffer(Protocol):
         """Return a part, from element `start` of the flat buffer, which shares the memory and keeps it alive."""
 
     def upload(self, array: NDArray[Any]) -> None:
-        """Copy a host array of the same shape and dtype into it."""
+        """Copy an array of the same shape and dtype into it."""
 
     def download(self, into: NDArray[Any] | None = None) -> NDArray[Any]:
         """Return a host copy, which is `into` (same shape and dtype) if that is given."""
@@ -88,9 +88,9 @@ class Kernel(Protocol):
     """A compiled kernel, ready to launch."""
 
     def __call__(self, grid: int, block: int, /, **arguments: Argument) -> None:
-        """Start `grid` blocks of `block` threads; the call may return before they are done.
+        """Start `grid` blocks of `block` threads. The call may return before they are done.
 
-        A CPU has one thread a block, whatever `block` says. An empty grid starts nothing.
+        A CPU has one thread per block, whatever `block` says. An empty grid starts nothing.
 
         Raises
         ------

@@ -22,7 +22,9 @@ def show(text: str, stream: IO[str] | None = None) -> None:
         return
     encoding = getattr(stream, "encoding", None) or "utf-8"
     try:
-        print(text.encode(encoding, "backslashreplace").decode(encoding), file=stream, flush=True)
+        # One write: with PYTHONUNBUFFERED, print makes two, and another rank's line may come between text and newline.
+        stream.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")
+        stream.flush()
     except (OSError, ValueError):
         _silence(stream)
 

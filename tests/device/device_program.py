@@ -15,13 +15,14 @@ from hpcsolve.device.base import Device
 from hpcsolve.device.select import open_device
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import guard
+from hpcsolve.parallel.printing import show
 
 
 def main(comm: Comm, request: str, *words: str) -> int:
     """Return the exit code."""
     device, reason = open_device(request, comm, share_gpu="share" in words)
     with device:
-        print(f"rank {comm.rank} has {device.info.kind} {device.info.uuid}: {reason}", flush=True)
+        show(f"rank {comm.rank} has {device.info.kind} {device.info.uuid}: {reason}")
         product = work(device)
         if "exchange" in words:
             exchange(device, comm, product)

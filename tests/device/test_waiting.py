@@ -39,7 +39,7 @@ def solved(run_process: Run, policy: str | None, **more: str) -> tuple[float, st
 
 @pytest.mark.skipif(CORES == 1, reason="one core: no thread is idle")
 def test_idle_threads_take_no_time(run_process: Run) -> None:
-    """About 0.1 s; 3.7 s where 4 threads spin."""
+    """A run takes about 0.1 s of CPU time, and 3.7 s where 4 threads spin."""
     asleep, _, _ = solved(run_process, "passive")
     by_default, _, _ = solved(run_process, None)
     assert by_default < 3 * asleep + 0.3
@@ -47,7 +47,7 @@ def test_idle_threads_take_no_time(run_process: Run) -> None:
 
 @pytest.mark.parametrize(("policy", "known"), [(None, "PASSIVE"), ("passive", "PASSIVE"), ("active", "ACTIVE")])
 def test_what_the_user_sets_stays(policy: str | None, known: str, run_process: Run) -> None:
-    """OpenMP says itself what it has read; the program's environment is as before."""
+    """OpenMP reports the policy that it has read, and the environment of the program stays as it is."""
     _, after, errors = solved(run_process, policy, OMP_DISPLAY_ENV="true")
     assert re.findall(r"OMP_WAIT_POLICY = '(\w+)'", errors) == [known], errors
     assert after == str(policy)

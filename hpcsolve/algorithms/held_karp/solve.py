@@ -139,7 +139,7 @@ def _device_bytes(part: Plan) -> int:
 
 
 def _largest(symmetric: bool, itemsize: int, ranks: int, ends: int, free: Sequence[int]) -> int:
-    """Return the most cities of an instance that fit in so many bytes a rank."""
+    """Return the most cities of an instance that fit in so many bytes per rank."""
     for m in range(MOST_CITIES, FEWEST_CITIES - 1, -1):
         need = _needs(m, symmetric, itemsize, ranks)  # lazily: mostly the first rank needs too much already
         if all(a <= b for a, b in zip(need, free, strict=True)):
