@@ -64,10 +64,11 @@ def test_memory_that_ranks_share_counts_once_per_host():
     memories = [cpu("a"), cpu("a"), cpu("b")]
     assert found.needed == (5 * GIB,) * 3
     assert free_bytes(found, memories) == [6 * GIB, 6 * GIB, 8 * GIB]
-    assert memory_line(found, memories) == "memory: 5 GiB a rank (4 GiB of it once a host) of 6 GiB free, 11 GiB in all"
+    line = "memory: 5 GiB a rank (4 GiB of it once per host) of 6 GiB free, 11 GiB in all"
+    assert memory_line(found, memories) == line
     check_memory(found, [cpu("a", shared=6 * GIB), cpu("a"), cpu("b", shared=5 * GIB)], "n vertices")
     for tight in ([cpu("a", shared=6 * GIB - 2), cpu("a"), cpu("b")], [cpu("a"), cpu("a"), cpu("b", own=5 * GIB - 1)]):
-        with pytest.raises(ResourceError, match=r"need 5 GiB \(4 GiB of it once a host\) on rank"):
+        with pytest.raises(ResourceError, match=r"need 5 GiB \(4 GiB of it once per host\) on rank"):
             check_memory(found, tight, "n vertices")
     assert seen[0] == [5 * GIB - 1, 5 * GIB - 1, 8 * GIB]
 
