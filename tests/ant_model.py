@@ -1,4 +1,4 @@
-"""Ant System in Python's integers, step by step as the kernels' essays say, which the kernels equal bit for bit."""
+"""Ant System in Python's integers, step by step as the kernels' essays say. Kernels equal this model bit for bit."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def shift_to_30_bits(x):
 
 @dataclass
 class Row:
-    """The tables of one city: exact weights of the head, coarse ones of the tail."""
+    """The tables of one city: exact weights of the candidate list (head), coarse ones of the other cities (tail)."""
 
     weight: list[int]
     head: list[int]
     coarse: list[int] = field(init=False)
 
     def __post_init__(self):
-        """Make them as cuda_src/ants/ant_system.cu does."""
+        """Make the tables as cuda_src/ants/ant_system.cu does."""
         near = set(self.head)
         tail = [0 if j in near else w for j, w in enumerate(self.weight)]
         self.shift = shift_to_30_bits(sum(tail))
@@ -65,7 +65,7 @@ class Model:
     pheromone
         n lists of n integers.
     seen
-        How often each way to choose was taken.
+        How often each way to choose the next city was taken.
     """
 
     cost: np.ndarray
@@ -77,7 +77,7 @@ class Model:
     seen: Counter = field(default_factory=Counter)
 
     def __post_init__(self):
-        """Set the pheromone of the beginning."""
+        """Set the first pheromone and the candidate lists."""
         self.n = len(self.cost)
         self.pheromone = [[self.unit.first_pheromone] * self.n for _ in range(self.n)]
         self.heads = [sorted((j for j in range(self.n) if j != c), key=lambda j, c=c: (self.cost[c, j], j))[:32]

@@ -7,10 +7,10 @@ import sys
 
 
 def fill_disk(limit: int) -> None:
-    """Let this process write no file beyond `limit` bytes from now on.
+    """Let this process write at most `limit` bytes to any file from now on.
 
-    Python must not cache bytecode any more: a short write goes unnoticed there, and whoever imports the truncated file
-    next dies of it.
+    Python also stops caching bytecode, because it would not notice that a cache file is cut short, and the next process
+    that imports the module would fail.
     """
     sys.dont_write_bytecode = True
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))

@@ -1,6 +1,6 @@
-"""Damaged files, to see that none brings a reader down: either it is read, or refused in one line, and at once.
+"""Damages files at random, to check that each is either read, or refused at once in one line.
 
-The suite tries a few (tests/formats/test_mutants.py). By hand, with a summary of what was refused without a line:
+The suite tries a few (tests/formats/test_mutants.py). By hand, with a summary of refusals that name no line:
 
     python -m tests.mutants --minutes 10 --processes 2 --seed 1
 """
@@ -44,6 +44,7 @@ SPLICES = [
 SLOW = 1.0
 """Seconds of CPU time that no small file may take."""
 HANGS = 30
+"""Seconds after which a reader is interrupted."""
 
 
 def mutant(content: bytes, chance: random.Random) -> bytes:
@@ -54,7 +55,7 @@ def mutant(content: bytes, chance: random.Random) -> bytes:
 
 
 def _damaged_bytes(content: bytes, chance: random.Random) -> bytes:
-    """A splice, a piece that is dropped or doubled, a changed byte, a cut."""
+    """Return the content with a splice, a piece dropped or doubled, a changed byte, or a cut."""
     at, width = chance.randrange(len(content) + 1), chance.choice((1, 1, 5, 60))
     before, piece, after = content[:at], content[at : at + width], content[at + width :]
     return chance.choice((
@@ -67,7 +68,7 @@ def _damaged_bytes(content: bytes, chance: random.Random) -> bytes:
 
 
 def _damaged_words(content: bytes, chance: random.Random) -> bytes:
-    """A word or line that is replaced, dropped, doubled, or has changed its place with another one."""
+    """Return the content with a word or line replaced, dropped, doubled, or exchanged with another one."""
     parts = re.split(chance.choice((rb"(\n)", rb"(\s+)", rb"([\s:,;=]+)")), content)
     first, second = (2 * chance.randrange(len(parts) // 2 + 1) for _ in range(2))
     kind = chance.randrange(4)
@@ -83,12 +84,12 @@ def _damaged_words(content: bytes, chance: random.Random) -> bytes:
 
 
 def outcome(sample: Sample, folder: Path, content: bytes) -> str:
-    """Return what became of a file: "read", "refused with a line", "refused" (it has no lines), "refused: " and why.
+    """Return "read", "refused with a line", "refused" (a file without lines), or "refused: " and the message.
 
     Raises
     ------
     AssertionError
-        What was read is not valid, it took too long, or the message has several lines or does not name the file.
+        The instance is not valid, reading took too long, or the message has several lines or does not name the file.
     """
     path = folder / sample.file
     path.write_bytes(content)
@@ -113,13 +114,13 @@ def outcome(sample: Sample, folder: Path, content: bytes) -> str:
 
 
 def require_valid_tsp(tsp: Tsp) -> None:
-    """See that an instance has the form that `Tsp` says."""
+    """Fail unless an instance has the form that `Tsp` documents."""
     assert tsp.cost.shape == (tsp.n, tsp.n) and len(set(tsp.labels.tolist())) == tsp.n
     assert (tsp.cost.diagonal() == FORBIDDEN).all() and (tsp.cost[tsp.cost != FORBIDDEN] <= 2**62 // tsp.n).all()
 
 
 def require_valid_graph(graph: Graph) -> None:
-    """See that a graph has the form that `Graph` says."""
+    """Fail unless a graph has the form that `Graph` documents."""
     assert graph.offsets[0] == 0 and graph.offsets[-1] == len(graph.heads) == len(graph.weights)
     assert (np.diff(graph.offsets) >= 0).all() and len(np.unique(graph.labels)) == graph.n == len(graph.labels)
     keys = graph.tails().astype(np.int64) * max(graph.n, 1) + graph.heads
@@ -131,12 +132,15 @@ def require_valid_graph(graph: Graph) -> None:
 
 
 def _has_lines(content: bytes) -> bool:
-    """Whether a file is text, and not blank."""
+    """Return whether a file is text, and not blank."""
     return bool(content.strip()) and not content.startswith((b"\x1f\x8b", b"\xfd7zXZ\0", b"PK\3\4", b"\x93NUMPY"))
 
 
 def try_many(samples, folder: Path, seed: int, *, count: int = 0, seconds: float = 0.0) -> Counter[str]:
-    """Try mutants of each sample in turn, by number or by time; failures keep their files in the folder."""
+    """Return the outcomes of mutants of each sample in turn, as many as `count` or `seconds` say, with their counts.
+
+    Files that cause a failure are kept in the folder.
+    """
     chance, found, end = random.Random(seed), Counter(), time.monotonic() + seconds
     signal.signal(signal.SIGALRM, _hangs)
     tried = 0
@@ -179,7 +183,7 @@ def _process(arguments) -> Counter[str]:
 
 
 def main() -> int:
-    """Try mutants in several processes and print how many were read, refused, and what failed."""
+    """Try mutants in several processes, and print how many were read or refused, and which ones failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=0, help="mutants of each process")
     parser.add_argument("--minutes", type=float, default=0.0)

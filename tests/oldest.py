@@ -9,7 +9,7 @@ from pathlib import Path
 
 SETUP = Path(__file__).resolve().parent.parent / "setup.cfg"
 EXTRAS = ("local", "plot", "test")
-"""Those with wheels: PyCUDA (`cuda`) must be built, `mpi` goes with a site's MPI, and `dev` is not for users."""
+"""Extras that have wheels. PyCUDA (`cuda`) must be built, `mpi` depends on a site's MPI, and `dev` is not for users."""
 
 
 def oldest() -> Iterator[str]:

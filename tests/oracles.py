@@ -1,4 +1,4 @@
-"""Independent answers: slow, short, and unlike what they check."""
+"""Slow and short programs that find answers in another way than the code that tests compare with them."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def least_distances(graph: Graph, seeds: list[int]) -> list[int | float | None]:
 def smallest_predecessors(graph: Graph, seeds: list[int], distance: list[int | float | None]) -> list[int]:
     """Return predecessors by their definition, -1 for seeds and unreached vertices.
 
-    The predecessor is the smallest u with a fitting arc from a lower distance; on a plateau the smallest of those one
-    hop nearer to where the plateau is entered.
+    The predecessor is the smallest u with a tight arc to the vertex and a smaller distance. If there is none, it is the
+    smallest u at the same distance that is one arc nearer to a vertex with such a predecessor, or to a seed.
     """
     fitting: list[list[int]] = [[] for _ in range(graph.n)]
     for u, v, weight in zip(graph.tails().tolist(), graph.heads.tolist(), graph.weights.tolist()):

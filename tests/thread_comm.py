@@ -107,7 +107,7 @@ class ThreadComm:
 
 
 def on_ranks(size: int, work: Callable[[ThreadComm], T]) -> list[T]:
-    """Return what `work(comm)` returned on every rank, each in its own thread, or raise the first exception."""
+    """Return what `work(comm)` returns on every rank, each in its own thread, or raise the first exception."""
     shared = Mailboxes(size)
 
     def start(rank: int) -> T:
@@ -125,7 +125,7 @@ def on_ranks(size: int, work: Callable[[ThreadComm], T]) -> list[T]:
 
 
 def on_hosts(hosts: list[str], work: Callable[[ThreadComm], Any]) -> list[Any]:
-    """Return what `work(comm)` returned or raised, by rank, on hosts with these names."""
+    """Return what `work(comm)` returns or raises on every rank. `hosts` names the host of each."""
     shared = Mailboxes(len(hosts))
 
     def start(rank: int) -> Any:
@@ -137,7 +137,7 @@ def on_hosts(hosts: list[str], work: Callable[[ThreadComm], Any]) -> list[Any]:
 
 
 def _in_threads(count: int, start: Callable[[int], Any]) -> list[Any]:
-    """What `start(number)` returned or raised, by number."""
+    """Return what `start(number)` returns or raises, by number."""
     results: list[Any] = [None] * count
 
     def keep(number: int) -> None:

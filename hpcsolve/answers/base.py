@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.answers.dataset import Column, datasets, required
 from hpcsolve.answers.table import DistanceTable
-from hpcsolve.problems.verify.paths import unreached_of
+from hpcsolve.problems.verify.distances import unreached_of
 
 if TYPE_CHECKING:
     from hpcsolve.output.contents import Contents

@@ -14,8 +14,8 @@ from hpcsolve.answers.dataset import Dataset, datasets
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.verify.distances import check_distances, roots, unreached_of
 from hpcsolve.problems.verify.host_paths import check_columns, smallest_predecessors
-from hpcsolve.problems.verify.paths import check_distances, roots, unreached_of
 
 if TYPE_CHECKING:
     from hpcsolve.output.contents import Contents

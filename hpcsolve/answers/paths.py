@@ -14,11 +14,11 @@ from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, failed, requir
 from hpcsolve.answers.dataset import Dataset, own_unit
 from hpcsolve.answers.distances import LENGTH_TYPES, SHOWN, UNREACHED, PathQuestion
 from hpcsolve.errors import InputError
-from hpcsolve.formats import pairs_sha256
+from hpcsolve.formats import queries_sha256
 from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.verify.distances import unreached_of
 from hpcsolve.problems.verify.host_paths import check_shortest
 from hpcsolve.problems.verify.pair_paths import PairPaths, check_pair_paths
-from hpcsolve.problems.verify.paths import unreached_of
 
 if TYPE_CHECKING:
     from hpcsolve.output.contents import Contents
@@ -81,7 +81,7 @@ _NAMES = ("source", "target", "distance", "offset", "path")
 def _check_queries(graph: Graph, question: PathQuestion, pairs: NDArray[Any]) -> None:
     """Refuse pairs that are not those of the job."""
     if question.pairs is None:
-        same = pairs_sha256(graph.labels[pairs]) == question.pairs_sha256
+        same = queries_sha256(graph.labels[pairs]) == question.pairs_sha256
     else:
         same = np.array_equal(pairs, question.pairs)
     require(same, "/solution/source and target are not the queries of the job")

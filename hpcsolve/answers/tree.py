@@ -17,7 +17,7 @@ from hpcsolve.answers.tour import COST
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import check_tree
 from hpcsolve.problems.verify.host_paths import check_columns
-from hpcsolve.problems.verify.steiner_bound import closure, guaranteed, ratio_of, replayed
+from hpcsolve.problems.verify.steiner_bound import closure_bound, closure_spanning_tree, ratio_of, replayed
 
 if TYPE_CHECKING:
     from hpcsolve.output.contents import Contents
@@ -131,8 +131,8 @@ def check_answer(problem: Graph, answer: Tree) -> Verdict:
 def _wrong_claims(problem: Graph, answer: Tree, weight: int) -> Iterator[str]:
     """Yield what is wrong with the numbers beside a tree of this weight."""
     assert problem.terminals is not None
-    known, bound = closure(problem), int(answer.lower_bound)
-    least = guaranteed(known.weight, len(problem.terminals))
+    known, bound = closure_spanning_tree(problem), int(answer.lower_bound)
+    least = closure_bound(known.weight, len(problem.terminals))
     claims = {
         "cost": (answer.cost, weight),
         "closure_mst": (answer.closure_mst, known.weight),
@@ -164,7 +164,7 @@ def _with_bound(contents: Contents, problem: Graph, answer: Tree, verdict: Verdi
     """Return the verdict with that on the lower bound."""
     assert problem.terminals is not None
     bound = int(answer.lower_bound)
-    if bound == guaranteed(int(answer.closure_mst), len(problem.terminals)):
+    if bound == closure_bound(int(answer.closure_mst), len(problem.terminals)):
         return Verdict(True, f"{verdict.reason}; closure_mst proves the lower bound")
     if answer.proof is not None:
         return Verdict(True, f"{verdict.reason}; the lower bound was not checked, {answer.proof} proves it")

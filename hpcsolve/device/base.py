@@ -29,7 +29,7 @@ class DeviceInfo:
     compiler: str
     """Name and version of the compiler that builds its kernels."""
     units: int = 1
-    """How many blocks are worked on at a time: threads of a CPU, multiprocessors of a GPU."""
+    """Number of blocks that run at the same time: threads of a CPU, multiprocessors of a GPU."""
 
 
 ONE_CORE = DeviceInfo("cpu", "", "", "")
@@ -53,7 +53,7 @@ class Buffer(Protocol):
 
     @property
     def read_only(self) -> bool:
-        """Whether it is a constant, or part of one."""
+        """Whether the memory is a constant, or part of one."""
 
     @property
     def nbytes(self) -> int:
@@ -67,7 +67,7 @@ class Buffer(Protocol):
         """Return a part, from element `start` of the flat buffer, which shares the memory and keeps it alive."""
 
     def upload(self, array: NDArray[Any]) -> None:
-        """Copy an array of the same shape and dtype into it."""
+        """Copy an array of the host, of the same shape and dtype, into this memory."""
 
     def download(self, into: NDArray[Any] | None = None) -> NDArray[Any]:
         """Return a host copy, which is `into` (same shape and dtype) if that is given."""
@@ -95,11 +95,11 @@ class Kernel(Protocol):
         Raises
         ------
         LaunchError
-            Naming the kernel and the argument that is missing, unknown or mistyped; nothing has run.
+            An argument is missing, unknown or mistyped. The message names it and the kernel, and nothing has run.
         """
 
     def each(self, step: str, steps: range, grid: int, block: int, /, **arguments: Argument) -> None:
-        """Launch once for every step, with it as the argument named `step`. The others are checked once."""
+        """Launch the kernel once for each step, passed as the argument named `step`. Arguments are checked before."""
 
 
 class Timer(Protocol):
@@ -113,7 +113,7 @@ class Timer(Protocol):
 
     @property
     def seconds(self) -> float:
-        """The sum so far, in seconds, for which it waits for the device."""
+        """The sum so far, in seconds. Reading it waits for the device."""
 
 
 class Device(Protocol):
@@ -184,7 +184,7 @@ def check_host_array(buffer: Buffer, array: NDArray[Any], contiguous: bool = Fal
 
 
 def check_writable(buffer: Buffer) -> None:
-    """Raise `LaunchError` if it is a constant."""
+    """Raise `LaunchError` if the buffer is a constant."""
     if buffer.read_only:
         raise LaunchError(f"a constant {buffer.dtype} {buffer.shape} cannot be written to")
 

@@ -6,8 +6,8 @@ version, CPU features. An entry is written with its SHA-256 under a temporary na
 one of many ranks on a node builds it and the others wait and load it. An entry whose bytes do not match its SHA-256 is
 built again, never loaded.
 
-Everything here starts processes, which must not happen after MPI_Init. So `ahead` is called before, and the results are
-remembered.
+Everything here starts processes, which must not happen after MPI_Init. So `ahead` is called before MPI starts, and its
+results are kept for later calls.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def source_folder() -> Path:
     for folder in (package / "cuda_src", package.parent / "cuda_src"):
         if (folder / "device" / "device.cuh").is_file():
             return folder
-    raise EnvironmentFault(f"the kernels' sources (cuda_src) are not beside {package}: install hpcsolve again")
+    raise EnvironmentFault(f"no kernel sources (cuda_src) in {package} or beside it: install hpcsolve again")
 
 
 def host_compiler() -> str:
@@ -56,7 +56,7 @@ def host_library(file: str) -> Path:
     Raises
     ------
     EnvironmentFault
-        There is no compiler, or it failed; with its first error.
+        There is no compiler, or it failed. The message has its first error.
     """
     compiler = host_compiler()
     command = [compiler, *os.environ.get("HPCSOLVE_CXXFLAGS", HOST_FLAGS).split()]
@@ -73,17 +73,18 @@ def cubin(file: str, architecture: str) -> bytes:
 
 @functools.cache
 def compiler_identity(compiler: str) -> str:
-    """Return the compiler's words on its version, with the date and size of its program.
+    """Return what the compiler says of its version, with the date and size of its executable.
 
     Raises
     ------
     EnvironmentFault
-        It is not on the PATH.
+        The compiler is not on the PATH.
     """
     path = shutil.which(compiler)
     if path is None:
-        fix = "install the CUDA toolkit or load its module" if "nvcc" in compiler else "install a C++ compiler (g++)"
-        raise EnvironmentFault(f"{compiler} is not on the PATH: {fix}, or run with the other --device")
+        nvcc = "install the CUDA toolkit or load its module, or run with --device cpu"
+        fix = nvcc if "nvcc" in compiler else "install a C++ compiler (g++), or run with --device cuda"
+        raise EnvironmentFault(f"{compiler} is not on the PATH: {fix}")
     status = os.stat(path)
     return f"{_output([compiler, '--version'])}{status.st_mtime_ns} {status.st_size}"
 
@@ -95,7 +96,7 @@ def target_features(compiler: str) -> str:
 
 
 def ahead(files: tuple[str, ...], architectures: tuple[str, ...] = ()) -> None:
-    """Build what a run will load, before MPI starts, for these GPU architectures, or for the CPU if there are none."""
+    """Build the kernels of a run before MPI starts: for these GPU architectures, or for the CPU if there are none."""
     for file in files:
         for architecture in architectures:
             cubin(file, architecture)
@@ -109,7 +110,7 @@ def cache_folder() -> Path:
     Raises
     ------
     EnvironmentFault
-        It belongs to another user or others may write to it, so its content cannot be trusted.
+        The folder belongs to another user, or others may write to it, so its content cannot be trusted.
     """
     folder = _cache_name()
     try:
@@ -118,7 +119,7 @@ def cache_folder() -> Path:
     except OSError as error:
         raise EnvironmentFault(f"{folder}: {error.strerror}; name a folder of your own in HPCSOLVE_CACHE") from None
     if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise EnvironmentFault(f"{folder} is not yours alone (owner and mode 0700): name another one in HPCSOLVE_CACHE")
+        raise EnvironmentFault(f"{folder} is not yours, or others can write to it: name another in HPCSOLVE_CACHE")
     return folder
 
 
@@ -126,7 +127,7 @@ def _cache_name() -> Path:
     named = os.environ.get("HPCSOLVE_CACHE")
     try:
         return Path(named or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hpcsolve")
-    except RuntimeError:  # no HOME, and no entry of this user's in the system's list
+    except RuntimeError:  # no HOME, and the user is not in the system's user database
         raise EnvironmentFault("there is no home folder: name a folder of your own in HPCSOLVE_CACHE") from None
 
 

@@ -31,6 +31,21 @@ from hpcsolve.errors import EnvironmentFault, LaunchError, ResourceError
 class CudaDevice:
     """A GPU. See `base.Device`.
 
+    Attributes
+    ----------
+    allocated
+        Bytes that are allocated now.
+    last_kernel
+        Name of the kernel that was launched last, for messages.
+    broken
+        Whether a failed kernel has broken the context, which can then only be closed.
+    modules, kernels
+        What has been loaded, by file, and by file and name.
+    stranded
+        Memory that is being freed, or that a broken context holds until it is closed.
+    pinned
+        What unlocks the page-locked arrays again.
+
     Raises
     ------
     ResourceError
@@ -63,12 +78,15 @@ class CudaDevice:
             self.context = self.cuda.Device(self.gpu.index).retain_primary_context()
         except self.cuda.Error as error:
             raise EnvironmentFault(f"{self.gpu} cannot be used: {error}") from None
-        with self.calling("a stream") as cuda:
+        with self.calling("making a stream") as cuda:
             self.stream = cuda.Stream()
 
     @contextmanager
     def calling(self, what: str) -> Iterator[Any]:
-        """Give PyCUDA's driver module with this GPU's context current, and turn its errors into ours."""
+        """Yield PyCUDA's driver module while this GPU's context is current, and turn its errors into ours.
+
+        `what` is the operation, for messages: "allocating 8 bytes".
+        """
         if self.context is None:
             raise LaunchError(f"{what}: {self.gpu} is closed")
         self.context.push()
@@ -147,11 +165,11 @@ class CudaDevice:
 
     def synchronize(self) -> None:
         """Wait until everything that is queued is done."""
-        with self.calling("waiting"):
+        with self.calling("waiting for the GPU"):
             self.stream.synchronize()
 
     def release(self, allocation: Allocation) -> None:
-        """Free an allocation, once, when the GPU has done what is queued."""
+        """Free an allocation once the GPU has done what is queued. A second call does nothing."""
         pointer, allocation.pointer = allocation.pointer, None
         if pointer is None or self.context is None:
             return
@@ -184,7 +202,7 @@ class CudaDevice:
         self.stranded.clear()
 
     def __enter__(self) -> CudaDevice:
-        """The device."""
+        """Return the device itself."""
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -50,7 +50,7 @@ class CudaTimer:
     started: Any = None
 
     MOST_SPANS = 512
-    """Spans are summed in batches, since events belong to the driver, and a run may time a million launches."""
+    """Spans after which they are summed up, since a run may time a million launches and each span holds two events."""
 
     def start(self) -> None:
         """Mark the beginning."""
@@ -64,17 +64,17 @@ class CudaTimer:
 
     @property
     def seconds(self) -> float:
-        """The sum so far, in seconds, for which it waits for the last mark."""
+        """The sum so far, in seconds. Reading it waits for the last mark."""
         self._sum_up()
         return self.total
 
     def _mark(self) -> Any:
-        with self.device.calling("an event") as cuda:
+        with self.device.calling("timing") as cuda:
             return cuda.Event().record(self.device.stream)
 
     def _sum_up(self) -> None:
         if self.spans:
-            with self.device.calling("an event"):
+            with self.device.calling("timing"):
                 self.spans[-1][1].synchronize()
                 self.total += sum(end.time_since(start) for start, end in self.spans) / 1e3
                 self.spans.clear()

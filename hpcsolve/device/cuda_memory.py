@@ -35,14 +35,22 @@ class Allocation:
 
 @dataclass(eq=False)
 class CudaBuffer:
-    """Typed GPU memory. See `base.Buffer`."""
+    """Typed GPU memory. See `base.Buffer`.
+
+    Attributes
+    ----------
+    offset
+        First byte, counted from the beginning of the allocation.
+    owns_memory
+        Whether `free` frees the allocation, as it does not on a view.
+    """
 
     device: CudaDevice
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     allocation: Allocation
     offset: int = 0
-    whole: bool = True
+    owns_memory: bool = True
     read_only: bool = False
 
     def __repr__(self) -> str:
@@ -96,12 +104,12 @@ class CudaBuffer:
 
     def free(self) -> None:
         """Free the memory when the GPU has done what is queued."""
-        if self.whole:
+        if self.owns_memory:
             self.device.release(self.allocation)
 
 
 def as_shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
-    """Return a shape that is given as one or as a length."""
+    """Return a shape as a tuple, also if it is given as a length."""
     return tuple(int(n) for n in shape) if isinstance(shape, tuple) else (int(shape),)
 
 
@@ -111,7 +119,7 @@ def count(shape: tuple[int, ...]) -> int:
 
 
 def page_aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return memory, and an array in it that starts on a page. The memory lives as long as any array in it."""
+    """Return host memory, and an array in it that starts on a page boundary and keeps the memory alive."""
     nbytes = count(shape) * dtype.itemsize
     raw = np.empty(nbytes + PAGE, np.uint8)
     start = -raw.ctypes.data % PAGE

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hpcsolve.device.base import Argument, Device
 
 FORMATS = {"u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q", "f4": "f", "f8": "d"}
-"""The code of `struct` for each of numpy's type codes. `struct` packs as C does, each at its natural alignment."""
+"""The format character of Python's `struct` for each type code of numpy. `struct` aligns each as C does."""
 POINTER = "P"
 
 
@@ -48,12 +48,12 @@ class Value:
 
     @property
     def format(self) -> str:
-        """The code of `struct` for this value."""
+        """The format character of `struct` for this value."""
         return POINTER if self.pointer else FORMATS[self.code]
 
     @property
     def alignment(self) -> str:
-        """The format that is aligned as this value is."""
+        """The format character whose alignment is that of this value."""
         return self.format
 
     @cached_property
@@ -75,12 +75,12 @@ class Group:
 
     @property
     def format(self) -> str:
-        """The codes of `struct`, padded at both ends as C pads a struct."""
+        """The format of `struct` for all fields, padded at both ends as C pads a struct."""
         return f"0{self.alignment}{''.join(field.format for field in self.fields)}0{self.alignment}"
 
     @property
     def alignment(self) -> str:
-        """The format of the field with the largest alignment."""
+        """The format character of the field with the largest alignment."""
         return max((field.format for field in self.fields), key=struct.calcsize)
 
     def __str__(self) -> str:
@@ -102,7 +102,7 @@ class Declaration:
 
     @property
     def signature(self) -> str:
-        """The types in order, as a compiled library tells them (cuda_src/device/launch.cuh): `i4 u2* s48`."""
+        """The types in order, as a compiled library states them (cuda_src/device/launch.cuh): `i4 u2* s48`."""
         sizes = (f"s{struct.calcsize('@' + p.format)}" if isinstance(p, Group) else p.code + "*" * p.pointer
                  for p in self.parameters)
         return " ".join(sizes)
@@ -113,7 +113,7 @@ class Declaration:
         Raises
         ------
         LaunchError
-            Naming the kernel and the argument that is missing, unknown, or not what the kernel takes.
+            An argument is missing, unknown, or not what the kernel takes. The message names it and the kernel.
         """
         values = self._values(arguments, device)
         try:
@@ -123,12 +123,12 @@ class Declaration:
 
     def packed_steps(self, step: str, steps: range, arguments: Mapping[str, Argument], device: Device
                      ) -> Iterator[bytes]:
-        """Return for each step the packed arguments, with the step as the one named `step`. All are checked at once.
+        """Return the packed arguments of each step, which is the argument named `step`. All are checked in this call.
 
         Raises
         ------
         LaunchError
-            As `packed`, or there is no number of that name.
+            As `packed`, or the kernel has no number of that name.
         """
         if not steps:
             return iter(())
@@ -168,7 +168,7 @@ class Declaration:
         if not right:
             raise self._mistyped(name, value, buffer)
         if buffer.read_only and not value.constant:
-            raise LaunchError(f"{self.kernel}: argument {name} is written to; a constant cannot be given")
+            raise LaunchError(f"{self.kernel}: argument {name} is written to by the kernel; it cannot be a constant")
         address: int = buffer.address
         return address
 
@@ -181,7 +181,7 @@ class Declaration:
         return LaunchError(f"{self.kernel}: arguments {'; '.join(parts)}")
 
     def _misfit(self, values: Sequence[Any]) -> LaunchError:
-        """Return the error for the first value that is no number, or does not fit."""
+        """Return the error of the first value that is not a number, or does not fit its type."""
         for (name, field), value in zip(self._fields(), values):
             try:
                 struct.pack(field.format, value)

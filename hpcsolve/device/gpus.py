@@ -1,4 +1,4 @@
-"""The GPUs that this process sees, through PyCUDA. NVIDIA's libraries are loaded by calls only, not by the import."""
+"""The GPUs that this process sees, through PyCUDA. Calls load NVIDIA's libraries, the import does not."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def list_gpus() -> list[Gpu]:
     Raises
     ------
     ResourceError
-        There is no GPU, no driver, or no PyCUDA; the message says which.
+        There is no GPU, no driver, or no PyCUDA. The message says which.
     """
     cuda, library = load_driver(), load_library()
     gpus = [_describe(cuda, library, index) for index in range(cuda.Device.count())]
@@ -72,7 +72,7 @@ def load_driver() -> Any:
     ResourceError
         PyCUDA or the driver is missing, or the driver finds no GPU.
     """
-    # By default the driver counts the fastest GPU first, but `cuda:1` is to be the GPU 1 of nvidia-smi.
+    # By default the driver numbers the fastest GPU 0, but `cuda:1` must be the GPU 1 of nvidia-smi.
     os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
     try:
         import pycuda.driver as cuda

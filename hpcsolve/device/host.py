@@ -26,11 +26,17 @@ ALIGNMENT = 64
 
 @dataclass(eq=False)
 class HostBuffer:
-    """A numpy array that kernels read and write. See `base.Buffer`."""
+    """A numpy array that kernels read and write. See `base.Buffer`.
+
+    Attributes
+    ----------
+    owns_memory
+        Whether `free` frees the array, as it does not on a view or on an array of the caller's.
+    """
 
     array: NDArray[Any]
     device: HostDevice
-    whole: bool = True
+    owns_memory: bool = True
     read_only: bool = False
     address: int = field(init=False)
 
@@ -58,7 +64,7 @@ class HostBuffer:
         base.check_view(self, start, shape)
         count = int(np.prod(shape))
         part = self.array.reshape(-1)[start : start + count].reshape(shape)
-        return HostBuffer(part, self.device, whole=False, read_only=self.read_only)
+        return HostBuffer(part, self.device, owns_memory=False, read_only=self.read_only)
 
     def upload(self, array: NDArray[Any]) -> None:
         """Copy `array` into it."""
@@ -82,9 +88,9 @@ class HostBuffer:
 
     def free(self) -> None:
         """Free the memory."""
-        if self.whole:
+        if self.owns_memory:
             self.device.allocated -= self.nbytes
-            self.array, self.whole = np.empty(0, self.dtype), False
+            self.array, self.owns_memory = np.empty(0, self.dtype), False
 
 
 @dataclass(frozen=True)
@@ -132,6 +138,8 @@ class HostDevice:
     ----------
     threads
         OpenMP threads that share the blocks of a launch.
+    allocated
+        Bytes that are allocated now, without arrays of the caller's.
     """
 
     threads: int = 1
@@ -170,19 +178,19 @@ class HostDevice:
     def constant(self, array: NDArray[Any]) -> HostBuffer:
         """Return the array itself if kernels can read it, else a copy.
 
-        The array is the caller's, or all ranks', so it is not `allocated` here.
+        The array belongs to the caller, or to all ranks of the host, so `allocated` does not count it.
         """
         if array.flags.c_contiguous and array.flags.aligned:
-            return HostBuffer(array, self, whole=False, read_only=True)
+            return HostBuffer(array, self, owns_memory=False, read_only=True)
         buffer = self.upload(array)
         buffer.read_only = True
         return buffer
 
     def output(self, array: NDArray[Any]) -> HostBuffer:
-        """Return the array itself, which is the caller's, so it is not `allocated` here."""
+        """Return the array itself. It belongs to the caller, so `allocated` does not count it."""
         if not array.flags.c_contiguous:
             raise LaunchError("results can only be written into a contiguous array")
-        return HostBuffer(array, self, whole=False)
+        return HostBuffer(array, self, owns_memory=False)
 
     def staging(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """Return a plain array."""
@@ -197,12 +205,13 @@ class HostDevice:
 
     def _load(self, file: str, name: str) -> HostKernel:
         declaration = source.declaration(build.source_folder(), file, name)
-        library = self.libraries.get(file) or _load(build.host_library(file))
+        library = self.libraries.get(file) or _open_library(build.host_library(file))
         self.libraries[file] = library
         describe, function = library[f"{name}_signature"], library[f"{name}_launch"]
         describe.restype = ctypes.c_char_p
         if describe().decode() != declaration.signature:
-            raise LaunchError(f"{name} takes {describe().decode()}; {file}.cu was read as {declaration.signature}")
+            found = describe().decode()
+            raise LaunchError(f"{name} was compiled with {found}; {file}.cu declares {declaration.signature}")
         function.argtypes, function.restype = (ctypes.c_uint, ctypes.c_uint, ctypes.c_char_p), None
         return HostKernel(declaration, function, self)
 
@@ -219,7 +228,7 @@ class HostDevice:
         self.libraries.clear()
 
     def __enter__(self) -> HostDevice:
-        """The device."""
+        """Return the device itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -239,11 +248,12 @@ class HostDevice:
         return raw[start : start + nbytes].view(dtype).reshape(shape)
 
 
-def _load(path: Path) -> ctypes.CDLL:
+def _open_library(path: Path) -> ctypes.CDLL:
     """Load a compiled library whose idle threads sleep.
 
-    OpenMP reads OMP_WAIT_POLICY once, when the first library brings it. Without the variable, idle threads spin for
-    milliseconds after each launch: 30 times the CPU seconds of ants on 4 threads. What the user has set stays.
+    OpenMP reads OMP_WAIT_POLICY once, when the first library loads it. Without the variable, idle threads spin for
+    milliseconds after each launch, and an ant colony on 4 threads took 30 times the CPU time. What the user has set
+    stays.
     """
     if "OMP_WAIT_POLICY" in os.environ:
         return ctypes.CDLL(str(path))

@@ -10,16 +10,19 @@ _UNLIMITED = 1 << 60
 
 
 def available_memory() -> int:
-    """Return the bytes that this process may still allocate, at least 0. Tasks of a node divide a Slurm limit."""
-    return max(0, min(shared_memory(), own_memory(), _slurm() // _tasks()))
+    """Return the bytes that this process may still allocate, at least 0.
+
+    The tasks on a node share Slurm's limit equally.
+    """
+    return max(0, min(available_to_host(), available_to_process(), _slurm() // _tasks()))
 
 
-def shared_memory() -> int:
+def available_to_host() -> int:
     """Return the bytes that all ranks of this host together may still allocate, at least 0."""
     return max(0, min(_machine(), _cgroup(Path("/sys/fs/cgroup")), _slurm()))
 
 
-def own_memory() -> int:
+def available_to_process() -> int:
     """Return the bytes that this process may still allocate by its own limit (ulimit -v), at least 0."""
     return max(0, _address_space())
 
@@ -29,9 +32,9 @@ def _machine() -> int:
 
 
 def _cgroup(root: Path) -> int:
-    """Return the bytes that the cgroups (version 2 or 1) of this process and those above leave.
+    """Return the bytes that the cgroups (version 2 or 1) of this process and those above still allow.
 
-    Their caches of files count as free.
+    File caches count as free.
     """
     try:
         lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
@@ -61,7 +64,7 @@ def _address_space() -> int:
 
 
 def _slurm() -> int:
-    """Return Slurm's limit for all tasks of the node, which it gives in MiB. Its 0 means all of the node's memory."""
+    """Return Slurm's limit in bytes for all tasks on the node. Slurm states MiB, and 0 for all of the node's memory."""
     if "SLURM_MEM_PER_NODE" in os.environ:
         return int(os.environ["SLURM_MEM_PER_NODE"]) * 2**20 or _UNLIMITED
     if "SLURM_MEM_PER_CPU" in os.environ:
@@ -92,6 +95,6 @@ def _field(path: Path, name: str, default: int = _UNLIMITED // 1024) -> int:
 
 
 def peak_resident_memory() -> int:
-    """Return the most bytes of memory that this process has had so far. Its parent's do not count."""
+    """Return the largest number of bytes that this process has had so far, without those of its parent."""
     own = _field(Path("/proc/self/status"), "VmHWM", default=0) * 1024
     return own or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

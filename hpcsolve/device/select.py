@@ -1,4 +1,4 @@
-"""The choice of a rank's device. All ranks agree on its kind, and what one rank cannot do, all refuse with one message.
+"""The choice of a rank's device. All ranks get one kind, and if one of them fails, all raise the same error.
 
 A GPU is chosen by the rank's number on its host, modulo the number of GPUs that it sees. So it does not matter whether
 the launcher shows every rank all GPUs or each rank its own. Two ranks on one GPU are found by the GPU's UUID. There is
@@ -65,11 +65,11 @@ def open_device(
     Raises
     ------
     InputError
-        `request` or `threads` is not of this form.
+        `request` or `threads` is not valid.
     ResourceError
-        There is no such GPU, or two ranks would share one; raised on all ranks.
+        There is no such GPU, or two ranks would share one. All ranks raise this.
     EnvironmentFault
-        The device is there but cannot be used; raised on all ranks.
+        The device is there but cannot be used. All ranks raise this.
     """
     choice = choose(request, comm, share_gpu=share_gpu, threads=threads)
     return on_all_ranks(comm, lambda: _open(choice), give_up=lambda device: device.close()), choice.reason
@@ -111,7 +111,7 @@ def pick_gpu(request: str, gpus: list[Gpu], local_rank: int) -> tuple[Gpu, str]:
     Raises
     ------
     ResourceError
-        The request fits no GPU, or several; the message lists those that are visible.
+        The request fits no GPU, or several. The message lists the visible ones.
     """
     visible = "visible are " + ", ".join(map(str, gpus))
     if request.lower() in ("auto", "cuda"):
@@ -135,7 +135,7 @@ def refuse_sharing(owners: list[tuple[str, Gpu]]) -> None:
         if other != rank:
             raise ResourceError(
                 f"ranks {other} and {rank} on {host} would share {gpu}: "
-                "start one rank a GPU there, or set share-gpu = true"
+                "start one rank per GPU there, or set share-gpu = true"
             )
 
 
@@ -162,24 +162,24 @@ def fair_share(comm: Ranks, host: str) -> tuple[int, str]:
     local = [rank for rank, (name, _) in enumerate(masks) if name == host]
     cores = len(frozenset().union(*(masks[rank][1] for rank in local)))
     share = share_of_cores([masks[rank][1] for rank in local], local.index(comm.rank))
-    return share, f"its share of {cores} cores of {len(local)} ranks" if len(local) > 1 else "its cores"
+    return share, f"its share of {cores} cores for {len(local)} ranks" if len(local) > 1 else "its cores"
 
 
 def most_threads() -> int:
-    """Return the most threads that may be asked for: 4 a core, at least 64.
+    """Return the largest number of threads that may be asked for: 4 per core, at least 64.
 
-    With more of them OpenMP may abort the process.
+    With more threads OpenMP may abort the process.
     """
     return max(64, 4 * (os.cpu_count() or 1))
 
 
 def requested_threads(threads: int | None, environment: Mapping[str, str]) -> tuple[int, str]:
-    """Return the number of threads that the job or OMP_NUM_THREADS asks for, or 0, and which of them asks.
+    """Return the number of threads that the job or OMP_NUM_THREADS asks for, 0 if neither does, and the reason.
 
     Raises
     ------
     InputError
-        The number is less than 1 or more than `most_threads`, or it is no number.
+        The value is less than 1, more than `most_threads`, or not a number.
     """
     if threads is not None:
         if not 1 <= threads <= most_threads():
@@ -189,17 +189,16 @@ def requested_threads(threads: int | None, environment: Mapping[str, str]) -> tu
     if text and not re.fullmatch("0*[1-9][0-9]*", text):
         raise InputError(f"OMP_NUM_THREADS={text!r}: it must be a number of at least 1, or unset")
     if len(text) > 9 or int(text or 0) > most_threads():
-        way_out = "unset it, or set threads"
-        raise InputError(f"OMP_NUM_THREADS={text[:20]}: at most {most_threads()} on this machine; {way_out}")
+        advice = "unset it, or set threads"
+        raise InputError(f"OMP_NUM_THREADS={text[:20]}: at most {most_threads()} on this machine; {advice}")
     return int(text or 0), "OMP_NUM_THREADS" if text else ""
 
 
 def on_all_ranks(comm: Ranks, act: Callable[[], T], give_up: Callable[[T], None] = lambda _: None) -> T:
     """Return the result of `act` if it succeeds on every rank, else raise the first rank's error.
 
-    Collective, and all ranks raise the same.
-
-    Where another rank failed, `give_up` gets this rank's result.
+    Collective. All ranks raise the same error, and where only other ranks failed, `give_up` releases this rank's
+    result.
     """
     results: list[T] = []
     error: HpcsolveError | None = None

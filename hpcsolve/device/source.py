@@ -1,9 +1,9 @@
 """Reads the declarations of kernels from their source text, so that they are not repeated in Python.
 
-What is understood is the little C++ that declarations need: `KERNEL name(type name, ...)`, structs of plain fields
+This module understands the little C++ that declarations need: `KERNEL name(type name, ...)`, structs of plain fields
 (templates with one type, too) that kernels take by value, macros that stamp out kernels for several types, and NULLABLE
-before a pointer that may be missing. Anything else in a declaration is refused. The CPU's library tells its own types
-too, and the two must agree when it is loaded.
+before a pointer that may be missing. Anything else in a declaration is refused. A library compiled for the CPU
+states its own types too, and loading it compares the two.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def declarations(folder: Path, file: str) -> Mapping[str, Declaration]:
     Raises
     ------
     LaunchError
-        A declaration that is not understood.
+        A declaration is not understood.
     """
     text = _with_includes(folder, f"{file}.cu", set())
     structs = {name: _Struct(parameter, _fields(body)) for parameter, name, body in _STRUCT.findall(text)}
@@ -105,7 +105,7 @@ def _parameter(text: str, structs: Mapping[str, _Struct], place: str) -> Value |
     if kind in CODES and not argument and not (nullable and not star):
         return Value(name, CODES[kind], bool(star), bool(constant), bool(nullable))
     if kind not in structs or star or nullable or bool(argument) != bool(structs[kind].parameter):
-        raise LaunchError(f"{place}: {text!r} is of no type that a launch can pass")
+        raise LaunchError(f"{place}: {text!r} has a type that a launch cannot pass")
     own = structs[kind]
     fields = (re.sub(rf"\b{own.parameter}\b", argument, field) if argument else field for field in own.fields)
     return Group(name, tuple(_field(field, f"{place}, {kind}") for field in fields))

@@ -1,4 +1,4 @@
-"""Reading and writing instances: `known.py` lists the formats, `tsp/` and `graph/` hold one file each of them."""
+"""Readers and writers of instances. `known.py` lists the formats, and `tsp/` and `graph/` have a file for each."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.formats.base import GraphInstance, Instance, InstanceOf, read_instance, write_instance
 from hpcsolve.formats.files import as_text, open_file
 from hpcsolve.formats.graph.dimacs import with_coordinates, write_coordinates, write_dimacs
-from hpcsolve.formats.graph.queries import pairs_sha256, read_queries
+from hpcsolve.formats.graph.queries import queries_sha256, read_queries
 from hpcsolve.formats.graph.steiner_solution import write_steiner_solution
 from hpcsolve.formats.graph.steinlib import write_steinlib
 from hpcsolve.formats.graph.terminals import read_terminals
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
-from hpcsolve.formats.record import GraphInstance, Instance, InstanceOf, read_instance, write_instance
 from hpcsolve.formats.tsp.tsplib import read_tour_text
 from hpcsolve.formats.tsp.tsplib_write import write_tour, write_tsplib
 from hpcsolve.problems.graph import Graph
@@ -24,7 +24,7 @@ __all__ = [
     "GraphInstance",
     "Instance",
     "InstanceOf",
-    "pairs_sha256",
+    "queries_sha256",
     "read",
     "read_graph",
     "read_queries",
@@ -52,11 +52,11 @@ def read(path: str | os.PathLike[str]) -> Instance:
     Raises
     ------
     InputError
-        In one line, with file and line: what is wrong and what to do.
+        The file is missing, damaged or not a travelling salesman problem. The message names file and line.
     ResourceError
         The cost matrix would not fit this machine.
     """
-    wrong_kind = "a graph ({}), not a travelling salesman problem, which needs all distances"
+    wrong_kind = "a graph ({}), not a travelling salesman problem, which needs the distances between all cities"
     return read_instance(path, TSP_FORMATS, GRAPH_FORMATS, wrong_kind)
 
 
@@ -72,15 +72,15 @@ def read_graph(
     coordinates
         A DIMACS `.co` file.
     directed
-        For formats that leave it open (DIMACS, Matrix Market, edge lists, .npz): whether a line is an arc, or an edge
-        of both directions. By default as the format says; edge lists are undirected.
+        Whether an entry of the file is an arc (True) or an edge (False), for formats that leave it open (DIMACS,
+        Matrix Market, edge lists, .npz). By default the format decides, and edge lists are undirected.
 
     Raises
     ------
     InputError
-        In one line, with file and line: what is wrong and what to do.
+        A file is missing, damaged or not a graph. The message names file and line.
     """
-    wrong_kind = "a travelling salesman problem ({}), not a graph; scipy.sparse.save_npz writes a matrix as a graph"
+    wrong_kind = "a travelling salesman problem ({}), not a graph; save a matrix as a graph with scipy.sparse.save_npz"
     found = read_instance(path, GRAPH_FORMATS, TSP_FORMATS, wrong_kind, directed)
     if coordinates is None:
         return found
@@ -89,23 +89,41 @@ def read_graph(
 
 
 def read_tour(path: str | os.PathLike[str]) -> NDArray[np.int64]:
-    """Return the labels of the cities of a TSPLIB tour in their order; `problems.tsp.positions` finds the positions.
+    """Return the labels of the cities of a TSPLIB tour in their order.
+
+    `problems.tsp.positions` returns the positions that belong to labels.
 
     Raises
     ------
     InputError
-        In one line, with file and line.
+        The file is missing, damaged or not a tour. The message names file and line.
     """
     return read_tour_text(as_text(open_file(os.fspath(path))))
 
 
 def write(tsp: Tsp, path: str) -> None:
-    """Write a travelling salesman problem as TSPLIB, or as the suffix says; raises as `write_tsplib`."""
+    """Write a travelling salesman problem in the format of the path's suffix, by default TSPLIB.
+
+    Raises
+    ------
+    InputError
+        The format cannot express the problem.
+    EnvironmentFault
+        The file cannot be written.
+    """
     write_instance(tsp, path, TSP_FORMATS)
 
 
 def write_graph(graph: Graph, path: str) -> None:
-    """Write a graph as DIMACS, or as the suffix says (`.co`: its coordinates alone); raises as these functions."""
+    """Write a graph in the format of the path's suffix, by default DIMACS. With `.co` write its coordinates alone.
+
+    Raises
+    ------
+    InputError
+        The format cannot express the graph, or the graph has no coordinates.
+    EnvironmentFault
+        The file cannot be written.
+    """
     if path.lower().endswith(".co"):
         write_coordinates(graph, path)
     else:

@@ -1,10 +1,10 @@
-"""Numbers as texts that are read as the very same numbers."""
+"""Decimal texts that read back as exactly the same numbers."""
 
 from __future__ import annotations
 
 
 def decimal(cost: int, scale: int) -> str:
-    """Return `cost / scale` exactly, as a decimal number."""
+    """Return `cost / scale` as an exact decimal text. The scale is a power of ten."""
     if scale == 1:
         return str(cost)
     whole, part = divmod(abs(cost), scale)
@@ -13,5 +13,5 @@ def decimal(cost: int, scale: int) -> str:
 
 
 def shortest(x: float) -> str:
-    """Return the shortest decimal that is read as the same float, without `.0`."""
+    """Return the shortest decimal text that reads back as the same float, without a final `.0`."""
     return repr(x).removesuffix(".0")

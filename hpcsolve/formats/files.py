@@ -1,4 +1,4 @@
-"""Opening input files (gz and xz too, `-` for standard input) and writing files whole or not at all."""
+"""Opens input files (gz and xz too, `-` for standard input), and writes files either completely or not at all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import IO
 from hpcsolve.errors import EnvironmentFault, InputError
 
 MAXIMUM_BYTES = 4 * 2**30
-"""Larger input is refused; it also bounds what a small compressed file may expand to."""
+"""Largest input in bytes, before and after decompression. A small compressed file may expand to no more than this."""
 
 STANDARD_INPUT = "<stdin>"
 
@@ -34,7 +34,7 @@ class InputFile:
     name
         What messages call it: the path, or <stdin>.
     content
-        The bytes; those that `as_text` returns are UTF-8 with line ends of one newline, without a byte order mark.
+        The bytes. After `as_text` they are UTF-8 without a byte order mark, and each line ends with one newline.
     sha256
         SHA-256 of the file's own bytes (compressed, if it is).
     """
@@ -45,12 +45,12 @@ class InputFile:
 
     @property
     def stem(self) -> str:
-        """The file's name up to its first point; empty for standard input."""
+        """The file's name up to its first point, empty for standard input."""
         return "" if self.name == STANDARD_INPUT else PurePath(self.name).name.split(".")[0]
 
     @property
     def suffix(self) -> str:
-        """The suffix in lower case, without a compressor's: `.tsp` of `a.TSP.gz`."""
+        """The suffix in lower case, without that of a compressor: `.tsp` for `a.TSP.gz`."""
         found = re.search(r"(\.[a-z0-9]+)$", re.sub(r"\.(gz|xz)$", "", self.name.lower()))
         return found[1] if found else ""
 
@@ -69,7 +69,7 @@ class InputFile:
         return self.content.count(b"\n", 0, offset) + 1
 
     def error(self, message: str, line: int | None = None) -> InputError:
-        """Return an error of this file, to be raised."""
+        """Return an error whose message names this file (and line), for the caller to raise."""
         return InputError(message, self.name, line)
 
 
@@ -79,7 +79,7 @@ def open_file(path: str) -> InputFile:
     Raises
     ------
     InputError
-        It is missing, unreadable, a directory, damaged, empty or too large.
+        The file is missing, unreadable, a directory, damaged, empty or too large.
     """
     name = STANDARD_INPUT if path == "-" else path
     try:
@@ -103,8 +103,8 @@ def as_text(file: InputFile) -> InputFile:
     Raises
     ------
     InputError
-        With the line of the first NUL byte or other control character: no text file has one, but for the Ctrl-Z at the
-        end of some.
+        The content has a NUL byte or another control character, which no text file has, apart from a final Ctrl-Z in
+        old ones. The message names the line of the first.
     """
     content = file.content
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -118,7 +118,7 @@ def as_text(file: InputFile) -> InputFile:
 
 
 def decode(text: bytes) -> str:
-    """Return the text of a name or comment, which is UTF-8, or Latin-1 in old files."""
+    """Return bytes of a name or comment as text. They are UTF-8, or Latin-1 in old files."""
     try:
         return text.decode()
     except UnicodeDecodeError:
@@ -126,22 +126,28 @@ def decode(text: bytes) -> str:
 
 
 def words(text: str) -> list[str]:
-    """Return what stands between the ASCII blanks of a text; `str.split` knows more blanks than the formats do."""
+    """Return the words of a text, which ASCII blanks separate."""
+    # Not str.split, which splits at Unicode blanks too. No format means those as blanks.
     return _WORD.findall(text)
 
 
 def write_text(text: str, path: str) -> None:
-    """Write a text file whole or not at all; raises as `write_file`."""
+    """Write a text file completely or not at all, with the errors of `write_file`."""
     write_file(text.encode(), path)
 
 
 def write_file(content: bytes, path: str) -> None:
-    """Write a file whole or not at all; "-" is standard output.
+    """Write a file completely or not at all.
+
+    Parameters
+    ----------
+    path
+        "-" is standard output.
 
     Raises
     ------
     EnvironmentFault
-        It cannot be written.
+        The file cannot be written.
     """
     if path == "-":
         sys.stdout.flush()
@@ -187,4 +193,4 @@ def _decompressed(raw: bytes, name: str) -> bytes:
                 return _read_bounded(stream, name)
         return raw
     except (OSError, EOFError, zlib.error, lzma.LZMAError, MemoryError) as problem:
-        raise InputError(f"is damaged, it does not decompress: {problem}", name) from None
+        raise InputError(f"is damaged and cannot be decompressed: {problem}", name) from None

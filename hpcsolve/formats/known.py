@@ -1,10 +1,11 @@
-"""All known formats, one record each: a new format is a new file and a record here, in the order of recognition.
+"""All formats that hpcsolve knows, one record each, in the order in which they are tried on a file.
 
-Messages and the table in docs/jobs.md are made from these records.
+A new format is a new file and a record here. Messages and the table in docs/jobs.md are made from these records.
 """
 
 from __future__ import annotations
 
+from hpcsolve.formats.base import Format
 from hpcsolve.formats.graph.dimacs import looks_like_dimacs, read_dimacs, write_dimacs
 from hpcsolve.formats.graph.edge_list import looks_like_edge_list, read_edge_list
 from hpcsolve.formats.graph.matrix_market import looks_like_matrix_market, read_matrix_market
@@ -13,7 +14,6 @@ from hpcsolve.formats.graph.pace import looks_like_pace, read_pace
 from hpcsolve.formats.graph.sparse_npz import is_zip, read_sparse_npz
 from hpcsolve.formats.graph.steinlib import looks_like_steinlib, read_steinlib, write_steinlib
 from hpcsolve.formats.npy import is_npy
-from hpcsolve.formats.record import Format
 from hpcsolve.formats.tsp.dense_npy import read_npy, write_npy
 from hpcsolve.formats.tsp.text_matrix import looks_like_text_matrix, read_text_matrix
 from hpcsolve.formats.tsp.tsplib import read_tsplib

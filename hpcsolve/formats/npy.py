@@ -1,4 +1,4 @@
-"""Arrays that `numpy.save` wrote, read without running anything that they contain."""
+"""Reads arrays that `numpy.save` wrote, without ever running code from the file."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from hpcsolve.formats.files import InputFile
 
 
 def is_npy(content: bytes) -> bool:
-    """Whether some content is an array that numpy wrote."""
+    """Return whether some content is an array that numpy wrote."""
     return content.startswith(b"\x93NUMPY")
 
 
 def npy_array(file: InputFile) -> NDArray[Any]:
-    """Return the array of integers or floats in a file; pickled objects are never loaded.
+    """Return the array of integers or floats in a file. Pickled objects are never loaded.
 
     Raises
     ------
     InputError
-        The header is damaged or promises another number of bytes than there are.
+        The header is damaged, or its number of bytes is not that of the file, or the array holds no numbers.
     """
     stream = io.BytesIO(file.content)
     try:

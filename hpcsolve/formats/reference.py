@@ -1,6 +1,6 @@
-"""The tables of all formats in Markdown, from the records: `python -m hpcsolve.formats.reference FILE` updates a file.
+"""Makes the Markdown tables of all formats. `python -m hpcsolve.formats.reference FILE` writes them into a file.
 
-They stand between two marker lines of the file; a test sees that they are up to date.
+The tables stand between two marker lines of the file. A test checks that they are up to date.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from pathlib import Path
 from typing import Any
 
 from hpcsolve.errors import InputError
+from hpcsolve.formats.base import Format
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
-from hpcsolve.formats.record import Format
 
 BEGIN = "<!-- formats: made by `make docs` -->"
 END = "<!-- end of formats -->"
 
 
 def reference() -> str:
-    """Return the tables of all formats."""
+    """Return the Markdown tables of all formats."""
     tsp, graph = "\n".join(_table(TSP_FORMATS)), "\n".join(_table(GRAPH_FORMATS))
     return f"Travelling salesman problems:\n\n{tsp}\n\nGraphs and Steiner problems:\n\n{graph}\n"
 
 
 def updated(text: str) -> str:
-    """Return the text of a file with the tables between its markers.
+    """Return the text of a file with the present tables between its markers.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def _table(formats: Sequence[Format[Any]]) -> Iterator[str]:
     yield "|---|---|---|---|"
     for format in formats:
         suffixes = " ".join(f"`{suffix}`" for suffix in format.suffixes)
-        yield f"| {format.title} | {suffixes} | {format.looks} | {'yes' if format.write else 'no'} |"
+        yield f"| {format.title} | {suffixes} | {format.description} | {'yes' if format.write else 'no'} |"
 
 
 if __name__ == "__main__":

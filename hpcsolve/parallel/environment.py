@@ -1,4 +1,4 @@
-"""Environment variables: what the launcher says before MPI starts, and what libraries read when they load.
+"""Environment variables that launchers set before MPI starts, and those that libraries read when they load.
 
 Nothing here imports numpy or mpi4py, because `set_quiet_waiting` must run before they load.
 """
@@ -27,15 +27,15 @@ SIZELESS = ("PMIX_RANK", "PMI_RANK", "PALS_RANKID")
 
 
 def announced_sizes(environment: Mapping[str, str]) -> dict[str, int]:
-    """Return the number of ranks by the name of the variable that says so, empty without a launcher."""
+    """Return the number of ranks that each of the launcher's variables states, by name. Empty without a launcher."""
     sizes = {name: _number(environment, name) for name in LAUNCHERS}
     found = {name: size for name, size in sizes.items() if size > 0}
     step = _number(environment, STEP)
     return found or ({STEP: step} if step > 0 else {})
 
 
-def launched(environment: Mapping[str, str]) -> bool:
-    """Return whether a launcher started several ranks, or started this one without saying how many."""
+def started_by_launcher(environment: Mapping[str, str]) -> bool:
+    """Return whether a launcher started several ranks, or started this one without telling their number."""
     sizes = announced_sizes(environment)
     if sizes:
         return max(sizes.values()) > 1

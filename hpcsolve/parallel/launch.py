@@ -51,7 +51,7 @@ def join() -> Comm:
         If the launcher started more processes than MPI finds (the launcher of another MPI, or `srun --mpi=none`), or
         mpi4py or its MPI library is missing.
     """
-    if not environment.launched(os.environ):
+    if not environment.started_by_launcher(os.environ):
         from hpcsolve.parallel.comm import SerialComm  # brings numpy
 
         return SerialComm()

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import HpcsolveError
-from hpcsolve.parallel import host_memory
+from hpcsolve.parallel import shared_segments
 
 mpi4py.rc.initialize = False
 mpi4py.rc.finalize = False
@@ -191,20 +191,20 @@ class MpiComm:
         """
         if not lengths or not group.hosts_shared:
             return []
-        host, nbytes = self._host.ranks, host_memory.total(lengths)
-        segment = host.bcast(_or_none(host_memory.reserve, nbytes) if self.local_rank == 0 else None)
-        reading = _or_none(host_memory.readable, segment) if segment else None
-        filling = _or_none(host_memory.writable, segment) if segment and self.local_rank == 0 else reading
+        host, nbytes = self._host.ranks, shared_segments.total(lengths)
+        segment = host.bcast(_or_none(shared_segments.reserve, nbytes) if self.local_rank == 0 else None)
+        reading = _or_none(shared_segments.readable, segment) if segment else None
+        filling = _or_none(shared_segments.writable, segment) if segment and self.local_rank == 0 else reading
         seen = all(group.ranks.allgather(reading is not None and filling is not None))
         if segment and self.local_rank == 0:
             os.close(segment.descriptor)
         if not seen or reading is None or filling is None:
             return []
-        return list(zip(host_memory.parts(filling, lengths), host_memory.parts(reading, lengths), strict=True))
+        return list(zip(shared_segments.parts(filling, lengths), shared_segments.parts(reading, lengths), strict=True))
 
     def _pass_down(self, ranks: MPI.Comm, frame: Bytes) -> None:
         """Fill the frames of all ranks with that of the first one, along a binomial tree."""
-        parent, children = tree(ranks.Get_rank(), ranks.Get_size())
+        parent, children = binomial_tree(ranks.Get_rank(), ranks.Get_size())
         if ranks.Get_rank() != 0:
             self._receive(ranks, frame, parent).wait()
         for request in [self._send(ranks, frame, child) for child in children]:
@@ -263,12 +263,12 @@ def mpi_library() -> str:
 
 
 def speaks_pmix() -> bool:
-    """Return whether a PMIx launcher can start this library. MPICH built without PMIx would abort in MPI_Init."""
+    """Return whether a PMIx launcher can start this MPI library. MPICH without PMIx would abort in MPI_Init."""
     words = MPI.Get_library_version()
     return not words.startswith("MPICH") or "--with-pmix" in words
 
 
-def tree(rank: int, size: int) -> tuple[int, list[int]]:
+def binomial_tree(rank: int, size: int) -> tuple[int, list[int]]:
     """Return the parent and the children, largest subtree first, of a rank in the binomial tree with root 0."""
     lowest_bit = rank & -rank or 1 << size.bit_length()
     steps = [1 << bit for bit in reversed(range(lowest_bit.bit_length() - 1))]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 
 
-def blocks(n: int, size: int) -> list[range]:
-    """Split 0..n-1 into `size` contiguous ranges, in order, whose lengths differ by at most one.
+def even_shares(n: int, size: int) -> list[range]:
+    """Return a contiguous range of the items 0..n-1 for each of `size` ranks, whose lengths differ by at most one.
 
-    The longer ranges come first. A rank without work gets an empty range.
+    The ranges are in order, the longer ones first. A rank without work gets an empty range.
     """
     if n < 0 or size < 1:
         raise ValueError(f"cannot split {n} items among {size} ranks")

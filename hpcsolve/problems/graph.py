@@ -16,7 +16,7 @@ from hpcsolve.problems.labels import positions_of
 from hpcsolve.problems.weights import Weights
 
 LARGEST_ORDER = 2**31 - 1
-"""The number of vertices at most: positions are 32-bit integers."""
+"""Largest number of vertices, since positions are 32-bit integers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,12 +81,12 @@ class Graph:
 
 
 def vertex_positions(graph: Graph, labels: ArrayLike) -> NDArray[np.int64]:
-    """Return the positions (from 0) of vertices with these labels, the inverse of `graph.labels[...]`.
+    """Return the positions (from 0) of the vertices with these labels. This is the inverse of `graph.labels[...]`.
 
     Raises
     ------
     InputError
-        No vertex has a label; the first one is named.
+        A label belongs to no vertex. The message names the first such label.
     """
     return positions_of(graph.labels, labels, graph.name, "vertex", "vertices")
 
@@ -97,7 +97,7 @@ def require_order(n: int, name: str) -> None:
     Raises
     ------
     InputError
-        The number is refused; the largest one is named.
+        The message names the largest number.
     """
     if not 0 <= n <= LARGEST_ORDER:
         raise InputError(f"{n} vertices; a graph has 0 to {LARGEST_ORDER}", name)

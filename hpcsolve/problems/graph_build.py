@@ -83,7 +83,7 @@ def assembled(
     terminals: NDArray[np.int64] | None = None,
     **fields: Any,
 ) -> Graph:
-    """Return the graph of arcs that have been checked, with loops, parallel arcs and terminals as in `from_edges`.
+    """Return the graph of arcs that have been checked. Loops, parallel arcs and terminals are as in `from_edges`.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def assembled(
 
 
 def with_rows(graph: Graph, tails: NDArray[np.int64], heads: NDArray[np.int64], **changed: Any) -> Graph:
-    """Return the graph with other ends of its arcs, none of which are parallel."""
+    """Return the graph with new tails and heads for its arcs, of which no two may be parallel."""
     offsets, kept, weights = _rows(graph.n, tails, heads, graph.weights)
     return replace(graph, offsets=offsets, heads=kept, weights=weights, **changed)
 

@@ -25,13 +25,13 @@ def undirected(graph: Graph) -> Graph:
     Raises
     ------
     InputError
-        An arc has no reverse of the same weight; its ends are named.
+        An arc has no reverse of the same weight. The message names its ends.
     """
     lone = arc_without_reverse(graph)
     if lone is None:
         return replace(graph, directed=False)
     a, b = graph.labels[list(lone)]
-    message = f"the arcs between the vertices {a} and {b} differ by their direction"
+    message = f"the arcs between the vertices {a} and {b} differ in the two directions"
     raise InputError(f"{message}; an undirected graph is needed", graph.name)
 
 

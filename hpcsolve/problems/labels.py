@@ -9,7 +9,7 @@ from hpcsolve.errors import InputError
 
 
 def positions_of(labels: NDArray[np.int64], searched: ArrayLike, owner: str, one: str, many: str) -> NDArray[np.int64]:
-    """Return the positions (0-based) at which `labels` has these entries, the inverse of `labels[...]`.
+    """Return the positions (from 0) at which `labels` has these entries. This is the inverse of `labels[...]`.
 
     Parameters
     ----------

@@ -17,9 +17,9 @@ from hpcsolve.problems.graph import Graph, vertex_positions
 from hpcsolve.problems.weights import Weights
 
 MOST_WEIGHT = 2**62 - 1
-"""The weight of all edges together at most, so that two distances and an edge fit 64 bits."""
+"""Largest weight of all edges together, so that the sum of two distances and an edge fits 64 bits."""
 SHOWN = 5
-"""Number of terminals that a message names of each connected component."""
+"""Most connected components, and most terminals of each, that a message names."""
 
 Indices = NDArray[np.int64]
 
@@ -38,19 +38,19 @@ def with_terminals(graph: Graph, vertices: Iterable[Any]) -> Graph:
     if wrong:
         raise InputError(f"terminals: {graph.name} has no vertex {wrong[0]!r}")
     try:
-        return at_positions(graph, vertex_positions(graph, labels))
+        return with_terminals_at(graph, vertex_positions(graph, labels))
     except InputError as error:
         raise InputError(f"terminals: {error}") from None
 
 
-def at_positions(graph: Graph, found: Indices) -> Graph:
-    """Return the graph with terminals at these positions, each once."""
+def with_terminals_at(graph: Graph, found: Indices) -> Graph:
+    """Return the graph with the vertices at these positions as its terminals, each once."""
     first = np.sort(np.unique(found, return_index=True)[1])
     return replace(graph, terminals=found[first], repeated_terminals=len(found) - len(first))
 
 
 def require_problem(graph: Graph) -> Graph:
-    """Return a graph, refused unless it is a Steiner problem that has a solution.
+    """Return a graph unchanged, or refuse it if it is not a Steiner problem that has a solution.
 
     Raises
     ------
@@ -59,11 +59,11 @@ def require_problem(graph: Graph) -> Graph:
     """
     name = graph.name
     if graph.directed:
-        raise InputError("a Steiner problem is undirected; if arcs stand for both ways, say directed = false", name)
+        raise InputError("a Steiner problem is undirected; if arcs stand for edges, set directed = false", name)
     if graph.terminals is None or not len(graph.terminals):
         raise InputError("has no terminals; take a SteinLib or PACE file, or name at least one in `terminals`", name)
     if graph.weights.dtype.kind == "f":
-        raise InputError("its weights are no exact decimals (of nine places at most); multiply and round them", name)
+        raise InputError("its weights are not decimals of at most nine places; scale and round them", name)
     total = exact_sum(graph.weights) // 2
     if total > MOST_WEIGHT:
         raise InputError(f"its edges weigh {total} together; at most {MOST_WEIGHT} can be added up exactly", name)
@@ -99,7 +99,7 @@ def _require_connected(graph: Graph, terminals: Indices) -> None:
 
 
 def check_tree(graph: Graph, tails: ArrayLike, heads: ArrayLike, weights: ArrayLike) -> int:
-    """Return the weight of a Steiner tree after a check: a pruned tree of the graph's edges that joins all terminals.
+    """Check that edges of a graph are a pruned tree that joins all terminals, and return its weight.
 
     Parameters
     ----------
@@ -109,14 +109,14 @@ def check_tree(graph: Graph, tails: ArrayLike, heads: ArrayLike, weights: ArrayL
     Raises
     ------
     ValueError
-        The edges are no such tree; the message says why, with labels.
+        The edges are no such tree. The message says why, with labels.
     """
     assert graph.terminals is not None
     a, b, claimed = (np.asarray(values) for values in (tails, heads, weights))
     if not (a.ndim == 1 and a.shape == b.shape == claimed.shape and {a.dtype.kind, b.dtype.kind} <= {"i", "u"}):
         raise ValueError(f"ends and weights have shapes {a.shape}, {b.shape}, {claimed.shape}")
     if len(a) and not (min(a.min(), b.min()) >= 0 and max(a.max(), b.max()) < graph.n):
-        raise ValueError("an end of an edge is no vertex of the graph")
+        raise ValueError("an end of an edge is not a vertex of the graph")
     a, b = a.astype(np.int64), b.astype(np.int64)
     _check_edges(graph, a, b, claimed)
     _check_shape(graph, a, b)
@@ -124,7 +124,7 @@ def check_tree(graph: Graph, tails: ArrayLike, heads: ArrayLike, weights: ArrayL
 
 
 def _check_edges(graph: Graph, a: Indices, b: Indices, claimed: NDArray[np.generic]) -> None:
-    """Refuse edges that the graph has not, or not with that weight."""
+    """Refuse edges that the graph does not have, or has with another weight."""
     keys = graph.tails().astype(np.int64) * graph.n + graph.heads
     asked = a * graph.n + b
     place = np.minimum(np.searchsorted(keys, asked), max(graph.arcs - 1, 0))

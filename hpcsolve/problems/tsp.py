@@ -190,7 +190,7 @@ def _text_of(value: object, index: int) -> str:
 
 
 def positions(tsp: Tsp, labels: ArrayLike) -> NDArray[np.int64]:
-    """Return the positions (0-based) of the cities with these labels, the inverse of `tsp.labels[...]`.
+    """Return the positions (from 0) of the cities with these labels. This is the inverse of `tsp.labels[...]`.
 
     Raises
     ------

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hpcsolve.algorithms.base import Estimate
 from hpcsolve.device.base import Device
-from hpcsolve.device.memory import own_memory, shared_memory
+from hpcsolve.device.memory import available_to_host, available_to_process
 from hpcsolve.errors import ResourceError
 from hpcsolve.output.progress import size
 
@@ -38,7 +38,8 @@ class RankMemory:
 def memory_of(device: Device) -> RankMemory:
     """Return the memory that is free for this rank."""
     return RankMemory(
-        socket.gethostname(), device.info.kind, device.info.uuid, shared_memory(), own_memory(), device.memory_free()
+        socket.gethostname(), device.info.kind, device.info.uuid, available_to_host(), available_to_process(),
+        device.memory_free(),
     )
 
 

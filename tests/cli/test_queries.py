@@ -13,7 +13,7 @@ from hpcsolve.algorithms.shortest_paths.engines import EngineName
 from hpcsolve.errors import InputError
 from hpcsolve.output.reader import read_result
 from hpcsolve.problems.generate.graph import random_graph
-from hpcsolve.problems.verify.paths import unreached_of
+from hpcsolve.problems.verify.distances import unreached_of
 from tests.cli.lines import error_line
 from tests.cli.stored import solution
 from tests.cli.wrong_solver import require_found_out
@@ -195,7 +195,7 @@ FAULTS = {
     "pairs": (other_pairs, "/solution/source and target are not the queries of the job"),
     "path": (put("path", 0, 44), "query 0, 1 -> 5, has a path that begins or ends elsewhere"),
     "offset": (put("offset", 1, 0), "query 0, 1 -> 5, has a distance and no path, or a path and no distance"),
-    "offsets": (shorter_file, "source, target, distance and offset have not one entry for each query"),
+    "offsets": (shorter_file, "source, target and distance must have one entry for each query"),
     "none": (lambda file: file["solution/distance"].attrs.__setitem__("none", 7), "/solution/distance says none is 7"),
     "label": (lambda file: file["instance/label"].__setitem__(3, 77), "/instance/label is not that of the instance"),
     "distance of a table": (lambda file: file.__delitem__("solution/path"), "damaged: /solution is not a whole"),

@@ -1,4 +1,4 @@
-"""Opens a device as a run does, computes with it, and prints which it is. Errors end it as they end the command line.
+"""Opens a device as a run does, computes with it, and prints its name. An error ends it as it ends the command line.
 
     device_program.py REQUEST [share] [exchange]
 
@@ -19,7 +19,7 @@ from hpcsolve.parallel.printing import show
 
 
 def main(comm: Comm, request: str, *words: str) -> int:
-    """Return the exit code."""
+    """Open the device, compute with it, and return the exit code."""
     device, reason = open_device(request, comm, share_gpu="share" in words)
     with device:
         show(f"rank {comm.rank} has {device.info.kind} {device.info.uuid}: {reason}")

@@ -1,6 +1,6 @@
-"""The compile cache never gives another user's code or half a file, and compiles once for all ranks of a start.
+"""The compile cache never returns another user's code or half a file, and compiles once for all ranks of a run.
 
-The compiler is a script that writes a line to a log and copies a text into the output, so that compiles can be counted.
+The compiler is a script that writes a line to a log and a text to the output, so that compiles can be counted.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def test_a_folder_that_others_may_write_to_is_refused(cache: Path, mode: int) ->
 def test_a_folder_of_another_owner_is_refused(cache: Path) -> None:
     library()
     os.chown(cache, 12345, 12345)
-    with pytest.raises(EnvironmentFault, match="not yours alone"):
+    with pytest.raises(EnvironmentFault, match="is not yours, or others can write to it"):
         library()
 
 
@@ -172,7 +172,7 @@ def test_a_folder_that_cannot_be_made_is_one_line(cache: Path, monkeypatch: pyte
 
 
 def start_one(code: str) -> subprocess.Popen[str]:
-    """A process that runs this code, leader of a group of its own."""
+    """Start a process that runs this code, in a process group of its own."""
     command = [sys.executable, "-c", code]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
 

@@ -1,4 +1,4 @@
-"""What only a CUDA device can do wrong. Runs on the stub driver (test_stub.py), or on a real GPU (`make test-gpu`)."""
+"""What only a CUDA device can get wrong. `test_stub.py` runs this on the stub driver, `make test-gpu` on a GPU."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def _only_with_a_gpu(test_device: str) -> None:
 
 
 def current_context() -> int | None:
-    """What any other user of CUDA in this process would find."""
+    """Return the context that any other user of CUDA in this process would find."""
     context = ctypes.c_void_p()
     load_library().cuCtxGetCurrent(ctypes.byref(context))
     return context.value
 
 
 def primary_context_is_active() -> bool:
-    """Whether anybody in this process holds GPU 0."""
+    """Return whether anything in this process holds the primary context of GPU 0."""
     flags, active = ctypes.c_uint(), ctypes.c_int()
     load_library().cuDevicePrimaryCtxGetState(0, ctypes.byref(flags), ctypes.byref(active))
     return bool(active.value)

@@ -66,7 +66,7 @@ def device_on_cpu() -> HostDevice:
 def test_another_signature_is_refused(device_on_cpu: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
     other = Declaration("minplus_multiply", (Value("n", "i8"),))
     monkeypatch.setattr(source, "declaration", lambda *_: other)
-    with pytest.raises(LaunchError, match=r"minplus_multiply takes i4 .*\.cu was read as i8"):
+    with pytest.raises(LaunchError, match=r"minplus_multiply was compiled with i4 .*\.cu declares i8"):
         device_on_cpu.kernel("held_karp/minplus", "minplus_multiply")
 
 

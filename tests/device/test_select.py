@@ -38,7 +38,7 @@ def nothing() -> list[Gpu]:
 
 
 def select(hosts: str, request: str, see: Callable[[ThreadComm], list[Gpu]], **options: Any) -> list[Any]:
-    """Return the choice, or the error, of every rank. `hosts` has a letter a rank, `see` lists the GPUs a rank sees."""
+    """Return the choice, or the error, of every rank. `hosts` has a letter per rank, `see` lists its GPUs."""
 
     def body(comm: ThreadComm) -> Choice:
         return choose(request, comm, survey=lambda: see(comm), host=comm.host, **options)
@@ -176,7 +176,7 @@ def test_ranks_on_the_cpu_share_its_cores(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
     choices = select("aaab", "cpu", lambda comm: nothing())
     assert [choice.threads for choice in choices] == [3, 3, 2, 8]
-    assert choices[0].reason == "cpu (as asked): 3 threads (its share of 8 cores of 3 ranks)"
+    assert choices[0].reason == "cpu (as asked): 3 threads (its share of 8 cores for 3 ranks)"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The CUDA device with the real PyCUDA on the stub driver, where things go well and where they fail."""
+"""The CUDA device with the real PyCUDA on the stub driver, when everything works and when something fails."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def program(stub: Stub, run_process: Start) -> Start:
 
 @pytest.fixture
 def ranks(stub: Stub, start_ranks: Start) -> Start:
-    """`ranks(n, *words, gpus=1, **settings)` does the same on n ranks."""
+    """`ranks(n, *words, gpus=1, **settings)` runs device_program.py on n ranks, as `program` does on one."""
 
     def start(n: int, *words: str, gpus: int = 1, **settings: str | int) -> tuple[int, str, str]:
         done = start_ranks(n, sys.executable, PROGRAM, *words, timeout=60, env=stub.environment(gpus, **settings))

@@ -28,7 +28,7 @@ print(after.user + after.system - before.user - before.system, os.environ.get("O
 
 
 def solved(run_process: Run, policy: str | None, **more: str) -> tuple[float, str, str]:
-    """CPU seconds, OMP_WAIT_POLICY afterwards and standard error of the program, started with this policy."""
+    """Return CPU seconds, OMP_WAIT_POLICY afterwards and standard error of the program, started with this policy."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "GOMP_"))}
     environment |= more if policy is None else more | {"OMP_WAIT_POLICY": policy}
     done = run_process([sys.executable, "-c", PROGRAM], timeout=200, env=environment)

@@ -1,4 +1,4 @@
-"""Small good files of every format, and the function that reads each: for tests that damage them."""
+"""Small valid files of every format, each with the function that reads it, for tests that read or damage them."""
 
 from __future__ import annotations
 
@@ -22,16 +22,18 @@ LATTICE = from_edges([0, 1, 2, 3], [1, 2, 3, 4], n=5, directed=False, labels=[1,
 
 @dataclass(frozen=True)
 class Sample:
-    """A good file.
+    """A valid file.
 
     Attributes
     ----------
     format
-        What `Instance.format` says of it; for the others what the file is: "tour", "queries".
+        The `Instance.format` that it is read as. For files that are no instances, what they are: "tour", "queries".
     file
-        A name for it: its suffix is part of what tells the format.
+        A file name, whose suffix matters where formats are told apart by it.
     reader
-        Reads the file at a path; `beside` is the content of a file `beside.gr` in the same folder, or empty.
+        Function that reads the file at a path.
+    beside
+        Content of a file `beside.gr` in the same folder, which the reader needs, or empty.
     """
 
     format: str
@@ -42,17 +44,17 @@ class Sample:
 
     @property
     def name(self) -> str:
-        """Names the sample in a test's id."""
+        """The name of the sample in the id of a test."""
         return f"{self.format} {self.file}"
 
 
 def samples() -> list[Sample]:
-    """All samples."""
+    """Return all samples."""
     return [*_tsp_samples(), *_graph_samples(), *_beside_graphs(), *_jobs(), *_compressed()]
 
 
 def published(data: Path) -> Iterator[Sample]:
-    """Small published files, of the folder that HPCSOLVE_DATA names."""
+    """Yield small published files from the folder that HPCSOLVE_DATA names."""
     for name in ("burma14.tsp", "gr17.tsp", "bayg29.tsp", "br17.atsp", "eil51.tsp", "d198.tsp"):
         yield Sample("tsplib", name, (data / "tsplib" / name).read_bytes(), read)
     yield Sample("tour", "eil51.opt.tour", (data / "tsplib" / "eil51.opt.tour").read_bytes(), read_tour)
@@ -137,7 +139,7 @@ def _beside_graphs() -> list[Sample]:
 
 
 def _found(reader: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Reads vertices and looks for them in a graph, as a job does."""
+    """Return a function that reads vertices and looks for them in a graph, as a job does."""
     return lambda path: reader(path).positions(LATTICE)
 
 

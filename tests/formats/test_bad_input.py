@@ -1,4 +1,4 @@
-"""Bad files: one line with the file, the line or the key, and what is wrong; never another exception, never slow."""
+"""Bad files of tours and matrices are refused within a second, in one line that names file, line and mistake."""
 
 import gzip
 import io
@@ -26,7 +26,7 @@ BAD_TSPLIB = {
     "truncated header": (COORDINATES, COORDINATES[31:], "", ":3: EDGE_WEIGHT_TYPE is missing; add a line like"),
     "cut in a key": (COORDINATES, COORDINATES[40:], "", ":4: neither a number nor a keyword: 'EDGE_WEIG'"),
     "no section": (COORDINATES, COORDINATES[56:], "", ":4: NODE_COORD_SECTION is missing; the file may be truncated"),
-    "more cities": (COORDINATES, "EOF", "4 1 1", ":9: more cities in NODE_COORD_SECTION than DIMENSION says, 3"),
+    "more cities": (COORDINATES, "EOF", "4 1 1", ":9: more cities in NODE_COORD_SECTION than DIMENSION says (3)"),
     "too small DIMENSION": (COORDINATES, "DIMENSION: 3", "DIMENSION: 2", ":8: more cities"),
     "a billion cities": (COORDINATES, "DIMENSION: 3", "DIMENSION: 1000000000", ":8: NODE_COORD_SECTION ends after 3"),
     "negative DIMENSION": (COORDINATES, "DIMENSION: 3", "DIMENSION: -3", ":3: DIMENSION is '-3'"),
@@ -91,7 +91,7 @@ BAD_TSPLIB = {
 
 
 def refusal(action, *arguments):
-    """The one line of the error; it must come within a second."""
+    """Return the message of the error, which must be one line and come within a second."""
     begin = time.process_time()
     with pytest.raises(InputError) as caught:
         action(*arguments)
@@ -214,9 +214,9 @@ BAD_FILES = {
     "HDF5": (b"\x89HDF\r\n\x1a\n", ": is an HDF5 file"),
     "bzip2": (b"BZh91AY", ": is compressed with bzip2"),
     "zstd": (b"\x28\xb5\x2f\xfd", ": is compressed with zstd"),
-    "cut gz": (PACKED[:-20], ": is damaged, it does not decompress"),
-    "wrong gz": (PACKED[:20] + b"xxxxxxxxxx" + PACKED[30:], ": is damaged, it does not decompress"),
-    "cut xz": (lzma.compress(COORDINATES.encode())[:-9], ": is damaged, it does not decompress"),
+    "cut gz": (PACKED[:-20], ": is damaged and cannot be decompressed"),
+    "wrong gz": (PACKED[:20] + b"xxxxxxxxxx" + PACKED[30:], ": is damaged and cannot be decompressed"),
+    "cut xz": (lzma.compress(COORDINATES.encode())[:-9], ": is damaged and cannot be decompressed"),
     "noise": (bytes(range(1, 256)), ":1: a control character (0x01)"),
 }
 

@@ -1,4 +1,4 @@
-"""Each distance function of TSPLIB against a scalar one, written from the documentation, and values by hand."""
+"""Each distance function of TSPLIB equals a scalar one written from the documentation, and values found by hand."""
 
 import math
 import random

@@ -1,4 +1,4 @@
-"""Graphs written and read again, matrices that scipy wrote, and long files: hypothesis and scipy as oracles."""
+"""Graphs that are written and read again, matrices that scipy wrote, and long files, with scipy as oracle."""
 
 import io
 from fractions import Fraction
@@ -38,7 +38,10 @@ def graphs(draw, directed=None, terminals=False):
 
 
 def assert_same(a, b):
-    """Equal by decimal value: dropped parallel arcs and loops may have had more decimals, or needed floats."""
+    """Fail unless both graphs have the same arcs and weights.
+
+    The scales may differ, since dropped parallel arcs and loops may have had more decimals, or needed floats.
+    """
     assert (a.n, a.directed) == (b.n, b.directed)
     for name in ("offsets", "heads", "labels", "coordinates"):
         assert np.array_equal(getattr(a, name), getattr(b, name)), name
@@ -69,7 +72,7 @@ def test_steinlib_round_trip(tmp_path_factory, graph):
 
 @st.composite
 def matrices(draw):
-    """A sparse matrix without parallel entries, of integers or floats."""
+    """Draw a sparse matrix without parallel entries, of integers or floats."""
     n = draw(st.integers(1, 8))
     kind = draw(st.sampled_from(["i8", "f8", "u4"]))
     values = floats if kind == "f8" else st.integers(0, 2**31)
@@ -80,7 +83,7 @@ def matrices(draw):
 
 
 def expected(matrix):
-    """The arcs of a matrix that scipy read, without loops, by Python's own numbers."""
+    """Return the arcs of a matrix that scipy read, without loops, in Python's own numbers."""
     entries = matrix.tocoo()
     arcs = zip(entries.row.tolist(), entries.col.tolist(), entries.data.tolist(), strict=True)
     return {(a, b): Fraction(value) for a, b, value in arcs if a != b}
@@ -113,7 +116,7 @@ def test_npz_of_scipy(tmp_path_factory, matrix, layout, compressed):
 
 
 def test_parallel_entries_are_not_summed(tmp_path):
-    """As scipy would, on the way from coo to csr."""
+    """The lightest entry counts, while scipy sums parallel entries when it turns coo into csr."""
     matrix = scipy.sparse.coo_matrix(([5, 3, 9], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
     file = io.BytesIO()
     scipy.sparse.save_npz(file, matrix)
@@ -124,7 +127,7 @@ def test_parallel_entries_are_not_summed(tmp_path):
 
 
 def test_a_long_file_is_read_in_pieces(tmp_path):
-    """Some 10 MB: the pieces join, and errors name the line in the file."""
+    """A file of some 10 MB is read in several chunks, and errors still name the line in the file."""
     count = 800_000
     lines = [f"a {1 + i % 1000} {1 + i * 7 % 1000} {i}" for i in range(count)]
     path = tmp_path / "t.gr"

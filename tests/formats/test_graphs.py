@@ -1,4 +1,4 @@
-"""Graph files: the published road networks and their reference sums, the odd Steiner files, spellings."""
+"""Graph files: published road networks, published and odd Steiner problems, and all spellings of one graph."""
 
 import csv
 import gzip
@@ -20,7 +20,7 @@ from tests.road_networks import REFERENCES, splitmix_weights
 
 @pytest.fixture
 def roads(data_dir):
-    """The folder of road networks."""
+    """Return the folder of road networks."""
     if not (data_dir / "roads").is_dir():
         pytest.skip("HPCSOLVE_DATA has no roads/")
     return data_dir / "roads"
@@ -28,7 +28,7 @@ def roads(data_dir):
 
 @pytest.fixture
 def steiner(data_dir):
-    """The folder of Steiner problems."""
+    """Return the folder of Steiner problems."""
     if not (data_dir / "steiner").is_dir():
         pytest.skip("HPCSOLVE_DATA has no steiner/")
     return data_dir / "steiner"
@@ -68,7 +68,7 @@ def test_what_else_new_york_says(roads):
 
 @pytest.mark.parametrize("index", range(30))
 def test_odd_steiner_files(steiner, index):
-    """As the table says; what is only wrong with the problem, not with the file, is the solver's to refuse."""
+    """Files are read or refused as the table says. A problem without a solution is read, since its file is valid."""
     with open(steiner / "odd" / "expected.csv", encoding="utf-8") as table:
         rows = list(csv.DictReader(table))
     assert len(rows) == 30
@@ -89,7 +89,7 @@ def test_odd_steiner_files(steiner, index):
 
 
 def least_tree(graph):
-    """The weight of the least set of edges that joins all terminals, by trying every set; None if there is none."""
+    """Return the weight of the lightest set of edges that joins all terminals, found by trying every set, or None."""
     edges = [(a, b, w) for (a, b), w in zip(edges_of(graph), graph.weights.tolist(), strict=True) if a < b]
     terminals, best = set(graph.labels[graph.terminals].tolist()), None
     for chosen in product((False, True), repeat=len(edges)):
@@ -104,7 +104,7 @@ def least_tree(graph):
 
 
 def test_published_steiner_files(steiner):
-    """Sizes as in the table of optima; parsed once more by plain splitting."""
+    """Sizes are those of the table of optima, and edges are those that plain splitting finds."""
     with open(steiner / "optima.csv", encoding="utf-8") as table:
         for row in csv.DictReader(table):
             path = steiner / row["name"]

@@ -1,4 +1,4 @@
-"""The records of formats: each is recognised by its content and its suffix, read, written if it says so, documented."""
+"""Each format is recognised by content and suffix, read, written if its record says so, and documented."""
 
 import gzip
 from dataclasses import replace
@@ -7,9 +7,9 @@ import pytest
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read, read_graph, write, write_graph
+from hpcsolve.formats.base import Format, recognised
 from hpcsolve.formats.files import as_text, open_file
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
-from hpcsolve.formats.record import Format, recognised
 from hpcsolve.formats.reference import BEGIN, reference, updated
 from tests.formats.samples import samples
 
@@ -32,7 +32,7 @@ def opened(tmp_path, name, content, format):
 
 @each_format
 def test_recognised_by_content(tmp_path, format, formats, reader, writer):
-    """Whatever the suffix, and by no other format's signature; METIS has nothing to be known by."""
+    """Content is recognised whatever the suffix, and by one signature alone. METIS has none."""
     for sample in samples_of(format):
         file = opened(tmp_path, "file.unknown", sample.content, format)
         claimed = [other for other, *_ in KINDS if other.signature and other.signature(file.content)]
@@ -44,7 +44,7 @@ def test_recognised_by_content(tmp_path, format, formats, reader, writer):
 
 @each_format
 def test_recognised_by_suffix(tmp_path, format, formats, reader, writer):
-    """Where the content says nothing; of two formats with one suffix the first is taken."""
+    """The suffix decides where the content says nothing. Of two formats with one suffix the first one is taken."""
     for suffix in format.suffixes:
         for packed in ("", ".gz"):
             content = b"?" if packed == "" else gzip.compress(b"?")
@@ -56,7 +56,7 @@ def test_recognised_by_suffix(tmp_path, format, formats, reader, writer):
 
 @each_format
 def test_read(tmp_path, format, formats, reader, writer):
-    """By its own reader: another record with that name would be called."""
+    """Every sample is read as its own format."""
     assert samples_of(format), f"give {format.name} a sample in tests/formats/samples.py"
     for sample in samples_of(format):
         path = tmp_path / sample.file
@@ -84,7 +84,7 @@ def test_written(tmp_path, format, formats, reader, writer):
 
 
 def test_a_new_format_is_one_record(tmp_path):
-    """Nothing else has to know of it."""
+    """A format is recognised from its record alone."""
     new = Format("new", "New", (".new",), "begins with NEW", lambda file: None, lambda text: text.startswith(b"NEW"))
     assert recognised(opened(tmp_path, "x", b"NEW 1 2", new), (*GRAPH_FORMATS, new)) is new
     assert recognised(opened(tmp_path, "x.new", b"?", new), (*GRAPH_FORMATS, new)) is new
@@ -103,7 +103,7 @@ def test_an_undirected_format_is_not_read_as_directed(tmp_path):
     for format in GRAPH_FORMATS:
         for sample in samples_of(format):
             (tmp_path / sample.file).write_bytes(sample.content)
-            if "undirected" in format.looks:
+            if "undirected" in format.description:
                 with pytest.raises(InputError, match="is undirected; remove directed = true"):
                     read_graph(tmp_path / sample.file, directed=True)
                 assert not read_graph(tmp_path / sample.file, directed=False).problem.directed
@@ -112,7 +112,7 @@ def test_an_undirected_format_is_not_read_as_directed(tmp_path):
 
 
 def test_the_documentation_is_up_to_date(repository):
-    """In whichever document it stands."""
+    """The tables of formats are up to date, whichever document holds them."""
     documents = [repository / "README.md", *(repository / "jobs").glob("*.md"), *(repository / "docs").glob("*.md")]
     (document,) = (path for path in documents if BEGIN in path.read_text(encoding="utf-8"))
     text = document.read_text(encoding="utf-8")
@@ -121,7 +121,7 @@ def test_the_documentation_is_up_to_date(repository):
 
 
 def test_a_cell_that_is_too_long(tmp_path):
-    """What the csv module refuses is refused in one line."""
+    """A file that the csv module refuses is refused in one line."""
     (tmp_path / "m.csv").write_text('0,"' + "1" * 200_000 + '"\n1,0\n')
     with pytest.raises(InputError, match=r"m\.csv:1: not a row of a CSV table"):
         read(tmp_path / "m.csv")

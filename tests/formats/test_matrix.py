@@ -1,4 +1,4 @@
-"""Matrices of numpy and CSV: what is read, against Python's own numbers."""
+"""Cost matrices in files of numpy and CSV are read as exactly the numbers that Python reads."""
 
 from fractions import Fraction
 

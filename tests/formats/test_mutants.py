@@ -1,6 +1,6 @@
-"""Mutants of good files: read, or refused in one line that names the file's line; nothing else, nothing slow.
+"""Damaged files (mutants) are either read, or refused at once in one line that names the line of the file.
 
-HPCSOLVE_MUTANTS is how many of each file are tried; `python -m tests.mutants --help` tries as many as time allows.
+HPCSOLVE_MUTANTS is the number of mutants per file. `python -m tests.mutants` tries as many as time allows.
 """
 
 import os
@@ -18,7 +18,7 @@ NAMES = [sample.name for sample in samples()]
 
 
 def try_mutants(sample, folder, must_read):
-    """See what becomes of mutants of one file; some are read (where a file has room for that) and some are refused."""
+    """Check that some mutants of a file are refused, and that at least `must_read` of them are read."""
     assert outcome(sample, folder, sample.content) == "read"
     chance, found = random.Random(sample.name), {}
     for _ in range(COUNT):
@@ -41,7 +41,7 @@ def test_mutants_of_published_files(data_dir, tmp_path):
 
 
 def test_what_is_no_refusal_is_seen(tmp_path):
-    """The test itself: other exceptions, several lines, no line, no file."""
+    """The check of mutants itself notices other exceptions, several lines, and messages without file or line."""
     sample = samples()[0]
 
     def refusing(message, file=None, line=None):

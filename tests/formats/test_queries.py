@@ -1,4 +1,4 @@
-"""Files of queries: what was written is read, in both formats; mistakes are one line with file and line."""
+"""Files of queries are read as they were written, in both formats, and mistakes are named with file and line."""
 
 import gzip
 import lzma
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats import pairs_sha256, read_queries
+from hpcsolve.formats import queries_sha256, read_queries
 
 LABEL = st.one_of(st.integers(0, 20), st.integers(0, 2**63 - 1))
 PAIRS = st.lists(st.tuples(LABEL, LABEL), min_size=1, max_size=20)
@@ -36,7 +36,7 @@ def test_what_was_written_is_read(tmp_path_factory, pairs, write, compress, data
     assert found.labels.dtype == np.int64 and found.labels.tolist() == [list(pair) for pair in pairs]
     lines = text.splitlines()
     assert [lines[line - 1].split()[-2:] for line in found.lines] == [[str(a), str(b)] for a, b in pairs]
-    assert found.sha256 == pairs_sha256(np.array(pairs)) != pairs_sha256(np.array([*pairs, (0, 1)]))
+    assert found.sha256 == queries_sha256(np.array(pairs)) != queries_sha256(np.array([*pairs, (0, 1)]))
 
 
 def test_labels_may_be_negative(tmp_path):
@@ -54,7 +54,7 @@ def test_labels_may_be_negative(tmp_path):
     ("1 two\n", "p:1: a target must be a number, found 'two'"),
     ("source target\n1 2\n", "p:1: expected a source, a target, found 'source target'"),
     ("1 2\ncity 3\n", "p:2: expected a source, a target, found 'city 3'"),
-    ("1 2.5\n", "p:1: vertex 2.5 is not a whole number of 63 bits"),
+    ("1 2.5\n", "p:1: vertex 2.5 is not a whole number below 2^63"),
     ("1 2\n3 nan\n", "p:2: a target must be a number, found 'nan'"),
     ("1 2\n3 9223372036854775808\n", "p:2: vertex 9223372036854775808 is not a whole number"),
     ("1 2\n3 99999999999999999999999\n", "p:2: vertex 18446744073709551615 is not a whole number"),

@@ -1,4 +1,4 @@
-"""Terminals beside a graph: a file of them, a list in the job, a keyword in Python."""
+"""Terminals that a graph's own file does not name: from another file, from a list in the job, and in Python."""
 
 import gzip
 
@@ -18,7 +18,7 @@ PATH = from_edges([0, 1, 2], [1, 2, 3], [3, 4, 1], n=4, directed=False, name="pa
 
 
 def test_a_file_of_terminals(tmp_path):
-    """Comments, blank lines, compression; positions by label."""
+    """Comments, blank lines and compression are allowed, and labels are turned into positions."""
     path = tmp_path / "houses.txt.gz"
     path.write_bytes(gzip.compress(b"# houses\n40\n\nc more\n10\n"))
     found = read_terminals(str(path))
@@ -46,7 +46,7 @@ def test_bad_files_are_refused_with_the_line(tmp_path, content, line, words):
 
 
 def test_terminals_take_the_place_of_others():
-    """Repeated ones count once; those that there were are gone."""
+    """Repeated terminals count once, and the graph's own ones are replaced."""
     once = with_terminals(PATH, [40, 10, np.int64(40)])
     assert once.terminals.tolist() == [3, 0] and once.repeated_terminals == 1
     assert with_terminals(once, [20]).terminals.tolist() == [1]
@@ -59,7 +59,7 @@ def test_what_is_no_vertex_is_refused(wrong):
 
 
 def test_a_matrix_with_all_rows_as_terminals_has_its_spanning_tree():
-    """Each entry is an edge, as for scipy."""
+    """Each entry is an edge, as it is for scipy."""
     matrix = scipy.sparse.random(30, 30, density=0.3, random_state=1, format="csr")
     matrix.data = np.ceil(50 * matrix.data)
     found = hpcsolve.solve(matrix, "steiner-kmb", terminals=np.arange(30), device="cpu", mode="kmb")
@@ -67,14 +67,14 @@ def test_a_matrix_with_all_rows_as_terminals_has_its_spanning_tree():
 
 
 def test_nodes_of_networkx_are_terminals_by_themselves():
-    """Whatever they are; and the file of the graph with labels in a list gives the same."""
+    """Terminals may be any objects that are nodes of the graph."""
     graph = networkx.path_graph(["a", (1, "b"), 7, "c"])
     found = hpcsolve.solve(graph, "steiner-kmb", terminals=[(1, "b"), "c"], device="cpu")
     assert found.cost == 2 and found.tree == [("(1, 'b')", "7"), ("7", "c")]
 
 
 def test_a_job_names_terminals(tmp_path):
-    """In a list, in a file; the answer is the same."""
+    """A list of terminals for a file's graph is taken by labels."""
     (tmp_path / "path.mtx").write_text("%%MatrixMarket matrix coordinate integer symmetric\n3 3 2\n2 1 5\n3 2 6\n")
     (tmp_path / "ends.txt").write_text("3\n1\n")
     listed = hpcsolve.solve(tmp_path / "path.mtx", "steiner-kmb", terminals=[3, 1], device="cpu")

@@ -1,4 +1,4 @@
-"""TSPLIB files: the published ones with their optima, all matrix formats, odd spellings, round trips."""
+"""TSPLIB files: published instances with their optima, all matrix formats, odd spellings, round trips."""
 
 import csv
 import gzip

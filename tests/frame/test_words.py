@@ -21,19 +21,6 @@ REPLACED = {
 }
 """Words of the glossary's column "not" that can be told from correct prose, and what to write instead."""
 
-NOT_YET_PLAIN = (
-    "hpcsolve/formats/", "tests/formats/", "tests/mutants.py",
-)
-"""Beginnings of paths where files may still break these rules. This list only shrinks."""
-
-
-def require_none(path, violations):
-    """Fail with the violations in a file, or expect them where `NOT_YET_PLAIN` says so."""
-    found = list(violations)
-    if found and shown(path).startswith(NOT_YET_PLAIN):
-        pytest.xfail(f"{len(found)} to mend")
-    assert found == []
-
 
 def summaries(tree):
     """Yield line and first line of every docstring."""
@@ -75,23 +62,23 @@ def replaced_words(prose):
 
 @pytest.mark.parametrize("path", python_files(), ids=shown)
 def test_docstrings_begin_with_one_sentence(path):
-    require_none(path, unplain(parsed(path)))
+    assert list(unplain(parsed(path))) == []
 
 
 @pytest.mark.parametrize("path", python_files(), ids=shown)
 def test_no_formatter_is_switched_off(path):
     text = path.read_text(encoding="utf-8")
-    require_none(path, (line for line, prose in python_prose(text) if re.fullmatch(r"#\s*fmt:.*", prose)))
+    assert list((line for line, prose in python_prose(text) if re.fullmatch(r"#\s*fmt:.*", prose))) == []
 
 
 @pytest.mark.parametrize("path", package_files(), ids=shown)
 def test_python_keeps_to_the_glossary(path):
-    require_none(path, replaced_words(python_prose(path.read_text(encoding="utf-8"))))
+    assert list(replaced_words(python_prose(path.read_text(encoding="utf-8")))) == []
 
 
 @pytest.mark.parametrize("path", sorted(KERNELS.rglob("*.cu*")), ids=shown)
 def test_kernels_keep_to_the_glossary(path):
-    require_none(path, replaced_words(kernel_prose(path.read_text(encoding="utf-8"))))
+    assert list(replaced_words(kernel_prose(path.read_text(encoding="utf-8")))) == []
 
 
 def test_these_tests_can_fail():

@@ -9,7 +9,7 @@ import sys
 import numpy as np
 
 from hpcsolve.errors import InputError
-from hpcsolve.parallel import host_memory
+from hpcsolve.parallel import shared_segments
 from hpcsolve.parallel.launch import guard
 from hpcsolve.parallel.mpi import MpiComm
 
@@ -110,12 +110,12 @@ def refused(comm):
     """Check that every rank gets its own copy where a host has no shared memory or a rank cannot map it."""
     functions = {"reserve": 0, "readable": comm.size - 1}
     for name, rank in functions.items():
-        real = getattr(host_memory, name)
+        real = getattr(shared_segments, name)
         if comm.rank == rank:
-            setattr(host_memory, name, no_memory)
+            setattr(shared_segments, name, no_memory)
         compare(value_of(1), comm.bcast(value_of(1) if comm.rank == 0 else None))
         compare(value_of(comm.rank % HOSTS), comm.once_per_host(lambda: value_of(comm.rank)))
-        setattr(host_memory, name, real)
+        setattr(shared_segments, name, real)
 
 
 def no_memory(_):

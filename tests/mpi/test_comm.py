@@ -20,11 +20,11 @@ def test_every_member_on_real_ranks(start_ranks, ranks):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 8, 13, 64, 100])
 def test_a_broadcast_reaches_every_rank_once(size):
-    tree = pytest.importorskip("hpcsolve.parallel.mpi", reason="no mpi4py (extra `local`)").tree
-    children = [child for rank in range(size) for child in tree(rank, size)[1]]
+    binomial_tree = pytest.importorskip("hpcsolve.parallel.mpi", reason="no mpi4py (extra `local`)").binomial_tree
+    children = [child for rank in range(size) for child in binomial_tree(rank, size)[1]]
     assert sorted(children) == list(range(1, size))
-    assert all(tree(child, size)[0] == rank for rank in range(size) for child in tree(rank, size)[1])
-    assert max(len(tree(rank, size)[1]) for rank in range(size)) <= (size - 1).bit_length()
+    assert all(binomial_tree(child, size)[0] == rank for rank in range(size) for child in binomial_tree(rank, size)[1])
+    assert max(len(binomial_tree(rank, size)[1]) for rank in range(size)) <= (size - 1).bit_length()
 
 
 def test_one_rank_alone():

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hpcsolve.parallel import host_memory
+from hpcsolve.parallel import shared_segments
 from hpcsolve.parallel.comm import SerialComm
 
 PROGRAM = Path(__file__).with_name("shared_program.py")
@@ -79,23 +79,23 @@ def test_a_single_rank_gets_its_own_array():
 
 def test_more_memory_than_the_host_has_is_refused():
     with pytest.raises(OSError):
-        host_memory.reserve(1 << 55)
+        shared_segments.reserve(1 << 55)
 
 
 def test_a_segment_of_another_process_is_not_taken_for_ours():
-    segment = host_memory.reserve(4096)
-    other = host_memory.Segment(segment.process, segment.descriptor, (segment.inode[0], segment.inode[1] + 1), 4096)
+    segment = shared_segments.reserve(4096)
+    other = shared_segments.Segment(segment.process, segment.descriptor, (segment.inode[0], segment.inode[1] + 1), 4096)
     with pytest.raises(FileNotFoundError):
-        host_memory.readable(other)
-    host_memory.writable(segment)[:] = 7
-    read = host_memory.readable(segment)
+        shared_segments.readable(other)
+    shared_segments.writable(segment)[:] = 7
+    read = shared_segments.readable(segment)
     os.close(segment.descriptor)
     assert read.tolist() == [7] * 4096 and not read.flags.writeable
 
 
 def test_parts_lie_on_boundaries():
-    memory = np.zeros(host_memory.total([1, 64, 65]), np.uint8)
+    memory = np.zeros(shared_segments.total([1, 64, 65]), np.uint8)
     assert len(memory) == 64 + 64 + 128
-    found = host_memory.parts(memory, [1, 64, 65])
+    found = shared_segments.parts(memory, [1, 64, 65])
     assert [len(part) for part in found] == [1, 64, 65]
     assert [part.ctypes.data - memory.ctypes.data for part in found] == [0, 64, 128]

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.verify import pair_paths
+from hpcsolve.problems.verify.distances import unreached_of
 from hpcsolve.problems.verify.host_paths import check_columns, check_shortest, distance_rows, smallest_predecessors
 from hpcsolve.problems.verify.pair_paths import PairPaths, check_pair_paths
-from hpcsolve.problems.verify.paths import unreached_of
 from tests.oracles import least_distances
 from tests.oracles import smallest_predecessors as textbook_predecessors
 
@@ -82,7 +82,7 @@ def test_any_change_of_an_answer_is_found(arcs, directed, floats, cutoff, data):
                               if name == "distance" else st.integers(0, 9))
     if values[place] == getattr(right, name)[place]:
         return
-    with pytest.raises(ValueError, match=r"query \d|not one entry|names vertices|divide"):
+    with pytest.raises(ValueError, match=r"query \d|one entry for each|names vertices|divide"):
         check(graph, dataclasses.replace(right, **{name: values}), cutoff)
 
 
@@ -108,9 +108,9 @@ def changed(**values):
 
 
 PLANTED = {
-    "another of its length": (with_path([0, 5, 3, 4]), "query 0, 0 -> 4, has a path that is not the smallest"),
-    "around a plateau": (with_path([0, 1, 2, 3, 5, 3, 4]), "query 0, 0 -> 4, has a path that is not the smallest"),
-    "no arc": (with_path([0, 1, 3, 4]), "query 0, 0 -> 4, has a path that leads where no arc is"),
+    "another of its length": (with_path([0, 5, 3, 4]), "query 0, 0 -> 4, has a path of this length, but not"),
+    "around a plateau": (with_path([0, 1, 2, 3, 5, 3, 4]), "query 0, 0 -> 4, has a path of this length, but not"),
+    "no arc": (with_path([0, 1, 3, 4]), "query 0, 0 -> 4, has a path with a step that is no arc"),
     "longer": (with_path([0, 4], 9), "query 0, 0 -> 4, has another distance"),
     "too long": (with_path([0, 1, 2, 3, 4], 6), "query 0, 0 -> 4, has a path of another length"),
     "other end": (with_path([0, 1, 2, 3]), "query 0, 0 -> 4, has a path that begins or ends elsewhere"),
@@ -120,7 +120,7 @@ PLANTED = {
     "no distance": (with_path([0, 1, 2, 3, 4], 2**64 - 1), "query 0, 0 -> 4, has a distance and no path, or"),
     "no vertex": (with_path([0, 8, 4]), "path names vertices"),
     "parts": (changed(offset=[0, 5, 4, 6, 10]), "offset does not divide"),
-    "too few": (changed(distance=[5, 0]), "not one entry"),
+    "too few": (changed(distance=[5, 0]), "one entry for each"),
     "floats": (changed(distance=[5.0, 0, np.inf, 3]), "distances are float64"),
 }
 
@@ -137,7 +137,7 @@ def test_what_is_wrong_is_named(name, block, monkeypatch):
     with pytest.raises(ValueError, match=message):
         check(graph, change(right))
     last = dataclasses.replace(right, path=np.array([*right.path[:-2], 3, 1]))
-    with pytest.raises(ValueError, match="query 3, 4 -> 1, has a path that leads where no arc is"):
+    with pytest.raises(ValueError, match="query 3, 4 -> 1, has a path with a step that is no arc"):
         check(graph, last)
 
 

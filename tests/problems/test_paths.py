@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsolve.problems.graph_build import from_edges
-from hpcsolve.problems.verify.paths import check_distances, unreached_of
+from hpcsolve.problems.verify.distances import check_distances, unreached_of
 
 
 def search(graph, seeds, cutoff=math.inf):
@@ -71,8 +71,8 @@ PLANTED = {  # name -> (table, row, vertex, value, message); then the same witho
     "second row": (0, 1, 0, 6, "row 1: vertex 11 has distance 6; from vertex 12 at 3 an arc of 2", True),
     "no predecessor": (1, 0, 2, -1, "vertex 13 at 5 has no predecessor", False),
     "no vertex": (1, 0, 2, 6, "vertex 13 at 5 has no predecessor", False),
-    "no arc": (1, 0, 2, 0, "vertex 13 at 5 has a predecessor from which no arc fits", False),
-    "not tight": (1, 0, 4, 0, "vertex 15 at 5 has a predecessor from which no arc fits", False),
+    "no arc": (1, 0, 2, 0, "vertex 13 at 5 has a predecessor without a tight arc to it", False),
+    "not tight": (1, 0, 4, 0, "vertex 15 at 5 has a predecessor without a tight arc to it", False),
     "a cycle": (1, 0, 2, 3, "vertex 13 at 5 has predecessors that lead in a cycle", False),
     "of a source": (1, 0, 0, 1, "vertex 11 at 0 has a predecessor, but is a source", False),
     "of the unreached": (1, 0, 5, 4, "vertex 16 .* has a predecessor, but is a source or unreached", False),
@@ -108,7 +108,7 @@ def test_shapes_and_kinds(graph):
     for arguments, message in [
         (([0, 1], distance), "shape"), (([0], distance[:, 1:]), "shape"),
         (([0], distance, predecessor[:, 1:]), "shape"),
-        (([9], distance), "no vertex"), (([0], distance.astype(str)), "distances are"),
+        (([9], distance), "not a vertex"), (([0], distance.astype(str)), "distances are"),
         (([0], np.where(distance == 5, np.nan, distance)), "distance nan"), (([0], -distance.astype(float)), "-2"),
     ]:
         with pytest.raises(ValueError, match=message):

@@ -16,7 +16,7 @@ from hpcsolve.algorithms.ant_colony.search import device_bytes, host_bytes, open
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.parallel.partition import blocks
+from hpcsolve.parallel.partition import even_shares
 from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.tsp import Tsp
 
@@ -37,7 +37,7 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
     """
     require_fit(tsp, parameters)
     symmetric, ants = tsp.symmetric, ants_of(parameters, tsp.n)
-    shares = [len(share) for share in blocks(parameters.colonies, ranks)]
+    shares = [len(share) for share in even_shares(parameters.colonies, ranks)]
     device = tuple(device_bytes(parameters, tsp.n, symmetric, share) for share in shares)
     host = tuple(host_bytes(parameters, tsp.n, share) for share in shares)
     details: dict[str, int | str] = {
@@ -79,7 +79,7 @@ def run(
     stop = AgreedStop(comm, criteria, target)
     made = comm.bcast(powers(instance, parameters) if comm.rank == 0 else None)
     assert made is not None
-    mine = blocks(parameters.colonies, comm.size)[comm.rank]
+    mine = even_shares(parameters.colonies, comm.size)[comm.rank]
     incumbents = no_incumbents(mine, tsp.n)
     search = open_search(device, instance, parameters, made, random_keys(seed, mine)) if mine else None
 

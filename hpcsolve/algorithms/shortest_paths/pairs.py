@@ -16,7 +16,7 @@ from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.answers.paths import Paths
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.parallel.partition import blocks
+from hpcsolve.parallel.partition import even_shares
 
 SOURCES_A_BATCH = 64
 """Searches a block and batch: most are short."""
@@ -54,7 +54,7 @@ def by_source(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
 def shares(pairs: NDArray[np.int64], size: int) -> list[range]:
     """Each rank's part of sorted queries: as many sources as the others have, one at most more or less."""
     starts = np.append(np.flatnonzero(np.diff(pairs[:, 0], prepend=-1)), len(pairs)).tolist()
-    return [range(starts[part.start], starts[part.stop]) for part in blocks(len(starts) - 1, size)]
+    return [range(starts[part.start], starts[part.stop]) for part in even_shares(len(starts) - 1, size)]
 
 
 def solve_pairs(prepared: Searcher, pairs: NDArray[np.int64], report: Report) -> Answers:

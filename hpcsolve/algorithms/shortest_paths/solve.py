@@ -31,7 +31,7 @@ from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
-from hpcsolve.parallel.partition import blocks
+from hpcsolve.parallel.partition import even_shares
 from hpcsolve.problems.graph import Graph
 
 KERNEL_FILES = kernel_files(ENGINES)
@@ -145,7 +145,7 @@ def check(graph: Graph, parameters: Parameters, outcome: Outcome) -> str | None:
 def _shares(asked: PathQuestion, size: int) -> list[range]:
     """Each rank's searches, or its queries once they are sorted."""
     if asked.pairs is None:
-        return blocks(len(asked.seeds), size)
+        return even_shares(len(asked.seeds), size)
     return shares(asked.pairs[by_source(asked.pairs)], size)
 
 

@@ -19,7 +19,7 @@ from hpcsolve.algorithms.shortest_paths.tuning import concurrent_blocks
 from hpcsolve.answers.distances import NO_VERTEX, Distances, PathQuestion, distance_table
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.device.base import DeviceInfo
-from hpcsolve.problems.verify.paths import roots, unreached_of
+from hpcsolve.problems.verify.distances import roots, unreached_of
 
 OUTPUT_BYTES = 1 << 32
 """Of the rows that a GPU holds at a time, at most."""

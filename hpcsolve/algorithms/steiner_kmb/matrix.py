@@ -13,7 +13,7 @@ from hpcsolve.answers.dataset import datasets
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.answers.tree import Tree
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.parallel.partition import blocks
+from hpcsolve.parallel.partition import even_shares
 
 
 @dataclass(frozen=True)
@@ -54,5 +54,5 @@ class Matrix:
 
 def empty_matrix(member: Indices, dtype: DTypeLike, comm: Comm) -> Matrix:
     """This rank's part, to be filled."""
-    share = blocks(len(member), comm.size)[comm.rank]
+    share = even_shares(len(member), comm.size)[comm.rank]
     return Matrix(member, share, np.zeros((len(share), len(member)), dtype))

@@ -19,7 +19,7 @@ from hpcsolve.algorithms.steiner_kmb.network import Given, New, launched
 from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Tree, runs
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm, agree_minimum
-from hpcsolve.parallel.partition import blocks
+from hpcsolve.parallel.partition import even_shares
 
 PANEL = 32
 """Columns that lie together."""
@@ -48,14 +48,14 @@ def slice_bytes(n: int, terminals: int, ranks: int, width: int, batch: int, unit
     """
     room = capacity(terminals)
     scratch = units * PANEL * 2 * room * (5 * width + 4)
-    own = [PANEL * len(panels) for panels in blocks(-(-n // PANEL), ranks)]
+    own = [PANEL * len(panels) for panels in even_shares(-(-n // PANEL), ranks)]
     return [mine * (room + batch) * width + 2 * n * batch * width + scratch for mine in own]
 
 
 def sent_bytes(n: int, terminals: int, ranks: int, width: int) -> list[int]:
     """Return the bytes that each rank sends of the terminals' rows. The number of other nodes is not known before."""
     panels = -(-n // PANEL)
-    shares = zip(blocks(panels, ranks), blocks(terminals, ranks))
+    shares = zip(even_shares(panels, ranks), even_shares(terminals, ranks))
     return [len(rows) * PANEL * (panels - len(own)) * width for own, rows in shares]
 
 
@@ -107,7 +107,7 @@ class NodeTable:
         tuple
             The number of arcs that this rank has relaxed; whether all rows are there.
         """
-        shares = blocks(len(nodes), self.comm.size)
+        shares = even_shares(len(nodes), self.comm.size)
         step, relaxed = agree_minimum(self.comm, search.at_once), 0
         for begin in range(0, len(shares[0]), step):
             batches = [range(share.stop)[share.start + begin : share.start + begin + step] for share in shares]
@@ -121,7 +121,7 @@ class NodeTable:
 
     def _shares(self) -> list[range]:
         """Return each rank's panels of columns."""
-        return blocks(-(-self.n // PANEL), self.comm.size)
+        return even_shares(-(-self.n // PANEL), self.comm.size)
 
     def _exchange(self, rows: NDArray[Any], slots: list[NDArray[np.uint32]]) -> None:
         """Send every rank its columns of these rows, and receive this rank's columns of the others' rows."""

@@ -35,10 +35,10 @@ from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.parallel.partition import blocks
+from hpcsolve.parallel.partition import even_shares
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import exact_sum, require_problem
-from hpcsolve.problems.verify.steiner_bound import guaranteed
+from hpcsolve.problems.verify.steiner_bound import closure_bound
 
 HOST_KERNEL_FILES = ("steiner/steiner_tree", "steiner/key_path", "steiner/one_steiner", "steiner/dual_ascent")
 """Marked for the CPU: they run there whatever the job's device is."""
@@ -86,7 +86,7 @@ def _table_bytes(graph: Graph, parameters: Parameters, ranks: int, info: DeviceI
     assert graph.terminals is not None
     k, width = len(graph.terminals), _width(graph)
     if parameters.mode != "best":
-        return [len(share) * k * width * parameters.matrix for share in blocks(k, ranks)]
+        return [len(share) * k * width * parameters.matrix for share in even_shares(k, ranks)]
     units = info.units if info.kind == "cpu" else 1
     batch = batch_rows(parameters.engine, RowTask(graph.n, graph.n, k, parameters.at_once), info)
     return slice_bytes(graph.n, k, ranks, width, batch, units)
@@ -168,7 +168,7 @@ def _certified(
 ) -> tuple[Certified, Tables]:
     """The tree in the graph as it was read, with a lower bound found there."""
     restored = spanning_tree(whole, smaller.restored(tree))
-    least = max(bound.value, guaranteed(near.weight, len(whole.terminals)))
+    least = max(bound.value, closure_bound(near.weight, len(whole.terminals)))
     return Certified(whole.edges.part(restored), near, least), tables_of(bound, smaller)
 
 

@@ -1,4 +1,4 @@
-"""What the formats of graphs share: columns of vertices and weights, numbers of a header, and arcs as lines."""
+"""What readers and writers of graphs share: checked columns of vertices and weights, header numbers, lines of arcs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hpcsolve.problems.graph import LARGEST_ORDER, Graph
 from hpcsolve.problems.weights import Weights, exact_weights
 
 _SMALL_ORDER = 1 << 20
-"""A file of any size may have so many vertices."""
+"""Number of vertices that a file of any size may have, since isolated vertices take no room in it."""
 
 
 def positions_in(
@@ -82,7 +82,7 @@ def require_plausible(file: InputFile, n: int, line: int | None, size: int | Non
     """
     size = len(file.content) if size is None else size
     if not 0 <= n <= min(max(_SMALL_ORDER, size), LARGEST_ORDER):
-        raise file.error(f"the header says {n} vertices, in {size} bytes; it may be damaged", line)
+        raise file.error(f"the header says {n} vertices, too many for {size} bytes; it may be damaged", line)
 
 
 def require_count(file: InputFile, stated: int, count: int, what: str, line: int | None) -> None:
@@ -99,7 +99,7 @@ def require_count(file: InputFile, stated: int, count: int, what: str, line: int
 
 
 def require_undirected(file: InputFile, directed: bool | None) -> None:
-    """Refuse to read a file as a directed graph whose format has edges only; raises InputError."""
+    """Refuse `directed = true` for a file whose format has only edges. Raises `InputError`."""
     if directed:
         raise file.error("a graph in this format is undirected; remove directed = true")
 

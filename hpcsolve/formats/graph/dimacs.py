@@ -66,12 +66,12 @@ def read_dimacs(file: InputFile, directed: bool | None = None) -> Graph:
 
 
 def looks_like_dimacs(content: bytes) -> bool:
-    """Whether the first line that is neither blank nor a comment is a `p` line, but for those of PACE."""
-    return first_problem(content) not in (b"", b"tw")
+    """Return whether the first line that is neither blank nor a comment is a `p` line, except PACE's `p tw`."""
+    return problem_word(content) not in (b"", b"tw")
 
 
-def first_problem(content: bytes) -> bytes:
-    """Return the word after the `p` on the first line that is neither blank nor a comment; empty without a `p`."""
+def problem_word(content: bytes) -> bytes:
+    """Return the word after `p` on the first line that is neither blank nor a comment, empty if that is no `p` line."""
     found = _FIRST_LINE.match(content)
     return found[1] if found else b""
 
@@ -88,7 +88,8 @@ def with_coordinates(graph: Graph, file: InputFile) -> Graph:
     header = problem_line(file, records, ["aux", "sp", "co"], 1, "`p aux sp co VERTICES`", "a vertex (v)")
     require_count(file, header.numbers[0], len(records.lines), "vertices", header.line)
     if len(records.lines) != graph.n:
-        raise file.error(f"has {len(records.lines)} vertices, the graph {graph.name} has {graph.n}", header.line)
+        found = f"has coordinates of {len(records.lines)} vertices"
+        raise file.error(f"{found}; the graph {graph.name} has {graph.n}", header.line)
     vertices = positions_in(file, records.columns[0], records.lines, graph.n)
     visits = np.bincount(vertices, minlength=graph.n)
     if graph.n and visits.max() > 1:
@@ -120,12 +121,14 @@ def write_dimacs(graph: Graph, path: str) -> None:
 
 
 def write_coordinates(graph: Graph, path: str) -> None:
-    """Write the first two coordinates of each vertex as a `.co` file; raises as `write_dimacs` too.
+    """Write the first two coordinates of each vertex as a `.co` file.
 
     Raises
     ------
     InputError
         The graph has no coordinates.
+    EnvironmentFault
+        The file cannot be written.
     """
     if graph.coordinates is None:
         raise InputError("has no coordinates", graph.name)
@@ -137,7 +140,14 @@ def write_coordinates(graph: Graph, path: str) -> None:
 def problem_line(
     file: InputFile, records: Records, keys: list[str], count: int, example: str, what: str
 ) -> ProblemLine:
-    """Return the one `p` line, which must have the given words and number of numbers; all other lines must be comments.
+    """Return the one `p` line of a file whose other lines are records or comments.
+
+    Parameters
+    ----------
+    keys, count
+        The words that must follow `p`, and how many numbers must follow them.
+    example, what
+        The `p` line and a record as messages describe them.
 
     Raises
     ------

@@ -1,7 +1,8 @@
 """Edge lists: two vertices and perhaps a weight on each line, between blanks, commas, semicolons or tabs.
 
-Lines that begin with # or % are comments, a first line of words names the columns. Ids are whole numbers of any size,
-and vertices are ordered by them. A graph is undirected, unless a comment says "Directed graph" (as in files of SNAP).
+Lines that begin with # or % are comments. A first line of words, not numbers, may name the columns. Ids are whole
+numbers below 2^63, and vertices are ordered by them. A graph is undirected, unless a comment begins with "Directed
+graph" (as in files of SNAP).
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ _LARGEST_ID = 2**63 - 1
 
 
 def looks_like_edge_list(content: bytes) -> bool:
-    """Whether one of the first two lines that are not comments has two or three numbers and nothing else."""
+    """Return whether one of the first two lines that are not comments has two or three numbers and nothing else."""
     rows = [row for _, row in _first_lines(content)]
     return any(len(row) in (2, 3) and all(map(NUMBER.fullmatch, row)) for row in rows)
 
 
 def read_edge_list(file: InputFile, directed: bool | None = None) -> Graph:
-    """Return a graph; without a third column the weights are 1.
+    """Return a graph, whose weights are 1 if there is no third column.
 
     Parameters
     ----------
@@ -77,7 +78,10 @@ def _first_lines(content: bytes) -> list[tuple[int, list[str]]]:
 
 
 def _with_blanks(text: bytes) -> bytes:
-    """Replace delimiters and quotes by blanks; 1,5 between semicolons stays, and is refused as a number later."""
+    """Return the text with blanks in place of delimiters and quotes.
+
+    A decimal comma between semicolons (1,5) stays, and is refused as a number later.
+    """
     marks = b';"' if b";" in text else b',"'
     return text.translate(bytes.maketrans(marks, b" " * len(marks)))
 
@@ -92,7 +96,7 @@ def _positions(
             wrong |= (np.floor(ends) != ends) | (ends >= 2.0**53)
         if wrong.any():
             index = int(np.argmax(wrong))
-            raise file.error(f"vertex {ends[index]} is not a whole number of 63 bits", int(lines[index]))
+            raise file.error(f"vertex {ends[index]} is not a whole number from 0 to 2^63 - 1", int(lines[index]))
     ids = np.concatenate([tails, heads]).astype(np.int64)
     most = int(ids.max(initial=-1))
     if most < 4 * len(ids):

@@ -1,4 +1,4 @@
-"""Reading the lines of numbers that text formats of graphs consist of, by whole arrays.
+"""Reads the lines of numbers that text formats of graphs consist of, as whole arrays.
 
 A record is a line of numbers, perhaps after a key of one letter (`a 1 2 803`). All other lines (headers, comments) are
 returned as text. The text is read in chunks of some MiB, so that temporary arrays stay small and in cache.
@@ -187,7 +187,7 @@ def _is_record(
 def _taken_out(
     text: NDArray[np.uint8], places: WordPositions, rows: NDArray[np.int64], line: int
 ) -> list[tuple[int, str]]:
-    """Return the number and text of some lines, and blank them in the text."""
+    """Return the number and text of some lines, and overwrite them with blanks."""
     others = []
     last = places.first[rows] + places.counts[rows] - 1
     for row, begin, end in zip(rows, places.starts[places.first[rows]], places.ends[last], strict=True):

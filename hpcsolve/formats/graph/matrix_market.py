@@ -22,12 +22,12 @@ _EXAMPLE = "`%%MatrixMarket matrix coordinate real|integer|pattern general|symme
 
 
 def looks_like_matrix_market(content: bytes) -> bool:
-    """Whether the file begins with the banner of Matrix Market."""
+    """Return whether the file begins with the banner of Matrix Market."""
     return content[:20].lower().startswith(b"%%matrixmarket")
 
 
 def read_matrix_market(file: InputFile, directed: bool | None = None) -> Graph:
-    """Return a graph, undirected if the matrix is symmetric; the weights are 1 if the matrix has no values.
+    """Return a graph, undirected if the matrix is symmetric, whose weights are 1 if the matrix has no values.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def read_matrix_market(file: InputFile, directed: bool | None = None) -> Graph:
     body, line, sizes, comment = _header(file)
     rows, columns, count = sizes
     if rows != columns:
-        raise file.error(f"the matrix has {rows} rows and {columns} columns; that of a graph is square", line)
+        raise file.error(f"the matrix has {rows} rows and {columns} columns; a graph needs a square one", line)
     require_plausible(file, rows, line)
     what = ("a row", "a column") if field == "pattern" else ("a row", "a column", "a value")
     records = read_records(file, body, line + 1, what)
@@ -62,13 +62,13 @@ def read_matrix_market(file: InputFile, directed: bool | None = None) -> Graph:
 
 
 def _banner(file: InputFile) -> tuple[str, str]:
-    """Return the kind of values (a pattern has none) and the symmetry."""
+    """Return the type of the values (`pattern`: there are none) and the symmetry."""
     banner = words(decode(file.content.split(b"\n", 1)[0]).lower())
     if len(banner) != 5 or banner[1] != "matrix":
         raise file.error(f"expected {_EXAMPLE}", 1)
     _, _, storage, field, symmetry = banner
     if storage != "coordinate":
-        raise file.error(f"{shown(storage)}: only sparse matrices (coordinate) are graphs", 1)
+        raise file.error(f"the matrix is stored as {shown(storage)}; a graph needs a sparse one, 'coordinate'", 1)
     if field not in ("real", "double", "integer", "pattern", "unsigned-integer"):
         raise file.error(f"values are {shown(field)}; weights must be real, integer or pattern", 1)
     if symmetry not in ("general", "symmetric"):

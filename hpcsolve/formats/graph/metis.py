@@ -58,12 +58,12 @@ class MetisLines:
 
 
 def read_metis(file: InputFile, directed: bool | None = None) -> Graph:
-    """Return an undirected graph; edges without weights weigh 1.
+    """Return an undirected graph, in which edges without weights weigh 1.
 
     Raises
     ------
     InputError
-        With file and line; also where only one end lists an edge, or both ends with different weights.
+        With file and line. An edge that only one end lists, or both ends with different weights, is an error too.
     """
     require_undirected(file, directed)
     body = _metis_lines(file)

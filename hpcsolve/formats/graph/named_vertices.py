@@ -1,4 +1,7 @@
-"""Vertices in a file of their own, one or more on each line, with comments after # or c: queries and terminals."""
+"""Vertices that a file beside the graph's names, one or more on each line: what queries and terminals share.
+
+Lines that begin with # or c are comments.
+"""
 
 from __future__ import annotations
 
@@ -46,14 +49,14 @@ class NamedVertices:
 
 
 def require_comments(file: InputFile, records: Records, what: tuple[str, ...]) -> None:
-    """Refuse lines that are neither records nor comments; raises InputError with file and line."""
+    """Refuse lines that are neither records nor comments. Raises `InputError` with file and line."""
     for line, text in records.others:
         if not text.startswith("#") and words(text)[0] != "c":
             raise file.error(f"expected {', '.join(what)}, found {shown(text)}", line)
 
 
 def vertices_in(file: InputFile, records: Records) -> NamedVertices:
-    """Return the vertices of all records, which must be whole numbers; raises InputError with file and line."""
+    """Return the vertices of all records, which must be whole numbers. Raises `InputError` with file and line."""
     columns = [_whole(file, column, records.lines) for column in records.columns]
     return NamedVertices(file, np.stack(columns, axis=1), records.lines)
 
@@ -65,5 +68,5 @@ def _whole(file: InputFile, values: Numbers, lines: NDArray[np.int64]) -> NDArra
         wrong = values >= np.uint64(2**63)
     if wrong.any():
         index = int(np.argmax(wrong))
-        raise file.error(f"vertex {values[index]} is not a whole number of 63 bits", int(lines[index]))
+        raise file.error(f"vertex {values[index]} is not a whole number below 2^63", int(lines[index]))
     return values.astype(np.int64)

@@ -1,7 +1,7 @@
 """PACE files: graphs without weights (`p tw n m`), and Steiner problems of 2018 in the sections of SteinLib.
 
 Sources: PACE challenge 2016 (track A, `.gr`) and 2018 (Steiner tree). A `p tw` file lists edges `u v`, ids from 1,
-comments behind c. A tree decomposition after the terminals (track B of 2018) is skipped.
+and comments after c. A tree decomposition after the terminals (track B of 2018) is skipped.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numpy as np
 
 from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.graph.columns import positions_in, require_count, require_plausible, require_undirected
-from hpcsolve.formats.graph.dimacs import first_problem, problem_line
+from hpcsolve.formats.graph.dimacs import problem_line, problem_word
 from hpcsolve.formats.graph.lines import read_records
 from hpcsolve.formats.graph.steinlib import begins_with_section, read_steinlib
 from hpcsolve.problems.graph import Graph
@@ -18,12 +18,12 @@ from hpcsolve.problems.graph_build import assembled
 
 
 def looks_like_pace(content: bytes) -> bool:
-    """Whether the file begins with a section, or its first line (comments apart) is `p tw`."""
-    return begins_with_section(content) or first_problem(content) == b"tw"
+    """Return whether the file begins with a section, or its first line (comments apart) is `p tw`."""
+    return begins_with_section(content) or problem_word(content) == b"tw"
 
 
 def read_pace(file: InputFile, directed: bool | None = None) -> Graph:
-    """Return a Steiner problem of 2018, or else a graph whose edges have weight 1.
+    """Return the Steiner problem of a file of 2018, or the graph of a `p tw` file, whose edges weigh 1.
 
     Raises
     ------

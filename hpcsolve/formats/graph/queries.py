@@ -1,4 +1,4 @@
-"""Queries: files with a source and a target on each line, between which shortest paths are asked for.
+"""Files of queries: each line has a source and a target, between which a shortest path is asked for.
 
 A file has either `source target` on each line, with comments after # or c, or the point-to-point format of the 9th
 DIMACS Implementation Challenge: `p aux sp p2p QUERIES`, then `q source target`. Vertices have their labels in the
@@ -26,26 +26,26 @@ _WHAT = ("a source", "a target")
 
 @dataclass(frozen=True, eq=False)
 class Queries(NamedVertices):
-    """The pairs of a file; `labels` has shape (queries, 2)."""
+    """The queries of a file. `labels` has shape (queries, 2): sources and targets."""
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the pairs; comments, blanks and compression do not count."""
-        return pairs_sha256(self.labels)
+        """SHA-256 of the queries alone, whatever comments, blanks and compression the file has."""
+        return queries_sha256(self.labels)
 
 
 def read_queries(path: str, sha256: str | None = None) -> Queries:
-    """Return the pairs of a file, perhaps compressed with gz or xz.
+    """Return the queries of a file, perhaps compressed with gz or xz.
 
     Parameters
     ----------
     sha256
-        SHA-256 of the pairs that are expected.
+        The `Queries.sha256` that is expected. None accepts any queries.
 
     Raises
     ------
     InputError
-        With file and line: it is not such a file, there is no query in it, or it has other pairs than expected.
+        With file and line: it is not a file of queries, it has none, or it has others than expected.
     """
     file = as_text(open_file(path))
     dimacs = _DIMACS.match(file.content) is not None
@@ -59,11 +59,11 @@ def read_queries(path: str, sha256: str | None = None) -> Queries:
         raise file.error("there is no query; write `source target` on each line", file.last_line)
     found = Queries(file, vertices_in(file, records).labels, records.lines)
     if sha256 not in (None, found.sha256):
-        what = "has other queries than the job (the SHA-256 differs); to use them, --set shortest-paths.queries=FILE"
+        what = "has other queries than the job (its SHA-256 differs); to use them, --set shortest-paths.queries=FILE"
         raise file.error(what)
     return found
 
 
-def pairs_sha256(labels: NDArray[np.int64]) -> str:
-    """Return the SHA-256 of pairs in their order."""
+def queries_sha256(labels: NDArray[np.int64]) -> str:
+    """Return the SHA-256 of queries, shape (queries, 2), in their order."""
     return hashlib.sha256(np.ascontiguousarray(labels, "<i8").tobytes()).hexdigest()

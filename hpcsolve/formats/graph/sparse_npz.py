@@ -24,7 +24,7 @@ _FORMATS = {b"csr": ("indptr", "indices"), b"csc": ("indptr", "indices"), b"coo"
 
 
 def is_zip(content: bytes) -> bool:
-    """Whether some content is a zip file."""
+    """Return whether some content is a zip file."""
     return content.startswith(b"PK\x03\x04")
 
 
@@ -48,7 +48,7 @@ def read_sparse_npz(file: InputFile, directed: bool | None = None) -> Graph:
         values = _member(file, archive, "data")
         first, second = (_integers(file, archive, name) for name in _FORMATS[kind])
     if len(shape) != 2 or shape[0] != shape[1]:
-        raise file.error(f"the matrix has shape {tuple(shape)}; that of a graph is square")
+        raise file.error(f"the matrix has shape {tuple(shape)}; a graph needs a square one")
     n = shape[0]
     require_plausible(file, n, None, 8 * (len(first) + len(second)))
     try:

@@ -8,7 +8,7 @@ from hpcsolve.formats.files import write_text
 
 
 def write_steiner_solution(value: float, edges: Iterable[tuple[object, object]], path: str) -> None:
-    """Write a tree.
+    """Write a Steiner tree.
 
     Parameters
     ----------

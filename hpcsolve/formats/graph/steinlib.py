@@ -1,4 +1,4 @@
-"""SteinLib files: Steiner problems in undirected graphs, in sections; the files of PACE 2018 have the same sections.
+"""SteinLib files: Steiner problems in undirected graphs, in the sections that files of PACE 2018 have too.
 
 Source: T. Koch, A. Martin, S. Voss, SteinLib, description of the STP format. Keywords in any case, `#` begins a
 comment, ids count from 1; sections other than Graph, Terminals, Coordinates and Comment are skipped.
@@ -38,19 +38,19 @@ _FIRST_LINE = re.compile(rb"(?i)\s*33D32945\b[^\n]*")
 
 @dataclass(frozen=True)
 class SteinlibSection:
-    """The text between the first and the last line of a section; it begins on the line with the number `line`."""
+    """The text of a section without its first and last line. `line` is the number of the line on which it begins."""
 
     text: bytes
     line: int
 
 
 def looks_like_steinlib(content: bytes) -> bool:
-    """Whether the file begins with the number that every SteinLib file begins with."""
+    """Return whether the file begins with the number that every SteinLib file begins with."""
     return _FIRST_LINE.match(content) is not None
 
 
 def begins_with_section(content: bytes) -> bool:
-    """Whether the file begins with a section, as the files of PACE 2018 do."""
+    """Return whether the file begins with a section, as the files of PACE 2018 do."""
     return re.match(rb"(?i)\s*section[ \t]+\w", content) is not None
 
 
@@ -108,7 +108,7 @@ def write_steinlib(graph: Graph, path: str) -> None:
 
 
 def _sections(file: InputFile) -> dict[str, SteinlibSection]:
-    """Return each section by its name in lower case, up to EOF or the end of the file; END may be missing."""
+    """Return the sections by their names in lower case, up to EOF or the end of the file. END may be missing."""
     sections: dict[str, SteinlibSection] = {}
     content = file.content
     magic = _FIRST_LINE.match(content)
@@ -136,7 +136,7 @@ def _close(file: InputFile, sections: dict[str, SteinlibSection], name: str, ope
         return
     stray = _without_comments(text).split()
     if stray:
-        message = f"neither SECTION nor in a section: {shown(decode(stray[0]))}"
+        message = f"text outside of a section: {shown(decode(stray[0]))}"
         raise file.error(message, file.line(begin + text.index(stray[0])))
 
 
@@ -145,7 +145,7 @@ def _without_comments(text: bytes) -> bytes:
 
 
 def _vertex_count(file: InputFile, records: Records, line: int) -> int:
-    """Return the number of vertices that the Graph section gives; its number of edges must be right."""
+    """Return the number of vertices that the Graph section states, after a check of its number of edges."""
     keys: dict[str, tuple[int, int]] = {}
     for number, text in records.others:
         key, *rest = words(text.lower())
@@ -192,7 +192,10 @@ def _refuse_variant(file: InputFile, text: str, line: int) -> NoReturn:
 
 
 def _coordinates(file: InputFile, section: SteinlibSection | None, n: int) -> NDArray[np.float64] | None:
-    """Return the coordinates, shape (n, 2 or 3), or None if a vertex has none: they only order memory and drawings."""
+    """Return the coordinates, shape (n, 2 or 3), or None if a vertex has none.
+
+    Missing ones are no error, since only drawings and the order in memory depend on coordinates.
+    """
     if section is None:
         return None
     text = re.sub(rb"(?mi)^[ \t]*D{1,3}(?=[ \t])", b"", _without_comments(section.text))

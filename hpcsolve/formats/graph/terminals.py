@@ -15,7 +15,7 @@ def read_terminals(path: str) -> NamedVertices:
     Raises
     ------
     InputError
-        With file and line: it is not such a file, or there is no terminal in it.
+        With file and line: it is not a file of terminals, or it has none.
     """
     file = as_text(open_file(path))
     records = read_records(file, file.content, 1, _WHAT)

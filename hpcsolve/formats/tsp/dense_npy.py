@@ -1,4 +1,7 @@
-"""Cost matrices in numpy's `.npy`: from row to column, `inf` where there is no arc, the diagonal ignored."""
+"""Cost matrices in numpy's `.npy` files.
+
+An entry is the cost from the row's city to the column's, or `inf` if there is no arc. The diagonal is ignored.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,13 @@ from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_matrix
 
 
 def read_npy(file: InputFile) -> Tsp:
-    """Return the problem of a square matrix of integers or floats; raises as `npy_array` and `from_matrix`."""
+    """Return the problem of a square matrix of integers or floats, with the errors of `npy_array` and `from_matrix`."""
     tsp = from_matrix(npy_array(file), file.name)  # with the path as its name, so that errors begin with the path
     return replace(tsp, name=file.stem or "matrix")
 
 
 def write_npy(tsp: Tsp, path: str) -> None:
-    """Write the matrix of costs with zeros on the diagonal: integers, or floats where costs have decimals.
+    """Write the cost matrix with zeros on the diagonal, as floats if costs have decimals, else as integers.
 
     Raises
     ------

@@ -17,7 +17,7 @@ Points = NDArray[np.float64]
 Distance = Callable[[Points, Points], NDArray[np.float64]]
 
 _BLOCK_ENTRIES = 1 << 20
-"""Entries of the matrix computed at a time: temporary arrays of some 8 MiB each."""
+"""Number of matrix entries that are computed at a time, so that temporary arrays take some 8 MiB each."""
 
 
 def dimensions(edge_weight_type: str) -> int:
@@ -40,7 +40,7 @@ def distance_matrix(points: Points, edge_weight_type: str, largest: int) -> NDAr
     Returns
     -------
     cost
-        Shape (n, n), int64, with the diagonal; None if a distance is too large.
+        Shape (n, n), int64, diagonal included. None if a distance is too large.
     """
     distance = distance_functions()[edge_weight_type]
     n = len(points)
@@ -114,14 +114,14 @@ def _maximum(a: Points, b: Points) -> NDArray[np.float64]:
 
 
 def _radians(points: Points) -> Points:
-    """Return latitudes and longitudes in radians; in the file 38.24 is 38 degrees 24 minutes."""
+    """Return latitudes and longitudes in radians. In the file 38.24 stands for 38 degrees 24 minutes."""
     degrees = np.trunc(points)
     minutes = points - degrees
     return 3.141592 * (degrees + 5.0 * minutes / 3.0) / 180.0
 
 
 def _geographical(a: Points, b: Points) -> NDArray[np.float64]:
-    """Return kilometres on the idealised sphere; by the formula two cities at one place are 1 apart."""
+    """Return kilometres on the idealised sphere. By the formula even two cities at the same point are 1 km apart."""
     q1 = np.cos(a[..., 1] - b[..., 1])
     q2 = np.cos(a[..., 0] - b[..., 0])
     q3 = np.cos(a[..., 0] + b[..., 0])
@@ -130,7 +130,7 @@ def _geographical(a: Points, b: Points) -> NDArray[np.float64]:
 
 
 def _angles(a: Points, b: Points) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the moves of the three motors of an X-ray diffractometer; the first turns the shorter way."""
+    """Return the angles by which the three motors of an X-ray diffractometer turn, the first one the shorter way."""
     phi = np.abs(a[..., 0] - b[..., 0])
     return np.minimum(phi, np.abs(phi - 360.0)), np.abs(a[..., 1] - b[..., 1]), np.abs(a[..., 2] - b[..., 2])
 

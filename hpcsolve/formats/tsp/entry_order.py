@@ -41,7 +41,7 @@ class EntryOrder:
         return 0, row + self.diagonal
 
     def index(self, n: int, row: int, column: int) -> int:
-        """Return the place in the list (from 0) of an entry; one on the diagonal must be listed."""
+        """Return the place (from 0) at which an entry is listed. The diagonal must be listed if the entry is on it."""
         if self.part != "full" and (row < column) != (self.part == "upper"):
             row, column = column, row
         if self.part == "full":
@@ -51,7 +51,7 @@ class EntryOrder:
         return before + column - self.span(n, row)[0]
 
     def entry(self, n: int, index: int) -> tuple[int, int]:
-        """Return the row and column of a place in the list: the inverse of `index`."""
+        """Return the row and column of the entry at a place in the list. This is the inverse of `index`."""
         for row in range(n):
             first, last = self.span(n, row)
             if index < last - first:

@@ -38,14 +38,14 @@ def read_text_matrix(file: InputFile) -> Tsp:
     require_memory(n)
     cost, scale = _costs(file, rows)
 
-    def place(row: int, column: int) -> tuple[str, int]:
+    def location(row: int, column: int) -> tuple[str, int]:
         return file.name, rows[row][0]
 
-    return from_costs(cost, file.stem or "matrix", scale=scale, city_names=names, location=place)
+    return from_costs(cost, file.stem or "matrix", scale=scale, city_names=names, location=location)
 
 
 def looks_like_text_matrix(content: bytes) -> bool:
-    """Whether one of the first two lines that are neither blank nor comments has a number in it."""
+    """Return whether one of the first two lines that are neither blank nor comments has a number in it."""
     rows = _table_lines(content[: 1 << 20])[:2]
     try:
         return any(is_number(cell) for _, line in rows for cell in _cells(line, _delimiter(line)))
@@ -59,7 +59,7 @@ def _table_lines(content: bytes) -> list[tuple[int, str]]:
 
 
 def _delimiter(line: str) -> str | None:
-    """Return the semicolon, tab or comma between the cells of a line; None stands for blanks."""
+    """Return what separates the cells of a line: a semicolon, tab or comma, or None for blanks."""
     return next((mark for mark in (";", "\t", ",") if mark in line), None)
 
 
@@ -94,7 +94,7 @@ def _refuse_decimal_commas(file: InputFile, line: str, delimiter: str | None, nu
 
 
 def _without_names(file: InputFile, rows: list[TableRow]) -> tuple[tuple[str, ...], list[TableRow]]:
-    """Return the names of the cities (none if the first row has none) and the rows of numbers alone."""
+    """Return the names of the cities, empty if the table has none, and the rows without them."""
     first_line, first = rows[0]
     if not any(cell and not is_number(cell) for cell in first[1:]):
         _refuse_city_numbers(file, rows)

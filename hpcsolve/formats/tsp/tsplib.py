@@ -65,7 +65,7 @@ def read_tour_text(file: InputFile) -> NDArray[np.int64]:
     Raises
     ------
     InputError
-        With file and line: there is no tour, or more than one; a city stands there twice; DIMENSION is another number.
+        With file and line: there is no tour or more than one, a city is listed twice, or DIMENSION is another number.
     """
     parts = parts_of(file)
     kind = parts.text("TYPE").split()[:1]
@@ -99,7 +99,7 @@ def _require_supported_sections(parts: TsplibParts) -> None:
     read = ("NODE_COORD_SECTION", "EDGE_WEIGHT_SECTION", "DISPLAY_DATA_SECTION")
     for section in parts.sections.values():
         if section.name not in read:
-            message = f"{section.name} of a TSP or ATSP is not supported; the answer would ignore it"
+            message = f"{section.name} of a TSP or ATSP is not supported; remove it if the answer may ignore it"
             raise parts.file.error(message, section.line)
 
 
@@ -137,7 +137,7 @@ def _read_coordinates(parts: TsplibParts, n: int, weight_type: str) -> Tsp:
     require_memory(n)
     cost = distance_matrix(coordinates, weight_type, largest_cost(n))
     if cost is None:
-        message = f"the coordinates are so large that a tour of {n} cities may overflow 62 bits; divide them"
+        message = f"the coordinates are so large that a tour of {n} cities may overflow 62 bits; scale them down"
         raise parts.file.error(message, section.line)
     name, comment = parts.text("NAME"), parts.text("COMMENT")
     return from_costs(cost, name, labels=labels, coordinates=coordinates, comment=comment)
@@ -160,7 +160,7 @@ def _coordinates(
         seen[label] = line
         points.append([_coordinate(parts, word, line) for word in words[1:]])
         if len(points) > n:
-            raise parts.file.error(f"more cities in {section.name} than DIMENSION says, {n}", line)
+            raise parts.file.error(f"more cities in {section.name} than DIMENSION says ({n})", line)
     if len(points) < n:
         raise parts.file.error(f"{section.name} ends after {len(points)} of {n} cities", line)
     return np.array(list(seen), dtype=np.int64), np.array(points, dtype=np.float64)
@@ -195,12 +195,14 @@ def _read_explicit(parts: TsplibParts, n: int) -> Tsp:
             labels, coordinates = labels[ascending], coordinates[ascending]
     require_memory(n)
 
-    def place(row: int, column: int) -> tuple[str, int]:
+    def location(row: int, column: int) -> tuple[str, int]:
         return parts.file.name, line_of_word(parts, section, order.index(n, row, column))
 
     name, comment = parts.text("NAME"), parts.text("COMMENT")
     cost = order.matrix(values, n)
-    return from_costs(cost, name, labels=labels, scale=scale, coordinates=coordinates, comment=comment, location=place)
+    return from_costs(
+        cost, name, labels=labels, scale=scale, coordinates=coordinates, comment=comment, location=location
+    )
 
 
 def _entry_order(parts: TsplibParts) -> EntryOrder:

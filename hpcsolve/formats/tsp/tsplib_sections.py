@@ -33,9 +33,9 @@ SECTIONS = (
     "DEPOT_SECTION",
 )
 
-# A line that begins with a letter is a keyword, but for numbers' names in a section of costs.
+# A line that begins with a letter is a keyword, unless it begins with the name of a number, as costs may be `inf`.
 _KEYWORD = re.compile(rb"(?mi)^[ \t]*(?!(?:inf|infinity|nan)\b)([a-z]\w*)[ \t]*(:?)([^\n]*)$")
-# Whatever makes a text other than whole numbers of at most 18 digits between blanks.
+# Matches whatever is not a whole number of at most 18 digits between blanks.
 _NOT_INTEGERS = re.compile(rb"[^\d\s+-]|\d[+-]|[+-](?!\d)|\d{19}")
 
 
@@ -72,11 +72,11 @@ class TsplibParts:
     sections: dict[str, TsplibSection]
 
     def text(self, name: str) -> str:
-        """Return the value of a keyword, or an empty text."""
+        """Return the value of a keyword, empty if the file does not have it."""
         return self.keys[name].value if name in self.keys else ""
 
     def required(self, name: str, example: str) -> KeyValue:
-        """Return a keyword's value; raises InputError if the file has none."""
+        """Return the value of a keyword. Raises `InputError`, with an example line, if the file does not have it."""
         if name in self.keys and self.keys[name].value:
             return self.keys[name]
         close = difflib.get_close_matches(name, [key for key in self.keys if key not in KEYS], n=1)
@@ -87,14 +87,14 @@ class TsplibParts:
         raise self.file.error(f"{name} is missing; add a line like `{name}: {example}`", line)
 
     def section(self, name: str) -> TsplibSection:
-        """Return a section; raises InputError if the file has none."""
+        """Return a section. Raises `InputError` if the file does not have it."""
         if name not in self.sections:
             raise self.file.error(f"{name} is missing; the file may be truncated", self.file.last_line)
         return self.sections[name]
 
 
 def looks_like_tsplib(content: bytes) -> bool:
-    """Whether the first line that is not blank has a keyword of TSPLIB."""
+    """Return whether the first line that is not blank has a keyword of TSPLIB."""
     found = re.match(rb"\s*([A-Za-z_]+)[ \t]*(?::|\n|$)", content)
     return found is not None and found[1].decode().upper() in (*KEYS, *SECTIONS)
 
@@ -105,7 +105,7 @@ def parts_of(file: InputFile) -> TsplibParts:
     Raises
     ------
     InputError
-        A keyword or section stands there twice, a section is unknown, or a line is neither a keyword nor in a section.
+        A keyword or section is given twice, a section is unknown, or a line is neither a keyword nor in a section.
     """
     keys: dict[str, KeyValue] = {}
     sections: dict[str, TsplibSection] = {}
@@ -131,7 +131,7 @@ def parts_of(file: InputFile) -> TsplibParts:
 
 
 def integers_only(text: bytes) -> bool:
-    """Whether a text has only whole numbers that fit 64 bits."""
+    """Return whether a text has only whole numbers that fit 64 bits."""
     return _NOT_INTEGERS.search(text) is None
 
 
@@ -157,7 +157,7 @@ def line_of_word(parts: TsplibParts, section: TsplibSection, index: int) -> int:
 def _close(
     file: InputFile, sections: dict[str, TsplibSection], begun: tuple[str, int, int] | None, after: int, end: int
 ) -> None:
-    """End the open section before a keyword; where no section is open, refuse all but blanks."""
+    """End the open section before a keyword. Where no section is open, refuse all but blanks."""
     if begun is not None:
         sections[begun[0]] = TsplibSection(*begun, end)
         return

@@ -15,7 +15,7 @@ from hpcsolve.problems.tsp import FORBIDDEN, Tsp, largest_cost
 
 
 def write_tsplib(tsp: Tsp, path: str) -> None:
-    """Write an instance, whole or not at all, so that `read` finds equal costs.
+    """Write an instance, completely or not at all, so that `read` returns the same costs.
 
     It is written as EUC_2D if that gives the same costs from the coordinates, else as EXPLICIT FULL_MATRIX (cities
     without coordinates are then numbered from 1). Decimal costs are written as decimals, which TSPLIB itself does not

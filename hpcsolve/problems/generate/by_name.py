@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 from hpcsolve.errors import InputError
 
-Instance = TypeVar("Instance")
+Problem = TypeVar("Problem")
 
 
-def call_generator(generators: Mapping[str, Callable[..., Instance]], name: str, keys: Mapping[str, Any]) -> Instance:
+def call_generator(generators: Mapping[str, Callable[..., Problem]], name: str, keys: Mapping[str, Any]) -> Problem:
     """Generate the instance that a job file's `{ generate = "uniform-tsp", n = 24, seed = 1 }` describes.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Shortest paths computed again on the host, for `verify`: some answers can be judged only by comparison.
+"""Shortest paths computed again on the host, for answers that only a comparison can check.
 
 scipy's Dijkstra computes in float64. That is exact for floats, which a search adds in the same order, and for integers
 while no sum reaches 2^53; a heap of Python's own integers takes the others.
@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.verify.distances import DistanceArray, Mask, tight_arcs, unreached_of
 from hpcsolve.problems.verify.pair_paths import PairPaths, require_none
-from hpcsolve.problems.verify.paths import Distances, Mask, tight_arcs, unreached_of
 
 _EXACT = 2**53
 _BATCH_BYTES = 1 << 27
-"""Memory of the distances that are computed at a time."""
+"""Bytes of the distances that are computed at a time."""
 
 
 def check_columns(
@@ -43,7 +43,7 @@ def check_columns(
     Raises
     ------
     ValueError
-        A distance is wrong; the message names row and vertex (by its label).
+        A distance is wrong. The message names row and vertex (by its label).
     """
     for begin, rows in _batches(graph, sources, cutoff):
         wrong = ~_equal(distance[begin : begin + len(rows)], rows[:, targets])
@@ -54,9 +54,9 @@ def check_columns(
 
 
 def check_shortest(graph: Graph, answer: PairPaths, cutoff: float | None = None) -> None:
-    """Check that no path is shorter than those of an answer, and that each is the smallest of those of its length.
+    """Check that the paths of an answer are shortest, and follow the predecessors of `smallest_predecessors`.
 
-    The answer has passed `check_pair_paths`.
+    The answer must have passed `check_pair_paths`.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def check_shortest(graph: Graph, answer: PairPaths, cutoff: float | None = None)
     Raises
     ------
     ValueError
-        A path is wrong; the message names the number of the query (from 0) and its labels.
+        A path is wrong. The message names the number of the query (from 0) and its labels.
     """
     tails, order = graph.tails(), np.argsort(answer.source, kind="stable")
     sources, starts = np.unique(answer.source[order], return_index=True)
@@ -80,10 +80,10 @@ def check_shortest(graph: Graph, answer: PairPaths, cutoff: float | None = None)
             before = smallest_predecessors(graph, tails, np.array([source]), row)
             other[own] = [(before[path[1:]] != path[:-1]).any() for path in map(answer.path_of, own)]
     require_none(graph, answer, wrong, "has another distance than a search on the host finds")
-    require_none(graph, answer, other, "has a path that is not the smallest of those of its length")
+    require_none(graph, answer, other, "has a path of this length, but not the one of the smallest predecessors")
 
 
-def distance_rows(graph: Graph, sources: NDArray[np.int64], cutoff: float | None = None) -> Distances:
+def distance_rows(graph: Graph, sources: NDArray[np.int64], cutoff: float | None = None) -> DistanceArray:
     """Return the distances of all vertices from each source.
 
     Parameters
@@ -109,9 +109,9 @@ def distance_rows(graph: Graph, sources: NDArray[np.int64], cutoff: float | None
 
 
 def smallest_predecessors(
-    graph: Graph, tails: NDArray[np.int32], seeds: NDArray[np.int64], distance: Distances
+    graph: Graph, tails: NDArray[np.int32], seeds: NDArray[np.int64], distance: DistanceArray
 ) -> NDArray[np.int32]:
-    """Return the predecessors that belong to right distances from the seeds, shape (n,), -1 where there is none.
+    """Return the predecessors of all vertices on shortest paths from the seeds, shape (n,), -1 where there is none.
 
     The predecessor is the smallest vertex that is nearer to the seeds and has a tight arc to the vertex. Where none is
     nearer (arcs of weight 0, or lost in rounding), it is the smallest one at the same distance among those that are
@@ -121,6 +121,8 @@ def smallest_predecessors(
     ----------
     tails
         `graph.tails()`.
+    distance
+        The distances from the seeds, which must be right.
     """
     tight = tight_arcs(graph, tails, distance)
     starts, ends = tails[tight], graph.heads[tight]
@@ -138,14 +140,14 @@ def smallest_predecessors(
         found[ends[new]] = True
 
 
-def _batches(graph: Graph, sources: NDArray[np.int64], cutoff: float | None) -> Iterator[tuple[int, Distances]]:
-    """Yield the number of a batch's first source, and the distances from all its sources."""
+def _batches(graph: Graph, sources: NDArray[np.int64], cutoff: float | None) -> Iterator[tuple[int, DistanceArray]]:
+    """Yield the index of the first source of a batch, and the rows of distances from all its sources."""
     size = max(1, _BATCH_BYTES // (16 * max(graph.n, 1)))
     for begin in range(0, len(sources), size):
         yield begin, distance_rows(graph, sources[begin : begin + size], cutoff)
 
 
-def _equal(claimed: NDArray[Any], found: Distances) -> Mask:
+def _equal(claimed: NDArray[Any], found: DistanceArray) -> Mask:
     """Return where distances, in any type of integers or floats, are those that were found."""
     if claimed.dtype.kind == "f" or found.dtype.kind == "f":
         equal: Mask = (claimed == found) & (claimed.dtype.kind == found.dtype.kind)

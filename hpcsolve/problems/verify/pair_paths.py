@@ -1,4 +1,4 @@
-"""The check of paths between pairs of vertices, in plain numpy: each is a path, of the length that it claims."""
+"""Checks in plain numpy that the path of each query is a path, and as long as its distance says."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.verify.paths import Mask, unreached_of
+from hpcsolve.problems.verify.distances import Mask, unreached_of
 
 _BLOCK = 1 << 18
 """Number of vertices of paths that are checked at a time, so that they stay in cache."""
@@ -61,7 +61,7 @@ def check_pair_paths(graph: Graph, answer: PairPaths, cutoff: float | None = Non
     Raises
     ------
     ValueError
-        A path is wrong; the message names the number of the query (from 0) and its labels.
+        A path is wrong. The message names the number of the query (from 0) and its labels.
     """
     _check_shapes(graph, answer)
     lengths, reached = np.diff(answer.offset), answer.reached
@@ -86,7 +86,7 @@ def _check_steps(graph: Graph, arcs: NDArray[np.int64], answer: PairPaths, first
     goes_on[offset[1:][lengths > 0] - 1] = False
     arc = _arcs_between(graph, arcs, path[:-1][goes_on[:-1]], path[1:][goes_on[:-1]])
     starts = np.concatenate([[0], np.cumsum(np.maximum(lengths - 1, 0))])
-    require_none(graph, answer, _sums(arc < 0, starts) > 0, "has a path that leads where no arc is", first)
+    require_none(graph, answer, _sums(arc < 0, starts) > 0, "has a path with a step that is no arc", first)
     distance = answer.distance[first:behind]
     longer = (lengths > 0) & ~_add_up(graph.weights[arc], starts, distance)
     require_none(graph, answer, longer, "has a path of another length than its distance", first)
@@ -103,14 +103,14 @@ def require_none(graph: Graph, answer: PairPaths, wrong: Mask, what: str, first:
 def _check_shapes(graph: Graph, answer: PairPaths) -> None:
     count, offset, kind = len(answer.source), answer.offset, answer.distance.dtype.kind
     if not len(answer.target) == len(answer.distance) == len(offset) - 1 == count:
-        raise ValueError("source, target, distance and offset have not one entry for each query, offset one more")
+        raise ValueError("source, target and distance must have one entry for each query, and offset one more")
     if (kind == "f") != (graph.weights.dtype.kind == "f"):
         raise ValueError(f"distances are {answer.distance.dtype}, weights {graph.weights.dtype}")
     if offset[0] != 0 or offset[-1] != len(answer.path) or (offset[1:] < offset[:-1]).any():
         raise ValueError("offset does not divide path into parts")
     for name, vertices in (("source", answer.source), ("target", answer.target), ("path", answer.path)):
         if len(vertices) and not 0 <= vertices.min() <= vertices.max() < graph.n:
-            raise ValueError(f"{name} names vertices that the instance has not")
+            raise ValueError(f"{name} names vertices that the instance does not have")
 
 
 def _arcs_between(graph: Graph, arcs: NDArray[np.int64], tails: NDArray[Any], heads: NDArray[Any]

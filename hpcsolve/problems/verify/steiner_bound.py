@@ -1,10 +1,12 @@
-"""Lower bounds on Steiner trees, the certificates of a tree, computed and checked by scipy and Python alone.
+"""Two lower bounds on Steiner trees, the certificates of a tree, computed and checked by scipy and Python alone.
 
-There are two. No Steiner tree of k terminals is lighter than the minimum spanning tree of the terminal distance graph
+The first one: no Steiner tree of k terminals is lighter than the minimum spanning tree of the terminal distance graph
 over 2 (1 - 1/k) (L. Kou, G. Markowsky, L. Berman, Acta Informatica 15, 1981); one search from all terminals finds that
-spanning tree (K. Mehlhorn, Information Processing Letters 27, 1988). And dual values of sets of vertices, each with a
-terminal and without the root, add up to a lower bound if those of the sets that an arc enters never exceed its weight
-(R. T. Wong, Mathematical Programming 28, 1984): `replayed` raises them again, on the graph as it was read.
+spanning tree (K. Mehlhorn, Information Processing Letters 27, 1988).
+
+The second one is a dual solution. Sets of vertices that hold a terminal, but not the root, have dual values. These add
+up to a lower bound if for each arc the values of the sets that it enters add up to no more than its weight (R. T. Wong,
+Mathematical Programming 28, 1984). `replayed` raises the values again, on the graph as it was read.
 """
 
 from __future__ import annotations
@@ -21,19 +23,19 @@ from hpcsolve.problems.steiner import exact_sum
 
 EXACT_IN_DOUBLES = 2**53
 MOST_STEPS = 5_000_000
-"""Number of arcs that `replayed` scans before it gives up, after some ten seconds."""
+"""Number of arcs that `replayed` scans at most, in some ten seconds."""
 
 
 @dataclass(frozen=True)
-class Closure:
+class ClosureSpanningTree:
     """The weight and the longest edge of a minimum spanning tree of the terminal distance graph (metric closure)."""
 
     weight: int
     bottleneck: int
 
 
-def closure(graph: Graph) -> Closure:
-    """Return the closure of a Steiner problem whose terminals are connected, by one search from all of them."""
+def closure_spanning_tree(graph: Graph) -> ClosureSpanningTree:
+    """Return weight and longest edge of the minimum spanning tree of a Steiner problem that has a solution."""
     assert graph.terminals is not None
     distance, base = _nearest(graph, graph.terminals)
     tails, heads = graph.tails(), graph.heads
@@ -43,21 +45,21 @@ def closure(graph: Graph) -> Closure:
     ends = base[tails[across[order]]].tolist(), base[heads[across[order]]].tolist()
     above: dict[int, int] = {}
     kept = [length for a, b, length in zip(*ends, lengths[order].tolist()) if _joined(above, a, b)]
-    return Closure(sum(kept), max(kept, default=0))
+    return ClosureSpanningTree(sum(kept), max(kept, default=0))
 
 
-def guaranteed(weight: int, terminals: int) -> int:
-    """Return the lower bound from the weight of the closure: that weight over 2 (1 - 1/k), rounded up."""
+def closure_bound(weight: int, terminals: int) -> int:
+    """Return the first lower bound: the weight of the spanning tree over 2 (1 - 1/k), rounded up, for k terminals."""
     return 0 if terminals < 2 else -(-weight * terminals // (2 * (terminals - 1)))
 
 
 def ratio_of(weight: int, bound: int) -> float:
-    """Return how many times the optimum a tree weighs at most, infinite if only the bound is 0."""
+    """Return `weight / bound`, an upper bound of weight over optimum. 0 / 0 counts as 1, else x / 0 as infinite."""
     return 1.0 if weight == bound else weight / bound if bound else float("inf")
 
 
 def replayed(graph: Graph, root: int, raises: Iterable[tuple[int, int]], most: int = MOST_STEPS) -> int | None:
-    """Return the lower bound that dual values prove, or None if that takes more than `most` steps to see.
+    """Return the lower bound that dual values prove, or None if the check takes more than `most` steps.
 
     Parameters
     ----------
@@ -71,15 +73,15 @@ def replayed(graph: Graph, root: int, raises: Iterable[tuple[int, int]], most: i
     Raises
     ------
     ValueError
-        A set holds the root, or an amount is negative.
+        A set holds the root, an amount is negative, or a vertex is not a terminal.
     """
     terminals = set() if graph.terminals is None else set(graph.terminals.tolist())
     work = _Ascent(graph.offsets.tolist(), graph.heads.tolist(), graph.weights.tolist())
     if root not in terminals:
-        raise ValueError("the root of the lower bound is no terminal")
+        raise ValueError("the root of the lower bound is not a terminal")
     for terminal, amount in raises:
         if terminal not in terminals or amount < 0:
-            raise ValueError("the lower bound has a price of less than 0, or of no terminal's set")
+            raise ValueError("a dual value of the lower bound is negative, or does not belong to a terminal")
         work.raise_set(terminal, amount, root)
         if work.steps > most:
             return None
@@ -88,7 +90,7 @@ def replayed(graph: Graph, root: int, raises: Iterable[tuple[int, int]], most: i
 
 @dataclass
 class _Ascent:
-    """The replay of an ascent, with the rest of each arc in the row of its head, and its other end in `tails`."""
+    """A dual ascent that is repeated. `tails` and `rest` (weight not used up yet) have each arc in its head's row."""
 
     offsets: list[int]
     tails: list[int]
@@ -112,7 +114,7 @@ class _Ascent:
             self.steps += len(border) + len(members)
             border = [arc for arc in border if self.tails[arc] not in inside]
             if root in inside or not border:
-                raise ValueError("the lower bound has a price for a set that the root is in")
+                raise ValueError("a dual value of the lower bound belongs to a set that holds the root")
             step = min(amount, min(self.rest[arc] for arc in border))
             for arc in border:
                 self.rest[arc] -= step
@@ -121,7 +123,7 @@ class _Ascent:
 
 
 def _nearest(graph: Graph, terminals: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Return the distance to the nearest terminal of each vertex, and its position, -1 where there is no path."""
+    """Return for each vertex the distance to the nearest terminal, and that terminal's position, -1 without a path."""
     if exact_sum(graph.weights) >= EXACT_IN_DOUBLES:
         return _nearest_in_integers(graph, terminals)
     from scipy.sparse import csr_array
@@ -134,7 +136,7 @@ def _nearest(graph: Graph, terminals: NDArray[np.int64]) -> tuple[NDArray[np.uin
 
 
 def _nearest_in_integers(graph: Graph, terminals: NDArray[np.int64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """Return the same where doubles are not exact."""
+    """Return the same as `_nearest`, for weights whose sums doubles cannot hold exactly."""
     offsets, heads, weights = graph.offsets.tolist(), graph.heads.tolist(), graph.weights.tolist()
     distance, base = [0] * graph.n, [-1] * graph.n
     heap = [(0, terminal, terminal) for terminal in sorted(terminals.tolist())]

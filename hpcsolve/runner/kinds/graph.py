@@ -13,7 +13,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats import GraphInstance, read_graph, read_terminals, write_graph
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_convert import from_networkx, from_scipy
-from hpcsolve.problems.steiner import at_positions, with_terminals
+from hpcsolve.problems.steiner import with_terminals, with_terminals_at
 from hpcsolve.runner.kinds import Kind
 
 OPTIONS = ("coordinates", "directed", "terminals")
@@ -42,7 +42,7 @@ def read(path: str, options: Mapping[str, Any]) -> GraphInstance:
 
 def _with_terminals(graph: Graph, asked: str | list[Any]) -> Graph:
     if isinstance(asked, str):
-        return at_positions(graph, read_terminals(asked).positions(graph).reshape(-1))
+        return with_terminals_at(graph, read_terminals(asked).positions(graph).reshape(-1))
     return with_terminals(graph, asked)
 
 

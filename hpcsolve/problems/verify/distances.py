@@ -1,4 +1,4 @@
-"""The check of tables of distances and predecessors, in plain numpy, with nothing of a solver.
+"""Checks tables of distances and predecessors in plain numpy, independently of the algorithms.
 
 Distances are right if and only if no arc offers less, sources are at 0, and tight arcs (those with
 `distance[tail] + weight == distance[head]`) lead from a source to every other reached vertex. Floats are added as a
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsolve.problems.graph import Graph
 
 Mask = NDArray[np.bool_]
-Distances = NDArray[np.uint64] | NDArray[np.float64]
+DistanceArray = NDArray[np.uint64] | NDArray[np.float64]
 NO_VERTEX = -1
 """The predecessor of sources and of unreached vertices."""
 
@@ -44,7 +44,7 @@ def check_distances(
     Raises
     ------
     ValueError
-        An entry is wrong; the message names row and vertex (by its label).
+        An entry is wrong. The message names row and vertex (by its label).
     """
     table, before = np.asarray(distance), None if predecessor is None else np.asarray(predecessor)
     seeds = [np.atleast_1d(np.asarray(item, dtype=np.int64)) for item in sources]
@@ -89,7 +89,7 @@ def _offers(graph: Graph, tails: NDArray[np.int32], distance: NDArray[Any]) -> t
 
 @dataclass(frozen=True)
 class _Row:
-    """A row of the table."""
+    """A row of the table, with what its check needs. `place` begins every message."""
 
     graph: Graph
     tails: NDArray[np.int32]
@@ -113,7 +113,7 @@ class _Row:
     def _check_range(self, reached: Mask) -> None:
         values, n = self.distance, self.graph.n
         _require(values.dtype.kind in "uif", f"{self.place}distances are {values.dtype}")
-        _require(bool(((self.seeds >= 0) & (self.seeds < n)).all()), f"{self.place}a source is no vertex")
+        _require(bool(((self.seeds >= 0) & (self.seeds < n)).all()), f"{self.place}a source is not a vertex")
         self._none(values[self.seeds] != 0, "source {} has distance {}, not 0", self.seeds)
         vertices = np.arange(n)
         self._none(np.isnan(values) | (values < 0), "vertex {} has distance {}", vertices)
@@ -168,7 +168,7 @@ class _Row:
         fits = ~rest
         heads = self.graph.heads[tight]
         fits[heads[before[heads] == self.tails[tight]]] = True
-        self._none(~fits, "vertex {} at {} has a predecessor from which no arc fits", vertices)
+        self._none(~fits, "vertex {} at {} has a predecessor without a tight arc to it", vertices)
         above = np.where(rest, before, vertices).astype(np.int64)
         for _ in range(int(n).bit_length()):  # pointer jumping: twice as far each time
             above = above[above]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.device.memory import shared_memory
+from hpcsolve.device.memory import available_to_host
 
 BOUNDARY = 64
 """Bytes of a cache line. Every part of a segment begins on a multiple of it."""
@@ -37,14 +37,14 @@ class Segment:
 
 
 def reserve(nbytes: int) -> Segment:
-    """Make a new segment. Its descriptor stays open until `os.close`.
+    """Make a new segment, whose descriptor stays open until the caller closes it with `os.close`.
 
     Raises
     ------
     OSError
         If the host has too little memory, or its kernel has no memfd.
     """
-    if nbytes > shared_memory():
+    if nbytes > available_to_host():
         raise OSError(errno.ENOMEM, os.strerror(errno.ENOMEM))
     descriptor = os.memfd_create("hpcsolve", os.MFD_CLOEXEC)
     os.ftruncate(descriptor, nbytes)

@@ -1,4 +1,4 @@
-"""What a file format is (one record), and reading and writing by such records; `known.py` has the list of them."""
+"""What a file format is (a record), and how files are read and written by the records that `known.py` lists."""
 
 from __future__ import annotations
 
@@ -52,27 +52,28 @@ GraphInstance = InstanceOf[Graph]
 class Format(Generic[Problem]):
     """A file format: what its files look like, and how they are read and written.
 
-    A file is of the first format whose `signature` fits its content; else of the first that has its suffix; else of the
-    first that its content `resembles`.
+    The format of a file is the first one whose `signature` accepts its content. If there is none, it is the first one
+    with the file's suffix, and then the first one whose `resembles` accepts the content.
 
     Attributes
     ----------
     name
-        As `InstanceOf.format` and `/instance/format` of a result have it.
+        The name in `InstanceOf.format`, and in `/instance/format` of a result.
     title
-        As messages and the documentation call it.
+        The name in messages and in the documentation.
     suffixes
-        In lower case; the one that people know it by stands first.
-    looks
-        The look of a file in a few words, for the documentation.
+        In lower case, the usual one first.
+    description
+        What a file looks like, in a few words, for the documentation.
     read
-        Returns the problem in a file; of a graph format it takes `directed` too, as `read_graph` has it.
+        Function that returns the problem in an `InputFile`. Those of graph formats also take `directed`, as
+        `formats.read_graph` does.
     signature
-        Whether some content is of this format and can be of no other one.
+        Function that returns whether content is of this format and cannot be of another one. None: no content shows it.
     resembles
-        Whether some content may be of this format.
+        Function that returns whether content may be of this format. None: it cannot be guessed.
     write
-        Writes a problem to a path ("-" is standard output).
+        Function that writes a problem to a path ("-" is standard output). None: the format is only read.
     binary
         Whether the files are not text.
     """
@@ -80,7 +81,7 @@ class Format(Generic[Problem]):
     name: str
     title: str
     suffixes: tuple[str, ...]
-    looks: str
+    description: str
     read: Callable[..., Problem]
     signature: Callable[[bytes], bool] | None = None
     resembles: Callable[[bytes], bool] | None = None
@@ -89,7 +90,7 @@ class Format(Generic[Problem]):
 
 
 def recognised(file: InputFile, formats: Sequence[Format[Any]]) -> Format[Any] | None:
-    """Return the format of a file, or None if it is of none of these."""
+    """Return the format of a file, or None if none of these formats fits."""
     by_content = (format for format in formats if format.signature is not None and format.signature(file.content))
     by_suffix = (format for format in formats if file.suffix in format.suffixes)
     by_look = (format for format in formats if format.resembles is not None and format.resembles(file.content))
@@ -110,14 +111,14 @@ def read_instance(
     path
         "-" is standard input.
     others, wrong_kind
-        Formats of the other kind of problem, and what to say of a file of one of them, with {} for its title.
+        The formats of the other kind of problem, and the message for a file in one of them, with {} for its title.
     options
-        What the readers take besides the file.
+        Further arguments of the readers.
 
     Raises
     ------
     InputError
-        In one line, with file and line: what is wrong and what to do.
+        The file is missing, damaged or of none of the formats. The message names file and line.
     """
     path = os.fspath(path)
     file, found = _opened(path, (*formats, *others))
@@ -131,12 +132,12 @@ def read_instance(
 
 
 def write_instance(problem: Problem, path: str, formats: Sequence[Format[Problem]]) -> None:
-    """Write a problem in the format that the path's suffix names, else in the first one that can be written.
+    """Write a problem in the format of the path's suffix, or in the first format that can be written if none has it.
 
     Raises
     ------
     InputError, EnvironmentFault
-        As the format's own function.
+        As the `write` of the format.
     """
     writers = [format for format in formats if format.write is not None]
     chosen = next((format for format in writers if path.lower().endswith(format.suffixes)), writers[0])
