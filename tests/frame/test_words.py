@@ -68,7 +68,7 @@ def test_docstrings_begin_with_one_sentence(path):
 @pytest.mark.parametrize("path", python_files(), ids=shown)
 def test_no_formatter_is_switched_off(path):
     text = path.read_text(encoding="utf-8")
-    assert list((line for line, prose in python_prose(text) if re.fullmatch(r"#\s*fmt:.*", prose))) == []
+    assert [line for line, prose in python_prose(text) if re.fullmatch(r"#\s*fmt:.*", prose)] == []
 
 
 @pytest.mark.parametrize("path", package_files(), ids=shown)

@@ -67,8 +67,8 @@ def test_sums_are_exact() -> None:
     ([(0, 1, 2), (1, 2, 2), (2, 3, 3), (3, 4, 1)], "vertex 14 is a leaf, but no terminal"),
     ([(0, 1, 2), (1, 2, 2), (1, 3, 3)], "the graph has no edge 11 - 13"),
     ([(0, 1, 2), (1, 2, 2), (2, 3, 2)], "the edge 12 - 13 weighs 3, not 2"),
-    ([(0, 1, 2), (1, 2, 2), (2, 5, 3)], "no vertex of the graph"),
-    ([(0, 1, 2), (1, 2, 2), (2, -1, 3)], "no vertex of the graph"),
+    ([(0, 1, 2), (1, 2, 2), (2, 5, 3)], "not a vertex of the graph"),
+    ([(0, 1, 2), (1, 2, 2), (2, -1, 3)], "not a vertex of the graph"),
     ([(0, 1, 2.5), (1, 2, 2), (2, 3, 3)], "the edge 10 - 11 weighs 2, not 2.5"),
     ([], "no path leads from vertex 12 to terminal 10"),
 ])
