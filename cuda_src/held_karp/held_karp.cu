@@ -2,8 +2,8 @@
 // through the layers of the subset lattice.
 //
 //   g(S, j) = min over i in S of g(S - i, i) + cost(i, j),   j not in S:
-// the cost of a cheapest path from the depot through all of S to j (Bellman 1962; Held and Karp 1962). The value g(S,
-// j) is needed by exactly ONE set, S + j. So the recurrence is a min-plus product of the cost matrix with rows of
+// the cost of a cheapest path from the depot through all of S to j (Bellman 1962; Held and Karp 1962). Only ONE set
+// needs the value g(S, j), which is S + j. So the recurrence is a min-plus product of the cost matrix with rows of
 // values, and each value is written once and read once.
 //
 // Layout. Each city but the depot is a bit of a set: from the least bit up the low cities, the mid cities, and the top
@@ -172,8 +172,7 @@ struct wave_sizes {
 };
 struct layer_tables {
   const int *binomial;  // see `choose`
-  const int
-      *chunks;  // for each chunk the number of mid cities in its sets, the rank of its first mid set, their number
+  const int *chunks;  // for each: mid cities in a set, rank of the first mid set, number of mid sets
   const int *slices;  // for each slice its top set, then for each top city its plane's slot within the stage
   const int *stage_start;  // for each stage its first slot
   const uint32_t *cost;  // (stride, stride)

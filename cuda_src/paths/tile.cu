@@ -5,8 +5,8 @@
 //
 // It pays where the sources lie together, because a vertex that has changed for one source has then changed for most. A
 // search works as in near_far.cu, with buckets of constant width, but a vertex has one time for all sources:
-// - `due`, the time of its next visit, is its present distance from the group's middle source. By that time the
-//   searches from most of the 32 sources have reached the vertex, and one visit serves them all;
+// - `due`, the time of its next visit, is its present distance from the group's middle source. By then the
+//   distances from all 32 sources have arrived, and one visit serves them all, however far apart the sources are;
 // - but `due` is at least the time of the visit that lowered the vertex, plus a quarter of the arc's weight. That gives
 //   an order to corrections which run against the middle source's distances (between the sources, and behind them):
 //   these then go on in the order of their own distances, four times as fast as others. Without an order, heavy arcs

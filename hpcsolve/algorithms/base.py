@@ -156,11 +156,11 @@ class Algorithm:
     asked
         Function of (problem, parameters): the question that the answer must meet, for `AnswerType.check` and `verify`.
     check
-        Function of (problem, parameters, outcome), called on every rank: a text that says what the algorithm itself found
-        wrong with this rank's part of the answer, or None.
+        Function of (problem, parameters, outcome), called on every rank: a text that says what the algorithm itself
+        found wrong with this rank's part of the answer, or None.
     trial
-        Function of (problem, parameters): a small problem with its parameters and its name, to measure the rate of work;
-        None where the work cannot be foreseen.
+        Function of (problem, parameters): a small problem with its parameters and its name, to measure the rate of
+        work; None where the work cannot be foreseen.
     """
 
     name: str

@@ -60,8 +60,8 @@ class Unit:
 def unit_of(reference: int, bound: int, n: int, depositors: int, rho: float) -> Unit:
     """Return the finest unit in which no pheromone can reach 2^64.
 
-    Pheromone stays below (n + depositors * reference / bound) / rho deposits of the reference; that holds for a whole row
-    at the beginning too.
+    Pheromone stays below (n + depositors * reference / bound) / rho deposits of the reference. That holds for a whole
+    row at the beginning too.
 
     Parameters
     ----------

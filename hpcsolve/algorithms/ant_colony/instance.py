@@ -39,8 +39,8 @@ class AntInstance:
     symmetric
         Whether every arc costs the same both ways.
     nearest
-        Shape (n, list_width(n)), uint16: the nearest cities of each, by (cost, number); where there are fewer, the list is
-        filled up with the city itself.
+        Shape (n, list_width(n)), uint16: the nearest cities of each, by (cost, number). The city itself fills
+        the rest of a list.
     greedy_length, bound
         The length of the nearest-neighbour tour, and a lower bound on that of any tour, by `cost` and at least 1.
     """

@@ -56,7 +56,8 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
         return low
 
     work = parameters.colonies * ants * tsp.n
-    return Estimate(device, host, work, "choice of a city; work and time of one iteration", (0,) * ranks, details, largest)
+    operation = "choice of a city; work and time of one iteration"
+    return Estimate(device, host, work, operation, (0,) * ranks, details, largest)
 
 
 def trial(tsp: Tsp, parameters: Parameters) -> tuple[Tsp, Parameters, str]:

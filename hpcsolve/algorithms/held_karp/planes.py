@@ -156,7 +156,7 @@ class HalfRun:
         }
 
     def _arrive(self, step: int, statistics: Statistics) -> None:
-        """Wait for the messages of `lag` steps ago, and copy what has arrived to the device. Their staging is then free."""
+        """Wait for the messages of `lag` steps ago, upload what has arrived, and so free their staging."""
         started = time.perf_counter()
         turn = step % self.plan.lag
         for request in self.sends[turn]:
