@@ -40,17 +40,17 @@ struct workspace {
 // Where answers are written, with vertices as positions in the input. Pointers that are not wanted may be None.
 template <class T>
 struct outbox {
-  NULLABLE T *distance;  // rows (jobs, n)
+  NULLABLE T *distance;            // rows (jobs, n)
   NULLABLE uint32_t *predecessor;  // rows (jobs, n)
-  NULLABLE T *target_distance;  // of each query
-  NULLABLE uint64_t *path_begin;  // where its path begins in `path`, all ones if there was no room
+  NULLABLE T *target_distance;     // of each query
+  NULLABLE uint64_t *path_begin;   // where its path begins in `path`, all ones if there was no room
   NULLABLE uint32_t *path_length;  // 0 if no path leads there
   NULLABLE uint32_t *path;
-  NULLABLE uint64_t *path_used;  // entries of `path`
+  NULLABLE uint64_t *path_used;    // entries of `path`
   uint64_t path_room;
-  uint32_t *counts;  // (jobs, 3), 0 at first: `findings`; cut is 0 after an early end
-  uint32_t *overflowed;  // for each job: 1 if its queues were too small, so that it has no answer
-  uint64_t *work;  // (jobs, 2): arcs relaxed, dependent steps
+  uint32_t *counts;                // (jobs, 3), 0 at first: `findings`; cut is 0 after an early end
+  uint32_t *overflowed;            // for each job: 1 if its queues were too small, so that it has no answer
+  uint64_t *work;                  // (jobs, 2): arcs relaxed, dependent steps
 };
 
 template <class Sum, class T = typename Sum::key>
