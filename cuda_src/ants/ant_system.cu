@@ -1,13 +1,13 @@
-// Ant System's update: pheromone evaporates, every ant deposits an amount on its arcs, and the tables for the steps of
-// the next iteration are made (head_tail_tables.cuh).
+// Ant System's update of the pheromone: it evaporates, every ant deposits an amount on its arcs, and the tables for the
+// next iteration's choices are made (head_tail_tables.cuh).
 //
-// Deposits are integers, so their order does not show. Nor do they need atomics between blocks: `ant_system_adjacent`
+// Deposits are integers, so their order does not matter. Nor do they need atomics between blocks: `ant_system_adjacent`
 // turns the tours into a table of the two cities beside each city, 16 ants to a cache line; then a block is one city
-// and adds up its own row. On a CPU the row stays in the first cache until all is done with it.
+// and adds up its own row. On a CPU the row stays in the L1 cache until the block has finished.
 //
-// Bytes of an iteration: pheromone read and written (16 n^2), heuristic (4 n^2), coarse weights (4 n^2), tours and
-// adjacent cities (2 m n and 8 m n for m ants). n = m = 1002: 34 MB, 3 ms of one core. jobs/benchmarks/gpu.md has
-// estimates for a GPU.
+// Memory traffic of an iteration, in bytes: pheromone read and written (16 n^2), heuristic (4 n^2), coarse weights (4
+// n^2), tours and adjacent cities (2 m n and 8 m n for m ants). n = m = 1002: 34 MB, 3 ms of one core.
+// jobs/benchmarks/gpu.md has estimates for a GPU.
 #include "ants/construction.cuh"
 #include "ants/head_tail_tables.cuh"
 #include "ants/pheromone.cuh"
@@ -64,7 +64,7 @@ DEVICE void deposit(uint64_t *row, int city, const colony_sizes &sizes, int colo
   }
   __syncthreads();
 }
-// Makes the weights of a row's tail in 32 bits, and their running sums by blocks of 64. Returns their shift.
+// Makes the weights of a row's tail, in units of 2^shift, and the running sums of every 64 of them. Returns the shift.
 DEVICE int make_tail(uint64_t *shared, const uint64_t *pheromone, const uint32_t *heuristic, int stride, uint32_t *tail,
                      uint32_t *prefix) {
   uint64_t far = 0;
@@ -86,7 +86,7 @@ DEVICE int make_tail(uint64_t *shared, const uint64_t *pheromone, const uint32_t
   __syncthreads();
   return shift;
 }
-// By one thread: makes the running sums of the head in units of which the whole row has less than 2^30.
+// By one thread: fills in a row from the exact weights of its head, their sum `near`, and the sum of its tail.
 DEVICE void make_sums(head_row *row, const uint64_t *head, uint64_t near, int shift, uint32_t tail_sum) {
   row->tail = (uint64_t)tail_sum << shift;
   row->tail_sum = tail_sum;
@@ -97,7 +97,7 @@ DEVICE void make_sums(head_row *row, const uint64_t *head, uint64_t near, int sh
   row->total = (uint32_t)((near + row->tail) >> unit);
 }
 // A block is one city of one colony. If `first` is set, nothing evaporates and no ant deposits; only the tables are
-// made from the pheromone as it is. `head_heuristic` (n, 32) is that of the head's cities.
+// made from the initial pheromone. `head_heuristic` (n, 32) is the heuristic of the head's cities.
 KERNEL ant_system_update(colony_sizes sizes, int first, deposits ants, const uint32_t *__restrict__ head_heuristic,
                          head_tail_tables tables) {
   __shared__ uint64_t sum;

@@ -1,4 +1,4 @@
-// Tours under construction: what all kernels that construct tours are given, and one ant's tour so far.
+// The construction of tours: the arguments that all constructing kernels share, and one ant's tour so far.
 #pragma once
 #include "device/group.cuh"
 
@@ -18,6 +18,7 @@ struct ant_tours {
   uint64_t *lengths;
 };
 
+// Returns the random numbers of an ant.
 DEVICE draws draws_of(const random_keys &random, int colony, int ant) {
   return {random.keys[2 * colony], random.keys[2 * colony + 1], random.iteration, (uint32_t)ant};
 }
@@ -33,7 +34,7 @@ struct partial_tour {
   uint32_t *open;
   uint16_t *cities;
 };
-// The empty tour of an ant; `nth` counts the ants of all colonies.
+// Returns the empty tour of an ant, number `nth` of all colonies' ants.
 DEVICE partial_tour start_tour(int n, const ant_tours &all, size_t nth) {
   const int words = (n + 31) / 32;
   uint32_t *open = all.open + nth * words;
@@ -41,6 +42,7 @@ DEVICE partial_tour start_tour(int n, const ant_tours &all, size_t nth) {
   group_sync();
   return {n, 0, open, all.tours + nth * n};
 }
+// Visits `next` in this step.
 DEVICE void go_on(partial_tour &tour, int next, int step) {
   group_sync();  // all threads have read what is open
   if (group_leader()) {
@@ -50,7 +52,7 @@ DEVICE void go_on(partial_tour &tour, int next, int step) {
   group_sync();
   tour.here = next;
 }
-// The length of the closed tour. It is summed at the end, when no load waits for another.
+// Returns the length of the closed tour. It is summed only at the end, because its loads are then independent.
 DEVICE uint64_t closed_length(const partial_tour &tour, const int32_t *cost) {
   uint64_t length = 0;
   for (int step = lane(); step < tour.n; step += warp_size) {

@@ -1,16 +1,16 @@
-// Ant System's tours (Dorigo, Maniezzo, Colorni 1996) with choices among all cities, by head and tail: see
-// head_tail.cuh.
+// Construction of Ant System's tours (Dorigo, Maniezzo, Colorni 1996): each ant chooses among all cities, in nearly
+// constant time (head_tail.cuh says how).
 //
-// Each group (device/group.cuh: a warp, or one CPU thread) is one ant. Its state is the set of unvisited cities, a bit
-// a city, and the tour so far. Random numbers of 32 steps are made at once.
+// Each group (device/group.cuh: a warp, or one CPU thread) is one ant. Its state is the set of open (unvisited) cities,
+// one bit each, and the tour so far. Random numbers of 32 steps are made at once.
 //
 // The tour of an ant is a function of (seed, colony, iteration, ant) and the pheromone alone: any block size, any
-// number of threads and any device give the same bits. A group constructs two tours in turn, a step of each, so that
-// the loads of one hide those of the other.
+// number of threads and any device give the same bits. A group constructs two tours, by turns a step of each, so that
+// it works on one while it waits for the other's loads.
 //
-// A step reads a record of 256 bytes, fetched as soon as the city is known, 16 bytes of numbers, and a bit; one step in
-// five also the head's 256 bytes of exact weights, one in fifty the open part of the tail's row. One AVX2 core takes
-// 50 ns a step at 442 cities, 70 at 2392. jobs/benchmarks/gpu.md has estimates for a GPU.
+// A step reads a head_row of 256 bytes, fetched as soon as the city is known, 16 bytes of random numbers, and a bit;
+// one step in five also the head's 256 bytes of exact weights, one in fifty the open part of the tail's row. One AVX2
+// core takes 50 ns a step at 442 cities, 70 at 2392. jobs/benchmarks/gpu.md has estimates for a GPU.
 #include "ants/head_tail.cuh"
 
 KERNEL head_tail_construct(colony_sizes sizes, random_keys random, head_tail_tables tables,
@@ -44,8 +44,8 @@ KERNEL head_tail_construct(colony_sizes sizes, random_keys random, head_tail_tab
 }
 EXPORT_KERNEL(head_tail_construct)
 
-// One step, `samples` times, of an ant of the first colony that is `here`. Tests compare how often each open city is
-// chosen with its exact probability.
+// For tests: makes one step of an ant of the first colony from the city `here`, `samples` times. Tests compare how
+// often each open city is chosen with its exact probability.
 KERNEL head_tail_sample(int n, int here, int samples, uint32_t key, head_tail_tables tables,
                         const uint32_t *__restrict__ open, uint16_t *__restrict__ chosen) {
   for (int sample = blockIdx.x * warps() + warp(); sample < samples; sample += gridDim.x * warps()) {

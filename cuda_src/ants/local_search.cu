@@ -1,43 +1,43 @@
 // Local search of tours for the ant colonies, with neighbour lists and don't-look bits (Bentley, ORSA Journal on
-// Computing 1992; Johnson and McGeoch 1997). A block has one tour, an array that is changed in place, and its inverse.
+// Computing 1992; Johnson and McGeoch 1997). A block improves one tour (tour_path.cuh).
 //
 // A tour without one of its edges is a path P[0..n-1], read in either direction; its last city is `city`. A move
 // removes that edge and some others, and joins cities to neighbours:
 //   flips        Join P[0] to P[c] and remove the edge from P[c - 1] to P[c]: this reverses the path's first c cities.
-//                Closed, it is a 2-opt move. Not closed, its new first city can be joined in turn, as Lin and Kernighan
-//                do (Operations Research 1973), up to three times. Flips are tried without changing the tour: a
-//                position is mapped through the flips that are pending, with one comparison each.
+//                If the path is then closed, that is a 2-opt move. Else its new first city is joined in turn, as by Lin
+//                and Kernighan (Operations Research 1973), up to three flips in all. Flips are tried without changing
+//                the tour: a position is mapped through the flips that are pending, with one comparison each.
 //   or-exchange  Join P[0] to P[b - 1] and remove the edge from there to P[b]. That leaves a path and a cycle, which is
 //                broken where one of its cities is a neighbour of P[b]. So P[0..a-1] and P[a..b-1] change places
-//                (or-3opt; Or-opt, Or 1976, where one of them is short). No segment is reversed, so this serves
-//                asymmetric costs too; read backwards, the neighbours are then those by the arcs that leave P[0].
-// The gain must stay positive at every step. Every improving move has this property if it is begun at the right one of
-// its edges, and every city is tried as the last, in both directions.
+//                (or-3opt; with one short segment Or-opt, Or 1976). No segment is reversed, so this serves asymmetric
+//                costs too; the path is then read backwards, so that neighbours are those by the arcs that leave P[0].
+// A move is given up as soon as its gain so far is not positive. Every improving move passes this test if it is begun
+// at the right one of its edges, and every city is tried as the last one, in both directions.
 //
-// Order. Cities to be looked at are a set of bits, and the next one is the first at or after the last one, around. A
-// city has a list of items (direction, neighbour, flips or or-exchange). The first item with an improving move is
-// taken, with the best move in it; then the ends of its edges are to be looked at again. One thread of a CPU stops at
-// that item; the threads of a GPU's block have an item each, and the least item with a move is taken. So the result
-// depends on the tour alone, and little work is in vain on either side: most cities have no move, and to find that out
-// takes all items anyway. Sums of costs have 64 bits.
+// Order. The cities that are still to be looked at are a set of bits. The next one is the first at or after the
+// previous one, around. A city has a list of items (direction, neighbour, flips or or-exchange). The first item with an
+// improving move is taken, with the best move in it; then the ends of its edges are to be looked at again. A CPU's one
+// thread stops at that item; the threads of a GPU's block try one item each, and the least item with a move is taken.
+// So the result depends on the tour alone. Little of the block's work is in vain: most cities have no move, and to find
+// that out takes all items anyway. Sums of costs have 64 bits.
 //
-// Where the tours' colony has an incumbent, which has been improved already, only cities with an edge that it has not
-// are looked at in the beginning: ants' tours differ little from the incumbent.
+// If the tour's colony has an incumbent, which is improved already, the search begins only at the ends of edges that
+// the incumbent does not have, because ants' tours differ little from it.
 //
-// Memory: the cost matrix (4 n^2 bytes, of which few are ever read), 6 bytes a neighbour, 4 n bytes and n bits a tour:
-// at n = 4461 a tour is in the first cache. jobs/benchmarks/gpu.md has estimates for a GPU.
+// Memory: the cost matrix (4 n^2 bytes, of which few are ever read), 6 bytes for each neighbour, 4 n bytes and n bits
+// for each tour: at n = 4461 a tour stays in a CPU's L1 cache. jobs/benchmarks/gpu.md has estimates for a GPU.
 #include "ants/tour_path.cuh"
 
 constexpr uint32_t nothing = 0xffffffffu;
 constexpr int most_cuts = 3;  // of a move
 
-// A kind of search: the most flips of a move, and whether there are or-exchanges. Without flips every arc keeps its
-// direction.
+// A kind of search: the most flips in a move, and whether there are or-exchanges. A kind without flips keeps the
+// direction of every arc, so costs may be asymmetric.
 template <int most_flips, bool has_or_exchanges>
 struct kind {
   static constexpr int flips = most_flips;
   static constexpr bool or_exchanges = has_or_exchanges, symmetric = flips > 0;
-  static constexpr uint32_t items = symmetric + or_exchanges;  // of a neighbour, in each direction
+  static constexpr uint32_t items = symmetric + or_exchanges;  // for each neighbour in each direction
 };
 using two_opt = kind<1, false>;
 using three_opt = kind<2, true>;
@@ -51,12 +51,14 @@ struct move {
   bool or_exchange;
   uint32_t cuts, cut[most_cuts];
 };
-// What the threads of a block share: the next word of `awake` that is not 0, the least item with a move, its move.
-struct messages {
+// What the threads of a block share: how many words after the current one `awake` has its next bit, the least item with
+// a move, and that move.
+struct shared_search {
   uint32_t word, item;
   move chosen;
 };
 
+// Takes over a move if it gains more than the best one.
 template <int cuts>
 DEVICE void offer(move &best, int64_t gain, bool or_exchange, const uint32_t *cut) {
   if (gain <= best.gain) return;
@@ -141,7 +143,7 @@ DEVICE void apply_move(const tour &t, uint32_t city, bool backwards, const move 
   for (uint32_t k = 0; k < m.cuts; k++) reverse<Kind::symmetric>(t, p, 0, m.cut[k]);
 }
 // Returns the first awake city at or after `from`, around, and puts it to sleep; `nothing` if there is none.
-DEVICE uint32_t next_awake(const tour &t, messages &s, uint32_t from) {
+DEVICE uint32_t next_awake(const tour &t, shared_search &s, uint32_t from) {
   const uint32_t words = (t.n + 63) / 64;
   if (threadIdx.x == 0) s.word = nothing;
   __syncthreads();
@@ -177,7 +179,7 @@ DEVICE void begin_search(const tour &t, const uint16_t *incumbent) {
   __syncthreads();
 }
 template <class Kind>
-DEVICE void search(const tour &t, messages &s) {
+DEVICE void search(const tour &t, shared_search &s) {
   for (uint32_t city = 0; (city = next_awake(t, s, city)) != nothing;) {
     move best;
     const uint32_t item = first_item<Kind>(t, city, best);
@@ -189,11 +191,12 @@ DEVICE void search(const tour &t, messages &s) {
     apply_move<Kind>(t, city, !Kind::symmetric || s.item >= Kind::items * t.breadth, s.chosen);
   }
 }
-// Improves `tours` tours in place, and writes their lengths. `incumbents` (groups, n) has a tour that has been improved
-// already for each group of tours / groups tours; with 0 groups there are none. `position` and `awake` are scratch.
+// Improves `tours` tours in place, and writes their lengths. Each colony has tours / groups consecutive tours, and an
+// incumbent that is improved already, in `incumbents` (groups, n); with 0 groups there are no incumbents. `position`
+// and `awake` are scratch.
 template <class Kind>
 DEVICE void improve(uint32_t tours, uint32_t groups, const tour &all, const uint16_t *incumbents, uint64_t *lengths) {
-  __shared__ messages s;
+  __shared__ shared_search s;
   tour t = all;
   for (uint32_t one = blockIdx.x; one < tours; one += gridDim.x) {
     t.order = all.order + (size_t)one * t.n, t.position = all.position + (size_t)one * t.n;
@@ -220,11 +223,11 @@ SEARCH_KERNEL(three_opt)
 SEARCH_KERNEL(four_opt)
 SEARCH_KERNEL(insertion)
 
-// near_cost (n, breadth): the costs from each city to its first `breadth` neighbours.
-KERNEL local_search_price(uint32_t n, uint32_t stride, uint32_t breadth, const int32_t *cost,
-                          const uint16_t *neighbours, int32_t *near_cost) {
+// Fills near_cost (n, breadth) with the costs from each city to its first `breadth` neighbours.
+KERNEL local_search_prepare(uint32_t n, uint32_t stride, uint32_t breadth, const int32_t *cost,
+                            const uint16_t *neighbours, int32_t *near_cost) {
   for (uint32_t city = blockIdx.x; city < n; city += gridDim.x)
     for (uint32_t k = threadIdx.x; k < breadth; k += blockDim.x)
       near_cost[(size_t)city * breadth + k] = cost[(size_t)city * n + neighbours[(size_t)city * stride + k]];
 }
-EXPORT_KERNEL(local_search_price)
+EXPORT_KERNEL(local_search_prepare)

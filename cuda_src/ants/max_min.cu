@@ -1,16 +1,18 @@
-// MAX-MIN Ant System's tours and pheromone (Stuetzle, Hoos 2000) on candidate lists: an ant goes on to one of its
-// city's candidates, and to the nearest other city only where all of these are visited.
+// MAX-MIN Ant System (Stuetzle, Hoos 2000): construction of tours from candidate lists, and update of the pheromone. An
+// ant goes to one of its city's candidates, or, only if all of these are visited, to the nearest other city that is
+// open (not visited).
 //
-// Pheromone is kept only for the arcs to candidates, at most 32 a city: O(n) memory and time an iteration. It stays
-// between two bounds, which are at most a factor of 2^32 apart, so 32 bits of each row's weights are enough: each at
-// least 1, their running sums below 2^31. A step draws four proposals from the running sums and takes the first that is
-// unvisited; else it draws from the sum of the unvisited candidates' weights (as in head_tail.cuh).
+// Pheromone is kept only for the arcs to candidates, at most 32 for each city: O(n) memory and time per iteration. It
+// stays between two bounds, which are at most a factor of 2^32 apart. So a row's weights are scaled to 32 bits: each is
+// at least 1, and their running sums are below 2^31. A step draws four proposals from the running sums and takes the
+// first that is open. If none is, it draws once more, among the open candidates alone, which leaves the probabilities
+// exact (as in head_tail.cuh).
 //
-// A step reads 256 bytes, an update 640 a city. jobs/benchmarks/gpu.md has estimates for a GPU.
+// A step reads 256 bytes, an update 640 for each city. jobs/benchmarks/gpu.md has estimates for a GPU.
 #include "ants/construction.cuh"
 #include "ants/pheromone.cuh"
 
-// Lists of nearest cities, `width` in each, with what an ant needs of the first 32, which include all candidates.
+// Lists of the nearest cities, `width` in each. The first 32 include all candidates, and have weights.
 struct candidate_lists {
   int width;
   const uint16_t *nearest;  // (n, width): the nearest cities of each
@@ -74,7 +76,7 @@ KERNEL max_min_construct(colony_sizes sizes, random_keys random, candidate_lists
 }
 EXPORT_KERNEL(max_min_construct)
 
-// adjacent[colony][city]: the cities beside each city (`adjacent_cities`) in the one tour of its colony that deposits.
+// Writes adjacent[colony][city]: the cities beside each city (`adjacent_cities`) in the colony's tour that deposits.
 KERNEL max_min_adjacent(int n, int colonies, const uint16_t *__restrict__ tours, uint32_t *__restrict__ adjacent) {
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n * colonies; i += gridDim.x * blockDim.x) {
     const uint16_t *tour = tours + (size_t)(i / n) * n;
@@ -96,9 +98,10 @@ DEVICE uint64_t updated(uint64_t pheromone, uint32_t keep, uint64_t amount, cons
   const uint64_t x = scaled(pheromone, keep, 0) + amount;
   return x < bounds[0] ? bounds[0] : x > bounds[1] ? bounds[1] : x;
 }
-// A group (device/group.cuh) is a city of a colony. Its pheromone (colonies, n, 32) changes, and its weights and their
-// sums are made. `branches` (colonies, n) becomes the number of candidates whose pheromone is above the row's least by
-// more than a twentieth of the range. Weights of 0 fill up lists of fewer than 32 candidates.
+// A group (device/group.cuh) is a city of a colony. It updates the city's pheromone (colonies, n, 32), then its weights
+// and their sums. `branches` (colonies, n) becomes the city's branching factor: the number of candidates whose
+// pheromone is above the row's least by more than a twentieth of the row's range. With fewer than 32 candidates,
+// weights of 0 follow.
 KERNEL max_min_update(int n, int colonies, best_deposits ants, const uint32_t *__restrict__ heuristic,
                       candidate_lists candidates, uint64_t *__restrict__ pheromone, uint32_t *__restrict__ branches) {
   for (int row = blockIdx.x * warps() + warp(); row < n * colonies; row += gridDim.x * warps()) {
@@ -133,8 +136,8 @@ KERNEL max_min_update(int n, int colonies, best_deposits ants, const uint32_t *_
 }
 EXPORT_KERNEL(max_min_update)
 
-// One step, `samples` times, of an ant of the first colony that is `here`. Tests compare how often each open city is
-// chosen with its exact probability.
+// For tests: makes one step of an ant of the first colony from the city `here`, `samples` times. Tests compare how
+// often each open city is chosen with its exact probability.
 KERNEL max_min_sample(int n, int here, int samples, uint32_t key, candidate_lists candidates,
                       const int32_t *__restrict__ cost, const uint32_t *__restrict__ open,
                       uint16_t *__restrict__ chosen) {

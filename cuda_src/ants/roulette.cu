@@ -2,20 +2,19 @@
 // row of the city that it leaves. The strategies are those of Zhou, He, Qiu (Dynamic Strategy based Parallel Ant Colony
 // Optimization on GPUs for TSPs):
 //
-//   KE-ALL, KE-ONE   the whole tour in one launch, or one step a launch: a launch makes the steps `first` to `last` - 1
-//   STC              the tour's array holds the tour so far, then the unvisited cities, and the chosen one is swapped
-//   to
-//                    its place; without it a step goes through all cities, and a bit tells whether a city is open
-//   TR               tiled roulette: each thread adds up a tile, one random number points into a tile, and the tile's
-//                    thread finds the city; without it one thread goes through all from the start
+//   KE-ALL, KE-ONE   one launch for the whole tour, or for each step: a launch makes the steps `first` to `last` - 1
+//   STC              the tour's array holds the tour so far, then the open (unvisited) cities, and the chosen one is
+//                    swapped to its place; without STC a step goes through all cities, and a bit tells which are open
+//   TR               tiled roulette: each thread sums one tile of the row, one random number falls into a tile, and the
+//                    tile's thread finds the city; without TR one thread searches the row from the start
 //   dynamic          the driver launches some steps at a time, in ever smaller blocks
 //
-// All choose among all unvisited cities in proportion to exact 64-bit weights, so they are oracles for head_tail.cu and
-// objects of study. The chosen city is the one where the running sum of the weights, in the array's order, passes the
-// random number, whatever the block size and the tiles. STC changes that order, and so the tours, but not the
-// distribution.
+// All choose among all open cities with probabilities proportional to exact 64-bit weights. They serve as oracles for
+// head_tail.cu, and for study. The chosen city is the one where the running sum of the weights, in the array's order,
+// passes the random number, whatever the block size and the tiles. STC changes that order, and so the tours, but not
+// the distribution.
 //
-// A tour reads n^2 / 2 (STC) or n^2 weights of 12 bytes. jobs/benchmarks/gpu.md has estimates for a GPU.
+// A tour reads n^2 / 2 (STC) or n^2 weights, of 12 bytes each. jobs/benchmarks/gpu.md has estimates for a GPU.
 #include "ants/construction.cuh"
 #include "ants/pheromone.cuh"
 
@@ -48,7 +47,7 @@ DEVICE void set_step(block_ant &ant, int n, int step, const roulette_rules &rule
   ant.pheromone = t.pheromone + ((size_t)colony * n + here) * t.stride, ant.heuristic = t.heuristic + (size_t)here * n;
   ant.open = open, ant.cities = cities;
 }
-// Returns the weight of the i-th entry: of the array, or of all cities.
+// Returns the weight of entry i: of the tour's array with STC, else of city i.
 DEVICE uint64_t weight_at(const block_ant &ant, int i) {
   if (!ant.listed && !has(ant.open, i)) return 0;
   const int city = ant.listed ? ant.cities[i] : i;
@@ -86,6 +85,7 @@ DEVICE int choose(block_ant &ant, const draws &draw) {
   __syncthreads();
   return chosen;
 }
+// Makes an empty tour.
 DEVICE void start(uint16_t *cities, uint32_t *open, int n) {
   for (int i = threadIdx.x; i < n; i += blockDim.x) cities[i] = (uint16_t)i;
   for (int word = threadIdx.x; word < (n + 31) / 32; word += blockDim.x) open[word] = low_bits(n - 32 * word);
@@ -136,8 +136,8 @@ KERNEL roulette_construct(colony_sizes sizes, random_keys random, int first, int
 }
 EXPORT_KERNEL(roulette_construct)
 
-// One step, `samples` times, of an ant of the first colony that is `here`. `cities` (n) are the visited, then the
-// `left` unvisited. Tests compare how often each of these is chosen with its exact probability.
+// For tests: makes one step of an ant of the first colony from the city `here`, `samples` times. `cities` (n) are the
+// visited ones, then the `left` open ones. Tests compare how often each of these is chosen with its exact probability.
 KERNEL roulette_sample(int n, int here, int left, int samples, uint32_t key, roulette_rules rules,
                        roulette_tables tables, const uint32_t *__restrict__ open, const uint16_t *__restrict__ cities,
                        uint16_t *__restrict__ chosen) {

@@ -1,6 +1,7 @@
-// A tour as an array of cities that is changed in place, with its inverse; and the path that is left of it without one
-// edge, read in either direction. On a path some flips may be pending. The k-th has reversed the path's first cut[k]
-// cities, but nothing is moved for that: a position is mapped through the flips instead.
+// A tour for local search, and the path that remains when one edge is removed from it. The tour is an array of cities,
+// changed in place, with its inverse. The path is read in either direction, and some flips of it may be pending. The
+// k-th has reversed the path's first cut[k] cities, but nothing is moved for that: a position is mapped through the
+// flips instead.
 //
 // To reverse a segment of a tour is the same as to reverse the rest and read the tour in the other direction. Where
 // costs are symmetric the shorter of the two is moved, and the path notes the direction.
@@ -14,7 +15,7 @@ struct tour {
   const uint16_t *neighbours;  // (n, stride): the nearest cities of each, nearest first; `breadth` of them are tried
   const int32_t *near_cost;  // (n, breadth): the costs to these
   uint16_t *order, *position;  // the cities of the tour in order, and the index in it of each city
-  uint64_t *awake;  // a bit for each city: whether it is still to be looked at
+  uint64_t *awake;  // a bit for each city, set while it is still to be looked at (don't-look bits, inverted)
 };
 // The path that is read from index `start` of the tour to `city`.
 struct path {
@@ -26,7 +27,7 @@ struct path {
 DEVICE int64_t cost_of(const tour &t, uint32_t from, uint32_t to) { return t.cost[(size_t)from * t.n + to]; }
 DEVICE uint32_t around(const tour &t, uint32_t index) { return index >= t.n ? index - t.n : index; }
 
-// The position of a city on the path after `flips` flips, and the city at a position.
+// Returns the position of a city on the path after `flips` flips; `city_at` returns the city at a position.
 template <int flips>
 DEVICE uint32_t position_of(const tour &t, const path &p, const uint32_t *cut, uint32_t city) {
   const uint32_t index = t.position[city];

@@ -1,4 +1,4 @@
-// The nvcc build: CUDA itself. A register of 32 lanes is the threads of a warp.
+// The nvcc build of device/device.cuh: CUDA itself.
 #pragma once
 #define KERNEL extern "C" __global__ void
 #define EXPORT_KERNEL(name)
@@ -25,7 +25,8 @@ DEVICE uint64_t atomicOr(uint64_t *target, uint64_t value) {
 DEVICE uint64_t atomicAdd(uint64_t *target, uint64_t value) {
   return atomicAdd((unsigned long long *)target, (unsigned long long)value);
 }
-// Reads a value that other threads may be changing with atomics.
+// Reads a value that other threads may be changing with atomics. The order is that of the block: a change by another
+// block may be seen late.
 DEVICE uint32_t peek(const uint32_t *p) {
   uint32_t x;
   asm volatile("ld.relaxed.cta.u32 %0, [%1];" : "=r"(x) : "l"(p) : "memory");

@@ -1,18 +1,22 @@
 // What kernels may use beside plain CUDA C++17. One source has three builds, of which kernels know nothing:
 //
-//   nvcc                 device/cuda.cuh     a `lanes` is one value of a thread, and a warp holds a register
-//   g++                  device/host.cuh     a `lanes` is one vector register of the CPU, and a block has one thread
+//   nvcc                 device/cuda.cuh     CUDA itself
+//   g++                  device/host.cuh     a block is one thread, which works with the CPU's vector registers
 //   g++ -DHOST_THREADS   device/threads.cuh  the CUDA build on real threads: slow, for race checks and the stub driver
+//
+// A register is 2^lane_bits values side by side. On a CPU it is a vector register of one thread; in the two CUDA builds
+// it is spread over the 32 threads of a warp, one value each. `lanes<T>` is what one thread holds of it.
 //
 // All three have:
 //   KERNEL name(...)          a kernel, which is launched by its name; EXPORT_KERNEL(name) follows it
 //   NULLABLE                  before a pointer for which a launch may pass None, which is nullptr in the kernel
 //   DEVICE                    a function that kernels call;  UNROLL  stands before a loop with a constant count
-//   lanes<T>                  2^lane_bits<T>() values of T side by side; +, min, load, store, splat, without, mirrored
-//   one_thread_blocks         whether the block is one thread
-//   warp_size                 threads that hold one register
-//   lane(), warp(), warps()   this thread's lane and warp, the number of warps; 0, 0 and 1 with vector registers
-//   lower_to(target, x)       sets *target to its minimum with all lanes of x, atomically
+//   lanes<T>                  this thread's part of a register: +, min, load, store, splat, without, load_mirrored
+//   lane_bits<T>()            binary logarithm of the number of lanes of a register
+//   one_thread_blocks         whether a block is one thread
+//   warp_size                 number of threads that share a register: 32, on a CPU 1
+//   lane(), warp(), warps()   this thread's lane and warp, and the block's number of warps; on a CPU 0, 0 and 1
+//   lower_to(target, x)       sets *target to the minimum of itself and all lanes of x, atomically
 //   lowest(set), count(set)   the smallest element of a 64-bit set, and the number of its elements
 //   atomicMin, atomicAdd, atomicOr   for 32 and 64 bits, among all threads; with _block among those of one block
 //   peek(p), prefetch(p)      read a value that atomics may be changing; announce that *p will be read

@@ -1,14 +1,15 @@
-// A group works on 32 values side by side. It is a warp under nvcc and on real threads, with one value a thread; under
-// g++ it is one thread with all values, in loops that the compiler vectorises. Values are integers, so that no order of
-// sums shows.
+// A group is the threads that work together on 32 values side by side. In the two CUDA builds it is a warp, with one
+// value for each thread; under g++ it is one thread with all 32 values, in loops that the compiler vectorises. Values
+// are integers, so a sum does not depend on the order in which it is formed.
 //
-//   first_above(sorted, x)          how many of 32 ascending values are at most x: the index of the first above
-//   members(cities, set)            bit k tells whether cities[k] is in the set, which has a bit a city
+//   first_above(sorted, x)          index of the first of 32 ascending values that is above x, else 32
+//   members(cities, set)            a mask: bit k tells whether cities[k] is in the set, an array of bits
 //   masked_sum(w, mask)             the sum of w[k] over the bits k of the mask
 //   masked_pick(w, mask, x)         the first k of the mask where the running sum of w passes x
-//   group_sum(x), group_min(x)      over the x of all lanes (x itself where the group is one thread)
-//   column<T>                       a sum for each lane: add_masked(c, weight, mask), total_of(c), pick_lane(c, x)
-//   masked_columns(w, masks, words) a column: the sums of an array's words of 32 values, each with a mask
+//   group_sum(x), group_min(x)      over the x of all threads of the group
+//   lane_sums<T>                    one sum for each lane: add_masked(s, weight, mask), total_of(s), pick_lane(s, x)
+//   masked_lane_sums(w, masks, n)   lane_sums of 32 n values: lane k has the sum of w[32 i + k] over the masks[i] with
+//                                   bit k, i < n
 //   group_numbers                   random numbers of 32 steps: draw_steps(n, draws, first), step_numbers(n, k)
 //   group_sync(), group_leader()    order memory within the group; whether this thread writes for the group
 //   RARELY                          a function that is called rarely and should not be inlined

@@ -11,8 +11,8 @@ DEVICE bool group_leader() { return true; }
 DEVICE uint64_t group_sum(uint64_t x) { return x; }
 DEVICE uint64_t group_min(uint64_t x) { return x; }
 
-// The values stay below 2^31, since AVX2 compares signed numbers. Packing changes the order of lanes, but only their
-// number counts.
+// The values must be below 2^31, since AVX2 compares signed numbers. Packing changes the order of the lanes, which does
+// not matter because they are only counted.
 #if defined(__AVX2__)
 DEVICE int first_above(const uint32_t *sorted, uint32_t x) {
   const __m256i limit = _mm256_set1_epi32((int)x);
@@ -50,20 +50,20 @@ DEVICE int masked_pick(const T *w, uint32_t mask, T x) {
   return k;
 }
 
-// The sum of each lane over all words that were added.
+// For each lane, the sum of all values that were added to it.
 template <class T>
-struct column {
+struct lane_sums {
   T sums[32] = {};
 };
 template <class T, class W>
-DEVICE void add_masked(column<T> &c, const W &weight, uint32_t mask) {
+DEVICE void add_masked(lane_sums<T> &c, const W &weight, uint32_t mask) {
   for (; mask; mask &= mask - 1) c.sums[lowest(mask)] += weight(lowest(mask));
 }
-// The sums stay in registers, unlike an array of T.
-DEVICE column<uint32_t> masked_columns(const uint32_t *weights, const uint32_t *masks, int words) {
+// Keeps the sums in vector registers, which add_masked cannot do.
+DEVICE lane_sums<uint32_t> masked_lane_sums(const uint32_t *weights, const uint32_t *masks, int words) {
   constexpr int width = lanes<uint32_t>::width, parts = 32 / width;
   typedef lanes<uint32_t>::vector vector;
-  column<uint32_t> bit, c;
+  lane_sums<uint32_t> bit, c;
   for (int k = 0; k < 32; k++) bit.sums[k] = 1u << k;
   vector sums[parts] = {}, bits[parts];
   UNROLL for (int p = 0; p < parts; p++) bits[p] = load(bit.sums + p * width).v;
@@ -77,14 +77,14 @@ DEVICE column<uint32_t> masked_columns(const uint32_t *weights, const uint32_t *
   return c;
 }
 template <class T>
-DEVICE T total_of(const column<T> &c) {
+DEVICE T total_of(const lane_sums<T> &c) {
   T all = 0;
   for (int k = 0; k < 32; k++) all += c.sums[k];
   return all;
 }
-// Returns the lane where the running sum passes x; x becomes what is left of it there.
+// Returns the lane where the running sum passes x, and takes the sums of the lanes before it off x.
 template <class T>
-DEVICE int pick_lane(const column<T> &c, T &x) {
+DEVICE int pick_lane(const lane_sums<T> &c, T &x) {
   int k = 0;
   for (; x >= c.sums[k]; k++) x -= c.sums[k];
   return k;

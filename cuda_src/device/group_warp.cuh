@@ -1,4 +1,4 @@
-// The CUDA build of device/group.cuh: a group is the threads of a warp.
+// Both CUDA builds of device/group.cuh: a group is a warp.
 #pragma once
 
 #if defined(HOST_THREADS)
@@ -23,16 +23,16 @@ static inline uint32_t __ballot_sync(uint32_t, bool yes) {
 #define RARELY __device__ static __noinline__
 #endif
 
-constexpr uint32_t everyone = 0xffffffffu;
+constexpr uint32_t full_mask = 0xffffffffu;
 
 DEVICE void group_sync() { __syncwarp(); }
 DEVICE bool group_leader() { return lane() == 0; }
 
-DEVICE uint32_t shuffled(uint32_t x, int from) { return __shfl_sync(everyone, x, from); }
+DEVICE uint32_t shuffled(uint32_t x, int from) { return __shfl_sync(full_mask, x, from); }
 DEVICE uint64_t shuffled(uint64_t x, int from) {
-  return (uint64_t)__shfl_sync(everyone, (uint32_t)(x >> 32), from) << 32 | __shfl_sync(everyone, (uint32_t)x, from);
+  return (uint64_t)__shfl_sync(full_mask, (uint32_t)(x >> 32), from) << 32 | __shfl_sync(full_mask, (uint32_t)x, from);
 }
-// Returns to every lane the sum of the values of the lanes up to it.
+// Returns to every lane the sum of the values of lanes 0 to its own (an inclusive scan).
 template <class T>
 DEVICE T running_sum(T x) {
   for (int d = 1; d < 32; d *= 2) {
@@ -41,6 +41,7 @@ DEVICE T running_sum(T x) {
   }
   return x;
 }
+// Returns the value of the last lane to every lane.
 template <class T>
 DEVICE T last(T running) {
   return shuffled(running, 31);
@@ -55,11 +56,11 @@ DEVICE uint64_t group_min(uint64_t x) {
 }
 
 DEVICE int first_above(const uint32_t *sorted, uint32_t x) {
-  return count(__ballot_sync(everyone, sorted[lane()] <= x));
+  return count(__ballot_sync(full_mask, sorted[lane()] <= x));
 }
 DEVICE uint32_t members(const uint16_t *cities, const uint32_t *set) {
   const int city = cities[lane()];
-  return __ballot_sync(everyone, set[city >> 5] >> (city & 31) & 1);
+  return __ballot_sync(full_mask, set[city >> 5] >> (city & 31) & 1);
 }
 template <class T>
 DEVICE T masked(T x, uint32_t mask) {
@@ -71,33 +72,33 @@ DEVICE T masked_sum(const T *w, uint32_t mask) {
 }
 template <class T>
 DEVICE int masked_pick(const T *w, uint32_t mask, T x) {
-  return lowest(__ballot_sync(everyone, running_sum(masked(w[lane()], mask)) > x));
+  return lowest(__ballot_sync(full_mask, running_sum(masked(w[lane()], mask)) > x));
 }
 
-// The sum of each lane over all words that were added.
+// For each lane, the sum of all values that were added to it.
 template <class T>
-struct column {
+struct lane_sums {
   T sum = 0;
 };
 template <class T, class W>
-DEVICE void add_masked(column<T> &c, const W &weight, uint32_t mask) {
+DEVICE void add_masked(lane_sums<T> &c, const W &weight, uint32_t mask) {
   if (mask >> lane() & 1) c.sum += weight(lane());
 }
-DEVICE column<uint32_t> masked_columns(const uint32_t *weights, const uint32_t *masks, int words) {
-  column<uint32_t> c;
+DEVICE lane_sums<uint32_t> masked_lane_sums(const uint32_t *weights, const uint32_t *masks, int words) {
+  lane_sums<uint32_t> c;
   for (int word = 0; word < words; word++)
     if (masks[word] >> lane() & 1) c.sum += weights[32 * word + lane()];
   return c;
 }
 template <class T>
-DEVICE T total_of(const column<T> &c) {
+DEVICE T total_of(const lane_sums<T> &c) {
   return last(running_sum(c.sum));
 }
-// Returns the lane where the running sum passes x; x becomes what is left of it there.
+// Returns the lane where the running sum passes x, and takes the sums of the lanes before it off x.
 template <class T>
-DEVICE int pick_lane(const column<T> &c, T &x) {
+DEVICE int pick_lane(const lane_sums<T> &c, T &x) {
   const T running = running_sum(c.sum);
-  const int k = lowest(__ballot_sync(everyone, running > x));
+  const int k = lowest(__ballot_sync(full_mask, running > x));
   x -= shuffled(running - c.sum, k);
   return k;
 }

@@ -1,6 +1,7 @@
-// The g++ build: a block is one thread, OpenMP runs the blocks, and a register is a vector of the CPU (GCC vector
-// extensions). `__shared__` memory is on the thread's stack, and a block-stride loop is a plain loop that the compiler
-// can vectorise. (`static thread_local` memory would cost a function call an access, and 40 % of the speed.)
+// The g++ build of device/device.cuh: a block is one thread, OpenMP runs the blocks, and a register is a vector
+// register of the CPU (GCC vector extensions). `__shared__` memory is on the thread's stack, and a block-stride loop is
+// a plain loop that the compiler can vectorise. (`static thread_local` memory would cost a function call for each
+// access, and 40 % of the speed.)
 #pragma once
 #include <utility>
 
@@ -32,7 +33,7 @@ struct lanes {
   vector v;
 };
 
-constexpr int warp_size = 1;  // threads that hold one register
+constexpr int warp_size = 1;  // threads that share a register
 // Whether a block is one thread, which may then do its work in any order.
 constexpr bool one_thread_blocks = true;
 
@@ -52,8 +53,8 @@ template <class T>
 DEVICE void store(T *p, lanes<T> x) {
   *(typename lanes<T>::vector *)p = x.v;
 }
-// Returns a value in every lane. A pattern is 32 bits wide and holds a 16-bit value twice: x86 broadcasts 32 bits at
-// the cost of a load, but 16 bits need a shuffle too.
+// Returns a register with the same value in every lane. The caller gives a 16-bit value twice in a pattern of 32 bits,
+// because x86 broadcasts 32 bits at the cost of a load, while 16 bits need a shuffle too.
 template <class T>
 DEVICE lanes<T> splat(uint32_t pattern) {
   typedef uint32_t words __attribute__((vector_size(VECTOR_BYTES)));
@@ -74,8 +75,8 @@ DEVICE lanes<T> without_bit(lanes<T> x, std::index_sequence<S...>) {
   vector other = __builtin_shuffle(x.v, partner);
   return {other > absent ? other : absent};
 }
-// Returns at lane s the x of lane s without bit b; infinity (the largest value with a clear top bit) where s has no
-// bit b.
+// Lane numbers are sets of bits. Returns at each lane s that has bit b the x of lane s without it, and at the other
+// lanes infinity (the largest value with a clear top bit).
 template <class T>
 DEVICE lanes<T> without(lanes<T> x, int b) {
   constexpr int last = lane_bits<T>() - 1;

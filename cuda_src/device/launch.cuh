@@ -1,8 +1,8 @@
 // How a host-compiled kernel is launched: EXPORT_KERNEL(name) makes two C functions of it.
 //   name_launch(grid, block, arguments)   launches it; the arguments are in one buffer, each at its natural alignment,
 //                                         as a GPU's driver takes them
-//   name_signature()                      numpy's type codes of the arguments, with `*` behind that of a pointer; for a
-//                                         struct s and its size: "i4 u2* s48"
+//   name_signature()                      numpy's type codes of the arguments, such as "i4 u2* s48": a pointer has `*`
+//                                         behind its code, and a struct is `s` and its size in bytes
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,9 @@
-// A line is 32 values side by side in memory, which a group (device/group.cuh) reads or lowers at once. Values are
-// unsigned, and at most half of what their type can hold, so that the sum of two fits.
+// A line is 32 values side by side in memory, which a group (device/group.cuh) reads or lowers at once; to lower a
+// value is to replace it by a smaller one. Values are unsigned, and at most half of what their type can hold, so that
+// the sum of two fits.
 //
 //   load_line(p)              returns the 32 values at p, which other groups of the block may be lowering
-//   lower_line(p, x, weight)  lowers the values at p to those of x + weight, and returns whether any was higher
+//   lower_line(p, x, weight)  lowers the values at p to those of x + weight, and returns whether any has changed
 //   from_leader(x)            returns the leader's x to every thread of the group
 //   fence_block()             orders the thread's memory accesses before it and after it, as its block sees them
 #pragma once
@@ -21,7 +22,7 @@ template <class T>
 DEVICE bool lower_line(T *p, const line<T> &x, T weight) {
   const T offer = x.value + weight;
   const bool lower = offer < peek(p + lane()) && offer < atomicMin_block(p + lane(), offer);
-  return __ballot_sync(everyone, lower) != 0;
+  return __ballot_sync(full_mask, lower) != 0;
 }
 template <class T>
 DEVICE T from_leader(T x) {

@@ -1,4 +1,4 @@
-// A register is the 32 threads of a warp, each with one value: under nvcc, and on real threads (device/threads.cuh).
+// The registers of both CUDA builds, nvcc's and the one on real threads: each thread of a warp holds one of 32 values.
 #pragma once
 
 template <class T>
@@ -7,7 +7,7 @@ struct lanes {
   T v;
 };
 
-constexpr int warp_size = 32;  // threads that hold one register
+constexpr int warp_size = 32;  // threads that share a register
 // Whether a block is one thread, which may then do its work in any order.
 constexpr bool one_thread_blocks = false;
 
@@ -27,7 +27,7 @@ template <class T>
 DEVICE void store(T *p, lanes<T> x) {
   *p = x.v;
 }
-// Returns a value in every lane. A pattern is 32 bits wide and holds a 16-bit value twice.
+// Returns the same value in every lane. The pattern holds a 16-bit value twice (device/host.cuh says why).
 template <class T>
 DEVICE lanes<T> splat(uint32_t pattern) {
   return {(T)pattern};
@@ -40,8 +40,8 @@ template <class T>
 DEVICE lanes<T> min(lanes<T> a, lanes<T> b) {
   return {a.v < b.v ? a.v : b.v};
 }
-// Returns at lane s the x of lane s without bit b; infinity (the largest value with a clear top bit) where s has no
-// bit b.
+// Lane numbers are sets of bits. Returns at each lane s that has bit b the x of lane s without it, and at the other
+// lanes infinity (the largest value with a clear top bit).
 template <class T>
 DEVICE lanes<T> without(lanes<T> x, int b) {
   uint32_t other = __shfl_xor_sync(0xffffffffu, (uint32_t)x.v, 1 << b);

@@ -1,34 +1,37 @@
-// Held-Karp dynamic programming for the travelling salesman problem, one step of a wave through the layers a launch.
+// Held-Karp dynamic programming for the travelling salesman problem. Each launch is one step of a wave that goes
+// through the layers of the subset lattice.
 //
 //   g(S, j) = min over i in S of g(S - i, i) + cost(i, j),   j not in S:
-// the cost of a cheapest path from the depot through all of S to j (Bellman 1962; Held and Karp 1962). Every value has
-// exactly ONE reader, the set S + j, so the recurrence is a min-plus product of the cost matrix with rows of values,
-// and each value is written once and read once.
+// the cost of a cheapest path from the depot through all of S to j (Bellman 1962; Held and Karp 1962). Only ONE set
+// needs the value g(S, j), which is S + j. So the recurrence is a min-plus product of the cost matrix with rows of
+// values, and each value is written once and read once.
 //
-// Layout. The cities but the depot are bits of a set, split Low | Mid | Top. The low cities are lane cities and inner
-// cities. The plane of a city j is the table of g(S, j) for many sets S.
+// Layout. Each city but the depot is a bit of a set: from the least bit up the low cities, the mid cities, and the top
+// cities. The first low cities are lane cities, the others inner cities. A plane of city j is a table of g(S, j) for
+// all sets S of a block, of a layer or of a chunk, as said below.
 // - A register holds the sets that agree outside the lane cities: its lane number is the subset of the lane cities. A
 //   lane city needs no storage: the only reader of g(S, a) is S + a, another lane of the same register (`settle`). The
 //   number of lane cities does not show in the data: entry p of a plane is low set p, whatever the register's width.
-// - A block has one mid set in one slice, and its 2^low low sets. An inner city's plane is the block's own memory: the
-//   reader of g(S, i) is S + i, so a plane that is written is read again at an entry higher by 1 << i.
-// - A mid city's plane is stored: block colex_rank(S without that bit) of plane j of the slice, layer by layer (a layer
-//   is all sets with as many mid cities), two layers in turn. It is written once and read once, both in order.
+// - A block solves the 2^low sets that have its mid set and its slice's top set. An inner city's plane is the block's
+//   own memory: the reader of g(S, i) is S + i, so a plane that is written is read again at an entry higher by 1 << i.
+// - A mid city's plane is stored in global memory, one for each layer (all sets with the same number of mid cities). It
+//   is 2^low entries for each mid set, in colexicographic order of these with j's bit squeezed out. Only two layers are
+//   stored at a time. A plane is written once and read once, both in order.
 // - A top city's plane is never stored. A slice is a subset of the top cities; slice A sends the plane of top city i to
 //   slice A + i, chunk by chunk, through `stream`. A slice with t top cities is in stage t: in step s it works on chunk
-//   s - lag * t. So all slices work in every step, and a plane has `lag` steps to travel, on this rank or to another.
-// The complement of entry e of a plane is entry length - 1 - e of the same city's plane in the complementary slice. So
-// the stored layer with half of the other mid cities is where both halves of a tour meet (`held_karp_middle`), and no
-// other layer is kept.
+//   s - lag * t. So the slices work at the same time, and a plane has `lag` steps to travel, on this rank or to
+//   another.
+// Where the halves of a tour meet. The complement of entry e of a plane is entry length - 1 - e of the same city's
+// plane in the complementary slice. In the middle layer a set has half of the mid cities other than j, and so has its
+// complement. So one run from each end up to that layer is enough (`held_karp_meet`), and no other layer is kept.
 //
-// Values are at most 0x7f.. = infinity, so a sum never wraps, and a forbidden arc costs infinity. A cost is a 32-bit
-// pattern that holds a 16-bit value twice.
+// Values are at most infinity, 0x7fff or 0x7fffffff, so the sum of two never wraps. A forbidden arc costs infinity. The
+// cost matrix has 32-bit patterns, each of which holds a 16-bit cost twice.
 //
-// Lower bound of the work. m cities beside the depot take m (m - 1) 2^(m - 2) min-adds. A register with b lane cities,
-// f sources and t targets outside them executes f t + b (f + t) + b (b - 1)^2 of them, of which
-// f t + b (f + t) / 2 + b (b - 1) / 4 are useful: 69 % for b = 4 (16-bit values, AVX2), f = t = 11. A stored value
-// moves twice: 2 mid 2^(m - 1) values in all, at m = 27 and 16 bits 2.4 GB for 2.4e10 min-adds, so arithmetic is the
-// limit and not memory.
+// Work. m cities beside the depot take m (m - 1) 2^(m - 2) min-adds. A register with b lane cities, f sources and t
+// targets outside them executes f t + b (f + t) + b (b - 1)^2 of them, of which f t + b (f + t) / 2 + b (b - 1) / 4 are
+// useful: 69 % for b = 4 (16-bit values, AVX2), f = t = 11. A stored value moves twice: 2 mid 2^(m - 1) values in all,
+// at m = 27 and 16 bits 2.4 GB for 2.4e10 min-adds, so arithmetic is the limit and not memory.
 // jobs/benchmarks/held_karp/RESULTS.md compares this with the machine's peak of min-adds (minplus.cu).
 // jobs/benchmarks/gpu.md has estimates for a GPU.
 #include "held_karp/subsets.cuh"
@@ -38,8 +41,8 @@ constexpr int depot_row = stride - 1;
 constexpr int most_low = 10;  // low cities
 constexpr int most_outside = 38;  // mid and top cities
 
-// What the registers of a block share. Low cities keep their numbers. The others are numbered from most_low on, apart
-// from each other: cities in the block's set as sources, the others as targets.
+// What the registers of a block share. The mid and top cities in the block's sets are sources, the others targets. In
+// `cost`, row and column c are low city c; row most_low + s is source s, and column most_low + t is target t.
 template <class T>
 struct block_problem {
   int sources, targets;
@@ -79,7 +82,7 @@ template <class T>
 constexpr DEVICE uint32_t infinity() {
   return sizeof(T) == 2 ? 0x7fff7fffu : 0x7fffffffu;
 }
-// best[k] = min(best[k], path + cost[k]) for N targets.
+// Lowers best[k] to path + cost[k], for N targets.
 template <int N, class T>
 DEVICE void extend(lanes<T> *best, lanes<T> path, const uint32_t *cost) {
   UNROLL for (int k = 0; k < N; k++) best[k] = min(best[k], path + splat<T>(cost[k]));
@@ -93,7 +96,8 @@ DEVICE void for_each_path(const block_problem<T> &p, uint64_t subset, int positi
     f(load(p.inner[i] + position - (1 << i)), p.cost[i]);
   }
 }
-// Paths that go from a lane city to a lane city: sweep s settles the sets with s lane cities. after[b] = g(S - b, b).
+// Extends paths from lane cities to lane cities: sweep s makes the values of sets with s lane cities final. Afterwards
+// after[b] = g(S - b, b).
 template <class T>
 DEVICE void settle(lanes<T> *best, lanes<T> *after, const block_problem<T> &p) {
   constexpr int n = lane_bits<T>();
@@ -104,7 +108,8 @@ DEVICE void settle(lanes<T> *best, lanes<T> *after, const block_problem<T> &p) {
           min(best[a], after[b] + splat<T>(p.cost[b][a]));
   }
 }
-// Solves for the lane cities and the N inner cities of `to`.
+// Solves one register for the lane cities and the inner cities. `subset` has the inner cities that its sets have in
+// common, `to` the N others; `position` is the entry of this thread's lane in a plane.
 template <int N, class T>
 DEVICE void solve_low(const block_problem<T> &p, uint64_t subset, uint64_t to, int position, lanes<T> *after) {
   constexpr int n = lane_bits<T>();
@@ -122,7 +127,7 @@ DEVICE void solve_low(const block_problem<T> &p, uint64_t subset, uint64_t to, i
     store(p.inner[city[k]] + position, best[k]);
   }
 }
-// Solves for N targets outside the low cities, from the first-th on.
+// Solves one register for the N targets outside the low cities from number `first` on.
 template <int N, class T>
 DEVICE void solve_outside(const block_problem<T> &p, uint64_t subset, int first, int position, const lanes<T> *after) {
   lanes<T> best[N + 1];
@@ -143,7 +148,7 @@ DEVICE void solve_register(const block_problem<T> &p, uint64_t subset, uint64_t 
     left -= n;
   }
 }
-// Copies the costs between the cities of a block, in the block's numbers: rows of consecutive targets.
+// Copies the costs between the cities of a block to p.cost, so that the costs to consecutive targets are consecutive.
 template <class T>
 DEVICE void copy_costs(block_problem<T> &p, int low, const uint32_t *cost) {
   for (int r = warp(); r < low + p.sources; r += warps()) {
@@ -158,28 +163,30 @@ DEVICE void copy_costs(block_problem<T> &p, int low, const uint32_t *cost) {
 struct city_split {
   int low, mid, top;
 };
-// What is the same in all steps: the steps that a plane travels, the chunks, the sets of the largest chunk, the slots
-// of the stream.
+// What is the same in all steps.
 struct wave_sizes {
-  int lag, chunks, chunk_size, slots;
+  int lag;  // steps that a plane has to travel from slice to slice
+  int chunks;  // number of chunks
+  int chunk_size;  // mid sets of the largest chunk
+  int slots;  // planes that are sent in one step, each in its slot of the stream
 };
 struct layer_tables {
-  const int *binomial;
-  const int *chunks;  // (mid cities, first set, sets) of each chunk
+  const int *binomial;  // see `choose`
+  const int *chunks;  // for each: mid cities in a set, rank of the first mid set, number of mid sets
   const int *slices;  // for each slice its top set, then for each top city its plane's slot within the stage
   const int *stage_start;  // for each stage its first slot
-  const uint32_t *cost;
+  const uint32_t *cost;  // (stride, stride)
 };
-// The states of a half run. Layers with an even and an odd number of mid cities are stored in turn, and a slice has
-// `even_size` and `odd_size` values of them. `depot` is a plane whose only path is the empty one.
+// The states of a half run. A layer with an even number of mid cities is stored in `even`, where each slice has
+// `even_size` values, the next one in `odd`. `depot` is a block's plane with the empty path alone: 0, then infinity.
 template <class T>
 struct state_memory {
   int64_t even_size, odd_size;
   const T *depot;
   T *even, *odd, *stream;
 };
-// One step of all slices of a rank, a block for each mid set of a slice's chunk. A slice reads the plane of a top city
-// that it has, and writes the plane of one that it has not; a plane stands in the slot of the slice that sends it.
+// One step of all slices of a rank, a block for each mid set of a slice's chunk. A slice reads the planes of the top
+// cities that it has, and writes the planes of those that it has not. Sender and receiver agree on a plane's slot.
 template <class T>
 DEVICE void solve_step(int step, const city_split &split, const wave_sizes &wave, const layer_tables &tables,
                        const state_memory<T> &states) {
@@ -230,15 +237,15 @@ DEVICE void solve_step(int step, const city_split &split, const wave_sizes &wave
   });
 }
 
-// The layer where the two halves of a tour meet: planes of `mid` cities in each slice, each `length` values long (a
-// multiple of 32), and each of them divided into stretches, one a block.
+// The layer where the two halves of a tour meet: in each slice the planes of `mid` cities, of `length` values each (a
+// multiple of 32). A plane is divided into `stretches` of `stretch` values, and each block takes one stretch.
 struct middle_layer {
   int slices, mid, stretches, stretch;
   int64_t length, slice_size;
 };
-// The least g(S, j) + g'(all - S - j, j) of each stretch, where g' is the same for tours run backwards. `best` is given
-// all ones. The slices of a rank are in ascending order and those of the backward run are their complements, so the
-// complement of a slice stands as far from the end as the slice from the start.
+// Lowers best[block], all ones at first, to the least g(S, j) + g'(all - S - j, j) of the block's stretch, where g' is
+// g for tours in the opposite direction. The slices of a rank are in ascending order and those of the backward run are
+// their complements, so the complement of a slice stands as far from the end as the slice from the start.
 template <class T>
 DEVICE void meet(const middle_layer &layer, const T *forward, const T *backward, uint32_t *best) {
   const int s = blockIdx.x % layer.stretches, plane = blockIdx.x / layer.stretches;
@@ -253,22 +260,21 @@ DEVICE void meet(const middle_layer &layer, const T *forward, const T *backward,
   lower_to(best + blockIdx.x, least);
 }
 
-#define STATE_KERNELS(width, T)                                                                              \
-  KERNEL held_karp_layer_##width(int step, city_split split, wave_sizes wave, layer_tables tables,           \
-                                 state_memory<T> states) {                                                   \
-    solve_step(step, split, wave, tables, states);                                                           \
-  }                                                                                                          \
-  EXPORT_KERNEL(held_karp_layer_##width)                                                                     \
-  KERNEL held_karp_middle_##width(middle_layer layer, const T *forward, const T *backward, uint32_t *best) { \
-    meet(layer, forward, backward, best);                                                                    \
-  }                                                                                                          \
-  EXPORT_KERNEL(held_karp_middle_##width)
+#define STATE_KERNELS(width, T)                                                                            \
+  KERNEL held_karp_step_##width(int step, city_split split, wave_sizes wave, layer_tables tables,          \
+                                state_memory<T> states) {                                                  \
+    solve_step(step, split, wave, tables, states);                                                         \
+  }                                                                                                        \
+  EXPORT_KERNEL(held_karp_step_##width)                                                                    \
+  KERNEL held_karp_meet_##width(middle_layer layer, const T *forward, const T *backward, uint32_t *best) { \
+    meet(layer, forward, backward, best);                                                                  \
+  }                                                                                                        \
+  EXPORT_KERNEL(held_karp_meet_##width)
 STATE_KERNELS(u2, uint16_t)
 STATE_KERNELS(u4, uint32_t)
 
-// The layout for study: one table of all states, plane j at j * 2^(cities - 1), where a set is indexed by its bits
-// without bit j. One launch solves a layer (here all sets of a size), each state from all its predecessors. It is for
-// small problems and an oracle.
+// The compact layout, for study and as an oracle: one table of all states. Plane j begins at j * 2^(cities - 1), and
+// set S stands at `squeeze(S, j)` in it. A launch solves one layer, which here is all sets of one size.
 KERNEL held_karp_compact(int cities, int layer, int sets, const int *binomial, const uint32_t *cost, uint32_t *table) {
   const size_t plane = (size_t)1 << (cities - 1);
   for (int nth = blockIdx.x * blockDim.x + threadIdx.x; nth < sets * cities; nth += gridDim.x * blockDim.x) {

@@ -16,6 +16,7 @@ DEVICE uint64_t colex_unrank(int rank, int size, const int *binomial) {
     }
   return set;
 }
+// Returns the number of sets of the same size that come before `set`: the reverse of `colex_unrank`.
 DEVICE int colex_rank(uint64_t set, const int *binomial) {
   int rank = 0;
   for (int size = 1; set; set &= set - 1, size++) rank += choose(binomial, lowest(set), size);
@@ -32,9 +33,9 @@ DEVICE uint64_t spread(uint64_t set, int element) {
   return (set & below) | (set & ~below) << 1;
 }
 
-// Calls f(set) for every subset of `bits` elements, each after all its own subsets. It goes size by size; the warps
-// share the sets of a size, and all threads of a warp have the same set. Where a block is one thread the order is
-// binary, which reads memory in order and is a third faster.
+// Calls f(set) for every subset of `bits` elements, each after all its own subsets. The warps of a block share the sets
+// of one size, with a barrier before the next size; all threads of a warp have the same set. Where a block is one
+// thread, sets come in the order of their numbers instead, which reads memory in order and is a third faster.
 template <class F>
 DEVICE void for_each_subset(int bits, const int *binomial, F f) {
   if constexpr (one_thread_blocks) {

@@ -1,8 +1,8 @@
-// Bellman-Ford, one block a source, in three forms: push (every reached vertex offers its distance along its outgoing
-// arcs), pull (every vertex takes the best offer of its incoming arcs), and k-pull (k sweeps between two looks whether
-// anything has changed; "Accelerating Computation of Steiner Trees on GPUs" takes 3). It takes as many sweeps over all
-// arcs as the longest shortest path has arcs. It is here for study, as an oracle of near_far.cu, and for 64-bit
-// distances that leave near_far.cu no spare bit. `setting` is the number of sweeps between two looks, 0 for push.
+// Bellman-Ford, one block per job, in three forms: push (every reached vertex offers its distance along its outgoing
+// arcs), pull (every vertex takes the best offer of its incoming arcs), and k-pull (k sweeps between two tests whether
+// anything has changed; "Accelerating Computation of Steiner Trees on GPUs" takes k = 3). It takes as many sweeps over
+// all arcs as the longest shortest path has arcs. It is here for study, as an oracle for near_far.cu, and for 64-bit
+// distances that leave near_far.cu no spare bit. `setting` is the number of sweeps between two tests, 0 for push.
 // Targets never end a search early.
 #include "paths/solve.cuh"
 
@@ -12,7 +12,7 @@ struct bellman_ford {
 };
 // Sweeps once over this thread's vertices, and returns whether anything has changed.
 template <class Sum, class T = typename Sum::key>
-DEVICE bool push_once(const task<T> &asked, T *keys) {
+DEVICE bool push_once(const request<T> &asked, T *keys) {
   bool changed = false;
   for (uint32_t u = threadIdx.x; u < asked.net.n; u += blockDim.x) {
     const T from = peek(&keys[u]);
@@ -27,7 +27,7 @@ DEVICE bool push_once(const task<T> &asked, T *keys) {
   return changed;
 }
 template <class Sum, class T = typename Sum::key>
-DEVICE bool pull_once(const task<T> &asked, T *keys) {
+DEVICE bool pull_once(const request<T> &asked, T *keys) {
   bool changed = false;
   for (uint32_t v = threadIdx.x; v < asked.net.n; v += blockDim.x) {
     T best = unreached<T>();
@@ -42,7 +42,7 @@ DEVICE bool pull_once(const task<T> &asked, T *keys) {
   return changed;
 }
 template <class Sum, class T = typename Sum::key>
-DEVICE void run_search(Sum, bellman_ford<T> &s, const task<T> &asked, const tuning<T> &how, answer<T> &found) {
+DEVICE void run_search(Sum, bellman_ford<T> &s, const request<T> &asked, const tuning<T> &how, answer<T> &found) {
   for (uint32_t i = threadIdx.x; i < asked.seeds; i += blockDim.x) found.keys[asked.seed[i]] = 0;
   uint64_t sweeps = 0;
   for (bool again = true; again;) {

@@ -1,12 +1,13 @@
-// Dijkstra's algorithm with the heap of heap.cuh, one source a block, of which the first thread works and the others
-// wait. It makes sense on CPUs only: for study, and as an oracle of near_far.cu that settles each vertex once. A search
-// with targets ends when the last of them is settled. Scratch, 2 n entries a block: the heap and its places.
+// Dijkstra's algorithm with the heap of heap.cuh: one block per job, of which the first thread works and the others
+// wait. It makes sense on CPUs only: for study, and as an oracle for near_far.cu that settles each vertex once. A
+// search with targets ends when the last of them is settled. Scratch, 2 n entries for each block: the heap and its
+// places.
 #include "paths/heap.cuh"
 #include "paths/solve.cuh"
 
-// Settles vertices until none waits, or the nearest one is farther than all targets: everything below it is final.
+// Settles vertices until none waits, or all targets are nearer than the nearest that waits: what is nearer is final.
 template <class Sum, class T = typename Sum::key>
-DEVICE void settle_all(heap<T> &h, const task<T> &asked, answer<T> &found) {
+DEVICE void settle_all(heap<T> &h, const request<T> &asked, answer<T> &found) {
   const uint32_t targets = found.touched ? asked.targets : 0;
   for (uint32_t arrived = 0; h.size;) {
     const T nearest = h.keys[h.vertices[0]];
@@ -28,7 +29,7 @@ DEVICE void settle_all(heap<T> &h, const task<T> &asked, answer<T> &found) {
   }
 }
 template <class Sum, class T = typename Sum::key>
-DEVICE void run_search(Sum, heap<T> &h, const task<T> &asked, const tuning<T> &how, answer<T> &found) {
+DEVICE void run_search(Sum, heap<T> &h, const request<T> &asked, const tuning<T> &how, answer<T> &found) {
   if (threadIdx.x == 0) {
     h.size = 0, h.vertices = how.scratch, h.place = how.scratch + asked.net.n, h.keys = found.keys;
     for (uint32_t i = 0; i < asked.seeds; i++) {  // at distance 0, each once

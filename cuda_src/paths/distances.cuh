@@ -1,5 +1,5 @@
-// Distances as keys: unsigned integers that order like the distances. The key of an integer is the integer itself, that
-// of a non-negative IEEE number its bit pattern. Beside them stand a queue's push, a block's minimum, and the next job.
+// Distances as keys: unsigned integers in the same order as the distances. The key of an integer is the integer itself,
+// that of a non-negative IEEE number its bit pattern. Also what all searches share: push, block_min and take_job.
 #pragma once
 #include "device/device.cuh"
 
@@ -7,14 +7,14 @@ template <class T>
 constexpr DEVICE T unreached() {
   return ~(T)0;
 }
-// Stands for "not reached" where weights are added to it without a look: no sum wraps.
+// Means "not reached" in kernels that add weights without a test first: it is so small that no sum wraps.
 template <class T>
 constexpr DEVICE T infinite() {
   return unreached<T>() >> 1;
 }
 constexpr uint32_t none = ~0u;  // no vertex, no arc
 
-// How keys add up. Integers: exactly; a sum that would pass the cutoff is beyond it and is never formed.
+// How keys are added. Integers: exactly. Whether a sum is beyond the cutoff is told without forming it, as it may wrap.
 template <class T>
 struct integer {
   using key = T;
@@ -27,7 +27,7 @@ template <class T>
 DEVICE bool beyond(integer<T>, T distance, T weight, T cutoff) {
   return weight > cutoff - distance;
 }
-// Whether a distance with a weight added is below, or exactly, `there`, which is not below the distance.
+// `below` returns whether distance + weight < there, `exact` whether they are equal; `there` is at least the distance.
 template <class T>
 DEVICE bool below(integer<T>, T distance, T weight, T there) {
   return weight < there - distance;
@@ -66,13 +66,14 @@ DEVICE T half(real<T, Number>, T width) {
   return bits_as<T>(bits_as<Number>(width) * (Number)0.5);
 }
 
-// Appends x unless the items are full. In that case *count passes the capacity: read it through a minimum.
+// Appends x unless the items are full, and returns whether it did. *count grows in either case, even beyond the
+// capacity, so readers take the minimum of both.
 DEVICE bool push(uint32_t *items, uint32_t capacity, uint32_t *count, uint32_t x) {
   const uint32_t place = atomicAdd_block(count, 1u);
   if (place < capacity) items[place] = x;
   return place < capacity;
 }
-// Returns the smallest x of the block to every thread; barriers before and after.
+// Returns the smallest x of the block to every thread. It begins and ends with a barrier.
 template <class T>
 DEVICE T block_min(T *shared, T x) {
   if (threadIdx.x == 0) *shared = ~(T)0;
@@ -83,7 +84,8 @@ DEVICE T block_min(T *shared, T x) {
   __syncthreads();
   return result;
 }
-// Returns the number of the next job that no block has taken to every thread; *next counts the jobs taken so far.
+// Returns to every thread the number of the next job that no block has taken. *next counts the jobs taken so far. A job
+// is one search of a launch.
 DEVICE uint32_t take_job(uint32_t *next, uint32_t *shared) {
   __syncthreads();
   if (threadIdx.x == 0) *shared = atomicAdd(next, 1u);

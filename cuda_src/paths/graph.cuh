@@ -1,4 +1,4 @@
-// A graph as searches read it: of each vertex the arcs that leave it and those that come in, as (other end, weight)
+// A graph as searches read it: for each vertex the arcs that leave it and those that enter it, as (other end, weight)
 // pairs. Vertices are numbered so that neighbours lie together in memory; `order` has their positions in the input.
 #pragma once
 #include <cstdint>

@@ -1,7 +1,7 @@
-// A heap with four children a node, of the vertices that wait; the one with the least key is on top. One thread works
-// on it. Ties are broken by the vertices' numbers in scrambled order: the order follows from the graph alone, but from
-// no pattern in its numbering. (Grids, cubes and wheels are full of ties; with the smaller number first their trees are
-// half as heavy again.) `place` of a vertex is where it stands in the heap, or `nowhere`.
+// A 4-ary heap of vertices, the one with the least key on top, for one thread. Ties are broken by the vertices'
+// scrambled numbers: the order follows from the graph alone, but not from patterns in its numbering. (Grids, cubes and
+// wheels are full of ties; with the smaller number first, Steiner trees there are half as heavy again.) `place` of a
+// vertex is its index in the heap, or `nowhere`.
 #pragma once
 #include "device/device.cuh"
 

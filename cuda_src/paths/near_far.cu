@@ -1,5 +1,5 @@
-// Near-Far shortest paths (Davidson, Baxter, Garland, Owens, IPDPS 2014), the block engine: one block a source, of any
-// number of threads; on a CPU a block is one thread and this is a sequential search with two buckets.
+// Near-Far shortest paths (Davidson, Baxter, Garland, Owens, IPDPS 2014), the block engine: one block per job, with any
+// number of threads; on a CPU a block is one thread, and this is a sequential search with two buckets.
 //
 // A round relaxes the arcs of every vertex in the near queue (shared memory, two buffers, one barrier a round) and
 // queues the vertices that it improved: those below the threshold in the next near queue, the others in the far queue
@@ -7,24 +7,24 @@
 // the smallest waiting distance + delta, which skips empty buckets, and one pass over the far queue drops what is
 // settled, moves what is below the threshold, and compacts the rest in place.
 //
-// One word for each vertex is enough: 2 * key + expanded; unreached is all ones. Hence
+// One word for each vertex is enough: 2 * key + 1 if it has been expanded, else 2 * key; unreached is all ones. Hence
 // - a clear last bit means "waits in a queue": in the near queue if the word is below the threshold, else in the far
 //   queue. Nothing is queued twice, and a far queue of n entries is large enough unless near queues spill into it;
-// - expanding is atomicOr(word, 1): it returns the distance to expand, and tells a duplicate or a settled vertex;
+// - expanding is atomicOr(word, 1): the old word has the distance to expand, and tells a duplicate or a settled vertex;
 // - improving is atomicMin(word, 2 * candidate): it clears the bit, and the old word tells whether to queue the vertex.
 // A full near queue spills into the far queue, and the next pass brings the spilled vertices back. A full far queue is
-// reported, and near_far_grid.cu then searches again, whose queues cannot overflow.
+// reported, and the search is repeated by near_far_grid.cu, whose queues cannot overflow.
 //
 // Delta adapts (near_far.cuh). Distances are the unique fixpoint (rounded addition is monotone too), so no schedule,
 // block size or device changes them.
 //
-// Dependent steps: one a round; NY (264346 vertices, 730100 arcs) takes some 2500, each with about 130 vertices. Bytes:
-// of an expanded vertex its word and two offsets, of an arc two keys and the word of its head.
+// Dependent steps: one in each round. New York (264 346 vertices, 730 100 arcs) takes some 2500 rounds of about 130
+// vertices. Memory traffic: for an expanded vertex its word and two offsets, for an arc two keys and its head's word.
 #include "paths/near_far.cuh"
 #include "paths/solve.cuh"
 
 constexpr uint32_t near_capacity = 4096;
-constexpr uint32_t ahead = 6;  // how many entries of the near queue in advance arcs are fetched
+constexpr uint32_t ahead = 6;  // arcs are prefetched so many entries of the near queue in advance
 
 // A search's queues, and what its threads share. The counts of the near queues rotate, so that one barrier a round is
 // enough.
@@ -35,10 +35,10 @@ struct near_far {
   T lowest;
   tally phase;
 };
-// Relaxes the arcs of a vertex with this word, and queues the vertices that it improves. Returns the least of `lowest`
-// and of the words that went to the far queue.
+// Relaxes arcs `begin` to `end` - 1 of a vertex with this word, and queues the vertices that this improves. Returns the
+// least of `lowest` and of the words that went to the far queue.
 template <class Sum, class T = typename Sum::key>
-DEVICE T relax(near_far<T> &s, const task<T> &asked, const tuning<T> &how, answer<T> &found, tally &mine, T word,
+DEVICE T relax(near_far<T> &s, const request<T> &asked, const tuning<T> &how, answer<T> &found, tally &mine, T word,
                uint32_t begin, uint32_t end, T threshold, uint32_t round, T lowest) {
   for (uint32_t a = begin; a < end; a++) {
     const uint32_t v = (uint32_t)asked.net.arcs[2 * (size_t)a];
@@ -62,15 +62,15 @@ DEVICE T relax(near_far<T> &s, const task<T> &asked, const tuning<T> &how, answe
 }
 // Prefetches for the entries that follow the i-th: the arcs of one, and for a later one what leads to its arcs.
 template <class T>
-DEVICE void fetch_early(const task<T> &asked, const answer<T> &found, const uint32_t *current, uint32_t i,
+DEVICE void fetch_early(const request<T> &asked, const answer<T> &found, const uint32_t *current, uint32_t i,
                         uint32_t waiting) {
   const uint32_t next = i + ahead * blockDim.x, later = next + ahead * blockDim.x;
   if (later < waiting) prefetch(&asked.net.offsets[current[later]]), prefetch(&found.keys[current[later]]);
   if (next < waiting) prefetch(&asked.net.arcs[2 * (size_t)asked.net.offsets[current[next]]]);
 }
-// Rounds until the near queue is empty. `round` ends at the one that found it so.
+// Does rounds until the near queue is empty. `round` becomes the number of the next round.
 template <class Sum, class T = typename Sum::key>
-DEVICE T settle_near(near_far<T> &s, const task<T> &asked, const tuning<T> &how, answer<T> &found, tally &mine,
+DEVICE T settle_near(near_far<T> &s, const request<T> &asked, const tuning<T> &how, answer<T> &found, tally &mine,
                      T threshold, uint32_t &round, T lowest) {
   for (uint32_t waiting; (waiting = s.near_count[round % 3]) > 0; round++) {
     if (waiting > near_capacity) waiting = near_capacity;
@@ -123,7 +123,7 @@ DEVICE tally sum_up(near_far<T> &s, answer<T> &found, tally &mine) {
 }
 // Turns words into keys; what is not below the threshold after an early end is not final.
 template <class T>
-DEVICE void finish(const task<T> &asked, answer<T> &found, bool early, T threshold) {
+DEVICE void finish(const request<T> &asked, answer<T> &found, bool early, T threshold) {
   const uint32_t count = extent(found, asked.net.n);
   for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) {
     T &word = found.keys[member(found, i)];
@@ -133,7 +133,7 @@ DEVICE void finish(const task<T> &asked, answer<T> &found, bool early, T thresho
   __syncthreads();
 }
 template <class Sum, class T = typename Sum::key>
-DEVICE void run_search(Sum, near_far<T> &s, const task<T> &asked, const tuning<T> &how, answer<T> &found) {
+DEVICE void run_search(Sum, near_far<T> &s, const request<T> &asked, const tuning<T> &how, answer<T> &found) {
   if (threadIdx.x == 0) s.near_count[0] = s.near_count[1] = s.near_count[2] = s.far_count = 0;
   __syncthreads();
   for (uint32_t i = threadIdx.x; i < asked.seeds; i += blockDim.x) {  // at distance 0, each once
@@ -143,7 +143,7 @@ DEVICE void run_search(Sum, near_far<T> &s, const task<T> &asked, const tuning<T
       atomicOr_block(&found.overflowed, 1u);
   }
   __syncthreads();
-  T threshold = 0, lowest = 0, delta = how.delta;  // lowest: the least word that waits in the far queue
+  T threshold = 0, lowest = 0, delta = how.delta;  // lowest: the least word in the far queue
   tally mine;
   bool early = false;
   for (uint32_t round = 0; lowest != unreached<T>() && !early;) {

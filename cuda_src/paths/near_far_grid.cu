@@ -1,19 +1,19 @@
 // Near-Far, the grid engine: all blocks of a launch work on one search. It is for power-law graphs, whose frontiers of
-// many thousand vertices keep a whole GPU busy, and for searches that overflow a block's queues (near_far.cu, which
-// explains the algorithm and the word of a vertex). Here the near queues lie in global memory and hold n entries each:
-// no vertex waits in a queue twice, so they cannot overflow, and neither can the far queue.
+// many thousand vertices keep a whole GPU busy, and for searches that overflow a block's queues. near_far.cu explains
+// the algorithm and the word of a vertex. Here the near queues lie in global memory and hold n entries each: no vertex
+// waits in a queue twice, so they cannot overflow, and neither can the far queue.
 //
 // A launch is one step: a round of relaxations if the near queue holds anything, else a pass over the far queue that
-// moves the threshold. Every block derives which of the two it is, and the threshold, from what the previous launch
-// left in `progress`. So the host starts many launches in a row, and reads back once whether the search is over
-// (launches beyond the end return at once). Counters come in threes and rotate: a launch reads one, adds to the next,
-// and clears the third.
+// moves the threshold. Every block tells from `progress`, as the previous launch left it, which of the two to do and at
+// what threshold. So the host starts many launches in a row, and reads back once whether the search is over (launches
+// after the end return at once). Counters come in threes and rotate: a launch reads one, adds to the next, and clears
+// the third.
 //
 // A round shares arcs, not vertices: a block takes as many vertices as it has threads, adds up their degrees, and each
 // thread finds the tail of every blockDim-th arc by bisection. A vertex of more arcs than `hub_degree` is put on a list
 // that the whole grid works on in the next round.
 //
-// Steps: R-MAT scale 20 at delta 8 takes some 100. Bytes: as near_far.cu, and 4 for an entry of a queue.
+// Launches: R-MAT scale 20 at delta 8 takes some 100. Memory traffic: as near_far.cu, and 4 bytes for a queue's entry.
 #include "paths/near_far.cuh"
 #include "paths/solve.cuh"
 
@@ -48,7 +48,7 @@ DEVICE void append(uint32_t *items, uint64_t *count, uint32_t x) { items[atomicA
 
 // Relaxes one arc. Returns the least of `lowest` and of the word that it sent to the far queue.
 template <class Sum, class T = typename Sum::key>
-DEVICE T offer(const task<T> &asked, const queues<T> &q, progress &p, T *words, uint32_t step, T word, uint32_t arc,
+DEVICE T offer(const request<T> &asked, const queues<T> &q, progress &p, T *words, uint32_t step, T word, uint32_t arc,
                T lowest, tally &mine) {
   const uint32_t now = step % 3, then = (step + 1) % 3, n = asked.net.n;
   const T threshold = (T)p.threshold[now];
@@ -69,8 +69,8 @@ DEVICE T offer(const task<T> &asked, const queues<T> &q, progress &p, T *words, 
 // Relaxes the arcs of the vertices that this block's threads hold, one each, shared among all threads. `degree` and
 // `begin`: the number of this thread's arcs, and the first one.
 template <class Sum, class T = typename Sum::key>
-DEVICE T share_arcs(block_state<T> &b, const task<T> &asked, const queues<T> &q, progress &p, T *words, uint32_t step,
-                    uint32_t degree, uint32_t begin, T word, T lowest, tally &mine) {
+DEVICE T share_arcs(block_state<T> &b, const request<T> &asked, const queues<T> &q, progress &p, T *words,
+                    uint32_t step, uint32_t degree, uint32_t begin, T word, T lowest, tally &mine) {
   b.sums[threadIdx.x] = degree, b.word[threadIdx.x] = word;
   __syncthreads();
   for (uint32_t back = 1; back < blockDim.x; back *= 2) {  // running sums
@@ -91,10 +91,10 @@ DEVICE T share_arcs(block_state<T> &b, const task<T> &asked, const queues<T> &q,
   __syncthreads();
   return lowest;
 }
-// A round: the vertices of the near queue, and the hubs that the previous round put aside.
+// Does a round: relaxes the arcs of the near queue's vertices, and of the hubs that the previous round put aside.
 template <class Sum, class T = typename Sum::key>
-DEVICE T relax_round(block_state<T> &b, const task<T> &asked, const queues<T> &q, progress &p, T *words, uint32_t step,
-                     tally &mine) {
+DEVICE T relax_round(block_state<T> &b, const request<T> &asked, const queues<T> &q, progress &p, T *words,
+                     uint32_t step, tally &mine) {
   const uint32_t now = step % 3, then = (step + 1) % 3, all = gridDim.x * blockDim.x;
   const uint32_t *near = q.near + (size_t)(step % 2) * asked.net.n;
   const uint32_t waiting = (uint32_t)p.near_count[now], hubs = (uint32_t)p.hub_count[now];
@@ -120,9 +120,9 @@ DEVICE T relax_round(block_state<T> &b, const task<T> &asked, const queues<T> &q
   }
   return lowest;
 }
-// A pass over the far queue: drops settled vertices, moves those below the threshold, copies the rest.
+// Passes over the far queue once: drops settled vertices, moves those below the threshold, copies the rest.
 template <class T>
-DEVICE T sift(const task<T> &asked, const queues<T> &q, progress &p, const T *words, uint32_t step, T threshold) {
+DEVICE T sift(const request<T> &asked, const queues<T> &q, progress &p, const T *words, uint32_t step, T threshold) {
   const uint64_t passes = p.passes[step % 3];
   const uint32_t *from = q.far + (size_t)(passes % 2) * asked.net.n;
   uint32_t *to = q.far + (size_t)((passes + 1) % 2) * asked.net.n;
@@ -165,7 +165,7 @@ DEVICE void report(block_state<T> &b, progress &p, uint32_t phase, T lowest, con
   atomicAdd(&p.relaxed[phase], b.phase.relaxed);
 }
 template <class Sum, class T = typename Sum::key>
-DEVICE void take_step(const task<T> &asked, const tuning<T> &how, const queues<T> &q, uint32_t step, T *words,
+DEVICE void take_step(const request<T> &asked, const tuning<T> &how, const queues<T> &q, uint32_t step, T *words,
                       progress &p) {
   __shared__ block_state<T> b;
   const uint32_t now = step % 3, then = (step + 1) % 3, side = p.passes[now] % 3;
@@ -211,16 +211,16 @@ DEVICE void finish_search(uint32_t n, T *words, const progress &p) {
   for (uint32_t v = blockIdx.x * blockDim.x + threadIdx.x; v < n; v += gridDim.x * blockDim.x)
     words[v] = words[v] == unreached<T>() || words[v] >> 1 > (T)p.cutoff ? unreached<T>() : words[v] >> 1;
 }
-// A row that this engine has filled, as an engine of solve.cuh, so that a block delivers the rest.
+// An engine for solve.cuh that does not search, because its row of keys is filled already: solve.cuh makes the answers.
 template <class T>
 struct filled_row {};
 template <class Sum, class T = typename Sum::key>
-DEVICE void run_search(Sum, filled_row<T> &, const task<T> &, const tuning<T> &, answer<T> &found) {
+DEVICE void run_search(Sum, filled_row<T> &, const request<T> &, const tuning<T> &, answer<T> &found) {
   if (threadIdx.x == 0) found.touched = nullptr;
   __syncthreads();
 }
 
-// Delivers a whole row by all blocks; only where there are no plateaus.
+// Writes a whole row of answers with all blocks. It can do so only where there are no plateaus.
 template <class Sum, class T = typename Sum::key>
 DEVICE void fill_row(const solved<T> &s, const graph<T> &net, const outbox<T> &out, uint32_t wanted) {
   const findings mine =
@@ -237,7 +237,7 @@ DEVICE void fill_row(const solved<T> &s, const graph<T> &net, const outbox<T> &o
   EXPORT_KERNEL(near_far_grid_begin_##suffix)                                                                         \
   KERNEL near_far_grid_step_##suffix(uint32_t step, uint32_t targets, T cutoff, const uint32_t *target, graph<T> net, \
                                      tuning<T> how, queues<T> waiting, T *words, uint64_t *state) {                   \
-    const task<T> asked = {net, 0, nullptr, targets, target, cutoff};                                                 \
+    const request<T> asked = {net, 0, nullptr, targets, target, cutoff};                                              \
     take_step<Sum>(asked, how, waiting, step, words, *(progress *)state);                                             \
   }                                                                                                                   \
   EXPORT_KERNEL(near_far_grid_step_##suffix)                                                                          \

@@ -1,24 +1,24 @@
 // Bellman-Ford from p sources at once, as "Accelerating Computation of Steiner Trees on GPUs" (R. P. Muniasamy, R.
-// Nasre, N. S. Narayanaswamy, International Journal of Parallel Programming, 2022) has it: a thread a vertex, which
-// takes the best offers of its neighbours (pull), k sweeps a launch (k-pull), p searches that share each read of the
-// adjacency (p = 2: "double-barrel"). It is here for study, beside the tile engine (tile.cu), which shares reads too
-// and relaxes in the order of distances.
+// Nasre, N. S. Narayanaswamy, International Journal of Parallel Programming, 2022) has it: one thread per vertex, which
+// takes the best offers of its neighbours (pull); k sweeps per launch (k-pull); p searches that share each read of the
+// adjacency lists (p = 2: "double-barrel"). It is here for study, beside the tile engine (tile.cu), which shares reads
+// too and relaxes in the order of distances.
 //
 // A block keeps its vertices' arcs in shared memory, so that the k sweeps and p searches read them once from memory;
 // arcs that find no room there are read where they lie. The blocks of a launch see each other's distances in any order.
 // The host launches until nothing has changed; distances, the unique fixpoint, are the same for any k, p and order.
 //
-// Distances are [vertex][p] here, [p][vertex] in the paper. There threads next to each other write next to each other,
-// but read neighbours, which lie anywhere, with a sector of 32 bytes for each of the p; here the p distances of a
-// neighbour are one or two sectors, of which all is used. So the bytes of a sweep fall from n p (4 + 32 d) to
-// n p (4 + 4 d) for p >= 8, with d arcs a vertex. The number of sweeps is that of Bellman-Ford in either layout: 675 to
-// 780 on G103, with k = 3 in a third of the launches, against 2.3 visits a vertex by the tile engine.
+// Distances are [vertex][p] here, [p][vertex] in the paper. In the paper's layout adjacent threads write to adjacent
+// words, but a neighbour's p distances are read from p sectors of 32 bytes each. Here they are contiguous, and all
+// bytes of their sectors are used. So the bytes of a sweep fall from n p (4 + 32 d) to n p (4 + 4 d) for p >= 8, with d
+// arcs at each vertex. The number of sweeps is that of Bellman-Ford in either layout: 675 to 780 on G103, with k = 3 in
+// a third of the launches, against 2.3 visits of each vertex by the tile engine.
 //
 // What the paper tried and rejected is not here. Worklists of vertices (data-driven) have one atomic counter for all
 // and no order, so they save sweeps of idle vertices but none of the many visits; near_far.cu and tile.cu have
-// worklists with an order. A thread an edge needs an atomic minimum for each arc, where a vertex that pulls needs none,
-// and helps against skewed degrees, which these graphs (2 to 4 arcs a vertex) do not have. Loops unrolled by the square
-// of the degree help against the same.
+// worklists with an order. One thread per edge needs an atomic minimum for each arc, while a vertex that pulls needs
+// none; it helps only against skewed degrees, which these graphs (2 to 4 arcs at a vertex) do not have. So do loops
+// that are unrolled by the square of the degree.
 #include "paths/distances.cuh"
 #include "paths/graph.cuh"
 

@@ -1,14 +1,14 @@
-// What follows from distances: predecessors, and a check that both are right. Every vertex looks at its incoming arcs
-// and decides for itself.
+// Predecessors from distances, and a check that both are right. Each vertex is treated by itself, from its incoming
+// arcs.
 //
-// Arcs stand in the order of their tails' positions in the input, whatever numbers the vertices have here, so the first
-// one that fits has the smallest tail. The predecessor of v is the smallest u with an arc u -> v of weight d(v) - d(u)
-// and d(u) < d(v). Arcs of weight 0 (or lost in rounding) make plateaus of equal distance; a vertex without such a u
-// takes the smallest u of its plateau that is one hop nearer to where the plateau is entered. Predecessors are
-// therefore a tree, and the same for any schedule.
+// The arcs into a vertex are in the order of their tails' positions in the input, whatever the vertices' numbers here.
+// So the first arc that fits has the smallest tail. The predecessor of v is the smallest u with an arc u -> v of weight
+// d(v) - d(u) and d(u) < d(v). Arcs of weight 0 (or lost in rounding) make plateaus of equal distance; a vertex without
+// such a u takes the smallest u of its plateau that is one hop nearer to where the plateau is entered. So predecessors
+// form a tree, which does not depend on the schedule.
 //
-// The check counts what is wrong: an arc that offers a shorter path, or leads to an unreached vertex within the cutoff;
-// a reached vertex without a predecessor; a seed that is not at distance 0; a root that is no seed. Distances that no
+// The check counts errors: an arc that offers a shorter path, or leads to an unreached vertex within the cutoff; a
+// reached vertex without a predecessor; a seed that is not at distance 0; a root that is not a seed. Distances that no
 // arc shortens, each with a path of fitting arcs from a seed, are the shortest.
 #pragma once
 #include "paths/searches.cuh"
@@ -28,12 +28,12 @@ struct findings {
   uint32_t wrong = 0, cut = 0, roots = 0;
 };
 
-// Returns whether the a-th incoming arc joins its head, at distance `here`, to a vertex of the same plateau.
+// Returns whether the tail of incoming arc a is in the same plateau as its head, which is at distance `here`.
 template <class Sum, class T = typename Sum::key>
 DEVICE bool level(const solved<T> &s, uint32_t a, T here) {
   return s.distance[s.in_arcs[2 * (size_t)a]] == here && exact(Sum(), here, s.in_arcs[2 * (size_t)a + 1], here);
 }
-// Returns the predecessor of v, the first one in the order of the arcs; what contradicts the arcs is counted in
+// Returns the predecessor of v, by the first arc that fits. Contradictions between arcs and distances are counted in
 // `found`.
 template <class Sum, class T = typename Sum::key>
 DEVICE uint32_t predecessor(const solved<T> &s, uint32_t v, findings &found) {
@@ -54,8 +54,9 @@ DEVICE uint32_t predecessor(const solved<T> &s, uint32_t v, findings &found) {
   found.roots++, found.wrong += here != 0;
   return none;
 }
-// Fills in the hops of all vertices that a search may have reached: the number of arcs from where a plateau is entered,
-// 0 where it is entered or seeded, `none` if it is not. Takes as many rounds as the longest path inside of a plateau.
+// Fills in the hops of all vertices that a search may have reached: the number of arcs from where the vertex's plateau
+// is entered, which is 0 for the entrance or a seed, and `none` if no entrance leads there. It takes as many rounds as
+// the longest such path has arcs.
 template <class Sum, class T = typename Sum::key>
 DEVICE void count_hops(const solved<T> &s, const answer<T> &found, uint32_t n, uint32_t seeds, const uint32_t *seed,
                        uint32_t *hops, uint32_t *changed) {

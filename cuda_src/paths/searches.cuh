@@ -1,20 +1,20 @@
-// What every engine takes and gives back; solve.cuh makes the same answers of it for all of them.
+// What every search engine takes and gives back. solve.cuh turns that into distances, predecessors and paths.
 //
 // An engine is a struct in shared memory with a function
-//   run_search(Sum(), engine, task, tuning, answer)
+//   run_search(Sum(), engine, request, tuning, answer)
 // called by all threads of a block. It finds every distance up to answer.cutoff, and leaves all other keys `unreached`.
-// The cutoff is the task's; or a smaller one, if there are targets and the vertices touched are listed: a search may
-// end once all targets are settled. An early end is therefore the same as a smaller cutoff that the search chose
-// itself, and whatever holds for a cutoff, the check included, holds for an early end.
+// The cutoff is the request's. If there are targets and the vertices touched are listed, the search may end as soon as
+// all targets are settled, and sets a smaller cutoff. So an early end is a cutoff that the search chose itself, and all
+// that holds for a cutoff, the check included, holds for an early end.
 #pragma once
 #include "paths/distances.cuh"
 #include "paths/graph.cuh"
 
 using real_keys = real<uint64_t, double>;
 
-// What is asked.
+// What a search is to find: the distances from the nearest of the seeds.
 template <class T>
-struct task {
+struct request {
   graph<T> net;
   uint32_t seeds;
   const uint32_t *seed;
@@ -35,10 +35,10 @@ struct answer {
 // How an engine works; the answer does not depend on it.
 template <class T>
 struct tuning {
-  uint32_t setting;  // Near-Far: arcs a round from which a bucket is wide enough; Bellman-Ford: sweeps, 0 for push
+  uint32_t setting;  // Near-Far: arcs per round that make a bucket wide enough; Bellman-Ford: sweeps, 0 for push
   uint32_t room;  // entries of a block's scratch
   uint32_t *scratch;  // of this block
-  T delta, most;  // Near-Far: width of the first bucket, and of the widest
+  T delta, most;  // Near-Far: width of the first bucket and of the widest one
 };
 
 // The vertices that a search may have reached, `extent` of them: those that it touched, or all.
@@ -63,7 +63,7 @@ DEVICE void begin(answer<T> &found, T *keys, uint32_t *touched, T cutoff) {
 }
 // Returns whether there are targets and all of them have keys below `bound`.
 template <class T>
-DEVICE bool all_below(const task<T> &asked, const T *keys, T bound, uint32_t *shared) {
+DEVICE bool all_below(const request<T> &asked, const T *keys, T bound, uint32_t *shared) {
   if (!asked.targets) return false;
   if (threadIdx.x == 0) *shared = 0;
   __syncthreads();

@@ -1,16 +1,16 @@
 // From a search to its answers: rows of distances and predecessors, distances at targets, paths; all are checked
-// (paths.cuh). A block takes one job after the other. It uses one row of keys for all of them, which stays in its
-// caches.
+// (paths.cuh). A job is one search of a launch. A block takes one job after the other, and uses one row of keys for all
+// of them, which stays in its caches.
 //
-// A search for a near target touches a small part of the graph, and nothing may look at all vertices then: the row is
-// all unreached between two searches, the search lists the vertices that it touches, and the check, the paths and the
-// clearing go through that list. A job that wants whole rows goes through all vertices in order instead, which is
-// quicker there.
+// A search for a near target touches a small part of the graph, so its cost must not depend on the number of vertices:
+// the row is all `unreached` between two searches, a search lists the vertices that it touches, and the check, the
+// paths and the clearing go through that list. A job that wants whole rows goes through all vertices in order instead,
+// which is faster there.
 //
-// A path is followed from its target back to the seed by predecessors: once for its length, and once to write it where
-// the counter of all paths stands. If it finds no room, the query is left open, and the caller asks it again.
+// A path is followed from its target back to the seed by predecessors: once for its length, and once to write it behind
+// the paths written so far. If there is no room for it, `path_begin` says so, and the caller asks this query again.
 //
-// Bytes beside the search: two keys and the tail's distance for each arc, and some five keys for each vertex.
+// Memory traffic beside the search: for each arc two keys and the distance of its tail, for each vertex some five keys.
 #pragma once
 #include "paths/paths.cuh"
 
@@ -18,8 +18,8 @@
 constexpr uint32_t wants_distances = 1, wants_predecessors = 2, wants_targets = 4, wants_paths = 8;
 constexpr uint32_t unchecked = 16;  // for benchmarks: distances without the check
 constexpr uint32_t wants_rows = wants_distances | wants_predecessors;
-// A job: its seeds are seed[first_seed] to seed[end_seed - 1], its targets likewise; its i-th target is that of query
-// first_query + i.
+// One search of a launch (not a job file). Its seeds are seed[first_seed] to seed[end_seed - 1], its targets likewise;
+// its i-th target is that of query first_query + i.
 struct job {
   uint32_t first_seed, end_seed, first_target, end_target, first_query;
 };
@@ -37,7 +37,7 @@ struct workspace {
   uint32_t *touched;
   NULLABLE uint32_t *hops;
 };
-// Where answers go; vertices have their positions in the input. What is not wanted may be left out.
+// Where answers are written, with vertices as positions in the input. Pointers that are not wanted may be None.
 template <class T>
 struct outbox {
   NULLABLE T *distance;            // rows (jobs, n)
@@ -46,11 +46,11 @@ struct outbox {
   NULLABLE uint64_t *path_begin;   // where its path begins in `path`, all ones if there was no room
   NULLABLE uint32_t *path_length;  // 0 if no path leads there
   NULLABLE uint32_t *path;
-  NULLABLE uint64_t *path_used;  // entries of `path`
+  NULLABLE uint64_t *path_used;    // entries of `path`
   uint64_t path_room;
-  uint32_t *counts;      // (jobs, 3), 0 at first: `findings`; cut is 0 after an early end
-  uint32_t *overflowed;  // of each job: 1 if its queues were too small, so that nothing was delivered
-  uint64_t *work;        // (jobs, 2): arcs relaxed, dependent steps
+  uint32_t *counts;                // (jobs, 3), 0 at first: `findings`; cut is 0 after an early end
+  uint32_t *overflowed;            // for each job: 1 if its queues were too small, so that it has no answer
+  uint64_t *work;                  // (jobs, 2): arcs relaxed, dependent steps
 };
 
 template <class Sum, class T = typename Sum::key>
@@ -94,7 +94,7 @@ DEVICE findings inspect(const solved<T> &s, const graph<T> &net, const answer<T>
 }
 // Delivers all that is wanted of a search that is over.
 template <class Sum, class T = typename Sum::key>
-DEVICE void deliver(const task<T> &asked, const answer<T> &found, const workspace<T> &own, uint32_t wanted,
+DEVICE void deliver(const request<T> &asked, const answer<T> &found, const workspace<T> &own, uint32_t wanted,
                     uint32_t number, uint32_t first_query, const outbox<T> &out, uint32_t *changed) {
   const uint32_t n = asked.net.n;
   const solved<T> s = {asked.net.in_offsets, asked.net.in_arcs, own.keys, found.cutoff, own.hops};
@@ -122,12 +122,12 @@ DEVICE void solve_all(const batch &all, uint32_t wanted, T cutoff, const graph<T
   own.hops += own.hops ? (size_t)blockIdx.x * net.n : 0;
   for (uint32_t number; (number = take_job(all.next, &ticket)) < all.count;) {
     const job mine = ((const job *)all.jobs)[number];
-    const task<T> asked = {net,
-                           mine.end_seed - mine.first_seed,
-                           all.seed + mine.first_seed,
-                           mine.end_target - mine.first_target,
-                           all.target + mine.first_target,
-                           cutoff};
+    const request<T> asked = {net,
+                              mine.end_seed - mine.first_seed,
+                              all.seed + mine.first_seed,
+                              mine.end_target - mine.first_target,
+                              all.target + mine.first_target,
+                              cutoff};
     if (threadIdx.x == 0) begin(found, own.keys, rows ? nullptr : own.touched, cutoff);
     __syncthreads();
     run_search(Sum(), engine, asked, how, found);

@@ -1,16 +1,18 @@
-// Shortest paths from 32 sources at once, the tile engine: one block a group of sources, a warp a vertex of the group,
-// a lane a source. The distances of a vertex from the 32 sources are one line of memory, [vertex][32]: 128 bytes of
-// 32-bit keys, 256 of 64-bit keys. Relaxing an arc is one read of its head's line and a minimum in each lane.
+// Shortest paths from 32 sources at once, the tile engine. A block searches from a group of 32 sources, a warp visits
+// one vertex at a time, and each lane is a source. The distances of a vertex from the 32 sources are one line of memory
+// (device/line.cuh), [vertex][32]: 128 bytes of 32-bit keys, 256 of 64-bit keys. To relax an arc is to read its head's
+// line and to take a minimum in each lane.
 //
-// It pays where the sources lie together, because a vertex that has changed for one source has then changed for most.
-// A search works as near_far.cu does, with buckets of one width, but a vertex waits for one time, whatever the source:
-// - `due`, the time of its next visit, is its distance from the source in the middle of the group, as far as that is
-//   known: by then all 32 waves have arrived, and one visit serves them all, however far apart their sources are;
-// - but not before the visit that makes it due, plus a quarter of the arc's weight. Where a wave runs against the
-//   middle's (between the sources, and behind them) it goes on in the order of its own distances, and a late wave
-//   catches up with the rest at four times its speed. Without that, such corrections have no order, and heavy arcs
-//   multiply them.
-// Visits a vertex (mean of a few groups; vertices after reductions; buckets of one median weight, in DFS order):
+// It pays where the sources lie together, because a vertex that has changed for one source has then changed for most. A
+// search works as in near_far.cu, with buckets of constant width, but a vertex has one time for all sources:
+// - `due`, the time of its next visit, is its present distance from the group's middle source. By then the
+//   distances from all 32 sources have arrived, and one visit serves them all, however far apart the sources are;
+// - but `due` is at least the time of the visit that lowered the vertex, plus a quarter of the arc's weight. That gives
+//   an order to corrections which run against the middle source's distances (between the sources, and behind them):
+//   these then go on in the order of their own distances, four times as fast as others. Without an order, heavy arcs
+//   would multiply them.
+// Mean number of visits of a vertex (a few groups; after reductions; buckets of one median weight; sources in DFS
+// order):
 //                                                      lin37  alue7080  es10000  G103  I083
 //   due at the smallest distance that has changed       14.2       6.5      5.1   4.0   2.3
 //   due at the middle's distance alone                  10.1       2.1      1.2  10.9    78
@@ -18,32 +20,32 @@
 //   the first of these, sources in the graph's order    14.8      12.5     12.8  11.4   8.6
 // The sources come in the order of a walk through the minimum spanning tree of their distances (steiner_kmb/order.py).
 // On one core (Zen 3, AVX2) all searches of mode kmb, with everything about them, take 0.17, 0.48, 1.5, 2.2 and 8.2 s;
-// with one search at a time (near_far.cu) lin37 takes 0.43, alue7080 4.4, es10000 42, and G103 25 s.
+// with one source at a time (near_far.cu) lin37 takes 0.43, alue7080 4.4, es10000 42, and G103 25 s.
 //
 // Invariants. `due` is `unreached` where nothing waits; else the vertex stands in the near queue if it is due before
 // the threshold, and in the far queue if not. A vertex enters the near queue when its time falls below the threshold,
 // once until it is visited, so n entries are enough; a flag for each vertex keeps the far queue to n entries too. A
-// visit takes `due` first and reads the line after it; a thread that lowers a line does so before it looks at `due`:
-// nothing is missed. A wave waits at a vertex no longer than the detour through the middle takes: due <= distance from
-// the source + the source's distance from the middle. So with nothing due before `lowest`, and all sources closer to
-// the middle than `spread` < lowest, everything below lowest - spread is final, which is where a search with a cutoff
-// may end. Distances are the unique fixpoint, whatever the order of visits, block size or device. The published search
-// ends at the last terminal; since 98 to 100 % of all vertices are settled by then, that has no code here.
+// visit takes `due` first and reads the line after it; a thread that lowers a line does so before it looks at `due`. So
+// no improvement is missed. By the detour through the middle source m, a vertex that source s has just improved is due
+// at most at d(s) + d(m, s). So with nothing due before `lowest`, and all sources closer to the middle than `spread` <
+// lowest, everything below lowest - spread is final, which is where a search with a cutoff may end. Distances are the
+// unique fixpoint, whatever the order of visits, block size or device. The published search ends at the last terminal;
+// since 98 to 100 % of all vertices are settled by then, that has no code here.
 //
-// Memory a block: the lines; `due`; two near queues, the far queue and its flags: n (33 T + 16) bytes. One group a
-// block leaves a GPU with 74 to 313 groups (alue7080: 74, es10000: 313) for 132 multiprocessors, some of them idle at
-// the end. One worklist of (group, vertex) in one launch would fill them all, but with barriers of the whole grid, the
-// windows of all groups in step, and the table of all groups in memory (4 k n bytes: 1.8 GB for I083), where a block's
-// 4 to 20 MB, of which a window touches some 100 KB, stay in the caches. On a CPU a block is one thread, and groups
-// share nothing.
+// Memory of a block: the lines; `due`; two near queues, the far queue and its flags: n (33 T + 16) bytes for keys of T
+// bytes. With one block per group a GPU gets only 74 (alue7080) to 313 (es10000) groups, so some multiprocessors idle
+// at the end. One worklist of (group, vertex) for the whole grid would fill them all. But that needs barriers of the
+// whole grid, all groups in the same bucket, and the table of all groups in memory (4 k n bytes: 1.8 GB for I083),
+// while a block's 4 to 20 MB, of which a bucket touches some 100 KB, stay in the caches. On a CPU a block is one
+// thread, and groups share nothing.
 //
-// Bytes a visit of a vertex with d arcs: 2 + 2 d lines.
+// Memory traffic of a visit of a vertex with d arcs: 2 + 2 d lines.
 #include "device/line.cuh"
 #include "paths/distances.cuh"
 #include "paths/graph.cuh"
 
 constexpr uint32_t group_size = 32;
-constexpr uint32_t ahead = 2;  // how many entries of the near queue in advance lines are fetched
+constexpr uint32_t ahead = 2;  // lines are prefetched so many entries of the near queue in advance
 
 // What a block works in: n lines, n times, two near queues of n entries, a far queue, its flags.
 template <class T>
@@ -51,8 +53,8 @@ struct workplace {
   T *lines, *due;
   uint32_t *near, *far, *in_far;
 };
-// What is wanted: rows (sources, columns) of the distances at these vertices; `unreached` beyond the cutoff. `work`
-// (groups, 2): arcs relaxed, counted for each source; dependent steps.
+// What is wanted: `rows` (sources, columns), the distances from each source to each `vertex`, `unreached` beyond the
+// cutoff. `work` (groups, 2): arcs relaxed, summed over the sources, and dependent steps.
 template <class T>
 struct row_box {
   uint32_t columns;
@@ -75,8 +77,8 @@ template <class T>
 DEVICE const T *from_middle(const group_search<T> &s, const workplace<T> &own, uint32_t v) {
   return own.lines + group_size * (size_t)v + s.sources / 2;
 }
-// Makes v, whose line has been lowered, wait for a visit no earlier than `time`; by one thread. Returns the time if v
-// went to the far queue.
+// By one thread: queues v, whose line has been lowered, for a visit no earlier than `time`. Returns when it is due if v
+// went to the far queue, else `unreached`.
 template <class T>
 DEVICE T await(group_search<T> &s, const workplace<T> &own, uint32_t v, T time, uint32_t round) {
   const T middle = peek(from_middle(s, own, v)), when = middle > time ? middle : time;
@@ -100,7 +102,8 @@ DEVICE void fetch_early(const group_search<T> &s, const workplace<T> &own, const
     for (uint32_t part = 0; part < group_size * sizeof(T); part += 64)
       prefetch((const char *)(own.lines + group_size * (size_t)s.arcs[2 * (size_t)a]) + part);
 }
-// Visits a vertex, by a warp: relaxes its arcs for all sources. Returns the least time of what went to the far queue.
+// By a group (device/group.cuh): visits a vertex, that is relaxes its arcs for all sources. Returns the least time of
+// what went to the far queue.
 template <class T>
 DEVICE T visit(group_search<T> &s, const workplace<T> &own, uint32_t u, uint32_t round, uint64_t &relaxed) {
   T time = 0, lowest = unreached<T>();
@@ -119,7 +122,7 @@ DEVICE T visit(group_search<T> &s, const workplace<T> &own, uint32_t u, uint32_t
   }
   return lowest;
 }
-// Rounds until the near queue is empty. `round` ends at the one that found it so.
+// Does rounds until the near queue is empty. `round` becomes the number of the next round.
 template <class T>
 DEVICE T settle_near(group_search<T> &s, const workplace<T> &own, uint32_t &round, uint64_t &relaxed) {
   T lowest = unreached<T>();
@@ -213,8 +216,8 @@ DEVICE void deliver(const group_search<T> &s, const workplace<T> &own, T cutoff,
       rows[(size_t)k * out.columns + column] = from[k] > cutoff ? unreached<T>() : from[k];
   }
 }
-// All groups, 32 sources each, the last perhaps fewer. `delta` and `cutoff` are below infinite(); `next` is 0 at first;
-// `words` is (blocks, 33, n), `queues` (blocks, 4, n).
+// Searches from all groups of 32 sources; the last group may have fewer. `delta` and `cutoff` are below infinite();
+// `next` is 0 at first; `words` is (blocks, 33, n), `queues` (blocks, 4, n).
 template <class T>
 DEVICE void search_all(const graph<T> &net, uint32_t sources, const uint32_t *source, T delta, T cutoff, uint32_t *next,
                        T *words, uint32_t *queues, const row_box<T> &out) {

@@ -1,24 +1,26 @@
-// A lower bound on Steiner trees by dual ascent (R. T. Wong, Mathematical Programming 28, 1984), with the choice of
-// cuts of T. Pajor, E. Uchoa, R. F. Werneck (Mathematical Programming Computation 10, 2018). It is sequential by
-// nature, so it is marked for the CPU: one block, of which the first thread works.
+// A lower bound on the weight of Steiner trees, by dual ascent (R. T. Wong, Mathematical Programming 28, 1984), with
+// the choice of cuts of T. Pajor, E. Uchoa, R. F. Werneck (Mathematical Programming Computation 10, 2018). It is
+// sequential by nature, so it is marked for the CPU: one block, of which the first thread works.
 //
 // Let a set of vertices hold a terminal but not the root: every tree that joins the terminal to the root has an arc
-// into the set. So each such set may have a dual value, and if the dual values of the sets that an arc enters never
-// exceed its weight, all dual values together are at most the weight of any tree. Here the set of a terminal is all
-// that leads to it along saturated arcs (`rest` 0). The ascent raises its dual value by the least rest of the arcs into
-// it, which saturates one of them, and so on until the root leads to every terminal along saturated arcs. A terminal
-// whose set holds another active terminal is given up, because the other one's set serves it too.
+// into the set. So each such set may have a dual value. If the dual values of the sets that an arc enters never sum to
+// more than its weight, the sum of all dual values is at most the weight of any tree. Here a terminal's set is all
+// vertices with a path to it along saturated arcs, those whose reduced cost `rest` is 0. The ascent raises a set's dual
+// value by the least rest of the arcs into it, which saturates one of them, until the root has such a path to every
+// terminal. A terminal whose set holds another active terminal becomes inactive, because the other one's set serves
+// both.
 //
-// Which set is next: the one with the fewest arcs into it, ties as in heap.cuh. That number is known only after a
-// search, so a heap holds the number of the last time; a set is raised as long as it exceeds the next one's number by a
-// quarter at most, else it waits again.
+// The next set is the one with the fewest arcs into it, ties as in heap.cuh. That number is known only after a search,
+// so the heap is ordered by each set's number when it was last searched. A set is raised as long as its present number
+// is at most 5/4 of the next one's; then it returns to the heap.
 //
 // Invariants: `rest` never falls below 0; a raised set holds its terminal and not the root. So the bound is valid
 // whenever the ascent ends, and `budget` (arcs scanned) ends it in time. Every raise is recorded, terminal and dual
 // value, which is enough to repeat it on the original graph and to check it (problems/verify/steiner_bound.py).
 //
-// Layout: `rest` of an arc stands in the row of its head, as a search against the arcs wants it; an edge has one in
-// each row. Bytes: 16 an arc of a new member, 16 an arc into the set each time that its dual value rises.
+// Layout: `rest` of an arc stands in the row of its head, because the search follows arcs from head to tail; an edge
+// has one in each row. Memory traffic: 16 bytes for each arc of a new member, and for each arc into the set at each
+// raise.
 #include "paths/heap.cuh"
 #include "steiner/network.cuh"
 
@@ -27,7 +29,7 @@ struct ascent {
   uint64_t scanned;
   const uint32_t *offsets, *heads;
   uint64_t *rest;
-  uint32_t *mark, *members, *border;  // the set; the arcs into it, and some that lie inside by now
+  uint32_t *mark, *members, *border;  // the set (mark = stamp); the arcs into it, and some that are inside by now
   heap<uint32_t> waiting;  // active terminals, except the one whose set this is
 };
 DEVICE void add_member(ascent &s, uint32_t v) {
@@ -35,8 +37,8 @@ DEVICE void add_member(ascent &s, uint32_t v) {
   s.mark[v] = s.stamp;
   s.members[s.size++] = v;
 }
-// Scans the rows of the members from number `first` on, including those that it adds. Returns whether the set is given
-// up: it holds the root or an active terminal.
+// Scans the rows of the members from number `first` on, including those that it adds. Returns whether the terminal
+// becomes inactive, because the set holds the root or an active terminal.
 DEVICE bool grow(ascent &s, uint32_t first) {
   for (uint32_t i = first; i < s.size; i++) {
     const uint32_t v = s.members[i];
@@ -74,7 +76,7 @@ DEVICE void raise(ascent &s, uint64_t amount) {
     if (!s.rest[a]) add_member(s, s.heads[a]);
   }
 }
-// Raises the set of a terminal as long as it is its turn; returns false if the terminal is given up.
+// Raises the set of a terminal as long as it is its turn. Returns false if the terminal becomes inactive.
 DEVICE bool serve(ascent &s, uint32_t terminal, uint32_t *key, uint32_t *count, uint32_t *raised, uint64_t *duals) {
   s.stamp++, s.size = s.arcs = 0;
   add_member(s, terminal);

@@ -1,8 +1,8 @@
 // Local search of a Steiner tree by key-path exchange (E. Uchoa, R. F. Werneck, ACM Journal of Experimental
 // Algorithmics 17, 2012). A key path joins two key vertices (terminals and vertices of degree 3 or more); without it
 // the tree has two components, and the pass finds the cheapest other way to join them, for all key paths in O(m log n).
-// One block works, its first thread, marked for the CPU. The host applies moves that do not touch each other
-// (key_path.py) and asks again, until there is none.
+// The first thread of one block works, on the CPU whatever the device. The host applies moves that do not touch each
+// other (hpcsolve/algorithms/steiner_kmb/key_path.py) and asks again, until there is none.
 //
 // Given: the distance of every vertex to the tree, the tree's vertex that is nearest to it (`base`) and the neighbour
 // on the path there (`before`), as steiner_tree_regions computes them. A path between two components is then an arc
@@ -10,10 +10,11 @@
 // that has been passed keeps its arcs to other regions in a heap (skew heaps, which are merged and keep no balance; D.
 // Sleator, R. Tarjan, SIAM J. Computing 15, 1986). Arcs on top of it that lead inside are dropped for good, and so are
 // those to the key path that is taken out, which lies inside from then on; the top is then the cheapest arc out.
-// Vertices in the regions of the path's inner vertices have lost their base: a search finds each of them a new one
-// (once in a pass, as key paths share no inner vertices), and their arcs are looked at too.
+// Vertices in the regions of the path's inner vertices have lost their base: a search finds another one for each (once
+// in a pass, as key paths share no inner vertices), and their arcs are scanned too.
 //
-// Layout: arcs are numbered as in the rows; an arc's heap node has its number. Bytes: some 100 a vertex, 40 an arc.
+// Layout: arcs are numbered as in the rows; an arc's heap node has its number. Memory: some 100 bytes for each vertex,
+// 40 for each arc.
 #include "paths/heap.cuh"
 #include "steiner/network.cuh"
 
@@ -31,6 +32,7 @@ struct exchange {
   uint64_t *other;  // distance to another base
   heap<uint64_t> waiting;
 };
+// Returns the length of the path through an arc from base to base.
 DEVICE uint64_t length(const exchange &s, uint32_t a) {
   return s.distance[s.tails[a]] + s.weights[a] + s.distance[s.heads[a]];
 }
@@ -38,6 +40,7 @@ DEVICE bool shorter(const exchange &s, uint32_t a, uint32_t b) {
   const uint64_t x = length(s, a), y = length(s, b);
   return x < y || (x == y && a < b);
 }
+// Merges two skew heaps of arcs, and returns the top.
 DEVICE uint32_t merged(exchange &s, uint32_t a, uint32_t b) {
   uint32_t result = none, *link = &result;
   while (a != none && b != none) {
@@ -70,6 +73,7 @@ DEVICE uint32_t walk(exchange &s, uint32_t root, const uint32_t *chosen) {
   }
   return count;
 }
+// Lists the vertices of each region, and makes the heap of the arcs that leave it.
 DEVICE void collect_regions(exchange &s) {
   for (uint32_t v = 0; v < s.n; v++) {
     s.first[v] = s.top[v] = s.other_base[v] = s.other_before[v] = none;
@@ -84,42 +88,45 @@ DEVICE void collect_regions(exchange &s) {
     }
   }
 }
+// Returns whether v is in the subtree of `lower`.
 DEVICE bool below(const exchange &s, uint32_t v, uint32_t lower) {
   return s.enter[v] >= s.enter[lower] && s.enter[v] < s.leave[lower];
 }
 // Returns whether the base of a vertex is an inner vertex of the path, so that it needs another base.
-DEVICE bool homeless(const exchange &s, uint32_t v) { return s.inner[s.base[v]]; }
-DEVICE void come_nearer(exchange &s, uint32_t v, uint64_t offered, uint32_t from, uint32_t base) {
+DEVICE bool lost_base(const exchange &s, uint32_t v) { return s.inner[s.base[v]]; }
+DEVICE void improve(exchange &s, uint32_t v, uint64_t offered, uint32_t from, uint32_t base) {
   if (offered >= s.other[v]) return;
   s.other[v] = offered, s.other_before[v] = from, s.other_base[v] = base;
   offer(s.waiting, v);
 }
-// Finds other bases for homeless vertices, nearer than `limit`.
-DEVICE void rehouse(exchange &s, uint32_t lower, uint32_t upper, uint64_t limit) {
+// Finds other bases, nearer than `limit`, for the vertices that have lost theirs.
+DEVICE void find_other_bases(exchange &s, uint32_t lower, uint32_t upper, uint64_t limit) {
   for (uint32_t i = s.up[lower]; i != upper; i = s.up[i])
     for (uint32_t v = s.first[i]; v != none; v = s.next[v])
       for (uint32_t a = s.offsets[v]; a < s.offsets[v + 1]; a++)
-        if (!homeless(s, s.heads[a]))
-          come_nearer(s, v, s.distance[s.heads[a]] + s.weights[a], s.heads[a], s.base[s.heads[a]]);
+        if (!lost_base(s, s.heads[a]))
+          improve(s, v, s.distance[s.heads[a]] + s.weights[a], s.heads[a], s.base[s.heads[a]]);
   while (s.waiting.size) {
     const uint32_t v = take(s.waiting);
     for (uint32_t a = s.offsets[v]; s.other[v] < limit && a < s.offsets[v + 1]; a++)
-      if (homeless(s, s.heads[a])) come_nearer(s, s.heads[a], s.other[v] + s.weights[a], v, s.other_base[v]);
+      if (lost_base(s, s.heads[a])) improve(s, s.heads[a], s.other[v] + s.weights[a], v, s.other_base[v]);
   }
 }
-// Returns the arc of a homeless vertex with the shortest path between the two components, if that is below `best`.
+// Returns the arc, at a vertex that has lost its base, with the shortest path between the two components, if that is
+// below `best`.
 DEVICE uint32_t best_arc(const exchange &s, uint32_t lower, uint32_t upper, uint32_t arc, uint64_t &best) {
   for (uint32_t i = s.up[lower]; i != upper; i = s.up[i])
     for (uint32_t v = s.first[i]; v != none; v = s.next[v])
       for (uint32_t a = s.offsets[v]; s.other[v] < best && a < s.offsets[v + 1]; a++) {
         const uint32_t w = s.heads[a];
-        const uint64_t there = homeless(s, w) ? s.other[w] : s.distance[w];
-        const uint32_t end = homeless(s, w) ? s.other_base[w] : s.base[w];
+        const uint64_t there = lost_base(s, w) ? s.other[w] : s.distance[w];
+        const uint32_t end = lost_base(s, w) ? s.other_base[w] : s.base[w];
         if (there >= best || below(s, end, lower) == below(s, s.other_base[v], lower)) continue;
         if (s.other[v] + s.weights[a] + there < best) best = s.other[v] + s.weights[a] + there, arc = a;
       }
   return arc;
 }
+// Clears what `replacement` has noted on the path's inner vertices and their regions.
 DEVICE void forget(exchange &s, uint32_t lower, uint32_t upper) {
   for (uint32_t i = s.up[lower]; i != upper; i = s.up[i]) {
     for (uint32_t v = s.first[i]; v != none; v = s.next[v]) s.other[v] = far_away;
@@ -127,14 +134,14 @@ DEVICE void forget(exchange &s, uint32_t lower, uint32_t upper) {
   }
 }
 // Looks for a path that can replace the key path from `lower` up to `upper`, shorter than `best`; returns its arc.
-DEVICE uint32_t other_way(exchange &s, uint32_t lower, uint32_t upper, uint64_t &best) {
+DEVICE uint32_t replacement(exchange &s, uint32_t lower, uint32_t upper, uint64_t &best) {
   for (uint32_t i = s.up[lower]; i != upper; i = s.up[i]) s.inner[i] = 1;
   uint32_t top = s.top[lower], arc = none;
-  while (top != none && (below(s, s.base[s.heads[top]], lower) || homeless(s, s.heads[top])))
+  while (top != none && (below(s, s.base[s.heads[top]], lower) || lost_base(s, s.heads[top])))
     top = merged(s, s.left[top], s.right[top]);
   s.top[lower] = top;
   if (top != none && length(s, top) < best) best = length(s, top), arc = top;
-  rehouse(s, lower, upper, best);
+  find_other_bases(s, lower, upper, best);
   return best_arc(s, lower, upper, arc, best);
 }
 // Lists of vertices, one after the other; vertices that find no room are counted, not written.
@@ -145,8 +152,8 @@ DEVICE void write(lists &out, uint32_t v) {
   if (out.used < out.room) out.vertices[out.used] = v;
   out.used++;
 }
-DEVICE void write_way(lists &out, const exchange &s, uint32_t x) {
-  for (uint32_t v = x; v != none; v = homeless(s, v) ? s.other_before[v] : s.before[v]) write(out, v);
+DEVICE void write_path(lists &out, const exchange &s, uint32_t x) {
+  for (uint32_t v = x; v != none; v = lost_base(s, v) ? s.other_before[v] : s.before[v]) write(out, v);
 }
 DEVICE bool is_key(const exchange &s, uint32_t v) { return s.is_terminal[v] || s.children[v] != 1; }
 // The moves of a pass, at most n: how much each saves, and where its three lists of vertices end in `ways` (room);
@@ -164,11 +171,11 @@ DEVICE uint64_t serve(exchange &s, uint32_t v, lists &out, uint32_t *ends) {
   uint64_t own = s.weights[s.rise[v]];
   for (; !is_key(s, upper); upper = s.up[upper]) own += s.weights[s.rise[upper]];
   uint64_t best = own;
-  const uint32_t arc = other_way(s, v, upper, best), begin = out.used;
+  const uint32_t arc = replacement(s, v, upper, best), begin = out.used;
   if (arc != none) {
-    write_way(out, s, s.tails[arc]);
+    write_path(out, s, s.tails[arc]);
     ends[0] = out.used;
-    write_way(out, s, s.heads[arc]);
+    write_path(out, s, s.heads[arc]);
     ends[1] = out.used;
     for (uint32_t w = v; w != upper; w = s.up[w]) write(out, w);
     write(out, upper);

@@ -2,28 +2,28 @@
 // Robins, IEEE Transactions on CAD 15, 1996). Nodes are the terminals and the Steiner vertices chosen so far; a vertex
 // is worth adding if it makes the minimum spanning tree of the nodes' distances lighter.
 //
-// What that tree weighs with a vertex added follows from one pass from its leaves up. A leaf has two edges, one to its
-// parent and one, its `way`, to the new node. The lighter one is in the new tree; the heavier one becomes the parent's
-// way to the new node, if it is lighter than the parent's own:
+// The weight of that tree with a vertex added follows from one pass from the leaves up. A leaf has two edges, one to
+// its parent and one, its `way`, to the new node. The lighter one is in the new tree; the heavier one becomes the
+// parent's way to the new node, if it is lighter than the parent's own:
 //   weight += min(way, edge),  way of the parent = min(way of the parent, max(way, edge)),  and at last weight += way.
 //
 // The nodes stand in depth-first order, so from the last one back a node comes after its children, and a stack with an
 // entry for each depth is all that the pass needs.
 //
-// measure does so for many vertices: a block takes a panel of 32 columns of the table, a thread one column at a time,
-// so that rows are read as they lie; on a CPU a panel is a few vectors, and the stack stays in its caches. Bytes: the
-// table once; six operations an entry. 14 500 nodes and 27 000 vertices are 1.4 GB, 0.3 s on one core. It works on the
-// CPU, where the rows arrive.
+// measure does so for many vertices: a block takes a panel of 32 columns of the table, each thread one column at a
+// time, so that rows are read in the order of memory. On a CPU a panel is a few vectors, and the stack stays in the
+// caches. It reads the table once, with six operations for each entry: 1.4 GB for 14 500 nodes and 27 000 vertices, 0.3
+// s on one core. It runs on the CPU, because the rows are in its memory.
 //
-// links does the same for vertices that are worth adding, and remembers which edge each way is: the edges of the new
-// node in the new tree, a handful. No other edge of the node can ever be in a minimum spanning tree, because the
-// longest edge of a cycle remains so whatever is added later. So these links stand for the vertex from then on.
+// links does the same for vertices that are worth adding, and records which edge each way is: the edges of the new node
+// in the new tree, a handful. No other edge of the node can ever be in a minimum spanning tree, because the longest
+// edge of a cycle remains so whatever is added later. So these links stand for the vertex from then on.
 //
 // graft adds vertices, the most promising first, and keeps those that still save nine tenths of what was measured. A
 // link joins two nodes of the tree: the longest edge on the path between them goes if it is longer; the subtree below
-// it is turned round and hangs on the link. A vertex that does not save enough is removed again, link by link. Nodes of
-// the tree may be grafted again: with all links of its nodes any spanning tree becomes the minimum one. Marked for the
-// CPU: one block, of which the first thread works, some steps of a path for each link.
+// it gets a new root, the link's end, and hangs on the link. A vertex that does not save enough is removed again, link
+// by link. Nodes of the tree may be grafted again: with all links of its nodes any spanning tree becomes the minimum
+// one. It runs on the CPU: the first thread of one block works, a few steps along a path for each link.
 //
 // The table is (panels, room, 32): a row for each node, `slots` says which one, and each panel of columns lies
 // together. measure and links read the tree by places, in depth-first order: `depths` and `edges`, the distance to the
@@ -62,8 +62,8 @@ template <class T>
 DEVICE const T *ways_of(const spanning<T> &s, uint32_t column) {
   return s.table + (size_t)(column / panel) * s.room * panel + column % panel;
 }
-// A step of the pass, for a node with these ways and an edge to its parent. Its children have left their best in
-// `here`.
+// Does one step of the pass, for a node with the ways `row` and an edge of length `own` to its parent. `here` has the
+// least way that its children have passed up, `above` that of its parent.
 template <class T>
 DEVICE void pass_up(T own, const T *__restrict__ row, T *__restrict__ here, T *__restrict__ above,
                     T *__restrict__ sum) {
@@ -149,7 +149,7 @@ struct changing {
   uint32_t *parent, *mark, stamp;
   T *edge;
 };
-// Returns the node where the paths from two nodes to the root meet; climbs both by turns.
+// Returns the lowest common ancestor of two nodes. It climbs from both by turns.
 template <class T>
 DEVICE uint32_t meeting(changing<T> &s, uint32_t a, uint32_t b) {
   s.mark[a] = ++s.stamp;
@@ -162,7 +162,7 @@ DEVICE uint32_t meeting(changing<T> &s, uint32_t a, uint32_t b) {
     at = other, other = up;
   }
 }
-// Turns the subtree below `cut` round, so that it hangs by `end` on `to`.
+// Makes `end` the root of the subtree below `cut`, and hangs it on the node `to` by an edge of length `way`.
 template <class T>
 DEVICE void rehang(changing<T> &s, uint32_t end, uint32_t cut, uint32_t to, T way) {
   for (uint32_t v = end;;) {

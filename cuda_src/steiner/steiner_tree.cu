@@ -1,23 +1,23 @@
-// Steiner trees by one search: the regions of Mehlhorn (Information Processing Letters 27, 1988), the shortest-path
-// heuristic of Takahashi and Matsuyama (Mathematica Japonica 24, 1980), and the spanning tree that ends them all. Each
-// takes a few passes of a heap over the graph, 10 to 100 ms where it has 10^5 vertices: one block, of which the first
-// thread works, marked for the CPU. Weights are above 0.
+// Steiner trees from a single search: Mehlhorn's regions (Information Processing Letters 27, 1988), the shortest-path
+// heuristic of Takahashi and Matsuyama (Mathematica Japonica 24, 1980), and the spanning tree that is the last step of
+// every heuristic. Each is a few passes over the graph, with a heap: 10 to 100 ms for 10^5 vertices. So the first
+// thread of one block works, and the kernels run on the CPU whatever the device. Weights are above 0.
 //
-// regions: one search from several vertices, the bases. `base` of a vertex is the nearest one, `before` the neighbour
-// on the path there. With the terminals as bases, the edges that join two regions, each as long as the path through it
-// from base to base, contain a minimum spanning tree of the terminal distance graph, so k searches are not needed for
-// one.
+// regions: a search from several vertices, the bases, at once. `base` of a vertex is the nearest one, `before` the
+// neighbour on the path there. With the terminals as bases, the edges that join two regions, each with the length of
+// the path through it from base to base, contain a minimum spanning tree of the terminal distance graph. So one search
+// replaces k.
 //
 // grow: the tree begins as its root, and the search goes on from the whole tree. Whenever it settles a terminal, the
 // path there joins the tree; the vertices of the path are at distance 0 from then on and are searched from again. A
-// vertex that was settled before is opened again if it has come nearer. The weight is at most that of the minimum
-// spanning tree of the terminal distance graph, and so at most 2 (1 - 1/k) times the optimum.
+// vertex that was settled before waits again if it has come nearer. The weight is at most that of the minimum spanning
+// tree of the terminal distance graph, and so at most 2 (1 - 1/k) times the optimum.
 //
-// span: of edges sorted by weight those that a minimum spanning forest keeps (Kruskal), without leaves that are no
-// terminals, pruned one after the other (`kept` is 1 or 0 for each edge).
+// span: a minimum spanning forest of edges that are sorted by weight (Kruskal), from which leaves that are not
+// terminals are then pruned until there are none (`kept` is 1 or 0 for each edge).
 //
-// Bytes: of a settled vertex its row (12 an arc) and the keys and places of its neighbours. The caller owns all tables;
-// the heap takes 8 bytes a vertex.
+// Memory traffic: for a settled vertex its row (12 bytes for each arc) and the keys and places of its neighbours. The
+// caller owns all tables; the heap takes 8 bytes for each vertex.
 #include "paths/heap.cuh"
 #include "steiner/network.cuh"
 
@@ -28,7 +28,7 @@ DEVICE heap<uint64_t> empty_heap(uint32_t n, uint32_t *scratch, uint64_t *distan
   for (uint32_t v = 0; v < n; v++) scratch[n + v] = nowhere, distance[v] = unreached;
   return {0, scratch, scratch + n, distance};
 }
-// The regions of `bases`, `count` vertices; `scratch` is (2, n).
+// Finds the regions of `count` bases. `scratch` is (2, n).
 KERNEL steiner_tree_regions(network net, uint32_t count, const uint32_t *bases, uint32_t *scratch, uint64_t *distance,
                             uint32_t *before, uint32_t *base) {
   if (threadIdx.x > 0 || blockIdx.x > 0) return;
@@ -77,6 +77,7 @@ KERNEL steiner_tree_grow(network net, uint32_t root, uint32_t *scratch, uint64_t
 }
 EXPORT_KERNEL(steiner_tree_grow)
 
+// Returns the representative of v's connected component (union-find).
 DEVICE uint32_t component_of(uint32_t *above, uint32_t v) {
   while (above[v] != v) v = above[v] = above[above[v]];
   return v;

@@ -1,4 +1,4 @@
-"""What every algorithm takes and returns. The runner and the output know no more of an algorithm than this."""
+"""What every algorithm takes and returns, which is all that the runner and the output know of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hpcsolve.parallel.comm import Comm
 
 WITHOUT_WORK = "ranks without work"
-"""The detail of an estimate that says how many ranks will idle."""
+"""Key, in the details of an estimate, of the number of ranks that will idle."""
 
 
 class StopCriteria(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -52,11 +52,11 @@ class Estimate:
     """What a run will need, computed before anything is allocated."""
 
     device_bytes: tuple[int, ...]
-    """Device memory a rank, by rank, exact to the byte."""
+    """Device memory of each rank, exact to the byte."""
     host_bytes: tuple[int, ...]
-    """Host memory a rank beside it (messages, tables), by rank; on a CPU both come from the same memory."""
+    """Host memory of each rank beside it (messages, tables); on a CPU both come from the same memory."""
     operations: int
-    """The algorithm's own unit of work, all ranks together."""
+    """Work of all ranks together, in the algorithm's own unit."""
     operation: str
     """What one operation is, in words."""
     bytes_sent: tuple[int, ...]
@@ -136,32 +136,31 @@ class Algorithm:
     parameters
         The struct of its table in job files.
     estimate
-        What a run will need, of (problem, parameters, ranks, device of each rank).
+        Function of (problem, parameters, number of ranks, device of each rank): what a run will need.
     run
-        The run, of (problem, device, communicator, parameters, report, stop criteria, seed of
-        the random numbers): the answer. All ranks call it with the
-        same problem.
+        Function of (problem, device, communicator, parameters, report, stop criteria, seed of the random numbers): the
+        outcome of a run. All ranks call it with the same problem.
     kernel_files
         Files of cuda_src that a run loads, without suffix; none if it has no kernels.
     host_kernel_files
         Those of them that run on the CPU whatever the device.
     stops
-        The keys of the job's `[stop]` that it ever honours.
+        The keys of the job's `[stop]` that it honours, perhaps only with some parameters (`can_stop`).
     tables
         The groups that it adds to the result file beside the answer: group name -> its datasets.
     can_stop
-        Whether it honours them with these parameters.
+        Function of the parameters: whether `stops` are honoured with them.
     file_keys
-        Its keys that may name a file: key -> a function of the file's path and the SHA-256 that is expected, or None,
-        which reads the file and returns its SHA-256. The job keeps that beside the key, as `KEY-sha256`.
+        Its keys that may name a file: key -> a function that reads the file and returns its SHA-256. The function takes
+        the path and the expected SHA-256 or None. The job keeps the hash beside the key, as `KEY-sha256`.
     asked
-        What the parameters ask of the answer, of (problem, parameters): the question that `AnswerType.check` and
-        `verify` take.
+        Function of (problem, parameters): the question that the answer must meet, for `AnswerType.check` and `verify`.
     check
-        What the algorithm itself found wrong with this rank's part of the answer: a text, or None. Runs on every rank.
+        Function of (problem, parameters, outcome), called on every rank: a text that says what the algorithm itself
+        found wrong with this rank's part of the answer, or None.
     trial
-        A small problem with parameters and its name, to measure the rate of work; None where the work cannot be
-        foreseen.
+        Function of (problem, parameters): a small problem with its parameters and its name, to measure the rate of
+        work; None where the work cannot be foreseen.
     """
 
     name: str
@@ -183,4 +182,3 @@ class Algorithm:
     def stop_keys(self, parameters: Any) -> tuple[str, ...]:
         """Return the keys of `[stop]` that the algorithm honours with these parameters."""
         return self.stops if self.can_stop(parameters) else ()
-

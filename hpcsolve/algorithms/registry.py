@@ -24,7 +24,7 @@ def algorithm(name: str) -> Algorithm:
         package = importlib.import_module(f"hpcsolve.algorithms.{name.replace('-', '_')}")
         found: Algorithm = package.ALGORITHM
         return found
-    there = "there is " + ", ".join(NAMES)
+    there = "the algorithms are " + ", ".join(NAMES)
     close = difflib.get_close_matches(name, NAMES, n=1)
     hint = f", did you mean {close[0]!r}?" if close else ""
     raise InputError(f"unknown algorithm {name!r}{hint}; {there}")

@@ -20,11 +20,11 @@ from hpcsolve.device.base import Argument, Buffer, Device, Timer
 CITY_THREADS = 128
 """Threads of a block that updates one city's row."""
 LINE = 16
-"""Ants whose adjacent cities stand in one cache line."""
+"""Ants whose adjacent cities share a cache line (`line_ants` in cuda_src/ants/ant_system.cu)."""
 LEAST_THREADS = 32
 """Threads to which the blocks of st-dynamic shrink."""
 RECORD = 64
-"""Words of a `head_row` (cuda_src/ants/head_tail_tables.cuh). The nearest cities stand at words 32 to 47."""
+"""32-bit words of a `head_row` (cuda_src/ants/head_tail_tables.cuh). Words 32 to 47 are the nearest cities."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class AntSystem:
         return own["lengths"].download()
 
     def learn(self, iteration: int, lengths: NDArray[np.uint64], incumbents: Incumbents) -> None:
-        """Let pheromone evaporate, and all ants deposit theirs."""
+        """Let pheromone evaporate, and let all ants deposit on the arcs of their tours."""
         colonies, own = len(self.keys), self.buffers
         own["amounts"].upload(self.unit.deposits(lengths))
         self.timer.start()

@@ -64,7 +64,7 @@ class Incumbents:
     iteration: NDArray[np.int64]
 
     def note(self, iteration: int, lengths: NDArray[np.uint64], buffers: dict[str, Buffer]) -> None:
-        """Take over an iteration's best tours, the first of equal ones, where they are better."""
+        """Replace incumbents by an iteration's best tours, the first of equal ones, where these are better."""
         for colony, ant in enumerate(lengths.argmin(axis=1).tolist()):
             if lengths[colony, ant] < self.length[colony]:
                 self.length[colony] = lengths[colony, ant]

@@ -1,4 +1,4 @@
-"""Pheromone as integers: its unit, in which none overflows, and the deposits (cuda_src/ants/pheromone.cuh)."""
+"""Pheromone as integers: a unit in which no arc's pheromone overflows, and deposits (cuda_src/ants/pheromone.cuh)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ class Unit:
 
     Attributes
     ----------
+    bits
+        Binary logarithm of the nearest-neighbour tour's deposit.
     reference
         The length of the nearest-neighbour tour.
     shortest
-        The length below which a tour deposits no more.
+        Shorter tours deposit no more than one of this length.
     rho
         Share of the pheromone that evaporates in an iteration.
     """
@@ -58,15 +60,17 @@ class Unit:
 def unit_of(reference: int, bound: int, n: int, depositors: int, rho: float) -> Unit:
     """Return the finest unit in which no pheromone can reach 2^64.
 
+    Pheromone stays below (n + depositors * reference / bound) / rho deposits of the reference. That holds for a whole
+    row at the beginning too.
+
     Parameters
     ----------
     reference, bound
-        Lengths of the nearest-neighbour tour, and a lower bound of all tours'.
+        The length of the nearest-neighbour tour, and a lower bound on the length of any tour.
     depositors
         Ants that may deposit on one arc in one iteration.
     rho
-        Share of the pheromone that evaporates in an iteration. Pheromone stays below (n + depositors * reference /
-        bound) / rho deposits of the reference, that of a whole row at the beginning included.
+        Share of the pheromone that evaporates in an iteration.
     """
     exact = Fraction(rho)
     shortest = max(bound, reference // MOST_RATIO, 1)

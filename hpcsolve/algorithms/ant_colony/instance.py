@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp
 
 HEAD = 32
-"""Nearest cities of the head of a row, and the most candidates."""
+"""Cities in the head of a row (cuda_src/ants/head_tail_tables.cuh), and the most candidates."""
 MOST_LISTED = 128
-"""Most cities of a list of nearest cities."""
+"""The most cities in a list of nearest cities."""
 HEURISTIC_BITS = 30
 GUARD = 0.1
-"""What is added to a cost that is divided by, since costs may be 0."""
+"""Added to every cost before a division by it, since costs may be 0."""
 ROWS_AT_ONCE = 256
 
 
@@ -39,10 +39,10 @@ class AntInstance:
     symmetric
         Whether every arc costs the same both ways.
     nearest
-        Shape (n, listed(n)), uint16: the nearest cities of each, by (cost, number); where there are fewer, the list is
-        filled up with the city itself.
+        Shape (n, list_width(n)), uint16: the nearest cities of each, by (cost, number). The city itself fills
+        the rest of a list.
     greedy_length, bound
-        The cost of the nearest-neighbour tour, and a lower bound of any tour's, in costs of `cost` and at least 1.
+        The length of the nearest-neighbour tour, and a lower bound on that of any tour, by `cost` and at least 1.
     """
 
     order: NDArray[np.int64]
@@ -83,7 +83,7 @@ def nearest_neighbour_tour(cost: NDArray[np.int64]) -> NDArray[np.int64]:
     return tour
 
 
-def listed(n: int) -> int:
+def list_width(n: int) -> int:
     """Return the width of the lists of nearest cities, a multiple of 32."""
     return HEAD * -(-min(n - 1, MOST_LISTED) // HEAD)
 
@@ -91,7 +91,7 @@ def listed(n: int) -> int:
 def nearest_cities(cost: NDArray[np.int32]) -> NDArray[np.uint16]:
     """Return the lists of `AntInstance.nearest`."""
     n, width = len(cost), min(len(cost) - 1, MOST_LISTED)
-    nearest = np.repeat(np.arange(n, dtype=np.uint16)[:, None], listed(n), axis=1)
+    nearest = np.repeat(np.arange(n, dtype=np.uint16)[:, None], list_width(n), axis=1)
     for rows in _stripes(n):
         keys = cost[rows].astype(np.int64) * n + np.arange(n)
         keys[np.arange(len(keys)), np.arange(n)[rows]] = FORBIDDEN

@@ -14,7 +14,7 @@ FILE = "ants/local_search"
 KINDS = {"2-opt": "two_opt", "3-opt": "three_opt", "4-opt": "four_opt", "insertion": "insertion"}
 """Kinds of search and their kernels; "insertion" reverses no segment, so it is for asymmetric costs too."""
 THREADS = 32
-"""Threads of a block, which has one tour, and two or four items of work for each neighbour of a city."""
+"""Threads of a block, which improves one tour. Each neighbour of a city is two or four items of work."""
 
 
 def shapes(count: int, n: int, breadth: int) -> Shapes:
@@ -68,7 +68,7 @@ class LocalSearch:
         n, stride = self.neighbours.shape
         self.breadth = min(self.breadth, n - 1)
         self.buffers = allocated(self.device, shapes(math.prod(self.lengths.shape), n, self.breadth))
-        kernel = self.device.kernel(FILE, "local_search_price")
+        kernel = self.device.kernel(FILE, "local_search_prepare")
         kernel(n, self.threads, n=n, stride=stride, breadth=self.breadth, cost=self.cost, neighbours=self.neighbours,
                near_cost=self.buffers["near_cost"])
 

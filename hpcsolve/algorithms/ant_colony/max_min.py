@@ -1,4 +1,4 @@
-"""MAX-MIN Ant System on a device: candidate lists, bounds of pheromone, one tour that deposits, restarts.
+"""MAX-MIN Ant System on a device: candidate lists, bounded pheromone, deposits by one tour per colony, restarts.
 
 Kernels: cuda_src/ants/max_min.cu. The rules are those of Stuetzle and Hoos (2000), with the schedule and the
 constants of Stuetzle's ACOTSP.
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.ant_colony.buffers import ANT_THREADS, Shapes, allocated, iteration_keys, tour_at, tour_memory
 from hpcsolve.algorithms.ant_colony.colonies import NO_TOUR, Incumbents
 from hpcsolve.algorithms.ant_colony.fixed_point import Unit
-from hpcsolve.algorithms.ant_colony.instance import HEAD, AntInstance, listed
+from hpcsolve.algorithms.ant_colony.instance import HEAD, AntInstance, list_width
 from hpcsolve.device.base import Argument, Buffer, Device, Timer
 
 ROW_THREADS = 128
@@ -26,16 +26,16 @@ BEST_OF_RESTART = ((25, 25), (75, 5), (125, 3), (250, 2))
 INCUMBENT_AFTER = 50
 """Iterations without a better tour since the restart, after which the colony's incumbent deposits."""
 CHECK_EVERY, RESTART_AFTER = 100, 250
-"""Every how many iterations a restart is considered, and how many must have brought no better tour."""
+"""Iterations between tests for a restart, and iterations without a better tour that a restart requires."""
 BRANCHING = Fraction(200002, 100000)
-"""Mean branching factor of the cities below which a colony has converged. A single tour has 2."""
+"""A colony has converged if its cities' mean branching factor is below this. A single tour has 2."""
 
 
 def shapes(n: int, colonies: int, ants: int) -> Shapes:
     """Return the shapes and types of all buffers, by name."""
     return {
         "cost": ((n, n), np.int32),
-        "nearest": ((n, listed(n)), np.uint16),
+        "nearest": ((n, list_width(n)), np.uint16),
         "heuristic": ((n, HEAD), np.uint32),
         "keys": ((colonies, 2), np.uint32),
         "pheromone": ((colonies, n, HEAD), np.uint64),
@@ -127,7 +127,7 @@ class MaxMin:
     heuristic
         Shape (n, 32), uint32: that of the arcs to the candidates; 0 where there are fewer.
     improver
-        Opens, on the buffers, what improves all tours in place and sets their lengths; None for no local search.
+        Returns the local search on these buffers; None for no local search.
     """
 
     device: Device

@@ -1,4 +1,4 @@
-"""What a run gives back: the best tour, a row a colony with statistics, and the history."""
+"""The outcome of a run: the best tour, a table of colonies with statistics, and the history."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ COLONIES = {
     "median": Dataset("float64", _OF_BEST),
     "minimum": Dataset("float64", _OF_BEST),
     "maximum": Dataset("float64", _OF_BEST),
-    "deviation": Dataset("float64", "Standard deviation of the colonies' best, of a sample; 0 for one colony"),
+    "deviation": Dataset("float64", "Sample standard deviation of the colonies' best; 0 for one colony"),
     "gap": Dataset(
-        "float64", "What the cost is above the optimum that the job names, of that optimum", "colony", optional=True
+        "float64", "(cost - optimum) / optimum, with the optimum that the job names", "colony", optional=True
     ),
 }
 """The group `/colonies`; `gap` is there if the job names the optimum."""
@@ -42,11 +42,11 @@ HISTORY = {
 
 
 def outcome(
-    tsp: Tsp, instance: AntInstance, kept: Incumbents, history: History, iterations: int, parameters: Parameters,
+    tsp: Tsp, instance: AntInstance, incumbents: Incumbents, history: History, iterations: int, parameters: Parameters,
     comm: Comm, rank: Mapping[str, float | int],
 ) -> Outcome:
     """Return the outcome, whose tables are on rank 0 only. Collective."""
-    parts = comm.allgather(kept)
+    parts = comm.allgather(incumbents)
     best = min((part for part in parts if len(part.numbers)), key=lambda part: int(part.length.min()))
     row = int(best.length.argmin())
     tour = instance.order[best.tour[row]]

@@ -1,4 +1,4 @@
-"""The search that a job's parameters ask for: its memory, what rank 0 computes for all ranks, how it is opened."""
+"""The choice of the search by a job's parameters: its memory, what rank 0 computes for all ranks, and its start."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def host_bytes(parameters: Parameters, n: int, colonies: int) -> int:
 
 @dataclass(frozen=True)
 class Powers:
-    """What needs powers of floats, whose last bits differ between machines, so that rank 0 computes it for all.
+    """Numbers from powers of floats, whose last bits differ between machines, so that rank 0 computes them for all.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Powers:
 
 
 def powers(instance: AntInstance, parameters: Parameters) -> Powers:
-    """Return the powers that a job needs."""
+    """Return the heuristic and the rules of a job. Called on rank 0 alone."""
     local = local_search_of(parameters, instance.symmetric) != "none"
     bounds = rules(instance.n, parameters.candidates, local)
     if parameters.variant == "ant-system":

@@ -24,7 +24,7 @@ STOPS = ("seconds", "target", "iterations", "stagnation")
 DEFAULT_ITERATIONS = 1000
 """Iterations where the job has no `[stop]` at all."""
 TRIAL_CITIES = 25
-"""Cities of the instance that the rate is measured with."""
+"""Cities of the instance that measures the rate of work."""
 
 
 def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
@@ -41,7 +41,7 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
     device = tuple(device_bytes(parameters, tsp.n, symmetric, share) for share in shares)
     host = tuple(host_bytes(parameters, tsp.n, share) for share in shares)
     details: dict[str, int | str] = {
-        "colonies": parameters.colonies, "ants a colony": ants, WITHOUT_WORK: shares.count(0)
+        "colonies": parameters.colonies, "ants per colony": ants, WITHOUT_WORK: shares.count(0)
     }
 
     def largest(free: Sequence[int]) -> int:
@@ -56,11 +56,12 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
         return low
 
     work = parameters.colonies * ants * tsp.n
-    return Estimate(device, host, work, "city chosen; of one iteration, as is the time", (0,) * ranks, details, largest)
+    operation = "choice of a city; work and time of one iteration"
+    return Estimate(device, host, work, operation, (0,) * ranks, details, largest)
 
 
 def trial(tsp: Tsp, parameters: Parameters) -> tuple[Tsp, Parameters, str]:
-    """Return a random instance of the same kind, for one colony."""
+    """Return a small random instance of the same kind, the parameters with one colony, and its name."""
     small = random_matrix(TRIAL_CITIES, symmetric=tsp.symmetric)
     return small, msgspec.structs.replace(parameters, colonies=1), f"{TRIAL_CITIES} cities"
 

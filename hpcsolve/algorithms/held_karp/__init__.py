@@ -8,13 +8,13 @@ tour it proves that there is none. Memory is its limit. The subset lattice is sp
 
 core.py      from what the user asks to a depot and m cities
 reduce.py    from costs to 16- or 32-bit states, exactly
-split.py     low, mid and top cities; slices over ranks; chunks
+split.py     cities into low, mid and top ones, slices over ranks, layers into chunks
 plan.py      one rank's share: buffers and messages, to the byte
-planes.py    the run: two waves that meet in the middle (kernels: cuda_src/held_karp/held_karp.cu)
-recover.py   the tour through the cheapest meeting
+planes.py    the distributed dynamic program (kernels: cuda_src/held_karp/held_karp.cu)
+recover.py   the tour, from where its halves meet
 compact.py   the layout for study: one table of all states
-small.py     a table in numpy, for the smallest problems
-bound.py     a quick tour, which gives an upper bound
+small.py     the same with one table in numpy, for the smallest problems
+bound.py     a heuristic tour, which gives an upper bound
 """
 
 from hpcsolve.algorithms.base import Algorithm

@@ -89,7 +89,7 @@ def _walk_back(table: NDArray[np.uint32], reduced: ReducedCosts) -> list[int] | 
 
 
 def _squeeze(whole: int, bit: int) -> int:
-    """Return the set without a bit that it has not: those above move down by one."""
+    """Return a set, which does not have this bit, with the bits above it moved down by one."""
     below = (1 << bit) - 1
     return (whole & below) | (whole >> 1 & ~below)
 

@@ -1,4 +1,4 @@
-"""From what the user asks to what is solved: a cheapest tour from a depot through all cities and back.
+"""The problem that is solved, whatever the user asks: a cheapest tour from a depot through all cities and back.
 
 An open path becomes a tour by its depot. With free ends the depot is one more city, which costs nothing to leave and to
 reach; with a fixed start it is the start, which costs nothing to return to; with both ends fixed it is the two merged,
@@ -25,7 +25,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     Attributes
     ----------
     path
-        "cycle": back to the first city; "open": not.
+        "cycle": the tour returns to its first city; "open": it does not.
     start, end
         Labels (as in the instance's file) of the first and the last city; by default the first city of a cycle is the
         instance's first, the ends of an open path are free. A cycle has no `end`.
@@ -40,7 +40,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
 
 
 def asked(tsp: Tsp, parameters: Parameters) -> TourQuestion:
-    """Return what tour is asked for. Raises as `core_problem`."""
+    """Return the question: from where to where the tour leads. Raises as `core_problem`."""
     start, end = (_position(tsp, parameters.start, "start"), _position(tsp, parameters.end, "end"))
     return TourQuestion(parameters.path, start, end)
 
@@ -55,8 +55,8 @@ class Core:
         Shape (m + 1, m + 1), int64: the m cities, then the depot; `FORBIDDEN` where there is no arc, and on the
         diagonal.
     before, cities, after
-        Positions in the instance: of what precedes the cities in the answer, of the cities in the order of the
-        matrix, and of what follows them.
+        Positions in the instance: of the fixed start (none or one), of the m cities in the order of the matrix, and of
+        the fixed end (none or one).
     """
 
     cost: NDArray[np.int64]
@@ -75,7 +75,7 @@ def core_problem(tsp: Tsp, parameters: Parameters) -> Core:
     Raises
     ------
     InputError
-        `start` or `end` is no label of the instance, both are the same city, or a cycle is given an end.
+        `start` or `end` is not a label of the instance, both are the same city, or a cycle is given an end.
     """
     start, end = ends(tsp, parameters)
     if parameters.path == "cycle":

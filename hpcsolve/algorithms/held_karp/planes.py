@@ -1,8 +1,8 @@
 """The distributed dynamic program: two half runs that meet in the middle, on every rank's own device.
 
 A half run is a wave of steps. In each step every slice of the rank works on the next chunk of its layers, all in one
-launch; then the planes of top cities travel on: within the rank they stay where they are, to other ranks they go as
-messages. cuda_src/held_karp/held_karp.cu describes the layout. Only the middle layer is kept. The tour is recovered
+launch. Then the planes of top cities go to other slices: those of the same rank read them where they are, other ranks
+get messages. cuda_src/held_karp/held_karp.cu describes the layout. Only the middle layer is kept. The tour is recovered
 from two problems of about half the cities.
 """
 
@@ -86,7 +86,7 @@ def _meet_on_device(reduced: ReducedCosts, plan: Plan, device: Device, comm: Com
         zip(plan.half_runs(), (forward, backward), (reduced.cost, reduced.cost.T), strict=False)
     ):
         buffers = HalfBuffers(*((stored, other) if parity == 0 else (other, stored)), stream)
-        # Not kept in a name, so that one half run's staging is freed before the next one's is made.
+        # Not bound to a name, so that this half run's staging is freed before the next one's is allocated.
         HalfRun(plan, slots, cost, reduced, device, comm, buffers).run(
             statistics, lambda done, base=half: report((base + done) / shares)
         )
@@ -111,7 +111,7 @@ class HalfRun:
                   "stage_start": slots.stage_start, "cost": cost_patterns(cost, reduced)}
         self.tables = {name: device.upload(array) for name, array in arrays.items()}
         self.depot = device.upload(depot)
-        self.kernel = device.kernel(FILE, f"held_karp_layer_u{plan.itemsize}")
+        self.kernel = device.kernel(FILE, f"held_karp_step_u{plan.itemsize}")
         self.arguments = self._arguments()
         largest = plan.chunk_size << plan.split.low
         self.staging = [
@@ -156,7 +156,7 @@ class HalfRun:
         }
 
     def _arrive(self, step: int, statistics: Statistics) -> None:
-        """Wait until the messages of `lag` steps ago have arrived, so that their staging is free again."""
+        """Wait for the messages of `lag` steps ago, upload what has arrived, and so free their staging."""
         started = time.perf_counter()
         turn = step % self.plan.lag
         for request in self.sends[turn]:
@@ -219,7 +219,7 @@ def _middle(plan: Plan, dtype: np.dtype[np.unsignedinteger], device: Device, for
     length, slice_size = split.plane(split.middle), split.stored(split.middle % 2)
     best = device.empty(plan.slices * split.mid * stretches, np.uint32)
     best.fill(0xFF)
-    kernel = device.kernel(FILE, f"held_karp_middle_u{plan.itemsize}")
+    kernel = device.kernel(FILE, f"held_karp_meet_u{plan.itemsize}")
     timer = device.timer()
     timer.start()
     layer = {"slices": plan.slices, "mid": split.mid, "stretches": stretches, "stretch": STRETCH, "length": length,

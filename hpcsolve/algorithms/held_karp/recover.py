@@ -1,4 +1,7 @@
-"""The tour through the cheapest meeting: its two halves are problems of their own, down to a small table."""
+"""Recovery of the tour from the state where its halves meet.
+
+Each half is a problem of about half the cities, which is solved in the same way until it is small enough for one table.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from hpcsolve.parallel.comm import SerialComm
 
 
 def order_through(meeting: Meeting, reduced: ReducedCosts, split: Split, device: Device) -> list[int]:
-    """Return the cities of the best tour in order, from the depot to the meeting's city and on to the depot."""
+    """Return the m cities in the order of the best tour, which starts and ends at the depot."""
     m = split.cities
     first, city = cities_before(meeting, split), split.low + meeting.city
     rest = [c for c in range(m) if c not in first and c != city]
@@ -28,7 +31,7 @@ def order_through(meeting: Meeting, reduced: ReducedCosts, split: Split, device:
 
 
 def cities_before(meeting: Meeting, split: Split) -> list[int]:
-    """Return the set S of a state (S, city) of the middle layer, ascending."""
+    """Return the cities that the best tour visits before the meeting's city, ascending."""
     rank, low_set = divmod(meeting.entry, 1 << split.low)
     squeezed, size = 0, split.middle
     for element in range(split.mid - 2, -1, -1):

@@ -2,8 +2,8 @@
 
 Two exact steps lead there. Dual values of the assignment problem are subtracted from rows and columns: this changes the
 cost of every tour by the same amount, and leaves no cost negative. (For a symmetric matrix both duals of a city are
-averaged, at twice the scale, so that it stays symmetric.) And the cost of a quick tour is an upper bound for every
-prefix of an optimal tour, so larger values may saturate.
+averaged, at twice the scale, so that it stays symmetric.) Then the cost of a quick tour is an upper bound for every
+prefix of an optimal tour, so that values above it may all become infinity.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.problems.tsp import FORBIDDEN
 
 INFINITY = {2: 0x7FFF, 4: 0x7FFFFFFF}
-"""The largest value of a state of so many bytes means that there is no path. Twice that value still fits."""
+"""For states of 2 and 4 bytes the value that means that there is no path. Twice that value still fits."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class _Candidates:
 
 
 def _largest_prefix(matrix: NDArray[np.int64], allowed: NDArray[np.bool_], upper_bound: int | None) -> int:
-    """Return an upper bound for every prefix of an optimal tour: the quick tour, or the dearest arc of each city."""
+    """Return an upper bound for every prefix of an optimal tour: the lesser of the quick tour and all dearest arcs."""
     dearest = sum(int(row[ok].max()) for row, ok in zip(matrix, allowed) if ok.any())
     return dearest if upper_bound is None else min(dearest, upper_bound)
 

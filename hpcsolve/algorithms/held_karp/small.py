@@ -1,4 +1,4 @@
-"""Held-Karp with one table in numpy, for problems that are too small to split, halves of tours among them."""
+"""Held-Karp with one table in numpy, for problems and halves of tours that are too small to split."""
 
 from __future__ import annotations
 

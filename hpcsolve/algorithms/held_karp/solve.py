@@ -29,7 +29,7 @@ MOST_CITIES = 46
 MOST_RANKS = 512
 """The most ranks of a run, of which at most 2^MOST_TOP have work."""
 TRIAL_CITIES = 25
-"""Cities of the instance that the rate is measured with; takes some hundredths of a second."""
+"""Cities of the instance that measures the rate of work, in some hundredths of a second."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def run(
 
 
 def trial(tsp: Tsp, parameters: Parameters) -> tuple[Tsp, Parameters, str]:
-    """Return a random instance of the same kind, and the parameters without cities that it has not."""
+    """Return a small random instance of the same kind, the parameters without start and end, and its name."""
     small = random_matrix(TRIAL_CITIES, symmetric=tsp.symmetric)
     return small, msgspec.structs.replace(parameters, start=None, end=None), f"{TRIAL_CITIES} cities"
 

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 FEWEST_CITIES = 7
-"""Smaller problems are solved by `small.py`: 5 low cities (a warp's lanes), 1 mid city, 1 top city."""
+"""5 low cities (2^5 lanes of a warp), 1 mid city and 1 top city. `small.py` solves smaller problems."""
 MOST_TOP = 8
-"""At most 2^8 slices: as many ranks can share one problem (half as many if it is symmetric)."""
+"""At most 2^8 slices, so at most 2^8 ranks share one problem (half as many if it is symmetric)."""
 LAUNCH_BLOCKS = 1024
-"""About as many blocks as one launch has."""
+"""Blocks of one launch, about."""
 
 
 @dataclass(frozen=True)
@@ -170,9 +170,10 @@ def _pairs_by_stage(split: Split, owner: list[int], rank: int) -> list[list[tupl
 
 
 def chunk_size(split: Split, ranks: int, symmetric: bool) -> int:
-    """Return the number of mid sets a chunk: a launch keeps the device busy, and the stream stays in caches.
+    """Return the number of mid sets in a chunk.
 
-    With several ranks it is also so small that the wave has many more chunks than stages.
+    It is so large that a launch keeps the device busy, and so small that the stream stays in caches. With several ranks
+    it is also so small that the wave has many more chunks than stages.
     """
     unit = 2 if symmetric else 1
     slices = -(-split.slices // (unit * ranks)) * unit

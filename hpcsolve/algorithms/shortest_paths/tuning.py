@@ -13,7 +13,7 @@ from hpcsolve.problems.graph import Graph
 BLOCK_THREADS = 256
 """Threads of a block; some 130 vertices of a road network wait at a time."""
 BLOCKS_A_MULTIPROCESSOR = 6
-"""Blocks that fit by registers (40 a thread) and shared memory (33 KB) on an H200."""
+"""Blocks of a search that are assumed to fit on a multiprocessor (jobs/benchmarks/gpu.md)."""
 PATIENT = 2**32 - 1
 """Arcs a round that no search relaxes: buckets always widen."""
 
