@@ -1,5 +1,6 @@
 // Distances as keys: unsigned integers that order like the distances. The key of an integer is the integer itself, that
-// of a non-negative IEEE number its bit pattern. Beside them stand a queue's push, a block's minimum, and the next job.
+// of a non-negative IEEE number its bit pattern. Beside them stand a queue's push, a block's minimum, and
+// the number of the next search.
 #pragma once
 #include "device/device.cuh"
 
@@ -83,7 +84,7 @@ DEVICE T block_min(T *shared, T x) {
   __syncthreads();
   return result;
 }
-// Returns the number of the next job that no block has taken to every thread; *next counts the jobs taken so far.
+// Returns to every thread the number of the next search that no block has taken; *next counts those taken so far.
 DEVICE uint32_t take_job(uint32_t *next, uint32_t *shared) {
   __syncthreads();
   if (threadIdx.x == 0) *shared = atomicAdd(next, 1u);

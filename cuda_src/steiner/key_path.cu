@@ -145,16 +145,16 @@ DEVICE void write(lists &out, uint32_t v) {
   if (out.used < out.room) out.vertices[out.used] = v;
   out.used++;
 }
-DEVICE void write_way(lists &out, const exchange &s, uint32_t x) {
+DEVICE void write_path(lists &out, const exchange &s, uint32_t x) {
   for (uint32_t v = x; v != none; v = homeless(s, v) ? s.other_before[v] : s.before[v]) write(out, v);
 }
 DEVICE bool is_key(const exchange &s, uint32_t v) { return s.is_terminal[v] || s.children[v] != 1; }
-// The moves of a pass, at most n: how much each saves, and where its three lists of vertices end in `ways` (room);
+// The moves of a pass, at most n: how much each saves, and where its three lists of vertices end in `paths` (room);
 // `count`: how many there are.
 struct moves {
   uint32_t room;
   uint64_t *gains;
-  uint32_t *ends, *ways, *count;
+  uint32_t *ends, *paths, *count;
 };
 // Looks at the key path that goes up from v. If a shorter path can replace it: returns how much that saves, and writes
 // three lists of vertices, up to `ends`: from one end of its middle arc to the base, from the other end, and the key
@@ -166,9 +166,9 @@ DEVICE uint64_t serve(exchange &s, uint32_t v, lists &out, uint32_t *ends) {
   uint64_t best = own;
   const uint32_t arc = other_way(s, v, upper, best), begin = out.used;
   if (arc != none) {
-    write_way(out, s, s.tails[arc]);
+    write_path(out, s, s.tails[arc]);
     ends[0] = out.used;
-    write_way(out, s, s.heads[arc]);
+    write_path(out, s, s.heads[arc]);
     ends[1] = out.used;
     for (uint32_t w = v; w != upper; w = s.up[w]) write(out, w);
     write(out, upper);
@@ -206,7 +206,7 @@ KERNEL key_path_find(network net, uint32_t root, const uint32_t *tails, const ui
   s.other = distances, s.waiting.keys = distances, s.waiting.size = 0;
   const uint32_t vertices = walk(s, root, chosen);
   collect_regions(s);
-  lists out = {found.room, 0, found.ways};
+  lists out = {found.room, 0, found.paths};
   uint32_t count = 0;
   for (uint32_t i = vertices; i-- > 1;) {
     const uint32_t v = s.order[i];
