@@ -1,4 +1,4 @@
-// Bellman-Ford, one block per job, in three forms: push (every reached vertex offers its distance along its outgoing
+// Bellman-Ford, one block per search, in three forms: push (every reached vertex offers its distance along its outgoing
 // arcs), pull (every vertex takes the best offer of its incoming arcs), and k-pull (k sweeps between two tests whether
 // anything has changed; "Accelerating Computation of Steiner Trees on GPUs" takes k = 3). It takes as many sweeps over
 // all arcs as the longest shortest path has arcs. It is here for study, as an oracle for near_far.cu, and for 64-bit

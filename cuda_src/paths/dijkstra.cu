@@ -1,4 +1,4 @@
-// Dijkstra's algorithm with the heap of heap.cuh: one block per job, of which the first thread works and the others
+// Dijkstra's algorithm with the heap of heap.cuh: one block per search, of which the first thread works and the others
 // wait. It makes sense on CPUs only: for study, and as an oracle for near_far.cu that settles each vertex once. A
 // search with targets ends when the last of them is settled. Scratch, 2 n entries for each block: the heap and its
 // places.

@@ -1,5 +1,5 @@
 // Distances as keys: unsigned integers in the same order as the distances. The key of an integer is the integer itself,
-// that of a non-negative IEEE number its bit pattern. Also what all searches share: push, block_min and take_job.
+// that of a non-negative IEEE number its bit pattern. Also what all searches share: push, block_min and take_search.
 #pragma once
 #include "device/device.cuh"
 
@@ -84,9 +84,8 @@ DEVICE T block_min(T *shared, T x) {
   __syncthreads();
   return result;
 }
-// Returns to every thread the number of the next job that no block has taken. *next counts the jobs taken so far. A job
-// is one search of a launch.
-DEVICE uint32_t take_job(uint32_t *next, uint32_t *shared) {
+// Returns to every thread the number of the next search that no block has taken. *next counts those taken so far.
+DEVICE uint32_t take_search(uint32_t *next, uint32_t *shared) {
   __syncthreads();
   if (threadIdx.x == 0) *shared = atomicAdd(next, 1u);
   __syncthreads();

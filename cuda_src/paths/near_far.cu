@@ -1,4 +1,4 @@
-// Near-Far shortest paths (Davidson, Baxter, Garland, Owens, IPDPS 2014), the block engine: one block per job, with any
+// Near-Far shortest paths (Davidson, Baxter, Garland, Owens, IPDPS 2014), the block engine: one block per search, with any
 // number of threads; on a CPU a block is one thread, and this is a sequential search with two buckets.
 //
 // A round relaxes the arcs of every vertex in the near queue (shared memory, two buffers, one barrier a round) and

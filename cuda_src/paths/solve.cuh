@@ -1,11 +1,11 @@
 // From a search to its answers: rows of distances and predecessors, distances at targets, paths; all are checked
-// (paths.cuh). A job is one search of a launch. A block takes one job after the other, and uses one row of keys for all
-// of them, which stays in its caches.
+// (paths.cuh). A block takes one search after the other, and uses one row of keys for all of them, which stays in its
+// caches.
 //
 // A search for a near target touches a small part of the graph, so its cost must not depend on the number of vertices:
 // the row is all `unreached` between two searches, a search lists the vertices that it touches, and the check, the
-// paths and the clearing go through that list. A job that wants whole rows goes through all vertices in order instead,
-// which is faster there.
+// paths and the clearing go through that list. A search that wants whole rows goes through all vertices in order
+// instead, which is faster there.
 //
 // A path is followed from its target back to the seed by predecessors: once for its length, and once to write it behind
 // the paths written so far. If there is no room for it, `path_begin` says so, and the caller asks this query again.
@@ -14,22 +14,22 @@
 #pragma once
 #include "paths/paths.cuh"
 
-// What is wanted of a job; a search for whole rows never ends early.
+// What is wanted of a search; a search for whole rows never ends early.
 constexpr uint32_t wants_distances = 1, wants_predecessors = 2, wants_targets = 4, wants_paths = 8;
 constexpr uint32_t unchecked = 16;  // for benchmarks: distances without the check
 constexpr uint32_t wants_rows = wants_distances | wants_predecessors;
-// One search of a launch (not a job file). Its seeds are seed[first_seed] to seed[end_seed - 1], its targets likewise;
-// its i-th target is that of query first_query + i.
-struct job {
+// A search of a launch. Its seeds are seed[first_seed] to seed[end_seed - 1], its targets likewise; its i-th target is
+// that of query first_query + i.
+struct search {
   uint32_t first_seed, end_seed, first_target, end_target, first_query;
 };
-// The jobs of a launch: `jobs` (count, 5) holds a `job` each; `next` counts the jobs taken, 0 at first.
+// The searches of a launch: `searches` (count, 5) holds a `search` each; `next` counts the searches taken, 0 at first.
 struct batch {
   uint32_t count;
-  const uint32_t *jobs, *seed, *target;
+  const uint32_t *searches, *seed, *target;
   uint32_t *next;
 };
-// What the blocks work in, (blocks, n) each: a row of keys (all unreached between jobs), a list of vertices, and a row
+// What the blocks work in, (blocks, n) each: a row of keys (all unreached between searches), a list of vertices, a row
 // of hops (if there are plateaus).
 template <class T>
 struct workspace {
@@ -40,17 +40,17 @@ struct workspace {
 // Where answers are written, with vertices as positions in the input. Pointers that are not wanted may be None.
 template <class T>
 struct outbox {
-  NULLABLE T *distance;            // rows (jobs, n)
-  NULLABLE uint32_t *predecessor;  // rows (jobs, n)
-  NULLABLE T *target_distance;     // of each query
-  NULLABLE uint64_t *path_begin;   // where its path begins in `path`, all ones if there was no room
+  NULLABLE T *distance;  // rows (searches, n)
+  NULLABLE uint32_t *predecessor;  // rows (searches, n)
+  NULLABLE T *target_distance;  // of each query
+  NULLABLE uint64_t *path_begin;  // where its path begins in `path`, all ones if there was no room
   NULLABLE uint32_t *path_length;  // 0 if no path leads there
   NULLABLE uint32_t *path;
-  NULLABLE uint64_t *path_used;    // entries of `path`
+  NULLABLE uint64_t *path_used;  // entries of `path`
   uint64_t path_room;
-  uint32_t *counts;                // (jobs, 3), 0 at first: `findings`; cut is 0 after an early end
-  uint32_t *overflowed;            // for each job: 1 if its queues were too small, so that it has no answer
-  uint64_t *work;                  // (jobs, 2): arcs relaxed, dependent steps
+  uint32_t *counts;  // (searches, 3), 0 at first: `findings`; cut is 0 after an early end
+  uint32_t *overflowed;  // for each search: 1 if its queues were too small, so that it has no answer
+  uint64_t *work;  // (searches, 2): arcs relaxed, dependent steps
 };
 
 template <class Sum, class T = typename Sum::key>
@@ -109,7 +109,7 @@ DEVICE void deliver(const request<T> &asked, const answer<T> &found, const works
     if (wanted & wants_paths) write_path<Sum>(s, asked.net.order, out, first_query + i, asked.target[i]);
   }
 }
-// Solves all jobs of a batch. `how.scratch` is (blocks, room).
+// Solves all searches of a batch. `how.scratch` is (blocks, room).
 template <class Engine, class Sum, class T = typename Sum::key>
 DEVICE void solve_all(const batch &all, uint32_t wanted, T cutoff, const graph<T> &net, tuning<T> how, workspace<T> own,
                       const outbox<T> &out) {
@@ -120,8 +120,8 @@ DEVICE void solve_all(const batch &all, uint32_t wanted, T cutoff, const graph<T
   how.scratch += (size_t)blockIdx.x * how.room;
   own.keys += (size_t)blockIdx.x * net.n, own.touched += rows ? 0 : (size_t)blockIdx.x * net.n;
   own.hops += own.hops ? (size_t)blockIdx.x * net.n : 0;
-  for (uint32_t number; (number = take_job(all.next, &ticket)) < all.count;) {
-    const job mine = ((const job *)all.jobs)[number];
+  for (uint32_t number; (number = take_search(all.next, &ticket)) < all.count;) {
+    const search mine = ((const search *)all.searches)[number];
     const request<T> asked = {net,
                               mine.end_seed - mine.first_seed,
                               all.seed + mine.first_seed,

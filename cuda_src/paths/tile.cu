@@ -227,7 +227,7 @@ DEVICE void search_all(const graph<T> &net, uint32_t sources, const uint32_t *so
   words += blockIdx.x * (group_size + 1) * (size_t)n, queues += blockIdx.x * 4 * (size_t)n;
   uint32_t *const far = queues + 2 * (size_t)n;
   const workplace<T> own = {words, words + group_size * (size_t)n, queues, far, far + n};
-  for (uint32_t group; (size_t)group_size * (group = take_job(next, &ticket)) < sources;) {
+  for (uint32_t group; (size_t)group_size * (group = take_search(next, &ticket)) < sources;) {
     const uint32_t first = group_size * group;
     if (threadIdx.x == 0) {
       s.n = n, s.sources = sources - first < group_size ? sources - first : group_size;

@@ -156,12 +156,12 @@ DEVICE void write_path(lists &out, const exchange &s, uint32_t x) {
   for (uint32_t v = x; v != none; v = lost_base(s, v) ? s.other_before[v] : s.before[v]) write(out, v);
 }
 DEVICE bool is_key(const exchange &s, uint32_t v) { return s.is_terminal[v] || s.children[v] != 1; }
-// The moves of a pass, at most n: how much each saves, and where its three lists of vertices end in `ways` (room);
+// The moves of a pass, at most n: how much each saves, and where its three lists of vertices end in `paths` (room);
 // `count`: how many there are.
 struct moves {
   uint32_t room;
   uint64_t *gains;
-  uint32_t *ends, *ways, *count;
+  uint32_t *ends, *paths, *count;
 };
 // Looks at the key path that goes up from v. If a shorter path can replace it: returns how much that saves, and writes
 // three lists of vertices, up to `ends`: from one end of its middle arc to the base, from the other end, and the key
@@ -213,7 +213,7 @@ KERNEL key_path_find(network net, uint32_t root, const uint32_t *tails, const ui
   s.other = distances, s.waiting.keys = distances, s.waiting.size = 0;
   const uint32_t vertices = walk(s, root, chosen);
   collect_regions(s);
-  lists out = {found.room, 0, found.ways};
+  lists out = {found.room, 0, found.paths};
   uint32_t count = 0;
   for (uint32_t i = vertices; i-- > 1;) {
     const uint32_t v = s.order[i];

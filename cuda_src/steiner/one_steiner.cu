@@ -35,7 +35,7 @@ constexpr uint32_t ahead = 16;  // rows that are fetched early
 constexpr uint32_t none = ~0u;  // no node
 
 template <class T>
-struct spanning {  // by places; no node is deeper than `levels` - 1
+struct placed_tree {  // by places; no node is deeper than `levels` - 1
   uint32_t room, nodes, levels;
   const uint32_t *slots, *depths;
   const T *edges, *table;
@@ -59,7 +59,7 @@ struct candidates {
 };
 // Returns where a column's ways begin; those to the other nodes follow at distances of a panel.
 template <class T>
-DEVICE const T *ways_of(const spanning<T> &s, uint32_t column) {
+DEVICE const T *ways_of(const placed_tree<T> &s, uint32_t column) {
   return s.table + (size_t)(column / panel) * s.room * panel + column % panel;
 }
 // Does one step of the pass, for a node with the ways `row` and an edge of length `own` to its parent. `here` has the
@@ -77,7 +77,7 @@ DEVICE void pass_up(T own, const T *__restrict__ row, T *__restrict__ here, T *_
 }
 // Computes for each column the weight of the tree with its vertex added. `scratch` is (blocks, levels + 2, panel).
 template <class T>
-DEVICE void measure_all(const spanning<T> &s, uint32_t columns, const uint32_t *column, T *scratch, T *weight) {
+DEVICE void measure_all(const placed_tree<T> &s, uint32_t columns, const uint32_t *column, T *scratch, T *weight) {
   T *stack = scratch + (size_t)blockIdx.x * (s.levels + 2) * panel;
   T *sum = stack + (size_t)s.levels * panel, *gathered = sum + panel;
   for (uint32_t first = blockIdx.x * panel; first < columns; first += gridDim.x * panel) {
@@ -105,7 +105,7 @@ DEVICE void measure_all(const spanning<T> &s, uint32_t columns, const uint32_t *
 // Writes the links of a vertex, whose ways to the nodes are given, to the ends of `way` and `to`, and returns how many.
 // `best` and `from` are the stack, by levels: a way, and the place where it leads, or `none` for an edge of the tree.
 template <class T>
-DEVICE uint32_t find_links(const spanning<T> &s, T *way, uint32_t *to, T *best, uint32_t *from) {
+DEVICE uint32_t find_links(const placed_tree<T> &s, T *way, uint32_t *to, T *best, uint32_t *from) {
   for (uint32_t level = 0; level < s.levels; level++) best[level] = ~(T)0;
   uint32_t end = s.nodes;
   for (uint32_t place = s.nodes; place-- > 0;) {
@@ -123,7 +123,7 @@ DEVICE uint32_t find_links(const spanning<T> &s, T *way, uint32_t *to, T *best, 
 }
 // Finds each column's links. `ways` and `words` are scratch, (blocks, panel, nodes + levels).
 template <class T>
-DEVICE void link_all(const spanning<T> &s, uint32_t columns, const uint32_t *column, T *ways, uint32_t *words,
+DEVICE void link_all(const placed_tree<T> &s, uint32_t columns, const uint32_t *column, T *ways, uint32_t *words,
                      const links<T> &out) {
   const size_t each = (size_t)s.nodes + s.levels;
   ways += blockIdx.x * panel * each, words += blockIdx.x * panel * each;
@@ -145,13 +145,13 @@ DEVICE void link_all(const spanning<T> &s, uint32_t columns, const uint32_t *col
 }
 // A tree that changes: the parent of each node, and the edge to it.
 template <class T>
-struct changing {
+struct node_tree {
   uint32_t *parent, *mark, stamp;
   T *edge;
 };
 // Returns the lowest common ancestor of two nodes. It climbs from both by turns.
 template <class T>
-DEVICE uint32_t meeting(changing<T> &s, uint32_t a, uint32_t b) {
+DEVICE uint32_t meeting(node_tree<T> &s, uint32_t a, uint32_t b) {
   s.mark[a] = ++s.stamp;
   if (a == b) return a;
   s.mark[b] = s.stamp;
@@ -164,7 +164,7 @@ DEVICE uint32_t meeting(changing<T> &s, uint32_t a, uint32_t b) {
 }
 // Makes `end` the root of the subtree below `cut`, and hangs it on the node `to` by an edge of length `way`.
 template <class T>
-DEVICE void rehang(changing<T> &s, uint32_t end, uint32_t cut, uint32_t to, T way) {
+DEVICE void rehang(node_tree<T> &s, uint32_t end, uint32_t cut, uint32_t to, T way) {
   for (uint32_t v = end;;) {
     const uint32_t next = s.parent[v];
     const T old = s.edge[v];
@@ -182,7 +182,7 @@ struct change {
 };
 // Puts a link in if it makes the tree lighter, and returns by how much.
 template <class T>
-DEVICE T put_in(changing<T> &s, uint32_t a, uint32_t b, T way, change<T> &log) {
+DEVICE T put_in(node_tree<T> &s, uint32_t a, uint32_t b, T way, change<T> &log) {
   const uint32_t top = meeting(s, a, b);
   uint32_t cut = none, end = a;
   T longest = way;
@@ -197,7 +197,7 @@ DEVICE T put_in(changing<T> &s, uint32_t a, uint32_t b, T way, change<T> &log) {
   return longest - way;
 }
 template <class T>
-DEVICE void take_out(changing<T> &s, change<T> &log) {
+DEVICE void take_out(node_tree<T> &s, change<T> &log) {
   while (log.count) {
     const uint32_t i = --log.count;
     rehang(s, log.cut[i], log.end[i], log.to[i], log.way[i]);
@@ -212,7 +212,7 @@ DEVICE void graft_all(uint32_t nodes, uint32_t most, const candidates<T> &offere
   const uint32_t *number = offered.number, *start = offered.start, *to = offered.to;
   const T *way = offered.way;
   const size_t room = (size_t)nodes + most;
-  changing<T> s = {parent, words, 0, edge};
+  node_tree<T> s = {parent, words, 0, edge};
   change<T> log = {words + room, words + 2 * room, words + 3 * room, lengths, 0};
   for (uint32_t v = 0; v < room; v++) s.mark[v] = 0;
   for (uint32_t v = 0; v < nodes; v++) parent[v] = old_parent[v], edge[v] = old_edge[v];
@@ -234,12 +234,12 @@ DEVICE void graft_all(uint32_t nodes, uint32_t most, const candidates<T> &offere
   accepted[0] = count;
 }
 #define ONE_STEINER_KERNELS(code, T)                                                                                \
-  KERNEL one_steiner_measure_##code(spanning<T> tree, uint32_t columns, const uint32_t *column, T *scratch,         \
+  KERNEL one_steiner_measure_##code(placed_tree<T> tree, uint32_t columns, const uint32_t *column, T *scratch,      \
                                     T *weight) {                                                                    \
     measure_all<T>(tree, columns, column, scratch, weight);                                                         \
   }                                                                                                                 \
   EXPORT_KERNEL(one_steiner_measure_##code)                                                                         \
-  KERNEL one_steiner_links_##code(spanning<T> tree, uint32_t columns, const uint32_t *column, T *ways,              \
+  KERNEL one_steiner_links_##code(placed_tree<T> tree, uint32_t columns, const uint32_t *column, T *ways,           \
                                   uint32_t *words, links<T> found) {                                                \
     link_all<T>(tree, columns, column, ways, words, found);                                                         \
   }                                                                                                                 \

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import dijkstra
 
 from hpcsolve.algorithms.shortest_paths.engines import EngineName
-from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_PREDECESSORS, row_jobs
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
+from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, row_searches
 from hpcsolve.device.host import HostDevice
 from hpcsolve.formats import read_graph
 from hpcsolve.problems.generate.graph import generate_graph
@@ -56,8 +56,8 @@ def check(graph: Graph, sources: list[int], engines: tuple[EngineName, ...]) -> 
     for engine in engines:
         with searcher(graph, HostDevice(1), engine=engine) as prepared:
             keys, found = np.empty(expected.shape, prepared.keys.dtype), np.empty(expected.shape, np.uint32)
-            jobs = row_jobs([np.array([source]) for source in sources], None, prepared.graph.places())
-            solved = prepared.solve(jobs, WANTS_DISTANCES | WANTS_PREDECESSORS, keys, found)
+            searches = row_searches([np.array([source]) for source in sources], None, prepared.graph.places())
+            solved = prepared.solve(searches, WANTS_DISTANCES | WANTS_PREDECESSORS, keys, found)
         values = prepared.keys.decode(keys)
         assert np.array_equal(np.where(keys == prepared.keys.unreached, np.inf, values), expected), engine
         assert np.array_equal(found.view(np.int32), before), engine

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.engines import EngineName
-from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_PREDECESSORS, row_jobs
 from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD, Keys
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, Solved, searcher
+from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, row_searches
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import Graph
@@ -56,8 +56,8 @@ def rows(prepared: Searcher, seeds: list[list[int]]) -> Found:
     """Search one batch of a searcher."""
     keys = np.empty((len(seeds), prepared.graph.n), prepared.keys.dtype)
     before = np.empty(keys.shape, np.uint32)
-    jobs = row_jobs([np.array(s) for s in seeds], None, prepared.graph.places())
-    solved = prepared.solve(jobs, WANTS_DISTANCES | WANTS_PREDECESSORS, keys, before)
+    searches = row_searches([np.array(s) for s in seeds], None, prepared.graph.places())
+    solved = prepared.solve(searches, WANTS_DISTANCES | WANTS_PREDECESSORS, keys, before)
     return Found(keys, before.view(np.int32), solved)
 
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.shortest_paths import grid
 from hpcsolve.algorithms.shortest_paths.engines import EngineName
-from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_TARGETS, row_jobs
 from hpcsolve.algorithms.shortest_paths.pairs import by_source, shares, solve_pairs
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
+from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_TARGETS, row_searches
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.generate.graph import grid_graph, rmat_graph, road_graph
@@ -73,12 +73,12 @@ def test_larger_graphs_on_every_device(engine: EngineName, device: Device) -> No
 @pytest.mark.parametrize("engine", ["near-far-block", "near-far-grid", "dijkstra"])
 def test_a_near_target_ends_the_search(engine: EngineName, device: Device) -> None:
     graph = grid_graph(60, 60)
-    jobs_of = [np.array([0])]
+    seeds = [np.array([0])]
     with searcher(graph, device, engine=engine) as prepared:
         places, keys = prepared.graph.places(), np.empty((1, graph.n), np.uint32)
-        whole = prepared.solve(row_jobs(jobs_of, None, places), WANTS_DISTANCES, keys)
-        near = prepared.solve(row_jobs(jobs_of, np.array([2, 61]), places), WANTS_TARGETS)
-        far = prepared.solve(row_jobs(jobs_of, np.array([2, 3599]), places), WANTS_TARGETS)
+        whole = prepared.solve(row_searches(seeds, None, places), WANTS_DISTANCES, keys)
+        near = prepared.solve(row_searches(seeds, np.array([2, 61]), places), WANTS_TARGETS)
+        far = prepared.solve(row_searches(seeds, np.array([2, 3599]), places), WANTS_TARGETS)
     assert near.target_keys.tolist() == keys[0, [2, 61]].tolist()
     assert far.target_keys.tolist() == keys[0, [2, 3599]].tolist()
     assert near.relaxed[0] < whole.relaxed[0] / 20 and far.relaxed[0] > whole.relaxed[0] / 2

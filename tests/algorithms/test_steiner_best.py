@@ -21,10 +21,10 @@ from hpcsolve.algorithms.shortest_paths.tile import TileRows
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.node_table import PANEL, NodeTable, capacity
+from hpcsolve.algorithms.steiner_kmb.node_tree import Candidates, NodeTree
 from hpcsolve.algorithms.steiner_kmb.one_steiner import terminal_tree
 from hpcsolve.algorithms.steiner_kmb.reduce import reduced
 from hpcsolve.algorithms.steiner_kmb.rounds import AgreedStop
-from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Spanning
 from hpcsolve.algorithms.steiner_kmb.trees import closure
 from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
@@ -54,7 +54,7 @@ class Bench:
 
     distance: np.ndarray
     table: NodeTable
-    nodes: Spanning
+    nodes: NodeTree
 
     def fill(self, new: np.ndarray) -> None:
         vertices = self.nodes.vertex[new]

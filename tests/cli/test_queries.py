@@ -239,14 +239,14 @@ def test_verify_without_the_file_of_queries_knows_what_it_held(job, run, hpcsolv
     ('"none.txt"', "", "none.txt: cannot be read: No such file"),
     ('"empty.txt"', "", "empty.txt: is empty"),
     ('"job.toml"', "", "job.toml:1: expected a source, a target"),
-    ("[]", "", "shortest-paths.queries: there is no query"),
+    ("[]", "", "shortest-paths.queries: the list is empty"),
     ("[[1, 61]]", "", "shortest-paths.queries: random-60-seed3 has no vertex 61"),
     ("[[1, 2, 3]]", "", "job.toml:6: shortest-paths.queries[0]: expected list of length 2, got 3"),
     ("[1, 2]", "", "job.toml:6: shortest-paths.queries[0]: expected list, got integer"),
     ("[[1, 2]]", "queries-sha256 = 'x'\n", "shortest-paths.queries-sha256: queries names no file"),
     ('"pairs.txt"', "queries-sha256 = 'x'\n", "pairs.txt: has other queries than the job"),
     ("3", "", "job.toml:6: shortest-paths.queries: expected"),
-    *(("[[1, 2]]", f"{key}\n", f"shortest-paths.{key.split()[0]}: queries name all sources and targets")
+    *(("[[1, 2]]", f"{key}\n", f"shortest-paths.{key.split()[0]}: queries already name all sources and targets")
       for key in ("sources = [1]", "targets = [2]", "voronoi = true", "predecessors = true")),
 ])
 def test_bad_queries_are_one_line(queries, more, message, tmp_path, run):

@@ -86,10 +86,10 @@ def test_a_finished_job_is_printed_again_and_a_result_is_a_job(job, run, hpcsolv
 
 @pytest.mark.parametrize(("table", "message"), [
     ("sources = [1, 100]", "shortest-paths.sources: grid-9x11 has no vertex 100; its vertices are numbered 1 to 99"),
-    ("sources = [3, 3]", "shortest-paths.sources: vertex 3 stands there twice"),
-    ("sources = []", "shortest-paths.sources: there is no source"),
+    ("sources = [3, 3]", "shortest-paths.sources: vertex 3 is listed twice"),
+    ("sources = []", "shortest-paths.sources: the list is empty"),
     ("sources = 'terminals'", "shortest-paths.sources: grid-9x11 has no terminals"),
-    ("sources = { random = 100 }", "shortest-paths.sources: 100 random sources of 99 vertices"),
+    ("sources = { random = 100 }", "shortest-paths.sources: 100 random sources, but only 99 vertices"),
     ("", "the key shortest-paths.sources is missing"),
     ("sources = [1]\ncutof = 3", "job.toml:7: shortest-paths.cutof: unknown key; did you mean cutoff?"),
     ("sources = [1, 'x']", "job.toml:6: shortest-paths.sources"),

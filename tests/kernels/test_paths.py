@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms.shortest_paths.batch import batch_on
-from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, row_jobs
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
+from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, row_searches
 from hpcsolve.device.base import Device
 from hpcsolve.problems.graph_build import from_edges
 
@@ -20,9 +20,9 @@ def found(device: Device, distances: list[int], weights: tuple[int, ...] = (3, 4
     graph = from_edges([0, 1, 0, 2], [1, 2, 2, 3], weights, n=5, directed=True)
     with searcher(graph, device) as prepared:
         places = prepared.graph.places()
-        jobs = row_jobs([np.array([0])], None, places)
+        searches = row_searches([np.array([0])], None, places)
         prepared.work["keys"].upload(np.array(distances, np.uint32)[prepared.graph.order].reshape(1, 5))
-        batch = batch_on(device, jobs, WANTS_DISTANCES, np.uint32, np.empty((1, 5), np.uint32))
+        batch = batch_on(device, searches, WANTS_DISTANCES, np.uint32, np.empty((1, 5), np.uint32))
         # The row that the grid engine has filled is taken as it is.
         prepared.launch("paths/near_far_grid", 1, batch, cutoff)
         solved = batch.solved()

@@ -26,17 +26,17 @@ from hpcsolve.algorithms import held_karp, steiner_kmb
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp import Parameters
 from hpcsolve.algorithms.shortest_paths.engines import NEAR_FAR, ROW_ENGINES, EngineName
-from hpcsolve.algorithms.shortest_paths.jobs import (
+from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.rows import row_search
+from hpcsolve.algorithms.shortest_paths.searcher import searcher
+from hpcsolve.algorithms.shortest_paths.searches import (
     WANTS_DISTANCES,
     WANTS_PATHS,
     WANTS_PREDECESSORS,
     WANTS_TARGETS,
-    query_jobs,
-    row_jobs,
+    query_searches,
+    row_searches,
 )
-from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD, Keys
-from hpcsolve.algorithms.shortest_paths.rows import row_search
-from hpcsolve.algorithms.shortest_paths.searcher import searcher
 from hpcsolve.algorithms.shortest_paths.tile import TileRows
 from hpcsolve.device import build
 from hpcsolve.device.host import HostDevice, HostKernel
@@ -107,8 +107,8 @@ def shortest_paths(device: HostDevice) -> None:
         for engine in get_args(EngineName):
             keys, before = np.empty((2, 60), kind.dtype), np.empty((2, 60), np.uint32)
             with searcher(graph, device, kind, engine, searches=2) as prepared:
-                jobs = row_jobs([np.array([0]), np.array([7, 59])], None, prepared.graph.places())
-                found = prepared.solve(jobs, WANTS_DISTANCES | WANTS_PREDECESSORS, keys, before)
+                searches = row_searches([np.array([0]), np.array([7, 59])], None, prepared.graph.places())
+                found = prepared.solve(searches, WANTS_DISTANCES | WANTS_PREDECESSORS, keys, before)
             assert not found.wrong.any()
             answers.append((keys.tobytes(), before.tobytes()))
         assert len(set(answers)) == 1
@@ -124,9 +124,9 @@ def paths(device: HostDevice, graph: Graph, kind: Keys) -> None:
         with searcher(steep, device, kind, engine, searches=2, batch=1) as prepared:
             prepared.hub = 3
             places = prepared.graph.places()
-            found = prepared.solve(row_jobs([np.array([0])], None, places), WANTS_DISTANCES, keys)
+            found = prepared.solve(row_searches([np.array([0])], None, places), WANTS_DISTANCES, keys)
             pairs = np.array([[0, 5], [0, 59], [7, 30]])
-            paths = prepared.solve(query_jobs(pairs, places), WANTS_TARGETS | WANTS_PATHS, path_room=100)
+            paths = prepared.solve(query_searches(pairs, places), WANTS_TARGETS | WANTS_PATHS, path_room=100)
         assert not found.wrong.any() and not paths.wrong.any()
         lengths = [paths.path[a : a + b].tobytes() for a, b in zip(paths.path_begin.tolist(), paths.path_length)]
         answers.append((keys.tobytes(), paths.target_keys.tobytes(), *lengths))

@@ -1,21 +1,26 @@
-"""Shortest paths: from many sources at once, exact, the same on every machine.
+"""Shortest paths from many sources at once, exact and the same on every device.
 
 A search is a Near-Far search (Davidson, Baxter, Garland, Owens, IPDPS 2014) by one block of threads, so that a GPU
 works on hundreds of sources at a time and a CPU core on one; the sources are dealt to the ranks in blocks. Distances
 are exact integers (or floats, added in the order of the path), widened where they would not fit. Predecessors follow
 from the distances afterwards, the smallest one that fits, so no schedule changes them.
 
-question.py      the job's table, and what is asked
-keys.py          distances as unsigned integers that order like them
+question.py      the job's table, and what it asks of a graph
+keys.py          distances as the kernels hold them: unsigned integers in the same order
 search_graph.py  a graph as the kernels read it
-jobs.py          searches as the kernels read them; batch.py  a batch of them on a device, with room for the answers
-engines.py       the engines, a record each; tuning.py  how they work on a graph
-block.py         searches by a block each; grid.py  by the whole grid
-row_engine.py    what engines that make rows from many sources tell of themselves; tile.py, p_pull.py  two of them
-searcher.py      a graph on a device, ready to be searched
+searches.py      searches as the kernels read them
+batch.py         a batch of searches on a device, with room for the answers
+engines.py       the search engines, one record each
+tuning.py        bucket widths and the number of searches at a time, for a graph and a device
+block.py         launches for searches by one block each
+grid.py          launches for searches by the whole grid
+row_engine.py    the record of an engine that searches from many sources at once and gives rows of distances
+tile.py, p_pull.py  the two such engines
 rows.py          rows of distances from many sources, by any engine
-tables.py        tables of distances; pairs.py  paths between pairs
-solve.py         the runner's calls
+searcher.py      a graph on a device, ready to be searched
+tables.py        the answer to sources: tables of distances
+pairs.py         the answer to queries: paths between pairs of vertices
+solve.py         what the runner calls
 """
 
 from hpcsolve.algorithms.base import Algorithm

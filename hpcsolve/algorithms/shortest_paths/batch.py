@@ -8,30 +8,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hpcsolve.algorithms.shortest_paths.jobs import (
+from hpcsolve.algorithms.shortest_paths.searches import (
     WANTS_DISTANCES,
     WANTS_PATHS,
     WANTS_PREDECESSORS,
     WANTS_TARGETS,
-    Jobs,
+    Searches,
 )
 from hpcsolve.device.base import Argument, Buffer, Device
 
 NO_ROOM = np.uint64(2**64 - 1)
-"""Where a path begins that found no room."""
+"""The `path_begin` of a query whose path did not fit in `path`."""
 
 
 @dataclass(frozen=True)
 class Solved:
-    """What a batch of searches gave beside its rows.
+    """What a batch of searches found, except its rows.
 
     Attributes
     ----------
     wrong, cut
-        Shape (jobs,): how many entries the check on the device found wrong; how many arcs lead from reached to
-        unreached vertices although nothing is known to be nearer than the cutoff.
+        Shape (searches,): the number of entries that the check on the device found wrong; the number of arcs that lead
+        from a reached to an unreached vertex, none if the search ended early because all its targets were settled.
     relaxed, rounds
-        Shape (jobs,): arcs relaxed, dependent steps.
+        Shape (searches,): the number of arcs relaxed; the number of rounds, which must follow each other.
     target_keys
         Shape (queries,): keys at the targets.
     path_begin, path_length, path
@@ -49,28 +49,28 @@ class Solved:
 
     @property
     def open_query(self) -> NDArray[np.bool_]:
-        """Whether each query's path found no room, shape (queries,)."""
+        """Which queries have a path that did not fit in `path`, shape (queries,)."""
         found: NDArray[np.bool_] = self.path_begin == NO_ROOM
         return found
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Jobs on a device, and room for their answers. The buffers have the names of the kernels' fields.
+    """Searches on a device, and room for their answers. The buffers have the names of the kernels' fields.
 
     Attributes
     ----------
     wanted
-        Bits of `jobs`.
+        Bits of `searches.py`: what is wanted.
     asked
-        The table of jobs, seeds and targets, and the number of jobs that blocks have taken so far.
+        The table of searches, seeds and targets, and the number of searches that blocks have taken so far.
     out
         Answers; None for what is not wanted.
     path_room
         Entries for all paths together.
     """
 
-    jobs: Jobs
+    searches: Searches
     wanted: int
     asked: dict[str, Buffer]
     out: dict[str, Buffer | None]
@@ -78,14 +78,14 @@ class Batch:
 
     def groups(self) -> dict[str, dict[str, Argument]]:
         """Return the kernels' groups `asked` and `out`."""
-        return {"asked": {"count": len(self.jobs), **self.asked}, "out": {**self.out, "path_room": self.path_room}}
+        return {"asked": {"count": len(self.searches), **self.asked}, "out": {**self.out, "path_room": self.path_room}}
 
     def only(self, number: int, n: int) -> Batch:
-        """Return the part of one job, in the same memory. `n` is the length of a row."""
+        """Return the part of this batch for one search, in the same memory. `n` is the length of a row."""
         own = {name: _part(buffer, number, n if name in _ROWS else _ENTRIES.get(name))
                for name, buffer in self.out.items()}
-        table = self.asked["jobs"].view(5 * number, 5)
-        return replace(self, jobs=self.jobs.only(number), asked={**self.asked, "jobs": table}, out=own)
+        table = self.asked["searches"].view(5 * number, 5)
+        return replace(self, searches=self.searches.only(number), asked={**self.asked, "searches": table}, out=own)
 
     def solved(self) -> Solved:
         """Return what the device found, and give the batch's memory back."""
@@ -97,49 +97,49 @@ class Batch:
             if buffer:
                 buffer.free()
         counts, work = found["counts"].astype(np.int64), found["work"]
-        wrong = counts[:, 0] + np.abs(counts[:, 2] - self.jobs.seed_counts())  # every root is a seed
+        wrong = counts[:, 0] + np.abs(counts[:, 2] - self.searches.seed_counts())  # every root is a seed
         return Solved(wrong, counts[:, 1].astype(np.uint32), work[:, 0], work[:, 1], found["target_distance"],
                       found["path_begin"], found["path_length"], found["path"])
 
 
 _ROWS = ("distance", "predecessor")
 _ENTRIES = {"counts": 3, "overflowed": 1, "work": 2}
-"""Entries a job."""
+"""Entries for each search."""
 
 
 def batch_on(
-    device: Device, jobs: Jobs, wanted: int, dtype: DTypeLike, distance: NDArray[Any] | None = None,
+    device: Device, searches: Searches, wanted: int, dtype: DTypeLike, distance: NDArray[Any] | None = None,
     predecessor: NDArray[np.uint32] | None = None, path_room: int = 0,
 ) -> Batch:
-    """Bring jobs to a device, and make room for their answers.
+    """Bring searches to a device, and make room for their answers.
 
     Parameters
     ----------
     dtype
         Of the keys.
     distance, predecessor
-        Where rows will be downloaded to, shape (jobs, n), contiguous.
+        Where rows will be downloaded to, shape (searches, n), contiguous.
     """
     assert bool(wanted & WANTS_DISTANCES) == (distance is not None)
     assert bool(wanted & WANTS_PREDECESSORS) == (predecessor is not None)
-    given = {"jobs": jobs.table.reshape(-1), "seed": jobs.seeds, "target": jobs.targets}
+    given = {"searches": searches.table.reshape(-1), "seed": searches.seeds, "target": searches.targets}
     asked = {name: device.upload(array) for name, array in given.items()} | {"next": device.zeros(1, np.uint32)}
     targets, paths = wanted & WANTS_TARGETS, wanted & WANTS_PATHS
     out = {
         "distance": None if distance is None else device.output(distance),
         "predecessor": None if predecessor is None else device.output(predecessor),
-        "target_distance": device.empty(jobs.queries, dtype) if targets else None,
-        "path_begin": device.zeros(jobs.queries, np.uint64) if paths else None,
-        "path_length": device.zeros(jobs.queries, np.uint32) if paths else None,
+        "target_distance": device.empty(searches.queries, dtype) if targets else None,
+        "path_begin": device.zeros(searches.queries, np.uint64) if paths else None,
+        "path_length": device.zeros(searches.queries, np.uint32) if paths else None,
         "path": device.empty(path_room, np.uint32) if paths else None,
         "path_used": device.zeros(1, np.uint64) if paths else None,
-        "counts": device.zeros((len(jobs), 3), np.uint32),
-        "overflowed": device.zeros(len(jobs), np.uint32),
-        "work": device.zeros((len(jobs), 2), np.uint64),
+        "counts": device.zeros((len(searches), 3), np.uint32),
+        "overflowed": device.zeros(len(searches), np.uint32),
+        "work": device.zeros((len(searches), 2), np.uint64),
     }
-    return Batch(jobs, wanted, asked, out, path_room)
+    return Batch(searches, wanted, asked, out, path_room)
 
 
 def _part(buffer: Buffer | None, number: int, entries: int | None) -> Buffer | None:
-    """Return the entries of one job, or the whole buffer if it is shared by all."""
+    """Return the entries of one search, or the whole buffer if all searches share it."""
     return buffer if buffer is None or entries is None else buffer.view(entries * number, entries)

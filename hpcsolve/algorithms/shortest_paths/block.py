@@ -1,4 +1,4 @@
-"""Searches by a block each: one launch for a batch, of which each block takes one job after the other.
+"""Searches by one block each: a batch is one launch, in which each block takes one search after the other.
 
 See cuda_src/paths/solve.cuh.
 """
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def launch(searcher: Searcher, batch: Batch) -> None:
-    """Solve a batch. A job whose search overflows its block's scratch is solved by the whole grid."""
-    searcher.launch(searcher.engine.file, min(searcher.blocks, len(batch.jobs)), batch)
+    """Solve a batch. A search that overflows its block's scratch is made again by the whole grid."""
+    searcher.launch(searcher.engine.file, min(searcher.blocks, len(batch.searches)), batch)
     overflowed = batch.out["overflowed"]
     assert overflowed is not None
     for number in np.flatnonzero(overflowed.download()).tolist():

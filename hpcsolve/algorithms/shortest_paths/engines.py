@@ -1,4 +1,4 @@
-"""The search engines: one record each. Allowed names, kernel files and the documentation of the key come from them.
+"""The search engines, one record each: names in job files, kernel files and documentation follow from the records.
 
 A new engine is a kernel file that ends in SOLVE_KERNELS (cuda_src/paths/solve.cuh) and a record in `ENGINES`.
 """
@@ -13,8 +13,8 @@ from hpcsolve.algorithms.shortest_paths import block, grid, p_pull, tile
 from hpcsolve.algorithms.shortest_paths.batch import Batch
 from hpcsolve.algorithms.shortest_paths.row_engine import RowEngine
 from hpcsolve.algorithms.shortest_paths.tuning import (
-    Task,
     Tuning,
+    TuningInput,
     concurrent_blocks,
     tuned_block,
     tuned_grid,
@@ -34,32 +34,33 @@ class Engine:
     Attributes
     ----------
     name
-        In job files.
+        Name in job files.
     meaning
-        What it is, for the documentation of the job's key.
+        A few words on it, for the documentation of the key `engine`.
     file
-        Of cuda_src with its kernels.
+        File of cuda_src with its kernels.
     launch
-        Solves a batch on the device.
+        Launches the kernels that solve a batch.
     tune
-        How it works on a graph.
+        Returns its tuning for a graph and a device.
     scratch
-        Entries of a block's scratch for each vertex.
+        Entries of a block's scratch, per vertex.
     one_at_a_time
         Whether the whole device works on one search after the other.
     bytes_a_vertex
-        Memory of a search beside its row and its scratch.
+        Bytes per vertex that a search needs besides its row and its scratch.
     whole_keys
-        Whether its keys need no bit of their own, so that they hold distances twice as long.
+        Whether it uses all bits of a key for the distance. Near-Far reserves one bit, and so holds half the range.
     rows
-        Makes rows of distances in a way of its own, and nothing else: paths are then left to near-far.
+        How the engine makes rows of distances from many sources at once, if it can. It then makes nothing else, and
+        paths are found by near-far.
     """
 
     name: str
     meaning: str
     file: str
     launch: Callable[[Searcher, Batch], None] = block.launch
-    tune: Callable[[Task], Tuning] = untuned
+    tune: Callable[[TuningInput], Tuning] = untuned
     scratch: int = 0
     one_at_a_time: bool = False
     bytes_a_vertex: int = 0
@@ -71,11 +72,11 @@ class Engine:
         return max(1, self.scratch * n)
 
     def at_once(self, searches: int, info: DeviceInfo) -> int:
-        """Return the number of searches that a device works on at the same time, out of so many."""
+        """Return how many of `searches` searches a device works on at the same time."""
         return 1 if self.one_at_a_time else max(1, min(searches, concurrent_blocks(info)))
 
 
-def _sweeps(count: int) -> Callable[[Task], Tuning]:
+def _sweeps(count: int) -> Callable[[TuningInput], Tuning]:
     return lambda _: Tuning(setting=count)
 
 
@@ -90,7 +91,7 @@ ENGINES = (
     PUSH,
     Engine("bellman-ford-pull", "sweeps over all arcs, from their heads", "paths/bellman_ford", tune=_sweeps(1),
            whole_keys=True),
-    Engine("k-pull", "3 such sweeps between two looks whether anything has changed", "paths/bellman_ford",
+    Engine("k-pull", "as bellman-ford-pull, but with 3 sweeps between two checks for changes", "paths/bellman_ford",
            tune=_sweeps(3), whole_keys=True),
 )
 ROW_ENGINES = (
@@ -98,7 +99,7 @@ ROW_ENGINES = (
     Engine("p-pull", "Bellman-Ford from several sources at once", "paths/p_pull", rows=p_pull.ROWS),
 )
 NEAR_FAR = "near-far"
-"""The name that stands for the better one of `BLOCK` and `GRID`."""
+"""The name in job files by which hpcsolve chooses between `BLOCK` and `GRID`."""
 _BY_NAME: Mapping[str, Engine] = {engine.name: engine for engine in (*ENGINES, *ROW_ENGINES)}
 
 if TYPE_CHECKING:
@@ -110,18 +111,18 @@ else:  # what job files may say, for their reader and their reference
 
 
 def described(docstring: str | None, engines: tuple[Engine, ...]) -> str:
-    """Return a docstring with engines in words in the place of `(ENGINES)`."""
+    """Return a docstring in which names and meanings of engines replace `(ENGINES)`."""
     words = "; ".join(f'"{engine.name}": {engine.meaning}' for engine in engines)
     return (docstring or "").replace("(ENGINES)", words)
 
 
 def kernel_files(engines: tuple[Engine, ...]) -> tuple[str, ...]:
-    """Return the files with the kernels of engines, each once."""
+    """Return the kernel files of engines, without repetition."""
     return tuple(dict.fromkeys(engine.file for engine in engines))
 
 
 def chosen_engine(name: EngineName, graph: Graph, searches: int, info: DeviceInfo) -> Engine:
-    """Return the engine of a name, and for "near-far" the better one of `BLOCK` and `GRID`.
+    """Return the engine of this name. For "near-far" and row engines it is the better one of `BLOCK` and `GRID`.
 
     A grid pays on a GPU where frontiers are large (many arcs a vertex, so few steps) and searches too few to fill the
     GPU with a block each.
@@ -133,5 +134,5 @@ def chosen_engine(name: EngineName, graph: Graph, searches: int, info: DeviceInf
 
 
 def row_engine(name: RowEngineName) -> RowEngine | None:
-    """Return how an engine makes rows, if it does so in a way of its own."""
+    """Return the row engine of this name, or None if the engine makes one row at a time."""
     return _BY_NAME[name].rows if name in _BY_NAME else None

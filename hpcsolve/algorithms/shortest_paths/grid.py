@@ -1,4 +1,4 @@
-"""Searches by the whole grid, one after the other: many launches, a look at the state now and then.
+"""Searches by the whole grid, one after the other, in many launches. The host reads the state after some of them.
 
 See cuda_src/paths/near_far_grid.cu.
 """
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.batch import Batch
-from hpcsolve.algorithms.shortest_paths.jobs import WANTS_ROWS, WANTS_TARGETS
+from hpcsolve.algorithms.shortest_paths.searches import WANTS_ROWS, WANTS_TARGETS
 from hpcsolve.algorithms.shortest_paths.tuning import concurrent_blocks
 from hpcsolve.device.base import Argument, Buffer
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 
 FILE = "paths/near_far_grid"
 STATE = 39
-"""Words of the kernels' struct `progress`; DONE, RELAXED, ROUNDS, CUTOFF are places in it."""
+"""Number of 64-bit words of the kernels' struct `progress`. DONE, RELAXED, ROUNDS and CUTOFF are indices into it."""
 DONE, RELAXED, ROUNDS, CUTOFF = 15, 36, 37, 38
 FIRST_BATCH, LAST_BATCH = 16, 1024
-"""Launches between two looks: more and more."""
+"""Launches between two reads of the state, at first and at most."""
 BYTES_A_VERTEX = 28
-"""Of the queues, and of hubs at most."""
+"""Memory of the queues, hubs included, in bytes per vertex."""
 
 
 def launch(searcher: Searcher, batch: Batch) -> None:
     """Solve a batch."""
-    for number in range(len(batch.jobs)):
+    for number in range(len(batch.searches)):
         solve(searcher, batch, number)
 
 
 def solve(searcher: Searcher, batch: Batch, number: int) -> None:
-    """Solve one job of a batch."""
+    """Solve one search of a batch."""
     own = batch.only(number, searcher.graph.n)
     state = search(searcher, own)
     cutoff, wanted = int(state[CUTOFF]), batch.wanted
@@ -49,15 +49,15 @@ def solve(searcher: Searcher, batch: Batch, number: int) -> None:
         searcher.launch(FILE, 1, own, cutoff)
     counts, work = own.out["counts"], own.out["work"]
     assert counts is not None and work is not None
-    if cutoff < searcher.cutoff:  # an early end: everything that was asked for is nearer
+    if cutoff < searcher.cutoff:  # it ended early, when all that was asked for was settled: cut arcs are no fault
         counts.view(1, 1).fill(0)
     work.upload(state[[RELAXED, ROUNDS]])
 
 
 def search(searcher: Searcher, own: Batch) -> NDArray[np.uint64]:
-    """Search one job into the first row of keys, and return the state at its end."""
+    """Make one search, whose keys go to the first row, and return the state at its end."""
     device, n, code = searcher.device, searcher.graph.n, searcher.keys.code
-    first_seed, end_seed, first_target, end_target, _ = own.jobs.table[0].tolist()
+    first_seed, end_seed, first_target, end_target, _ = own.searches.table[0].tolist()
     seeds, targets = end_seed - first_seed, 0 if own.wanted & WANTS_ROWS else end_target - first_target
     queues = _queues(searcher)
     state, keys = device.empty(STATE, np.uint64), searcher.work["keys"].view(0, n)
@@ -84,7 +84,7 @@ def search(searcher: Searcher, own: Batch) -> NDArray[np.uint64]:
 
 
 def _queues(searcher: Searcher) -> dict[str, Buffer]:
-    """Return empty queues, two of each. There are fewer hubs than arcs over a hub's degree."""
+    """Return empty queues, two of each. A hub has more than `hub` arcs, which bounds the number of hubs."""
     device, n, arcs = searcher.device, searcher.graph.n, int(searcher.graph.offsets[-1])
     room = 1 + arcs // max(1, searcher.hub)
     return {

@@ -1,4 +1,4 @@
-"""Keys: distances as the kernels hold them, unsigned integers that order like the distances.
+"""Keys: distances as the kernels hold them, as unsigned integers in the same order.
 
 See cuda_src/paths/distances.cuh.
 """
@@ -16,16 +16,16 @@ from hpcsolve.problems.graph import Graph
 
 @dataclass(frozen=True)
 class Keys:
-    """A kind of keys.
+    """A type of keys.
 
     Attributes
     ----------
     code
-        The ending of the kernels that work on them: "u4" and "u8" are integers, "f8" the bit patterns of float64.
+        The ending of the names of their kernels. "u4" and "u8" are integers, "f8" the bit patterns of float64.
     limit
-        The largest distance, as a key, that Near-Far can hold beside its own bit.
+        The largest key of a distance that Near-Far can hold, which reserves one bit.
     whole_limit
-        The largest that Bellman-Ford can hold, one below `unreached`.
+        The largest key of a distance that Bellman-Ford can hold, one below `unreached`.
     """
 
     code: str
@@ -49,13 +49,13 @@ class Keys:
         return np.ascontiguousarray(values).astype(self.dtype)
 
     def encode_one(self, value: float) -> int:
-        """Return the key of a number. An integer kind rounds down, to `whole_limit` at most."""
+        """Return the key of a number. Integer keys are rounded down, and are at most `whole_limit`."""
         if self.code == "f8":
             return int(self.encode(np.array([value]))[0])
         return min(int(value), self.whole_limit)
 
     def decode(self, keys: NDArray[Any]) -> NDArray[Any]:
-        """Return the distances of keys. Where no path leads a float is infinite, an integer `unreached`."""
+        """Return the distances of keys. At unreached vertices a float is infinite, an integer is `unreached`."""
         if self.code != "f8":
             return keys
         return np.where(keys == np.uint64(self.unreached), np.inf, keys.view(np.float64))
@@ -67,7 +67,7 @@ REAL = Keys("f8", 0x7FEFFFFFFFFFFFFF, 0x7FEFFFFFFFFFFFFF)
 
 
 def first_keys(graph: Graph) -> Keys:
-    """Return the narrowest kind that holds the weights. Distances may need the next one."""
+    """Return the narrowest keys that hold the weights. Distances may need wider ones."""
     if graph.weights.dtype.kind == "f":
         return REAL
     small = not graph.arcs or int(graph.weights.max()) <= WORD.limit
@@ -75,5 +75,5 @@ def first_keys(graph: Graph) -> Keys:
 
 
 def wider(keys: Keys) -> Keys | None:
-    """Return the next wider kind of keys, or None if there is none."""
+    """Return the next wider keys, or None if there are none."""
     return LONG if keys is WORD else None

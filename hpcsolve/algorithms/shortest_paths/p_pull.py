@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.row_engine import RowEngine, RowSearch, RowTask
+from hpcsolve.algorithms.shortest_paths.row_engine import RowEngine, RowRequest, RowSearch
 from hpcsolve.device.base import Buffer, DeviceInfo
 
 if TYPE_CHECKING:
     from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 
 SWEEPS = 3
-"""Sweeps a launch, as published."""
+"""Sweeps per launch (k in the paper)."""
 STRETCH = 256
-"""Vertices that a block works on at a time, and its threads."""
+"""Vertices that a block works on at a time (`stretch` in p_pull.cu), and threads of a block."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class PPullRows:
     columns
         Positions of the vertices that a row has.
     p
-        Number of searches at once.
+        Number of sources that are searched from at once.
     """
 
     prepared: Searcher
@@ -78,18 +78,18 @@ class PPullRows:
         return launches * SWEEPS * p * int(searcher.graph.offsets[-1])
 
 
-def _start(prepared: Searcher, task: RowTask, columns: NDArray[np.int64], _: float
+def _start(prepared: Searcher, request: RowRequest, columns: NDArray[np.int64], _: float
            ) -> AbstractContextManager[RowSearch]:
-    return nullcontext(PPullRows(prepared, columns, task.p))
+    return nullcontext(PPullRows(prepared, columns, request.p))
 
 
-def _batch(task: RowTask, _: DeviceInfo, __: Keys) -> int:
-    return task.p
+def _batch(request: RowRequest, _: DeviceInfo, __: Keys) -> int:
+    return request.p
 
 
-def _shapes(task: RowTask, _: DeviceInfo, keys: Keys) -> dict[str, tuple[Any, Any]]:
-    """Return the shapes of the keys on the device, of those on the host, and of the rows taken out of them."""
-    return dict.fromkeys(("device", "host", "rows"), ((task.n, task.p), keys.dtype))
+def _shapes(request: RowRequest, _: DeviceInfo, keys: Keys) -> dict[str, tuple[Any, Any]]:
+    """Return shape and type of the keys on the device, of their copy on the host, and of the rows cut from it."""
+    return dict.fromkeys(("device", "host", "rows"), ((request.n, request.p), keys.dtype))
 
 
 ROWS = RowEngine(_start, _batch, _shapes)

@@ -1,4 +1,4 @@
-"""Queries: distance and path from a source to a target each. All queries of one source are one search."""
+"""The answer to queries: distance and path from a source to a target each, with one search per source."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.batch import Solved
-from hpcsolve.algorithms.shortest_paths.jobs import WANTS_PATHS, WANTS_TARGETS, query_jobs
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
+from hpcsolve.algorithms.shortest_paths.searches import WANTS_PATHS, WANTS_TARGETS, query_searches
 from hpcsolve.answers.paths import Paths
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.partition import even_shares
 
 SOURCES_A_BATCH = 64
-"""Searches a block and batch: most are short."""
+"""Searches of one batch, per block. Many, since most are short."""
 PATH_ROOM = 64
-"""Entries for paths that a query is given at first, beside one path of all vertices."""
+"""Entries for the path of a query at first. A batch has room for one path through all vertices besides."""
 
 
 @dataclass(frozen=True)
-class Answers:
-    """Answers to queries, in their order.
+class QueryAnswers:
+    """The answers to this rank's queries, in their order.
 
     Attributes
     ----------
     keys
-        Shape (queries,).
+        Shape (queries,): distances as keys.
     length
         Shape (queries,), int64: vertices of each path, 0 where there is none.
     path
-        int32, the paths one after the other: positions in the graph's own order.
+        The vertices of all paths, one path after the other: positions in the graph's own order.
     batches
         What the searches took and what their check found.
     """
@@ -47,26 +47,26 @@ class Answers:
 
 
 def by_source(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-    """An order of the queries, shape (queries,), in which those of one source stand together."""
+    """Return an order of the queries, shape (queries,), in which those of one source stand together."""
     return np.argsort(pairs[:, 0], kind="stable")
 
 
 def shares(pairs: NDArray[np.int64], size: int) -> list[range]:
-    """Each rank's part of sorted queries: as many sources as the others have, one at most more or less."""
+    """Return each rank's range of the sorted queries. The numbers of sources differ by one at most."""
     starts = np.append(np.flatnonzero(np.diff(pairs[:, 0], prepend=-1)), len(pairs)).tolist()
     return [range(starts[part.start], starts[part.stop]) for part in even_shares(len(starts) - 1, size)]
 
 
-def solve_pairs(prepared: Searcher, pairs: NDArray[np.int64], report: Report) -> Answers:
-    """Answer queries, sorted by source, and ask those again whose paths find no room."""
+def solve_pairs(prepared: Searcher, pairs: NDArray[np.int64], report: Report) -> QueryAnswers:
+    """Answer queries, sorted by source. Those whose paths do not fit are asked again, with more room."""
     keys, length = np.empty(len(pairs), prepared.keys.dtype), np.zeros(len(pairs), np.int64)
     path: list[NDArray[np.int32]] = [np.empty(0, np.int32)] * len(pairs)
     batches, waiting, room = [], [*_batches(pairs, SOURCES_A_BATCH * prepared.blocks)], PATH_ROOM
     places = prepared.graph.places()
     while waiting:
         mine = waiting.pop()
-        jobs = query_jobs(pairs[mine], places)
-        found = prepared.solve(jobs, WANTS_TARGETS | WANTS_PATHS, path_room=prepared.graph.n + room * len(mine))
+        searches = query_searches(pairs[mine], places)
+        found = prepared.solve(searches, WANTS_TARGETS | WANTS_PATHS, path_room=prepared.graph.n + room * len(mine))
         late = found.open_query
         if late.any():
             waiting.append(mine[late])
@@ -78,17 +78,17 @@ def solve_pairs(prepared: Searcher, pairs: NDArray[np.int64], report: Report) ->
             begin = int(found.path_begin[query])
             path[mine[query]] = found.path[begin : begin + int(found.path_length[query])].astype(np.int32)
         report(1 - sum(map(len, waiting)) / len(pairs))
-    return Answers(keys, length, np.concatenate([np.empty(0, np.int32), *path]), batches)
+    return QueryAnswers(keys, length, np.concatenate([np.empty(0, np.int32), *path]), batches)
 
 
 def _batches(pairs: NDArray[np.int64], sources: int) -> list[NDArray[np.int64]]:
-    """Return the numbers of the queries in batches cut between sources, the last batch first."""
+    """Return the numbers of the queries in batches of so many sources, the last batch first."""
     number = np.cumsum(np.diff(pairs[:, 0], prepend=pairs[0, 0] if len(pairs) else 0) != 0) // sources
     cuts = np.flatnonzero(np.diff(number)) + 1
     return np.split(np.arange(len(pairs)), cuts)[::-1] if len(pairs) else []
 
 
-def answer_of(mine: Answers, keys: Keys, pairs: NDArray[np.int64], comm: Comm) -> Paths | None:
+def answer_of(mine: QueryAnswers, keys: Keys, pairs: NDArray[np.int64], comm: Comm) -> Paths | None:
     """Return the answer on rank 0, with the queries in their own order, elsewhere None. Collective."""
     parts = _gathered(mine, comm)
     if parts is None:
@@ -98,15 +98,15 @@ def answer_of(mine: Answers, keys: Keys, pairs: NDArray[np.int64], comm: Comm) -
     distance[order], length[order] = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
     offset = np.concatenate([[0], np.cumsum(length)])
     path = np.empty(offset[-1], np.int32)
-    # Where each entry of the paths, as they came, belongs.
+    # How far each entry of the gathered paths, which are sorted by source, must move to its place.
     moved = np.repeat(offset[order] - np.concatenate([[0], np.cumsum(length[order])[:-1]]), length[order])
     path[moved + np.arange(len(path))] = np.concatenate([part[2] for part in parts])
     source, target = pairs.astype(np.int32).T
     return Paths(np.ascontiguousarray(source), np.ascontiguousarray(target), keys.decode(distance), offset, path)
 
 
-def _gathered(mine: Answers, comm: Comm) -> list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] | None:
-    """Every rank's answers on rank 0: messages of any size."""
+def _gathered(mine: QueryAnswers, comm: Comm) -> list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]] | None:
+    """Return every rank's keys, lengths and paths on rank 0, elsewhere None. Arrays may exceed 2 GiB. Collective."""
     own: tuple[NDArray[Any], NDArray[Any], NDArray[Any]] = (mine.keys, mine.length, mine.path)
     sizes = comm.gather([len(array) for array in own])
     if sizes is None:

@@ -1,4 +1,4 @@
-"""What is asked of a graph: the `[shortest-paths]` table of a job file, and its answer's rows."""
+"""What is asked of a graph: the `[shortest-paths]` table of a job file, and the searches that it asks for."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from hpcsolve.formats import read_queries
 from hpcsolve.problems.graph import Graph, vertex_positions
 
 LARGEST = 1e290
-"""Of cutoff and delta: a number still, times any scale."""
+"""The largest cutoff and delta. Times the scale of any graph they are finite floats still."""
 
 
 class RandomSources(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """So many different vertices, at random.
+    """A number of different vertices, chosen at random.
 
     Attributes
     ----------
     random
-        How many; no more than there are.
+        Number of vertices; at most as many as the graph has.
     seed
-        Of the random numbers.
+        Seed of the random numbers.
     """
 
     random: Annotated[int, msgspec.Meta(ge=1)]
@@ -46,20 +46,22 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     targets
         Where distances are wanted, in this order: labels or "terminals"; by default at every vertex.
     voronoi
-        One search from all sources at once: every vertex finds its nearest source, kept as `nearest`.
+        Whether to make one search from all sources together, and keep the nearest source of each vertex as `nearest`.
     predecessors
         Whether to keep, for each source and vertex, the vertex before it on a shortest path.
     cutoff
         Vertices farther away than this count as unreached, in the unit of the file.
     engine
-        How to search; the answer does not depend on it. "near-far" takes the better one of "near-far-block" and
-        "near-far-grid"; the others are for study. (ENGINES).
+        How to search; the answer does not depend on it. "near-far" chooses "near-far-block" or "near-far-grid", as
+        suits graph and device; the others are for study. (ENGINES).
     delta
-        Width of Near-Far's buckets, in the unit of the file; by default it adapts itself, from weights and degrees.
+        Width of Near-Far's buckets, in the unit of the file; by default it follows from weights and degrees, and
+        grows during a search.
     batch
-        Launches of "near-far-grid" between two looks whether the search is over; by default more and more.
+        Launches of "near-far-grid" between two checks whether the search has ended; by default their number grows.
     queries_sha256
-        Of the pairs in the file of `queries`; the effective job has it, so that a file that has changed is refused.
+        SHA-256 of the pairs in the file of `queries`. hpcsolve writes it into the result's job, so that a file that has
+        changed is refused when the job is run again.
     """
 
     sources: list[int] | Literal["terminals"] | RandomSources | None = None
@@ -83,7 +85,7 @@ def sha256_of_queries(path: str, expected: str | None) -> str:
 
 
 def question(graph: Graph, parameters: Parameters) -> PathQuestion:
-    """The searches that the parameters ask for.
+    """Return the searches that the parameters ask for.
 
     Raises
     ------
@@ -103,18 +105,19 @@ def question(graph: Graph, parameters: Parameters) -> PathQuestion:
     sources = _positions(graph, "sources", parameters.sources)
     targets = None if parameters.targets is None else _positions(graph, "targets", parameters.targets)
     if not len(sources):
-        raise InputError("shortest-paths.sources: there is no source")
+        raise InputError("shortest-paths.sources: the list is empty; name at least one vertex")
     repeated = np.flatnonzero(np.bincount(sources, minlength=graph.n) > 1)
     if len(repeated):
-        raise InputError(f"shortest-paths.sources: vertex {graph.labels[repeated[0]]} stands there twice")
+        raise InputError(f"shortest-paths.sources: vertex {graph.labels[repeated[0]]} is listed twice; list it once")
     seeds = (np.sort(sources),) if parameters.voronoi else tuple(sources[i : i + 1] for i in range(len(sources)))
     return PathQuestion(sources, seeds, targets, cutoff=cutoff)
 
 
 def asked(graph: Graph, parameters: Parameters) -> PathQuestion:
-    """Return the question for a check. Queries in a file are not read, their SHA-256 stands for them.
+    """Return the question for the check of its answer. Of a file of queries it has only the SHA-256.
 
-    Raises as `question`."""
+    Raises as `question`.
+    """
     if not isinstance(parameters.queries, str):
         return question(graph, parameters)
     nothing, sha256 = np.empty(0, np.int64), parameters.queries_sha256
@@ -122,7 +125,7 @@ def asked(graph: Graph, parameters: Parameters) -> PathQuestion:
 
 
 def cutoff_of(graph: Graph, parameters: Parameters) -> float | None:
-    """Return the cutoff as distances are held: of integers the largest that counts."""
+    """Return the cutoff in the unit of `graph.weights`. Among integers it is the largest distance that counts."""
     if parameters.cutoff is None:
         return None
     scaled = parameters.cutoff * graph.scale
@@ -132,14 +135,16 @@ def cutoff_of(graph: Graph, parameters: Parameters) -> float | None:
 def _refuse_beside_queries(parameters: Parameters) -> None:
     for key in ("sources", "targets", "voronoi", "predecessors"):
         if getattr(parameters, key):
-            raise InputError(f"shortest-paths.{key}: queries name all sources and targets; remove one of the two keys")
+            raise InputError(
+                f"shortest-paths.{key}: queries already name all sources and targets; remove one of the two keys"
+            )
 
 
 def _pairs(graph: Graph, asked: str | list[tuple[int, int]], sha256: str | None) -> NDArray[np.int64]:
-    """Positions of the pairs of a job or its file."""
+    """Return the positions of the pairs that a job or its file lists, shape (queries, 2)."""
     if not isinstance(asked, str):
         if not asked:
-            raise InputError("shortest-paths.queries: there is no query")
+            raise InputError("shortest-paths.queries: the list is empty; name at least one pair, [source, target]")
         return _positions(graph, "queries", [label for pair in asked for label in pair]).reshape(-1, 2)
     return read_queries(asked, sha256).positions(graph)
 
@@ -147,7 +152,7 @@ def _pairs(graph: Graph, asked: str | list[tuple[int, int]], sha256: str | None)
 def _positions(graph: Graph, key: str, asked: list[int] | str | RandomSources) -> NDArray[np.int64]:
     if isinstance(asked, RandomSources):
         if asked.random > graph.n:
-            raise InputError(f"shortest-paths.{key}: {asked.random} random sources of {graph.n} vertices")
+            raise InputError(f"shortest-paths.{key}: {asked.random} random sources, but only {graph.n} vertices")
         words = np.random.PCG64(asked.seed).random_raw(graph.n)  # raw words are the same in every numpy
         return np.argsort(words, kind="stable")[: asked.random].astype(np.int64)
     if isinstance(asked, str):
@@ -159,4 +164,4 @@ def _positions(graph: Graph, key: str, asked: list[int] | str | RandomSources) -
     except InputError as error:
         raise InputError(f"shortest-paths.{key}: {error}") from None
     except OverflowError:
-        raise InputError(f"shortest-paths.{key}: a vertex has a number of at most 63 bits") from None
+        raise InputError(f"shortest-paths.{key}: a label does not fit 64-bit signed integers") from None

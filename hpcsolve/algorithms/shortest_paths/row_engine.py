@@ -1,4 +1,4 @@
-"""What an engine that makes rows of distances from many sources at once tells of itself, and what it is asked."""
+"""The record of an engine that makes rows of distances from many sources at once, and what it is asked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class RowSearch(Protocol):
-    """Searches that fill rows of keys, cheapest where sources near each other stand together."""
+    """Searches that fill rows of keys. They are fastest if sources near each other stand together."""
 
     @property
     def at_once(self) -> int:
@@ -29,17 +29,17 @@ class RowSearch(Protocol):
 
 
 @dataclass(frozen=True)
-class RowTask:
-    """What rows are asked of an engine.
+class RowRequest:
+    """The rows that an engine is asked for.
 
     Attributes
     ----------
     n, columns
         Number of vertices, and of those that a row has.
     searches
-        How many there will be; fewer than the device could work on at a time need less memory.
+        Number of rows in all. If the device could work on more at a time, less memory is taken.
     p
-        Sources at once, for engines that leave it to the user.
+        Number of sources at once, for engines that leave it to the user.
     """
 
     n: int
@@ -55,13 +55,13 @@ class RowEngine:
     Attributes
     ----------
     start
-        Prepares it on a graph; the columns are positions of vertices, the number is a typical weight.
+        Prepares the engine on a graph. Takes the positions of the vertices that a row has, and a typical weight.
     batch
         Number of sources that make a good batch.
     shapes
-        Shapes and types of what it works in.
+        Shapes and types of the arrays that the engine works in.
     """
 
-    start: Callable[[Searcher, RowTask, NDArray[np.int64], float], AbstractContextManager[RowSearch]]
-    batch: Callable[[RowTask, DeviceInfo, Keys], int]
-    shapes: Callable[[RowTask, DeviceInfo, Keys], Mapping[str, tuple[Any, Any]]]
+    start: Callable[[Searcher, RowRequest, NDArray[np.int64], float], AbstractContextManager[RowSearch]]
+    batch: Callable[[RowRequest, DeviceInfo, Keys], int]
+    shapes: Callable[[RowRequest, DeviceInfo, Keys], Mapping[str, tuple[Any, Any]]]

@@ -12,21 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.engines import RowEngineName, row_engine
-from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_TARGETS, row_jobs
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
-from hpcsolve.algorithms.shortest_paths.row_engine import RowEngine, RowSearch, RowTask
+from hpcsolve.algorithms.shortest_paths.row_engine import RowEngine, RowRequest, RowSearch
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
+from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_TARGETS, row_searches
 from hpcsolve.algorithms.shortest_paths.tuning import concurrent_blocks, typical_weight
 from hpcsolve.device.base import DeviceInfo
 from hpcsolve.problems.graph import Graph
 
 BATCH = 16
-"""Searches a block and batch."""
+"""Searches of one batch, per block."""
 
 
 @dataclass(frozen=True)
 class SingleRows:
-    """Rows by one search each.
+    """Rows by one search per row.
 
     Attributes
     ----------
@@ -48,17 +48,18 @@ class SingleRows:
             return 0
         places, seeds = self.prepared.graph.places(), list(sources[:, None].astype(np.int64))
         if np.array_equal(self.columns, np.arange(self.prepared.graph.n)):
-            return int(self.prepared.solve(row_jobs(seeds, None, places), WANTS_DISTANCES, rows).relaxed.sum())
-        found = self.prepared.solve(row_jobs(seeds, self.columns, places), WANTS_TARGETS)
+            return int(self.prepared.solve(row_searches(seeds, None, places), WANTS_DISTANCES, rows).relaxed.sum())
+        found = self.prepared.solve(row_searches(seeds, self.columns, places), WANTS_TARGETS)
         rows[:] = found.target_keys.reshape(rows.shape)
         return int(found.relaxed.sum())
 
 
-def _start(prepared: Searcher, _: RowTask, columns: NDArray[np.int64], __: float) -> AbstractContextManager[RowSearch]:
+def _start(prepared: Searcher, _: RowRequest, columns: NDArray[np.int64], __: float
+           ) -> AbstractContextManager[RowSearch]:
     return nullcontext(SingleRows(prepared, columns))
 
 
-def _batch(_: RowTask, info: DeviceInfo, __: Keys) -> int:
+def _batch(_: RowRequest, info: DeviceInfo, __: Keys) -> int:
     return BATCH * concurrent_blocks(info)
 
 
@@ -67,33 +68,33 @@ def _shapes(*_: object) -> Mapping[str, tuple[Any, Any]]:
 
 
 SINGLE = RowEngine(_start, _batch, _shapes)
-"""What any engine can do: a search for each row."""
+"""The row engine that stands in for engines without one of their own: one search per row."""
 
 
 def row_search(
     prepared: Searcher, graph: Graph, engine: RowEngineName, p: int, targets: NDArray[np.int64] | None, searches: int
 ) -> AbstractContextManager[RowSearch]:
-    """Return searches that fill rows, on a prepared graph.
+    """Return the search that fills rows, on a prepared graph.
 
     Parameters
     ----------
     p, searches
-        As in `RowTask`.
+        As in `RowRequest`.
     targets
-        Positions of the vertices that a row has; None: all.
+        Positions of the vertices that a row has; None stands for all.
     """
     columns = np.arange(graph.n) if targets is None else targets
-    task = RowTask(graph.n, len(columns), searches, p)
-    return (row_engine(engine) or SINGLE).start(prepared, task, columns, typical_weight(graph))
+    request = RowRequest(graph.n, len(columns), searches, p)
+    return (row_engine(engine) or SINGLE).start(prepared, request, columns, typical_weight(graph))
 
 
-def row_bytes(engine: RowEngineName, task: RowTask, info: DeviceInfo) -> int:
-    """Return the memory of a batch of rows and of what the engine works in, with the widest keys."""
-    shapes = [((batch_rows(engine, task, info), task.columns), LONG.dtype)]
-    shapes += (row_engine(engine) or SINGLE).shapes(task, info, LONG).values()
+def row_bytes(engine: RowEngineName, request: RowRequest, info: DeviceInfo) -> int:
+    """Return the bytes of a batch of rows and of the arrays that the engine works in, with the widest keys."""
+    shapes = [((batch_rows(engine, request, info), request.columns), LONG.dtype)]
+    shapes += (row_engine(engine) or SINGLE).shapes(request, info, LONG).values()
     return sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes)
 
 
-def batch_rows(engine: RowEngineName, task: RowTask, info: DeviceInfo) -> int:
-    """Return the number of rows of a batch: `RowSearch.at_once`, or all of fewer searches."""
-    return min((row_engine(engine) or SINGLE).batch(task, info, WORD), task.searches)
+def batch_rows(engine: RowEngineName, request: RowRequest, info: DeviceInfo) -> int:
+    """Return the number of rows of a batch: that of `RowSearch.at_once`, or of all searches if there are fewer."""
+    return min((row_engine(engine) or SINGLE).batch(request, info, WORD), request.searches)

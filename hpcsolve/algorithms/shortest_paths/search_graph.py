@@ -1,6 +1,6 @@
 """A graph as the kernels read it: its vertices are numbered so that neighbours lie together in memory.
 
-The numbering follows a space-filling curve (or reverse Cuthill-McKee); kernels give positions in the input back. The
+The numbering follows a space-filling curve (or reverse Cuthill-McKee); kernels return positions in the input. The
 arcs of a vertex stand in the order of the other ends' positions, so that of several predecessors that fit the first one
 has the smallest position.
 """
@@ -32,7 +32,8 @@ class SearchGraph:
     in_offsets, in_arcs
         The arcs that enter each vertex, as (tail, weight) pairs; in an undirected graph the same arrays.
     plateaus
-        Whether an arc may join two vertices at the same distance: its weight is 0, or a sum of floats may lose it.
+        Whether an arc may join two vertices at the same distance, because its weight is 0 or may be rounded away in a
+        sum of floats.
     """
 
     order: NDArray[np.uint32]
@@ -48,7 +49,7 @@ class SearchGraph:
         return len(self.order)
 
     def places(self) -> NDArray[np.uint32]:
-        """Return the inverse of `order`: the number of the vertex at each position of the input."""
+        """Return the inverse of `order`: for each position in the input, the vertex' number here."""
         found = np.empty_like(self.order)
         found[self.order] = np.arange(self.n, dtype=np.uint32)
         return found
@@ -63,7 +64,7 @@ def lay_out(graph: Graph, keys: Keys) -> SearchGraph:
         The graph has 2^32 arcs or more.
     """
     if graph.arcs >= 2**32:
-        raise InputError(f"{graph.arcs} arcs; at most {2**32 - 1} can be searched", graph.name)
+        raise InputError(f"{graph.arcs} arcs, but at most {2**32 - 1} can be searched", graph.name)
     order = spatial_order(graph)
     place = np.empty_like(order)
     place[order] = np.arange(graph.n)
@@ -84,7 +85,7 @@ def _has_plateaus(graph: Graph) -> bool:
     least, most = graph.weights.min(), graph.weights.max()
     if graph.weights.dtype.kind != "f":
         return bool(least == 0)
-    return float(least) * 2.0**52 <= float(most) * graph.n  # else no distance is so long that it swallows a weight
+    return float(least) * 2.0**52 <= float(most) * graph.n  # else no distance is so long that a weight is rounded away
 
 
 def _rows(

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.batch import Batch, Solved, batch_on
 from hpcsolve.algorithms.shortest_paths.engines import NEAR_FAR, Engine, EngineName, chosen_engine
-from hpcsolve.algorithms.shortest_paths.jobs import Jobs
 from hpcsolve.algorithms.shortest_paths.keys import Keys, first_keys
 from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph, lay_out
-from hpcsolve.algorithms.shortest_paths.tuning import BLOCK_THREADS, Task, Tuning
+from hpcsolve.algorithms.shortest_paths.searches import Searches
+from hpcsolve.algorithms.shortest_paths.tuning import BLOCK_THREADS, Tuning, TuningInput
 from hpcsolve.device.base import Argument, Buffer, Device, Timer
 from hpcsolve.problems.graph import Graph
 
@@ -26,19 +26,19 @@ class Searcher:
     Attributes
     ----------
     cutoff
-        The largest distance that is searched for, as a key.
+        Distances beyond this key are not searched for.
     blocks
-        Number of searches at a time.
+        Number of blocks, each of which works on one search at a time.
     room
-        Entries of a block's scratch; with fewer than `Engine.room` says a search may overflow.
+        Entries of a block's scratch. With fewer than `Engine.room` returns, a search may overflow.
     batch
-        Launches of the grid engine between two looks whether the search is over; None: more and more.
+        Launches of the grid engine between two checks whether the search has ended; None: their number grows.
     hub
-        The number of arcs from which the grid engine shares a vertex among all blocks.
+        The grid engine shares vertices with more arcs than this among all blocks.
     threads
         Threads of a block; a CPU has one.
     net, work
-        Buffers by the names of the kernels' fields: the graph, and what the blocks work in.
+        Buffers by the names of the kernels' fields: the graph; the arrays that the blocks work in.
     """
 
     device: Device
@@ -80,7 +80,7 @@ class Searcher:
                 buffer.free()
 
     def solve(
-        self, jobs: Jobs, wanted: int, distance: NDArray[Any] | None = None,
+        self, searches: Searches, wanted: int, distance: NDArray[Any] | None = None,
         predecessor: NDArray[np.uint32] | None = None, path_room: int = 0,
     ) -> Solved:
         """Run a batch of searches.
@@ -88,13 +88,13 @@ class Searcher:
         Parameters
         ----------
         wanted
-            Bits of `jobs`.
+            Bits of `searches.py`: what is wanted.
         distance, predecessor
-            Shape (jobs, n), contiguous: filled with keys and with positions in the graph (2^32 - 1: none).
+            Shape (searches, n), contiguous: filled with keys and with positions in the graph (2^32 - 1: none).
         path_room
             Entries for all paths together.
         """
-        batch = batch_on(self.device, jobs, wanted, self.keys.dtype, distance, predecessor, path_room)
+        batch = batch_on(self.device, searches, wanted, self.keys.dtype, distance, predecessor, path_room)
         self.timer.start()
         self.engine.launch(self, batch)
         self.timer.stop()
@@ -129,11 +129,11 @@ def searcher(
     Parameters
     ----------
     keys, search_graph
-        By default the narrowest that hold the weights, and the graph with them.
+        By default the narrowest keys that hold the weights, and the graph laid out with them.
     delta, cutoff
         In the unit of `graph.weights`; by default adapted to the graph, and no cutoff.
     searches
-        How many there will be; fewer than the device could work on at a time need less memory.
+        Number of searches in all. If the device could work on more at a time, less memory is taken.
     batch
         As in `Searcher`.
     """
@@ -141,14 +141,14 @@ def searcher(
     actual = chosen_engine(engine, graph, searches, device.info)
     limit = kind.whole_limit if actual.whole_keys else kind.limit
     farthest = limit if cutoff is None else min(limit, kind.encode_one(cutoff))
-    tuning = actual.tune(Task(graph, kind, delta, device.info, limit))
+    tuning = actual.tune(TuningInput(graph, kind, delta, device.info, limit))
     blocks, room = actual.at_once(searches, device.info), actual.room(graph.n)
     laid_out = search_graph or lay_out(graph, kind)
     return Searcher(device, laid_out, kind, actual, tuning, farthest, blocks, room, batch)
 
 
 def workspace(n: int, blocks: int, room: int, plateaus: bool, keys: Keys) -> dict[str, tuple[Any, Any]]:
-    """Return shapes and types of what the blocks work in."""
+    """Return shapes and types of the arrays that the blocks work in."""
     shapes = {
         "keys": ((blocks, n), keys.dtype),
         "scratch": ((blocks, room), np.dtype(np.uint32)),

@@ -1,4 +1,4 @@
-"""The calls of the runner: `estimate` before anything is allocated, `run`, and `check`."""
+"""What the runner calls: `estimate` before anything is allocated, `run`, and `check`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hpcsolve.algorithms.shortest_paths.keys import LONG, Keys, first_keys, wide
 from hpcsolve.algorithms.shortest_paths.pairs import (
     PATH_ROOM,
     SOURCES_A_BATCH,
-    Answers,
+    QueryAnswers,
     by_source,
     shares,
     solve_pairs,
@@ -36,14 +36,14 @@ from hpcsolve.problems.graph import Graph
 
 KERNEL_FILES = kernel_files(ENGINES)
 SEARCHES = {
-    "relaxed": Dataset("int64", "Arcs followed; Dijkstra's algorithm follows each once", "search"),
-    "rounds": Dataset("int64", "Dependent steps", "search"),
+    "relaxed": Dataset("int64", "Number of arcs relaxed; Dijkstra's algorithm relaxes each once", "search"),
+    "rounds": Dataset("int64", "Number of rounds, each of which must wait for the one before", "search"),
 }
 """The group `/searches`."""
 
 
 def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
-    """What a run on so many ranks, each with such a device, will need.
+    """Return what a run on so many ranks, each with such a device, will need.
 
     Raises
     ------
@@ -73,13 +73,13 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
 
 
 def searches(asked: PathQuestion) -> int:
-    """How many searches a question takes."""
+    """Return the number of searches that a question takes."""
     return len(asked.seeds) if asked.pairs is None else len(np.unique(asked.pairs[:, 0]))
 
 
 def _memory(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Parameters, size: int, info: DeviceInfo
             ) -> tuple[int, int]:
-    """Bytes on the device and on the host of a rank with so many searches, or queries."""
+    """Return the bytes on the device and on the host of a rank with `size` searches, or queries."""
     engine = chosen_engine(parameters.engine, graph, size, info)
     at_once = engine.at_once(size, info)
     shapes = workspace(graph.n, at_once, engine.room(graph.n), graph.weights.min(initial=1) == 0, keys)
@@ -129,7 +129,7 @@ def run(
 
 
 def trial(graph: Graph, parameters: Parameters) -> tuple[Graph, Parameters, str] | None:
-    """Return one search of this very graph, whose rate no other graph has, or None if it has no arcs."""
+    """Return one search of this very graph, to measure the rate of work, or None if it has no arcs."""
     if not graph.arcs:
         return None
     hub = int(graph.labels[int(np.argmax(np.diff(graph.offsets)))])
@@ -137,21 +137,21 @@ def trial(graph: Graph, parameters: Parameters) -> tuple[Graph, Parameters, str]
 
 
 def check(graph: Graph, parameters: Parameters, outcome: Outcome) -> str | None:
-    """What the device's check of this rank's searches found wrong, None if nothing."""
+    """Return what the device's check of this rank's searches found wrong, or None."""
     wrong = int(outcome.rank.get("wrong", 0))
     return f"{wrong} entries contradict the arcs" if wrong else None
 
 
 def _shares(asked: PathQuestion, size: int) -> list[range]:
-    """Each rank's searches, or its queries once they are sorted."""
+    """Return each rank's range of the searches, or of the queries sorted by source."""
     if asked.pairs is None:
         return even_shares(len(asked.seeds), size)
     return shares(asked.pairs[by_source(asked.pairs)], size)
 
 
 def _answer(prepared: Searcher, asked: PathQuestion, share: range, parameters: Parameters, report: Report
-            ) -> SearchRows | Answers:
-    """This rank's part."""
+            ) -> SearchRows | QueryAnswers:
+    """Return this rank's part of the answer."""
     mine = slice(share.start, share.stop)
     if asked.pairs is not None:
         return solve_pairs(prepared, asked.pairs[by_source(asked.pairs)][mine], report)
@@ -160,7 +160,7 @@ def _answer(prepared: Searcher, asked: PathQuestion, share: range, parameters: P
 
 
 def _next(keys: Keys, engine: Engine) -> tuple[Keys | None, EngineName]:
-    """Return what to try when a distance did not fit: wider keys, then an engine that holds one bit more."""
+    """Return what to try after a distance did not fit: wider keys, then an engine with one bit more for distances."""
     if keys is LONG and not engine.whole_keys:
         return keys, PUSH.name
     return wider(keys), engine.name
@@ -170,7 +170,9 @@ def _scaled(value: float | None, graph: Graph) -> float | None:
     return None if value is None else value * graph.scale
 
 
-def _rank_columns(mine: SearchRows | Answers, seconds_kernel: float, seconds_wait: float) -> dict[str, float | int]:
+def _rank_columns(
+    mine: SearchRows | QueryAnswers, seconds_kernel: float, seconds_wait: float
+) -> dict[str, float | int]:
     return {
         "operations": int(sum(batch.relaxed.sum() for batch in mine.batches)),
         "wrong": int(sum(batch.wrong.sum() for batch in mine.batches)),
@@ -180,18 +182,18 @@ def _rank_columns(mine: SearchRows | Answers, seconds_kernel: float, seconds_wai
 
 
 def _outcome(
-    mine: SearchRows | Answers, keys: Keys, asked: PathQuestion, share: range, parameters: Parameters, comm: Comm,
+    mine: SearchRows | QueryAnswers, keys: Keys, asked: PathQuestion, share: range, parameters: Parameters, comm: Comm,
     rank: Mapping[str, float | int],
 ) -> Outcome:
     tables = {"searches": _searches(mine, comm)}
-    if isinstance(mine, Answers):
+    if isinstance(mine, QueryAnswers):
         assert asked.pairs is not None
         return Outcome(pairs.answer_of(mine, keys, asked.pairs, comm), tables, rank)
     return Outcome(answer_of(mine, keys, share, asked, parameters), tables, rank)
 
 
-def _searches(mine: SearchRows | Answers, comm: Comm) -> Mapping[str, Column]:
-    """Rank 0's table of all searches: what they took. Collective."""
+def _searches(mine: SearchRows | QueryAnswers, comm: Comm) -> Mapping[str, Column]:
+    """Return the group `/searches` on rank 0, elsewhere this rank's part of it. Collective."""
     own = [np.concatenate([np.empty(0, np.uint64), *(getattr(batch, name) for batch in mine.batches)])
            for name in ("relaxed", "rounds")]
     parts: list[Any] = comm.gather(own) or [own]

@@ -1,4 +1,4 @@
-"""Tables: a row of distances a search, at all vertices or at the targets, with predecessors or nearest sources."""
+"""The answer to sources: one row of distances per search, with predecessors or nearest sources if wanted."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.batch import Solved
-from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_PREDECESSORS, WANTS_TARGETS, row_jobs
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.question import Parameters
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
+from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, WANTS_TARGETS, row_searches
 from hpcsolve.algorithms.shortest_paths.tuning import concurrent_blocks
 from hpcsolve.answers.distances import NO_VERTEX, Distances, PathQuestion, distance_table
 from hpcsolve.answers.table import DistanceTable
@@ -22,19 +22,19 @@ from hpcsolve.device.base import DeviceInfo
 from hpcsolve.problems.verify.distances import roots, unreached_of
 
 OUTPUT_BYTES = 1 << 32
-"""Of the rows that a GPU holds at a time, at most."""
+"""The most memory for rows on a GPU at a time."""
 
 
 @dataclass(frozen=True)
 class SearchRows:
-    """This rank's rows.
+    """This rank's rows of the tables.
 
     Attributes
     ----------
     keys
-        Shape (searches, n or targets), in the graph's own order.
+        Shape (searches, n or number of targets): distances as keys, in the graph's own order.
     predecessor
-        Shape (searches, n), int32, -1 for none; or no columns if it is not wanted.
+        Shape (searches, n), -1 where there is none; shape (searches, 0) if predecessors are not wanted.
     batches
         What the searches took and what their check found, in order.
     """
@@ -48,7 +48,7 @@ def solve_table(
     prepared: Searcher, seeds: Sequence[NDArray[np.int64]], targets: NDArray[np.int64] | None, predecessors: bool,
     report: Report,
 ) -> SearchRows:
-    """Search from each set of seeds."""
+    """Search from each set of seeds, and return the rows."""
     n, dtype, places = prepared.graph.n, prepared.keys.dtype, prepared.graph.places()
     keys = np.empty((len(seeds), n if targets is None else len(targets)), dtype)
     before = np.empty((len(seeds), n if predecessors else 0), np.uint32)
@@ -57,18 +57,18 @@ def solve_table(
     step = rows_at_once(n, prepared.keys, prepared.device.info)
     for first in range(0, len(seeds), step):
         part = slice(first, first + step)
-        jobs = row_jobs(seeds[part], targets, places)
+        searches = row_searches(seeds[part], targets, places)
         if targets is None:
-            batches.append(prepared.solve(jobs, whole, keys[part], before[part] if predecessors else None))
+            batches.append(prepared.solve(searches, whole, keys[part], before[part] if predecessors else None))
         else:
-            batches.append(prepared.solve(jobs, WANTS_TARGETS))
-            keys[part] = batches[-1].target_keys.reshape(len(jobs), -1)
+            batches.append(prepared.solve(searches, WANTS_TARGETS))
+            keys[part] = batches[-1].target_keys.reshape(len(searches), -1)
         report(min(first + step, len(seeds)) / len(seeds))
     return SearchRows(keys, before.view(np.int32), batches)
 
 
 def rows_at_once(n: int, keys: Keys, info: DeviceInfo) -> int:
-    """Searches of a batch: some for each block, as many as a GPU has room for their rows."""
+    """Return the number of searches of a batch: several for each block, if their rows fit on a GPU."""
     if info.kind == "cpu":
         return 8 * concurrent_blocks(info)
     return max(1, min(2 * concurrent_blocks(info), OUTPUT_BYTES // (n * (keys.dtype.itemsize + 4))))

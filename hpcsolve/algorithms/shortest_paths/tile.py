@@ -1,4 +1,4 @@
-"""Rows by the engine "tile": 32 sources a block, best if they are near each other (cuda_src/paths/tile.cu)."""
+"""Rows by the engine "tile": each block searches from 32 sources, best near each other (cuda_src/paths/tile.cu)."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.row_engine import RowEngine, RowTask
+from hpcsolve.algorithms.shortest_paths.row_engine import RowEngine, RowRequest
 from hpcsolve.device.base import Argument, Buffer, DeviceInfo
 
 if TYPE_CHECKING:
     from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 
 GROUP = 32
-"""Sources of a group, which a block searches from."""
+"""Number of sources that a block searches from at once: a group."""
 THREADS = 512
 BLOCKS_A_MULTIPROCESSOR = 2
 SPACE_BYTES = 1 << 32
-"""Memory of all blocks' lines: fewer blocks work at a time where they do not fit."""
+"""The most memory for the rows of all blocks. Fewer blocks work at a time if theirs would not fit."""
 GROUPS_A_BLOCK = 4
 BATCH_BYTES = 1 << 30
-"""Groups, or bytes, of a batch of rows at most."""
+"""The most groups per block, and the most bytes, of a batch of rows."""
 WIDER = 4
-"""How many typical weights wide a GPU's buckets are: it needs many vertices a round; a CPU has buckets of one."""
+"""Width of a GPU's buckets, in typical weights: a GPU needs many vertices per round. On a CPU the width is 1."""
 
 
 @dataclass(eq=False)
@@ -41,7 +41,7 @@ class TileRows:
     weight
         A typical weight.
     searches
-        How many there will be; fewer than the device could work on at a time need less memory.
+        Number of rows in all. If the device could work on more at a time, less memory is taken.
     threads
         Threads of a block, whole warps; a CPU has one.
     """
@@ -106,26 +106,26 @@ def blocks_for(n: int, searches: int, info: DeviceInfo, keys: Keys) -> int:
 
 
 def batch_for(columns: int, blocks: int, keys: Keys) -> int:
-    """Return the number of sources of a batch, whole groups."""
+    """Return the number of sources of a batch, a multiple of `GROUP`."""
     most = BATCH_BYTES // (GROUP * columns * keys.dtype.itemsize)
     return GROUP * max(1, min(GROUPS_A_BLOCK * blocks, most))
 
 
 def workspace(n: int, blocks: int, keys: Keys) -> dict[str, tuple[Any, Any]]:
-    """Return shapes and types of what the blocks work in."""
+    """Return shapes and types of the arrays that the blocks work in."""
     return {"words": ((blocks, GROUP + 1, n), keys.dtype), "queues": ((blocks, 4, n), np.uint32)}
 
 
-def _start(prepared: Searcher, task: RowTask, columns: NDArray[np.int64], weight: float) -> TileRows:
-    return TileRows(prepared, columns, weight, task.searches)
+def _start(prepared: Searcher, request: RowRequest, columns: NDArray[np.int64], weight: float) -> TileRows:
+    return TileRows(prepared, columns, weight, request.searches)
 
 
-def _batch(task: RowTask, info: DeviceInfo, keys: Keys) -> int:
-    return batch_for(task.columns, blocks_for(task.n, task.searches, info, keys), keys)
+def _batch(request: RowRequest, info: DeviceInfo, keys: Keys) -> int:
+    return batch_for(request.columns, blocks_for(request.n, request.searches, info, keys), keys)
 
 
-def _shapes(task: RowTask, info: DeviceInfo, keys: Keys) -> dict[str, tuple[Any, Any]]:
-    return workspace(task.n, blocks_for(task.n, task.searches, info, keys), keys)
+def _shapes(request: RowRequest, info: DeviceInfo, keys: Keys) -> dict[str, tuple[Any, Any]]:
+    return workspace(request.n, blocks_for(request.n, request.searches, info, keys), keys)
 
 
 ROWS = RowEngine(_start, _batch, _shapes)

@@ -1,4 +1,4 @@
-"""How engines work on a graph: the widths of Near-Far's buckets, the number of searches at a time."""
+"""How engines are tuned for a graph and a device: widths of Near-Far's buckets, number of searches at a time."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from hpcsolve.device.base import DeviceInfo
 from hpcsolve.problems.graph import Graph
 
 BLOCK_THREADS = 256
-"""Threads of a block; some 130 vertices of a road network wait at a time."""
+"""Threads of a block. In a road network the near queue has some 130 vertices at a time."""
 BLOCKS_A_MULTIPROCESSOR = 6
 """Blocks of a search that are assumed to fit on a multiprocessor (jobs/benchmarks/gpu.md)."""
 PATIENT = 2**32 - 1
-"""Arcs a round that no search relaxes: buckets always widen."""
+"""More arcs than a round ever relaxes. With this setting buckets always widen, up to the widest."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class Tuning:
     delta, most
         Keys: width of Near-Far's first bucket and of its widest.
     setting
-        Near-Far: arcs a round from which a bucket is wide enough. Bellman-Ford: sweeps between two looks whether
-        anything changed, 0 for push.
+        Near-Far: a bucket widens while a round relaxes fewer arcs than this. Bellman-Ford: sweeps between two checks
+        for changes, 0 for push.
     """
 
     delta: int = 1
@@ -37,8 +37,8 @@ class Tuning:
 
 
 @dataclass(frozen=True)
-class Task:
-    """What a tuning may depend on.
+class TuningInput:
+    """What a tuning follows from.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ def concurrent_blocks(info: DeviceInfo) -> int:
 
 
 def typical_weight(graph: Graph) -> float:
-    """Return the mean weight, or twice the median if that is less: a few heavy arcs say nothing of the others."""
+    """Return the mean weight, or twice the median if that is less, so that a few heavy arcs do not count."""
     if not graph.arcs:
         return 1.0
     some = graph.weights[:: -(-graph.arcs // 100_000)]
@@ -82,40 +82,40 @@ def default_delta(graph: Graph) -> float:
     return typical_weight(graph) * min(35 / degree**2, 16)
 
 
-def untuned(_: Task) -> Tuning:
+def untuned(_: TuningInput) -> Tuning:
     """Return the tuning of an engine that has nothing to be tuned."""
     return Tuning()
 
 
-def tuned_block(task: Task) -> Tuning:
+def tuned_block(given: TuningInput) -> Tuning:
     """Return the tuning of Near-Far where a block searches alone.
 
     A GPU needs many arcs a round to be busy, and accepts more work for it; a CPU wants the least work.
     """
-    if task.info.kind == "cpu" or task.delta is not None:
-        return _narrow(task)
-    first, best = _widths(task)
-    return Tuning(task.key(first), task.key(2 * best), 4 * BLOCK_THREADS)
+    if given.info.kind == "cpu" or given.delta is not None:
+        return _narrow(given)
+    first, best = _widths(given)
+    return Tuning(given.key(first), given.key(2 * best), 4 * BLOCK_THREADS)
 
 
-def tuned_grid(task: Task) -> Tuning:
+def tuned_grid(given: TuningInput) -> Tuning:
     """Return the tuning of Near-Far where all blocks share a search."""
-    if task.info.kind == "cpu" or task.delta is not None:
-        return _narrow(task)
-    first, best = _widths(task)
-    widest = 64 * typical_weight(task.graph) * task.graph.n / max(task.graph.arcs, 1)
-    return Tuning(task.key(first), task.key(max(widest, best)), 2048 * task.info.units)
+    if given.info.kind == "cpu" or given.delta is not None:
+        return _narrow(given)
+    first, best = _widths(given)
+    widest = 64 * typical_weight(given.graph) * given.graph.n / max(given.graph.arcs, 1)
+    return Tuning(given.key(first), given.key(max(widest, best)), 2048 * given.info.units)
 
 
-def _narrow(task: Task) -> Tuning:
-    """Return constant buckets of the width that was asked for, or those with the least work."""
-    if task.delta is not None:
-        return Tuning(task.key(task.delta), task.key(task.delta), 0)
-    first, best = _widths(task)
-    return Tuning(task.key(first), task.key(best), PATIENT)
+def _narrow(given: TuningInput) -> Tuning:
+    """Return the tuning with the width that was asked for, or else the one with the least work."""
+    if given.delta is not None:
+        return Tuning(given.key(given.delta), given.key(given.delta), 0)
+    first, best = _widths(given)
+    return Tuning(given.key(first), given.key(best), PATIENT)
 
 
-def _widths(task: Task) -> tuple[float, float]:
+def _widths(given: TuningInput) -> tuple[float, float]:
     """Return the widths of the first bucket and of the one that keeps extra work small."""
-    best = default_delta(task.graph)
-    return min(typical_weight(task.graph), best), best
+    best = default_delta(given.graph)
+    return min(typical_weight(given.graph), best), best

@@ -1,4 +1,4 @@
-"""Lower bounds by dual ascent, on the graph as it was read, so that its dual values can be replayed there.
+"""Lower bounds by dual ascent, on the graph as it was read, where anybody can check the dual values again.
 
 See cuda_src/steiner/dual_ascent.cu.
 """
@@ -15,12 +15,12 @@ from hpcsolve.algorithms.steiner_kmb.network import Network, New, launched
 from hpcsolve.parallel.comm import Comm
 
 MOST_WORK = 1 << 30
-"""Arcs that an ascent may scan; it ends then, with the bound that it has. 10^5 vertices take a tenth of that."""
+"""The most arcs that an ascent scans. It then ends with the bound so far. 10^5 vertices take a tenth of that."""
 ROOTS = 8
 CHEAP = 1 << 24
-"""ROOTS terminals are tried as the root, or as many as scan CHEAP arcs if each ascent scans as many as the first."""
+"""At most ROOTS terminals are tried as the root, fewer if all ascents together would scan more than CHEAP arcs."""
 HEAD_START = 3
-"""Rank 0, which reduces the graph while the others ascend, has so many roots fewer: that takes about as long."""
+"""Rank 0 has so many roots fewer, because it also reduces the graph, which takes about as long."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Bound:
     root
         Position of the root.
     terminals, duals
-        The terminals (positions) whose sets were raised, in order, and how much each raise added to the dual value.
+        The raises, in order: whose terminal's set was raised (position), and how much its dual value rose.
     work
         Number of arcs scanned.
     """
@@ -47,7 +47,7 @@ class Bound:
 
 
 def ascended(net: Network, comm: Comm) -> Bound | None:
-    """Return the best of this rank's ascents, if it has any. Several roots are dealt to the ranks. Collective."""
+    """Return the best bound of this rank's ascents, or None. The roots are dealt to the ranks. Collective."""
     most = min(ROOTS, len(net.terminals))
     mine = [climb(net, root) for root in range(most)[comm.rank : comm.rank + 1]]
     roots = min(most, -(-CHEAP // max(1, comm.bcast(mine[0].work if comm.rank == 0 else 0))))
@@ -56,13 +56,13 @@ def ascended(net: Network, comm: Comm) -> Bound | None:
 
 
 def best_bound(mine: Bound | None, comm: Comm) -> Bound | None:
-    """Return the best bound of all ranks on rank 0, of equal ones that of the first root. Collective."""
+    """Return the best bound of all ranks on rank 0, elsewhere None. Ties go to the smallest root. Collective."""
     found = comm.gather(mine)
     return None if found is None else _best([bound for bound in found if bound is not None])
 
 
 def _dealt(roots: int, ranks: int) -> list[list[int]]:
-    """Return each rank's roots after its first one, which every rank has."""
+    """Return each rank's roots beyond its first, whose number is that of the rank."""
     shares: list[list[int]] = [[] for _ in range(ranks)]
     for root in range(ranks, roots):
         least = min(range(ranks), key=lambda rank: len(shares[rank]) + HEAD_START * (rank == 0))

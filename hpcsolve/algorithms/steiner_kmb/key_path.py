@@ -1,4 +1,4 @@
-"""Local search by key-path exchange: all moves that do not touch each other, again and again.
+"""Local search by key-path exchange, in passes. Each pass makes all moves that share no vertex.
 
 See cuda_src/steiner/key_path.cu.
 """
@@ -17,7 +17,7 @@ from hpcsolve.algorithms.steiner_kmb.trees import improved, nearest, vertices_of
 
 @dataclass(frozen=True)
 class Move:
-    """A key path of the tree, and a shorter path that joins the two components that are left without it.
+    """The exchange of a key path for a shorter path between the two components that its removal leaves.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class Move:
 
 
 def exchanged(net: Network, tree: Indices) -> Indices:
-    """Return the tree after all exchanges that make it lighter."""
+    """Return the tree after passes of exchanges, until none makes it lighter."""
     while len(tree):
         candidate = _after(net, tree, _untouched(net, moves(net, tree)))
         if candidate is None:
@@ -46,7 +46,7 @@ def exchanged(net: Network, tree: Indices) -> Indices:
 
 
 def moves(net: Network, tree: Indices) -> list[Move]:
-    """Return the best exchange of each key path that has one. The one that saves most comes first."""
+    """Return the best move of each key path that has one, the greatest gain first."""
     n, arcs = net.n, len(net.heads)
     inside = vertices_of(net, tree)
     near = nearest(net, np.flatnonzero(inside).astype(np.uint32))
@@ -56,37 +56,38 @@ def moves(net: Network, tree: Indices) -> list[Move]:
     chosen = in_tree[edge_numbers(net, tails, net.heads)]
     out: Given = {
         "room": room_for(n), "gains": New(n, np.uint64), "ends": New(3 * n, np.uint32),
-        "ways": New(room_for(n), np.uint32), "count": New(1, np.uint32),
+        "paths": New(room_for(n), np.uint32), "count": New(1, np.uint32),
     }
     made = launched(
         net.device, "steiner/key_path", "key_path_find", net=net.group(), root=int(net.terminals[0]), tails=tails,
         chosen=chosen, distance=near.distance, before=near.before, base=near.base,
         words=New(14 * n + 2 * arcs, np.uint32, scratch=True), distances=New(n, np.uint64, scratch=True), found=out,
     )
-    gains, ends, ways = made["gains"], made["ends"], made["ways"]
+    gains, ends, paths = made["gains"], made["ends"], made["paths"]
     found, begin = [], 0
     for number in range(int(made["count"][0])):
         first, second, third = ends[3 * number : 3 * number + 3].tolist()
-        found.append(_move(net, int(gains[number]), ways[begin:first], ways[first:second], ways[second:third]))
+        found.append(_move(net, int(gains[number]), paths[begin:first], paths[first:second], paths[second:third]))
         begin = third
     return sorted(found, key=lambda move: -move.gain)
 
 
 def room_for(n: int) -> int:
-    """Return the room for all paths of the moves. A move that finds none is found in the next pass."""
+    """Return the room for the vertices of all paths of a pass. A move that does not fit comes in the next pass."""
     return 8 * n
 
 
 def _move(
-    net: Network, gain: int, one: NDArray[np.uint32], other: NDArray[np.uint32], path: NDArray[np.uint32]
+    net: Network, gain: int, one: NDArray[np.uint32], other: NDArray[np.uint32], key_path: NDArray[np.uint32]
 ) -> Move:
-    way = np.concatenate([one[::-1], other])
-    removed, added = (edge_numbers(net, vertices[:-1], vertices[1:]) for vertices in (path, way))
-    return Move(gain, removed, added, np.concatenate([way, path]))
+    """Return the move with these vertices: both halves of the new path, from its middle arc on, and the key path."""
+    new_path = np.concatenate([one[::-1], other])
+    removed, added = (edge_numbers(net, vertices[:-1], vertices[1:]) for vertices in (key_path, new_path))
+    return Move(gain, removed, added, np.concatenate([new_path, key_path]))
 
 
 def _untouched(net: Network, found: list[Move]) -> list[Move]:
-    """Return the moves that touch no vertex of a move before them."""
+    """Return the moves that share no vertex with a chosen move before them."""
     touched = np.zeros(net.n, dtype=bool)
     chosen = []
     for move in found:
@@ -97,7 +98,7 @@ def _untouched(net: Network, found: list[Move]) -> list[Move]:
 
 
 def _after(net: Network, tree: Indices, chosen: list[Move]) -> Indices | None:
-    """Return the tree after as many of the first moves as leave it connected and lighter, or None."""
+    """Return a connected, lighter tree after all of these moves, or the first half, quarter, ... of them, or None."""
     weight = net.weight(tree)
     while chosen:
         left = np.setdiff1d(tree, np.concatenate([move.removed for move in chosen]))

@@ -1,4 +1,4 @@
-"""The tree of Kou, Markowsky and Berman: one search for each terminal, dealt to the ranks.
+"""The tree of Kou, Markowsky and Berman, by one search per terminal. The searches are dealt to the ranks.
 
 Each rank searches from groups of terminals that are near each other (order.py). Of all pairs that it sees it keeps a
 spanning forest: an edge that is not in the minimum spanning tree of some pairs is not in that of all pairs (the cycle
@@ -8,8 +8,9 @@ predecessors is kept. Pairs are ordered by (distance, terminal, terminal), each 
 tree is the same however the work is dealt.
 
 No edge of the tree is longer than the bottleneck of the terminal distance graph, which one search from all terminals
-finds (trees.py), so a search may end there; or, as published, when it has settled the last terminal. (Engines that
-search from many terminals at once do not look for the last one: 98 to 100 % of the vertices are settled by then.)
+finds (trees.py), so a search may end at that distance or, as published, when it has settled the last terminal.
+(Engines that search from many terminals at once do not look for the last one: 98 to 100 % of the vertices are settled
+by then.)
 """
 
 from __future__ import annotations
@@ -38,12 +39,12 @@ from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
 
 MOST_PAIRS = 1 << 20
-"""Number of pairs that a rank collects before it reduces them to a spanning forest."""
+"""The most pairs that a rank collects before it reduces them to a spanning forest."""
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of terminals, by their numbers in the order of positions. `first` is the smaller one."""
+    """Pairs of terminals and their distances. Terminals are numbered by position, and `first` is the smaller one."""
 
     first: Indices
     second: Indices
@@ -64,33 +65,33 @@ class Work:
 
 
 def kmb_tree(
-    graph: Graph, net: Network, near: ClosureTree, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    matrix: Matrix | None = None,
+    graph: Graph, net: Network, closure_tree: ClosureTree, device: Device, comm: Comm, parameters: Parameters,
+    report: Report, matrix: Matrix | None = None,
 ) -> tuple[Indices | None, Work]:
     """Return the edges of the tree, on rank 0, and this rank's work. Collective.
 
     Parameters
     ----------
     graph, net
-        The reduced graph, and the same for the kernels on the CPU.
-    near
+        The reduced graph, and the same as the kernels on the CPU read it.
+    closure_tree
         The minimum spanning tree of the terminal distance graph.
     matrix
-        A table to be filled; each rank then searches from the terminals whose rows it has, as far as all others.
+        A table to be filled. Each rank then searches from the terminals of its rows, to all terminals.
     """
-    cutoff = near.bottleneck if parameters.halt == "bottleneck" and matrix is None else near.weight
+    cutoff = closure_tree.bottleneck if parameters.halt == "bottleneck" and matrix is None else closure_tree.weight
     keys = keys_for(graph, cutoff)
     search_graph = comm.once_per_host(partial(lay_out, graph, keys))
-    sources = _sources(walk(net, near), comm, matrix)
+    sources = _sources(walk(net, closure_tree), comm, matrix)
     with searcher(graph, device, keys, parameters.engine, cutoff=cutoff, search_graph=search_graph,
                   searches=len(sources)) as prepared:
         engine, targets = parameters.engine, net.terminals.astype(np.int64)
         with row_search(prepared, graph, engine, parameters.at_once, targets, len(sources)) as rows:
-            mine, relaxed = _spanned_rows(net, sources, near.bottleneck, rows, keys, report, matrix)
+            mine, relaxed = _spanned_rows(net, sources, closure_tree.bottleneck, rows, keys, report, matrix)
         gathered = comm.gather(mine)
         chosen = comm.bcast(None if gathered is None else _spanned(net, gathered))
         assert chosen is not None
-        if int(chosen.distance.sum()) != near.weight:
+        if int(chosen.distance.sum()) != closure_tree.weight:
             raise AssertionError("k searches and one from all terminals find trees of different weights")
         chosen = chosen.part(np.argsort(chosen.first, kind="stable"))
         ends = np.stack([net.terminals[chosen.first], net.terminals[chosen.second]], axis=1).astype(np.int64)
@@ -116,7 +117,7 @@ def _sources(order: Indices, comm: Comm, matrix: Matrix | None) -> Indices:
 def _spanned_rows(
     net: Network, sources: Indices, longest: int, search: RowSearch, keys: Keys, report: Report, matrix: Matrix | None
 ) -> tuple[Pairs, int]:
-    """Search from terminals, and return a spanning forest of pairs up to `longest`, and the number of arcs relaxed."""
+    """Search from terminals. Return a spanning forest of the pairs up to `longest`, and the number of arcs relaxed."""
     empty = np.empty(0, np.int64)
     relaxed, waiting = 0, [Pairs(empty, empty, empty.astype(np.uint64))]
     for begin in range(0, len(sources), search.at_once):

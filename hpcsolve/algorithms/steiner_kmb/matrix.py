@@ -1,4 +1,4 @@
-"""The distances between all terminals of the graph that was read, as a table: each rank has its rows of it."""
+"""The table of distances between all terminals of the graph that was read. Each rank has some of its rows."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from hpcsolve.parallel.partition import even_shares
 
 @dataclass(frozen=True)
 class Matrix:
-    """A rank's rows.
+    """This rank's rows of the table.
 
     Attributes
     ----------
     member
-        Shape (terminals,): the number of the terminal in the reduced graph that each has become.
+        Shape (terminals,): the number that each terminal has in the reduced graph, where contraction may join several.
     share
-        The terminals whose rows they are.
+        The terminals of this rank's rows.
     rows
-        Shape (own terminals, terminals), 0 at first.
+        Shape (len(share), terminals), 0 at first.
     """
 
     member: Indices
@@ -36,23 +36,23 @@ class Matrix:
 
     @property
     def own(self) -> Indices:
-        """The numbers, in the reduced graph, of those whose rows they are."""
+        """The numbers, in the reduced graph, of the terminals of this rank's rows."""
         return self.member[self.share.start : self.share.stop]
 
     def take(self, sources: Indices, found: NDArray[Any]) -> None:
-        """Keep rows of the reduced graph: from these terminals, each once, to all."""
+        """Take over the rows found for these terminals of the reduced graph, which hold distances to all terminals."""
         place = np.full(int(self.member.max()) + 1, -1)
         place[sources] = np.arange(len(sources))
         here = place[self.own]
         self.rows[here >= 0] = found[here[here >= 0]][:, self.member]
 
     def as_table(self) -> DistanceTable:
-        """Return the same as a part of the answer."""
+        """Return the rows as this rank's part of the answer."""
         dataset = datasets(Tree)["matrix"]
         return DistanceTable(self.rows, self.share.start, len(self.member), dataset)
 
 
 def empty_matrix(member: Indices, dtype: DTypeLike, comm: Comm) -> Matrix:
-    """This rank's part, to be filled."""
+    """Return this rank's rows, to be filled."""
     share = even_shares(len(member), comm.size)[comm.rank]
     return Matrix(member, share, np.zeros((len(share), len(member)), dtype))

@@ -1,4 +1,4 @@
-"""A Steiner problem as the kernels that are marked for the CPU read it, and their launches."""
+"""A Steiner problem as the Steiner kernels read it, which run on the CPU, and their launches."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Network:
     Attributes
     ----------
     edges
-        The edges of the graph, in the order of its rows; a tree is a list of their numbers.
+        The edges of the graph, in the order of its rows. A tree is an array of their numbers.
     terminals
         Positions, ascending.
     is_terminal
@@ -78,7 +78,7 @@ def spanning_tree(net: Network, edges: Indices) -> Indices:
 def forest(
     device: Device, tails: NDArray[Any], heads: NDArray[Any], is_terminal: NDArray[np.uint32]
 ) -> NDArray[np.bool_]:
-    """Return which edges the spanning forest keeps that takes them in this order, pruned of leaves but terminals."""
+    """Return which edges the spanning forest in this order keeps after pruning leaves that are no terminals."""
     found = launched(
         device, "steiner/steiner_tree", "steiner_tree_span", n=len(is_terminal), edges=len(tails),
         tails=tails.astype(np.uint32), heads=heads.astype(np.uint32), is_terminal=is_terminal,
@@ -89,14 +89,14 @@ def forest(
 
 @dataclass(frozen=True)
 class New:
-    """An array that a kernel makes.
+    """An array to be allocated for a kernel.
 
     Attributes
     ----------
     zero
-        Whether it holds zeros at first.
+        Whether it is filled with zeros first.
     scratch
-        Whether it is of no use afterwards.
+        Whether it is only the kernel's scratch memory, and is not downloaded.
     """
 
     length: int
@@ -106,12 +106,12 @@ class New:
 
 
 Given: TypeAlias = int | NDArray[Any] | Buffer | New | Mapping[str, "Given"]
-"""An argument of `launched`: a number, an array, a buffer, an array to be made, or a group of these."""
+"""An argument of `launched`: a number, an array, a buffer, an array to be allocated, or a group of these."""
 
 
 def launched(device: Device, file: str, name: str, grid: int = 1, block: int = 1, /, **arguments: Given
              ) -> dict[str, NDArray[Any]]:
-    """Launch a kernel on host arrays, and return the arrays that it makes, by the names of its arguments."""
+    """Launch a kernel on host arrays, and return the new arrays that are no scratch, by the names of its arguments."""
     buffers: list[tuple[str, Buffer, bool]] = []
 
     def passed(name: str, given: Given) -> Argument:

@@ -1,7 +1,8 @@
-"""The table of distances from nodes to vertices: a row for each node. A rank has the columns of its own vertices.
+"""The table of distances from nodes (rows) to vertices (columns). A rank has the columns of its own vertices.
 
-The ranks search from new nodes, each from its share, and send each other the columns of these rows. A vertex is then
-measured where its column lies (cuda_src/steiner/one_steiner.cu), so memory and work are spread over the ranks.
+Each rank searches from its share of the new nodes, and sends the other ranks their columns of these rows. The rank that
+has a vertex' column measures how light the tree would be with it (cuda_src/steiner/one_steiner.cu). So memory and work
+are spread over the ranks.
 """
 
 from __future__ import annotations
@@ -16,26 +17,26 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.row_engine import RowSearch
 from hpcsolve.algorithms.steiner_kmb.network import Given, New, launched
-from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Tree, runs
+from hpcsolve.algorithms.steiner_kmb.node_tree import Candidates, PlacedTree, runs
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm, agree_minimum
 from hpcsolve.parallel.partition import even_shares
 
 PANEL = 32
-"""Columns that lie together."""
+"""Columns that lie together in memory (`panel` in one_steiner.cu)."""
 DENSE = 4
-"""All columns are measured where more than one in DENSE is asked for: in order they are that much quicker."""
+"""If more than one column in DENSE is asked for, all are measured, which is faster because they lie in order."""
 LINKS_A_VERTEX = 8
-"""Room for links at first; road-like graphs have 3 or 4 a vertex."""
+"""Room for links per vertex at first. Road-like graphs need 3 or 4."""
 
 
 def capacity(terminals: int) -> int:
-    """Return the number of rows of the table: the terminals, and the nodes that may come."""
+    """Return the number of rows of the table, for the terminals and for nodes to come."""
     return 2 * terminals + 64
 
 
-def slice_bytes(n: int, terminals: int, ranks: int, width: int, batch: int, units: int) -> list[int]:
-    """Return the bytes of each rank: its columns, the rows of a batch, messages, what the kernels work in.
+def share_bytes(n: int, terminals: int, ranks: int, width: int, batch: int, units: int) -> list[int]:
+    """Return the bytes of each rank: its columns, a batch of rows, messages, the kernels' scratch.
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ def slice_bytes(n: int, terminals: int, ranks: int, width: int, batch: int, unit
     batch
         Number of rows that a rank searches at a time.
     units
-        Threads of the CPU that measures.
+        Number of CPU threads that measure.
     """
     room = capacity(terminals)
     scratch = units * PANEL * 2 * room * (5 * width + 4)
@@ -53,7 +54,7 @@ def slice_bytes(n: int, terminals: int, ranks: int, width: int, batch: int, unit
 
 
 def sent_bytes(n: int, terminals: int, ranks: int, width: int) -> list[int]:
-    """Return the bytes that each rank sends of the terminals' rows. The number of other nodes is not known before."""
+    """Return the bytes that each rank sends of the terminals' rows. How many other nodes will come is not known."""
     panels = -(-n // PANEL)
     shares = zip(even_shares(panels, ranks), even_shares(terminals, ranks))
     return [len(rows) * PANEL * (panels - len(own)) * width for own, rows in shares]
@@ -66,11 +67,11 @@ class NodeTable:
     Attributes
     ----------
     device
-        The CPU.
+        The CPU, on which the kernels run.
     room
         Number of rows.
     own
-        This rank's vertices: whole panels, but for the last.
+        This rank's vertices, in whole panels except the last one.
     rows
         Shape (panels, room, PANEL), as the kernels read it.
     sent
@@ -87,7 +88,7 @@ class NodeTable:
     sent: int = 0
 
     def __post_init__(self) -> None:
-        """Make room for all rows, whose memory is taken as they come."""
+        """Reserve room for all rows. The system takes memory for a row when it is filled."""
         panels = self._shares()[self.comm.rank]
         self.own = range(self.n)[panels.start * PANEL : panels.stop * PANEL]
         self.rows = np.empty((len(panels), self.room, PANEL), self.keys.dtype)
@@ -100,12 +101,12 @@ class NodeTable:
         Parameters
         ----------
         over
-            Called after each batch, on all ranks, with the part of the rows that are there; returns whether to give up.
+            Called after each batch, on all ranks, with the share of rows that are filled. Returns whether to give up.
 
         Returns
         -------
         tuple
-            The number of arcs that this rank has relaxed; whether all rows are there.
+            The number of arcs that this rank has relaxed; whether all rows are filled.
         """
         shares = even_shares(len(nodes), self.comm.size)
         step, relaxed = agree_minimum(self.comm, search.at_once), 0
@@ -146,8 +147,8 @@ class NodeTable:
     def _store(self, slots: NDArray[np.uint32], piece: NDArray[Any]) -> None:
         self.rows[:, slots] = piece.reshape(len(slots), len(self.rows), PANEL).swapaxes(0, 1)
 
-    def promising(self, tree: Tree, vertices: NDArray[np.uint32] | None = None) -> Candidates:
-        """Return this rank's vertices (or those of them given) that make the tree lighter if they become nodes."""
+    def promising(self, tree: PlacedTree, vertices: NDArray[np.uint32] | None = None) -> Candidates:
+        """Return those of this rank's vertices (or of the given ones) that make the tree lighter as one more node."""
         columns = self._columns(vertices)
         if len(columns) * DENSE > len(self.own):
             weight = self._measured(tree, self._columns(None))[columns]
@@ -156,7 +157,7 @@ class NodeTable:
         better = weight < tree.weight
         return self.linked(tree, columns[better] + np.uint32(self.own.start), weight[better])
 
-    def _measured(self, tree: Tree, columns: NDArray[np.uint32]) -> NDArray[Any]:
+    def _measured(self, tree: PlacedTree, columns: NDArray[np.uint32]) -> NDArray[Any]:
         """Return for each column the weight of the tree with its vertex added."""
         if not len(columns):
             return np.empty(0, self.keys.dtype)
@@ -165,8 +166,8 @@ class NodeTable:
         scratch, weight = New(grid * (tree.levels + 2) * PANEL, dtype, scratch=True), New(len(columns), dtype)
         return self._launched("measure", tree, columns, grid, scratch=scratch, weight=weight)["weight"]
 
-    def linked(self, tree: Tree, vertices: NDArray[np.uint32], weight: NDArray[Any] | None = None) -> Candidates:
-        """Return this rank's vertices among these, ascending, with their links."""
+    def linked(self, tree: PlacedTree, vertices: NDArray[np.uint32], weight: NDArray[Any] | None = None) -> Candidates:
+        """Return those of the given vertices that are this rank's, ascending, with their links."""
         columns, dtype = self._columns(vertices), self.keys.dtype
         if not len(columns):
             return Candidates(columns, np.empty(0, dtype), columns, columns, np.empty(0, dtype))
@@ -197,9 +198,9 @@ class NodeTable:
         return mine - np.uint32(self.own.start)
 
     def _launched(
-        self, name: str, tree: Tree, columns: NDArray[np.uint32], grid: int, **own: Given
+        self, name: str, tree: PlacedTree, columns: NDArray[np.uint32], grid: int, **own: Given
     ) -> dict[str, NDArray[Any]]:
-        """Launch a kernel on the tree and some columns of the table, and return the arrays that it makes."""
+        """Launch a kernel of one_steiner.cu on the tree and some columns of the table, and return its new arrays."""
         given: Given = {
             "room": self.room, "nodes": len(tree.slots), "levels": tree.levels, "slots": tree.slots,
             "depths": tree.depths, "edges": tree.edges, "table": self.rows,

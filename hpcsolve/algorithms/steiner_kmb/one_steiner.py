@@ -1,9 +1,10 @@
 """Iterated 1-Steiner: vertices join the terminals as nodes, as long as that makes the spanning tree of nodes lighter.
 
 The nodes' distances to every vertex are a table (node_table.py). The ranks fill it by a search from each node, and each
-rank has the columns of its own vertices. In a round each rank measures its vertices; rank 0 makes nodes of those that
-help, the most promising first, each only if it still helps (spanning.py); the next round begins with their rows. A node
-with two neighbours in the tree is of no use and is dropped. At last the edges of the tree become paths again.
+rank has the columns of its own vertices. In a round each rank measures its vertices. Rank 0 makes nodes of those that
+help, the most promising first, each only if it still helps (node_tree.py). The next round begins with their rows. A
+node with two neighbours in the tree is of no use and is dropped. At last the edges of the tree become paths of the
+graph.
 """
 
 from __future__ import annotations
@@ -22,33 +23,33 @@ from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
 from hpcsolve.algorithms.steiner_kmb.kmb import Work, keys_for, path_edges
 from hpcsolve.algorithms.steiner_kmb.network import Network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.node_table import NodeTable, capacity
+from hpcsolve.algorithms.steiner_kmb.node_tree import Candidates, NodeTree, node_tree
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
 from hpcsolve.algorithms.steiner_kmb.rounds import NO_VERTICES, AgreedStop, Rounds
-from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Spanning, spanning
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree, improved, nearest, shortest_path_tree
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
 
 KEYS_A_SEED = 1_000_003
-"""Shakes of different seeds have different keys, as long as a seed has fewer shakes than this."""
+"""The key of a shake is seed times this, plus its number, so that different seeds have different keys."""
 
 
 def best_tree(
-    graph: Graph, net: Network, near: ClosureTree, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    stop: AgreedStop, seed: int,
+    graph: Graph, net: Network, closure_tree: ClosureTree, device: Device, comm: Comm, parameters: Parameters,
+    report: Report, stop: AgreedStop, seed: int,
 ) -> tuple[Indices | None, Work]:
     """Return the edges of the best tree, on rank 0, and this rank's work. Collective, parameters as in `kmb.kmb_tree`.
 
-    There are rounds until no vertex helps. The tree then goes through key-path exchange, and the branch vertices of the
-    best tree so far become nodes too, as long as that makes it lighter. Then half of the nodes are dropped (a shake),
-    and it begins again.
+    Rounds go on until no vertex helps. Key-path exchange then improves the tree, and the branch vertices of the best
+    tree so far become nodes too; both are repeated while the tree becomes lighter. Then half of the nodes are dropped
+    (a shake), and the rounds begin again.
     """
-    # The longest path between two vertices: to the nearest terminal, along the terminals' tree, from the last terminal.
-    keys = keys_for(graph, near.weight + 2 * int(nearest(net, net.terminals).distance.max()))
+    # No distance is longer than the path to the nearest terminal, through the terminals' tree, and out again.
+    keys = keys_for(graph, closure_tree.weight + 2 * int(nearest(net, net.terminals).distance.max()))
     room = capacity(len(net.terminals))
-    nodes = terminal_tree(net, near, keys, room) if comm.rank == 0 else None
+    nodes = terminal_tree(net, closure_tree, keys, room) if comm.rank == 0 else None
     search_graph = comm.once_per_host(partial(lay_out, graph, keys))
     table = NodeTable(net.device, keys, net.n, room, comm)
     rounds = Rounds(comm, table, nodes, stop, report, graph.scale)
@@ -80,22 +81,22 @@ def best_tree(
         return best, Work(rounds.relaxed, prepared.timer.seconds, table.sent)
 
 
-def terminal_tree(net: Network, near: ClosureTree, keys: Keys, room: int) -> Spanning:
+def terminal_tree(net: Network, closure_tree: ClosureTree, keys: Keys, room: int) -> NodeTree:
     """Return the minimum spanning tree of the terminal distance graph as a tree of nodes."""
-    number = np.searchsorted(net.terminals, near.second).astype(np.uint32)
-    length = near.length.astype(keys.dtype)
-    links = Candidates(near.first, 0 * length, np.ones_like(near.first), number, length)
-    return spanning(net.device, keys, net.terminals, room, links)
+    number = np.searchsorted(net.terminals, closure_tree.second).astype(np.uint32)
+    length = closure_tree.length.astype(keys.dtype)
+    links = Candidates(closure_tree.first, 0 * length, np.ones_like(closure_tree.first), number, length)
+    return node_tree(net.device, keys, net.terminals, room, links)
 
 
 def branches(net: Network, tree: Indices) -> NDArray[np.uint32]:
-    """Return the vertices with more than two neighbours in a tree that are no terminals."""
+    """Return the branch vertices of a tree: no terminals, with more than two neighbours in it."""
     degree = np.bincount(np.concatenate([net.edges.tails[tree], net.edges.heads[tree]]), minlength=net.n)
     return np.flatnonzero((degree > 2) & (net.is_terminal == 0)).astype(np.uint32)
 
 
 def _with_paths(net: Network, prepared: Searcher, rounds: Rounds) -> Indices | None:
-    """Return on rank 0 the nodes' tree with paths for its edges, after key-path exchange. Collective."""
+    """Return the nodes' tree, its edges replaced by paths, after key-path exchange, on rank 0. Collective."""
     pairs = rounds.comm.bcast(None if rounds.nodes is None else rounds.nodes.pairs())
     assert pairs is not None
     edges, relaxed = path_edges(net, prepared, pairs, rounds.comm, rounds.report)

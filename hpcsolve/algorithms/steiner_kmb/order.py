@@ -1,4 +1,4 @@
-"""The order of the terminals in which they are searched from: neighbours in their tree stand together."""
+"""The order in which terminals are searched from. Neighbours in the terminals' spanning tree stand together."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from hpcsolve.algorithms.steiner_kmb.reduce import Indices
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree
 
 
-def walk(net: Network, near: ClosureTree) -> Indices:
+def walk(net: Network, closure_tree: ClosureTree) -> Indices:
     """Return the terminals' numbers in the depth-first order of their spanning tree."""
-    first, second = (np.searchsorted(net.terminals, end) for end in (near.first, near.second))
+    first, second = (np.searchsorted(net.terminals, end) for end in (closure_tree.first, closure_tree.second))
     return depth_first(len(net.terminals), first, second)
 
 
@@ -38,7 +38,7 @@ def depth_first(count: int, first: Indices, second: Indices) -> Indices:
 
 
 def shares_of_walk(terminals: int, ranks: int) -> list[Indices]:
-    """Return each rank's places in the walk: groups of the tile engine, dealt in turn because their work differs."""
+    """Return each rank's places in the walk: whole groups of the tile engine, dealt in turn to even out their work."""
     group = max(1, min(GROUP, -(-terminals // ranks)))
     owner = np.arange(terminals) // group % ranks
     return [np.flatnonzero(owner == rank) for rank in range(ranks)]

@@ -1,4 +1,4 @@
-"""What a run gives back: the tree with what certifies it, and how."""
+"""What a run returns: the tree with its lower bound, and the tables beside it."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from hpcsolve.answers.table import DistanceTable
 Tables = Mapping[str, Mapping[str, Column]]
 
 REDUCTIONS = {
-    "vertices": Dataset("int64", "Vertices that were left"),
-    "edges": Dataset("int64", "Edges that were left"),
+    "vertices": Dataset("int64", "Vertices after the reductions"),
+    "edges": Dataset("int64", "Edges after the reductions"),
     "contracted": Dataset("int64", "Edges of weight 0 that were contracted"),
     "parallel": Dataset("int64", "Parallel edges and loops that were dropped"),
-    "ends": Dataset("int64", "Vertices of one neighbour that were dropped"),
-    "passed": Dataset("int64", "Vertices of two that became part of an edge"),
+    "ends": Dataset("int64", "Leaves that were dropped: vertices with one neighbour"),
+    "passed": Dataset("int64", "Vertices with two neighbours that became part of an edge"),
 }
 """The group `/reductions`."""
 
 
 @dataclass(frozen=True)
 class Certified:
-    """A tree in the graph as it was read, and what no tree is lighter than."""
+    """A tree in the graph as it was read, with a lower bound on the weight of any tree."""
 
     edges: Edges
     closure: ClosureTree

@@ -1,4 +1,4 @@
-"""What the user asks: the `[steiner-kmb]` table of a job file."""
+"""The `[steiner-kmb]` table of a job file."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     Attributes
     ----------
     mode
-        "fast": a tree grown by one search, on rank 0 alone; "kmb": as Kou, Markowsky and Berman published it, one
-        search a terminal, spread over the ranks; "best": iterated 1-Steiner on the table of the terminals' distances to
-        every vertex, which the ranks make by k searches and keep in slices. Mode best alone can be stopped: it ends
-        with the round that it is in, and the tree that it has.
+        "fast": a tree grown by one search, on rank 0 alone; "kmb": the method that Kou, Markowsky and Berman published,
+        with one search per terminal, spread over the ranks; "best": iterated 1-Steiner, on a table of distances from
+        the terminals to every vertex, which is spread over the ranks. Mode best alone honours [stop]: it ends after the
+        present round, with the best tree so far.
     engine
         Of modes kmb and best: how to search; the tree does not depend on it. (ENGINES); or an engine of shortest-paths.
     at_once
-        Of engine p-pull: how many terminals, at least 1.
+        Of engine p-pull: number of terminals that are searched from at once.
     shakes
-        Of mode best: how often half of the nodes go, for others to come; the seed decides which. Each takes about as
-        long as the rounds before it; four make trees lighter by a few tenths of a per cent.
+        Of mode best: how often half of the nodes are dropped, to make room for others; the seed decides which. Each
+        shake takes about as long as the rounds before it. Four make trees lighter by a few tenths of a per cent.
     halt
-        Of mode kmb, where a search ends: "bottleneck", at the longest edge of the terminals' spanning tree, which one
-        search finds before; "terminals", when it has come to the last one, as published. The tree is the same.
+        Of mode kmb: where a search ends. "bottleneck": at the length of the longest edge of the terminals' spanning
+        tree, which one search finds beforehand; "terminals": when the last terminal is settled, as published. The tree
+        is the same.
     matrix
-        Of mode kmb: whether the result has the table of distances between all terminals, too; each search then goes on
-        to the last one.
+        Of mode kmb: whether the result also has the table of distances between all terminals. Each search then goes on
+        to the last terminal.
     exchange
-        Whether paths of the tree are exchanged for shorter ways as long as there are any, on rank 0: one or two seconds
-        where there are 10^5 vertices, for a tree that is lighter by a per cent or so. Mode best always does.
+        Whether key-path exchange improves the tree, on rank 0. It takes one or two seconds for 10^5 vertices, and makes
+        the tree lighter by about one per cent. Mode best always does it.
     """
 
     mode: Literal["fast", "kmb", "best"] = "fast"

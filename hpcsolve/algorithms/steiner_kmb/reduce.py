@@ -1,9 +1,9 @@
-"""Exact reductions: what no optimal tree needs is removed from the graph, and edges are mapped back at the end.
+"""Exact reductions of a Steiner problem to a smaller one, and the map from its edges back to original edges.
 
-Edges of weight 0 are contracted first. Then there are rounds: of parallel edges the lightest one stays (of equal ones
-the first), loops are removed; leaves that are no terminals are removed; a chain of vertices of degree 2 that are no
-terminals becomes one edge. A round is a few passes of numpy over all edges. The first one that removes less than one
-edge in `WORTHWHILE` is the last: what more rounds would find (a ladder that collapses rung by rung) is not worth them.
+Edges of weight 0 are contracted first. Then rounds follow. Each removes loops, all but the lightest of parallel edges
+(of equal ones the first stays), and leaves that are no terminals; and makes one edge of each chain of vertices of
+degree 2 that are no terminals. A round is a few passes of numpy over all edges. The rounds end with the first one that
+removes less than one edge in `WORTHWHILE`; more rounds would rarely find more (a ladder that collapses rung by rung).
 """
 
 from __future__ import annotations
@@ -77,11 +77,12 @@ class ReducedGraph:
     original
         The edges of the original graph.
     member
-        Shape (terminals,): the number, in `graph`, of the terminal that each original terminal has become.
+        Shape (terminals,): the number of each original terminal among those of `graph`, where contraction may join
+        several.
     free
         The numbers of the original edges of weight 0 that join contracted vertices.
     origins
-        Where edges come from, step by step.
+        The origins of the edges, one for each step.
     counts
         How many were removed: `contracted` edges of weight 0, `parallel` edges and loops, `ends` (leaves), and `passed`
         vertices of chains.
@@ -96,7 +97,7 @@ class ReducedGraph:
     counts: Mapping[str, int]
 
     def restored(self, edges: Indices) -> Indices:
-        """Return the original edges of a tree in the reduced graph, and `free`. They may have leaves to be pruned."""
+        """Return the original edges of a tree in the reduced graph, with `free`. Leaves may have to be pruned."""
         for origin in reversed(self.origins):
             edges = origin.of(edges)
         return np.union1d(edges, self.free)
@@ -111,7 +112,7 @@ def edges_of(graph: Graph) -> Edges:
 
 
 def reduced(graph: Graph) -> ReducedGraph:
-    """Return the reduced form of a Steiner problem that `problems.steiner.require_problem` has passed."""
+    """Return the reduced form of a Steiner problem, which `problems.steiner.require_problem` has accepted."""
     assert graph.terminals is not None
     original = edges_of(graph)
     edges, origin = _near(graph, original)
@@ -208,7 +209,7 @@ def _without_leaves(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tup
 
 
 def _without_chains(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tuple[Edges, Origin]:
-    """Replace each chain of passed vertices, with the edges at its ends, by one edge behind those that stay."""
+    """Replace each chain, with the edges at its ends, by one edge. New edges stand behind those that stay."""
     passed = (_degrees(edges, len(terminal)) == 2) & ~terminal
     counts["passed"] += int(passed.sum())
     inside, outside = passed[edges.tails], passed[edges.heads]
@@ -228,7 +229,7 @@ def _without_chains(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tup
 
 
 def _chain_ends(edges: Edges, chain: Indices, inside: Mask, outside: Mask, numbers: Indices) -> tuple[Indices, Indices]:
-    """Return the two vertices that each chain joins, for a chain that is a cycle on its own the same one twice."""
+    """Return the two vertices that each chain joins, or vertex 0 twice, a loop, if the chain is a cycle."""
     leaving, entering = inside & ~outside, outside & ~inside
     number = np.concatenate([chain[edges.tails[leaving]], chain[edges.heads[entering]]])
     end = np.concatenate([edges.heads[leaving], edges.tails[entering]])
@@ -240,7 +241,7 @@ def _chain_ends(edges: Edges, chain: Indices, inside: Mask, outside: Mask, numbe
 
 
 def _numbered(edges: Edges, terminal: Mask) -> tuple[Indices, Edges]:
-    """Return the vertices of edges and terminals, and the edges by the numbers of their ends among these."""
+    """Return the vertices that edges or terminals need, and the edges with their ends numbered among these."""
     needed = terminal.copy()
     needed[edges.tails] = needed[edges.heads] = True
     number = np.cumsum(needed) - 1

@@ -1,4 +1,4 @@
-"""Rounds of iterated 1-Steiner, which all ranks share, and when they end."""
+"""The rounds of iterated 1-Steiner, in which all ranks take part, and when they end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.base import Report, StopCriteria
 from hpcsolve.algorithms.shortest_paths.row_engine import RowSearch
 from hpcsolve.algorithms.steiner_kmb.node_table import NodeTable
-from hpcsolve.algorithms.steiner_kmb.spanning import Candidates, Spanning, Tree, merged
+from hpcsolve.algorithms.steiner_kmb.node_tree import Candidates, NodeTree, PlacedTree, merged
 from hpcsolve.parallel.comm import Comm
 
 NO_VERTICES = np.empty(0, np.uint32)
@@ -35,7 +35,7 @@ class AgreedStop:
     started: float = field(default_factory=time.perf_counter)
 
     def is_over(self, weight: int | None = None) -> bool:
-        """Return whether the time is up, or a tree of this weight (on rank 0) is light enough. Collective."""
+        """Return whether the time is up or a tree of this weight (given on rank 0) meets the target. Collective."""
         if self.criteria.seconds is None and self.target is None:
             return False
         late = self.criteria.seconds is not None and time.perf_counter() - self.started >= self.criteria.seconds
@@ -51,7 +51,7 @@ class Rounds:
     nodes
         The tree of nodes, on rank 0.
     scale
-        Of the graph's weights, for messages.
+        Scale of the graph's weights, for messages.
     best
         The weight of the best tree so far, on rank 0.
     number, relaxed
@@ -60,7 +60,7 @@ class Rounds:
 
     comm: Comm
     table: NodeTable
-    nodes: Spanning | None
+    nodes: NodeTree | None
     stop: AgreedStop
     report: Report
     scale: int
@@ -69,7 +69,7 @@ class Rounds:
     relaxed: int = 0
 
     def settle(self, search: RowSearch, new: NDArray[np.uint32]) -> None:
-        """Do rounds, from new nodes (numbers, on rank 0), until no vertex helps or the time is up."""
+        """Repeat rounds, first with these new nodes (numbers, on rank 0), until none helps or the run must stop."""
         while True:
             vertices = self._search(search, new)
             if vertices is None:
@@ -82,19 +82,19 @@ class Rounds:
                 return
 
     def join(self, vertices: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """Make nodes of vertices (positions, on rank 0) as far as there is room, and return the new nodes' numbers."""
+        """Make nodes of vertices (positions, given on rank 0), as many as fit, and return the new nodes' numbers."""
         others = self.comm.bcast(NO_VERTICES if self.nodes is None else np.setdiff1d(vertices, self.nodes.vertex))
         found = self._links(lambda tree: self.table.linked(tree, others))
         return NO_VERTICES if found is None or self.nodes is None else self.nodes.accept(found, whatever=True)
 
     def shake(self, key: int) -> None:
-        """Drop half of the nodes that are no terminals, so that others may come. The key decides which."""
+        """Drop about half of the nodes that are no terminals, so that others may come. The key decides which."""
         if self.nodes is not None:
             self.nodes.shake(key)
         self._mend(self.comm.bcast(NO_VERTICES if self.nodes is None else self.nodes.vertex))
 
     def _search(self, search: RowSearch, new: NDArray[np.uint32]) -> NDArray[np.uint32] | None:
-        """Fill in the rows of new nodes, and return the nodes' positions, or None if the time was up before."""
+        """Fill in the rows of new nodes, and return the nodes' positions, or None if the run was to stop first."""
         chosen = NO_VERTICES, NO_VERTICES
         if self.nodes is not None:
             walk = self.nodes.walk()
@@ -106,9 +106,9 @@ class Rounds:
         return vertices if arrived else None
 
     def _mend(self, new: NDArray[np.uint32]) -> None:
-        """Make the tree the minimum spanning tree, and drop nodes that are of no use, as long as there are any.
+        """Turn the tree into the minimum spanning tree and drop useless nodes, until there are none.
 
-        At first the tree lacks edges between new nodes at most; after nodes have been dropped, it may lack others.
+        At first only edges at new nodes may be missing from the tree. After nodes were dropped, any others may.
         """
         while True:
             found = self._links(partial(self.table.promising, vertices=new))
@@ -118,8 +118,8 @@ class Rounds:
                 return
             new = self.comm.bcast(NO_VERTICES if self.nodes is None else self.nodes.vertex)
 
-    def _links(self, find: Callable[[Tree], Candidates]) -> Candidates | None:
-        """Return what all ranks find for the present tree, with links to nodes, on rank 0."""
+    def _links(self, find: Callable[[PlacedTree], Candidates]) -> Candidates | None:
+        """Return on rank 0 what all ranks find for the present tree, with links that lead to nodes."""
         tree, order = (None, None) if self.nodes is None else self.nodes.tree()
         sent = self.comm.bcast(tree)
         assert sent is not None
@@ -130,7 +130,7 @@ class Rounds:
         return replace(found, to=order[found.to])
 
     def _is_over(self, done: float) -> bool:
-        """Return whether to give up, after this part of a round's searches, and report progress."""
+        """Report progress after this share of a round's searches, and return whether the run must stop."""
         if self.nodes is not None:
             best, now = (f"{weight / self.scale:.10g}" for weight in (self.best, self.nodes.weight))
             text = f"round {self.number + 1}: {len(self.nodes.vertex)} nodes, their tree {now}, best {best}"

@@ -1,4 +1,4 @@
-"""The calls of the runner: `estimate` before anything is allocated, and `run`."""
+"""What the runner calls: `estimate` before anything is allocated, and `run`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, ROW_ENGINES, chosen_engine, kernel_files
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD
-from hpcsolve.algorithms.shortest_paths.row_engine import RowTask
+from hpcsolve.algorithms.shortest_paths.row_engine import RowRequest
 from hpcsolve.algorithms.shortest_paths.rows import batch_rows, row_bytes
 from hpcsolve.algorithms.shortest_paths.search_graph import search_graph_bytes
 from hpcsolve.algorithms.shortest_paths.searcher import workspace
@@ -23,7 +23,7 @@ from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
 from hpcsolve.algorithms.steiner_kmb.kmb import Work, keys_for, kmb_tree
 from hpcsolve.algorithms.steiner_kmb.matrix import Matrix, empty_matrix
 from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
-from hpcsolve.algorithms.steiner_kmb.node_table import sent_bytes, slice_bytes
+from hpcsolve.algorithms.steiner_kmb.node_table import sent_bytes, share_bytes
 from hpcsolve.algorithms.steiner_kmb.one_steiner import best_tree
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk
 from hpcsolve.algorithms.steiner_kmb.outcome import Certified, Tables, tables_of
@@ -41,11 +41,11 @@ from hpcsolve.problems.steiner import exact_sum, require_problem
 from hpcsolve.problems.verify.steiner_bound import closure_bound
 
 HOST_KERNEL_FILES = ("steiner/steiner_tree", "steiner/key_path", "steiner/one_steiner", "steiner/dual_ascent")
-"""Marked for the CPU: they run there whatever the job's device is."""
+"""Kernels marked for the CPU, where they run whatever the job's device is."""
 KERNEL_FILES = (*HOST_KERNEL_FILES, *kernel_files((*ENGINES, *ROW_ENGINES)))
 STOPS = ("seconds", "target")
 BYTES_A_VERTEX, BYTES_AN_ARC = 200, 140
-"""Of the host's memory at the largest moment, which is the dual ascent: measured on the instances of the tests."""
+"""Host memory at its peak, which is in the dual ascent, as measured on the instances of the tests."""
 
 
 def can_stop(parameters: Parameters) -> bool:
@@ -54,15 +54,15 @@ def can_stop(parameters: Parameters) -> bool:
 
 
 def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
-    """What a run on so many ranks will need.
+    """Return what a run on so many ranks, each with such a device, will need.
 
     Raises
     ------
     InputError
-        The graph is no Steiner problem that has a solution, or the mode has no matrix.
+        The graph's terminals cannot be joined, or `matrix` is set in a mode that makes none.
     """
     if parameters.matrix and parameters.mode != "kmb":
-        raise InputError(f'steiner-kmb.matrix: mode "{parameters.mode}" does not make one; set mode = "kmb"')
+        raise InputError(f'steiner-kmb.matrix: mode "{parameters.mode}" makes no matrix; set mode = "kmb"')
     require_problem(graph)
     assert graph.terminals is not None
     alone, k = parameters.mode == "fast", len(graph.terminals)
@@ -82,29 +82,29 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
 
 
 def _table_bytes(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo) -> list[int]:
-    """Of mode best: each rank's slice of the table, and what it is made in. Else its rows of the matrix."""
+    """Return the bytes of each rank's share of the table (mode best, with scratch) or of its rows of the matrix."""
     assert graph.terminals is not None
     k, width = len(graph.terminals), _width(graph)
     if parameters.mode != "best":
         return [len(share) * k * width * parameters.matrix for share in even_shares(k, ranks)]
     units = info.units if info.kind == "cpu" else 1
-    batch = batch_rows(parameters.engine, RowTask(graph.n, graph.n, k, parameters.at_once), info)
-    return slice_bytes(graph.n, k, ranks, width, batch, units)
+    batch = batch_rows(parameters.engine, RowRequest(graph.n, graph.n, k, parameters.at_once), info)
+    return share_bytes(graph.n, k, ranks, width, batch, units)
 
 
 def _width(graph: Graph) -> int:
-    """Bytes of a distance at most: none is longer than half of all edges' weights, each of which stands twice."""
+    """Return the most bytes of a distance, since none exceeds the sum of all edges (each of which is two arcs)."""
     return 4 if exact_sum(graph.weights) // 2 <= WORD.limit else 8
 
 
 def _device_bytes(graph: Graph, parameters: Parameters, searches: int, info: DeviceInfo) -> int:
-    """What searches work in, as wide as keys may become."""
+    """Return the bytes that searches work in, with the widest keys."""
     engine = chosen_engine(parameters.engine, graph, searches, info)
     shapes = workspace(graph.n, engine.at_once(searches, info), engine.room(graph.n), False, LONG)
     space: int = sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes.values())
     assert graph.terminals is not None
     columns = graph.n if parameters.mode == "best" else len(graph.terminals)
-    return space + row_bytes(parameters.engine, RowTask(graph.n, columns, searches, parameters.at_once), info)
+    return space + row_bytes(parameters.engine, RowRequest(graph.n, columns, searches, parameters.at_once), info)
 
 
 def run(
@@ -119,17 +119,17 @@ def run(
     with _on_host(device) as host:
         whole = network(graph, host)
         report(0.0, "lower bound")
-        bound = ascended(whole, comm)  # before rank 0 is alone with the reductions: the others have more of it
-        smaller, near = comm.once_per_host(partial(_prepared, graph, host))
+        bound = ascended(whole, comm)  # first: rank 0, which has the reductions next, has fewer ascents
+        smaller, closure_tree = comm.once_per_host(partial(_prepared, graph, host))
         net = network(smaller.graph, host)
         matrix = None
         if parameters.matrix:
-            matrix = empty_matrix(smaller.member, keys_for(smaller.graph, near.weight).dtype, comm)
-        tree, work = _tree(smaller, net, near, device, comm, parameters, report, stop, seed, matrix)
+            matrix = empty_matrix(smaller.member, keys_for(smaller.graph, closure_tree.weight).dtype, comm)
+        tree, work = _tree(smaller, net, closure_tree, device, comm, parameters, report, stop, seed, matrix)
         bound = best_bound(bound, comm)
         if tree is not None and bound is not None:
             tree = exchanged(net, tree) if parameters.exchange or parameters.mode == "best" else tree
-            found, tables = _certified(whole, smaller, near, tree, bound)
+            found, tables = _certified(whole, smaller, closure_tree, tree, bound)
     started = time.perf_counter()
     found = comm.bcast(found)
     assert found is not None
@@ -146,16 +146,16 @@ def _prepared(graph: Graph, host: Device) -> tuple[ReducedGraph, ClosureTree]:
 
 
 def _tree(
-    smaller: ReducedGraph, net: Network, near: ClosureTree, device: Device, comm: Comm, parameters: Parameters,
+    smaller: ReducedGraph, net: Network, closure_tree: ClosureTree, device: Device, comm: Comm, parameters: Parameters,
     report: Report, stop: AgreedStop, seed: int, matrix: Matrix | None,
 ) -> tuple[Indices | None, Work]:
-    """The edges of the reduced graph's tree, on rank 0, and this rank's work."""
+    """Return the edges of a tree in the reduced graph, on rank 0, and this rank's work. Collective."""
     if len(net.terminals) < 2:
         return np.empty(0, np.int64), Work(0, 0.0)
     if parameters.mode == "best":
-        return best_tree(smaller.graph, net, near, device, comm, parameters, report, stop, seed)
+        return best_tree(smaller.graph, net, closure_tree, device, comm, parameters, report, stop, seed)
     if parameters.mode == "kmb":
-        return kmb_tree(smaller.graph, net, near, device, comm, parameters, report, matrix)
+        return kmb_tree(smaller.graph, net, closure_tree, device, comm, parameters, report, matrix)
     if comm.rank > 0:
         return None, Work(0, 0.0)
     started = time.perf_counter()
@@ -164,17 +164,17 @@ def _tree(
 
 
 def _certified(
-    whole: Network, smaller: ReducedGraph, near: ClosureTree, tree: Indices, bound: Bound
+    whole: Network, smaller: ReducedGraph, closure_tree: ClosureTree, tree: Indices, bound: Bound
 ) -> tuple[Certified, Tables]:
-    """The tree in the graph as it was read, with a lower bound found there."""
+    """Return the tree in the graph as it was read, with its lower bound, and the groups beside `/solution`."""
     restored = spanning_tree(whole, smaller.restored(tree))
-    least = max(bound.value, closure_bound(near.weight, len(whole.terminals)))
-    return Certified(whole.edges.part(restored), near, least), tables_of(bound, smaller)
+    least = max(bound.value, closure_bound(closure_tree.weight, len(whole.terminals)))
+    return Certified(whole.edges.part(restored), closure_tree, least), tables_of(bound, smaller)
 
 
 @contextmanager
 def _on_host(device: Device) -> Iterator[Device]:
-    """The job's device if it is the CPU, else the CPU beside it."""
+    """Give the job's device if it is the CPU, else one core of the CPU beside it."""
     if device.info.kind == "cpu":
         yield device
         return

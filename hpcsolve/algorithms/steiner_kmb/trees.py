@@ -18,7 +18,7 @@ class ClosureTree:
     Attributes
     ----------
     first, second, length
-        Its edges, the shortest first: the positions of two terminals, and the distance between them.
+        The edges, the shortest first: the positions of two terminals, and their distance.
     """
 
     first: NDArray[np.uint32]
@@ -27,23 +27,23 @@ class ClosureTree:
 
     @property
     def weight(self) -> int:
-        """The weight, the same for every such tree."""
+        """The weight, which every such tree has."""
         return int(self.length.sum())
 
     @property
     def bottleneck(self) -> int:
-        """The length of the longest edge, the same for every such tree."""
+        """The length of the longest edge, which every such tree has."""
         return int(self.length.max(initial=0))
 
 
 @dataclass(frozen=True)
 class Regions:
-    """The nearest one of some vertices, the bases, for each vertex.
+    """The nearest base of each vertex (Voronoi regions). The bases are some of the vertices.
 
     Attributes
     ----------
     distance, before, base
-        Shape (n,): its distance, the neighbour on the path there, and its position.
+        Shape (n,): the distance to the nearest base, the neighbour on the path there, and the base (position).
     """
 
     distance: NDArray[np.uint64]
@@ -52,7 +52,7 @@ class Regions:
 
 
 def nearest(net: Network, bases: NDArray[np.uint32]) -> Regions:
-    """Return the regions of some vertices, by one search from all of them."""
+    """Return the regions of bases (positions), by one search from all bases."""
     made = {"distance": New(net.n, np.uint64), "before": New(net.n, np.uint32), "base": New(net.n, np.uint32)}
     return Regions(**launched(
         net.device, "steiner/steiner_tree", "steiner_tree_regions", net=net.group(), count=len(bases), bases=bases,
@@ -63,7 +63,8 @@ def nearest(net: Network, bases: NDArray[np.uint32]) -> Regions:
 def closure(net: Network) -> ClosureTree:
     """Return the minimum spanning tree of the terminal distance graph, by one search from all terminals.
 
-    Its edges are among those that join two regions, each as long as the path through it from base to base (Mehlhorn).
+    An edge of the graph between two regions stands for the path through it from base to base. Such paths suffice
+    (Mehlhorn).
     """
     near = nearest(net, net.terminals)
     distance, base = near.distance, near.base
@@ -77,7 +78,7 @@ def closure(net: Network) -> ClosureTree:
 
 
 def shortest_path_tree(net: Network, root: int = 0) -> Indices:
-    """Return the tree that grows from terminal number `root`, always along a shortest path to the nearest terminal."""
+    """Return the tree grown from terminal number `root`, always by a shortest path to the nearest terminal outside."""
     found = launched(
         net.device, "steiner/steiner_tree", "steiner_tree_grow", net=net.group(), root=root,
         scratch=New(2 * net.n, np.uint32, scratch=True), distance=New(net.n, np.uint64, scratch=True),
@@ -90,7 +91,7 @@ def shortest_path_tree(net: Network, root: int = 0) -> Indices:
 
 
 def improved(net: Network, tree: Indices) -> Indices:
-    """Return the pruned minimum spanning tree of the graph that a tree's vertices induce, as often as it is lighter."""
+    """Return a tree after it was replaced by the pruned minimum spanning tree on its vertices while that is lighter."""
     while True:
         inside = vertices_of(net, tree)
         edges = np.flatnonzero(inside[net.edges.tails] & inside[net.edges.heads])

@@ -16,10 +16,16 @@ from scipy.sparse.csgraph import dijkstra
 
 from hpcsolve.algorithms.shortest_paths.batch import Solved
 from hpcsolve.algorithms.shortest_paths.engines import EngineName
-from hpcsolve.algorithms.shortest_paths.jobs import UNCHECKED, WANTS_DISTANCES, WANTS_PREDECESSORS, Jobs, row_jobs
 from hpcsolve.algorithms.shortest_paths.keys import Keys, first_keys
 from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph, lay_out
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
+from hpcsolve.algorithms.shortest_paths.searches import (
+    UNCHECKED,
+    WANTS_DISTANCES,
+    WANTS_PREDECESSORS,
+    Searches,
+    row_searches,
+)
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph
@@ -79,9 +85,9 @@ class Network:
         core = device or HostDevice(1)
         return searcher(self.graph, core, self.keys, engine, delta, search_graph=self.search_graph, batch=batch)
 
-    def jobs(self) -> list[Jobs]:
+    def searches(self) -> list[Searches]:
         """Return a search to all vertices for each source."""
-        return [row_jobs([np.array([source])], None, self.places) for source in self.sources]
+        return [row_searches([np.array([source])], None, self.places) for source in self.sources]
 
     def expected(self) -> NDArray[np.float64]:
         """Return scipy's distances in the order of the file, without hpcsolve's layout, shape (sources, n)."""
@@ -140,15 +146,15 @@ def _new_york() -> tuple[Path, Path]:
     return files
 
 
-def solve(prepared: Searcher, jobs: Jobs, wanted: int = SEARCH_ALONE) -> tuple[NDArray[Any], Solved]:
+def solve(prepared: Searcher, searches: Searches, wanted: int = SEARCH_ALONE) -> tuple[NDArray[Any], Solved]:
     """Run the searches and return their keys, shape (searches, n), and what else they found.
 
     The arrays of the results are allocated here, because scipy also allocates its results in the time that is measured.
     """
-    shape = len(jobs), prepared.graph.n
+    shape = len(searches), prepared.graph.n
     keys = np.empty(shape, prepared.keys.dtype)
     before = np.empty(shape, np.uint32) if wanted & WANTS_PREDECESSORS else None
-    return keys, prepared.solve(jobs, wanted, keys, before)
+    return keys, prepared.solve(searches, wanted, keys, before)
 
 
 def distances(prepared: Searcher, keys: NDArray[Any]) -> NDArray[np.float64]:

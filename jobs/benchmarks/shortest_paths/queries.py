@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.batch import Solved
-from hpcsolve.algorithms.shortest_paths.jobs import WANTS_PATHS, WANTS_TARGETS, query_jobs
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
+from hpcsolve.algorithms.shortest_paths.searches import WANTS_PATHS, WANTS_TARGETS, query_searches
 from hpcsolve.algorithms.shortest_paths.tuning import default_delta
 from jobs.benchmarks.common.answers import require_equal
 from jobs.benchmarks.common.table import markdown
@@ -59,7 +59,7 @@ def measure(network: Network, factors: list[float], least_rank: int, repeats: in
     constant = [network.prepared(delta=delta) for delta in deltas]
     solvers = {DIJKSTRA: network.prepared("dijkstra"), "adaptive": network.prepared()}
     solvers |= {f"delta {prepared.tuning.most}": prepared for prepared in constant}
-    rows = [solve(solvers[DIJKSTRA], job)[0][0] for job in network.jobs()]
+    rows = [solve(solvers[DIJKSTRA], search)[0][0] for search in network.searches()]
     settled = [np.argsort(row, kind="stable")[: np.count_nonzero(row != network.keys.unreached)] for row in rows]
     points = []
     for power in range(least_rank, int(np.log2(min(map(len, settled)) - 1)) + 1):
@@ -74,9 +74,9 @@ def _points(
     repeats: int,
 ) -> list[Point]:
     """Answer the queries of one Dijkstra rank by all solvers, compare the answers, and time them."""
-    jobs, wanted, count = query_jobs(queries, network.places), WANTS_TARGETS | WANTS_PATHS, len(queries)
-    room = int(solvers[DIJKSTRA].solve(jobs, wanted).path_length.sum())
-    calls = {name: partial(prepared.solve, jobs, wanted, path_room=room) for name, prepared in solvers.items()}
+    searches, wanted, count = query_searches(queries, network.places), WANTS_TARGETS | WANTS_PATHS, len(queries)
+    room = int(solvers[DIJKSTRA].solve(searches, wanted).path_length.sum())
+    calls = {name: partial(prepared.solve, searches, wanted, path_room=room) for name, prepared in solvers.items()}
     first = {name: call() for name, call in calls.items()}
     for solved in first.values():
         require_equal(network.name, _agree(solved, first[DIJKSTRA], keys))

@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 from scipy.sparse.csgraph import dijkstra
 
-from hpcsolve.algorithms.shortest_paths.jobs import WANTS_DISTANCES, WANTS_PREDECESSORS, Jobs
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
+from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, Searches
 from jobs.benchmarks.common.answers import require_equal
 from jobs.benchmarks.common.table import markdown
 from jobs.benchmarks.common.timing import best_cpu_seconds
@@ -67,14 +67,14 @@ def measure(network: Network, repeats: int) -> Row:
         If they differ.
     """
     with network.prepared() as near_far, network.prepared("dijkstra") as heap:
-        jobs, expected = network.jobs(), network.expected()
-        found = [solve(near_far, job) for job in jobs]
+        searches, expected = network.searches(), network.expected()
+        found = [solve(near_far, search) for search in searches]
         for engine in (near_far, heap):
-            rows = [distances(engine, solve(engine, job)[0][0]) for job in jobs]
+            rows = [distances(engine, solve(engine, search)[0][0]) for search in searches]
             require_equal(network.name, np.array_equal(rows, expected))
         sources = [
-            best_cpu_seconds(_calls(network, near_far, heap, job, int(source)), repeats)
-            for source, job in zip(network.sources, jobs, strict=True)
+            best_cpu_seconds(_calls(network, near_far, heap, search, int(source)), repeats)
+            for source, search in zip(network.sources, searches, strict=True)
         ]
     seconds = {name: float(np.mean([times[name] for times in sources])) for name in sources[0]}
     relaxed = sum(int(solved.relaxed[0]) for _, solved in found)
@@ -84,15 +84,15 @@ def measure(network: Network, repeats: int) -> Row:
 
 
 def _calls(
-    network: Network, near_far: Searcher, heap: Searcher, job: Jobs, source: int
+    network: Network, near_far: Searcher, heap: Searcher, search: Searches, source: int
 ) -> dict[str, Callable[[], object]]:
     """Return the calls to be timed for one source, by solver."""
     place, tree = int(network.places[source]), WANTS_DISTANCES | WANTS_PREDECESSORS
     return {
-        SEARCH: partial(solve, near_far, job, SEARCH_ALONE),
-        CHECKED: partial(solve, near_far, job, WANTS_DISTANCES),
-        WITH_TREE: partial(solve, near_far, job, tree),
-        HEAP: partial(solve, heap, job, SEARCH_ALONE),
+        SEARCH: partial(solve, near_far, search, SEARCH_ALONE),
+        CHECKED: partial(solve, near_far, search, WANTS_DISTANCES),
+        WITH_TREE: partial(solve, near_far, search, tree),
+        HEAP: partial(solve, heap, search, SEARCH_ALONE),
         SCIPY_LAYOUT: partial(dijkstra, network.in_layout_order, indices=place),
         SCIPY_FILE: partial(dijkstra, network.in_file_order, indices=source),
         SCIPY_TREE: partial(dijkstra, network.in_layout_order, indices=place, return_predecessors=True),

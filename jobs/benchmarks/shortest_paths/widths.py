@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.engines import EngineName
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
-from hpcsolve.algorithms.shortest_paths.tuning import Task, default_delta
+from hpcsolve.algorithms.shortest_paths.tuning import TuningInput, default_delta
 from hpcsolve.device.base import ONE_CORE
 from hpcsolve.device.host import HostDevice, HostKernel
 from jobs.benchmarks.common.answers import require_equal
@@ -95,22 +95,23 @@ def measure(network: Network, factors: list[float], repeats: int) -> list[Width]
                 rows.append(_width(network, prepared, f"{factor:g} x default", expected, repeats))
         with network.prepared(engine) as prepared:
             rows.append(_width(network, prepared, "adaptive", expected, repeats))
-            task = Task(network.graph, network.keys, None, H200, prepared.cutoff)
-            prepared.tuning = prepared.engine.tune(task)
+            given = TuningInput(network.graph, network.keys, None, H200, prepared.cutoff)
+            prepared.tuning = prepared.engine.tune(given)
             rows.append(_width(network, prepared, "adaptive, as on an H200", expected, repeats))
     return rows
 
 
 def _width(network: Network, prepared: Searcher, name: str, expected: NDArray[np.float64], repeats: int) -> Width:
     """Search from all sources with one width, compare the distances with scipy's, and time the searches."""
-    jobs = network.jobs()
-    found = [solve(prepared, job) for job in jobs]
+    searches = network.searches()
+    found = [solve(prepared, search) for search in searches]
     require_equal(network.name, np.array_equal([distances(prepared, keys[0]) for keys, _ in found], expected))
     relaxed, rounds = (sum(int(getattr(solved, what)[0]) for _, solved in found) for what in ("relaxed", "rounds"))
-    calls = {str(number): partial(solve, prepared, job) for number, job in enumerate(jobs)}
-    seconds = sum(best_cpu_seconds(calls, repeats).values()) / len(jobs)
+    calls = {str(number): partial(solve, prepared, search) for number, search in enumerate(searches)}
+    seconds = sum(best_cpu_seconds(calls, repeats).values()) / len(searches)
     work = relaxed / sum(map(network.arcs_of_dijkstra, expected))
-    return Width(prepared.engine.name, name, prepared.tuning.most, work, rounds / len(jobs), relaxed / rounds, seconds)
+    mean = rounds / len(searches)
+    return Width(prepared.engine.name, name, prepared.tuning.most, work, mean, relaxed / rounds, seconds)
 
 
 def tables(network: Network, rows: list[Width], repeats: int) -> list[str]:
@@ -130,14 +131,14 @@ def tables(network: Network, rows: list[Width], repeats: int) -> list[str]:
 def sweep(network: Network, factors: list[float], batches: list[int], repeats: int) -> Sweep:
     """Search from the first source by the grid engine, with each width and with each batch and the default one."""
     found = {}
-    job, default = network.jobs()[0], default_delta(network.graph)
+    search, default = network.searches()[0], default_delta(network.graph)
     for factor in factors:
         for batch in [*batches, 0]:
             device = CountingDevice()
             with network.prepared("near-far-grid", factor * default, batch or None, device) as grid:
-                solve(grid, job)
+                solve(grid, search)
                 launches = device.launches
-                seconds = best_cpu_seconds({"": partial(solve, grid, job)}, repeats)[""]
+                seconds = best_cpu_seconds({"": partial(solve, grid, search)}, repeats)[""]
                 found[grid.tuning.most, batch] = seconds, launches
     return found
 

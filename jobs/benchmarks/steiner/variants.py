@@ -13,8 +13,8 @@ from functools import partial
 
 import numpy as np
 
-from hpcsolve.algorithms.shortest_paths.jobs import WANTS_TARGETS, Jobs, row_jobs
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
+from hpcsolve.algorithms.shortest_paths.searches import WANTS_TARGETS, Searches, row_searches
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.device.base import Device
 from jobs.benchmarks.common.answers import require_equal
@@ -80,11 +80,12 @@ def by_sweeps(instance: Instance, device: Device, repeats: int) -> list[Sweep]:
     """Time the searches of k-pull for each k, and require the same distances."""
     rows, answers = [], []
     with searcher(instance.graph, device, engine="k-pull", searches=len(instance.terminals)) as prepared:
-        jobs: Jobs = row_jobs(list(instance.terminals[:, None]), instance.terminals, prepared.graph.places())
+        places = prepared.graph.places()
+        searches: Searches = row_searches(list(instance.terminals[:, None]), instance.terminals, places)
         for sweeps in SWEEPS:
             prepared.tuning = replace(prepared.tuning, setting=sweeps)
-            found = prepared.solve(jobs, WANTS_TARGETS)
-            took = best_of(partial(prepared.solve, jobs, WANTS_TARGETS), repeats, QUICK)
+            found = prepared.solve(searches, WANTS_TARGETS)
+            took = best_of(partial(prepared.solve, searches, WANTS_TARGETS), repeats, QUICK)
             seconds = took.cpu if device.info.kind == "cpu" else took.wall
             rows.append(Sweep(sweeps, seconds, float(found.rounds.mean())))
             answers.append(found.target_keys)

@@ -1,4 +1,4 @@
-"""The minimum spanning tree of nodes, on rank 0, and the vertices that make it lighter.
+"""The minimum spanning tree of the nodes, on rank 0, and how vertices join it as new nodes.
 
 See cuda_src/steiner/one_steiner.cu.
 """
@@ -19,23 +19,23 @@ from hpcsolve.algorithms.steiner_kmb.reduce import Indices
 from hpcsolve.device.base import Device
 
 NO_NODE = np.uint32(2**32 - 1)
-"""The number of a vertex that is no node."""
+"""Stands for a vertex that is no node (`none` in one_steiner.cu)."""
 SLACK = 10
-"""When its turn comes, a vertex may save one part in SLACK less than was measured."""
+"""A vertex joins if it still saves what was measured, less one part in SLACK."""
 
 
 @dataclass(frozen=True)
-class Tree:
-    """A spanning tree as the kernels read it, by places: its nodes in depth-first order.
+class PlacedTree:
+    """A tree of nodes as the kernels `measure` and `links` read it. Place i has the i-th node in depth-first order.
 
     Attributes
     ----------
     slots
-        The row in the table of each node.
+        The row in the table of each place's node.
     depths, edges
-        The number of edges to the root; the distance to the parent.
+        The number of edges up to the root; the distance to the parent.
     weight, levels
-        The sum of the edges; one more than the greatest depth.
+        The sum of `edges`; one more than the greatest depth.
     """
 
     slots: NDArray[np.uint32]
@@ -47,15 +47,16 @@ class Tree:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Vertices with their links: the edges at each in the minimum spanning tree, if it were the only new node.
+    """Vertices with their links. A vertex' links are its edges in the minimum spanning tree with it as one more node.
 
     Attributes
     ----------
     vertex, weight
-        Positions; the weight of the tree with the vertex added.
-    links, to, way
-        The number of links of each vertex. All links, one vertex after the other: the place (on rank 0 the node) at the
-        other end, and its distance.
+        The position of each vertex; the weight of the tree with the vertex added.
+    links
+        The number of links of each vertex.
+    to, way
+        All links, one vertex after the other: the place (on rank 0 the node) at the other end, and its distance.
     """
 
     vertex: NDArray[np.uint32]
@@ -85,28 +86,28 @@ def runs(begin: NDArray[Any], length: NDArray[Any]) -> Indices:
 
 
 def scrambled(vertices: NDArray[np.uint32], key: int) -> NDArray[np.uint32]:
-    """Return a number without a pattern for each vertex and key, to break ties and to choose at random."""
+    """Return a pseudo-random number for each vertex and key, to break ties and to choose at random."""
     mixed = vertices * np.uint32(0x9E3779B1) + np.uint32(key * 0x85EBCA6B % 2**32)
     mixed = (mixed ^ mixed >> np.uint32(16)) * np.uint32(0x7FEB352D)
     return mixed ^ mixed >> np.uint32(15)
 
 
 @dataclass
-class Spanning:
-    """Nodes and their spanning tree. Nodes are numbered: the terminals first, number 0 is the root.
+class NodeTree:
+    """The nodes and their spanning tree. Nodes are numbered, the terminals first. Number 0 is the root.
 
     Attributes
     ----------
     terminals
-        Number of terminals, which always stay.
+        Number of terminals, which are never dropped.
     room
-        Rows of the table, and so the number of nodes at most.
+        Number of rows of the table: the most nodes that there can be.
     vertex, slot
         The position of each node, and its row in the table.
     parent, edge
-        The parent of each node, and the distance to it; the root is its own parent.
+        The parent of each node, and the distance to it. The root is its own parent.
     key
-        Breaks ties.
+        Which of several pseudo-random orders breaks ties.
     """
 
     device: Device
@@ -124,13 +125,13 @@ class Spanning:
         """The weight of the tree."""
         return int(self.edge.sum(dtype=np.uint64))
 
-    def tree(self) -> tuple[Tree, NDArray[np.uint32]]:
+    def tree(self) -> tuple[PlacedTree, NDArray[np.uint32]]:
         """Return the tree by places, and the node of each place."""
         up, depth = self.parent, (self.parent != np.arange(len(self.parent))).astype(np.uint32)
         while (more := depth[up]).any():  # pointer jumping: twice as far up each time
             depth, up = depth + more, up[up]
         order = self.walk()
-        return Tree(self.slot[order], depth[order], self.edge[order], self.weight, int(depth.max()) + 1), order
+        return PlacedTree(self.slot[order], depth[order], self.edge[order], self.weight, int(depth.max()) + 1), order
 
     def walk(self) -> NDArray[np.uint32]:
         """Return the nodes in depth-first order, in which neighbours in the tree are close to each other."""
@@ -147,24 +148,24 @@ class Spanning:
         return sorted_pairs
 
     def mend(self, links: Candidates) -> None:
-        """Make the tree the minimum spanning tree of its nodes, by links between nodes that make it lighter."""
+        """Turn the tree into the minimum spanning tree of its nodes, by links between nodes."""
         self._graft(self._numbers(links.vertex), np.zeros(len(links.vertex), np.uint64), links)
 
     def accept(self, found: Candidates, whatever: bool = False) -> NDArray[np.uint32]:
-        """Make nodes of vertices that still save enough, or of all (`whatever`), and return the new nodes' numbers."""
+        """Make nodes of the vertices that still save enough (`whatever`: of all), and return the new nodes' numbers."""
         found = found.sorted(np.lexsort((scrambled(found.vertex, self.key), found.weight)))
         promised = np.uint64(self.weight) - found.weight.astype(np.uint64)
         least = 0 * promised if whatever else promised - promised // SLACK
         return self._graft(self._numbers(found.vertex), least, found)
 
     def drop(self) -> bool:
-        """Drop nodes with at most two neighbours, except terminals, and return whether there were any."""
+        """Drop the nodes with at most two neighbours, except terminals, and return whether there were any."""
         below = np.arange(1, len(self.parent))
         degree = np.bincount(self.parent[below], minlength=len(self.parent)) + 1
         return self._drop(degree <= 2)
 
     def shake(self, key: int) -> None:
-        """Drop half of the nodes that are no terminals. The key decides which."""
+        """Drop about half of the nodes that are no terminals. The key decides which."""
         self.key = key
         self._drop(scrambled(self.vertex, key) % 2 == 0)
 
@@ -189,7 +190,7 @@ class Spanning:
     def _graft(
         self, number: NDArray[np.uint32], least: NDArray[np.uint64], links: Candidates
     ) -> NDArray[np.uint32]:
-        """Graft vertices with these links, each if it saves at least so much, and return the new nodes' numbers."""
+        """Join each vertex to the tree by its links if it saves at least `least`, and return the new nodes' numbers."""
         known, most = len(self.vertex), self.room - len(self.vertex)
         if not len(number):
             return np.empty(0, np.uint32)
@@ -211,13 +212,13 @@ class Spanning:
         return np.arange(known, len(self.vertex), dtype=np.uint32)
 
 
-def spanning(
+def node_tree(
     device: Device, keys: Keys, terminals: NDArray[np.uint32], room: int, edges: Candidates
-) -> Spanning:
-    """Return the minimum spanning tree of terminals (positions) whose edges are links between their numbers."""
+) -> NodeTree:
+    """Return the tree of the terminals (positions) that these edges, links between their numbers, span."""
     k = len(terminals)
     everyone, far = np.arange(k, dtype=np.uint32), np.full(k, keys.unreached, keys.dtype)
     far[0] = 0
-    made = Spanning(device, keys, k, room, terminals, everyone, 0 * everyone, far)
+    made = NodeTree(device, keys, k, room, terminals, everyone, 0 * everyone, far)
     made.mend(edges)
     return made
