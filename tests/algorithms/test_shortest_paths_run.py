@@ -119,7 +119,7 @@ def test_random_sources_are_different_vertices() -> None:
         ({"sources": [7]}, "sources: graph has no vertex 7"),
         ({"sources": []}, "the list is empty"),
         ({"sources": [101, 101]}, "vertex 101 is listed twice"),
-        ({"sources": RandomSources(random=151)}, "151 random sources of 150 vertices"),
+        ({"sources": RandomSources(random=151)}, "151 random sources, but only 150 vertices"),
         ({"sources": [101], "targets": [5]}, "targets: graph has no vertex 5"),
         ({"sources": [101], "targets": [102], "predecessors": True}, "need every vertex"),
     ],
