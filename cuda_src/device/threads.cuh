@@ -1,6 +1,6 @@
 // The CUDA build on real threads (g++ -DHOST_THREADS). A block has `block` threads, and blocks run one after the other;
 // __syncthreads is a barrier, and a warp shuffle is an exchange through memory. ThreadSanitizer finds races in it that
-// one thread a block cannot have, and the stub driver of the tests runs the launch configurations of a GPU with it.
+// blocks of one thread cannot have, and the stub driver of the tests runs the launch configurations of a GPU with it.
 #pragma once
 #include <pthread.h>
 
