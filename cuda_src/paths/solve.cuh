@@ -71,10 +71,11 @@ template <class Sum, class T = typename Sum::key>
 DEVICE findings write_row(const solved<T> &s, const graph<T> &net, const outbox<T> &out, uint32_t wanted, size_t row,
                           uint32_t begin, uint32_t step) {
   findings mine;
-  for (uint32_t v = begin; v < net.n; v += step) {
-    const uint32_t before = wanted & unchecked ? none : predecessor<Sum>(s, v, mine), place = net.order[v];
+  const uint32_t n = net.n, *order = net.order;
+  for (uint32_t v = begin; v < n; v += step) {
+    const uint32_t before = wanted & unchecked ? none : predecessor<Sum>(s, v, mine), place = order[v];
     if (wanted & wants_distances) out.distance[row + place] = s.distance[v];
-    if (wanted & wants_predecessors) out.predecessor[row + place] = before == none ? none : net.order[before];
+    if (wanted & wants_predecessors) out.predecessor[row + place] = before == none ? none : order[before];
   }
   return mine;
 }
@@ -111,8 +112,8 @@ DEVICE void deliver(const request<T> &asked, const answer<T> &found, const works
 }
 // Solves all searches of a batch. `how.scratch` is (blocks, room).
 template <class Engine, class Sum, class T = typename Sum::key>
-DEVICE void solve_all(const batch &all, uint32_t wanted, T cutoff, const graph<T> &net, tuning<T> how, workspace<T> own,
-                      const outbox<T> &out) {
+DEVICE void solve_all(const batch all, uint32_t wanted, T cutoff, const graph<T> net, tuning<T> how, workspace<T> own,
+                      const outbox<T> out) {
   __shared__ Engine engine;
   __shared__ answer<T> found;
   __shared__ uint32_t ticket, changed;
