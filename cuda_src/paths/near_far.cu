@@ -1,5 +1,5 @@
-// Near-Far shortest paths (Davidson, Baxter, Garland, Owens, IPDPS 2014), the block engine: one block per search, with any
-// number of threads; on a CPU a block is one thread, and this is a sequential search with two buckets.
+// Near-Far shortest paths (Davidson, Baxter, Garland, Owens, IPDPS 2014), the block engine: one block for each search,
+// with any number of threads. On a CPU a block is one thread, and this is a sequential search with two buckets.
 //
 // A round relaxes the arcs of every vertex in the near queue (shared memory, two buffers, one barrier a round) and
 // queues the vertices that it improved: those below the threshold in the next near queue, the others in the far queue
