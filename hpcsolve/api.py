@@ -1,4 +1,4 @@
-"""The Python interface, `solve` and `load`, which `import hpcsolve` loads when it is first used."""
+"""The Python interface: `solve`, `load`, `join` and `Result`. `import hpcsolve` loads this module on first use."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.runner.ahead import build_for
 from hpcsolve.runner.kinds import kind_of, read_instance
-from hpcsolve.runner.run import run_task
-from hpcsolve.runner.task import Task, task_of
+from hpcsolve.runner.planned import PlannedRun, planned_run
+from hpcsolve.runner.run import run_job
 
 if TYPE_CHECKING:
     from hpcsolve.parallel.comm import Comm
 
-Problem = Tsp | Graph | ArrayLike | str | os.PathLike[str]
+ProblemLike = Tsp | Graph | ArrayLike | str | os.PathLike[str]
 
 __all__ = ["Result", "join", "load", "solve"]
 
 
 def solve(
-    problem: Problem,
+    problem: ProblemLike,
     algorithm: str = "held-karp",
     comm: Comm | None = None,
     *,
@@ -47,40 +47,41 @@ def solve(
     terminals: Iterable[Any] | None = None,
     **parameters: object,
 ) -> Result:
-    """Solve a problem.
+    """Solve a problem and return its result.
 
     Parameters
     ----------
     problem
-        An instance, a matrix of costs (from row to column; `inf`: no arc), or the path of a file; for graphs a
-        `Graph`, a sparse matrix of scipy, or a graph of networkx.
+        For tours a matrix of costs, from row to column, where `inf` means that there is no arc. For graphs a sparse
+        matrix of scipy or a graph of networkx. For both the path of a file, or a `Tsp` or `Graph` of hpcsolve.
     algorithm
         As in a job file.
     comm
-        `hpcsolve.join()` under mpiexec, where every rank calls `solve`; by default this process alone. Then kernels
-        should be in the cache already: compilers cannot be started safely while MPI runs.
+        By default this process solves alone. Under mpiexec every rank calls `solve`, with what `hpcsolve.join()` gives.
+        An earlier run should have compiled the kernels, since compilers cannot be started safely while MPI runs.
     device, threads, share_gpu
         As in a job file.
     output
-        Also write a result file, replacing any; by default none.
+        Path of a result file to write, which replaces an existing file. By default none is written.
     quiet
-        Print nothing.
+        Whether to print nothing.
     seed, stop
         As in a job file: `stop={"seconds": 60.0}`.
     terminals
-        Of a Steiner problem, in place of any that it has: vertices as rows of a matrix, nodes of networkx, labels.
+        The terminals of a Steiner problem, which replace any terminals of `problem`: rows of the matrix, nodes of
+        networkx, or labels.
     parameters
-        The algorithm's own, as in its table of a job file: `path="open"`.
+        The keys of the algorithm's own table in a job file: `path="open"`.
 
     Returns
     -------
     Result
-        On every rank.
+        The same on every rank.
 
     Raises
     ------
     InputError, ResourceError, EnvironmentFault
-        As the command line's exit codes 2, 3 and 4.
+        Where the command line ends with exit code 2, 3 or 4.
 
     Examples
     --------
@@ -97,24 +98,24 @@ def solve(
     if ranks.size == 1:
         build_for(algorithm, device)
     log = _Silent() if quiet else Log(ranks.rank)
-    finished = run_task(ranks, lambda: _task(job, problem, options, output is not None), log, keep=True)
+    finished = run_job(ranks, lambda: _planned(job, problem, options, output is not None), log, keep=True)
     contents = ranks.bcast(finished.contents)
     assert contents is not None
     return Result(contents)
 
 
 class _Silent(Log):
-    """A log that does not even print the answer."""
+    """A log that prints nothing, not even the answer."""
 
     def __init__(self) -> None:
         super().__init__(rank=-1)
 
 
-def _task(job: Job, problem: Problem, options: Mapping[str, Any], write: bool) -> Task:
-    return task_of(job, _instance(job, problem, options), job.settings.output if write else None)
+def _planned(job: Job, problem: ProblemLike, options: Mapping[str, Any], write: bool) -> PlannedRun:
+    return planned_run(job, _instance(job, problem, options), job.settings.output if write else None)
 
 
-def _instance(job: Job, problem: Problem, options: Mapping[str, Any]) -> InstanceOf[Any]:
+def _instance(job: Job, problem: ProblemLike, options: Mapping[str, Any]) -> InstanceOf[Any]:
     if isinstance(problem, (str, os.PathLike)):
         return read_instance(job)
     kind = kind_of(job)
@@ -122,8 +123,8 @@ def _instance(job: Job, problem: Problem, options: Mapping[str, Any]) -> Instanc
     return InstanceOf(given, IN_MEMORY, kind.content_hash(given), "memory")
 
 
-def _instance_key(problem: Problem, options: Mapping[str, Any]) -> str | dict[str, Any]:
-    """Return the job's key `instance`."""
+def _instance_key(problem: ProblemLike, options: Mapping[str, Any]) -> str | dict[str, Any]:
+    """Return the value of the job's key `instance`."""
     if not isinstance(problem, (str, os.PathLike)):
         return IN_MEMORY
     path = os.path.abspath(problem)
@@ -131,12 +132,12 @@ def _instance_key(problem: Problem, options: Mapping[str, Any]) -> str | dict[st
 
 
 def _keys(parameters: dict[str, object]) -> dict[str, object]:
-    """Return Python's names and values as a job file has them. A key whose value is None is left out."""
+    """Return keyword arguments as keys and values of a job file. A key whose value is None is left out."""
     return {name.replace("_", "-"): _plain(value) for name, value in parameters.items() if value is not None}
 
 
 def _plain(value: object) -> object:
-    """Return numbers and arrays of numpy, and paths, as TOML has them."""
+    """Return numpy's numbers and arrays, and paths, as values that TOML has."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     if isinstance(value, os.PathLike):

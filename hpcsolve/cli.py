@@ -106,7 +106,7 @@ def _add_tree(commands: Any) -> None:
 
 
 def _add_info(commands: Any) -> None:
-    text = "print versions, devices, MPI, compilers and what is wrong with them; under mpiexec a line for each rank"
+    text = "print versions, MPI, compilers, devices and problems with them; under mpiexec a line for each rank"
     _add(commands, "info", _info, text)
 
 
@@ -132,20 +132,20 @@ def _run(options: argparse.Namespace) -> int:
         seconds_build.append(build_ahead(options.job, options.set, options.device))
 
     def run(comm: Comm) -> int:
-        from hpcsolve.runner.run import run_task
+        from hpcsolve.runner.run import run_job
 
         log = _open_log(comm, options)
-        return run_task(comm, lambda: _task(options), log, sum(seconds_build)).exit_code
+        return run_job(comm, lambda: _planned(options), log, sum(seconds_build)).exit_code
 
     return guard(run, prepare)
 
 
-def _task(options: argparse.Namespace) -> Any:
+def _planned(options: argparse.Namespace) -> Any:
     from hpcsolve.job.load import load_job
-    from hpcsolve.runner.task import make_task
+    from hpcsolve.runner.planned import plan_run
 
     job = load_job(options.job, options.set, output=options.output, device=options.device)
-    return make_task(job, options.overwrite)
+    return plan_run(job, options.overwrite)
 
 
 def _open_log(comm: Comm, options: argparse.Namespace) -> Log:
@@ -161,7 +161,7 @@ def _open_log(comm: Comm, options: argparse.Namespace) -> Log:
 
 
 def _on_rank_0(command: Callable[[], int], prepare: Callable[[], object] | None = None) -> int:
-    """Run a command on rank 0 only, in case somebody starts it under mpiexec."""
+    """Run a command that needs no other rank on rank 0, also if it was started under mpiexec."""
     from hpcsolve.parallel.launch import guard, on_rank_0
 
     return guard(lambda comm: on_rank_0(comm, command), prepare)
@@ -178,7 +178,7 @@ def _estimate(options: argparse.Namespace) -> int:
         found = forecast(job, read_instance(job), options.ranks, options.memory)
         show("\n".join(found.lines()))
         if options.memory is not None and not found.fits:
-            raise ResourceError("the job does not fit the memory: see above")
+            raise ResourceError("the job does not fit the memory; see above")
         return 0
 
     def prepare() -> None:
@@ -221,17 +221,17 @@ def _require_new(options: argparse.Namespace) -> None:
 
 def _info(_: argparse.Namespace) -> int:
     from hpcsolve.parallel.launch import guard
-    from hpcsolve.runner import survey
+    from hpcsolve.runner.info import compilers, general_lines, problem_lines, rank_line
 
     found: list[str] = []
 
     def info(comm: Comm) -> int:
-        lines = comm.gather(survey.rank_line(comm.rank, comm.size))
+        lines = comm.gather(rank_line(comm.rank, comm.size))
         if lines is not None:
-            show("\n".join([*survey.general_lines(comm.mpi_library), *found, *lines, *survey.problem_lines(found)]))
+            show("\n".join([*general_lines(comm.mpi_library), *found, *lines, *problem_lines(found)]))
         return 0
 
-    return guard(info, lambda: found.extend(survey.compilers()))
+    return guard(info, lambda: found.extend(compilers()))
 
 
 def _generate(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""The errors that hpcsolve raises on purpose. Each has an exit code and says what is wrong and what to do.
+"""The errors that hpcsolve raises on purpose. Each has an exit code, and a message that says what to do.
 
 Exit codes: 0 solved and verified, 1 the check of the answer failed, 2 bad input or usage, 3 refused (memory, GPUs),
 4 environment (MPI launch, compiler, disk), 5 damaged file, 70 a bug in hpcsolve, 130 interrupted (Ctrl-C).
@@ -11,7 +11,7 @@ from typing import Protocol
 
 
 class HpcsolveError(Exception):
-    """Base class of these errors. The command line ends with `exit_code`."""
+    """Base class of all errors that hpcsolve raises on purpose. The command line ends with `exit_code`."""
 
     exit_code = 70
 
@@ -24,7 +24,7 @@ class InputError(HpcsolveError):
     message
         What is wrong and what to do about it, in one line.
     file, line
-        Where in a file, if it is in one. Lines count from 1.
+        File and line of the mistake, if it is in a file. Lines count from 1.
     """
 
     exit_code = 2
@@ -35,19 +35,19 @@ class InputError(HpcsolveError):
 
 
 class ResourceError(HpcsolveError):
-    """The job needs more memory or other GPUs than there are."""
+    """The job needs more memory, or more or other GPUs, than there are."""
 
     exit_code = 3
 
 
 class EnvironmentFault(HpcsolveError):
-    """The MPI launch, the compiler, the driver or the disk is not as it must be."""
+    """The MPI launch, the compiler, the GPU driver or the disk does not work as it must."""
 
     exit_code = 4
 
 
 class DamagedFileError(HpcsolveError):
-    """The bytes of a result file are not those that were written."""
+    """A result file does not hold what hpcsolve wrote."""
 
     exit_code = 5
 
@@ -57,7 +57,7 @@ class LaunchError(HpcsolveError):
 
 
 class Gathering(Protocol):
-    """What `agree` needs of a communicator (`parallel.comm.Comm` has it)."""
+    """The part of a communicator, such as `parallel.comm.Comm`, that `agree` needs."""
 
     def allgather(self, value: HpcsolveError | None) -> Sequence[HpcsolveError | None]:
         """Return every rank's value in rank order, on every rank."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import msgspec
 
-from hpcsolve.answers.base import AnswerType, columns_of, tables_of
+from hpcsolve.answers.base import AnswerType, columns_of, distance_tables_of
 from hpcsolve.answers.dataset import Column, Group
 from hpcsolve.answers.table import DistanceTable
 
@@ -83,14 +83,14 @@ class Outcome:
     answer
         A record of `hpcsolve.answers`, such as `Tour`; None on ranks that have no part of it. It depends on the job
         alone, to the byte.
-    tables
+    groups
         Groups of the result file beside it (`layers`, `colonies`, ...): group name -> columns. Filled on rank 0.
     rank
         This rank's own share of `/ranks`: `operations`, `bytes_sent`, `seconds_kernel`, `seconds_copy`, `seconds_wait`.
     """
 
     answer: Any
-    tables: Mapping[str, Mapping[str, Column]] = field(default_factory=dict)
+    groups: Mapping[str, Mapping[str, Column]] = field(default_factory=dict)
     rank: Mapping[str, float | int] = field(default_factory=dict)
 
     @property
@@ -101,7 +101,7 @@ class Outcome:
     @property
     def rows(self) -> dict[str, DistanceTable]:
         """The tables of `/solution` with this rank's rows, by dataset name."""
-        return {} if self.answer is None else tables_of(self.answer)
+        return {} if self.answer is None else distance_tables_of(self.answer)
 
     @property
     def cost(self) -> int | None:
@@ -146,7 +146,7 @@ class Algorithm:
         Those of them that run on the CPU whatever the device.
     stops
         The keys of the job's `[stop]` that it honours, perhaps only with some parameters (`can_stop`).
-    tables
+    groups
         The groups that it adds to the result file beside the answer: group name -> its datasets.
     can_stop
         Function of the parameters: whether `stops` are honoured with them.
@@ -172,7 +172,7 @@ class Algorithm:
     kernel_files: tuple[str, ...] = ()
     host_kernel_files: tuple[str, ...] = ()
     stops: tuple[str, ...] = ()
-    tables: Mapping[str, Group] = field(default_factory=dict)
+    groups: Mapping[str, Group] = field(default_factory=dict)
     can_stop: Callable[[Any], bool] = lambda parameters: True
     file_keys: Mapping[str, Callable[[str, str | None], str]] = field(default_factory=dict)
     asked: Callable[[Any, Any], Any] = lambda problem, parameters: None

@@ -1,1 +1,1 @@
-"""Reads and plots results, without MPI and without a device."""
+"""`hpcsolve.Result` and plots, which need neither MPI nor a device."""

@@ -1,6 +1,6 @@
-"""Offers a result as a Python object, with arrays for numpy and tables for pandas.
+"""`hpcsolve.load` and `hpcsolve.Result`: a result as a Python object, with arrays for numpy and tables for pandas.
 
-What it offers of the answer stands with each answer, in `hpcsolve.answers`.
+The properties that depend on the kind of answer are in `hpcsolve.answers`, in classes that `Result` inherits from.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from hpcsolve.output.schema import answer_in, require_whole
 
 
 @dataclass(frozen=True)
-class Result(tour.Face, paths.Face, tree.Face):
+class Result(tour.TourMixin, paths.PathsMixin, tree.TreeMixin):
     """A result, as `hpcsolve.solve` returns it and `hpcsolve.load` reads it.
 
     Attributes
     ----------
     contents
-        Everything, as in the file.
+        The whole content of the result file.
     """
 
     contents: Contents
@@ -38,13 +38,13 @@ class Result(tour.Face, paths.Face, tree.Face):
 
     @property
     def cost(self) -> float:
-        """Cost of the answer in the instance's own unit, an int if the instance's costs are. NaN if it has no cost."""
+        """Cost of the answer in the instance's own unit, an int if all costs are. NaN if the answer has no cost."""
         cost: float = self.contents.attributes["cost"]
         return cost
 
     @property
     def optimal(self) -> bool:
-        """Whether the answer is proven to be the best."""
+        """Whether the answer is proven to be optimal."""
         return bool(self.contents.value("solution", "optimal", False)) or self.cost == self.lower_bound
 
     @property
@@ -65,12 +65,12 @@ class Result(tour.Face, paths.Face, tree.Face):
         return np.stack(known, axis=1) if known else None
 
     def table(self, name: str) -> dict[str, NDArray[Any]]:
-        """Return the columns of a group such as `layers` or `ranks`, which `pandas.DataFrame` takes as they are.
+        """Return the columns of a group such as `layers` or `ranks`, ready for `pandas.DataFrame`.
 
         Raises
         ------
         InputError
-            The result has no table of that name.
+            The result has no group of that name, or the group has no columns.
         """
         columns = self.contents.groups.get(name, {})
         rows = {key: np.asarray(column.values) for key, column in columns.items() if column.dimension}
@@ -92,9 +92,9 @@ def load(path: str | os.PathLike[str]) -> Result:
     Raises
     ------
     InputError
-        It is no result file of hpcsolve.
+        The file is not a result of hpcsolve.
     DamagedFileError
-        It is damaged.
+        The file is damaged.
     """
     contents = read_result(path)
     require_whole(contents, os.fspath(path))

@@ -1,4 +1,4 @@
-"""Draws results with matplotlib (extra `plot`)."""
+"""Draws tours and Steiner trees with matplotlib (extra `plot`)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def plot_tour(result: Result, axes: Axes | None = None, *, names: bool = True, g
     axes
         Where to draw; by default a new figure.
     names
-        Write the cities' names or numbers beside them.
+        Whether to write the cities' names or numbers beside them.
     geographic
-        The coordinates are TSPLIB's GEO: latitude and longitude, in degrees.minutes.
+        Whether the coordinates are those of TSPLIB's GEO: latitude and longitude as degrees.minutes.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def plot_tree(result: Result, axes: Axes | None = None, *, names: bool = False, 
     axes, geographic
         As of `plot_tour`.
     names
-        Write the terminals' names or numbers beside them.
+        Whether to write the terminals' names or numbers beside them.
 
     Raises
     ------
@@ -61,7 +61,8 @@ def plot_tree(result: Result, axes: Axes | None = None, *, names: bool = False, 
     axes = axes if axes is not None else _new_axes()
     places, terminals = _places(result, geographic), np.asarray(result.contents.value("instance", "terminal"))
     ends = [places[np.asarray(result.contents.value("solution", end))] for end in "uv"]
-    apart = np.full_like(ends[0], np.nan)  # one line for all: thousands of them would take minutes
+    # NaN separates the edges in a single line, since thousands of lines would take minutes.
+    apart = np.full_like(ends[0], np.nan)
     line = np.stack([*ends, apart], axis=1).reshape(-1, 2)
     axes.plot(line[:, 0], line[:, 1], "-", color="tab:blue", linewidth=1, zorder=1)
     axes.scatter(places[terminals, 0], places[terminals, 1], s=14, color="tab:red", zorder=2)
@@ -82,7 +83,7 @@ def _finished(axes: Axes, result: Result) -> Axes:
 
 
 def _places(result: Result, geographic: bool) -> Any:
-    """Return the points to draw, shape (n, 2)."""
+    """Return where to draw the cities or vertices, shape (n, 2)."""
     found = result.coordinates
     if found is None:
         angle = np.linspace(0, 2 * np.pi, len(result.contents.value("instance", "label")), endpoint=False)

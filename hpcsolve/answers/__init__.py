@@ -1,19 +1,21 @@
-"""The kinds of answers. One module for each has its datasets, checks, lines for people, and face in Python.
+"""The kinds of answers that an algorithm may give: tours, distances, paths and Steiner trees.
 
-tour.py       a travelling salesman's tour, or the proof that there is none
+tour.py       a travelling salesman's tour, or the statement that there is none
 distances.py  tables of distances from sources
-paths.py      paths between pairs of vertices
-tree.py       a Steiner tree with what certifies it
-dataset.py    what a dataset of the result file is: type, dimension, unit, meaning
+paths.py      a shortest path for each query
+tree.py       a Steiner tree with its lower bound
+base.py       `AnswerType`, the record of a kind of answer, and `Verdict`, the result of a check
+dataset.py    the declaration of a dataset of the result file: type, dimensions, unit, meaning
 table.py      a table of which each rank has some rows
-base.py       what every kind of answer has
 
-An algorithm builds a record (`Tour`, `Distances`, `Paths`, `Tree`) from plain arrays; the rest follows from its type.
+Each kind has one module with its datasets, its checks, the lines that are printed, and its part of `hpcsolve.Result`.
+An algorithm makes a record (`Tour`, `Distances`, `Paths`, `Tree`) from arrays; the kind of answer follows from its
+type.
 """
 
 from __future__ import annotations
 
-from hpcsolve.answers.base import AnswerType, record_in
+from hpcsolve.answers.base import AnswerType, record_of_names
 from hpcsolve.answers.distances import DISTANCES
 from hpcsolve.answers.paths import PATHS
 from hpcsolve.answers.tour import TOUR
@@ -23,12 +25,12 @@ ANSWERS = (TOUR, DISTANCES, PATHS, TREE)
 _TYPES = {record: answer for answer in ANSWERS for record in answer.records}
 
 
-def type_of(record: type) -> AnswerType:
+def answer_type_of_record(record: type) -> AnswerType:
     """Return the kind of answer that a record, such as `Tour`, belongs to."""
     return _TYPES[record]
 
 
-def type_in(there: set[str]) -> AnswerType | None:
-    """Return the kind of answer that is whole among datasets of `/solution`, None if there is not just one."""
-    record = record_in(tuple(_TYPES), there)
+def answer_type_of_names(names: set[str]) -> AnswerType | None:
+    """Return the kind of answer whose datasets these names of `/solution` are, or None if they fit none or several."""
+    record = record_of_names(tuple(_TYPES), names)
     return None if record is None else _TYPES[record]

@@ -1,4 +1,4 @@
-"""What every kind of answer has, and how a check says what it found."""
+"""The record of a kind of answer, `AnswerType`, and the result of a check, `Verdict`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check found.
+    """The result of a check.
 
     Attributes
     ----------
     passed
-        None where there is nothing to check: that no tour exists has no short certificate.
+        None where nothing can be checked, since the statement that no tour exists has no short certificate.
     reason
-        In words.
+        What was checked, or what is wrong, in words.
     """
 
     passed: bool | None
@@ -38,29 +38,29 @@ class Verdict:
 
 
 RowBlocks = Callable[[Sequence[str]], Iterator[tuple[int, list[NDArray[Any]]]]]
-"""Given names of tables, their rows some at a time: the number of the first one, and the same rows of each table."""
+"""A function that takes names of tables and yields their rows, one block of rows after the other: the number of the
+block's first row, and the block of each table."""
 
 
 @dataclass(frozen=True)
 class AnswerType:
-    """A kind of answer, with all that depends on it.
+    """A kind of answer, with the functions that depend on it.
 
     Attributes
     ----------
     name
         As in the documentation.
     records
-        The dataclasses that an algorithm may build, each a form of this answer; their fields are the datasets of
-        `/solution`.
+        The dataclasses, one for each form of this answer, whose fields are the datasets of `/solution`.
     check
-        The check at the end of a run, of (problem, question, record of this rank, communicator): collective, the
-        verdict is the same on every rank. The question is what `Algorithm.asked` returns.
+        Checks the answer at the end of a run, given (problem, question, record of this rank, communicator). Collective,
+        with the same verdict on every rank. The question is what `Algorithm.asked` returns.
     verify
-        The check of a result file in plain numpy, of (contents, problem, question, rows of its tables).
+        Checks a result file in plain numpy, given (contents, problem, question, rows of its tables).
     lines
-        The answer for people.
+        The lines that are printed of the answer, given the contents of the result.
     summary
-        The answer in a few words.
+        The answer in a few words, given the contents of the result.
     """
 
     name: str
@@ -71,21 +71,21 @@ class AnswerType:
     summary: Callable[[Contents], str]
 
 
-def record_in(records: Sequence[type], there: set[str]) -> type | None:
-    """Return the record that is whole among these datasets and to which all of them belong, or None.
+def record_of_names(records: Sequence[type], names: set[str]) -> type | None:
+    """Return the one record that has all its required datasets among these names, and no other's, or None.
 
     Parameters
     ----------
-    there
-        Names in `/solution`; those that no record has are scales, and do not count.
+    names
+        Names of datasets in `/solution`. Names that no record has are dimension scales and do not count.
     """
     known = {name for record in records for name in datasets(record)}
-    found = [record for record in records if required(record) <= there and there & known <= datasets(record).keys()]
+    found = [record for record in records if required(record) <= names and names & known <= datasets(record).keys()]
     return found[0] if len(found) == 1 else None
 
 
 def columns_of(answer: Any) -> dict[str, Column]:
-    """Return the datasets of a record with its values, except tables and those that have no value."""
+    """Return the datasets of a record with their values, except distance tables and values that are None."""
     record: type = type(answer)
     group, found = datasets(record), {}
     for name, values in vars(answer).items():
@@ -95,13 +95,19 @@ def columns_of(answer: Any) -> dict[str, Column]:
     return found
 
 
-def tables_of(answer: Any) -> dict[str, DistanceTable]:
-    """Return the tables of a record, by name."""
+def distance_tables_of(answer: Any) -> dict[str, DistanceTable]:
+    """Return the distance tables of a record, by dataset name."""
     return {name: table for name, table in vars(answer).items() if isinstance(table, DistanceTable)}
 
 
-def failed(comm: Comm, wrong: str | None) -> Verdict | None:
-    """Return the verdict on what the ranks found wrong, or None if no rank found anything. Collective."""
+def first_failure(comm: Comm, wrong: str | None) -> Verdict | None:
+    """Return the verdict that the check failed, with the first rank's reason, or None if it failed nowhere. Collective.
+
+    Parameters
+    ----------
+    wrong
+        What this rank found wrong, or None.
+    """
     failures = [f"rank {rank}: {text}" for rank, text in enumerate(comm.allgather(wrong)) if text]
     if not failures:
         return None
@@ -109,6 +115,6 @@ def failed(comm: Comm, wrong: str | None) -> Verdict | None:
 
 
 def require(right: bool, message: str) -> None:
-    """Raise a `ValueError` with this message unless something is right."""
+    """Raise a `ValueError` with this message unless the condition `right` holds."""
     if not right:
         raise ValueError(message)

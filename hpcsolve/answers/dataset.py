@@ -1,7 +1,8 @@
-"""What a dataset of the result file is, said once: its type, dimension, unit and meaning, with or without its values.
+"""Declares the datasets of the result file: types, dimensions, unit and meaning.
 
-An answer is a dataclass whose fields are annotated with their `Dataset`; other groups map names to `Dataset`. What is
-written, what is required of a file that is read, and the documentation all come from these.
+A `Dataset` is a declaration, a `Column` a dataset with its values. An answer is a dataclass whose fields are annotated
+with their `Dataset`; other groups of the file map names to `Dataset`. Writing, the check of a file that is read, and
+the documentation (output/reference.py) all follow from these declarations.
 """
 
 from __future__ import annotations
@@ -15,25 +16,26 @@ from typing import Any, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-SCALARS = {"text": "O", "bool": "?"}
+NUMPY_TYPES = {"text": "O", "bool": "?"}
+"""numpy's types for the values that are not numbers."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A dataset without its values.
+    """The declaration of a dataset.
 
     Attributes
     ----------
     types
-        numpy's name of the type, "text" or "bool"; several, of which the values have one, are separated by "|".
+        numpy's name of the type, "text" or "bool". "uint32|uint64" allows either.
     description, unit
-        Kept as attributes in the file; the unit of what has none is "1".
+        Attributes of the dataset in the file. The unit of pure numbers is "1".
     dimension
-        Name of the dimension of a column, "" for a single value; of a table "row, column".
+        Name of the dimension of a column; "" for a single value; of a table both names, such as "search, vertex".
     none
-        What stands for "none" (unreached) among the values, in words; "" if there is no such thing.
+        Which value stands for "none" (unreached, no vertex), in words; "" if none does.
     optional
-        Whether it may be missing from its group.
+        Whether the dataset may be missing from its group.
     """
 
     types: str
@@ -45,20 +47,25 @@ class Dataset:
 
     @property
     def dimensions(self) -> tuple[str, ...]:
-        """The names of the dimensions: none of a single value, one of a column, two of a table."""
+        """The names of the dimensions: an empty tuple for a single value, one name for a column, two for a table."""
         return tuple(self.dimension.split(", ")) if self.dimension else ()
 
     def column(self, values: Any, none: float | None = None) -> Column:
-        """Return the dataset with values, which must be of its type and dimension.
+        """Return the dataset with these values.
+
+        Parameters
+        ----------
+        none
+            The value that stands for "none", or None if no value does.
 
         Raises
         ------
         TypeError
-            They are not.
+            The values are of another type or number of dimensions than declared.
         """
         names = self.types.split("|")
         if names == ["text"] or names == ["bool"]:
-            found = values if not self.dimension else np.asarray(values, SCALARS[names[0]])
+            found = values if not self.dimension else np.asarray(values, NUMPY_TYPES[names[0]])
         else:
             found = np.asarray(values, None if len(names) > 1 or isinstance(values, np.ndarray) else names[0])
             if found.dtype.name not in names:
@@ -74,19 +81,19 @@ Group = Mapping[str, Dataset]
 
 @dataclass(frozen=True)
 class Column:
-    """One dataset of the result file: values with their unit and meaning."""
+    """A dataset of the result file with its values: a single value, a column, or a whole table."""
 
     values: NDArray[Any] | int | float | bool | str
     description: str
     unit: str = "1"
     dimension: str = ""
-    """Name of the dimension, for one-dimensional columns of a table."""
+    """As in `Dataset`."""
     none: int | float | None = None
-    """What stands for "none" (unreached) among numbers, or None; kept as an attribute."""
+    """The value that stands for "none" (unreached, no vertex), an attribute in the file, or None if no value does."""
 
 
 def columns(group: Group, values: Mapping[str, Any]) -> dict[str, Column]:
-    """Return datasets of a group with their values. Those whose value is None are left out.
+    """Return datasets of a group with these values. A dataset whose value is None is left out.
 
     Raises
     ------
@@ -108,7 +115,7 @@ def datasets(record: type) -> Group:
 
 @cache
 def required(record: type) -> frozenset[str]:
-    """Return the names of the datasets that a dataclass always has: those of the fields without a default."""
+    """Return the names of the datasets that a dataclass always has, which are its fields without a default."""
     without = {field.name for field in dataclasses.fields(record) if field.default is dataclasses.MISSING}
     return frozenset(without & datasets(record).keys())
 

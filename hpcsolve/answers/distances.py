@@ -1,4 +1,4 @@
-"""Distances from sources, at all vertices or at targets: tables with a row a search."""
+"""Distances from sources to all vertices or to targets, as tables with one row per search."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, failed, require, tables_of
+from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, distance_tables_of, first_failure, require
 from hpcsolve.answers.dataset import Dataset, datasets
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.errors import InputError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hpcsolve.parallel.comm import Comm
 
 SHOWN = 12
-"""Sources and queries that are printed one by one."""
+"""Most sources, or queries, that are printed one by one."""
 NO_VERTEX = -1
 LENGTH_TYPES, UNREACHED = "uint32|uint64|float64", "not reached: the largest value of the type"
 
@@ -56,22 +56,22 @@ class Distances:
 
 @dataclass(frozen=True)
 class PathQuestion:
-    """What was asked of a graph.
+    """What a job asks of a graph: distances from sources, or the paths of queries.
 
     Attributes
     ----------
     sources
-        Shape (sources,), int64: positions, in the order of the job; of queries one a pair.
+        Shape (sources,), int64: positions of the sources in the order of the job, for queries one per query.
     seeds
-        One set of sources a search: each alone, or all in one; none if there are queries.
+        The sources where each search begins: one array per search, of one source or of all; empty if there are queries.
     targets
-        Positions of the targets, or None for all vertices.
+        Shape (targets,), int64: positions of the targets, or None for all vertices.
     pairs
-        Shape (queries, 2), int64: positions of source and target of each query in its order, or None.
+        Shape (queries, 2), int64: positions of source and target of each query in the order of the job, or None.
     pairs_sha256
-        SHA-256 of the pairs' labels, where the pairs are not at hand.
+        SHA-256 of the labels in `pairs`, where `pairs` itself was not read from its file.
     cutoff
-        Distance beyond which a vertex counts as unreached, as distances are held, or None.
+        Distance, times the scale, beyond which a vertex counts as unreached, or None.
     """
 
     sources: NDArray[np.int64]
@@ -85,7 +85,7 @@ class PathQuestion:
 def distance_table(
     name: str, values: NDArray[Any], first: int, total: int, column: str = "vertex", none: float | None = None
 ) -> DistanceTable:
-    """Return a table of `Distances` from this rank's rows.
+    """Return the table for a field of `Distances`, made of this rank's rows.
 
     Parameters
     ----------
@@ -94,11 +94,11 @@ def distance_table(
     values
         Shape (own rows, columns).
     first, total
-        Number of the first row; how many rows there are on all ranks.
+        Number of the first of these rows, and number of rows on all ranks together.
     column
         Name of the columns' dimension: "vertex" or "target".
     none
-        What stands for "not reached"; by default that of the type of distances.
+        The value that stands for "not reached", by default the largest of the type.
     """
     dataset = replace(datasets(Distances)[name], dimension=f"search, {column}")
     return DistanceTable(values, first, total, dataset, unreached_of(values.dtype) if none is None else none)
@@ -106,20 +106,20 @@ def distance_table(
 
 def check(problem: Graph, question: PathQuestion, answer: Distances, comm: Comm) -> Verdict:
     """Check each rank's first and last row in numpy. The algorithm has checked all rows against the arcs."""
-    beside = "rows of each rank in numpy too"
+    beside = "two rows of each rank were checked in numpy too"
     if question.targets is not None:
-        beside = "before the targets were picked"
-    passed = Verdict(True, f"no arc offers less, paths of that length lead there; {beside}")
-    return failed(comm, _wrong_row(problem, question, answer)) or passed
+        beside = "checked before the columns of the targets were taken"
+    passed = Verdict(True, f"no arc shortens a distance, and a path of each distance exists; {beside}")
+    return first_failure(comm, _wrong_row(problem, question, answer)) or passed
 
 
 def _wrong_row(graph: Graph, question: PathQuestion, answer: Distances) -> str | None:
-    """Return what numpy finds wrong in the first and the last of this rank's rows."""
+    """Return what numpy finds wrong in the first or the last of this rank's rows, or None."""
     rows = answer.distance
     if not len(rows.values) or question.targets is not None:
         return None
     for row in sorted({rows.first, rows.first + len(rows.values) - 1}):
-        here = {name: table.own(row, row + 1) for name, table in tables_of(answer).items()}
+        here = {name: table.own_rows(row, row + 1) for name, table in distance_tables_of(answer).items()}
         try:
             _check_rows(graph, question.seeds[row : row + 1], here, question.cutoff, row)
         except ValueError as error:
@@ -143,24 +143,24 @@ def verify(contents: Contents, problem: Graph, question: PathQuestion, rows: Row
     except ValueError as error:
         return Verdict(False, str(error))
     if question.targets is not None:
-        return Verdict(True, "every distance found again by a search on the host")
-    return Verdict(True, "in every row: no arc offers less, and paths of that length lead there")
+        return Verdict(True, "every distance was found again by a search on the host")
+    return Verdict(True, "in every row no arc shortens a distance, and a path of each distance exists")
 
 
 def _check_columns_of(contents: Contents, question: PathQuestion) -> None:
-    """Refuse columns of positions that are not those of the job."""
+    """Refuse sources or targets that are not those of the job."""
     for name, asked in (("source", question.sources), ("target", question.targets)):
-        there = contents.value("solution", name)
-        same = there is None if asked is None else there is not None and np.array_equal(there, asked)
+        stored = contents.value("solution", name)
+        same = stored is None if asked is None else stored is not None and np.array_equal(stored, asked)
         require(same, f"/solution/{name} does not hold the {name}s of the job")
 
 
 def _check_shapes(contents: Contents, graph: Graph, question: PathQuestion) -> None:
-    wanted = len(question.seeds), graph.n if question.targets is None else len(question.targets)
+    expected = len(question.seeds), graph.n if question.targets is None else len(question.targets)
     for name, table in contents.tables.items():
-        require(table.shape == wanted, f"/solution/{name} has shape {table.shape}, not {wanted}")
+        require(table.shape == expected, f"/solution/{name} has shape {table.shape}, not {expected}")
         none = unreached_of(table.dtype) if name == "distance" else NO_VERTEX
-        require(table.none == none, f"/solution/{name} says none is {table.none}, not {none}")
+        require(table.none == none, f"the attribute none of /solution/{name} is {table.none}, not {none}")
     require("distance" in contents.tables, "/solution/distance is not a table")
 
 
@@ -188,7 +188,7 @@ def _require_equal(graph: Graph, claimed: NDArray[Any], found: NDArray[Any], wha
 
 
 def lines(contents: Contents) -> Iterator[str]:
-    """Yield the sources, and what tables there are."""
+    """Yield a line with the sources, and one for each table with its shape and type."""
     sources = np.asarray(contents.value("solution", "source"))
     labels = np.asarray(contents.value("instance", "label"))
     if ((sources >= 0) & (sources < len(labels))).all() and len(sources) <= SHOWN:
@@ -205,8 +205,8 @@ def summary(contents: Contents) -> str:
     return f"{tables}; {contents.value('instance', 'vertices')} vertices"
 
 
-class VertexFace:
-    """What a result in Python offers of the vertices of a graph."""
+class VertexMixin:
+    """The part of `hpcsolve.Result` about vertices, for distances, paths and trees."""
 
     contents: Contents
 
@@ -225,8 +225,8 @@ class VertexFace:
         return int(found[0])
 
 
-class Face(VertexFace):
-    """What a result in Python offers of distances."""
+class DistancesMixin(VertexMixin):
+    """The part of `hpcsolve.Result` about distances."""
 
     @property
     def sources(self) -> list[Any]:
@@ -261,7 +261,7 @@ class Face(VertexFace):
         if not len(rows):
             raise InputError(f"vertex {source!r} is not a source of the result")
         before = self.predecessor
-        row = int(rows[0]) if len(before) > 1 else 0  # all sources together (voronoi): one row
+        row = int(rows[0]) if len(before) > 1 else 0  # a single row serves all sources (voronoi)
         distance = self.contents.value("solution", "distance")
         if distance[row, path[0]] == unreached_of(distance.dtype):
             return []

@@ -1,4 +1,4 @@
-"""Shortest paths between pairs of vertices, with a distance and a path for each query."""
+"""Shortest paths: a distance and a path for each query."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.answers import distances
-from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, failed, require
+from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, first_failure, require
 from hpcsolve.answers.dataset import Dataset, own_unit
 from hpcsolve.answers.distances import LENGTH_TYPES, SHOWN, UNREACHED, PathQuestion
 from hpcsolve.errors import InputError
@@ -29,7 +29,7 @@ _PATH = "Vertices of all paths, both ends included, positions from 0: query i ha
 
 @dataclass(frozen=True)
 class Paths:
-    """Answers to queries in their order. Only rank 0 has them."""
+    """The distances and paths of all queries, in the order of the job. Only rank 0 has them."""
 
     source: Annotated[NDArray[np.int32], Dataset("int32", "Positions of the sources, from 0", "query")]
     target: Annotated[NDArray[np.int32], Dataset("int32", "Positions of the targets, from 0", "query")]
@@ -43,14 +43,15 @@ class Paths:
     path: Annotated[NDArray[np.int32], Dataset("int32", _PATH, "path")]
 
     def for_check(self) -> PairPaths:
-        """Return the same as the check in `problems` takes it."""
+        """Return the same data in the form that the check in `hpcsolve.problems` takes."""
         return PairPaths(self.source, self.target, self.distance, self.offset, self.path)
 
 
 def check(problem: Graph, question: PathQuestion, answer: Paths | None, comm: Comm) -> Verdict:
     """Check all paths in numpy, on the rank that has them."""
-    passed = Verdict(True, "no arc offers less, paths of that length lead there; every path added up in numpy")
-    return failed(comm, None if answer is None else _wrong_path(problem, question, answer)) or passed
+    said = "no arc shortens a distance, and a path of each distance exists; every path added up in numpy"
+    passed = Verdict(True, said)
+    return first_failure(comm, None if answer is None else _wrong_path(problem, question, answer)) or passed
 
 
 def _wrong_path(graph: Graph, question: PathQuestion, answer: Paths) -> str | None:
@@ -62,12 +63,12 @@ def _wrong_path(graph: Graph, question: PathQuestion, answer: Paths) -> str | No
 
 
 def verify(contents: Contents, problem: Graph, question: PathQuestion, rows: RowBlocks) -> Verdict:
-    """Check all paths in a result file, and search again for every distance."""
+    """Check all paths in a result file, and find every distance again by a search on the host."""
     answer = PairPaths(*(np.asarray(contents.value("solution", name)) for name in _NAMES))
     try:
         _check_queries(problem, question, np.stack([answer.source, answer.target], axis=1))
-        none, said = unreached_of(answer.distance.dtype), contents.groups["solution"]["distance"].none
-        require(said == none, f"/solution/distance says none is {said}, not {none}")
+        none, stored = unreached_of(answer.distance.dtype), contents.groups["solution"]["distance"].none
+        require(stored == none, f"the attribute none of /solution/distance is {stored}, not {none}")
         check_pair_paths(problem, answer, question.cutoff)
         check_shortest(problem, answer, question.cutoff)
     except ValueError as error:
@@ -79,7 +80,7 @@ _NAMES = ("source", "target", "distance", "offset", "path")
 
 
 def _check_queries(graph: Graph, question: PathQuestion, pairs: NDArray[Any]) -> None:
-    """Refuse pairs that are not those of the job."""
+    """Refuse queries that are not those of the job."""
     if question.pairs is None:
         same = queries_sha256(graph.labels[pairs]) == question.pairs_sha256
     else:
@@ -88,7 +89,7 @@ def _check_queries(graph: Graph, question: PathQuestion, pairs: NDArray[Any]) ->
 
 
 def lines(contents: Contents) -> Iterator[str]:
-    """Yield each of a few queries with its distance, or the number of many."""
+    """Yield one line per query with its distance, or one line with the number of queries if there are many."""
     columns = {name: np.asarray(contents.value("solution", name)) for name in _NAMES[:3]}
     labels = np.asarray(contents.value("instance", "label"))
     scale = max(1, int(contents.value("instance", "scale")))
@@ -97,7 +98,7 @@ def lines(contents: Contents) -> Iterator[str]:
     ends = np.concatenate([columns["source"], columns["target"]])
     rows = {len(reached), len(lengths), *map(len, columns.values())}
     if len(reached) > SHOWN or len(rows) > 1 or not ((ends >= 0) & (ends < len(labels))).all():
-        yield f"query:  {len(reached)} pairs, {reached.sum()} of them reached; /solution in the file has the paths"
+        yield f"query:  {len(reached)} queries, {reached.sum()} of them reached; the paths are in /solution of the file"
         return
     for source, target, distance, there, length in zip(*columns.values(), reached, lengths, strict=True):
         found = f"{own_unit(distance.item(), scale)}, {length} vertices" if there else "not reached"
@@ -111,16 +112,14 @@ def summary(contents: Contents) -> str:
     return f"{distance.size} queries, {reached} reached; {contents.value('instance', 'vertices')} vertices"
 
 
-class Face(distances.Face):
-    """What a result in Python offers of paths, beside distances."""
+class PathsMixin(distances.DistancesMixin):
+    """The part of `hpcsolve.Result` about distances and paths."""
 
     def path(self, *ends: Any) -> list[Any]:
-        """Return the vertices of a shortest path by name or number, both ends included.
+        """Return the vertices of a shortest path by name or label, from source to target, or [] if there is no path.
 
-        It is empty if there is no path.
-
-        `path(i)` is that of the i-th query, from 0. `path(source, target)`, by name or number, needs a table of
-        predecessors.
+        `path(i)` is the path of query i, counted from 0. `path(source, target)` takes names or labels, and needs a
+        result with a table of predecessors.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""A table of `/solution` with two dimensions, too large for one rank: distances, predecessors, nearest sources."""
+"""A two-dimensional table of `/solution` whose rows are distributed over the ranks, such as a table of distances."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class DistanceTable:
-    """A table of which each rank has some rows. This one record goes from the device to the file, and back.
+    """A table of which each rank has some rows. Algorithms make it, the output writes it, the reader returns it.
 
     Attributes
     ----------
     values
-        Shape (own rows, columns): the rows of this rank; no rows of a table that is still in its file.
+        Shape (rows of this rank, columns); no rows if the values are still in the result file.
     first, total
-        Number of the first of them; how many rows the whole table has.
+        Number of the first of these rows, and number of rows of the whole table.
     dataset
-        Its description, unit and dimensions.
+        The declaration: description, unit and dimensions.
     none
-        What stands for "none" (unreached, no vertex), or None.
-    owned
-        Of each rank the first of its rows and the one behind its last; empty before `spread`.
+        The value that stands for "none" (unreached, no vertex), or None if no value does.
+    row_ranges
+        For each rank (first row, last row + 1); empty until `with_row_ranges` has filled it in.
     """
 
     values: NDArray[Any]
@@ -37,7 +37,7 @@ class DistanceTable:
     total: int
     dataset: Dataset
     none: int | float | None = None
-    owned: tuple[tuple[int, int], ...] = ()
+    row_ranges: tuple[tuple[int, int], ...] = ()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -49,33 +49,36 @@ class DistanceTable:
         """The type of the values."""
         return self.values.dtype
 
-    def own(self, start: int, stop: int) -> NDArray[Any]:
-        """Return these rows, which this rank must have."""
+    def own_rows(self, start: int, stop: int) -> NDArray[Any]:
+        """Return the rows from `start` up to, not including, `stop`, all of which this rank must have."""
         return self.values[start - self.first : stop - self.first]
 
 
-def spread(table: DistanceTable, comm: Comm) -> DistanceTable:
-    """Return the table with the rows that each rank has. Collective.
+def with_row_ranges(table: DistanceTable, comm: Comm) -> DistanceTable:
+    """Return the table with `row_ranges` of all ranks. Collective.
 
     Raises
     ------
     ValueError
-        The ranks' rows are not all rows, once each, in the order of the ranks.
+        The ranks together do not have each row once, in the order of the ranks.
     """
-    owned = tuple(comm.allgather((table.first, table.first + len(table.values))))
-    behind = [0, *(stop for _, stop in owned)]
-    if [start for start, _ in owned] != behind[:-1] or behind[-1] != table.total:
-        raise ValueError(f"{table.dataset.description!r}: the ranks have {owned} of {table.total} rows")
-    return replace(table, owned=owned)
+    row_ranges = tuple(comm.allgather((table.first, table.first + len(table.values))))
+    behind = [0, *(stop for _, stop in row_ranges)]
+    if [start for start, _ in row_ranges] != behind[:-1] or behind[-1] != table.total:
+        raise ValueError(f"{table.dataset.description!r}: the ranks have {row_ranges} of {table.total} rows")
+    return replace(table, row_ranges=row_ranges)
 
 
 def gathered(table: DistanceTable, comm: Comm) -> NDArray[Any] | None:
-    """Return all rows of a spread table on rank 0, and None on other ranks. Collective."""
+    """Return all rows of a table on rank 0, and None on other ranks. Collective.
+
+    The table must have its `row_ranges`.
+    """
     if comm.rank != 0:
         comm.send(np.ascontiguousarray(table.values), 0).wait()
         return None
     whole = np.empty(table.shape, table.dtype)
-    for rank, (start, stop) in enumerate(table.owned):
+    for rank, (start, stop) in enumerate(table.row_ranges):
         if rank == 0:
             whole[start:stop] = table.values
         else:

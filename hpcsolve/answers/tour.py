@@ -1,4 +1,4 @@
-"""A travelling salesman's tour with its cost, or the proof that there is no tour."""
+"""A travelling salesman's tour with its cost, or the statement that there is no tour."""
 
 from __future__ import annotations
 
@@ -43,7 +43,15 @@ class NoTour:
 
 @dataclass(frozen=True)
 class TourQuestion:
-    """What tour was asked for: a "cycle" or an "open" path, with positions that it starts and ends at, or None."""
+    """What tour a job asks for.
+
+    Attributes
+    ----------
+    path
+        "cycle", or "open" for a path through all cities.
+    start, end
+        Positions of the first and the last city of an open path, or None for any city.
+    """
 
     path: str = "cycle"
     start: int | None = None
@@ -58,7 +66,7 @@ def check(problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour, co
 
 
 def check_answer(tsp: Tsp, question: TourQuestion | None, answer: Tour) -> Verdict:
-    """Check a tour, and its cost from the instance's own matrix."""
+    """Check that a tour has every city once, and add up its cost from the instance's matrix."""
     asked = question or TourQuestion()
     try:
         cost = check_tour(tsp, np.asarray(answer.tour), asked.path, asked.start, asked.end)
@@ -70,24 +78,24 @@ def check_answer(tsp: Tsp, question: TourQuestion | None, answer: Tour) -> Verdi
 
 
 def verify(contents: Contents, problem: Tsp, question: TourQuestion | None, rows: RowBlocks) -> Verdict:
-    """Check the tour and the costs in a result file."""
-    stated = contents.attributes["cost"]
+    """Check the tour, its cost and the attribute `cost` in a result file."""
+    attribute = contents.attributes["cost"]
     if contents.value("solution", "infeasible"):
-        if not np.isnan(stated):
+        if not np.isnan(attribute):
             return Verdict(False, "the attribute cost is a number, though there is no tour")
         return _not_checked()
     tour, cost = contents.value("solution", "tour"), contents.value("solution", "cost")
-    if stated != own_unit(int(cost), problem.scale):
-        return Verdict(False, f"the attribute cost is {stated}, /solution/cost {cost} at scale {problem.scale}")
+    if attribute != own_unit(int(cost), problem.scale):
+        return Verdict(False, f"the attribute cost is {attribute}, /solution/cost is {cost} at scale {problem.scale}")
     return check_answer(problem, question, Tour(int(cost), tour, False))
 
 
 def _not_checked() -> Verdict:
-    return Verdict(None, "that there is no tour cannot be checked without solving it again")
+    return Verdict(None, "that no tour exists cannot be checked without solving the instance again")
 
 
 def lines(contents: Contents) -> Iterator[str]:
-    """Yield tour and cost, and what the colonies found if there were any."""
+    """Yield tour and cost, and for ant colonies the statistics of their costs."""
     if contents.value("solution", "infeasible"):
         yield "tour:   there is none, proven"
         return
@@ -121,7 +129,7 @@ def _colony_lines(contents: Contents) -> Iterator[str]:
     if costs is not None and len(costs) > 1 and None not in values:
         yield f"colonies: {len(costs)}: " + ", ".join(f"{n} {float(v):.8g}" for n, v in zip(names, values))
     if gaps is not None and len(gaps):
-        mean = f", {100 * float(np.mean(gaps)):.3g} % in the mean" if len(gaps) > 1 else ""
+        mean = f", {100 * float(np.mean(gaps)):.3g} % on average" if len(gaps) > 1 else ""
         yield f"gap:    {100 * float(np.min(gaps)):.3g} % above the optimum{mean}"
 
 
@@ -134,8 +142,8 @@ def summary(contents: Contents) -> str:
     return f"cost {contents.attributes['cost']}{optimal}, {cities}"
 
 
-class Face:
-    """What a result in Python offers of a tour."""
+class TourMixin:
+    """The part of `hpcsolve.Result` about a tour."""
 
     contents: Contents
 
@@ -153,7 +161,7 @@ class Face:
 
     @property
     def infeasible(self) -> bool:
-        """Whether it is proven that there is no answer."""
+        """Whether it is proven that no tour exists."""
         return bool(self.contents.value("solution", "infeasible", False))
 
 

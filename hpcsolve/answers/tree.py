@@ -1,4 +1,4 @@
-"""A Steiner tree with a lower bound, and what proves that bound."""
+"""A Steiner tree with a lower bound, and the prices (dual values of cuts) that prove the bound."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict
 from hpcsolve.answers.dataset import Column, Dataset, columns, datasets, own_unit
-from hpcsolve.answers.distances import VertexFace
+from hpcsolve.answers.distances import VertexMixin
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.answers.tour import COST
 from hpcsolve.problems.graph import Graph
@@ -24,12 +24,13 @@ if TYPE_CHECKING:
     from hpcsolve.parallel.comm import Comm
 
 ROWS_CHECKED = 256
-"""Rows of a matrix that are searched again."""
+"""About how many rows of the terminals' distances `verify` computes again."""
 SHOWN = 12
-"""Edges up to which a tree is printed in full."""
+"""Most edges of a tree that is printed in full."""
 _BOUND = "No Steiner tree of this instance is lighter; proven by /prices or by closure_mst"
 _ENDS = "Ends of the tree's edges, the {} position"
-_TERMINAL = "Terminal (position) whose set of vertices asks for a price, in order"
+_TERMINAL = "Position of the terminal whose cut (a set of vertices around it) gets the price, in order of the prices"
+_PRICE = "Dual value of the cut, times /instance/scale: the sum of all is a lower bound"
 _MATRIX = "Distances between the terminals, in the order of /instance/terminal, times /instance/scale"
 
 
@@ -56,14 +57,14 @@ class Tree:
 
 @dataclass(frozen=True)
 class Prices:
-    """A dual solution that proves a lower bound, the group `/prices`: its prices add up to the bound.
+    """The group `/prices`: a dual solution, whose prices (dual values of cuts) add up to the lower bound.
 
     `terminal` and `price` have shape (prices,).
     """
 
-    root: Annotated[int, Dataset("int64", "Position of the terminal that no set holds")]
+    root: Annotated[int, Dataset("int64", "Position of the root, the terminal that is in none of the sets")]
     terminal: Annotated[NDArray[np.int32], Dataset("int32", _TERMINAL, "raise")]
-    price: Annotated[NDArray[np.int64], Dataset("int64", "The price: all together are a lower bound", "raise")]
+    price: Annotated[NDArray[np.int64], Dataset("int64", _PRICE, "raise")]
 
     def group(self) -> dict[str, Column]:
         """Return the columns of `/prices`."""
@@ -72,26 +73,30 @@ class Prices:
 
 @dataclass(frozen=True)
 class TreeQuestion:
-    """What was asked beside the tree: whether the distances between all terminals are wanted."""
+    """What a job asks for beside the tree: whether the distances between all terminals are stored too."""
 
     matrix: bool = False
 
 
-def tree(
+def tree_from_edges(
     edges: tuple[NDArray[Any], NDArray[Any], NDArray[Any]], lower_bound: int, closure_mst: int, closure_bottleneck: int,
     proof: str | None = None, matrix: DistanceTable | None = None,
 ) -> Tree:
-    """Return the record of a tree with its cost and ratio.
+    """Return the record of a tree with these edges, with its cost and ratio computed.
 
     Parameters
     ----------
     edges
         Three arrays of shape (edges,): positions of the smaller and of the larger end, weights in scaled integers.
     lower_bound
-        In scaled integers. `Prices`, which the algorithm returns beside the tree, or the closure prove it; or another
-        method does, whose name is `proof`.
+        In scaled integers. It is proven by `Prices`, which the algorithm returns beside the tree, by `closure_mst`, or
+        by another method.
     closure_mst, closure_bottleneck
         Weight and longest edge of a minimum spanning tree of the terminal distance graph (the metric closure).
+    proof
+        Name of that other method, or None.
+    matrix
+        This rank's rows of the distances between the terminals, or None if they were not asked for.
     """
     cost = int(edges[2].sum())
     u, v, weight = (values.astype(kind) for values, kind in zip(edges, (np.int32, np.int32, np.int64)))
@@ -100,12 +105,12 @@ def tree(
 
 
 def check(problem: Graph, question: TreeQuestion | None, answer: Tree, comm: Comm) -> Verdict:
-    """Check a run's tree on rank 0, with what certifies it except the prices."""
+    """Check a run's tree and all numbers beside it on rank 0, but not the prices."""
     return comm.bcast(_checked(problem, answer) if comm.rank == 0 else Verdict(None, ""))
 
 
 def _checked(problem: Graph, answer: Tree) -> Verdict:
-    """Return the verdict on rank 0, with the first and the last of its rows of the matrix."""
+    """Return the verdict on the tree and on the first and the last of rank 0's rows of the matrix."""
     verdict, table = check_answer(problem, answer), answer.matrix
     if verdict.passed is False or table is None:
         return verdict
@@ -118,7 +123,7 @@ def _checked(problem: Graph, answer: Tree) -> Verdict:
 
 
 def check_answer(problem: Graph, answer: Tree) -> Verdict:
-    """Check a tree, its cost, the closure and the ratio, and that the lower bound is possible."""
+    """Check a tree, the numbers beside it, and that the lower bound is neither too low nor above the tree's weight."""
     try:
         weight = check_tree(problem, answer.u, answer.v, answer.weight)
     except ValueError as error:
@@ -147,11 +152,12 @@ def _wrong_claims(problem: Graph, answer: Tree, weight: int) -> Iterator[str]:
 
 
 def verify(contents: Contents, problem: Graph, question: TreeQuestion, rows: RowBlocks) -> Verdict:
-    """Check the tree in a result file with all that certifies it. The prices are raised again."""
-    there = {name: contents.value("solution", name) for name in datasets(Tree) if name != "matrix"}
-    answer = Tree(**there)
+    """Check the tree in a result file, the numbers beside it, and the lower bound by its prices."""
+    stored = {name: contents.value("solution", name) for name in datasets(Tree) if name != "matrix"}
+    answer = Tree(**stored)
     if contents.attributes["cost"] != own_unit(int(answer.cost), problem.scale):
-        return Verdict(False, f"the attribute cost is {contents.attributes['cost']}, /solution/cost {answer.cost}")
+        stated = f"the attribute cost is {contents.attributes['cost']}"
+        return Verdict(False, f"{stated}, but /solution/cost is {answer.cost} at scale {problem.scale}")
     verdict = check_answer(problem, answer)
     if verdict.passed is not False:
         verdict = _with_bound(contents, problem, answer, verdict)
@@ -161,7 +167,7 @@ def verify(contents: Contents, problem: Graph, question: TreeQuestion, rows: Row
 
 
 def _with_bound(contents: Contents, problem: Graph, answer: Tree, verdict: Verdict) -> Verdict:
-    """Return the verdict with that on the lower bound."""
+    """Return the verdict on the tree, extended by the check of the lower bound."""
     assert problem.terminals is not None
     bound = int(answer.lower_bound)
     if bound == closure_bound(int(answer.closure_mst), len(problem.terminals)):
@@ -170,24 +176,24 @@ def _with_bound(contents: Contents, problem: Graph, answer: Tree, verdict: Verdi
         return Verdict(True, f"{verdict.reason}; the lower bound was not checked, {answer.proof} proves it")
     root, terminals, prices = (contents.value("prices", name) for name in ("root", "terminal", "price"))
     if prices is None or terminals is None or root is None or len(terminals) != len(prices):
-        return Verdict(False, "/prices is not there or not whole: nothing proves the lower bound")
+        return Verdict(False, "/prices is missing or incomplete: nothing proves the lower bound")
     try:
         proven = replayed(problem, int(root), zip(terminals.tolist(), prices.tolist()))
     except ValueError as error:
         return Verdict(False, str(error))
     if proven is None:
-        return Verdict(True, f"{verdict.reason}; the lower bound was not replayed, which would take too long")
+        return Verdict(True, f"{verdict.reason}; the prices were not checked, which would take too long")
     if proven != bound:
         return Verdict(False, f"lower_bound is {bound}, the prices prove {proven}")
-    return Verdict(True, f"{verdict.reason}; the lower bound's prices raised again")
+    return Verdict(True, f"{verdict.reason}; the prices prove the lower bound")
 
 
 def _with_matrix(contents: Contents, problem: Graph, rows: RowBlocks, verdict: Verdict) -> Verdict:
-    """Return the verdict with that on the distances between the terminals, some of which are searched again."""
+    """Return the verdict on the tree, extended by the check of some rows of the distances between the terminals."""
     assert problem.terminals is not None
     k, table = len(problem.terminals), contents.tables.get("matrix")
     if table is None or table.shape != (k, k) or table.none is not None or len(contents.tables) > 1:
-        return Verdict(False, f"/solution/matrix is not there, or no table of {k} x {k} distances")
+        return Verdict(False, f"/solution/matrix is missing, or is not a table of {k} x {k} distances")
     step = -(-k // ROWS_CHECKED)
     try:
         for first, (block,) in rows(["matrix"]):
@@ -206,12 +212,13 @@ def _check_row(problem: Graph, row: int, distance: Any) -> None:
 
 
 def lines(contents: Contents) -> Iterator[str]:
-    """Yield what was taken out, the tree, its cost and how far it may be from the least."""
+    """Yield the size of the reduced graph, the tree, its cost and the lower bound."""
     counts = {name: int(column.values) for name, column in contents.groups.get("reductions", {}).items()}
     if counts:
-        texts = {"contracted": "edges contracted", "parallel": "parallel", "ends": "ends", "passed": "passed through"}
-        taken = ", ".join(f"{counts.get(name, 0)} {text}" for name, text in texts.items())
-        yield f"left:   {counts.get('vertices')} vertices, {counts.get('edges')} edges ({taken})"
+        texts = {"contracted": "edges of weight 0", "parallel": "parallel edges", "ends": "leaves",
+                 "passed": "vertices of degree 2"}
+        removed = ", ".join(f"{counts.get(name, 0)} {text}" for name, text in texts.items())
+        yield f"reduced: {counts.get('vertices')} vertices, {counts.get('edges')} edges (removed: {removed})"
     u, v = (np.asarray(contents.value("solution", name)) for name in ("u", "v"))
     labels = np.asarray(contents.value("instance", "vertex_name", contents.value("instance", "label")))
     known = all(((end >= 0) & (end < len(labels))).all() for end in (u, v))
@@ -231,8 +238,8 @@ def summary(contents: Contents) -> str:
     return f"cost {contents.attributes['cost']}{optimal}; {contents.value('instance', 'vertices')} vertices"
 
 
-class Face(VertexFace):
-    """What a result in Python offers of a Steiner tree."""
+class TreeMixin(VertexMixin):
+    """The part of `hpcsolve.Result` about a Steiner tree."""
 
     @property
     def tree(self) -> list[tuple[Any, Any]]:

@@ -1,6 +1,9 @@
-"""Jobs as frozen structs, made from TOML or a result file. A mistake is one line that names file, line and key.
+"""A job as frozen structs, with all its keys checked. The error for a mistake is one line with file, line and key.
 
-The docstrings of the structs are the reference of all keys: docs/jobs.md is generated from them (`reference.py`).
+load.py        reads a job from a TOML file or a result file
+convert.py     converts TOML tables to structs, and finds the line of a mistake
+generators.py  the generators of instances, by name
+reference.py   generates docs/jobs.md from the docstrings of the structs
 """
 
 from __future__ import annotations
@@ -23,11 +26,12 @@ from hpcsolve.output.toml import toml_text
 
 Seed = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Threads = Annotated[int, msgspec.Meta(ge=1, le=65536)]
-Instance = str | dict[str, Any]
+InstanceKey = str | dict[str, Any]
+"""The key `instance`: a path, or a table."""
 IN_MEMORY = "(in memory)"
-"""Stands for the path of an instance that a Python program gave."""
-ELSEWHERE = ("output", "device", "threads", "share-gpu")
-"""Keys that say where and how a job runs; its answer, and so its hash, does not depend on them."""
+"""Stands in place of a path for an instance that a Python program passed to `solve`."""
+NOT_HASHED = ("output", "device", "threads", "share-gpu")
+"""Keys that say where and how a job runs. Neither its answer nor its hash depends on them."""
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab", kw_only=True):
@@ -57,7 +61,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     """
 
     algorithm: str
-    instance: Instance
+    instance: InstanceKey
     output: str
     device: str = "auto"
     seed: Seed = 1
@@ -73,7 +77,7 @@ class Job:
     Attributes
     ----------
     settings
-        The keys above the tables; the instance's path is absolute.
+        The keys above the tables, with an absolute path of the instance.
     parameters
         The algorithm's own table.
     """
@@ -91,7 +95,7 @@ class Job:
         return toml_text(self.tables(), inline=("instance",))
 
     def hash(self, instance_sha256: str) -> str:
-        """Return the SHA-256 of all that the answer depends on: the instance, and all keys but those of `ELSEWHERE`."""
+        """Return the SHA-256 of all that the answer depends on: the instance, and all keys except `NOT_HASHED`."""
         return hash_of(self.tables(), instance_sha256)
 
     def with_settings(self, **changes: Any) -> Job:
@@ -100,10 +104,10 @@ class Job:
 
 
 def hash_of(tables: Mapping[str, Any], instance_sha256: str) -> str:
-    """Return the `Job.hash` of an effective job's tables."""
-    content = {key: value for key, value in tables.items() if key not in (*ELSEWHERE, "instance")}
+    """Return `Job.hash`, given the tables of an effective job."""
+    content = {key: value for key, value in tables.items() if key not in (*NOT_HASHED, "instance")}
     content["instance-sha256"] = instance_sha256
-    own = tables[tables["algorithm"]]  # what a file holds counts, not its name
+    own = tables[tables["algorithm"]]  # the content of a file counts, not its name
     content[tables["algorithm"]] = {key: value for key, value in own.items() if f"{key}-sha256" not in own}
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -114,7 +118,7 @@ def job_from_table(table: Mapping[str, Any], text: JobText | None = None) -> Job
     Raises
     ------
     InputError
-        A key is unknown (naming the nearest), missing, of a wrong type or value, or for another algorithm.
+        A key is unknown, missing, has a wrong type or value, or belongs to another algorithm.
     """
     job_text = text or JobText("job", "", {})
     rest = dict(table)
@@ -143,7 +147,7 @@ def _parameters_type(name: str, job_text: JobText) -> type[msgspec.Struct]:
 def _refuse_other_tables(table: Mapping[str, Any], name: str, job_text: JobText) -> None:
     for other in NAMES:
         if other in table:
-            raise job_text.error(other, f'this table is not read, since algorithm = "{name}"; remove it')
+            raise job_text.error(other, f'this table has no effect, since algorithm = "{name}"; remove it')
 
 
 def _refuse_device(device: str, job_text: JobText) -> None:
@@ -167,6 +171,6 @@ def _refuse_stop(settings: Settings, parameters: Any, job_text: JobText) -> None
 
 
 def _set_keys(table: dict[str, Any]) -> dict[str, Any]:
-    """Return a table without keys whose value is None, and without tables that are empty then."""
+    """Return a table without keys whose value is None, and without tables that become empty."""
     kept = {key: _set_keys(value) if isinstance(value, dict) else value for key, value in table.items()}
     return {key: value for key, value in kept.items() if value is not None and value != {}}

@@ -1,4 +1,4 @@
-"""Converts TOML tables to structs. A mistake is one line that names the key and its place."""
+"""Converts TOML tables to structs. The error for a mistake is one line with file, line and key."""
 
 from __future__ import annotations
 
@@ -16,12 +16,17 @@ from hpcsolve.errors import InputError
 
 @dataclass(frozen=True)
 class JobText:
-    """The text of a job, in which a mistake is located."""
+    """The text of a job, which finds the line of a mistake.
+
+    Attributes
+    ----------
+    overridden
+        Keys whose value does not come from the file -> the option that gave it, such as `--set`.
+    """
 
     file: str
     text: str
     overridden: Mapping[str, str]
-    """Keys that do not stand in the file -> the option that gave them."""
 
     def error(self, key: str, message: str) -> InputError:
         """Return the error for a mistake in `key`, a dotted path."""
@@ -41,7 +46,20 @@ def keys_of(struct: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo
 
 
 def convert(table: Any, struct: type[msgspec.Struct], path: str, job_text: JobText, extra: tuple[str, ...] = ()) -> Any:
-    """Return the struct of a table, or raise the mistake in it."""
+    """Return the struct that a table stands for.
+
+    Parameters
+    ----------
+    path
+        Dotted path of the table in the job, "" for the keys above all tables.
+    extra
+        Further names that the error for an unknown key may suggest.
+
+    Raises
+    ------
+    InputError
+        A key is unknown, missing, or has a value of a wrong type.
+    """
     prefix = f"{path}." if path else ""
     if not isinstance(table, dict):
         raise job_text.error(path, f"expected a table: [{path}]")
@@ -63,7 +81,7 @@ def convert(table: Any, struct: type[msgspec.Struct], path: str, job_text: JobTe
 
 
 def _explained(message: str, struct: type[msgspec.Struct], key: str, value: Any) -> str:
-    """Return msgspec's message, with the choices if the key has some."""
+    """Return msgspec's message in the words of job files, or the choices if the key has a fixed set of them."""
     kind = get_type_hints(struct).get(key.replace("-", "_"))
     if get_origin(kind) is Literal:
         return f"{value!r} is none of {', '.join(json.dumps(choice) for choice in get_args(kind))}"
@@ -73,7 +91,7 @@ def _explained(message: str, struct: type[msgspec.Struct], key: str, value: Any)
 
 
 def in_words(types: str) -> str:
-    """Return types in words: `int >= 1 | null` becomes `integer >= 1`. TOML has no null, keys are left out."""
+    """Return types in words: `int >= 1 | null` becomes `integer >= 1`, since TOML has no null."""
     names = {"str": "text", "int": "integer", "float": "number", "bool": "true or false"}
     names |= {"object": "table", "array": "list"}
     alternatives = [part for part in types.split(" | ") if part != "null"]

@@ -13,5 +13,8 @@ Makers = Mapping[str, Callable[..., Any]]
 
 
 def makers(kind: str) -> Makers:
-    """Return the generators of a kind of problem by their names. They take the other keys of the job's table."""
+    """Return the generators of a kind of problem by name.
+
+    Their parameters are the other keys of the table `instance = { generate = ..., ... }`.
+    """
     return {"tsp": tsp_generators, "graph": graph_generators, "steiner": steiner_generators}[kind]()

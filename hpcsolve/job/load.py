@@ -1,4 +1,4 @@
-"""Reads a job from a TOML file or a result file, with changes from the command line."""
+"""Reads a job from a TOML file or a result file, and applies the command line's changes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from hpcsolve.job.convert import JobText
 from hpcsolve.job.generators import makers
 from hpcsolve.output.hdf5 import is_hdf5, read_job_text
 
-LONGEST = 1 << 20
-"""Bytes of a job file."""
+LARGEST_JOB = 1 << 20
+"""Most bytes of a job file."""
 FILES = ("file", "coordinates", "terminals")
-"""Keys of an instance's table that may name files."""
-NO_TOML = (msgspec.DecodeError, ValueError, RecursionError)
-"""What msgspec raises for a text that is not TOML: its own error, which is no ValueError up to msgspec 0.20; ValueError
-for an integer of thousands of digits; RecursionError for tables nested too deep."""
+"""Keys of the table `instance = { ... }` that may name files."""
+TOML_ERRORS = (msgspec.DecodeError, ValueError, RecursionError)
+"""What msgspec raises for a text that is not TOML: its own error (not a ValueError up to msgspec 0.20), ValueError for
+an integer of thousands of digits, RecursionError for tables that are nested too deep."""
 
 
 def load_job(path: str, overrides: Sequence[str] = (), **replaced: str | None) -> Job:
@@ -38,10 +38,10 @@ def load_job(path: str, overrides: Sequence[str] = (), **replaced: str | None) -
     path
         A TOML file or a result file.
     overrides
-        `key=value` with a TOML value, or a plain word: `held-karp.path=open`. Files that the job's file names are
-        relative to its folder, those named here to the working directory.
+        Texts `key=value`, where the value is TOML or a plain word: `held-karp.path=open`. Names of files are relative
+        to the working directory here, but to the job file's folder in the job file.
     replaced
-        Values of `output`, `device`; None leaves the file's.
+        New values of `output` and `device`. None keeps the value of the file.
 
     Raises
     ------
@@ -71,15 +71,15 @@ def named_files(job: Job) -> dict[str, str]:
     return {key: values[key] for key in algorithm(job.settings.algorithm).file_keys if isinstance(values[key], str)}
 
 
-def pinned(job: Job) -> Job:
+def with_file_hashes(job: Job) -> Job:
     """Return the job with the SHA-256 of each file that its parameters name.
 
-    The content of the files is what the answer depends on, not their names.
+    The answer depends on the content of the files, not on their names.
 
     Raises
     ------
     InputError
-        A file cannot be read, or holds something else than the job says; or the job names none.
+        A file cannot be read or has another SHA-256 than the job says, or there is a SHA-256 without a file.
     """
     solver, values = algorithm(job.settings.algorithm), msgspec.structs.asdict(job.parameters)
     named, found = named_files(job), {}
@@ -88,12 +88,12 @@ def pinned(job: Job) -> Job:
         if key in named:
             found[f"{key}_sha256"] = sha256_of(named[key], expected)
         elif expected is not None:
-            raise InputError(f"{solver.name}.{key}-sha256: {key} names no file; remove this key")
+            raise InputError(f"{solver.name}.{key}-sha256: {key} does not name a file; remove this key")
     return replace(job, parameters=msgspec.structs.replace(job.parameters, **found))
 
 
 def _forget_changed_files(table: dict[str, Any], changed: Mapping[str, str]) -> None:
-    """Drop the SHA-256 of a file from the job of a result if the command line names another file."""
+    """Drop the SHA-256 of a file from the job of a result, where the command line names another file."""
     name = str(table.get("algorithm"))
     for key in algorithm(name).file_keys if name in NAMES else ():
         if f"{name}.{key}" in changed:
@@ -101,18 +101,19 @@ def _forget_changed_files(table: dict[str, Any], changed: Mapping[str, str]) -> 
 
 
 def parsed_value(text: str) -> Any:
-    """Return what `text` means as a TOML value. A word that is not one is a string."""
+    """Return the TOML value that a text stands for. Text that is not a TOML value is taken as a string."""
     try:
         table = msgspec.toml.decode(f"value = {text.strip()}")
-    except NO_TOML:
+    except TOML_ERRORS:
         return text.strip()
     return table["value"] if len(table) == 1 else text.strip()
 
 
 def _complete(job: Job, folder: Path) -> str | dict[str, Any]:
-    """Return the key `instance` with absolute paths, or with all keys of its generator.
+    """Return the key `instance` with absolute paths, or with the defaults of its generator filled in.
 
-    Mistakes in it are found when the instance is read."""
+    Mistakes in it are found later, when the instance is read.
+    """
     instance = job.settings.instance
     if isinstance(instance, str):
         return instance if instance in ("-", IN_MEMORY) else os.path.abspath(folder / instance)
@@ -126,7 +127,7 @@ def _complete(job: Job, folder: Path) -> str | dict[str, Any]:
 
 
 def _from_here(keys: list[str], value: Any) -> Any:
-    """Return a value of the command line, with files relative to the working directory and not to the job."""
+    """Return a value of the command line with absolute paths. Paths there are relative to the working directory."""
     files = [["instance"], *(["instance", key] for key in FILES)]
     if keys[0] in NAMES:
         files += [[keys[0], key] for key in algorithm(keys[0]).file_keys]
@@ -144,16 +145,16 @@ def _absolute(folder: Path, name: str) -> str:
 def _read_text(path: str) -> str:
     try:
         mode = os.stat(path).st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a job is read more than once, a pipe gives it once
-            raise InputError("is a pipe or a device; write the job into a file", path)
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # a job is read several times, a pipe only once
+            raise InputError("is a pipe or a device; write the job to a file", path)
         with open(path, "rb") as file:
-            content = file.read(LONGEST + 1).removeprefix(codecs.BOM_UTF8)
+            content = file.read(LARGEST_JOB + 1).removeprefix(codecs.BOM_UTF8)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path) from None
     if is_hdf5(content):
         return read_job_text(path)
-    if len(content) > LONGEST:
-        raise InputError(f"is not a job file: larger than {LONGEST} bytes", path)
+    if len(content) > LARGEST_JOB:
+        raise InputError(f"is not a job file: larger than {LARGEST_JOB} bytes", path)
     try:
         return content.decode()
     except UnicodeDecodeError as error:
@@ -163,7 +164,7 @@ def _read_text(path: str) -> str:
 def _parse(text: str, path: str) -> dict[str, Any]:
     try:
         table: dict[str, Any] = msgspec.toml.decode(text)
-    except NO_TOML as error:
+    except TOML_ERRORS as error:
         message, line = _toml_mistake(text, error)
         raise InputError(f"not a valid TOML file: {message}{_hint(text)}", path, line) from None
     return table
@@ -186,7 +187,7 @@ def _toml_mistake(text: str, error: Exception) -> tuple[str, int]:
 
 
 def _hint(text: str) -> str:
-    """Return a hint if the text is an instance, which people give by mistake."""
+    """Return a hint if the text is an instance, which is sometimes given by mistake."""
     instance = re.search(r"(?im)^\s*(DIMENSION\s*:|33D32945\s|SECTION\s|p\s+(sp|tw)\s|%%MatrixMarket)", text)
     return "; this looks like an instance: name it in a job file" if instance else ""
 

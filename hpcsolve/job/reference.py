@@ -1,6 +1,6 @@
 """The reference of all keys, from the structs and their docstrings: `python -m hpcsolve.job.reference docs/jobs.md`.
 
-A file that holds the two marker lines gets the tables between them (`make docs`); a test sees that it is up to date.
+A file that has the two marker lines gets the tables between them (`make docs`). A test checks that it is up to date.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import msgspec
 
 from hpcsolve.algorithms.base import StopCriteria
 from hpcsolve.algorithms.registry import NAMES, algorithm
-from hpcsolve.errors import InputError
 from hpcsolve.job import Settings
 from hpcsolve.job.convert import in_words, keys_of
 from hpcsolve.job.generators import makers
+from hpcsolve.output.markdown import with_generated
 
 BEGIN = "<!-- keys: made by `make docs` -->"
 END = "<!-- end of keys -->"
@@ -34,11 +34,11 @@ def reference() -> str:
         lines += ["", f"### `[{name}]`", "", *_struct_rows(algorithm(name).parameters)]
     honoured = {name: ", ".join(algorithm(name).stops) for name in NAMES}
     stopping = " and ".join(f"`{name}` ({keys})" for name, keys in honoured.items() if keys)
-    lines += ["", "### `[stop]`", "", f"For {stopping}; what has no partial answer refuses it.", ""]
+    lines += ["", "### `[stop]`", "", f"For {stopping}. Algorithms and modes without a partial answer refuse it.", ""]
     lines += _struct_rows(StopCriteria)
     for kind in ("tsp", "graph", "steiner"):
         meanings: dict[str, str] = {}
-        for maker in makers(kind).values():  # what one says, the others need not repeat
+        for maker in makers(kind).values():  # one docstring may explain a parameter for all
             meanings |= {**_described(inspect.getdoc(maker) or "", "Parameters"), **meanings}
         for name, maker in makers(kind).items():
             lines += ["", f"### `instance = {{ generate = \"{name}\", ... }}`", "", _first_sentence(maker), ""]
@@ -47,18 +47,8 @@ def reference() -> str:
 
 
 def updated(text: str) -> str:
-    """Return the text of a file with the reference between its markers.
-
-    Raises
-    ------
-    InputError
-        It has no markers.
-    """
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise InputError(f"there is no line {BEGIN!r}, or none {END!r} after it")
-    return f"{before}{BEGIN}\n\n{reference()}\n{END}{after}"
+    """Return the text of a document with the reference between its markers. Raises as `with_generated`."""
+    return with_generated(text, BEGIN, END, reference())
 
 
 def _struct_rows(struct: type[msgspec.Struct]) -> Iterator[str]:

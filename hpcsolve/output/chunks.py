@@ -1,10 +1,11 @@
-"""Brings a table that is spread over the ranks to rank 0, as the compressed chunks of the result file.
+"""Brings a table whose rows are distributed over the ranks to rank 0, as the compressed chunks of the result file.
 
-The chunks are compressed as HDF5's own filters (shuffle, gzip) would have stored them: any rank and any thread can make
-them, libhdf5 only puts them in their places.
+The chunks have the bytes that HDF5's own filters (shuffle, gzip) would have stored. So any rank and any thread can make
+them, and libhdf5 only writes them to the file.
 
-A band is the rows of one chunk. The rank that has all of them compresses it; where several ranks have a part of them,
-rank 0 puts them together. So the chunks, and their order, are the same however the rows are spread.
+A band is a group of rows as high as one chunk, so one row of chunks. The rank that has all rows of a band compresses
+it. Where several ranks have some of its rows, rank 0 collects and compresses them. Therefore the chunks and their order
+do not depend on the distribution of the rows.
 """
 
 from __future__ import annotations
@@ -27,13 +28,14 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 AHEAD_BYTES = 1 << 28
-"""Most bytes that a rank has ready and rank 0 has not taken yet."""
+"""Most bytes that a rank has sent and rank 0 has not received yet."""
 CHUNK_BYTES = 1 << 20
+"""Most bytes of a chunk before compression."""
 LEVEL = 1
-"""Of compression."""
+"""Level of gzip compression."""
 
 Chunk = tuple[tuple[int, int], bytes]
-"""Row and column where a chunk begins, and its bytes in the file."""
+"""Row and column where a chunk begins, and its compressed bytes."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,9 @@ class Band:
     Attributes
     ----------
     start, stop
-        The first of its rows and the one behind its last.
+        First row, and last row + 1.
     parts
-        Which ranks have which of its rows: (rank, first, last + 1), in order.
+        Which rank has which of its rows: (rank, first row, last row + 1), in the order of the rows.
     """
 
     start: int
@@ -54,19 +56,19 @@ class Band:
 
     @property
     def owner(self) -> int | None:
-        """The rank that has all of its rows, None if several ranks have a part of them."""
+        """The rank that has all of its rows, or None if its rows are on several ranks."""
         return self.parts[0][0] if len(self.parts) == 1 else None
 
 
 def chunk_shape(shape: tuple[int, int], itemsize: int) -> tuple[int, int]:
-    """Return the shape of a chunk of at most a megabyte: some whole rows, or one of equal parts of a row."""
+    """Return the shape of a chunk of at most a mebibyte: some whole rows, or an equal part of one row."""
     parts = max(1, -(-shape[1] * itemsize // CHUNK_BYTES))
     wide = max(1, -(-shape[1] // parts))
     return max(1, min(shape[0], CHUNK_BYTES // (wide * itemsize))), wide
 
 
 def stored_chunk(piece: NDArray[Any], shape: tuple[int, int], none: float | None) -> bytes:
-    """Return a chunk as it is in the file: the first bytes of all numbers, then the second bytes, ..., compressed.
+    """Return the bytes of a chunk in the file: the first bytes of all numbers, then the second bytes, ..., compressed.
 
     Only runs of equal bytes are looked for (Z_RLE): on distances and predecessors of roads that takes 5 to 6 ms a
     megabyte, for 1 to 6 % more bytes than the 11 to 15 ms of zlib's search for any repetition (libhdf5: 13 to 16 ms).
@@ -74,15 +76,19 @@ def stored_chunk(piece: NDArray[Any], shape: tuple[int, int], none: float | None
     Parameters
     ----------
     piece
-        Of the table, two-dimensional; smaller than a chunk at the table's edges, where `none` (or 0) stands beyond.
+        Two-dimensional part of the table, smaller than a chunk at the table's edges.
+    shape
+        Shape of the chunk.
+    none
+        Pads a smaller piece; 0 if None.
     """
     whole = piece
     if piece.shape != shape:
         whole = np.full(shape, 0 if none is None else none, piece.dtype)
         whole[: piece.shape[0], : piece.shape[1]] = piece
-    by_place = np.ascontiguousarray(whole).view(np.uint8).reshape(-1, whole.itemsize).T
+    by_byte = np.ascontiguousarray(whole).view(np.uint8).reshape(-1, whole.itemsize).T
     packer = zlib.compressobj(LEVEL, strategy=zlib.Z_RLE)
-    return packer.compress(by_place.tobytes()) + packer.flush()
+    return packer.compress(by_byte.tobytes()) + packer.flush()
 
 
 def chunk_of(table: DistanceTable) -> tuple[int, int]:
@@ -91,16 +97,16 @@ def chunk_of(table: DistanceTable) -> tuple[int, int]:
 
 
 def bands(table: DistanceTable) -> Iterator[Band]:
-    """Yield all bands of a spread table, from the first row to the last."""
+    """Yield all bands of a table, which must have its `row_ranges`, from the first row to the last."""
     step = chunk_of(table)[0]
     for start in range(0, table.total, step):
         stop = min(start + step, table.total)
-        parts = ((rank, max(a, start), min(b, stop)) for rank, (a, b) in enumerate(table.owned))
+        parts = ((rank, max(a, start), min(b, stop)) for rank, (a, b) in enumerate(table.row_ranges))
         yield Band(start, stop, tuple(part for part in parts if part[1] < part[2]))
 
 
 def _columns(table: DistanceTable) -> range:
-    """Return the columns where the chunks of a band begin."""
+    """Return the first columns of the chunks of a band."""
     return range(0, table.shape[1], chunk_of(table)[1])
 
 
@@ -115,17 +121,17 @@ def _stored(table: DistanceTable, piece: NDArray[Any]) -> bytes:
 
 def _stored_by(table: DistanceTable, rank: int, threads: int) -> Iterator[bytes]:
     """Yield the chunks of all bands that a rank owns, in order."""
-    own = (table.own(band.start, band.stop) for band in bands(table) if band.owner == rank)
-    return in_order(partial(_stored, table), (piece for rows in own for piece in _pieces(table, rows)), threads)
+    own = (table.own_rows(band.start, band.stop) for band in bands(table) if band.owner == rank)
+    return map_in_order(partial(_stored, table), (piece for rows in own for piece in _pieces(table, rows)), threads)
 
 
 def send(table: DistanceTable, comm: Comm, threads: int) -> None:
-    """Send this rank's rows to rank 0, which calls `chunks`. Some are compressed before rank 0 receives them.
+    """Send this rank's rows to rank 0, which calls `chunks`. Bands that this rank has whole are sent compressed.
 
     Parameters
     ----------
     threads
-        That compress.
+        Number of threads that compress.
     """
     waiting: deque[tuple[Request, int]] = deque()
     ahead = 0
@@ -141,7 +147,10 @@ def send(table: DistanceTable, comm: Comm, threads: int) -> None:
 
 
 def _messages(table: DistanceTable, rank: int, threads: int) -> Iterator[NDArray[Any]]:
-    """Yield the lengths of the chunks and the chunks of each band that a rank owns, and its rows of other bands."""
+    """Yield the messages of a rank, band by band.
+
+    Of a band that it has whole: the lengths of the chunks, then the chunks. Of another one: its rows.
+    """
     stored = _stored_by(table, rank, threads)
     for band in bands(table):
         if band.owner == rank:
@@ -149,13 +158,13 @@ def _messages(table: DistanceTable, rank: int, threads: int) -> Iterator[NDArray
             yield np.array([len(chunk) for chunk in own], dtype=np.int64)
             yield np.frombuffer(b"".join(own), dtype=np.uint8)
         else:
-            yield from (np.ascontiguousarray(table.own(a, b)) for owner, a, b in band.parts if owner == rank)
+            yield from (np.ascontiguousarray(table.own_rows(a, b)) for owner, a, b in band.parts if owner == rank)
 
 
 def chunks(table: DistanceTable, comm: Comm, threads: int) -> Iterator[Chunk]:
     """Yield all chunks of a table row by row, on rank 0, while the other ranks call `send`.
 
-    All of them must be taken, or the other ranks wait for ever.
+    The caller must take all chunks, else the other ranks wait for ever.
     """
     own, columns = _stored_by(table, 0, threads), _columns(table)
     for band in bands(table):
@@ -183,13 +192,13 @@ def _assembled(table: DistanceTable, band: Band, comm: Comm) -> NDArray[Any]:
     for rank, start, stop in band.parts:
         part = rows[start - band.start : stop - band.start]
         if rank == 0:
-            part[...] = table.own(start, stop)
+            part[...] = table.own_rows(start, stop)
         else:
             comm.receive(part, rank).wait()
     return rows
 
 
-def in_order(function: Callable[[T], U], items: Iterable[T], threads: int) -> Iterator[U]:
+def map_in_order(function: Callable[[T], U], items: Iterable[T], threads: int) -> Iterator[U]:
     """Yield what a function returns for each item, in the order of the items. Threads compute a few items ahead."""
     with ThreadPoolExecutor(threads) as pool:
         running: deque[Future[U]] = deque()

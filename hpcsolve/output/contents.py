@@ -1,7 +1,7 @@
-"""The content of a result file as Python has it: root attributes, and groups of columns.
+"""The content of a result file in memory, `Contents`, and the datasets of the groups that every result has.
 
-The datasets of `/solution` and `/prices` are declared in `hpcsolve.answers`, those of groups that an algorithm adds in
-its record, those of `/provenance` in provenance.py, all others here. `reference.py` lists them all.
+`/job`, `/instance` and `/ranks` are declared here, `/provenance` in provenance.py, `/solution` and `/prices` in
+`hpcsolve.answers`, and other groups in the record of the algorithm that adds them. reference.py lists all of them.
 """
 
 from __future__ import annotations
@@ -21,73 +21,73 @@ GROUPS = {
     "solution": "The answer; depends on the job alone",
     "history": "The best answer over time",
     "layers": "Layers of the dynamic program",
-    "colonies": "One row a colony",
-    "searches": "One row a search",
-    "prices": "What proves the lower bound: one row a price",
-    "reductions": "What was taken out of the instance before",
-    "ranks": "One row an MPI rank",
-    "provenance": "What produced this file",
+    "colonies": "One row per colony",
+    "searches": "One row per search",
+    "prices": "A dual solution that proves the lower bound: one row per price",
+    "reductions": "What was removed from the graph before the search",
+    "ranks": "One row per MPI rank",
+    "provenance": "Versions, sources, compiler and launch that produced this file",
 }
 """The groups that a file may have, with their meaning."""
 
-JOB = {
-    "toml": Dataset("text", "The effective job: hpcsolve run takes this file as a job"),
-    "hash": Dataset("text", "SHA-256 of what the answer depends on: keys and instance, not device or output"),
+JOB_GROUP = {
+    "toml": Dataset("text", "The effective job; hpcsolve run accepts this file in place of a job file"),
+    "hash": Dataset("text", "SHA-256 of all that the answer depends on: keys and instance, but not device or output"),
 }
-_ANY = {
-    "name": Dataset("text", "Name"),
+_EVERY_KIND = {
+    "name": Dataset("text", "Name of the instance"),
     "kind": Dataset("text", "Kind of problem"),
-    "comment": Dataset("text", "Comment of the file"),
-    "path": Dataset("text", "Where it was read, empty if it was generated"),
-    "format": Dataset("text", "How it was read"),
+    "comment": Dataset("text", "Comment in the instance's file"),
+    "path": Dataset("text", "Path of the instance's file, empty if it was generated"),
+    "format": Dataset("text", "Format that the instance was read in"),
 }
 _AXIS = "Coordinate {}, as in the file"
-CITIES = {
-    **_ANY,
+TSP_GROUP = {
+    **_EVERY_KIND,
     "sha256": Dataset("text", "SHA-256 of the file, or of the costs if there was no file"),
     "n": Dataset("int64", "Number of cities"),
     "symmetric": Dataset("bool", "Whether every arc costs the same both ways"),
     "scale": Dataset("int64", "A cost in the instance's own unit is cost / scale"),
-    "label": Dataset("int64", "Number of each city in the file", "city"),
+    "label": Dataset("int64", "Number of each city in the instance's file", "city"),
     "city_name": Dataset("text", "Name of each city", "city", optional=True),
     **{axis: Dataset("float64", _AXIS.format(axis), "city", optional=True) for axis in "xyz"},
 }
-"""`/instance` of a travelling salesman."""
-GRAPH = {
-    **_ANY,
+"""`/instance` of a travelling salesman problem."""
+GRAPH_GROUP = {
+    **_EVERY_KIND,
     "sha256": Dataset("text", "SHA-256 of the file, or of the content if there was no file"),
-    "content_sha256": Dataset("text", "SHA-256 of the arcs as they were read, labels and terminals"),
+    "content_sha256": Dataset("text", "SHA-256 of the arcs, weights, labels and terminals"),
     "vertices": Dataset("int64", "Number of vertices"),
     "arcs": Dataset("int64", "Number of arcs, two for each undirected edge"),
     "directed": Dataset("bool", "Whether an arc leads one way only"),
     "scale": Dataset("int64", "A weight in the instance's own unit is weight / scale"),
-    "parallel_arcs": Dataset("int64", "Dropped: a lighter one is beside them"),
-    "loops": Dataset("int64", "Dropped: arcs from a vertex to itself"),
-    "label": Dataset("int64", "Number of each vertex in the file", "vertex"),
+    "parallel_arcs": Dataset("int64", "Arcs that were dropped, since another one with the same ends is not heavier"),
+    "loops": Dataset("int64", "Number of arcs from a vertex to itself, which were dropped"),
+    "label": Dataset("int64", "Number of each vertex in the instance's file", "vertex"),
     "vertex_name": Dataset("text", "Name of each vertex", "vertex", optional=True),
     **{axis: Dataset("float64", _AXIS.format(axis), "vertex", optional=True) for axis in "xyz"},
 }
 """`/instance` of a graph."""
-STEINER = {
-    **GRAPH,
+STEINER_GROUP = {
+    **GRAPH_GROUP,
     "terminal": Dataset("int32", "Positions of the terminals, from 0", "terminal_number"),
-    "repeated_terminals": Dataset("int64", "Dropped: named before"),
+    "repeated_terminals": Dataset("int64", "Number of terminals that were dropped, since the file names them twice"),
 }
 """`/instance` of a Steiner problem."""
-INSTANCES: Mapping[str, Group] = {"tsp": CITIES, "graph": GRAPH, "steiner": STEINER}
-"""By kind of problem."""
-RANKS = {
+INSTANCE_GROUPS: Mapping[str, Group] = {"tsp": TSP_GROUP, "graph": GRAPH_GROUP, "steiner": STEINER_GROUP}
+"""Kind of problem -> the datasets of its `/instance`."""
+RANKS_GROUP = {
     "host": Dataset("text", "Name of the host", "rank"),
     "device": Dataset("text", "Device and why it was chosen", "rank"),
     "uuid": Dataset("text", "UUID of the GPU, empty on a CPU", "rank"),
     "estimated_bytes": Dataset(
-        "int64", "Memory foreseen: device, messages, and the process before the run", "rank", "byte"
+        "int64", "Estimated memory: device, messages, and the process before the run", "rank", "byte"
     ),
     "peak_bytes": Dataset("int64", "Most memory allocated on the device at a time", "rank", "byte"),
     "peak_resident_bytes": Dataset(
         "int64", "Most memory of the process at a time, Python and libraries included", "rank", "byte"
     ),
-    "stored_bytes": Dataset("int64", "Of the device memory: what the algorithm's own tables take", "rank", "byte"),
+    "stored_bytes": Dataset("int64", "Part of the device memory that the algorithm's own tables take", "rank", "byte"),
     "bytes_sent": Dataset("int64", "Payload of the messages to other ranks", "rank", "byte"),
     "operations": Dataset("int64", "Work done, in the algorithm's own unit", "rank"),
     "seconds_read": Dataset("float64", "Reading and checking the job and its instance", "rank", "s"),
@@ -95,14 +95,19 @@ RANKS = {
     "seconds_copy": Dataset("float64", "Copies between device and host", "rank", "s"),
     "seconds_kernel": Dataset("float64", "Kernels", "rank", "s"),
     "seconds_wait": Dataset("float64", "Waiting for other ranks", "rank", "s"),
-    "seconds_run": Dataset("float64", "The algorithm from start to end, the three above included", "rank", "s"),
-    "seconds_write": Dataset("float64", "Making the result file, all but the disk's part", "rank", "s"),
+    "seconds_run": Dataset("float64", "The algorithm with its copies, kernels and waiting", "rank", "s"),
+    "seconds_write": Dataset("float64", "Making the result file, without the disk's part", "rank", "s"),
 }
+
+
+def scale_of(dimension: str) -> Dataset:
+    """Return the declaration of the dimension scale that is written where no dataset has the dimension's name."""
+    return Dataset("int32", "Number, from 0", dimension)
 
 
 @dataclass(frozen=True)
 class Contents:
-    """The content of a result file.
+    """The content of a result file: root attributes, and datasets by group.
 
     Attributes
     ----------
@@ -111,7 +116,7 @@ class Contents:
     groups
         Group name -> dataset name -> column.
     tables
-        The two-dimensional tables of `/solution`, by dataset name; their values need not be at hand.
+        The two-dimensional tables of `/solution`, by dataset name. Their values may still be in the file.
     """
 
     attributes: Mapping[str, Any]

@@ -1,12 +1,13 @@
-"""Writes the result file: HDF5 with one dataset a column, dimension scales, `units` and `description`.
+"""Writes the result file: HDF5 with dimension scales and the attributes `units` and `description`.
 
-Written by one process. The file is made in memory, written as plain bytes to `NAME.<random>.part`, synced and renamed:
-a kill leaves the old file or the new one, and a full disk is an ordinary error (libhdf5, met by one, leaves files
-that open with data missing). Booleans are stored as 0 and 1 (uint8), texts as variable-length UTF-8: what netCDF,
-xarray and pandas read.
+One process makes the file in memory, writes it as plain bytes to `NAME.<random>.part`, syncs and renames it. So a kill
+leaves the old file or the new one, and a full disk is an ordinary error. (On a full disk libhdf5 itself would leave
+a file that opens with data missing.) Booleans are stored as 0 and 1 (uint8) and texts as variable-length UTF-8, which
+netCDF, xarray and pandas can read.
 
-Behind the HDF5 bytes stands a seal, their SHA-256: libhdf5 may crash on damaged bytes, so they are not shown to it.
-HDF5 ignores what stands behind its end, and cuts it off when a user opens the file to change it: then there is no seal.
+The HDF5 bytes are followed by a seal, their SHA-256. libhdf5 may crash on damaged bytes, so the seal is compared before
+libhdf5 opens the file. HDF5 ignores bytes behind its end, and drops them when a user opens the file to change it; such
+a file has no seal.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ import numpy as np
 
 from hpcsolve.answers.dataset import Column
 from hpcsolve.errors import EnvironmentFault
-from hpcsolve.output.contents import GROUPS, Contents
+from hpcsolve.output.contents import GROUPS, Contents, scale_of
 
 if TYPE_CHECKING:
     import h5py  # else only where a file is made: ranks beside rank 0 never load it
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
 SEAL = b"hpcsolve-sha256:"
-"""Begins the seal; 32 bytes follow."""
+"""The seal begins with these bytes; the 32 bytes of the SHA-256 follow."""
 COMPRESSED_FROM = 1 << 16
-"""Bytes from which a column is chunked and compressed."""
+"""Columns of at least so many bytes are chunked and compressed."""
 
 
 def is_hdf5(head: bytes) -> bool:
@@ -46,7 +47,7 @@ def write_result(path: str | os.PathLike[str], contents: Contents) -> None:
     Raises
     ------
     EnvironmentFault
-        The disk is full, read-only, ...; an older file of that name is intact.
+        The disk is full, read-only, ... An older file of that name is left as it was.
     """
     write_bytes(Path(path), file_image(contents))
 
@@ -68,7 +69,7 @@ def write_contents(file: h5py.File, contents: Contents, lengths: Mapping[str, in
     Parameters
     ----------
     lengths
-        Dimensions that `/solution` must have scales for, with their lengths.
+        Lengths of further dimensions that `/solution` needs scales for, by name.
     """
     for name, value in contents.attributes.items():
         file.attrs[name] = _plain(value)
@@ -78,12 +79,12 @@ def write_contents(file: h5py.File, contents: Contents, lengths: Mapping[str, in
 
 
 def sealed(image: bytes) -> bytes:
-    """Return the bytes of a file with its seal."""
+    """Return the bytes of a file followed by their seal."""
     return image + SEAL + hashlib.sha256(image).digest()
 
 
 def has_seal(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file ends in a seal. If it does not, somebody has opened it to change it."""
+    """Return whether a file ends in a seal. A file without one was opened by somebody to change it."""
     with open(path, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - len(SEAL) - 32))
@@ -107,7 +108,7 @@ def seal_broken(file: BinaryIO) -> bool:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Replace a file at once. Raises as `write_result`."""
+    """Replace a file, so that at any time there is the old file or the new one. Raises as `write_result`."""
     with replaced(path) as part, open(part, "xb") as file:
         file.write(content)
         file.flush()
@@ -116,7 +117,7 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 @contextmanager
 def replaced(path: Path) -> Iterator[Path]:
-    """Give a path to write to, which replaces the file in the end. Raises as `write_result`."""
+    """Provide a temporary path to write to, and rename it to `path` at the end. Raises as `write_result`."""
     part = _part(path)
     try:
         with _removed_on_error(part):
@@ -128,12 +129,12 @@ def replaced(path: Path) -> Iterator[Path]:
 
 
 def make_folder(path: Path) -> None:
-    """Make the folder of an output, and try whether files can be made there.
+    """Make the folder of an output file, and make sure that files can be made in it.
 
     Raises
     ------
     EnvironmentFault
-        It cannot be made or written to.
+        The folder cannot be made, or no file can be made in it.
     """
     probe = _part(path)
     try:
@@ -142,12 +143,12 @@ def make_folder(path: Path) -> None:
             probe.touch(exist_ok=False)
             probe.unlink()
     except OSError as error:
-        what = f"no file can be made there: {error.strerror}; choose another --output"
+        what = f"no file can be made in this folder: {error.strerror}; choose another --output"
         raise EnvironmentFault(f"{path.parent}: {what}") from None
 
 
 def read_job_text(path: str) -> str:
-    """Return the effective job in a result file. Raises as `read_result`."""
+    """Return the TOML text of the effective job in a result file. Raises as `read_result`."""
     from hpcsolve.output.reader import read_result
 
     text = read_result(path, ("job",), tables=False).value("job", "toml", "")
@@ -155,13 +156,14 @@ def read_job_text(path: str) -> str:
 
 
 def _write_group(group: h5py.Group, columns: Mapping[str, Column], meaning: str, more: Mapping[str, int]) -> None:
+    """Write columns with their dimension scales. `more` has the lengths of further dimensions."""
     group.attrs["description"] = meaning
     lengths = {column.dimension: len(np.asarray(column.values)) for column in columns.values() if column.dimension}
     lengths |= {name: length for name, length in more.items() if name not in lengths}
     for name, length in lengths.items():
         if name not in columns:
-            scale = _write_column(group, name, Column(np.arange(length, dtype=np.int32), "Number, from 0", "1"))
-            scale.make_scale(name)
+            numbers = scale_of(name).column(np.arange(length, dtype=np.int32))
+            _write_column(group, name, numbers).make_scale(name)
     for name, column in columns.items():
         dataset = _write_column(group, name, column)
         if name == column.dimension:

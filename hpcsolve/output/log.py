@@ -1,4 +1,4 @@
-"""The lines that a run prints: rank 0 on standard output, and with `--log-dir` every rank in a file of its own."""
+"""The lines of a run: rank 0 prints them on standard output, and with `--log-dir` each rank writes them to a file."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from hpcsolve.parallel.printing import show, warn
 
 
 class Log:
-    """Prints lines for people, and keeps them in a file.
+    """Prints the lines of a run, and writes them to a log file.
 
     Parameters
     ----------
     rank
         Only rank 0 prints.
     quiet
-        Print the answer alone.
+        Print nothing but the answer.
     folder
-        For one file per rank; None: no files.
+        Folder of the log files, one per rank, or None for no files.
     """
 
     def __init__(self, rank: int = 0, quiet: bool = False, folder: str | None = None) -> None:
@@ -32,7 +32,7 @@ class Log:
             self._file = _open(Path(folder) / f"rank-{rank:04d}.log")
 
     def say(self, line: str) -> None:
-        """Print a line about the run."""
+        """Print a line about the run, unless quiet."""
         self._write(line, self.prints and not self.quiet)
 
     def answer(self, line: str) -> None:

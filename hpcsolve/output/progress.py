@@ -1,4 +1,4 @@
-"""Shows the progress of a run: a bar on a terminal, else a line every few seconds with the time that is left."""
+"""Shows the progress of a run: on a terminal a bar, elsewhere a line every few seconds with the time that is left."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ INTERVAL = 5.0
 
 
 class Progress:
-    """A `Report` (algorithms/base.py) that people see. Calls are cheap, since most of them do nothing.
+    """A `Report` (algorithms/base.py) that shows the progress. Most calls do nothing, so they are cheap.
 
     Parameters
     ----------
     log
-        Where the lines go; nothing is shown where it does not print.
+        Prints the lines. A log that does not print shows no progress.
     stream
-        A bar is drawn here if it is a terminal.
+        If this is a terminal, a bar is drawn on it instead.
     clock
-        Seconds that never run backwards.
+        Returns seconds that never run backwards.
     """
 
     def __init__(self, log: Log, stream: IO[str] = sys.stderr, clock: Callable[[], float] = time.monotonic) -> None:
@@ -62,7 +62,7 @@ def progress_line(done: float, seconds: float, message: str = "") -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time for people: `0.031 s`, `12 s`, `3 min 20 s`, `2 h 05 min`."""
+    """Return a time in words: `0.031 s`, `12 s`, `3 min 20 s`, `2 h 05 min`."""
     if seconds < 60:
         return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -73,7 +73,7 @@ def duration(seconds: float) -> str:
 
 
 def size(count: float) -> str:
-    """Return a number of bytes for people: `512 bytes`, `1.5 MiB`, `20 GiB`."""
+    """Return a number of bytes in words: `512 bytes`, `1.5 MiB`, `20 GiB`."""
     if count >= 2**100:  # beyond any machine, perhaps beyond floating point
         return "more than 2^100 bytes"
     for unit, scale in (("TiB", 2**40), ("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):

@@ -1,4 +1,4 @@
-"""What produced a result: versions, sources, compiler, launch, and some variables of the environment."""
+"""The group `/provenance`: versions, sources, compiler, launch, and some environment variables."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ ENVIRONMENT = (
     "SLURM_ARRAY_JOB_ID", "SLURM_ARRAY_TASK_ID", "SLURM_RESTART_COUNT", "SLURM_JOB_PARTITION", "SLURM_CLUSTER_NAME",
     "OMP_NUM_THREADS", "OMP_WAIT_POLICY", "OMP_PLACES", "OMP_PROC_BIND", "CUDA_VISIBLE_DEVICES",
 )
-"""The variables that are kept, where they are set."""
+"""The environment variables that are stored, if they are set."""
 
 LIBRARIES = ("numpy", "scipy", "h5py", "msgspec", "mpi4py", "pycuda")
+"""The libraries whose versions are stored."""
 
-
-PROVENANCE = {
+PROVENANCE_GROUP = {
     "hpcsolve": Dataset("text", "Version of hpcsolve"),
     "source_sha256": Dataset("text", "SHA-256 of the package's Python files"),
     "git_commit": Dataset("text", "Commit of the checkout, empty outside of one"),
@@ -34,22 +34,22 @@ PROVENANCE = {
     "system": Dataset("text", "Operating system"),
     "mpi": Dataset("text", "MPI library of the run"),
     "compiler": Dataset("text", "Compiler of rank 0's kernels"),
-    "command_line": Dataset("text", "As it was started, without the home folder's name"),
+    "command_line": Dataset("text", "Command line of rank 0, with ~ for the home folder"),
     **{name: Dataset("text", f"Version of {name}, empty if it is not installed") for name in LIBRARIES},
-    **{name: Dataset("text", "Variable of the environment", optional=True) for name in ENVIRONMENT},
+    **{name: Dataset("text", "Environment variable", optional=True) for name in ENVIRONMENT},
 }
-"""The group `/provenance` but for the kernels; of the environment what is set."""
+"""The group `/provenance`, except the hashes of kernel files (`kernel_dataset`)."""
 
 
 def kernel_dataset(file: str) -> tuple[str, Dataset]:
-    """Return name and meaning of the dataset with the hash of a kernel file."""
+    """Return name and declaration of the dataset with the hash of a kernel file."""
     return f"kernel_{Path(file).name}", Dataset("text", f"SHA-256 of {file}.cu and the headers", optional=True)
 
 
 def provenance(
     info: DeviceInfo, mpi_library: str, kernel_files: Sequence[str], command: Sequence[str]
 ) -> dict[str, Column]:
-    """Return the content of `/provenance`, one text a dataset."""
+    """Return the content of `/provenance`, one text per dataset."""
     texts = {
         "hpcsolve": hpcsolve.__version__,
         "source_sha256": package_hash(),
@@ -60,15 +60,15 @@ def provenance(
         "compiler": info.compiler,
         "command_line": command_line(command),
         **{name: version(name) for name in LIBRARIES},
-        **allowed(os.environ),
+        **stored_variables(os.environ),
     }
     kernels = {name: dataset.column(source_hash(file)) for file in kernel_files
                for name, dataset in (kernel_dataset(file),)}
-    return {**columns(PROVENANCE, texts), **kernels}
+    return {**columns(PROVENANCE_GROUP, texts), **kernels}
 
 
-def allowed(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of an environment that may be kept."""
+def stored_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return those variables of an environment that may be stored, cut to 1000 characters."""
     return {name: environment[name][:1000] for name in ENVIRONMENT if name in environment}
 
 
@@ -80,7 +80,7 @@ def command_line(command: Sequence[str]) -> str:
 
 
 def version(distribution: str) -> str:
-    """Return the installed version, or an empty text."""
+    """Return the installed version of a library, or an empty text."""
     try:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
@@ -88,7 +88,7 @@ def version(distribution: str) -> str:
 
 
 def package_hash() -> str:
-    """Return the SHA-256 of the package's Python files with their names, which shows changes that no commit has."""
+    """Return the SHA-256 of the package's Python files and their names. It reveals changes that were not committed."""
     digest = hashlib.sha256()
     for path in sorted(_package().rglob("*.py")):
         digest.update(str(path.relative_to(_package())).encode() + b"\0" + path.read_bytes())
@@ -96,7 +96,7 @@ def package_hash() -> str:
 
 
 def git_commit(folder: Path) -> str:
-    """Return the commit that is checked out in a folder. It is read without git, since MPI runs already."""
+    """Return the commit that is checked out in a folder. git itself is not started, since MPI already runs."""
     try:
         head = (folder / ".git" / "HEAD").read_text().strip()
         if not head.startswith("ref: "):

@@ -1,9 +1,9 @@
-"""Reads result files that anybody may have made. The layout is checked before any data are read.
+"""Reads result files, which anybody may have made, so the layout is checked before any data are read.
 
-libhdf5 follows links and file names that a file holds, and reserves what a header promises. So only hard links, no
-external and no virtual datasets, only numbers and texts, only gzip and shuffle, and no more bytes than the file can
-hold. Tables of two dimensions may be large: their shape must be that of their scales, and `tables=False` leaves their
-values in the file, for `row_blocks` to read in pieces.
+libhdf5 follows links and file names that a file holds, and allocates what a header promises. Therefore this reader
+accepts only hard links, no external and no virtual datasets, only numbers and texts, only the filters gzip and shuffle,
+and no more bytes than the file can hold. Two-dimensional tables may be large. Their shape must be that of their
+dimension scales, and `tables=False` leaves their values in the file, for `row_blocks` to read in blocks.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ if TYPE_CHECKING:
     import h5py  # else only where a file is read: ranks beside rank 0 never load it
 
 MOST_DATASETS = 64
-LARGEST = 8 * 2**30
-"""Bytes of one dataset that is read whole."""
-DEFLATE = 1032
-"""No gzip stream grows more than so many times."""
+"""Most datasets of one group."""
+LARGEST_DATASET = 8 * 2**30
+"""Most bytes of a dataset that is read whole."""
+MOST_EXPANSION = 1032
+"""Most bytes that one byte of a gzip stream can expand to."""
 FILTERS = {1, 2}
-"""HDF5's numbers of gzip and shuffle."""
-BLOCK = 1 << 26
-"""Bytes of the rows that are read at a time."""
+"""HDF5's numbers for gzip and shuffle."""
+BLOCK_BYTES = 1 << 26
+"""About how many bytes of rows `row_blocks` reads at a time."""
 
 
 def read_result(
@@ -46,20 +47,20 @@ def read_result(
     Parameters
     ----------
     tables
-        Read the two-dimensional tables too; their shapes are read in any case.
+        Whether to read the values of two-dimensional tables too. Their shapes are always read.
 
     Raises
     ------
     InputError
-        It cannot be read, is no result file, or of a newer format.
+        The file cannot be read, is not a result file, or has a newer format version.
     DamagedFileError
-        It is damaged, or holds what no result file of ours holds.
+        The file is damaged, or holds something that no result file holds.
     """
     name = os.fspath(path)
     try:
         with open(name, "rb") as file:
             if not is_hdf5(file.read(8)):
-                raise InputError("is not an HDF5 file, so not a result of hpcsolve", name)
+                raise InputError("is not an HDF5 file, so it is not a result of hpcsolve", name)
             if seal_broken(file):
                 raise DamagedFileError(f"{name}: damaged: its bytes are not those that were written (SHA-256)")
     except OSError as error:
@@ -69,12 +70,12 @@ def read_result(
 
 
 def row_blocks(path: str | os.PathLike[str], names: Sequence[str]) -> Iterator[tuple[int, list[NDArray[Any]]]]:
-    """Yield rows of tables of `/solution`, some at a time. `read_result` must have checked the file before.
+    """Yield the rows of tables of `/solution` in blocks. `read_result` must have checked the file before.
 
     Yields
     ------
     int, list of arrays
-        The first row's number, and the same rows of each table.
+        Number of the block's first row, and the block of each table.
 
     Raises
     ------
@@ -84,7 +85,7 @@ def row_blocks(path: str | os.PathLike[str], names: Sequence[str]) -> Iterator[t
     with _opened(os.fspath(path)) as file:
         datasets = [file["solution"][name] for name in names]
         rows = min(len(dataset) for dataset in datasets)
-        step = max(1, BLOCK // max(1, max(d.shape[1] * d.dtype.itemsize for d in datasets)))
+        step = max(1, BLOCK_BYTES // max(1, max(d.shape[1] * d.dtype.itemsize for d in datasets)))
         for first in range(0, rows, step):
             yield first, [dataset[first : first + step] for dataset in datasets]
 
@@ -103,13 +104,13 @@ def _opened(name: str) -> Iterator[h5py.File]:
         raise DamagedFileError(f"{name}: damaged: {first}") from None
 
 
-def _contents(file: h5py.File, wanted: Sequence[str], name: str, tables: bool) -> Contents:
+def _contents(file: h5py.File, names: Sequence[str], path: str, tables: bool) -> Contents:
     attributes = {key: _attribute(file, key) for key in ATTRIBUTES if key in file.attrs}
     if attributes.get("format") != FORMAT:
-        raise InputError("is HDF5, but not a result of hpcsolve", name)
+        raise InputError("is an HDF5 file, but not a result of hpcsolve", path)
     version = attributes.get("format_version")
     if version != FORMAT_VERSION:
-        raise InputError(f"is of format version {version}; this hpcsolve reads version {FORMAT_VERSION}", name)
+        raise InputError(f"is of format version {version}; this hpcsolve reads version {FORMAT_VERSION}", path)
     check_attributes(attributes)
     import h5py
 
@@ -119,8 +120,8 @@ def _contents(file: h5py.File, wanted: Sequence[str], name: str, tables: bool) -
     for key in found:
         if key not in GROUPS or not isinstance(_linked(file, key), h5py.Group):
             raise ValueError(f"/{key[:40]} is not part of the format")
-        if key in wanted:
-            datasets = _datasets(file[key], os.path.getsize(name))
+        if key in names:
+            datasets = _datasets(file[key], os.path.getsize(path))
             found_tables = {key: dataset for key, dataset in datasets.items() if dataset.ndim == 2}
             shapes |= {name: _table(dataset, tables) for name, dataset in found_tables.items()}
             groups[key] = {k: _column(k, d) for k, d in datasets.items() if tables or k not in found_tables}
@@ -156,21 +157,21 @@ def _column(key: str, dataset: h5py.Dataset) -> Column:
 
 
 def _none(dataset: h5py.Dataset) -> int | float | None:
-    """Return the value that stands for "none" in a dataset."""
+    """Return the attribute `none` of a dataset, the value that stands for "none", or None if it has no such number."""
     value = _attribute(dataset, "none")
     return value if isinstance(value, (int, float)) else None
 
 
 def _table(dataset: h5py.Dataset, whole: bool) -> DistanceTable:
-    """Return a table without its values. Its shape must be that of its scales, which are stored in full."""
+    """Return a table without its values. Its shape must be that of its dimension scales, which are stored in full."""
     name, shape = str(dataset.name)[:60], dataset.shape
     if dataset.parent.name != "/solution":
-        raise ValueError(f"{name} has two dimensions, which the format has in /solution only")
+        raise ValueError(f"{name} has two dimensions, which only datasets of /solution may have")
     for axis, length in enumerate(shape):
         scales = list(dataset.dims[axis].values())
         if len(scales) != 1 or scales[0].parent != dataset.parent or scales[0].shape != (length,):
-            raise ValueError(f"{name} has no scale of length {length}")
-    if whole and dataset.size * dataset.dtype.itemsize > LARGEST:
+            raise ValueError(f"{name} has no dimension scale of length {length}")
+    if whole and dataset.size * dataset.dtype.itemsize > LARGEST_DATASET:
         raise InputError(f"{dataset.file.filename}: {name} is too large to be read at once; read its rows with h5py")
     names = ", ".join(str(next(iter(axis.keys()))) for axis in dataset.dims)
     meaning = Dataset(str(dataset.dtype), _attribute(dataset, "description"), names, _attribute(dataset, "units"))
@@ -188,7 +189,7 @@ def _linked(group: h5py.Group, key: str) -> Any:
 
 def _check_layout(dataset: h5py.Dataset, place: str, file_size: int) -> None:
     if dataset.external or dataset.is_virtual:
-        raise ValueError(f"{place} takes its data from elsewhere")
+        raise ValueError(f"{place} takes its data from another file or dataset")
     if dataset.shape is None or dataset.ndim > 2 or not (_is_text(dataset) or dataset.dtype.kind in "iuf"):
         raise ValueError(f"{place} holds {dataset.dtype} of {dataset.ndim} dimensions, which the format does not have")
     creation = dataset.id.get_create_plist()
@@ -197,8 +198,9 @@ def _check_layout(dataset: h5py.Dataset, place: str, file_size: int) -> None:
         raise ValueError(f"{place} needs the filters {sorted(filters)}; the format has gzip and shuffle")
     size = int(np.prod(dataset.shape, dtype=object)) * dataset.dtype.itemsize
     stored = dataset.id.get_storage_size()
-    if (size > LARGEST and dataset.ndim < 2) or stored > file_size or size > stored * (DEFLATE if filters else 1):
-        raise ValueError(f"{place} claims {size} bytes of {stored} stored")
+    largest = stored * (MOST_EXPANSION if filters else 1)
+    if (size > LARGEST_DATASET and dataset.ndim < 2) or stored > file_size or size > largest:
+        raise ValueError(f"{place} claims to hold {size} bytes, but only {stored} are stored")
 
 
 def _is_text(dataset: h5py.Dataset) -> bool:
@@ -208,7 +210,7 @@ def _is_text(dataset: h5py.Dataset) -> bool:
 
 
 def _attribute(item: Any, key: str) -> Any:
-    """Return a scalar attribute as a Python value. Long texts are refused."""
+    """Return a scalar attribute as a Python value, or "" if there is none. Long texts are refused."""
     if key not in item.attrs:
         return ""
     identifier = item.attrs.get_id(key)

@@ -1,6 +1,7 @@
-"""Checks the attributes and datasets of a result file: types, dimensions, and whether all that must be there are.
+"""Checks types, dimensions and completeness of the attributes and datasets of a result file.
 
-All of it follows from what is declared for writing: the records of `hpcsolve.answers`, and the groups of contents.py.
+The checks follow from the declarations that are used for writing: the records of `hpcsolve.answers`, and the groups of
+contents.py.
 """
 
 from __future__ import annotations
@@ -10,29 +11,32 @@ from typing import Any
 
 import numpy as np
 
-from hpcsolve.answers import ANSWERS, type_in
+from hpcsolve.answers import ANSWERS, answer_type_of_names
 from hpcsolve.answers.base import AnswerType
 from hpcsolve.answers.dataset import Dataset, Group, datasets
 from hpcsolve.answers.tree import Prices
 from hpcsolve.errors import DamagedFileError
-from hpcsolve.output.contents import CITIES, GRAPH, INSTANCES, JOB, RANKS, Contents
+from hpcsolve.output.contents import GRAPH_GROUP, INSTANCE_GROUPS, JOB_GROUP, RANKS_GROUP, TSP_GROUP, Contents
 
 TEXT, INTEGER, NUMBER = "a text", "an integer", "a number"
 ATTRIBUTES = {
     "format": TEXT, "format_version": INTEGER, "created": TEXT, "complete": INTEGER, "algorithm": TEXT, "cost": NUMBER,
     "verified": INTEGER,
 }
-REQUIRED = {"job": JOB.keys(), "instance": ("name", "kind", "sha256", "scale", "label")}
-A_LABEL = [name for name, dataset in {**CITIES, **GRAPH}.items() if dataset.dimension in ("city", "vertex")]
-"""Columns of `/instance` with a value for each city or vertex, as many as labels."""
+REQUIRED = {"job": JOB_GROUP.keys(), "instance": ("name", "kind", "sha256", "scale", "label")}
+PER_LABEL = [name for name, dataset in {**TSP_GROUP, **GRAPH_GROUP}.items() if dataset.dimension in ("city", "vertex")]
+"""Columns of `/instance` with one value per city or vertex, as many as there are labels."""
 
 
 def known_datasets() -> dict[str, list[tuple[str, Dataset]]]:
-    """Return the datasets that are checked, by group. One name may be declared several times, once an answer."""
+    """Return name and declaration of the datasets that are checked, by group.
+
+    A name may stand there several times, since several kinds of answers (or problems) declare it.
+    """
     solution = [datasets(record) for answer in ANSWERS for record in answer.records]
     groups: dict[str, Iterable[Group]] = {
-        "job": [JOB], "instance": INSTANCES.values(), "solution": solution, "prices": [datasets(Prices)],
-        "ranks": [RANKS],
+        "job": [JOB_GROUP], "instance": INSTANCE_GROUPS.values(), "solution": solution, "prices": [datasets(Prices)],
+        "ranks": [RANKS_GROUP],
     }
     return {group: [pair for part in parts for pair in part.items()] for group, parts in groups.items()}
 
@@ -46,35 +50,36 @@ def check_attributes(attributes: Mapping[str, Any]) -> None:
 
 
 def check_types(contents: Contents) -> None:
-    """Raise a `ValueError` if a dataset is of another type or dimension than its name says."""
+    """Raise a `ValueError` if a dataset is of another type or number of dimensions than declared."""
     for group, known in known_datasets().items():
         for name, column in contents.groups.get(group, {}).items():
             forms = [dataset for key, dataset in known if key == name and len(dataset.dimensions) < 2]
             if forms and not (group == "solution" and name in contents.tables):
-                _require(np.asarray(column.values), _kind(forms[0]), len(forms[0].dimensions), f"/{group}/{name}")
+                expected, dimensions = _type_in_words(forms[0]), len(forms[0].dimensions)
+                _require(np.asarray(column.values), expected, dimensions, f"/{group}/{name}")
     labels = contents.value("instance", "label")
-    for name in A_LABEL:
+    for name in PER_LABEL:
         values = contents.value("instance", name)
         if labels is not None and values is not None and len(values) != len(labels):
             raise ValueError(f"/instance/{name} has {len(values)} values, /instance/label {len(labels)}")
     tables = {key: dataset for key, dataset in known_datasets()["solution"] if len(dataset.dimensions) == 2}
     for name, table in contents.tables.items():
-        if name not in tables or not _is(table.dtype, _kind(tables[name])):
+        if name not in tables or not _is(table.dtype, _type_in_words(tables[name])):
             raise ValueError(f"/solution/{name[:40]} is a table of {table.dtype}, which the format does not have")
 
 
 def answer_in(contents: Contents) -> AnswerType | None:
-    """Return the kind of answer in a result, or None if no answer is whole."""
-    return type_in({*contents.groups.get("solution", {}), *contents.tables})
+    """Return the kind of answer in a result, or None if `/solution` is not one complete answer."""
+    return answer_type_of_names({*contents.groups.get("solution", {}), *contents.tables})
 
 
 def require_whole(contents: Contents, file: str) -> AnswerType:
-    """Return the kind of answer in a result that is whole: with job, instance and answer.
+    """Return the kind of answer in a result, which must have job, instance and a complete answer.
 
     Raises
     ------
     DamagedFileError
-        Naming what is missing.
+        A dataset is missing; the message names it.
     """
     for group, names in REQUIRED.items():
         for name in names:
@@ -82,13 +87,13 @@ def require_whole(contents: Contents, file: str) -> AnswerType:
                 raise DamagedFileError(f"{file}: damaged: /{group}/{name} is missing")
     answer = answer_in(contents)
     if answer is None:
-        there = ", ".join(sorted({*contents.groups.get("solution", {}), *contents.tables}))
-        raise DamagedFileError(f"{file}: damaged: /solution is not a whole answer; it has {there}")
+        names = ", ".join(sorted({*contents.groups.get("solution", {}), *contents.tables}))
+        raise DamagedFileError(f"{file}: damaged: /solution is not a complete answer; it has {names}")
     return answer
 
 
-def _kind(dataset: Dataset) -> str:
-    """Return what the values of a dataset are, in words. Their width does not matter."""
+def _type_in_words(dataset: Dataset) -> str:
+    """Return the type of a dataset's values in words, without the width."""
     if dataset.types == "text":
         return TEXT
     return NUMBER if "float64" in dataset.types else INTEGER
@@ -96,8 +101,8 @@ def _kind(dataset: Dataset) -> str:
 
 def _require(values: Any, kind: str, dimensions: int, what: str) -> None:
     if values.ndim != dimensions or not _is(values.dtype, kind):
-        wanted = kind if dimensions == 0 else f"a column, each value {kind}"
-        raise ValueError(f"{what} is not {wanted}")
+        expected = kind if dimensions == 0 else f"a column, each value {kind}"
+        raise ValueError(f"{what} is not {expected}")
 
 
 def _is(dtype: np.dtype[Any], kind: str) -> bool:

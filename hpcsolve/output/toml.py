@@ -1,4 +1,4 @@
-"""Writes TOML as far as an effective job needs it, since Python and msgspec only read it."""
+"""Writes the TOML text of an effective job, since Python and msgspec can only read TOML."""
 
 from __future__ import annotations
 
@@ -14,12 +14,17 @@ BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def toml_text(table: Mapping[str, Any], inline: tuple[str, ...] = ()) -> str:
-    """Return a table as TOML: keys first, then tables. Tables in `inline` and inside of tables become `{ ... }`.
+    """Return a table as TOML text, with its plain keys before its tables.
+
+    Parameters
+    ----------
+    inline
+        Tables that are written as `KEY = { ... }`, as are all tables inside of tables.
 
     Raises
     ------
     InputError
-        A value that the format of job files has not, or text that is not UTF-8.
+        A value has a type that job files do not have, or a text is not UTF-8.
     """
     plain = {key: value for key, value in table.items() if not isinstance(value, dict) or key in inline}
     lines = [f"{_key(key)} = {_value(value)}" for key, value in plain.items()]

@@ -1,4 +1,4 @@
-"""Builds kernels before MPI starts, because no process may be started safely afterwards."""
+"""Builds kernels before MPI starts, because afterwards no process, such as a compiler, can be started safely."""
 
 from __future__ import annotations
 
@@ -13,25 +13,20 @@ from hpcsolve.job.load import load_job
 
 
 def build_ahead(path: str, overrides: Sequence[str] = (), device: str | None = None) -> float:
-    """Build the kernels that a job will load.
+    """Build the kernels that a job will load, and return the seconds that it took.
 
-    Every process calls this; on each node one of them builds, and the others wait.
-
-    Returns
-    -------
-    float
-        The seconds that it took.
+    Every process calls this. On each node one process builds, and the others wait.
 
     Raises
     ------
     EnvironmentFault
-        No compiler, or it failed.
+        There is no compiler, or it failed.
     """
     started = time.perf_counter()
     try:
         job = load_job(path, overrides, device=device)
     except HpcsolveError:
-        return 0.0  # rank 0 will find the same, and say it for all
+        return 0.0  # rank 0 will find the same error, and report it for all ranks
     build_for(job.settings.algorithm, job.settings.device)
     return time.perf_counter() - started
 
@@ -40,12 +35,12 @@ def build_for(name: str, device: str) -> None:
     """Build the kernels of an algorithm for the device that a job asks for. Raises as `build_ahead`."""
     solver, architectures = algorithm(name), _architectures(device)
     files = solver.kernel_files
-    build.ahead(solver.host_kernel_files)  # on the CPU whatever the device
+    build.ahead(solver.host_kernel_files)  # they run on the CPU whatever the device
     build.ahead(files, architectures)
     if device.lower() == "auto" and architectures:
-        build.ahead(files)  # some other rank may see no GPU, and then all take the CPU
+        build.ahead(files)  # another rank may see no GPU, and then all ranks take the CPU
     if not architectures or device.lower() == "auto":
-        build.compiler_identity(build.host_compiler())  # the CPU device asks again, when no process may be started
+        build.compiler_identity(build.host_compiler())  # fills a cache: the CPU device asks for it when MPI runs
 
 
 def _architectures(device: str) -> tuple[str, ...]:
@@ -55,4 +50,4 @@ def _architectures(device: str) -> tuple[str, ...]:
     try:
         return tuple(sorted({gpu.architecture for gpu in list_gpus()}))
     except ResourceError:
-        return ()  # `auto` takes the CPU then; a job that wants a GPU is refused by all ranks together
+        return ()  # "auto" then takes the CPU, and all ranks together refuse a job that asks for a GPU

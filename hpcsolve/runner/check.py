@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from hpcsolve.algorithms.base import Outcome
 from hpcsolve.algorithms.registry import algorithm
-from hpcsolve.answers import ANSWERS, type_of
-from hpcsolve.answers.base import Verdict, failed
+from hpcsolve.answers import ANSWERS, answer_type_of_record
+from hpcsolve.answers.base import Verdict, first_failure
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.runner.task import Task
+from hpcsolve.runner.planned import PlannedRun
 
 
-def check(task: Task, outcome: Outcome, comm: Comm) -> Verdict:
+def check(planned: PlannedRun, outcome: Outcome, comm: Comm) -> Verdict:
     """Return the verdict on a run's answer, which is the same on every rank. Collective.
 
-    The algorithm's own check comes first, then that of the kind of answer."""
-    solver, problem, parameters = algorithm(task.job.settings.algorithm), task.instance.problem, task.job.parameters
-    wrong = failed(comm, solver.check(problem, parameters, outcome))
+    The algorithm's own check comes first, then the check of the kind of answer.
+    """
+    job, problem = planned.job, planned.instance.problem
+    solver, parameters = algorithm(job.settings.algorithm), job.parameters
+    wrong = first_failure(comm, solver.check(problem, parameters, outcome))
     if wrong is not None:
         return wrong
-    # Rank 0 has an answer always, the others may have no part of it.
-    number = comm.bcast(ANSWERS.index(type_of(type(outcome.answer))) if comm.rank == 0 else 0)
+    # Rank 0 always has an answer. Other ranks may have no part of it.
+    number = comm.bcast(ANSWERS.index(answer_type_of_record(type(outcome.answer))) if comm.rank == 0 else 0)
     return ANSWERS[number].check(problem, solver.asked(problem, parameters), outcome.answer, comm)

@@ -1,4 +1,4 @@
-"""Puts the content of the result file together, on rank 0."""
+"""Collects the content of the result file on rank 0."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import numpy as np
 from hpcsolve.algorithms.base import Outcome
 from hpcsolve.answers.dataset import Column, columns, own_unit
 from hpcsolve.answers.table import DistanceTable
-from hpcsolve.output.contents import FORMAT, FORMAT_VERSION, JOB, RANKS, Contents
+from hpcsolve.output.contents import FORMAT, FORMAT_VERSION, JOB_GROUP, RANKS_GROUP, Contents
 from hpcsolve.runner.kinds import instance_columns
-from hpcsolve.runner.task import Task
+from hpcsolve.runner.planned import PlannedRun
 
 
 def contents_of(
-    task: Task, outcome: Outcome, verified: bool, ranks: Sequence[Mapping[str, Any]], provenance: Mapping[str, Column],
-    tables: Mapping[str, DistanceTable],
+    planned: PlannedRun, outcome: Outcome, verified: bool, ranks: Sequence[Mapping[str, Any]],
+    provenance: Mapping[str, Column], tables: Mapping[str, DistanceTable],
 ) -> Contents:
     """Return the whole content of the result file."""
     attributes = {
@@ -26,15 +26,15 @@ def contents_of(
         "format_version": FORMAT_VERSION,
         "created": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         "complete": True,
-        "algorithm": task.job.settings.algorithm,
-        "cost": own_unit(outcome.cost, task.instance.problem.scale),
+        "algorithm": planned.job.settings.algorithm,
+        "cost": own_unit(outcome.cost, planned.instance.problem.scale),
         "verified": verified,
     }
     groups = {
-        "job": columns(JOB, {"toml": task.job.text(), "hash": task.hash}),
-        "instance": instance_columns(task.job, task.instance),
+        "job": columns(JOB_GROUP, {"toml": planned.job.text(), "hash": planned.hash}),
+        "instance": instance_columns(planned.job, planned.instance),
         "solution": outcome.solution,
-        **outcome.tables,
+        **outcome.groups,
         "ranks": rank_table(ranks),
         "provenance": provenance,
     }
@@ -42,7 +42,8 @@ def contents_of(
 
 
 def rank_table(rows: Sequence[Mapping[str, Any]]) -> dict[str, Column]:
-    """Return `/ranks` with one row for each rank. Numbers that an algorithm does not give are 0."""
-    kinds = {"text": object, "int64": np.int64, "float64": np.float64}
-    found = {name: [row.get(name, 0) for row in rows] for name in RANKS}
-    return columns(RANKS, {name: np.array(found[name], kinds[dataset.types]) for name, dataset in RANKS.items()})
+    """Return `/ranks` with one row per rank. Numbers that an algorithm does not give are 0."""
+    types = {"text": object, "int64": np.int64, "float64": np.float64}
+    found = {name: [row.get(name, 0) for row in rows] for name in RANKS_GROUP}
+    values = {name: np.array(found[name], types[dataset.types]) for name, dataset in RANKS_GROUP.items()}
+    return columns(RANKS_GROUP, values)

@@ -1,4 +1,4 @@
-"""Forecasts the memory and the time of a job. Only a small instance is solved, to measure the speed."""
+"""`hpcsolve estimate`: forecasts the memory and the time of a job. It solves a small instance to measure the speed."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from hpcsolve.runner.kinds import kind_of
 
 @dataclass(frozen=True)
 class Forecast:
-    """An estimate, with the memory that there is and the speed that was measured.
+    """An estimate with the free memory and the measured speed.
 
     Attributes
     ----------
     memory
         Bytes free for each rank, counted as `Estimate.needed` counts.
     rate
-        Operations a second of one rank, measured here; None if that was not possible.
+        Operations per second of one rank, measured on this machine, or None if that was not possible.
     rate_from
-        What it was measured on, or why not.
+        What the rate was measured on, or why it was not.
     """
 
     job: Job
@@ -47,27 +47,27 @@ class Forecast:
 
     @property
     def fits(self) -> bool:
-        """Whether every rank's part fits."""
+        """Whether every rank's share fits its free memory."""
         return max(self.estimate.needed) <= self.memory
 
     def lines(self) -> Iterator[str]:
-        """Yield the forecast for people."""
+        """Yield the lines that are printed."""
         problem, estimate, kind = self.instance.problem, self.estimate, kind_of(self.job)
         shared = estimate.shared_bytes
         what = f"{problem.name}, {kind.size(problem)} {kind.size_unit}"
         yield f"{self.job.settings.algorithm}, {what}, {self.ranks} rank{'s' * (self.ranks > 1)}"
-        yield f"device memory a rank  {_range(estimate.device_bytes)}"
-        yield f"host memory a rank    {_range(estimate.host_bytes)}, for messages and tables, without Python's own"
+        yield f"device memory per rank  {_range(estimate.device_bytes)}"
+        yield f"host memory per rank    {_range(estimate.host_bytes)}, for messages and tables, without Python's own"
         if shared:
-            yield f"shared on a host      {size(shared)}, for all its ranks once; each GPU has a copy"
-        yield f"all ranks             {size(sum(estimate.needed) - shared * (self.ranks - 1))}"
-        yield f"messages a rank       {_range(estimate.bytes_sent)}"
-        yield from (f"{name:21} {value}" for name, value in estimate.details.items())
-        yield f"work                  {estimate.operations:.4g} operations ({estimate.operation})"
-        yield f"time                  {self._time()}"
+            yield f"shared on a host        {size(shared)}, once for all its ranks; each GPU has a copy"
+        yield f"all ranks               {size(sum(estimate.needed) - shared * (self.ranks - 1))}"
+        yield f"messages per rank       {_range(estimate.bytes_sent)}"
+        yield from (f"{name:23} {value}" for name, value in estimate.details.items())
+        yield f"work                    {estimate.operations:.4g} operations ({estimate.operation})"
+        yield f"time                    {self._time()}"
         largest = estimate.largest([self.memory] * self.ranks)
-        verdict = f"{'yes' if self.fits else 'no'}: {size(self.memory)} a rank"
-        yield f"fits                  {verdict}; the largest that fits: {largest} {kind.size_unit}"
+        verdict = f"{'yes' if self.fits else 'no'}: {size(self.memory)} per rank"
+        yield f"fits                    {verdict}; the largest that fits: {largest} {kind.size_unit}"
 
     def _time(self) -> str:
         if self.rate is None:
@@ -82,7 +82,8 @@ def forecast(job: Job, instance: InstanceOf[Any], ranks: int, memory: int | None
     Parameters
     ----------
     memory
-        Bytes free for each rank, what it shares included; by default what is free here, divided among them.
+        Bytes free for each rank, including the tables that it shares with others. By default the ranks divide the free
+        memory of this machine.
 
     Raises
     ------
@@ -97,12 +98,13 @@ def forecast(job: Job, instance: InstanceOf[Any], ranks: int, memory: int | None
 
 
 def measured_rate(job: Job, problem: Any) -> tuple[float | None, str]:
-    """Measure how many operations a second this machine's device does on a small instance of the same kind.
+    """Measure the rate of this machine's device on a small instance of the same kind.
 
     Returns
     -------
     float or None, str
-        The rate, None if it could not be measured; what it was measured on, or why not."""
+        Operations per second, or None if they could not be measured. What they were measured on, or why they were not.
+    """
     solver = algorithm(job.settings.algorithm)
     trial = solver.trial(problem, job.parameters)
     if trial is None:
@@ -113,11 +115,11 @@ def measured_rate(job: Job, problem: Any) -> tuple[float | None, str]:
         with device:
             runs = (solver.run(small, device, SerialComm(), parameters, silent, NO_STOP, job.settings.seed)
                     for _ in range(4))
-            next(runs)  # loads the kernels
+            next(runs)  # loads the kernels, so it is not timed
             rate = max(_rate(run.rank) for run in runs)
     except HpcsolveError as error:
         return None, str(error)
-    return rate, f"{rate:.2g} a second, measured now with {name} on {device.info.name}"
+    return rate, f"{rate:.2g} per second, measured now with {name} on {device.info.name}"
 
 
 def _device_info(job: Job) -> DeviceInfo:
@@ -131,12 +133,12 @@ def _device_info(job: Job) -> DeviceInfo:
 
 
 def parsed_size(text: str) -> int:
-    """Return the bytes that a text such as `80G`, `512 MiB` or `1e9` means. Letters are powers of 1024.
+    """Return the number of bytes that a text such as `80G`, `512 MiB` or `1e9` means. K, M, G, T are powers of 1024.
 
     Raises
     ------
     ValueError
-        It is none of these.
+        The text is not such a size.
     """
     plain = text.strip().upper().removesuffix("IB").removesuffix("B").strip()
     power = "KMGT".find(plain[-1:]) + 1 if plain[-1:] else 0

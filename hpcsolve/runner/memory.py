@@ -15,23 +15,27 @@ from hpcsolve.output.progress import size
 
 @dataclass(frozen=True)
 class RankMemory:
-    """The host and the device of a rank, with the memory that is free there.
+    """The host and the device of a rank, with the memory that is free on them.
 
     Attributes
     ----------
-    kind, device
-        Of the device: `cpu` or `cuda`; its UUID.
-    shared, own
-        Bytes that all ranks of the host together, and this process alone, may still allocate.
+    device_kind
+        `cpu` or `cuda`.
+    device_uuid
+        UUID of the GPU, empty for a CPU.
+    host_free
+        Bytes that all ranks of the host together may still allocate.
+    process_free
+        Bytes of host memory that this process may still allocate.
     device_free
-        Bytes on the device.
+        Bytes that are free on the device.
     """
 
     host: str
-    kind: str
-    device: str
-    shared: int
-    own: int
+    device_kind: str
+    device_uuid: str
+    host_free: int
+    process_free: int
     device_free: int
 
 
@@ -46,27 +50,27 @@ def memory_of(device: Device) -> RankMemory:
 def free_bytes(estimate: Estimate, memories: Sequence[RankMemory]) -> list[int]:
     """Return the bytes that are free for each rank, counted as `Estimate.needed` counts.
 
-    Ranks of one host (or GPU) divide its memory in the proportion of what they need; what they share is needed once.
+    Ranks of one host (or GPU) divide its memory in proportion to what they need. Tables that they share count once.
     """
     return [_free(rank, estimate, memories) for rank in range(len(memories))]
 
 
 def check_memory(estimate: Estimate, memories: Sequence[RankMemory], what: str, unit: str = "cities") -> None:
-    """Refuse a run that does not fit.
+    """Refuse a run that does not fit the free memory.
 
     Parameters
     ----------
     estimate, memories
-        By rank.
+        What the ranks need, and what each rank has.
     what
         The problem in words: `40 cities`.
     unit
-        What its size counts.
+        What the size of a problem counts, in the plural.
 
     Raises
     ------
     ResourceError
-        With what is needed and free on the rank where it is worst, and the largest size that fits.
+        The message says what the rank that lacks most needs and has, and the largest size that fits.
     """
     free = free_bytes(estimate, memories)
     need = estimate.needed
@@ -82,34 +86,37 @@ def check_memory(estimate: Estimate, memories: Sequence[RankMemory], what: str, 
 
 
 def memory_line(estimate: Estimate, memories: Sequence[RankMemory]) -> str:
-    """Return a line with the estimate and the free memory of the rank where memory is tightest."""
+    """Return a line with the estimated and the free memory of the rank that has least to spare."""
     free, need = free_bytes(estimate, memories), estimate.needed
     rank = max(range(len(memories)), key=lambda rank: need[rank] - free[rank])
     total = sum(need) - estimate.shared_bytes * (len(memories) - len({memory.host for memory in memories}))
-    return f"memory: {size(need[rank])} a rank{_once(estimate)} of {size(free[rank])} free, {size(total)} in all"
+    return f"memory: {size(need[rank])} per rank{_once(estimate)} of {size(free[rank])} free, {size(total)} in all"
 
 
 def _once(estimate: Estimate) -> str:
+    """Return a remark on the memory that the ranks of a host share, empty if they share none."""
     return f" ({size(estimate.shared_bytes)} of it once per host)" if estimate.shared_bytes else ""
 
 
 def _free(rank: int, estimate: Estimate, memories: Sequence[RankMemory]) -> int:
+    """Return the bytes that are free for one rank."""
     mine, once = memories[rank], estimate.shared_bytes
     own = [need - once for need in estimate.needed]
-    if mine.kind == "cpu":
-        group = [r for r, memory in enumerate(memories) if memory.host == mine.host and memory.kind == "cpu"]
-        shared = min(memories[r].shared for r in group)
-        return max(0, min(mine.own, once + _share(rank, own, group, shared - once)))
-    group = [r for r, memory in enumerate(memories) if (memory.host, memory.device) == (mine.host, mine.device)]
+    if mine.device_kind == "cpu":
+        group = [r for r, memory in enumerate(memories) if memory.host == mine.host and memory.device_kind == "cpu"]
+        host_free = min(memories[r].host_free for r in group)
+        return max(0, min(mine.process_free, once + _share(rank, own, group, host_free - once)))
+    gpu = mine.host, mine.device_uuid
+    group = [r for r, memory in enumerate(memories) if (memory.host, memory.device_uuid) == gpu]
     on_device = [need + once for need in estimate.device_bytes]
     neighbours = [r for r, memory in enumerate(memories) if memory.host == mine.host]
-    on_host = min(mine.own - once, _share(rank, estimate.host_bytes, neighbours, mine.shared - once))
-    # Both must hold; the tighter of the two decides, as one number.
+    on_host = min(mine.process_free - once, _share(rank, estimate.host_bytes, neighbours, mine.host_free - once))
+    # The need must fit both GPU and host, so the smaller of the two spare amounts decides.
     spare = min(_share(rank, on_device, group, mine.device_free) - on_device[rank], on_host - estimate.host_bytes[rank])
     return max(0, estimate.needed[rank] + spare)
 
 
 def _share(rank: int, needs: Sequence[int], group: Sequence[int], free: int) -> int:
-    """Return this rank's share of the memory that is free for a group of ranks."""
+    """Return this rank's share of the memory that is free for a group of ranks, in proportion to its need."""
     total = sum(needs[r] for r in group)
     return free if total == 0 else free * needs[rank] // total

@@ -1,4 +1,4 @@
-"""Verifies a result file with the instance that it names."""
+"""`hpcsolve verify`: checks the answer in a result file against the instance that the file names."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from hpcsolve.answers.dataset import Column
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job, hash_of
-from hpcsolve.job.load import load_job, named_files, pinned
+from hpcsolve.job.load import load_job, named_files, with_file_hashes
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.reader import read_result, row_blocks
 from hpcsolve.output.schema import require_whole
 from hpcsolve.runner.kinds import instance_columns, kind_of, read_instance, require_kind
 
-SAME = ("label", "city_name", "vertex_name", "n", "vertices", "arcs", "symmetric", "directed", "scale")
-"""Of `/instance`: what an instance has in whatever form its file may have moved to."""
+COMPARED = ("label", "city_name", "vertex_name", "n", "vertices", "arcs", "symmetric", "directed", "scale")
+"""Datasets of `/instance` that must agree with the instance that is read now. Path, format and comment may differ."""
 
 
 def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdict]:
@@ -31,12 +31,12 @@ def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdi
     Parameters
     ----------
     instance
-        A file, if the instance is no longer where it was.
+        The instance's file, if it has moved.
 
     Raises
     ------
     InputError
-        The file is no result, or the instance is not the one that was solved.
+        The file is not a result, or the instance is not the one that was solved.
     DamagedFileError
         The file is damaged.
     """
@@ -53,25 +53,25 @@ def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdi
     try:
         found = read_instance(job, instance)
     except InputError as error:
-        hint = "" if instance else "; if it has moved, say --instance FILE"
+        hint = "" if instance else "; if it has moved, give it with --instance FILE"
         raise InputError(f"{path}: its instance cannot be read: {error}{hint}") from None
     if solved not in (kind.identity(found), kind.content_hash(found.problem)):
         where = found.path or "what its generator makes now"
-        what = "is not the instance that was solved (another SHA-256); give that one with --instance"
+        what = "is not the instance that was solved (another SHA-256); give the file of that instance with --instance"
         raise InputError(f"{path}: {where} {what}")
     if all(os.path.exists(name) for name in named_files(job).values()):
-        job = pinned(job)
-    return contents, checked(job, path, contents, found)
+        job = with_file_hashes(job)
+    return contents, verdict_on(job, path, contents, found)
 
 
-def checked(job: Job, path: str, contents: Contents, found: InstanceOf[Any]) -> Verdict:
-    """Return the verdict on the answer in a file. Values that make the check itself fail are wrong, too."""
+def verdict_on(job: Job, path: str, contents: Contents, found: InstanceOf[Any]) -> Verdict:
+    """Return the verdict on the answer in a file. An error in the check itself means that the values are wrong."""
     for name, column in instance_columns(job, found).items():
-        if name in SAME and not _same(contents, name, column):
+        if name in COMPARED and not _same(contents, name, column):
             return Verdict(False, f"/instance/{name} is not that of the instance")
     solver, answer = algorithm(job.settings.algorithm), require_whole(contents, path)
     if answer not in solver.answers:
-        return Verdict(False, f"{solver.name} has no such answer: {answer.name}")
+        return Verdict(False, f"{solver.name} does not give an answer of this kind: {answer.name}")
     try:
         question = solver.asked(found.problem, job.parameters)
         return answer.verify(contents, found.problem, question, partial(row_blocks, path))
@@ -80,6 +80,6 @@ def checked(job: Job, path: str, contents: Contents, found: InstanceOf[Any]) -> 
 
 
 def _same(contents: Contents, name: str, column: Column) -> bool:
-    """Return whether `/instance` has that column. Names may be missing, since not every format has them."""
-    there = contents.value("instance", name)
-    return np.array_equal(np.asarray(there), np.asarray(column.values)) or (there is None and name.endswith("_name"))
+    """Return whether `/instance` has these values. Names may be missing, since not every format has them."""
+    stored = contents.value("instance", name)
+    return np.array_equal(np.asarray(stored), np.asarray(column.values)) or (stored is None and name.endswith("_name"))

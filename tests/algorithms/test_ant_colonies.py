@@ -31,7 +31,7 @@ def run(tsp, device, comm=None, stop=None, **parameters):
 
 def bits(outcome):
     """Return all of an outcome that must not depend on the ranks: /solution, and /colonies on rank 0."""
-    groups = {"solution": outcome.solution, **{k: v for k, v in outcome.tables.items() if k == "colonies"}}
+    groups = {"solution": outcome.solution, **{k: v for k, v in outcome.groups.items() if k == "colonies"}}
     return {(g, k): np.asarray(c.values).tobytes() for g, columns in groups.items() for k, c in columns.items()}
 
 
@@ -50,13 +50,13 @@ def test_ranks_and_threads_do_not_show(name, kind):
 
     alone = work(SerialComm())
     assert check_tour(tsp, alone.solution["tour"].values) == alone.cost
-    assert alone.cost == alone.tables["colonies"]["cost"].values.min()
+    assert alone.cost == alone.groups["colonies"]["cost"].values.min()
     for ranks in (2, 3, 4, 7):
         outcomes = on_ranks(ranks, work)
         assert bits(outcomes[0]) == bits(alone)
         for other in outcomes[1:]:
             assert {k: v for k, v in bits(alone).items() if k[0] == "solution"} == bits(other)
-        history = [outcome.tables["history"] for outcome in (alone, outcomes[0])]
+        history = [outcome.groups["history"] for outcome in (alone, outcomes[0])]
         for column in ("step", "best", "mean"):
             assert history[0][column].values.tolist() == history[1][column].values.tolist()
 
@@ -65,7 +65,7 @@ def test_a_colony_does_not_see_the_others(device):
     """Without migration a colony finds what it finds alone, which depends on its number, not on its row in a batch."""
     tsp = uniform_tsp(50, seed=3)
     for job in (JOBS["mmas"], JOBS["ant-system"]):
-        costs = [run(tsp, device, colonies=number, **job).tables["colonies"]["cost"].values for number in (4, 2, 1)]
+        costs = [run(tsp, device, colonies=number, **job).groups["colonies"]["cost"].values for number in (4, 2, 1)]
         assert costs[0][:2].tolist() == costs[1].tolist() and costs[0][:1].tolist() == costs[2].tolist()
     assert len({tuple(key) for key in random_keys(1, range(1000)).tolist()}) == 1000
     assert (random_keys(2, range(3)) != random_keys(3, range(3))).all()
@@ -74,18 +74,18 @@ def test_a_colony_does_not_see_the_others(device):
 def test_stops(device):
     tsp = uniform_tsp(40, seed=4)
     long = run(tsp, device, stop=StopCriteria(iterations=60), ants=3)
-    best = long.tables["history"]["best"].values
-    assert long.tables["history"]["step"].values.tolist() == list(range(60))
+    best = long.groups["history"]["best"].values
+    assert long.groups["history"]["step"].values.tolist() == list(range(60))
     assert (np.diff(best) <= 0).all() and best[-1] == long.cost
     first = int(np.argmax(best == best[-1]))
-    assert long.tables["colonies"]["iteration"].values.tolist() == [first]
+    assert long.groups["colonies"]["iteration"].values.tolist() == [first]
     met = run(tsp, device, stop=StopCriteria(target=float(long.cost)), ants=3)
-    assert met.cost == long.cost and met.tables["colonies"]["iterations"].values == first + 1
-    still = run(tsp, device, stop=StopCriteria(stagnation=70), ants=3).tables["colonies"]
+    assert met.cost == long.cost and met.groups["colonies"]["iterations"].values == first + 1
+    still = run(tsp, device, stop=StopCriteria(stagnation=70), ants=3).groups["colonies"]
     assert still["iterations"].values == still["iteration"].values[0] + 71
     timed = run(tsp, device, stop=StopCriteria(seconds=0.3), ants=3)
-    assert 0.3 <= timed.tables["history"]["seconds"].values[-1] < 3
-    assert run(tsp, device, stop=StopCriteria(), ants=1).tables["colonies"]["iterations"].values == 1000
+    assert 0.3 <= timed.groups["history"]["seconds"].values[-1] < 3
+    assert run(tsp, device, stop=StopCriteria(), ants=1).groups["colonies"]["iterations"].values == 1000
 
 
 def test_targets_are_in_the_own_unit(device):
@@ -96,8 +96,8 @@ def test_targets_are_in_the_own_unit(device):
     assert tsp.scale == 100
     first = run(tsp, device, colonies=3, optimum=-60.0)
     own = first.cost / 100
-    assert first.tables["history"]["best"].values[-1] == pytest.approx(own)
-    columns = {key: column.values for key, column in first.tables["colonies"].items()}
+    assert first.groups["history"]["best"].values[-1] == pytest.approx(own)
+    columns = {key: column.values for key, column in first.groups["colonies"].items()}
     costs = columns["cost"] / 100
     assert columns["gap"] == pytest.approx((costs + 60) / 60)
     assert columns["mean"] == pytest.approx(costs.mean()) and columns["median"] == np.median(costs)
@@ -106,7 +106,7 @@ def test_targets_are_in_the_own_unit(device):
     assert run(tsp, device, stop=StopCriteria(target=own, iterations=10**6)).cost == first.cost
     for cost in range(100, 130):  # all tours have one cost, in hundredths, which floats may miss
         equal = from_matrix(np.full((5, 5), cost / 500))
-        met = run(equal, device, stop=StopCriteria(target=cost / 100, iterations=2)).tables["colonies"]
+        met = run(equal, device, stop=StopCriteria(target=cost / 100, iterations=2)).groups["colonies"]
         assert met["iterations"].values == 1
 
 

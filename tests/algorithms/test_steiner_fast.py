@@ -38,7 +38,7 @@ def solved(graph: Graph, device: Device, comm: Any = None) -> Outcome:
 
 def stored(outcome: Outcome) -> dict[str, tuple[str, bytes]]:
     """Return all bytes of `/solution` and `/prices`."""
-    columns = {**outcome.solution, **outcome.tables.get("prices", {})}
+    columns = {**outcome.solution, **outcome.groups.get("prices", {})}
     return {name: (np.asarray(c.values).dtype.str, np.asarray(c.values).tobytes()) for name, c in columns.items()}
 
 
@@ -50,7 +50,7 @@ def test_trees_of_all_kinds_of_graphs(device: Device) -> None:
         assert check_answer(graph, outcome.answer).passed, check_answer(graph, outcome.answer)
         optimum = least_tree(graph)
         assert int(outcome.solution["lower_bound"].values) <= optimum <= outcome.cost
-        prices = outcome.tables["prices"]
+        prices = outcome.groups["prices"]
         raises = list(zip(prices["terminal"].values.tolist(), prices["price"].values.tolist()))
         proven = steiner_bound.replayed(graph, int(prices["root"].values), raises)
         assert proven == sum(price for _, price in raises) <= optimum

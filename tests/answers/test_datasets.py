@@ -5,13 +5,13 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms.registry import NAMES, algorithm
-from hpcsolve.answers import ANSWERS, type_in, type_of
+from hpcsolve.answers import ANSWERS, answer_type_of_names, answer_type_of_record
 from hpcsolve.answers.base import columns_of
 from hpcsolve.answers.dataset import Dataset, columns, datasets, required
 from hpcsolve.answers.tour import NoTour, Tour
 from hpcsolve.output.contents import GROUPS
 from hpcsolve.output.provenance import ENVIRONMENT
-from hpcsolve.output.reference import reference
+from hpcsolve.output.reference import reference, scales
 from tests.docs.samples import make_samples
 
 
@@ -25,38 +25,37 @@ def files(tmp_path_factory):
         file.close()
 
 
-def stated(dataset):
-    """Types, dimensions, unit and description of a dataset in a file."""
-    kind = "text" if dataset.dtype.kind == "O" else dataset.dtype.name
-    dimensions = tuple(axis.keys()[0] for axis in dataset.dims if axis.keys())
-    return kind, dimensions, dataset.attrs["units"], dataset.attrs["description"]
+def stored_as(group, dataset):
+    """Path, type, dimensions, unit and description of a dataset in a file, which is read with h5py alone."""
+    name, kind = dataset.name.split("/")[-1], "text" if dataset.dtype.kind == "O" else dataset.dtype.name
+    dimensions = (name,) if dataset.is_scale else tuple(axis.keys()[0] for axis in dataset.dims)
+    if dimensions == ("search", "target"):  # tables of distances to targets
+        dimensions = ("search", "vertex")
+    return f"/{group}/{name}", kind, dimensions, dataset.attrs["units"], dataset.attrs["description"]
 
 
-def declared(dataset):
-    """The same as it is declared: all that it may be."""
-    kinds = dataset.types.replace("bool", "uint8").split("|")
-    return {(kind, dataset.dimensions, dataset.unit, dataset.description) for kind in kinds}
+def declared_as(row):
+    """The same of a declared dataset, once for each type that it may have."""
+    dataset, kinds = row.dataset, row.dataset.types.replace("bool", "uint8").split("|")
+    return {(f"/{row.group}/{row.name}", kind, dataset.dimensions, dataset.unit, dataset.description) for kind in kinds}
 
 
-def test_every_dataset_of_a_result_is_declared(files):
+def all_declared():
+    """All declared datasets with the dimension scales beside them."""
     rows = list(reference())
-    for file in files:
-        for group, members in file.items():
-            scales = {name for name, d in members.items() if d.is_scale and d.attrs["description"] == "Number, from 0"}
-            for name in members.keys() - scales:
-                kind, dimensions, *rest = stated(members[name])
-                if members[name].is_scale:
-                    dimensions = (name,)
-                if dimensions == ("search", "target"):  # tables of distances at targets
-                    dimensions = ("search", "vertex")
-                known = [declared(row.dataset) for row in rows if (row.group, row.name) == (group, name)]
-                assert (kind, dimensions, *rest) in set().union(*known), f"/{group}/{name}"
+    where = dict.fromkeys((row.group, row.found_in) for row in rows)
+    beside = [scales([row for row in rows if (row.group, row.found_in) == place]) for place in where]
+    return set().union(*map(declared_as, [*rows, *(row for some in beside for row in some)]))
 
 
-def test_every_declared_dataset_is_in_some_result(files):
-    found = {f"/{group}/{name}" for file in files for group, members in file.items() for name in members}
-    unset = {f"/provenance/{name}" for name in ENVIRONMENT}
-    assert {f"/{row.group}/{row.name}" for row in reference()} - found - unset == {"/solution/proof"}
+def test_what_results_hold_is_what_is_declared(files):
+    """The oracle of docs/result-file.md: small results together hold all that it lists, and nothing else."""
+    found = {stored_as(group, dataset) for file in files for group, members in file.items()
+             for dataset in members.values()}
+    assert found - all_declared() == set()
+    missing = {(path, kind) for path, kind, *_ in all_declared() - found}
+    unset = {(f"/provenance/{name}", "text") for name in ENVIRONMENT}
+    assert missing - unset == {("/solution/proof", "text"), ("/solution/matrix", "uint64")}
     assert {row.group for row in reference()} == set(GROUPS)
 
 
@@ -64,7 +63,7 @@ def test_what_is_always_there_is_there(files):
     for file in files:
         name, kind = (file[key].asstr()[()] if key in file else "" for key in ("job/toml", "instance/kind"))
         solver = next(solver for solver in map(algorithm, NAMES) if f'algorithm = "{solver.name}"' in name)
-        answer = type_in(set(file["solution"]))
+        answer = answer_type_of_names(set(file["solution"]))
         assert answer in solver.answers
         for row in reference():
             if row.always and row.found_in in ("", kind) and row.group != "solution":
@@ -76,14 +75,16 @@ def test_what_is_always_there_is_there(files):
 def test_the_kind_of_answer_follows_from_its_datasets():
     for answer in ANSWERS:
         for record in answer.records:
-            assert type_of(record) is answer
-            assert type_in(set(required(record))) is answer and type_in(set(datasets(record))) is answer
+            assert answer_type_of_record(record) is answer
+            assert answer_type_of_names(set(required(record))) is answer
+            assert answer_type_of_names(set(datasets(record))) is answer
             for missing in required(record):
-                assert type_in(set(required(record)) - {missing}) in (None, *(set(ANSWERS) - {answer}))
-    assert type_in(set()) is None
-    assert type_in({"tour", "cost", "optimal", "infeasible"}) is None
-    assert type_in({"tour", "cost", "optimal", "place"}) is type_of(Tour), "scales do not count"
-    assert type_in({"source", "target", "distance", "offset"}) is None
+                assert answer_type_of_names(set(required(record)) - {missing}) in (None, *(set(ANSWERS) - {answer}))
+    assert answer_type_of_names(set()) is None
+    assert answer_type_of_names({"tour", "cost", "optimal", "infeasible"}) is None
+    with_scale = {"tour", "cost", "optimal", "place"}
+    assert answer_type_of_names(with_scale) is answer_type_of_record(Tour), "scales do not count"
+    assert answer_type_of_names({"source", "target", "distance", "offset"}) is None
 
 
 def test_values_of_another_type_or_dimension_are_refused():

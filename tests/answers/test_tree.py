@@ -9,7 +9,7 @@ import pytest
 import hpcsolve
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import Outcome
-from hpcsolve.answers.tree import Tree, tree
+from hpcsolve.answers.tree import Tree, tree_from_edges
 from hpcsolve.formats import write_graph
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.runner.verify import verify_file
@@ -20,7 +20,8 @@ SPOKES = np.array([0, 0, 0]), np.array([1, 2, 3]), np.array([2, 2, 2])
 
 def exact(edges=SPOKES, lower_bound=6, **changes):
     """What an exact method would return for the star: its three spokes, less than the sides."""
-    return replace(tree(edges, lower_bound, closure_mst=6, closure_bottleneck=3, proof="branch and cut"), **changes)
+    proven = tree_from_edges(edges, lower_bound, closure_mst=6, closure_bottleneck=3, proof="branch and cut")
+    return replace(proven, **changes)
 
 
 @pytest.fixture

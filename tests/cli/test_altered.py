@@ -65,8 +65,8 @@ STRUCTURE = {
     "short names": (put("instance/city_name", ["a", "b"]), "/instance/city_name has 2 values"),
     "two costs": (put("solution/cost", np.array([1, 2])), "/solution/cost is not an integer"),
     "cost of text": (put("solution/cost", "12"), "/solution/cost is not an integer"),
-    "no cost": (without("solution/cost"), "/solution is not a whole answer"),
-    "both": (put("solution/infeasible", 1), "/solution is not a whole answer"),
+    "no cost": (without("solution/cost"), "/solution is not a complete answer"),
+    "both": (put("solution/infeasible", 1), "/solution is not a complete answer"),
     **{f"no attribute {name}": (unnamed(name), f"the attribute {name} is missing")
        for name in ("cost", "verified", "complete", "algorithm", "created")},
     "cost is a text": (said("cost", "cheap"), "the attribute cost is not a number"),
@@ -131,7 +131,7 @@ def test_a_load_of_what_is_not_whole(folder):
 
     with h5py.File(folder / "out.h5", "r+") as file:
         del file["solution"]
-    with pytest.raises(DamagedFileError, match="not a whole answer"):
+    with pytest.raises(DamagedFileError, match="not a complete answer"):
         hpcsolve.load(folder / "out.h5")
 
 

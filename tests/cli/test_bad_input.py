@@ -135,7 +135,7 @@ def test_an_output_in_the_way(hpcsolve, tmp_path, test_device):
     assert "--overwrite" in refused(hpcsolve, tmp_path, *run, "out.h5")
     assert hpcsolve(*run, "out.h5", "--overwrite", cwd=tmp_path).returncode == 0
     other = refused(hpcsolve, tmp_path, *run, "out.h5", "--set", "held-karp.path=open")
-    assert "out.h5: the output exists, of another job or instance" in other
+    assert "out.h5: the output exists and is the result of another job or instance" in other
     (tmp_path / "good.tsp").write_text(POINTS.replace("6 0", "7 0"))
     assert "of another job or instance" in refused(hpcsolve, tmp_path, *run, "out.h5")
     assert "a folder" in refused(hpcsolve, tmp_path, *run, ".")
@@ -154,7 +154,7 @@ def test_a_job_from_a_pipe_is_refused_at_once(tmp_path, run_process):
     for how in ("run <(cat job.toml)", "run /dev/stdin < <(cat job.toml)", "estimate /dev/null"):
         command = ["bash", "-c", f'"$0" -m hpcsolve {how}', sys.executable]
         done = run_process(command, timeout=30, cwd=tmp_path)
-        assert done.returncode == 2 and "is a pipe or a device; write the job into a file" in error_line(done)
+        assert done.returncode == 2 and "is a pipe or a device; write the job to a file" in error_line(done)
 
 
 def test_more_threads_than_openmp_bears(hpcsolve, tmp_path):
@@ -176,7 +176,7 @@ def test_an_output_that_cannot_be_written_is_found_before_the_work(hpcsolve, tmp
     (tmp_path / "job.toml").write_text('algorithm = "held-karp"\ninstance = { generate = "uniform-tsp", n = 26 }\n')
     run = ("run", "job.toml", "--device", test_device, "--output")
     for output in ("job.toml/out.h5", "/proc/out.h5", "/proc/x/out.h5"):
-        assert "no file can be made there" in refused(hpcsolve, tmp_path, *run, output, code=4)
+        assert "no file can be made in this folder" in refused(hpcsolve, tmp_path, *run, output, code=4)
 
 
 def test_too_many_cities_for_the_memory(hpcsolve, tmp_path, test_device):

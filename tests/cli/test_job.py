@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError
 from hpcsolve.job import job_from_table
-from hpcsolve.job.load import load_job, parsed_value, pinned
+from hpcsolve.job.load import load_job, parsed_value, with_file_hashes
 from hpcsolve.output.toml import toml_text
 
 JOBS = Path(__file__).resolve().parents[2] / "jobs"
@@ -37,7 +37,7 @@ MISTAKES = {
     "open text": (GOOD + "device = 'cpu", ":3: not a valid TOML file: "),
     "table below an unknown one": (GOOD + "[zzz.a]\n", ":3: zzz: unknown key"),
     "misspelt": ('algorithm = "held-carp"\n', "did you mean 'held-karp'?"),
-    "other table": (GOOD + "[ant-colony]\nants = 3\n", ":3: ant-colony: this table is not read"),
+    "other table": (GOOD + "[ant-colony]\nants = 3\n", ":3: ant-colony: this table has no effect"),
     "algorithm's type": ("algorithm = 3\n", ":1: algorithm: expected a text"),
     "instance's type": ("algorithm = 'held-karp'\ninstance = 3\n", ":2: instance: expected text or table, got integer"),
 }
@@ -171,7 +171,7 @@ def test_a_file_of_queries_is_relative_to_what_names_it(tmp_path, monkeypatch):
     assert load_job("jobs/job.toml", ["shortest-paths.queries=[[1, 2]]"]).parameters.queries == [(1, 2)]
     (tmp_path / "jobs" / "pairs.txt").write_text("1 2\n")
     (tmp_path / "pairs.txt").write_text("# the same\n1 2\n")
-    known, other = pinned(load_job("jobs/job.toml")), pinned(changed)
+    known, other = with_file_hashes(load_job("jobs/job.toml")), with_file_hashes(changed)
     assert known.hash("x") == other.hash("x") and known.text() != other.text()
     (tmp_path / "pairs.txt").write_text("2 1\n")
-    assert known.hash("x") != pinned(changed).hash("x")
+    assert known.hash("x") != with_file_hashes(changed).hash("x")

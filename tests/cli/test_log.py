@@ -8,7 +8,7 @@ import pytest
 from hpcsolve.errors import EnvironmentFault
 from hpcsolve.output.log import Log
 from hpcsolve.output.progress import Progress, duration, progress_line, size
-from hpcsolve.output.provenance import allowed, command_line, git_commit
+from hpcsolve.output.provenance import command_line, git_commit, stored_variables
 
 
 class Clock:
@@ -90,7 +90,7 @@ def test_numbers_for_people():
 
 def test_only_named_variables_are_kept():
     kept = {"SLURM_JOB_ID": "1", "OMP_NUM_THREADS": "2"}
-    assert allowed({**kept, "SLURM_JWT": "x", "AWS_SECRET_ACCESS_KEY": "x", "PATH": "x"}) == kept
+    assert stored_variables({**kept, "SLURM_JWT": "x", "AWS_SECRET_ACCESS_KEY": "x", "PATH": "x"}) == kept
 
 
 def test_the_command_line_hides_the_home(monkeypatch):

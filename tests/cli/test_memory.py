@@ -64,7 +64,7 @@ def test_memory_that_ranks_share_counts_once_per_host():
     memories = [cpu("a"), cpu("a"), cpu("b")]
     assert found.needed == (5 * GIB,) * 3
     assert free_bytes(found, memories) == [6 * GIB, 6 * GIB, 8 * GIB]
-    line = "memory: 5 GiB a rank (4 GiB of it once per host) of 6 GiB free, 11 GiB in all"
+    line = "memory: 5 GiB per rank (4 GiB of it once per host) of 6 GiB free, 11 GiB in all"
     assert memory_line(found, memories) == line
     check_memory(found, [cpu("a", shared=6 * GIB), cpu("a"), cpu("b", shared=5 * GIB)], "n vertices")
     for tight in ([cpu("a", shared=6 * GIB - 2), cpu("a"), cpu("b")], [cpu("a"), cpu("a"), cpu("b", own=5 * GIB - 1)]):
@@ -93,7 +93,7 @@ def test_the_refusal_says_what_would_fit():
         "40 cities need 3 GiB on rank 0, 2 GiB are free there; the largest that fits on 1 rank like these is "
         "17 cities; use more ranks on more nodes"
     )
-    assert memory_line(estimate([GIB, GIB])[0], [cpu(), cpu()]) == "memory: 1 GiB a rank of 4 GiB free, 2 GiB in all"
+    assert memory_line(estimate([GIB, GIB])[0], [cpu(), cpu()]) == "memory: 1 GiB per rank of 4 GiB free, 2 GiB in all"
 
 
 @pytest.mark.parametrize(("text", "count"), [

@@ -70,7 +70,7 @@ def test_a_folder_is_made_and_a_bad_one_refused(tmp_path):
     assert list((tmp_path / "a" / "b").iterdir()) == []
     (tmp_path / "file").touch()
     for path in (tmp_path / "file" / "r.h5", tmp_path / "file" / "x" / "r.h5"):
-        with pytest.raises(EnvironmentFault, match="no file can be made there"):
+        with pytest.raises(EnvironmentFault, match="no file can be made in this folder"):
             make_folder(path)
 
 
@@ -156,10 +156,10 @@ def many(file):
 HOSTILE = {
     "external link": (link(h5py.ExternalLink("other.h5", "/x")), "is a link"),
     "soft link": (link(h5py.SoftLink("/solution/tour")), "is a link"),
-    "external data": (external_data, "takes its data from elsewhere"),
-    "virtual data": (virtual_data, "takes its data from elsewhere"),
-    "bomb": (bomb, "claims 1099511627776 bytes of 0 stored"),
-    "promise": (promise, "claims 8589934592 bytes of 0 stored"),
+    "external data": (external_data, "takes its data from another file or dataset"),
+    "virtual data": (virtual_data, "takes its data from another file or dataset"),
+    "bomb": (bomb, "claims to hold 1099511627776 bytes, but only 0 are stored"),
+    "promise": (promise, "claims to hold 8589934592 bytes, but only 0 are stored"),
     "unknown group": (lambda file: file.create_group("extra"), "/extra is not part of the format"),
     "group in a group": (lambda file: file["solution"].create_group("x"), "is not part of the format"),
     "named type": (lambda file: file.__setitem__("solution/x", np.dtype("i4")), "is not part of the format"),

@@ -111,7 +111,7 @@ def test_verify_wants_the_instance_that_was_solved(hpcsolve, folder, test_device
     (folder / "job.toml").write_text(JOB.format('"costs.npy"'))
     assert run(hpcsolve, folder, test_device).returncode == 0
     os.rename(folder / "costs.npy", folder / "moved.npy")
-    assert "if it has moved, say --instance" in error_line(hpcsolve("verify", "sub/out.h5", cwd=folder))
+    assert "if it has moved, give it with --instance" in error_line(hpcsolve("verify", "sub/out.h5", cwd=folder))
     assert hpcsolve("verify", "sub/out.h5", "--instance", "moved.npy", cwd=folder).returncode == 0
     np.save(folder / "costs.npy", np.ones((7, 7)))
     done = hpcsolve("verify", "sub/out.h5", cwd=folder)
@@ -167,9 +167,9 @@ def test_estimate(hpcsolve, folder, test_device):
     estimate = ("estimate", "job.toml", "--device", test_device, "--set", "instance.n=30", "-n", "2", "--memory")
     fits = hpcsolve(*estimate, "80G", cwd=folder)
     assert fits.returncode == 0, fits.stderr
-    assert "fits                  yes: 80 GiB a rank" in fits.stdout and "min-add" in fits.stdout
+    assert "fits                    yes: 80 GiB per rank" in fits.stdout and "min-add" in fits.stdout
     tight = hpcsolve(*estimate, "64M", cwd=folder)
-    assert tight.returncode == 3 and "fits                  no: 64 MiB a rank" in tight.stdout
+    assert tight.returncode == 3 and "fits                    no: 64 MiB per rank" in tight.stdout
     assert error_line(tight)
     assert os.listdir(folder) == ["job.toml"]
 

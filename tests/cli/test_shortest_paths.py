@@ -49,7 +49,7 @@ def test_one_to_four_ranks_give_the_same_tables(job, mpiexec, test_device):
         more = ("--device", test_device, "--set", "share-gpu=true", "--output", out)
         done = mpiexec(ranks, "run", "job.toml", *more, cwd=folder, timeout=200)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert done.stdout.count("check:  PASS (no arc offers less") == 1
+        assert done.stdout.count("check:  PASS (no arc shortens a distance") == 1
         found.append(solution(out))
         assert len(read_result(out).value("ranks", "rank")) == ranks
     assert all(other == found[0] for other in found)
@@ -180,7 +180,7 @@ def missing_row(file):
     (change("predecessor", 1, 5, -1), "row 1: vertex 6 at", 1),
     (another_job, "/job/hash is not that of /job/toml", 5),
     (wrong_source, "/solution/source does not hold the sources of the job", 1),
-    (missing_row, "/solution/distance has no scale of length 1", 5),
+    (missing_row, "/solution/distance has no dimension scale of length 1", 5),
 ])
 def test_verify_finds_a_wrong_table(tamper, message, code, job, run, hpcsolve):
     folder = job("sources = [1, 50]\npredecessors = true")

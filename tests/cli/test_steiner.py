@@ -84,7 +84,7 @@ def test_a_result_is_printed_verified_solved_again_and_written_as_pace_wants_it(
     again = run(folder)
     assert "this job is done already" in again.stdout and line[0] in again.stdout
     checked = hpcsolve("verify", "out.h5", cwd=folder)
-    assert checked.returncode == 0 and "prices raised again" in checked.stdout
+    assert checked.returncode == 0 and "the prices prove the lower bound" in checked.stdout
     done = hpcsolve("run", "out.h5", "--output", "b.h5", "--device", test_device, cwd=folder)
     assert done.returncode == 0 and solution(folder / "out.h5") == solution(folder / "b.h5"), done.stderr
     shown = hpcsolve("tree", "out.h5", cwd=folder)
@@ -168,7 +168,7 @@ ALTERED = {
     "a price": (put("prices/price", lambda p: np.where(np.arange(len(p)) == 0, p - 1, p)), "the prices prove"),
     "a high price": (put("prices/price", lambda p: p + 10**9), "a set that holds the root"),
     "no prices": (lambda file: file.__delitem__("prices"), "/prices is not there"),
-    "no tree": (lambda file: file.__delitem__("solution/u"), "/solution is not a whole answer"),
+    "no tree": (lambda file: file.__delitem__("solution/u"), "/solution is not a complete answer"),
     "texts": (lambda file: (file.__delitem__("prices/root"), put_text(file)), "/prices/root is not an integer"),
 }
 

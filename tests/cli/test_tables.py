@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from hpcsolve.answers.dataset import Dataset
-from hpcsolve.answers.table import DistanceTable, gathered, spread
+from hpcsolve.answers.table import DistanceTable, gathered, with_row_ranges
 from hpcsolve.errors import DamagedFileError
-from hpcsolve.output.chunks import chunk_shape, chunks, in_order, send, stored_chunk
+from hpcsolve.output.chunks import chunk_shape, chunks, map_in_order, send, stored_chunk
 from hpcsolve.output.contents import Contents
+from hpcsolve.output.large_tables import write_with_tables
 from hpcsolve.output.reader import read_result, row_blocks
-from hpcsolve.output.tables import write_with_tables
 from hpcsolve.parallel.comm import SerialComm
 from tests.cli.test_result_file import contents
 from tests.thread_comm import on_ranks
@@ -23,7 +23,7 @@ MEANING = Dataset("uint32", "Distances", "search, vertex", "m")
 
 def write(path, values, none=None):
     """Write a file with a table of one rank."""
-    table = spread(DistanceTable(values, 0, len(values), MEANING, none), SerialComm())
+    table = with_row_ranges(DistanceTable(values, 0, len(values), MEANING, none), SerialComm())
     return write_with_tables(path, {"distance": (table, chunks(table, SerialComm(), 2))}, contents)
 
 
@@ -62,7 +62,7 @@ def test_chunks_are_about_a_megabyte_and_little_is_padding(shape, itemsize):
 def test_rows_in_pieces(tmp_path, monkeypatch):
     values = np.arange(40, dtype=np.int32).reshape(8, 5)
     write(tmp_path / "r.h5", values)
-    monkeypatch.setattr("hpcsolve.output.reader.BLOCK", 3 * 5 * 4)
+    monkeypatch.setattr("hpcsolve.output.reader.BLOCK_BYTES", 3 * 5 * 4)
     pieces = list(row_blocks(tmp_path / "r.h5", ["distance", "distance"]))
     assert [first for first, _ in pieces] == [0, 3, 6]
     assert np.array_equal(np.concatenate([blocks[1] for _, blocks in pieces]), values)
@@ -76,7 +76,7 @@ def written(path, values, bounds, threads=1):
 
     def of_rank(comm):
         first, stop = bounds[comm.rank : comm.rank + 2]
-        table = spread(DistanceTable(values[first:stop], first, len(values), MEANING, 7), comm)
+        table = with_row_ranges(DistanceTable(values[first:stop], first, len(values), MEANING, 7), comm)
         names = ("distance", "predecessor")
         if comm.rank:
             for _ in names:
@@ -131,7 +131,7 @@ def test_little_is_ready_before_it_is_taken(tmp_path, monkeypatch):
         def wait(self):
             self.comm.under_way -= self.nbytes
 
-    table = spread(DistanceTable(values, 0, 50, MEANING), comm := Counting())
+    table = with_row_ranges(DistanceTable(values, 0, 50, MEANING), comm := Counting())
     send(table, comm, 1)
     assert comm.under_way == 0 and len(counts) == 100 and 8000 < max(counts) < 15_000
 
@@ -160,7 +160,7 @@ def test_threads_keep_the_order_and_take_few_items_ahead(threads):
             taken.append(number)
             yield number
 
-    for number, square in enumerate(in_order(lambda x: x * x, items(), threads)):
+    for number, square in enumerate(map_in_order(lambda x: x * x, items(), threads)):
         assert square == number**2
         assert len(taken) <= number + 2 * threads + 2
     assert len(taken) == 50
@@ -168,12 +168,12 @@ def test_threads_keep_the_order_and_take_few_items_ahead(threads):
 
 def test_an_error_in_a_thread_is_raised():
     with pytest.raises(ZeroDivisionError):
-        list(in_order(lambda x: 1 // x, [1, 0, 2], 2))
+        list(map_in_order(lambda x: 1 // x, [1, 0, 2], 2))
 
 
 def test_rows_that_do_not_fit_together_are_a_bug():
     def work(comm):
-        return spread(DistanceTable(np.zeros((3, 2)), 2 * comm.rank, 6, MEANING), comm)
+        return with_row_ranges(DistanceTable(np.zeros((3, 2)), 2 * comm.rank, 6, MEANING), comm)
 
     with pytest.raises(ValueError, match="the ranks have"):
         on_ranks(2, work)
@@ -222,8 +222,10 @@ def table_elsewhere(file):
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    (bomb, "claims 1099511627776 bytes of 0 stored"), (without_scales, "/solution/x has no scale of length 3"),
-    (scale_of_other_length, "/solution/x has no scale of length 3"), (table_elsewhere, "/layers/x has two dimensions"),
+    (bomb, "claims to hold 1099511627776 bytes, but only 0 are stored"),
+    (without_scales, "/solution/x has no dimension scale of length 3"),
+    (scale_of_other_length, "/solution/x has no dimension scale of length 3"),
+    (table_elsewhere, "/layers/x has two dimensions"),
 ])
 @pytest.mark.parametrize("tables", [True, False])
 def test_hostile_tables_are_refused(change, message, tables, tmp_path):

@@ -26,6 +26,6 @@ def test_terminals_beside_a_graph(hpcsolve, tmp_path, test_device):
     assert run("--set", "instance.terminals=[4, 2]", "--overwrite").returncode == 0
     assert package.load(tmp_path / "town.h5").cost == 5
     assert "terminals: town has no vertex 9" in error_line(run("--set", "instance.terminals=[2, 9]", "--overwrite"))
-    assert "instance: terminals is a list" in error_line(run("--set", "instance.terminals=9", "--overwrite"))
+    assert "instance: terminals must be a list" in error_line(run("--set", "instance.terminals=9", "--overwrite"))
     houses.write_text("1\n9\n")
     assert "houses.txt:2: town has no vertex 9" in error_line(run("--overwrite"))

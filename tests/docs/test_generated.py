@@ -8,7 +8,7 @@ import pytest
 import hpcsolve as hpcsolve_package
 from hpcsolve.analysis.load import load
 from hpcsolve.job import reference
-from tests.docs import datasets
+from hpcsolve.output import reference as datasets
 from tests.frame.source import REPOSITORY
 
 DOCS = REPOSITORY / "docs"

@@ -28,7 +28,7 @@ from hpcsolve.answers.tour import TOUR
 
 ALGORITHM = Algorithm(
     "ant-colony", "tsp", (TOUR,), Parameters, estimate, run, KERNEL_FILES, stops=STOPS,
-    tables={"colonies": COLONIES, "history": HISTORY}, trial=trial,
+    groups={"colonies": COLONIES, "history": HISTORY}, trial=trial,
 )
 
 __all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

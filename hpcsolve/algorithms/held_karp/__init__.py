@@ -24,7 +24,7 @@ from hpcsolve.algorithms.held_karp.solve import KERNEL_FILES, estimate, run, tri
 from hpcsolve.answers.tour import TOUR
 
 ALGORITHM = Algorithm(
-    "held-karp", "tsp", (TOUR,), Parameters, estimate, run, KERNEL_FILES, tables={"layers": LAYERS}, asked=asked,
+    "held-karp", "tsp", (TOUR,), Parameters, estimate, run, KERNEL_FILES, groups={"layers": LAYERS}, asked=asked,
     trial=trial,
 )
 

@@ -31,7 +31,7 @@ from hpcsolve.answers.paths import PATHS
 
 ALGORITHM = Algorithm(
     "shortest-paths", "graph", (DISTANCES, PATHS), Parameters, estimate, run, KERNEL_FILES,
-    tables={"searches": SEARCHES}, file_keys={"queries": sha256_of_queries}, asked=asked, check=check, trial=trial,
+    groups={"searches": SEARCHES}, file_keys={"queries": sha256_of_queries}, asked=asked, check=check, trial=trial,
 )
 
 __all__ = ["ALGORITHM", "Parameters", "check", "estimate", "run"]

@@ -36,7 +36,7 @@ from hpcsolve.answers.tree import TREE, Prices
 
 ALGORITHM = Algorithm(
     "steiner-kmb", "steiner", (TREE,), Parameters, estimate, run, KERNEL_FILES, HOST_KERNEL_FILES, STOPS,
-    tables={"prices": datasets(Prices), "reductions": REDUCTIONS}, can_stop=can_stop, asked=asked,
+    groups={"prices": datasets(Prices), "reductions": REDUCTIONS}, can_stop=can_stop, asked=asked,
 )
 
 __all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

@@ -38,7 +38,8 @@ class Certified:
     def answer(self, matrix: DistanceTable | None) -> tree.Tree:
         """Return the answer, with this rank's part of the matrix if there is one."""
         edges = self.edges.tails, self.edges.heads, self.edges.weights
-        return tree.tree(edges, self.lower_bound, self.closure.weight, self.closure.bottleneck, matrix=matrix)
+        known = self.closure
+        return tree.tree_from_edges(edges, self.lower_bound, known.weight, known.bottleneck, matrix=matrix)
 
 
 def tables_of(bound: Bound, smaller: ReducedGraph) -> Tables:

@@ -18,37 +18,38 @@ from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job
 from hpcsolve.job.generators import makers
-from hpcsolve.output.contents import INSTANCES, Contents
+from hpcsolve.output.contents import INSTANCE_GROUPS, Contents
 from hpcsolve.problems.generate.by_name import call_generator
 
-MODULES = {name: f"hpcsolve.runner.kinds.{name}" for name in INSTANCES}
-"""Name -> the module that has the record `KIND`."""
+MODULES = {name: f"hpcsolve.runner.kinds.{name}" for name in INSTANCE_GROUPS}
+"""Name of a kind of problem -> its module, which has the record `KIND`."""
 
 
 @dataclass(frozen=True)
-class Kind:
-    """What depends on the kind of problem, except its answers.
+class ProblemKind:
+    """A kind of problem, with the functions that depend on it. Kinds of answers are in `hpcsolve.answers`.
 
     Attributes
     ----------
     size_unit
-        What its size counts, in the plural: `cities`.
+        What the size of a problem counts, in the plural: `cities`.
     read
-        The instance in a file, of (path, options); options are the other keys of the job's table `{ file = ..., ... }`.
+        Reads the instance in a file, given (path, options). Options are the other keys of the job's table
+        `{ file = ..., ... }`.
     given
-        The problem that a Python program gave, of (problem, options): one of ours, a matrix, ...
+        Returns the problem that a Python program passed to `solve` as (problem, options): our own type, a matrix, ...
     write
-        Writes a problem, of (problem, path), as a file that `read` reads.
+        Writes a file that `read` can read, given (problem, path).
     content_hash
-        SHA-256 of all that an answer depends on: names a problem that no file holds.
+        Returns the SHA-256 of everything in a problem that the answer depends on. It identifies a problem without file.
     identity
-        The part of the job's hash that stands for an instance.
+        Returns the SHA-256 that stands for an instance in the job's hash.
     size
-        Number of cities, vertices, ...
+        Returns the number of cities, vertices, ...
     headline
-        Name, size and nature of a problem in a few words.
+        Returns name, size and nature of a problem in a few words.
     values
-        The content of `/instance`: the values of datasets of `output.contents.INSTANCES`.
+        Returns the values of the datasets of `/instance`, which `output.contents.INSTANCE_GROUPS` declares.
     """
 
     size_unit: str
@@ -62,13 +63,13 @@ class Kind:
     values: Callable[[InstanceOf[Any]], dict[str, Any]]
 
 
-def kind(name: str) -> Kind:
-    """Return the kind of that name."""
-    found: Kind = importlib.import_module(MODULES[name]).KIND
+def kind(name: str) -> ProblemKind:
+    """Return the kind of problem with this name."""
+    found: ProblemKind = importlib.import_module(MODULES[name]).KIND
     return found
 
 
-def kind_of(job: Job) -> Kind:
+def kind_of(job: Job) -> ProblemKind:
     """Return the kind of problem that a job's algorithm solves."""
     return kind(algorithm(job.settings.algorithm).kind)
 
@@ -76,7 +77,7 @@ def kind_of(job: Job) -> Kind:
 def instance_columns(job: Job, instance: InstanceOf[Any]) -> dict[str, Column]:
     """Return the content of `/instance`."""
     name = algorithm(job.settings.algorithm).kind
-    return columns(INSTANCES[name], {**kind(name).values(instance), "kind": name})
+    return columns(INSTANCE_GROUPS[name], {**kind(name).values(instance), "kind": name})
 
 
 def require_kind(contents: Contents, job: Job, file: str) -> None:
@@ -85,9 +86,9 @@ def require_kind(contents: Contents, job: Job, file: str) -> None:
     Raises
     ------
     InputError
-        It is of a kind that this version does not know.
+        This version does not know the kind of the result.
     DamagedFileError
-        It is of another kind.
+        The result is of another kind.
     """
     name = str(contents.value("instance", "kind", ""))
     if name not in MODULES:
@@ -99,7 +100,8 @@ def require_kind(contents: Contents, job: Job, file: str) -> None:
 def kind_of_generator(name: str) -> str:
     """Return the name of the kind of problem that a generator makes.
 
-    For an unknown generator it is "tsp", whose generators then refuse it."""
+    For an unknown generator it is "tsp", so that the error names those generators.
+    """
     return next((kind for kind in MODULES if name in makers(kind)), "tsp")
 
 
@@ -109,7 +111,7 @@ def read_instance(job: Job, file: str | None = None) -> InstanceOf[Any]:
     Parameters
     ----------
     file
-        Read this file instead of the job's.
+        Read this file instead of the one that the job names.
 
     Raises
     ------

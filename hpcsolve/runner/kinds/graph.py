@@ -1,4 +1,4 @@
-"""Graphs as a kind of problem, with weights, and coordinates or terminals if there are any."""
+"""Graphs as a kind of problem. They have weights, and may have coordinates and terminals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hpcsolve.formats import GraphInstance, read_graph, read_terminals, write_gr
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_convert import from_networkx, from_scipy
 from hpcsolve.problems.steiner import with_terminals, with_terminals_at
-from hpcsolve.runner.kinds import Kind
+from hpcsolve.runner.kinds import ProblemKind
 
 OPTIONS = ("coordinates", "directed", "terminals")
 """Keys of the job's table `{ file = ..., ... }`."""
@@ -31,12 +31,12 @@ def read(path: str, options: Mapping[str, Any]) -> GraphInstance:
     for key in options:
         if key not in OPTIONS:
             raise InputError(f"instance: no key {key!r} beside file; there are {', '.join(OPTIONS)}")
-    places, directed, terminals = (options.get(key) for key in OPTIONS)
-    if not isinstance(places, (str, type(None))) or not isinstance(directed, (bool, type(None))):
-        raise InputError("instance: coordinates is the name of a file, directed is true or false")
+    coordinates, directed, terminals = (options.get(key) for key in OPTIONS)
+    if not isinstance(coordinates, (str, type(None))) or not isinstance(directed, (bool, type(None))):
+        raise InputError("instance: coordinates must be the name of a file, and directed true or false")
     if not isinstance(terminals, (str, list, type(None))):
-        raise InputError("instance: terminals is a list of vertices, or the name of a file with one on each line")
-    found = read_graph(path, places, directed=directed)
+        raise InputError("instance: terminals must be a list of vertices, or the name of a file with one per line")
+    found = read_graph(path, coordinates, directed=directed)
     return found if terminals is None else replace(found, problem=_with_terminals(found.problem, terminals))
 
 
@@ -95,7 +95,7 @@ def headline(problem: Graph) -> str:
 
 
 def values(instance: GraphInstance) -> dict[str, Any]:
-    """Return names, sizes and vertices, but not the arcs."""
+    """Return the values of `/instance`: names, sizes and vertices, but not the arcs."""
     graph = instance.problem
     axes = () if graph.coordinates is None else graph.coordinates.T
     return {
@@ -117,4 +117,4 @@ def values(instance: GraphInstance) -> dict[str, Any]:
     }
 
 
-KIND = Kind("vertices", read, given, write_graph, content_hash, identity, size, headline, values)
+KIND = ProblemKind("vertices", read, given, write_graph, content_hash, identity, size, headline, values)

@@ -32,7 +32,7 @@ def headline(problem: Graph) -> str:
 
 
 def values(instance: GraphInstance) -> dict[str, Any]:
-    """Return the values of a graph, and the terminals."""
+    """Return the values of `/instance`: those of a graph, and the terminals."""
     terminals = instance.problem.terminals
     assert terminals is not None
     own = {"terminal": terminals.astype(np.int32), "repeated_terminals": instance.problem.repeated_terminals}

@@ -1,4 +1,4 @@
-"""The travelling salesman's kind of problem: cities with a matrix of costs."""
+"""Travelling salesman problems as a kind of problem: cities with a matrix of costs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hpcsolve import formats
 from hpcsolve.errors import InputError
 from hpcsolve.formats import Instance
 from hpcsolve.problems.tsp import Tsp, from_matrix
-from hpcsolve.runner.kinds import Kind
+from hpcsolve.runner.kinds import ProblemKind
 
 
 def read(path: str, options: Mapping[str, Any]) -> Instance:
@@ -23,8 +23,9 @@ def read(path: str, options: Mapping[str, Any]) -> Instance:
 
 
 def _refuse(options: Mapping[str, Any]) -> None:
+    """Refuse any key beside `file`."""
     for key in options:
-        raise InputError(f"instance: a travelling salesman's table has no key {key!r} beside file")
+        raise InputError(f"instance: no key {key!r} beside file, for a travelling salesman problem")
 
 
 def size(problem: Tsp) -> int:
@@ -57,7 +58,7 @@ def identity(instance: Instance) -> str:
 
 
 def values(instance: Instance) -> dict[str, Any]:
-    """Return names, sizes and cities, but not the costs."""
+    """Return the values of `/instance`: names, sizes and cities, but not the costs."""
     tsp = instance.problem
     axes = () if tsp.coordinates is None else tsp.coordinates.T
     return {
@@ -78,7 +79,8 @@ def values(instance: Instance) -> dict[str, Any]:
 def _with_names(tsp: Tsp) -> Tsp:
     """Return the instance with city names if its comment has a line `CITY <label> <name>` for each city.
 
-    TSPLIB has no other place for names."""
+    TSPLIB has no other place for names.
+    """
     found = {int(label): name for label, name in re.findall(r"(?m)^CITY (\d{1,18}) (.+)$", tsp.comment)}
     if tsp.city_names or set(found) != set(tsp.labels.tolist()):
         return tsp
@@ -86,4 +88,4 @@ def _with_names(tsp: Tsp) -> Tsp:
     return replace(tsp, city_names=tuple(found[label].strip() for label in tsp.labels.tolist()), comment=rest)
 
 
-KIND = Kind("cities", read, given, formats.write, content_hash, identity, size, headline, values)
+KIND = ProblemKind("cities", read, given, formats.write, content_hash, identity, size, headline, values)

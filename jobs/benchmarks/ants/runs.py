@@ -55,7 +55,7 @@ def search(tsp: Tsp, parameters: Parameters, stop: StopCriteria, seed: int = 1, 
         outcome = ant_colony.run(tsp, opened, SerialComm(), parameters, silent, stop, seed)
         cpu = clock() - before
     assert outcome.cost == check_tour(tsp, outcome.solution["tour"].values)
-    table = outcome.tables["history"]
+    table = outcome.groups["history"]
     steps, seconds, best = (np.asarray(table[name].values) for name in ("step", "seconds", "best"))
     return Search(outcome.cost, cpu, steps, seconds + (cpu - seconds[-1]), best)
 

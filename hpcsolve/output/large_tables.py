@@ -1,8 +1,8 @@
 """Writes result files with tables that are too large for memory: chunks go to the disk as they arrive.
 
-libhdf5 does not survive a full disk well: it may crash, or close a file with data missing as if nothing were. So it
-writes through a Python file that notes the first failure and goes on as if it had succeeded; the failure is raised once
-libhdf5 is done, and the part of the file that there is goes away.
+On a full disk libhdf5 may crash, or close a file with data missing without an error. Therefore libhdf5 writes through
+a Python file that remembers the first failure and then pretends to succeed. When libhdf5 has closed the file, the
+failure is raised and the incomplete file is removed.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ from hpcsolve.output.hdf5 import SEAL, replaced, write_contents
 if TYPE_CHECKING:
     import h5py  # else only where a file is made: ranks beside rank 0 never load it
 
-Written = tuple[DistanceTable, Iterator[Chunk]]
-"""A table, and all its chunks row by row."""
+ChunkedTable = tuple[DistanceTable, Iterator[Chunk]]
+"""A table, and its chunks in the order of its rows."""
 
 
-def write_with_tables(path: Path, tables: Mapping[str, Written], contents: Callable[[], Contents]) -> Contents:
-    """Write a result file whose tables come in pieces, whole or not at all.
+def write_with_tables(path: Path, tables: Mapping[str, ChunkedTable], contents: Callable[[], Contents]) -> Contents:
+    """Write a result file whose tables arrive in chunks. A failure leaves no incomplete file.
 
     Parameters
     ----------
     tables
-        By the names of their datasets.
+        Tables and their chunks, by dataset name.
     contents
-        All but the tables; called once these are written.
+        Returns everything except the tables. It is called when the tables have been written.
 
     Returns
     -------
     Contents
-        What `contents` made.
+        What `contents` returned.
 
     Raises
     ------
     EnvironmentFault
-        The disk is full, read-only, ...; an older file of that name is intact.
+        The disk is full, read-only, ... An older file of that name is left as it was.
     """
     import h5py
 
     with replaced(path) as part, open(part, "x+b") as raw:
-        file = _Noting(raw)
+        file = _FailureKeeper(raw)
         with h5py.File(file, "w", libver=("earliest", "v110")) as opened:
             group = opened.create_group("solution")
             for name, (table, chunks) in tables.items():
@@ -92,8 +92,8 @@ def _digest(file: Any) -> bytes:
     return digest.digest()
 
 
-class _Noting:
-    """A binary file that keeps its first failure, to be raised later."""
+class _FailureKeeper:
+    """A binary file that remembers its first failure, to be raised later, and then pretends to succeed."""
 
     def __init__(self, raw: Any) -> None:
         self._raw = raw
@@ -113,7 +113,7 @@ class _Noting:
         return int(self._raw.tell())
 
     def read(self, count: int) -> bytes:
-        """As of any file. h5py recognises files by this name."""
+        """As of any file. h5py takes objects with this method for files."""
         data = bytearray(count)
         self.readinto(memoryview(data))
         return bytes(data)
@@ -122,28 +122,28 @@ class _Noting:
         """Fill the buffer, with zeros where nothing could be written."""
         count = 0
         if not self._failure:
-            count = self._noting(self._raw.readinto, buffer)
-        memoryview(buffer)[count:] = bytes(len(buffer) - count)  # h5py before 3.12 has its own kind of buffer
+            count = self._attempt(self._raw.readinto, buffer)
+        memoryview(buffer)[count:] = bytes(len(buffer) - count)  # h5py before 3.12 passes its own type of buffer
         return len(buffer)
 
     def write(self, data: Any) -> int:
-        """Write the data, or claim so after a failure."""
+        """Write the data, or after a failure pretend to."""
         if not self._failure:
-            self._noting(self._raw.write, data)
+            self._attempt(self._raw.write, data)
         return len(data)
 
     def truncate(self, size: int | None = None) -> int:
         """As of any file."""
         if not self._failure:
-            self._noting(self._raw.truncate, size)
+            self._attempt(self._raw.truncate, size)
         return size or 0
 
     def flush(self) -> None:
         """As of any file."""
         if not self._failure:
-            self._noting(self._raw.flush)
+            self._attempt(self._raw.flush)
 
-    def _noting(self, function: Callable[..., Any], *arguments: Any) -> int:
+    def _attempt(self, function: Callable[..., Any], *arguments: Any) -> int:
         try:
             return int(function(*arguments) or 0)
         except OSError as error:

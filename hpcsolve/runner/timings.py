@@ -1,4 +1,4 @@
-"""Says how long a run took."""
+"""The line that says how long a run took."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PHASES = ("read", "build", "run", "kernel", "copy", "wait", "write")
 
 
 def seconds_line(contents: Contents) -> str:
-    """Return a line with the seconds of each phase on the rank where it took longest."""
+    """Return a line with the time of each phase, on the rank where that phase took longest."""
     read, build, run, kernel, copy, wait, write = (duration(_slowest(contents, f"seconds_{phase}")) for phase in PHASES)
     return f"time:   read {read}, build {build}, run {run} (kernel {kernel}, copy {copy}, wait {wait}), write {write}"
 

@@ -1,4 +1,4 @@
-"""The lines of `hpcsolve info`: versions, devices, compilers, and what would not work."""
+"""`hpcsolve info`: lines with versions, devices and compilers, and a line for each problem with them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ def general_lines(mpi_library: str) -> Iterator[str]:
 
 
 def compilers() -> list[str]:
-    """Return lines on both compilers and the folder of compiled kernels.
+    """Return lines with both compilers and the folder of compiled kernels.
 
-    It starts the compilers, so it must be called before MPI starts."""
+    This starts the compilers, so it must be called before MPI starts.
+    """
     lines = [f"{Path(name).name:10} {_compiler(name)}" for name in (host_compiler(), cuda_compiler())]
     try:
         lines.append(f"cache      {cache_folder()}")
@@ -38,7 +39,7 @@ def compilers() -> list[str]:
 
 
 def problem_lines(compiler_lines: list[str]) -> Iterator[str]:
-    """Yield a line for each thing that would keep a run from working."""
+    """Yield a line for each problem that would prevent a run."""
     if "not on the PATH" in compiler_lines[0]:
         yield "problem: no C++ compiler: the CPU cannot be used; install a C++ compiler, or load its module"
     if not version("mpi4py"):
