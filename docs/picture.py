@@ -49,7 +49,7 @@ def name_cities(axes: Axes, tour: hpcsolve.Result) -> None:
 
 
 def draw_streets(axes: Axes, tree: hpcsolve.Result) -> None:
-    """Draw all streets of the made-up town in grey, as one line; the result's job says how the town was made."""
+    """Draw all streets of the made-up town in grey, as one line. The result's job says how the town was made."""
     keys = msgspec.toml.decode(tree.job)["instance"]
     town = makers("steiner")[keys.pop("generate")](**keys)
     ends = town.coordinates[np.stack([town.tails(), town.heads])[:, town.tails() < town.heads]]

@@ -54,7 +54,7 @@ class Estimate:
     device_bytes: tuple[int, ...]
     """Device memory of each rank, exact to the byte."""
     host_bytes: tuple[int, ...]
-    """Host memory of each rank beside it (messages, tables); on a CPU both come from the same memory."""
+    """Host memory of each rank beside it (messages, tables). On a CPU both come from the same memory."""
     operations: int
     """Work of all ranks together, in the algorithm's own unit."""
     operation: str

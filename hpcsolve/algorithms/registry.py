@@ -9,7 +9,7 @@ from hpcsolve.algorithms.base import Algorithm
 from hpcsolve.errors import InputError
 
 NAMES = ("held-karp", "ant-colony", "shortest-paths", "steiner-kmb")
-"""As in job files; the package `hpcsolve.algorithms.held_karp` has the record `ALGORITHM` of "held-karp"."""
+"""As in job files. The package `hpcsolve.algorithms.held_karp` has the record `ALGORITHM` of "held-karp"."""
 
 
 def algorithm(name: str) -> Algorithm:

@@ -12,7 +12,7 @@ from hpcsolve.device.base import Argument, Buffer, Device
 
 FILE = "ants/local_search"
 KINDS = {"2-opt": "two_opt", "3-opt": "three_opt", "4-opt": "four_opt", "insertion": "insertion"}
-"""Kinds of search and their kernels; "insertion" reverses no segment, so it is for asymmetric costs too."""
+"""Kinds of search and their kernels. "insertion" reverses no segment, so it is for asymmetric costs too."""
 THREADS = 32
 """Threads of a block, which improves one tour. Each neighbour of a city is two or four items of work."""
 

@@ -31,7 +31,7 @@ COLONIES = {
         "float64", "(cost - optimum) / optimum, with the optimum that the job names", "colony", optional=True
     ),
 }
-"""The group `/colonies`; `gap` is there if the job names the optimum."""
+"""The group `/colonies`. `gap` is there if the job names the optimum."""
 HISTORY = {
     "step": Dataset("int64", "Iteration, from 0", "row"),
     "seconds": Dataset("float64", "Since the start", "row", "s"),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.problems.tsp import Tsp
 from jobs.benchmarks.ants.instances import plain_costs
-from jobs.benchmarks.common.library import compile_library, pointer
+from jobs.benchmarks.common.compiled import compile_library, pointer
 
 SOURCE = Path(__file__).with_name("ant_system.cpp")
 FLAGS = "-std=c++17 -O3 -march=native -fPIC -shared"

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.device import build
-from jobs.benchmarks.common.library import compile_library, pointer
+from jobs.benchmarks.common.compiled import compile_library, pointer
 
 Costs = NDArray[np.int64]
 FULL_TABLE = Path(__file__).with_name("full_table.cpp")

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from hpcsolve.problems.graph import Graph
-from jobs.benchmarks.common.library import compile_library, pointer
+from jobs.benchmarks.common.compiled import compile_library, pointer
 from jobs.benchmarks.steiner import with_scipy
 from jobs.benchmarks.steiner.instances import TreeEdges, edges_of
 
