@@ -143,7 +143,7 @@ def verify(contents: Contents, problem: Graph, question: PathQuestion, rows: Row
     except ValueError as error:
         return Verdict(False, str(error))
     if question.targets is not None:
-        return Verdict(True, "every distance was found again by a search on the host")
+        return Verdict(True, "every distance found again by a search on the host")
     return Verdict(True, "in every row no arc shortens a distance, and a path of each distance exists")
 
 

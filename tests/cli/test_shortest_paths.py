@@ -94,7 +94,7 @@ def test_a_finished_job_is_printed_again_and_a_result_is_a_job(job, run, hpcsolv
     ("sources = [1]\ncutof = 3", "job.toml:7: shortest-paths.cutof: unknown key; did you mean cutoff?"),
     ("sources = [1, 'x']", "job.toml:6: shortest-paths.sources"),
     ("sources = [1]\n[stop]\nseconds = 3", "stop.seconds: shortest-paths has no partial answer"),
-    ("sources = [1]\n[held-karp]\npath = 'open'", "held-karp: this table is not read"),
+    ("sources = [1]\n[held-karp]\npath = 'open'", "held-karp: this table has no effect"),
 ])
 def test_bad_questions_are_one_line(table, message, job, run):
     folder = job(table)
@@ -119,7 +119,7 @@ def test_bad_graphs_are_one_line(content, message, job, run):
 
 @pytest.mark.parametrize(("instance", "message"), [
     ('{ file = "g.gr", colour = 1 }', "no key 'colour' beside file"),
-    ('{ file = "g.gr", directed = 1 }', "directed is true or false"),
+    ('{ file = "g.gr", directed = 1 }', "directed true or false"),
     ('{ file = "g.gr", coordinates = "none.co" }', "none.co: cannot be read"),
     ('{ n = 4 }', "a table needs generate"),
     ('{ generate = "uniform-tsp", n = 4 }', "unknown generator 'uniform-tsp'"),

@@ -167,7 +167,7 @@ ALTERED = {
     "the ratio": (put("solution/ratio", lambda r: r - 0.01), "ratio is"),
     "a price": (put("prices/price", lambda p: np.where(np.arange(len(p)) == 0, p - 1, p)), "the prices prove"),
     "a high price": (put("prices/price", lambda p: p + 10**9), "a set that holds the root"),
-    "no prices": (lambda file: file.__delitem__("prices"), "/prices is not there"),
+    "no prices": (lambda file: file.__delitem__("prices"), "/prices is missing"),
     "no tree": (lambda file: file.__delitem__("solution/u"), "/solution is not a complete answer"),
     "texts": (lambda file: (file.__delitem__("prices/root"), put_text(file)), "/prices/root is not an integer"),
 }
