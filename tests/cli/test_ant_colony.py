@@ -115,7 +115,7 @@ def test_progress_tells_best_mean_pace_and_what_is_left(folder, hpcsolve, test_d
 def test_an_estimate(folder, hpcsolve, test_device):
     done = hpcsolve("estimate", "job.toml", "-n", "8", "--device", test_device, cwd=folder)
     assert done.returncode == 0, done.stderr
-    lines = {line[:21].strip(): line[22:] for line in done.stdout.splitlines()}
+    lines = {line[:23].strip(): line[24:] for line in done.stdout.splitlines()}
     assert lines["colonies"] == "6" and lines["ranks without work"] == "2"
     assert "largest that fits" in lines["fits"] and "one iteration" in lines["work"]
 
