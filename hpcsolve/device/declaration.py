@@ -67,7 +67,7 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Group:
+class Struct:
     """A struct that a kernel takes as one argument. A launch passes a mapping with its fields' names."""
 
     name: str
@@ -93,7 +93,7 @@ class Declaration:
     """A kernel's name and parameters."""
 
     kernel: str
-    parameters: tuple[Value | Group, ...]
+    parameters: tuple[Value | Struct, ...]
 
     @cached_property
     def layout(self) -> struct.Struct:
@@ -103,7 +103,7 @@ class Declaration:
     @property
     def signature(self) -> str:
         """The types in order, as a compiled library states them (cuda_src/device/launch.cuh): `i4 u2* s48`."""
-        sizes = (f"s{struct.calcsize('@' + p.format)}" if isinstance(p, Group) else p.code + "*" * p.pointer
+        sizes = (f"s{struct.calcsize('@' + p.format)}" if isinstance(p, Struct) else p.code + "*" * p.pointer
                  for p in self.parameters)
         return " ".join(sizes)
 
@@ -143,13 +143,13 @@ class Declaration:
         """Return numbers and addresses in the order of `layout`. Whether the numbers fit is not checked here."""
         return list(self._flat(self.parameters, arguments, "", device))
 
-    def _flat(self, parameters: Sequence[Value | Group], arguments: Mapping[str, Argument], prefix: str, device: Device
+    def _flat(self, parameters: Sequence[Value | Struct], arguments: Mapping[str, Argument], prefix: str, device: Device
               ) -> Iterator[Any]:
         if len(arguments) != len(parameters) or any(p.name not in arguments for p in parameters):
             raise self._wrong_names(parameters, arguments, prefix)
         for parameter in parameters:
             given: Any = arguments[parameter.name]
-            if isinstance(parameter, Group):
+            if isinstance(parameter, Struct):
                 if not isinstance(given, Mapping):
                     raise self._mistyped(prefix + parameter.name, parameter, given)
                 yield from self._flat(parameter.fields, given, f"{parameter.name}.", device)
@@ -172,7 +172,7 @@ class Declaration:
         address: int = buffer.address
         return address
 
-    def _wrong_names(self, parameters: Sequence[Value | Group], arguments: Mapping[str, Argument], prefix: str
+    def _wrong_names(self, parameters: Sequence[Value | Struct], arguments: Mapping[str, Argument], prefix: str
                      ) -> LaunchError:
         names = [parameter.name for parameter in parameters]
         missing = [prefix + name for name in names if name not in arguments]
@@ -191,10 +191,10 @@ class Declaration:
 
     def _fields(self) -> Iterator[tuple[str, Value]]:
         for parameter in self.parameters:
-            if isinstance(parameter, Group):
+            if isinstance(parameter, Struct):
                 yield from ((f"{parameter.name}.{field.name}", field) for field in parameter.fields)
             else:
                 yield parameter.name, parameter
 
-    def _mistyped(self, name: str, parameter: Value | Group, given: Any) -> LaunchError:
+    def _mistyped(self, name: str, parameter: Value | Struct, given: Any) -> LaunchError:
         return LaunchError(f"{self.kernel}: argument {name} must be {parameter} on this device, not {given!r}")

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpcsolve.device.declaration import Declaration, Group, Value
+from hpcsolve.device.declaration import Declaration, Struct, Value
 from hpcsolve.errors import LaunchError
 
 CODES = {
@@ -31,7 +31,7 @@ _TYPED = re.compile(r"(NULLABLE )?(const )?(\w+)(?:<(\w+)>)? (\*?)(?:__restrict_
 
 
 @dataclass(frozen=True)
-class _Struct:
+class _StructText:
     """A struct's fields as text. `parameter` is the name of its type parameter, empty if it is no template."""
 
     parameter: str
@@ -62,7 +62,7 @@ def declarations(folder: Path, file: str) -> Mapping[str, Declaration]:
         A declaration is not understood.
     """
     text = _with_includes(folder, f"{file}.cu", set())
-    structs = {name: _Struct(parameter, _fields(body)) for parameter, name, body in _STRUCT.findall(text)}
+    structs = {name: _StructText(parameter, _fields(body)) for parameter, name, body in _STRUCT.findall(text)}
     macros = {name: (_split(names), body) for name, names, body in _MACRO.findall(text)}
     lines = _expanded(_MACRO.sub("", text), macros)
     return {name: _declaration(name, parameters, structs) for name, parameters in _KERNEL.findall(lines)}
@@ -92,12 +92,12 @@ def _expanded(text: str, macros: Mapping[str, tuple[tuple[str, ...], str]]) -> s
     return _CALL.sub(made, text)
 
 
-def _declaration(name: str, parameters: str, structs: Mapping[str, _Struct]) -> Declaration:
+def _declaration(name: str, parameters: str, structs: Mapping[str, _StructText]) -> Declaration:
     taken = tuple(_parameter(text, structs, name) for text in _split(parameters))
     return Declaration(name, taken)
 
 
-def _parameter(text: str, structs: Mapping[str, _Struct], place: str) -> Value | Group:
+def _parameter(text: str, structs: Mapping[str, _StructText], place: str) -> Value | Struct:
     found = _TYPED.fullmatch(text)
     if found is None or keyword.iskeyword(found[6]):
         raise LaunchError(f"{place}: cannot read the declaration of {text!r}")
@@ -108,7 +108,7 @@ def _parameter(text: str, structs: Mapping[str, _Struct], place: str) -> Value |
         raise LaunchError(f"{place}: {text!r} has a type that a launch cannot pass")
     own = structs[kind]
     fields = (re.sub(rf"\b{own.parameter}\b", argument, field) if argument else field for field in own.fields)
-    return Group(name, tuple(_field(field, f"{place}, {kind}") for field in fields))
+    return Struct(name, tuple(_field(field, f"{place}, {kind}") for field in fields))
 
 
 def _field(text: str, place: str) -> Value:

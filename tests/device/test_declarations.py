@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsolve.device import build, source
-from hpcsolve.device.declaration import FORMATS, Declaration, Group, Value
+from hpcsolve.device.declaration import FORMATS, Declaration, Struct, Value
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import LaunchError
 from tests.races.check import exported_kernels
@@ -75,7 +75,7 @@ def test_templates_macros_and_groups_are_read(tmp_path: Path) -> None:
     fields = (Value("n", "u4"), Value("arcs", "u8", True, True), Value("inner", "u8", True, True),
               Value("extra", "u8", True, True, nullable=True), Value("order", "u2", True), Value("last", "u2"))
     assert list(found) == ["planted_u4", "planted_u8"]
-    assert found["planted_u8"].parameters == (Value("n", "i4"), Group("graph", fields), Value("out", "u8", True))
+    assert found["planted_u8"].parameters == (Value("n", "i4"), Struct("graph", fields), Value("out", "u8", True))
     assert found["planted_u8"].signature == "i4 s48 u8*"
 
 
@@ -101,7 +101,7 @@ def test_other_declarations_are_refused(text: str, tmp_path: Path) -> None:
 
 def test_arguments_of_groups_are_checked(device_on_cpu: HostDevice) -> None:
     numbers = device_on_cpu.zeros(4, np.uint32)
-    kernel = Declaration("sum", (Value("n", "i4"), Group("net", (Value("arcs", "u4", True, True), Value("m", "u2")))))
+    kernel = Declaration("sum", (Value("n", "i4"), Struct("net", (Value("arcs", "u4", True, True), Value("m", "u2")))))
     assert kernel.packed({"n": -1, "net": {"m": 7, "arcs": numbers}}, device_on_cpu) == struct.pack(
         "@i0PPH0P", -1, numbers.address, 7
     )
@@ -136,14 +136,14 @@ def test_none_is_taken_where_the_source_says_so(tmp_path: Path, device_on_cpu: H
                 min_size=1))
 def test_arguments_are_packed_as_c_does(kinds: list[str | list[str]]) -> None:
     """Numbers and structs in any order are packed as ctypes, which follows C's rules, lays them out."""
-    parameters: list[Value | Group] = []
+    parameters: list[Value | Struct] = []
     fields: list[tuple[str, type]] = []
     for place, kind in enumerate(kinds):
         if isinstance(kind, str):
             parameters.append(Value(f"p{place}", kind))
             fields.append((f"p{place}", CODES[kind]))
         else:
-            parameters.append(Group(f"p{place}", tuple(Value(f"f{i}", code) for i, code in enumerate(kind))))
+            parameters.append(Struct(f"p{place}", tuple(Value(f"f{i}", code) for i, code in enumerate(kind))))
             inner = {"_fields_": [(f"f{i}", CODES[code]) for i, code in enumerate(kind)]}
             fields.append((f"p{place}", type("Inner", (ctypes.Structure,), inner)))
     outer = type("Outer", (ctypes.Structure,), {"_fields_": fields})()
