@@ -1,4 +1,4 @@
-"""Kernels as their sources declare them: the names, types and groups of their parameters.
+"""Kernels as their sources declare them: the names and types of their parameters.
 
 A kernel is declared once, in its .cu file, and a launch names its arguments. The checks of arguments and the order in
 which they are packed follow from the source text alone (`source.py` reads it), on the CPU and on a GPU alike.
@@ -50,11 +50,6 @@ class Value:
     def format(self) -> str:
         """The format character of `struct` for this value."""
         return POINTER if self.pointer else FORMATS[self.code]
-
-    @property
-    def alignment(self) -> str:
-        """The format character whose alignment is that of this value."""
-        return self.format
 
     @cached_property
     def dtype(self) -> np.dtype[Any]:

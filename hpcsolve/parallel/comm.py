@@ -26,7 +26,7 @@ class Comm(Protocol):
     """This rank's number among the ranks on the same host."""
     local_size: int
     mpi_library: str
-    """Name and version of the MPI library that joins the ranks, or why there is none; one line."""
+    """Name and version of the MPI library that joins the ranks, or why there is none. It is one line."""
 
     def bcast(self, value: T) -> T:
         """Return rank 0's value on every rank.
