@@ -1,0 +1,59 @@
+"""The command line: a module with each command, whose `add` declares it and whose other functions run it.
+
+`--help` must answer at once, so numpy, h5py, msgspec and MPI are imported inside the functions that run a command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+
+import hpcsolve
+from hpcsolve.cli import estimate, generate, info, run, tree, verify
+from hpcsolve.parallel.printing import warn
+
+COMMANDS = (run, estimate, verify, tree, info, generate)
+"""The modules of the commands, in the order of `--help`."""
+
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, the one that shells use."""
+
+EPILOG = """\
+examples:
+  hpcsolve run jobs/eu-capitals.toml                      one rank, on a GPU if there is one
+  mpiexec -n 2 hpcsolve run job.toml --device cpu         two ranks on CPU cores
+  hpcsolve run job.toml --set held-karp.path=open         another value for this run
+  hpcsolve estimate job.toml -n 8 --memory 80G            will it fit, how long will it take?
+  hpcsolve verify results/eu-capitals.h5                  check the answer again
+
+exit codes: 0 solved and verified, 1 the check of the answer failed, 2 bad input or usage, 3 refused: memory or GPUs,
+4 environment: MPI, compiler, disk, 5 a damaged file, 70 a bug in hpcsolve, 130 interrupted (Ctrl-C)
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command that the arguments name and return its exit code."""
+    options = _parser().parse_args(arguments)
+    command: Callable[[argparse.Namespace], int] = options.command
+    try:
+        return command(options)
+    except KeyboardInterrupt:  # before the ranks have joined; afterwards `guard` handles it
+        warn("hpcsolve: interrupted")
+        return INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="hpcsolve", description=hpcsolve.__doc__, epilog=EPILOG, allow_abbrev=False,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"hpcsolve {hpcsolve.__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for command in COMMANDS:
+        command.add(commands)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,50 @@
+"""`hpcsolve estimate`: prints what a job would need."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from hpcsolve.cli.options import add_command, add_job, at_least_one, on_rank_0
+from hpcsolve.parallel.printing import show
+
+
+def add(commands: Any) -> None:
+    """Declare the command and its options."""
+    text = "print the memory, the work and the time that a job would take"
+    parser = add_command(commands, "estimate", _estimate, text)
+    add_job(parser)
+    parser.add_argument("-n", "--ranks", type=at_least_one, default=1, help="number of ranks (default 1)")
+    text = "memory for each rank, such as 80G (default: what this machine has)"
+    parser.add_argument("--memory", type=_memory, metavar="SIZE", help=text)
+
+
+def _estimate(options: argparse.Namespace) -> int:
+    def estimate() -> int:
+        from hpcsolve.errors import ResourceError
+        from hpcsolve.job.load import load_job
+        from hpcsolve.runner.forecast import forecast
+        from hpcsolve.runner.kinds import read_instance
+
+        job = load_job(options.job, options.set, device=options.device)
+        found = forecast(job, read_instance(job), options.ranks, options.memory)
+        show("\n".join(found.lines()))
+        if options.memory is not None and not found.fits:
+            raise ResourceError("the job does not fit the memory; see above")
+        return 0
+
+    def prepare() -> None:
+        from hpcsolve.runner.ahead import build_ahead
+
+        build_ahead(options.job, options.set, options.device)
+
+    return on_rank_0(estimate, prepare)
+
+
+def _memory(text: str) -> int:
+    from hpcsolve.runner.forecast import parsed_size
+
+    try:
+        return parsed_size(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 80G") from None

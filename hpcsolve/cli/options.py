@@ -1,0 +1,62 @@
+"""What several commands share: how they are declared, common options, and running on rank 0."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable
+from typing import Any
+
+from hpcsolve.errors import InputError
+
+
+def add_command(
+    commands: Any, name: str, command: Callable[[argparse.Namespace], int], text: str
+) -> argparse.ArgumentParser:
+    """Declare a command, and return its parser for its options.
+
+    Parameters
+    ----------
+    commands
+        What `add_subparsers` returned.
+    command
+        Runs the command, given the options, and returns the exit code.
+    text
+        What the command does, for `--help`.
+    """
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text, allow_abbrev=False)
+    parser.set_defaults(command=command)
+    return parser
+
+
+def add_job(parser: argparse.ArgumentParser) -> None:
+    """Add the options of commands that take a job file."""
+    parser.add_argument("job", metavar="JOB.toml", help="a job file, or a result file whose job is run again")
+    add_set(parser, "set a key of the job to another value; may be repeated")
+    parser.add_argument("--device", help="auto, cpu, cuda, cuda:1 or a GPU's UUID")
+
+
+def add_set(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add the option `--set`, which `text` explains."""
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help=text)
+
+
+def on_rank_0(command: Callable[[], int], prepare: Callable[[], object] | None = None) -> int:
+    """Run a command that needs no other rank on rank 0, also if it was started under mpiexec."""
+    from hpcsolve.parallel import launch
+
+    return launch.guard(lambda comm: launch.on_rank_0(comm, command), prepare)
+
+
+def require_new(options: argparse.Namespace) -> None:
+    """Refuse an output file that exists, unless the options allow to replace it."""
+    if os.path.exists(options.output) and not options.overwrite:
+        raise InputError(f"{options.output}: the file exists; choose another one, or replace it with --overwrite")
+
+
+def at_least_one(text: str) -> int:
+    """Return the number in a text, which must be at least 1."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("it must be at least 1")
+    return number

@@ -1,0 +1,62 @@
+"""`hpcsolve run`: solves a job."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from hpcsolve.cli.options import add_command, add_job
+from hpcsolve.errors import HpcsolveError, agree
+
+if TYPE_CHECKING:
+    from hpcsolve.output.log import Log
+    from hpcsolve.parallel.comm import Comm
+
+
+def add(commands: Any) -> None:
+    """Declare the command and its options."""
+    parser = add_command(commands, "run", _run, "solve a job, alone or on the ranks that mpiexec or srun starts")
+    add_job(parser)
+    parser.add_argument("--output", metavar="FILE", help="the result file")
+    parser.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
+    parser.add_argument("--quiet", action="store_true", help="print only the answer")
+    parser.add_argument("--log-dir", metavar="FOLDER", help="write one log file for each rank into this folder")
+
+
+def _run(options: argparse.Namespace) -> int:
+    from hpcsolve.parallel.launch import guard
+
+    seconds_build: list[float] = []
+
+    def prepare() -> None:
+        from hpcsolve.runner.ahead import build_ahead
+
+        seconds_build.append(build_ahead(options.job, options.set, options.device))
+
+    def run(comm: Comm) -> int:
+        from hpcsolve.runner.run import run_job
+
+        log = _open_log(comm, options)
+        return run_job(comm, lambda: _planned(options), log, sum(seconds_build)).exit_code
+
+    return guard(run, prepare)
+
+
+def _planned(options: argparse.Namespace) -> Any:
+    from hpcsolve.job.load import load_job
+    from hpcsolve.runner.planned import plan_run
+
+    job = load_job(options.job, options.set, output=options.output, device=options.device)
+    return plan_run(job, options.overwrite)
+
+
+def _open_log(comm: Comm, options: argparse.Namespace) -> Log:
+    from hpcsolve.output.log import Log
+
+    log, fault = Log(comm.rank, options.quiet), None
+    try:
+        log = Log(comm.rank, options.quiet, options.log_dir)
+    except HpcsolveError as error:
+        fault = error
+    agree(comm, fault)
+    return log
