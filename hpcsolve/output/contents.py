@@ -14,7 +14,6 @@ from hpcsolve.answers.dataset import Column, Dataset, Group
 from hpcsolve.answers.table import DistanceTable
 
 FORMAT = "hpcsolve"
-FORMAT_VERSION = 1
 GROUPS = {
     "job": "What was asked",
     "instance": "The problem that was solved",
@@ -122,6 +121,11 @@ class Contents:
     attributes: Mapping[str, Any]
     groups: Mapping[str, Mapping[str, Column]]
     tables: Mapping[str, DistanceTable] = field(default_factory=dict)
+
+    @property
+    def scale(self) -> int:
+        """The scale of all scaled integers, `/instance/scale`; 1 if there is no instance."""
+        return int(self.value("instance", "scale", 1))
 
     def value(self, group: str, name: str, default: Any = None) -> Any:
         """Return the values of one dataset, or the default."""
