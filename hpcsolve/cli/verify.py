@@ -15,7 +15,7 @@ CHECK_FAILED = 1
 def add(commands: Any) -> None:
     """Declare the command and its options."""
     parser = add_command(commands, "verify", _verify, "check the answers in result files, in plain numpy")
-    parser.add_argument("results", metavar="RESULT.h5", nargs="+", help="if there are several, one line is printed of each")
+    parser.add_argument("results", metavar="RESULT.h5", nargs="+", help="of several, one line each is printed")
     parser.add_argument("--instance", metavar="FILE", help="the instance of the only result, if its file has moved")
 
 
