@@ -29,8 +29,10 @@ HOMES = {  # library -> the only places that may import it
     "h5py": ("hpcsolve.output.", "hpcsolve.analysis."),
     "matplotlib": ("hpcsolve.analysis.",),
     "scipy": ("hpcsolve.algorithms.", "hpcsolve.analysis.", "hpcsolve.formats.", "hpcsolve.problems."),
+    "networkx": ("hpcsolve.analysis.",),
+    "pandas": ("hpcsolve.analysis.",),
 }
-FORBIDDEN = {"pandas", "networkx", "tsplib95", "vrplib"}
+FORBIDDEN = {"tsplib95", "vrplib"}
 
 
 def layer(module):
