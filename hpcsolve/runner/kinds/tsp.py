@@ -72,6 +72,7 @@ def values(instance: Instance) -> dict[str, Any]:
         "scale": tsp.scale,
         "label": tsp.labels,
         "city_name": tsp.city_names or None,
+        "coordinates_kind": tsp.coordinates_kind,
         **dict(zip("xyz", axes)),
     }
 
