@@ -15,6 +15,7 @@ from hpcsolve.formats.graph.sparse_npz import is_zip, read_sparse_npz
 from hpcsolve.formats.graph.steinlib import looks_like_steinlib, read_steinlib, write_steinlib
 from hpcsolve.formats.npy import is_npy
 from hpcsolve.formats.tsp.dense_npy import read_npy, write_npy
+from hpcsolve.formats.tsp.places import looks_like_places, read_places, write_places
 from hpcsolve.formats.tsp.text_matrix import looks_like_text_matrix, read_text_matrix
 from hpcsolve.formats.tsp.tsplib import read_tsplib
 from hpcsolve.formats.tsp.tsplib_sections import looks_like_tsplib
@@ -36,6 +37,11 @@ TSP_FORMATS: tuple[Format[Tsp], ...] = (
         "text matrix", "table of numbers", (".csv", ".tsv"),
         "numbers between commas, semicolons, tabs or blanks, perhaps with the cities' names above and on the left",
         read_text_matrix, resembles=looks_like_text_matrix,
+    ),
+    Format(
+        "places", "places", (".csv", ".tsv"),
+        "a header such as `name,lat,lon`, then a place on each line, in decimal degrees; distances in metres",
+        read_places, signature=looks_like_places, write=write_places,
     ),
 )
 

@@ -67,13 +67,12 @@ def read_places(file: InputFile) -> Tsp:
     if not found:
         raise file.error("there are no places below the header", line)
     require_memory(len(found))
-    numbered = None not in (labels := [place.label for place in found])
-    if numbered:
-        _refuse_repeated(file, found)
+    numbered = _require_labels(file, columns, found)
+    named = columns.name is not None or (columns.label is not None and not numbered)
     return from_places(
         [place.latitude for place in found], [place.longitude for place in found], file.stem or "places",
-        city_names=() if columns.name is None else [place.name for place in found],
-        labels=labels if numbered else None,
+        city_names=[place.name for place in found] if named else (),
+        labels=[place.label or 0 for place in found] if numbered else None,
     )
 
 
@@ -130,9 +129,10 @@ def _place(file: InputFile, columns: PlaceColumns, line: int, cells: Sequence[st
     if len(cells) != width:
         hint = "; put quotes around a text with commas" if len(cells) > width else ""
         raise file.error(f"{len(cells)} cells under a header of {width}{hint}", line)
-    name = "" if columns.name is None else cells[columns.name]
-    if columns.name is not None and not name:
-        raise file.error("the name is missing", line)
+    naming = columns.label if columns.name is None else columns.name
+    name = "" if naming is None else cells[naming]
+    if naming is not None and not name:
+        raise file.error(f"the {'id' if columns.name is None else 'name'} is missing", line)
     label = None if columns.label is None else _label(cells[columns.label])
     north, east = (_degrees(file, cells[column], what, line)
                    for column, what in ((columns.latitude, "latitude"), (columns.longitude, "longitude")))
@@ -156,9 +156,16 @@ def _label(text: str) -> int | None:
     return int(text) if _WHOLE.fullmatch(text) else None
 
 
-def _refuse_repeated(file: InputFile, places: Sequence[Place]) -> None:
+def _require_labels(file: InputFile, columns: PlaceColumns, places: Sequence[Place]) -> bool:
+    """Return whether all ids are whole numbers, which must then be different. If one is, beside names, all must be."""
+    without = next((place for place in places if place.label is None), None)
+    if without is not None:
+        if columns.name is not None and any(place.label is not None for place in places):
+            raise file.error("the id is not a whole number, but other ids are; number all places or none", without.line)
+        return False
     seen: dict[int | None, int] = {}
     for place in places:
         if place.label in seen:
             raise file.error(f"id {place.label} is given twice, first on line {seen[place.label]}", place.line)
         seen[place.label] = place.line
+    return True

@@ -17,6 +17,7 @@ from hpcsolve.formats.tsp.tsplib_sections import integers_only
 from hpcsolve.problems.decimals import BadNumber, exact_from_texts, is_number, shown
 from hpcsolve.problems.tsp import Tsp, from_costs, largest_cost, require_memory
 
+_PLACES = ", or to a table of places a header such as name,lat,lon"
 TableRow = tuple[int, list[str]]
 """The line that a row stands on, and its cells."""
 
@@ -104,7 +105,7 @@ def _without_names(file: InputFile, rows: list[TableRow]) -> tuple[tuple[str, ..
         return tuple(first), body
     names = tuple(first[1:])
     if len(first) != len(body) + 1:
-        message = f"a first row of {len(first)} names over {len(body)} rows; give each city one name"
+        message = f"a first row of {len(first)} names over {len(body)} rows; give each city one name{_PLACES}"
         raise file.error(message, first_line)
     for (line, cells), name in zip(body, names, strict=True):
         if len(cells) != len(first):
