@@ -52,8 +52,9 @@ def solve(
     Parameters
     ----------
     problem
-        For tours a matrix of costs, from row to column, where `inf` means that there is no arc. For graphs a sparse
-        matrix of scipy or a graph of networkx. For both the path of a file, or a `Tsp` or `Graph` of hpcsolve.
+        For tours costs from row to column, `inf` where there is no arc, or places: a matrix, or a DataFrame (`lat` and
+        `lon`, or costs whose index equals the columns). For graphs a sparse matrix of scipy or a graph of networkx. For
+        both the path of a file, or a `Tsp` or `Graph` of hpcsolve.
     algorithm
         As in a job file.
     comm
@@ -68,8 +69,7 @@ def solve(
     seed, stop
         As in a job file: `stop={"seconds": 60.0}`.
     terminals
-        The terminals of a Steiner problem, which replace any terminals of `problem`: rows of the matrix, nodes of
-        networkx, or labels.
+        The terminals of a Steiner problem, in place of those of `problem`: rows of a matrix, nodes, names or labels.
     parameters
         The keys of the algorithm's own table in a job file: `path="open"`.
 
