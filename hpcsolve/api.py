@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,9 @@ from hpcsolve.parallel.launch import join
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.runner.ahead import build_for
-from hpcsolve.runner.kinds import kind_of, read_instance
+from hpcsolve.runner.kinds import kind_of
 from hpcsolve.runner.planned import PlannedRun, planned_run
+from hpcsolve.runner.reading import read_aloud, say_source
 from hpcsolve.runner.run import run_job
 
 if TYPE_CHECKING:
@@ -95,11 +96,15 @@ def solve(
     options = ({} if terminals is None else {"terminals": list(terminals)}) | _weight_option(weight)
     settings = {"device": device, "threads": threads, "share-gpu": share_gpu, "seed": seed, "stop": dict(stop or {})}
     job = _job(problem, options, {**settings, "algorithm": algorithm, "output": os.fspath(output or "")}, parameters)
-    if ranks.size == 1:
-        build_for(algorithm, device)
     log = _Silent() if quiet else Log(ranks.rank)
-    finished = run_job(ranks, lambda: _planned(job, problem, options, output is not None), log, keep=True)
-    contents = ranks.bcast(finished.contents)
+    if ranks.size == 1:
+        build_for(algorithm, device, log.say)
+    say_source(job, log.say)
+    return _solved(ranks, lambda: _planned(job, problem, options, output is not None, log), log)
+
+
+def _solved(comm: Comm, plan: Callable[[], PlannedRun], log: Log) -> Result:
+    contents = comm.bcast(run_job(comm, plan, log, keep=True).contents)
     assert contents is not None
     return Result(contents)
 
@@ -123,13 +128,13 @@ class _Silent(Log):
         super().__init__(rank=-1)
 
 
-def _planned(job: Job, problem: ProblemLike, options: Mapping[str, Any], write: bool) -> PlannedRun:
-    return planned_run(job, _instance(job, problem, options), job.settings.output if write else None)
+def _planned(job: Job, problem: ProblemLike, options: Mapping[str, Any], write: bool, log: Log) -> PlannedRun:
+    return planned_run(job, _instance(job, problem, options, log), job.settings.output if write else None)
 
 
-def _instance(job: Job, problem: ProblemLike, options: Mapping[str, Any]) -> InstanceOf[Any]:
+def _instance(job: Job, problem: ProblemLike, options: Mapping[str, Any], log: Log) -> InstanceOf[Any]:
     if isinstance(problem, (str, os.PathLike)):
-        return read_instance(job)
+        return read_aloud(job, log.say)
     kind = kind_of(job)
     given = kind.given(problem, options)
     return InstanceOf(given, IN_MEMORY, kind.content_hash(given), "memory")
