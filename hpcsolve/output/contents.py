@@ -37,12 +37,17 @@ JOB_GROUP = {
     "toml": Dataset("text", "The effective job; hpcsolve run accepts this file in place of a job file"),
     "hash": Dataset("text", "SHA-256 of all that the answer depends on: keys and instance, but not device or output"),
 }
+_COORDINATES_KIND = (
+    '"degrees": x is the latitude and y the longitude in decimal degrees; "degrees.minutes": the same as in TSPLIB\'s '
+    "GEO, where 48.30 is 48 degrees and 30 minutes; empty: a plane or space"
+)
 _EVERY_KIND = {
     "name": Dataset("text", "Name of the instance"),
     "kind": Dataset("text", "Kind of problem"),
     "comment": Dataset("text", "Comment in the instance's file"),
     "path": Dataset("text", "Path of the instance's file, empty if it was generated"),
     "format": Dataset("text", "Format that the instance was read in"),
+    "coordinates_kind": Dataset("text", _COORDINATES_KIND),
 }
 _AXIS = "Coordinate {}, as in the file"
 TSP_GROUP = {
