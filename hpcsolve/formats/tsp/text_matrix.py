@@ -1,7 +1,8 @@
 """Cost matrices as text: CSV, or numbers between blanks, one row of the matrix on each line.
 
 A cost is from the row's city to the column's; `inf` or an empty CSV cell is a forbidden arc; the diagonal is ignored;
-decimals are scaled exactly. Names of the cities may stand in the first row, or in the first row and the first column.
+decimals are scaled exactly, or rounded if they are too many. Names of the cities may stand in the first row, or in the
+first row and the first column.
 """
 
 from __future__ import annotations
@@ -10,18 +11,18 @@ import csv
 import re
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hpcsolve.formats.files import InputFile, decode, words
 from hpcsolve.formats.tsp.tsplib_sections import integers_only
-from hpcsolve.problems.decimals import BadNumber, exact_from_texts, is_number, shown
+from hpcsolve.problems.decimals import BadNumber, is_number, shown
+from hpcsolve.problems.rounding import Costs, Precision, costs_from_texts
 from hpcsolve.problems.tsp import Tsp, from_costs, largest_cost, require_memory
 
 TableRow = tuple[int, list[str]]
 """The line that a row stands on, and its cells."""
 
 
-def read_text_matrix(file: InputFile) -> Tsp:
+def read_text_matrix(file: InputFile, precision: Precision | None = None) -> Tsp:
     """Return the problem of a table of numbers between commas, semicolons, tabs or blanks.
 
     Raises
@@ -36,12 +37,15 @@ def read_text_matrix(file: InputFile) -> Tsp:
             what = f"{len(cells)} cells in a table of {n} rows; the matrix must be square"
             raise file.error(what, line)
     require_memory(n)
-    cost, scale = _costs(file, rows)
+    cost, scale, error = _costs(file, rows, precision)
 
     def location(row: int, column: int) -> tuple[str, int]:
         return file.name, rows[row][0]
 
-    return from_costs(cost, file.stem or "matrix", scale=scale, city_names=names, location=location)
+    name = file.stem or "matrix"
+    return from_costs(
+        cost.reshape(n, n), name, scale=scale, cost_error=error, city_names=names, location=location
+    )
 
 
 def looks_like_text_matrix(content: bytes) -> bool:
@@ -124,8 +128,8 @@ def _refuse_city_numbers(file: InputFile, rows: list[TableRow]) -> None:
         raise file.error(message, line)
 
 
-def _costs(file: InputFile, rows: list[TableRow]) -> tuple[NDArray[np.int64], int]:
-    """Return the costs, shape (n, n), and their scale."""
+def _costs(file: InputFile, rows: list[TableRow], precision: Precision | None) -> Costs:
+    """Return the costs, n * n of them."""
     n = len(rows)
     cells = [cell for _, row in rows for cell in row]
     for index in range(0, n * n, n + 1):
@@ -135,11 +139,10 @@ def _costs(file: InputFile, rows: list[TableRow]) -> tuple[NDArray[np.int64], in
     if "" not in cells and integers_only(text):
         whole = np.fromstring(text, dtype=np.int64, sep=" ")
         if len(whole) == n * n:  # else a cell holds several numbers, which is refused below
-            return whole.reshape(n, n), 1
+            return Costs(whole, 1)
     try:
-        values, scale = exact_from_texts(cells, largest_cost(n))
+        return costs_from_texts(cells, n, largest_cost(n), precision, file.name)
     except BadNumber as problem:
         row, column = divmod(problem.index, n)
         message = f"the cost from city {row} to city {column} (cell {column + 1}) {problem.reason}"
         raise file.error(message, rows[row][0]) from None
-    return values.reshape(n, n), scale
