@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,9 @@ from hpcsolve.parallel.launch import join
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.runner.ahead import build_for
-from hpcsolve.runner.kinds import kind_of, precision_of, read_instance
+from hpcsolve.runner.kinds import kind_of, precision_of
 from hpcsolve.runner.planned import PlannedRun, planned_run
+from hpcsolve.runner.reading import read_aloud, say_source
 from hpcsolve.runner.run import run_job
 
 if TYPE_CHECKING:
@@ -55,8 +56,9 @@ def solve(
     Parameters
     ----------
     problem
-        For tours a matrix of costs, from row to column, where `inf` means that there is no arc. For graphs a sparse
-        matrix of scipy or a graph of networkx. For both the path of a file, or a `Tsp` or `Graph` of hpcsolve.
+        For tours costs from row to column, `inf` where there is no arc, or places: a matrix, or a DataFrame (`lat` and
+        `lon`, or costs whose index equals the columns). For graphs a sparse matrix of scipy or a graph of networkx. For
+        both the path of a file, or a `Tsp` or `Graph` of hpcsolve.
     algorithm
         As in a job file.
     comm
@@ -69,7 +71,7 @@ def solve(
     quiet
         Whether to print nothing.
     terminals
-        The terminals of a Steiner problem, in place of those of `problem`: rows, nodes of networkx, or labels.
+        The terminals of a Steiner problem, in place of those of `problem`: rows of a matrix, nodes, names or labels.
     weight
         The attribute of every edge of networkx that has its weight: "length" in OSMnx. None: each edge weighs 1.
     parameters
@@ -96,11 +98,15 @@ def solve(
     job = _job(problem, options, parameters, {
         "algorithm": algorithm, "output": os.fspath(output or ""), "device": device, "threads": threads, "seed": seed,
         "share-gpu": share_gpu, "exact": exact, "round": round, "stop": dict(stop or {})})
-    if ranks.size == 1:
-        build_for(algorithm, device)
     log = _Silent() if quiet else Log(ranks.rank)
-    finished = run_job(ranks, lambda: _planned(job, problem, options, output is not None), log, keep=True)
-    contents = ranks.bcast(finished.contents)
+    if ranks.size == 1:
+        build_for(algorithm, device, log.say)
+    say_source(job, log.say)
+    return _solved(ranks, lambda: _planned(job, problem, options, output is not None, log), log)
+
+
+def _solved(comm: Comm, plan: Callable[[], PlannedRun], log: Log) -> Result:
+    contents = comm.bcast(run_job(comm, plan, log, keep=True).contents)
     assert contents is not None
     return Result(contents)
 
@@ -124,13 +130,13 @@ class _Silent(Log):
         super().__init__(rank=-1)
 
 
-def _planned(job: Job, problem: ProblemLike, options: Mapping[str, Any], write: bool) -> PlannedRun:
-    return planned_run(job, _instance(job, problem, options), job.settings.output if write else None)
+def _planned(job: Job, problem: ProblemLike, options: Mapping[str, Any], write: bool, log: Log) -> PlannedRun:
+    return planned_run(job, _instance(job, problem, options, log), job.settings.output if write else None)
 
 
-def _instance(job: Job, problem: ProblemLike, options: Mapping[str, Any]) -> InstanceOf[Any]:
+def _instance(job: Job, problem: ProblemLike, options: Mapping[str, Any], log: Log) -> InstanceOf[Any]:
     if isinstance(problem, (str, os.PathLike)):
-        return read_instance(job)
+        return read_aloud(job, log.say)
     kind = kind_of(job)
     given = kind.given(problem, options, precision_of(job))
     return InstanceOf(given, IN_MEMORY, kind.content_hash(given), "memory")

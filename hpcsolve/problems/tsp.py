@@ -43,6 +43,8 @@ class Tsp:
         Shape (n, 2 or 3), float64, as in the input. None for a plain matrix.
     city_names
         One name for each city, or empty.
+    coordinates_kind
+        `geographic.DEGREES` or `geographic.DEGREES_MINUTES` if coordinates are latitudes and longitudes, else empty.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Tsp:
     coordinates: NDArray[np.float64] | None = None
     comment: str = ""
     city_names: tuple[str, ...] = field(default=())
+    coordinates_kind: str = ""
     cost_error: float = 0.0
 
     @property
@@ -111,6 +114,7 @@ def from_costs(
     coordinates: NDArray[np.float64] | None = None,
     comment: str = "",
     city_names: Sequence[str] = (),
+    coordinates_kind: str = "",
     location: Location | None = None,
 ) -> Tsp:
     """Build an instance from exact integer costs. It keeps the array and overwrites its diagonal.
@@ -138,7 +142,9 @@ def from_costs(
         row, column = (int(i) for i in np.unravel_index(np.argmax(beyond), beyond.shape))
         what = f"the cost from city {numbers[row]} to city {numbers[column]} {too_large(str(cost[row, column]), limit)}"
         raise InputError(what, *((name, None) if location is None else location(row, column)))
-    return Tsp(name, cost, numbers, scale, coordinates, comment, tuple(city_names), cost_error)
+    return Tsp(
+        name, cost, numbers, scale, coordinates, comment, tuple(city_names), coordinates_kind, cost_error
+    )
 
 
 def from_matrix(

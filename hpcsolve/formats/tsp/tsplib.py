@@ -26,6 +26,7 @@ from hpcsolve.formats.tsp.tsplib_sections import (
     parts_of,
 )
 from hpcsolve.problems.decimals import BadNumber, is_number, shown
+from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.rounding import Costs, Precision, costs_from_texts
 from hpcsolve.problems.tsp import Tsp, from_costs, largest_cost, require_memory
 
@@ -144,7 +145,8 @@ def _read_coordinates(parts: TsplibParts, n: int, weight_type: str) -> Tsp:
         message = f"the coordinates are so large that a tour of {n} cities may overflow 62 bits; scale them down"
         raise parts.file.error(message, section.line)
     name, comment = parts.text("NAME"), parts.text("COMMENT")
-    return from_costs(cost, name, labels=labels, coordinates=coordinates, comment=comment)
+    kind = DEGREES_MINUTES if weight_type == "GEO" else ""
+    return from_costs(cost, name, labels=labels, coordinates=coordinates, comment=comment, coordinates_kind=kind)
 
 
 def _refuse_decimal_degrees(parts: TsplibParts, section: TsplibSection, points: NDArray[np.float64]) -> None:

@@ -127,6 +127,7 @@ def values(instance: GraphInstance) -> dict[str, Any]:
         "loops": graph.loops,
         "label": graph.labels,
         "vertex_name": graph.vertex_names or None,
+        "coordinates_kind": graph.coordinates_kind,
         **dict(zip("xyz", axes)),
     }
 

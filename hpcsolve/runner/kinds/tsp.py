@@ -11,6 +11,7 @@ from typing import Any
 from hpcsolve import formats
 from hpcsolve.errors import InputError
 from hpcsolve.formats import Instance
+from hpcsolve.problems.data_frame import from_data_frame, is_data_frame
 from hpcsolve.problems.rounding import Precision, rounding_values
 from hpcsolve.problems.tsp import Tsp, fitted, from_matrix
 from hpcsolve.runner.kinds import ProblemKind
@@ -40,9 +41,20 @@ def headline(problem: Tsp) -> str:
 
 
 def given(problem: Any, options: Mapping[str, Any], precision: Precision) -> Tsp:
-    """Return the instance that a program gave, or that of a matrix. Raises as `from_matrix` and `fitted`."""
+    """Return the instance that a program gave, or that of a matrix or DataFrame.
+
+    Raises as `from_matrix` and `fitted`.
+    """
     _refuse(options)
-    return fitted(problem if isinstance(problem, Tsp) else from_matrix(problem, precision=precision), precision)
+    return fitted(_made(problem, precision), precision)
+
+
+def _made(problem: Any, precision: Precision) -> Tsp:
+    if isinstance(problem, Tsp):
+        return problem
+    if is_data_frame(problem):
+        return from_data_frame(problem, precision)
+    return from_matrix(problem, precision=precision)
 
 
 def content_hash(problem: Tsp) -> str:
@@ -74,6 +86,7 @@ def values(instance: Instance) -> dict[str, Any]:
         **rounding_values(tsp.n, tsp.scale, tsp.cost_error),
         "label": tsp.labels,
         "city_name": tsp.city_names or None,
+        "coordinates_kind": tsp.coordinates_kind,
         **dict(zip("xyz", axes)),
     }
 
