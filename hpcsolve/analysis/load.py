@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from hpcsolve.errors import InputError
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import answer_in, require_whole
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,12 @@ class Result(tour.TourMixin, paths.PathsMixin, tree.TreeMixin):
             known = ", ".join(group for group, members in groups if any(c.dimension for c in members.values()))
             raise InputError(f"the result has no table {name!r}; it has {known}")
         return rows
+
+    def plot(self, axes: Axes | None = None, **options: Any) -> Axes:
+        """Draw the answer with matplotlib and return the axes; see `hpcsolve.analysis.plot.plot`."""
+        from hpcsolve.analysis.plot import plot
+
+        return plot(self, axes, **options)
 
     def __repr__(self) -> str:
         """Return one line with algorithm and answer."""
