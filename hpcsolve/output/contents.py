@@ -143,7 +143,7 @@ class Contents:
 
     @property
     def scale(self) -> int:
-        """The scale of all scaled integers, `/instance/scale`; 1 if there is no instance."""
+        """The scale of all scaled integers, `/instance/scale`, or 1 if there is no instance."""
         return int(self.value("instance", "scale", 1))
 
     def own(self, group: str, name: str) -> Any:
