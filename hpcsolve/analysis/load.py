@@ -25,6 +25,7 @@ from hpcsolve.output.schema import answer_in, require_whole
 if TYPE_CHECKING:
     import networkx
     import pandas
+    from matplotlib.axes import Axes
     from scipy.sparse import csr_array
 
 PHASES = ("read", "build", "run", "check", "write")
@@ -184,6 +185,12 @@ class Result(tour.TourMixin, paths.PathsMixin, tree.TreeMixin):
         names["time"] = f"{self.seconds:.3g} s"
         rows = "".join(f"<tr><th>{key}</th><td>{escape(str(value))}</td></tr>" for key, value in names.items())
         return f"<table><caption>{escape(self.algorithm)}</caption>{rows}</table>"
+
+    def plot(self, axes: Axes | None = None, **options: Any) -> Axes:
+        """Draw the answer with matplotlib and return the axes; see `hpcsolve.analysis.plot.plot`."""
+        from hpcsolve.analysis.plot import plot
+
+        return plot(self, axes, **options)
 
     def __repr__(self) -> str:
         """Return one line with algorithm and answer."""

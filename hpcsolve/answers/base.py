@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hpcsolve.answers.dataset import Column, Group, datasets, required
 from hpcsolve.answers.edges import Edges, Rows
 from hpcsolve.answers.table import DistanceTable
+from hpcsolve.problems.rounding import decimals_of, error_text, unit_text
 from hpcsolve.problems.verify.distances import unreached_of
 
 if TYPE_CHECKING:
@@ -84,6 +85,14 @@ class AnswerType:
     edges: Callable[[Contents, int | None], Edges]
     groups: Mapping[str, Group] = field(default_factory=dict, hash=False)
     beside: Callable[[Any, Any, Any], Mapping[str, Mapping[str, Column]]] = lambda problem, question, answer: {}
+
+
+def rounding_of(contents: Contents) -> tuple[str, str]:
+    """Return what to write behind a cost and behind `optimal`: two empty texts if costs are exact."""
+    unit, error = (contents.value("instance", name) for name in ("rounded_to", "rounding_error"))
+    if unit is None or error is None:
+        return "", ""
+    return f" (exact to {error_text(error)})", f" for costs rounded to {unit_text(decimals_of(unit) or 0)}"
 
 
 def record_of_names(records: Sequence[type], names: set[str]) -> type | None:

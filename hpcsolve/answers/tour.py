@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict
+from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, rounding_of
 from hpcsolve.answers.dataset import Column, Dataset, columns, own_unit
 from hpcsolve.answers.edges import Edges, Rows, places_of
 from hpcsolve.problems.tsp import Tsp, check_tour
@@ -36,7 +36,7 @@ class Tour:
     tour: Annotated[
         NDArray[np.int32], Dataset("int32", "Cities in the order of the tour, positions from 0", "place")
     ]
-    optimal: Annotated[bool, Dataset("bool", "Whether the tour is proven to be the cheapest")]
+    optimal: Annotated[bool, Dataset("bool", "Whether the tour is proven to be the cheapest by these costs")]
 
 
 @dataclass(frozen=True)
@@ -123,13 +123,14 @@ def lines(contents: Contents) -> Iterator[str]:
     if contents.value("solution", "infeasible"):
         yield "tour:   there is none, proven"
         return
-    optimal = ", proven optimal" if contents.value("solution", "optimal") else ""
+    exact_to, rounded = rounding_of(contents)
+    optimal = f", proven optimal{rounded}" if contents.value("solution", "optimal") else ""
     indent = " " * 8
     yield from textwrap.wrap(
         _cities(contents), 118, initial_indent="tour:   ", subsequent_indent=indent, break_long_words=False,
         break_on_hyphens=False,
     )
-    yield f"cost:   {contents.attributes['cost']}{optimal}"
+    yield f"cost:   {contents.attributes['cost']}{exact_to}{optimal}"
     yield from _colony_lines(contents)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict
+from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, rounding_of
 from hpcsolve.answers.dataset import Column, Dataset, columns, datasets, own_unit
 from hpcsolve.answers.edges import Edges, Rows, names_of
 from hpcsolve.answers.table import DistanceTable
@@ -233,8 +233,9 @@ def lines(contents: Contents) -> Iterator[str]:
         yield f"tree:   {len(u)} edges, /solution/u and /solution/v in the file"
     cost, scale = contents.attributes["cost"], int(contents.value("instance", "scale"))
     bound, ratio = (contents.value("solution", name) for name in ("lower_bound", "ratio"))
+    exact_to, rounded = rounding_of(contents)
     how_good = "proven optimal" if ratio == 1 else f"at most {float(ratio):.6g} times the optimum"
-    yield f"cost:   {cost}, {how_good}: lower bound {own_unit(int(bound), scale)}"
+    yield f"cost:   {cost}{exact_to}, {how_good}{rounded}: lower bound {own_unit(int(bound), scale)}"
 
 
 def summary(contents: Contents) -> str:

@@ -49,6 +49,13 @@ _EVERY_KIND = {
     "format": Dataset("text", "Format that the instance was read in"),
     "coordinates_kind": Dataset("text", _COORDINATES_KIND),
 }
+_ROUNDING = {
+    "rounded_to": Dataset("float64", "Unit that costs were rounded to; missing if they are exact", optional=True),
+    "rounding_error": Dataset(
+        "float64", "The most by which rounding can change the cost of an answer, and the optimum, in the own unit",
+        optional=True,
+    ),
+}
 _AXIS = "Coordinate {}, as in the file"
 TSP_GROUP = {
     **_EVERY_KIND,
@@ -56,6 +63,7 @@ TSP_GROUP = {
     "n": Dataset("int64", "Number of cities"),
     "symmetric": Dataset("bool", "Whether every arc costs the same both ways"),
     "scale": Dataset("int64", "A cost in the instance's own unit is cost / scale"),
+    **_ROUNDING,
     "label": Dataset("int64", "Number of each city in the instance's file", "city"),
     "city_name": Dataset("text", "Name of each city", "city", optional=True),
     **{axis: Dataset("float64", _AXIS.format(axis), "city", optional=True) for axis in "xyz"},
@@ -69,6 +77,7 @@ GRAPH_GROUP = {
     "arcs": Dataset("int64", "Number of arcs, two for each undirected edge"),
     "directed": Dataset("bool", "Whether an arc leads one way only"),
     "scale": Dataset("int64", "A weight in the instance's own unit is weight / scale"),
+    **_ROUNDING,
     "parallel_arcs": Dataset("int64", "Arcs that were dropped, since another one with the same ends is not heavier"),
     "loops": Dataset("int64", "Number of arcs from a vertex to itself, which were dropped"),
     "label": Dataset("int64", "Number of each vertex in the instance's file", "vertex"),

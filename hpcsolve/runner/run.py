@@ -29,6 +29,7 @@ from hpcsolve.output.provenance import provenance, started_as
 from hpcsolve.output.schema import require_whole
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
+from hpcsolve.problems.rounding import statement
 from hpcsolve.runner.check import check
 from hpcsolve.runner.collect import contents_of
 from hpcsolve.runner.kinds import kind_of
@@ -97,6 +98,9 @@ def _print_again(planned: PlannedRun, comm: Comm, log: Log) -> Finished:
 def _say_head(planned: PlannedRun, comm: Comm, log: Log) -> None:
     what = kind_of(planned.job).headline(planned.instance.problem)
     log.say(f"hpcsolve {hpcsolve.__version__}: {planned.job.settings.algorithm}, {what}")
+    values = kind_of(planned.job).values(planned.instance)
+    if values["rounded_to"] is not None:
+        log.say(f"costs:  {statement(values['rounded_to'], values['rounding_error'] or 0.0)}")
     hosts = comm.allgather(socket.gethostname())
     where = ", ".join(f"{hosts.count(host)} on {host}" for host in dict.fromkeys(hosts))
     log.say(f"ranks:  {comm.size} ({where})")

@@ -10,6 +10,7 @@ LAYERS = [  # from the top down; those in one row stand side by side
     {"hpcsolve.__main__"},
     {"hpcsolve.cli"},
     {"hpcsolve.api"},
+    {"hpcsolve.report"},
     {"hpcsolve.analysis"},
     {"hpcsolve.sweep"},
     {"hpcsolve.runner"},
