@@ -141,7 +141,7 @@ def test_distances_and_paths(export, folder):
 
 @pytest.mark.parametrize(("name", "suffix", "message"), [
     ("tour", ".pace", "of kind tour, not a Steiner tree; hpcsolve export can write it as .csv, .geojson, .dot, .tour"),
-    ("open", ".tour", "the answer is an open path, and a TSPLIB tour is closed; hpcsolve export can write it as .csv, "),
+    ("open", ".tour", "the answer is an open path, and a TSPLIB tour is closed; hpcsolve export can write it as "),
     ("tree", ".tour", "the answer is no tour; hpcsolve export can write it as .csv, .dot, .pace"),
     ("tree", ".geojson", "the instance has no coordinates; hpcsolve export can write it as .csv, .dot, .pace"),
     ("targets", ".dot", "solve it with predecessors = true; hpcsolve export can write it as .csv"),
