@@ -79,8 +79,8 @@ class Precision:
             return False
         if self.exact:
             digits = f"{_decimals(scale)} decimal{'s' * (scale > 10)}"
-            raise InputError(f"exact = true, but {self.algorithm} cannot add up costs of {digits} exactly; remove exact, "
-                             "or set round in its place")
+            what = f"exact = true, but {self.algorithm} cannot add up costs of {digits} exactly"
+            raise InputError(f"{what}; remove exact, or set round in its place")
         return True
 
 

@@ -64,6 +64,7 @@ def test_a_file_of_floats(hpcsolve, folder, test_device, name):
         scale, error = int(file["instance/scale"][()]), float(file["instance/rounding_error"][()])
         assert file["instance/rounded_to"][()] == float(unit) == 1 / scale
         stated = Fraction(int(file["solution/cost"][()]), scale)
+    assert result.rounding_error == error
     assert 0 < abs(stated - exact_cost(result, town())) <= Fraction(error)
     assert hpcsolve("verify", f"{name}.h5", cwd=folder).returncode == 0
     again = run()
@@ -127,6 +128,7 @@ def test_exact_decimals_are_not_touched(test_device):
     table = np.rint(cdist(PLACES, PLACES) * 1000) / 1000
     plain, exact = package.solve(table, device=test_device), package.solve(table, device=test_device, exact=True)
     assert plain.contents.value("instance", "rounded_to") is None and plain.contents.value("instance", "scale") == 1000
+    assert plain.rounding_error == 0
     assert (plain.cost, plain.tour.tolist()) == (exact.cost, exact.tour.tolist())
     assert plain.contents.value("job", "hash") == exact.contents.value("job", "hash")
 
