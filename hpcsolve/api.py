@@ -1,4 +1,4 @@
-"""The Python interface: `solve`, `load`, `join` and `Result`. `import hpcsolve` loads this module on first use."""
+"""The Python interface: `solve`, `load`, `collect`, `join`, `Result`. `import hpcsolve` loads it on first use."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hpcsolve.analysis.collect import collect
 from hpcsolve.analysis.load import Result, load
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job, job_from_table
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 ProblemLike = Tsp | Graph | ArrayLike | str | os.PathLike[str]
 
-__all__ = ["Result", "join", "load", "solve"]
+__all__ = ["Result", "collect", "join", "load", "solve"]
 
 
 def solve(

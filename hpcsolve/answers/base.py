@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from hpcsolve.answers.dataset import Column, datasets, required
+from hpcsolve.answers.dataset import Column, Group, datasets, required
+from hpcsolve.answers.edges import Edges, Rows
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.problems.rounding import decimals_of, error_text, unit_text
 from hpcsolve.problems.verify.distances import unreached_of
@@ -62,6 +63,16 @@ class AnswerType:
         The lines that are printed of the answer, given the contents of the result.
     summary
         The answer in a few words, given the contents of the result.
+    rows
+        The answer as a table for people, in own units and with names, given the contents of the result: yields blocks
+        of rows, each a mapping from column name to values.
+    edges
+        The edges of the answer, given the contents of the result and the number of a search or query, or None if there
+        is only one.
+    groups
+        The groups of the result file that belong to this kind of answer: group name -> its datasets.
+    beside
+        Makes the content of these groups on rank 0, given (problem, question, record).
     """
 
     name: str
@@ -70,6 +81,10 @@ class AnswerType:
     verify: Callable[[Contents, Any, Any, RowBlocks], Verdict]
     lines: Callable[[Contents], Iterator[str]]
     summary: Callable[[Contents], str]
+    rows: Callable[[Contents], Iterator[Rows]]
+    edges: Callable[[Contents, int | None], Edges]
+    groups: Mapping[str, Group] = field(default_factory=dict, hash=False)
+    beside: Callable[[Any, Any, Any], Mapping[str, Mapping[str, Column]]] = lambda problem, question, answer: {}
 
 
 def rounding_of(contents: Contents) -> tuple[str, str]:

@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hpcsolve.answers.dataset import Column, Dataset, Group
 from hpcsolve.answers.table import DistanceTable
 
@@ -19,6 +22,7 @@ GROUPS = {
     "instance": "The problem that was solved",
     "solution": "The answer; depends on the job alone",
     "history": "The best answer over time",
+    "legs": "The legs of the tour: one row per leg",
     "layers": "Layers of the dynamic program",
     "colonies": "One row per colony",
     "searches": "One row per search",
@@ -109,6 +113,7 @@ RANKS_GROUP = {
     "seconds_kernel": Dataset("float64", "Kernels", "rank", "s"),
     "seconds_wait": Dataset("float64", "Waiting for other ranks", "rank", "s"),
     "seconds_run": Dataset("float64", "The algorithm with its copies, kernels and waiting", "rank", "s"),
+    "seconds_check": Dataset("float64", "Checking the answer", "rank", "s", optional=True),
     "seconds_write": Dataset("float64", "Making the result file, without the disk's part", "rank", "s"),
 }
 
@@ -138,8 +143,19 @@ class Contents:
 
     @property
     def scale(self) -> int:
-        """The scale of all scaled integers, `/instance/scale`; 1 if there is no instance."""
+        """The scale of all scaled integers, `/instance/scale`, or 1 if there is no instance."""
         return int(self.value("instance", "scale", 1))
+
+    def own(self, group: str, name: str) -> Any:
+        """Return the values of one dataset in the instance's own unit, or None if there is no such dataset."""
+        column = self.groups.get(group, {}).get(name)
+        if column is None:
+            return None
+        return self.in_own_unit(np.asarray(column.values)) if column.scaled else column.values
+
+    def in_own_unit(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return scaled integers in the instance's own unit, as they are if the scale is 1."""
+        return values if self.scale == 1 else values / self.scale
 
     def value(self, group: str, name: str, default: Any = None) -> Any:
         """Return the values of one dataset, or the default."""

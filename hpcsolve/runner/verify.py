@@ -93,7 +93,8 @@ def _wrong_scale_factor(contents: Contents, solver: Algorithm, answer: AnswerTyp
     found = {f"/solution/{name}": table.dataset.scaled for name, table in contents.tables.items()}
     found |= {f"/{group}/{name}": column.scaled for group, members in contents.groups.items()
               for name, column in members.items()}
-    groups = [*(("solution", datasets(record)) for record in answer.records), *solver.groups.items()]
+    solutions = [("solution", datasets(record)) for record in answer.records]
+    groups = [*solutions, *answer.groups.items(), *solver.groups.items()]
     declared = {f"/{group}/{name}": dataset.scaled for group, members in groups for name, dataset in members.items()}
     wrong = [place for place in declared if found.get(place, declared[place]) != declared[place]]
     return f"{wrong[0]} has {'no' if declared[wrong[0]] else 'an'} attribute scale_factor" if wrong else None
