@@ -1,8 +1,7 @@
 """TSPLIB 95 files of TSP and ATSP instances.
 
-Source: G. Reinelt, TSPLIB 95 (the documentation of the library). Matrices may go beyond it: decimal costs are scaled
-exactly, or rounded if they are too many, and `inf` means that there is no arc. Fixed edges and problems other than TSP
-and ATSP are refused.
+Source: G. Reinelt, TSPLIB 95 (the documentation of the library). Matrices may go beyond it: decimal costs are exact or
+rounded, and `inf` means that there is no arc. Fixed edges and problems other than TSP and ATSP are refused.
 """
 
 from __future__ import annotations
