@@ -11,6 +11,11 @@ __version__ = "0.1.0"
 __all__ = ["Result", "__version__", "collect", "join", "load", "solve"]
 
 
+def __dir__() -> list[str]:
+    """Return the names of the module, with those that are loaded on first use."""
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> object:
     """Return a name of the Python interface, whose module `api` is loaded on first use."""
     if name in __all__:
