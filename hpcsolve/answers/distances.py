@@ -14,6 +14,7 @@ from hpcsolve.answers.dataset import Dataset, datasets
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.labels import positions_of
 from hpcsolve.problems.verify.distances import check_distances, roots, unreached_of
 from hpcsolve.problems.verify.host_paths import check_columns, smallest_predecessors
 
@@ -190,9 +191,10 @@ def _require_equal(graph: Graph, claimed: NDArray[Any], found: NDArray[Any], wha
 def lines(contents: Contents) -> Iterator[str]:
     """Yield a line with the sources, and one for each table with its shape and type."""
     sources = np.asarray(contents.value("solution", "source"))
-    labels = np.asarray(contents.value("instance", "label"))
+    labels = np.asarray(contents.value("instance", "vertex_name", contents.value("instance", "label")))
     if ((sources >= 0) & (sources < len(labels))).all() and len(sources) <= SHOWN:
-        yield f"source: {' '.join(str(label) for label in labels[sources.astype(np.int64)])}"
+        between = " " if labels.dtype.kind in "iu" else ", "
+        yield f"source: {between.join(str(label) for label in labels[sources.astype(np.int64)])}"
     else:
         yield f"source: {len(sources)} vertices, /solution/source in the file"
     for name, table in contents.tables.items():
@@ -219,9 +221,8 @@ class VertexMixin:
         return np.asarray(self.contents.value("instance", "vertex_name", self.contents.value("instance", "label")))
 
     def _position(self, vertex: Any) -> int:
-        found = np.flatnonzero(self._vertex_names() == vertex)
-        if not len(found):
-            raise InputError(f"the result has no vertex {vertex!r}")
+        labels, names = (self.contents.value("instance", name, ()) for name in ("label", "vertex_name"))
+        found = positions_of(np.asarray(labels), [vertex], "the result", "vertex", "vertices", list(map(str, names)))
         return int(found[0])
 
 
