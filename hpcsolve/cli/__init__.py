@@ -10,10 +10,10 @@ import sys
 from collections.abc import Callable, Sequence
 
 import hpcsolve
-from hpcsolve.cli import collect, estimate, generate, info, report, run, sweep, tree, verify
+from hpcsolve.cli import collect, estimate, export, generate, info, report, run, sweep, tree, verify
 from hpcsolve.parallel.printing import warn
 
-COMMANDS = (run, sweep, collect, estimate, verify, report, tree, info, generate)
+COMMANDS = (run, sweep, collect, estimate, verify, report, export, tree, info, generate)
 """The modules of the commands, in the order of `--help`."""
 
 INTERRUPTED = 130
@@ -28,6 +28,7 @@ examples:
   hpcsolve collect 'results/sweep/*.h5' -o table.csv      many results as one table
   hpcsolve estimate job.toml -n 8 --memory 80G            will it fit, how long will it take?
   hpcsolve verify results/eu-capitals.h5                  check the answer again
+  hpcsolve export results/eu-capitals.h5 -o tour.csv      the answer for a spreadsheet; .geojson for a map
   hpcsolve report results/eu-capitals.h5 -o report.html   a page with pictures
 
 exit codes: 0 solved and verified, 1 the check of the answer failed, 2 bad input or usage, 3 refused: memory or GPUs,
