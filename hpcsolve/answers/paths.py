@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from hpcsolve.answers import distances
 from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, first_failure, require
 from hpcsolve.answers.dataset import Dataset, own_unit
 from hpcsolve.answers.distances import LENGTH_TYPES, SHOWN, UNREACHED, PathQuestion
+from hpcsolve.answers.edges import Edges, Rows, names_of
+from hpcsolve.answers.vertices import DistancesMixin
 from hpcsolve.errors import InputError
 from hpcsolve.formats import queries_sha256
 from hpcsolve.problems.graph import Graph
@@ -35,7 +38,7 @@ class Paths:
     target: Annotated[NDArray[np.int32], Dataset("int32", "Positions of the targets, from 0", "query")]
     distance: Annotated[
         NDArray[Any],
-        Dataset(LENGTH_TYPES, "Length of the path, times /instance/scale", "query", none=UNREACHED),
+        Dataset(LENGTH_TYPES, "Length of the path, times /instance/scale", "query", none=UNREACHED, scaled=True),
     ]
     offset: Annotated[
         NDArray[np.int64], Dataset("int64", "Where each path begins in `path`, and the end of the last", "offset")
@@ -68,7 +71,7 @@ def verify(contents: Contents, problem: Graph, question: PathQuestion, rows: Row
     try:
         _check_queries(problem, question, np.stack([answer.source, answer.target], axis=1))
         none, stored = unreached_of(answer.distance.dtype), contents.groups["solution"]["distance"].none
-        require(stored == none, f"the attribute none of /solution/distance is {stored}, not {none}")
+        require(stored == none, f"/solution/distance says that {stored} stands for none, not {none}")
         check_pair_paths(problem, answer, question.cutoff)
         check_shortest(problem, answer, question.cutoff)
     except ValueError as error:
@@ -112,7 +115,26 @@ def summary(contents: Contents) -> str:
     return f"{distance.size} queries, {reached} reached; {contents.value('instance', 'vertices')} vertices"
 
 
-class PathsMixin(distances.DistancesMixin):
+def rows(contents: Contents) -> Iterator[Rows]:
+    """Yield the queries with their distances, `inf` where no path leads, and their paths: lists of names."""
+    names, offset = names_of(contents), np.asarray(contents.value("solution", "offset"))
+    path = names[np.asarray(contents.value("solution", "path"), np.int64)]
+    paths = np.empty(len(offset) - 1, object)
+    paths[:] = [path[begin:end].tolist() for begin, end in pairwise(offset)]
+    ends = {name: names[np.asarray(contents.value("solution", name), np.int64)] for name in ("source", "target")}
+    distance = distances.own_distances(contents, np.asarray(contents.value("solution", "distance")))
+    yield {"query": np.arange(len(paths)), **ends, "distance": distance, "path": paths}
+
+
+def edges(contents: Contents, number: int | None = None) -> Edges:
+    """Return the arcs of the path of a query. The result file does not have their weights."""
+    offset = np.asarray(contents.value("solution", "offset"))
+    chosen = distances.chosen(len(offset) - 1, number, "queries")
+    path = np.asarray(contents.value("solution", "path"), np.int64)[offset[chosen] : offset[chosen + 1]]
+    return Edges(path[:-1], path[1:], None, True, path)
+
+
+class PathsMixin(DistancesMixin):
     """The part of `hpcsolve.Result` about distances and paths."""
 
     def path(self, *ends: Any) -> list[Any]:
@@ -140,4 +162,4 @@ class PathsMixin(distances.DistancesMixin):
         return path
 
 
-PATHS = AnswerType("paths", (Paths,), check, verify, lines, summary)
+PATHS = AnswerType("paths", (Paths,), check, verify, lines, summary, rows, edges)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict
+from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, rounding_of
 from hpcsolve.answers.dataset import Column, Dataset, columns, datasets, own_unit
-from hpcsolve.answers.distances import VertexMixin
+from hpcsolve.answers.edges import Edges, Rows, names_of
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.answers.tour import COST
+from hpcsolve.answers.vertices import VertexMixin
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import check_tree
 from hpcsolve.problems.verify.host_paths import check_columns
@@ -29,6 +30,8 @@ SHOWN = 12
 """Most edges of a tree that is printed in full."""
 _BOUND = "No Steiner tree of this instance is lighter; proven by /prices or by closure_mst"
 _ENDS = "Ends of the tree's edges, the {} position"
+_WEIGHT = "Weight of each edge, times /instance/scale"
+_CLOSURE = "Spanning tree of the terminals' distances: its weight"
 _TERMINAL = "Position of the terminal whose cut (a set of vertices around it) gets the price, in order of the prices"
 _PRICE = "Dual value of the cut, times /instance/scale: the sum of all is a lower bound"
 _MATRIX = "Distances between the terminals, in the order of /instance/terminal, times /instance/scale"
@@ -44,15 +47,17 @@ class Tree:
     cost: Annotated[int, COST]
     u: Annotated[NDArray[np.int32], Dataset("int32", _ENDS.format("smaller"), "edge")]
     v: Annotated[NDArray[np.int32], Dataset("int32", _ENDS.format("larger"), "edge")]
-    weight: Annotated[NDArray[np.int64], Dataset("int64", "Weight of each edge, times /instance/scale", "edge")]
-    lower_bound: Annotated[int, Dataset("int64", _BOUND)]
+    weight: Annotated[NDArray[np.int64], Dataset("int64", _WEIGHT, "edge", scaled=True)]
+    lower_bound: Annotated[int, Dataset("int64", _BOUND, scaled=True)]
     ratio: Annotated[float, Dataset("float64", "So many times the optimum at most: cost / lower_bound")]
-    closure_mst: Annotated[int, Dataset("int64", "Spanning tree of the terminals' distances: its weight")]
-    closure_bottleneck: Annotated[int, Dataset("int64", "Its longest edge")]
+    closure_mst: Annotated[int, Dataset("int64", _CLOSURE, scaled=True)]
+    closure_bottleneck: Annotated[int, Dataset("int64", "Its longest edge", scaled=True)]
     proof: Annotated[
         str | None, Dataset("text", "Method that proves the lower bound, where neither prices nor closure_mst do")
     ] = None
-    matrix: Annotated[DistanceTable | None, Dataset("uint32|uint64", _MATRIX, "terminal, to_terminal")] = None
+    matrix: Annotated[
+        DistanceTable | None, Dataset("uint32|uint64", _MATRIX, "terminal, to_terminal", scaled=True)
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ class Prices:
 
     root: Annotated[int, Dataset("int64", "Position of the root, the terminal that is in none of the sets")]
     terminal: Annotated[NDArray[np.int32], Dataset("int32", _TERMINAL, "raise")]
-    price: Annotated[NDArray[np.int64], Dataset("int64", _PRICE, "raise")]
+    price: Annotated[NDArray[np.int64], Dataset("int64", _PRICE, "raise", scaled=True)]
 
     def group(self) -> dict[str, Column]:
         """Return the columns of `/prices`."""
@@ -228,14 +233,29 @@ def lines(contents: Contents) -> Iterator[str]:
         yield f"tree:   {len(u)} edges, /solution/u and /solution/v in the file"
     cost, scale = contents.attributes["cost"], int(contents.value("instance", "scale"))
     bound, ratio = (contents.value("solution", name) for name in ("lower_bound", "ratio"))
+    exact_to, rounded = rounding_of(contents)
     how_good = "proven optimal" if ratio == 1 else f"at most {float(ratio):.6g} times the optimum"
-    yield f"cost:   {cost}, {how_good}: lower bound {own_unit(int(bound), scale)}"
+    yield f"cost:   {cost}{exact_to}, {how_good}{rounded}: lower bound {own_unit(int(bound), scale)}"
 
 
 def summary(contents: Contents) -> str:
     """Return `cost 99, optimal; 400 vertices`."""
     optimal = ", optimal" if contents.value("solution", "ratio") == 1 else ""
     return f"cost {contents.attributes['cost']}{optimal}; {contents.value('instance', 'vertices')} vertices"
+
+
+def rows(contents: Contents) -> Iterator[Rows]:
+    """Yield the edges of the tree with their ends by name and their weights."""
+    names, found = names_of(contents), edges(contents)
+    assert found.weights is not None
+    yield {"u": names[found.tails], "v": names[found.heads], "weight": found.weights}
+
+
+def edges(contents: Contents, number: int | None = None) -> Edges:
+    """Return the edges of the tree. The vertices of a tree without edges are its terminals."""
+    u, v = (np.asarray(contents.value("solution", name), np.int64) for name in ("u", "v"))
+    vertices = np.unique(np.concatenate([u, v, np.asarray(contents.value("instance", "terminal", []), np.int64)]))
+    return Edges(u, v, contents.own("solution", "weight"), False, vertices)
 
 
 class TreeMixin(VertexMixin):
@@ -259,4 +279,4 @@ class TreeMixin(VertexMixin):
         return own_unit(None if bound is None else int(bound), int(self.contents.value("instance", "scale")))
 
 
-TREE = AnswerType("tree", (Tree,), check, verify, lines, summary)
+TREE = AnswerType("tree", (Tree,), check, verify, lines, summary, rows, edges)

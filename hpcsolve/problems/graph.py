@@ -35,12 +35,16 @@ class Graph:
         If False, each edge stands in both directions, with the same weight.
     labels
         Shape (n,), int64: the numbers of the vertices in the input.
+    weight_error
+        The most by which a weight differs from the input's, in its unit; 0 if weights are exact.
     coordinates
         Shape (n, 2 or 3), float64, as in the input, or None.
     terminals
         Positions of the terminals, int64, in the input's order, or None.
     vertex_names
         A name for each vertex where the input has names in place of numbers, else empty.
+    coordinates_kind
+        `geographic.DEGREES` if coordinates are latitudes and longitudes, else empty.
     parallel_arcs, loops, repeated_terminals
         Number of arcs (edges of an undirected graph) and of terminals that were dropped.
     """
@@ -56,9 +60,11 @@ class Graph:
     terminals: NDArray[np.int64] | None = None
     comment: str = ""
     vertex_names: tuple[str, ...] = ()
+    coordinates_kind: str = ""
     parallel_arcs: int = 0
     loops: int = 0
     repeated_terminals: int = 0
+    weight_error: float = 0.0
 
     @property
     def n(self) -> int:

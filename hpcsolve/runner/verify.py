@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from hpcsolve.algorithms.base import Algorithm
 from hpcsolve.algorithms.registry import algorithm
-from hpcsolve.answers.base import Verdict
-from hpcsolve.answers.dataset import Column
+from hpcsolve.answers.base import AnswerType, Verdict
+from hpcsolve.answers.dataset import Column, datasets
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job, hash_of
@@ -21,7 +22,10 @@ from hpcsolve.output.reader import read_result, row_blocks
 from hpcsolve.output.schema import require_whole
 from hpcsolve.runner.kinds import instance_columns, kind_of, read_instance, require_kind
 
-COMPARED = ("label", "city_name", "vertex_name", "n", "vertices", "arcs", "symmetric", "directed", "scale")
+COMPARED = (
+    "label", "city_name", "vertex_name", "n", "vertices", "arcs", "symmetric", "directed", "scale", "rounded_to",
+    "rounding_error",
+)
 """Datasets of `/instance` that must agree with the instance that is read now. Path, format and comment may differ."""
 
 
@@ -66,12 +70,15 @@ def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdi
 
 def verdict_on(job: Job, path: str, contents: Contents, found: InstanceOf[Any]) -> Verdict:
     """Return the verdict on the answer in a file. An error in the check itself means that the values are wrong."""
-    for name, column in instance_columns(job, found).items():
-        if name in COMPARED and not _same(contents, name, column):
+    now = instance_columns(job, found)
+    for name in COMPARED:
+        if not _same(contents, name, now.get(name)):
             return Verdict(False, f"/instance/{name} is not that of the instance")
     solver, answer = algorithm(job.settings.algorithm), require_whole(contents, path)
     if answer not in solver.answers:
         return Verdict(False, f"{solver.name} does not give an answer of this kind: {answer.name}")
+    if (wrong := _wrong_scale_factor(contents, solver, answer)) is not None:
+        return Verdict(False, wrong)
     try:
         question = solver.asked(found.problem, job.parameters)
         return answer.verify(contents, found.problem, question, partial(row_blocks, path))
@@ -79,7 +86,23 @@ def verdict_on(job: Job, path: str, contents: Contents, found: InstanceOf[Any]) 
         return Verdict(False, f"the answer cannot be checked: {' '.join(str(error).split()) or type(error).__name__}")
 
 
-def _same(contents: Contents, name: str, column: Column) -> bool:
+def _wrong_scale_factor(contents: Contents, solver: Algorithm, answer: AnswerType) -> str | None:
+    """Return which dataset has no `scale_factor` though it is scaled, or has one though it is not, or None."""
+    if contents.scale == 1:
+        return None
+    found = {f"/solution/{name}": table.dataset.scaled for name, table in contents.tables.items()}
+    found |= {f"/{group}/{name}": column.scaled for group, members in contents.groups.items()
+              for name, column in members.items()}
+    solutions = [("solution", datasets(record)) for record in answer.records]
+    groups = [*solutions, *answer.groups.items(), *solver.groups.items()]
+    declared = {f"/{group}/{name}": dataset.scaled for group, members in groups for name, dataset in members.items()}
+    wrong = [place for place in declared if found.get(place, declared[place]) != declared[place]]
+    return f"{wrong[0]} has {'no' if declared[wrong[0]] else 'an'} attribute scale_factor" if wrong else None
+
+
+def _same(contents: Contents, name: str, column: Column | None) -> bool:
     """Return whether `/instance` has these values. Names may be missing, since not every format has them."""
     stored = contents.value("instance", name)
-    return np.array_equal(np.asarray(stored), np.asarray(column.values)) or (stored is None and name.endswith("_name"))
+    if stored is None or column is None:
+        return name.endswith("_name") or (stored is None and column is None)
+    return np.array_equal(np.asarray(stored), np.asarray(column.values))

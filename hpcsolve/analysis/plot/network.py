@@ -11,7 +11,8 @@ from hpcsolve.analysis.network import network_of
 from hpcsolve.analysis.plot.canvas import RASTER_FROM
 from hpcsolve.analysis.plot.palette import GREY
 from hpcsolve.errors import InputError
-from hpcsolve.runner.kinds.graph import given
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.graph_convert import from_networkx, from_scipy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,11 +41,11 @@ def draw_network(axes: Axes, result: Result, points: Points, network: object) ->
     Raises
     ------
     InputError
-        The graph that was given has another number of vertices.
+        What was given is no graph, or has another number of vertices.
     """
     if network is False:
         return
-    graph = network_of(result) if network is True else given(network, {})
+    graph = network_of(result) if network is True else _graph_of(network)
     if graph is None:
         return
     if graph.n != len(points):
@@ -56,3 +57,10 @@ def draw_network(axes: Axes, result: Result, points: Points, network: object) ->
     width = float(np.clip(60 / np.sqrt(max(edges, 1)), 0.15, 0.8))
     look: dict[str, Any] = {"color": GREY, "linewidth": width, "alpha": 0.5, "zorder": 0, "gid": "network"}
     axes.plot(line[:, 0], line[:, 1], "-", rasterized=edges > RASTER_FROM, **look)
+
+
+def _graph_of(network: Any) -> Graph:
+    """Return the graph that a program gave, with any weights."""
+    if isinstance(network, Graph):
+        return network
+    return from_networkx(network, None) if hasattr(network, "is_directed") else from_scipy(network)

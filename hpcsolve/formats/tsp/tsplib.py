@@ -1,7 +1,8 @@
 """TSPLIB 95 files: TSP and ATSP instances, and tours.
 
 Source: G. Reinelt, TSPLIB 95 (the documentation of the library). Matrices may go beyond it: decimal costs are scaled
-exactly, and `inf` means that there is no arc. Fixed edges and problems other than TSP and ATSP are refused.
+exactly, or rounded if they are too many, and `inf` means that there is no arc. Fixed edges and problems other than TSP
+and ATSP are refused.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile
-from hpcsolve.formats.tsp.distances import dimensions, distance_functions, distance_matrix
+from hpcsolve.formats.tsp.distances import dimensions, distance_functions, distance_matrix, first_decimal_degrees
 from hpcsolve.formats.tsp.entry_order import EntryOrder, entry_orders
 from hpcsolve.formats.tsp.tsplib_sections import (
     KeyValue,
@@ -24,7 +25,9 @@ from hpcsolve.formats.tsp.tsplib_sections import (
     lines_of,
     parts_of,
 )
-from hpcsolve.problems.decimals import BadNumber, exact_from_texts, is_number, shown
+from hpcsolve.problems.decimals import BadNumber, is_number, shown
+from hpcsolve.problems.geographic import DEGREES_MINUTES
+from hpcsolve.problems.rounding import Costs, Precision, costs_from_texts
 from hpcsolve.problems.tsp import Tsp, from_costs, largest_cost, require_memory
 
 _OTHER_TYPES = {
@@ -35,7 +38,7 @@ _OTHER_TYPES = {
 }
 
 
-def read_tsplib(file: InputFile) -> Tsp:
+def read_tsplib(file: InputFile, precision: Precision | None = None) -> Tsp:
     """Return a TSP or ATSP instance.
 
     Raises
@@ -50,7 +53,7 @@ def read_tsplib(file: InputFile) -> Tsp:
     weight_type = parts.required("EDGE_WEIGHT_TYPE", "EUC_2D")
     word = weight_type.value.upper()
     if word == "EXPLICIT":
-        tsp = _read_explicit(parts, n)
+        tsp = _read_explicit(parts, n, precision)
         if kind == "TSP":
             _require_symmetric(parts, tsp)
         return tsp
@@ -134,13 +137,26 @@ def _read_coordinates(parts: TsplibParts, n: int, weight_type: str) -> Tsp:
         raise parts.file.error(message, weight_format.line)
     section = parts.section("NODE_COORD_SECTION")
     labels, coordinates = _coordinates(parts, section, n, dimensions(weight_type))
+    if weight_type == "GEO":
+        _refuse_decimal_degrees(parts, section, coordinates)
     require_memory(n)
     cost = distance_matrix(coordinates, weight_type, largest_cost(n))
     if cost is None:
         message = f"the coordinates are so large that a tour of {n} cities may overflow 62 bits; scale them down"
         raise parts.file.error(message, section.line)
     name, comment = parts.text("NAME"), parts.text("COMMENT")
-    return from_costs(cost, name, labels=labels, coordinates=coordinates, comment=comment)
+    kind = DEGREES_MINUTES if weight_type == "GEO" else ""
+    return from_costs(cost, name, labels=labels, coordinates=coordinates, comment=comment, coordinates_kind=kind)
+
+
+def _refuse_decimal_degrees(parts: TsplibParts, section: TsplibSection, points: NDArray[np.float64]) -> None:
+    found = first_decimal_degrees(points)
+    if found is not None:
+        value = f"{points[found]:.10g}"
+        line = line_of_word(parts, section, 3 * found[0])
+        message = f"{value} has 60 minutes or more, but GEO means degrees.minutes (30.45 is 30 degrees 45 minutes)"
+        way_out = "convert decimal degrees to degrees.minutes, or put them into a CSV table with columns name, lat, lon"
+        raise parts.file.error(f"{message}; {way_out}", line)
 
 
 def _coordinates(
@@ -182,11 +198,11 @@ def _coordinate(parts: TsplibParts, word: str, line: int) -> float:
     return value
 
 
-def _read_explicit(parts: TsplibParts, n: int) -> Tsp:
+def _read_explicit(parts: TsplibParts, n: int, precision: Precision | None) -> Tsp:
     """Return an instance with a matrix of costs, and perhaps coordinates to draw it."""
     order = _entry_order(parts)
     section = parts.section("EDGE_WEIGHT_SECTION")
-    values, scale = _costs(parts, section, order, n)
+    values, scale, error = _costs(parts, section, order, n, precision)
     labels, coordinates = np.arange(1, n + 1), None
     for name in ("NODE_COORD_SECTION", "DISPLAY_DATA_SECTION"):
         if name in parts.sections and coordinates is None:
@@ -201,7 +217,8 @@ def _read_explicit(parts: TsplibParts, n: int) -> Tsp:
     name, comment = parts.text("NAME"), parts.text("COMMENT")
     cost = order.matrix(values, n)
     return from_costs(
-        cost, name, labels=labels, scale=scale, coordinates=coordinates, comment=comment, location=location
+        cost, name, labels=labels, scale=scale, cost_error=error, coordinates=coordinates, comment=comment,
+        location=location,
     )
 
 
@@ -219,13 +236,15 @@ def _axes(parts: TsplibParts, section: TsplibSection) -> int:
     return 3 if len(first[1]) == 4 and section.name == "NODE_COORD_SECTION" else 2
 
 
-def _costs(parts: TsplibParts, section: TsplibSection, order: EntryOrder, n: int) -> tuple[NDArray[np.int64], int]:
-    """Return all numbers of a section as exact integers, and their scale."""
+def _costs(
+    parts: TsplibParts, section: TsplibSection, order: EntryOrder, n: int, precision: Precision | None
+) -> Costs:
+    """Return all numbers of a section as integers."""
     text = parts.file.content[section.begin : section.end]
     if integers_only(text):
         values = np.fromstring(text, dtype=np.int64, sep=" ") if text.strip() else np.empty(0, dtype=np.int64)
         _require_count(parts, section, order, n, len(values))
-        return values, 1
+        return Costs(values, 1)
     words = [word for _, line in lines_of(parts, section) for word in line]
     for index, word in enumerate(words):
         if not is_number(word):
@@ -236,7 +255,7 @@ def _costs(parts: TsplibParts, section: TsplibSection, order: EntryOrder, n: int
         for row in range(n):
             words[order.index(n, row, row)] = "inf"
     try:
-        return exact_from_texts(words, largest_cost(n))
+        return costs_from_texts(words, n, largest_cost(n), precision, parts.file.name)
     except BadNumber as problem:
         row, column = order.entry(n, problem.index)
         message = f"the cost from city {row + 1} to city {column + 1} {problem.reason}"
