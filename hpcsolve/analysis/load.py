@@ -187,7 +187,7 @@ class Result(tour.TourMixin, paths.PathsMixin, tree.TreeMixin):
         return f"<table><caption>{escape(self.algorithm)}</caption>{rows}</table>"
 
     def plot(self, axes: Axes | None = None, **options: Any) -> Axes:
-        """Draw the answer with matplotlib and return the axes; see `hpcsolve.analysis.plot.plot`."""
+        """Draw the answer with matplotlib and return the axes, as `hpcsolve.analysis.plot.plot` does."""
         from hpcsolve.analysis.plot import plot
 
         return plot(self, axes, **options)

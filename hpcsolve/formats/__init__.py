@@ -15,7 +15,7 @@ from hpcsolve.formats.graph.steiner_solution import write_steiner_solution
 from hpcsolve.formats.graph.steinlib import write_steinlib
 from hpcsolve.formats.graph.terminals import read_terminals
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
-from hpcsolve.formats.tsp.tsplib import read_tour_text
+from hpcsolve.formats.tsp.tsplib_tour import read_tour_text
 from hpcsolve.formats.tsp.tsplib_write import write_tour, write_tsplib
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.rounding import Precision
