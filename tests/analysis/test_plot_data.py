@@ -165,18 +165,18 @@ def test_layers(results, pyplot):
 def test_the_bars_of_ranks_add_up(results, pyplot):
     """Four ranks, whose seconds are made up: the top of the last area is the time of the rank."""
     times = {f"seconds_{name}": np.arange(4.0) + index for index, name in enumerate(
-        ("read", "build", "copy", "kernel", "wait", "write"))} | {"seconds_run": np.arange(4.0) * 3 + 20}
+        ("read", "build", "copy", "kernel", "wait", "check", "write"))} | {"seconds_run": np.arange(4.0) * 3 + 20}
     few = {"host": np.array(["a"] * 4, object), "device": np.array(["b"] * 4, object), "peak_bytes": np.ones(4, int)}
     result = changed(results("tour"), "ranks", **few, **times)
     areas = plot.plot_ranks(result).patches
     top = areas[-1].get_data().values[::2]
-    outside = sum(times[f"seconds_{name}"] for name in ("read", "build", "write"))
+    outside = sum(times[f"seconds_{name}"] for name in ("read", "build", "check", "write"))
     assert np.allclose(top, outside + times["seconds_run"])
-    assert len(areas) == 7
+    assert len(areas) == 8
 
 
 @pytest.mark.parametrize("ranks", [1, 1000])
 def test_any_number_of_ranks(ranks, results, pyplot):
-    times = {f"seconds_{name}": np.ones(ranks) for name in ("read", "build", "copy", "kernel", "wait", "run", "write")}
+    times = {f"seconds_{name}": np.ones(ranks) for name in ("read", "build", "copy", "kernel", "wait", "run")}
     axes = plot.plot_ranks(changed(results("tour"), "ranks", **times))
-    assert len(axes.patches) <= 7, "an area for each phase, not one for each rank"
+    assert len(axes.patches) <= 8, "an area for each phase, not one for each rank"
