@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hpcsolve.analysis.plot.canvas import axes_for
-from hpcsolve.analysis.plot.palette import BLUE, SERIES
+from hpcsolve.analysis.plot.palette import BLUE, SERIES, VERMILION
 from hpcsolve.analysis.statistics import By, Law, fit, groups, points_of, values_of
 from hpcsolve.analysis.table import Table
 from hpcsolve.errors import InputError
@@ -44,7 +44,8 @@ def plot_box(runs: Table, column: str = "cost", by: By = (), axes: Axes | None =
     if not found:
         raise InputError(f"no run has a value of {column}")
     places = range(1, len(found) + 1)
-    axes.boxplot([values for _, values in found], positions=places, widths=0.5, showfliers=False)
+    axes.boxplot([values for _, values in found], positions=places, widths=0.5, showfliers=False,
+                 medianprops={"color": VERMILION})
     for place, (_, values) in zip(places, found):
         axes.plot(place + _beside(len(values)), values, "o", color=BLUE, markersize=3, alpha=0.6)
     crowded = sum(len(label) for label, _ in found) > 60
@@ -102,3 +103,4 @@ def plot_scaling(
 def _beside(count: int) -> Any:
     """Return offsets that keep dots of one group apart, the same in every drawing."""
     return np.linspace(-0.12, 0.12, count) if count > 1 else np.zeros(count)
+
