@@ -177,7 +177,7 @@ def plot_matrix(result: Result, axes: Axes | None = None) -> Axes:
         matplotlib is not installed.
     """
     if result.contents.value("solution", "matrix") is not None:
-        table = result.contents.value("solution", "matrix") / int(result.contents.value("instance", "scale"))
+        table = result.contents.in_own_unit(np.asarray(result.contents.value("solution", "matrix")))
         rows = columns = result.terminals
         words = "terminal", "terminal"
     else:
