@@ -45,7 +45,6 @@ COLUMNS = {
     "created": "When the file was written",
 }
 """The columns before the job's keys, with their meaning."""
-PHASES = ("seconds_read", "seconds_build", "seconds_run", "seconds_write")
 
 Files = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -158,9 +157,8 @@ def _gap(cost: int | Decimal | None, bound: int | Decimal | None, contents: Cont
 def _ranks(contents: Contents) -> dict[str, Any]:
     columns = {name: np.asarray(column.values) for name, column in contents.groups.get("ranks", {}).items()}
     hosts, devices = (list(columns.get(name, np.array([]))) for name in ("host", "device"))
-    seconds = [columns[name] for name in PHASES if name in columns]
     return {
-        "seconds": float(np.sum(seconds, axis=0).max()) if seconds and len(hosts) else None,
+        "seconds": Result(contents).seconds if len(hosts) else None,
         "seconds_kernel": _of(columns, "seconds_kernel", np.max, float),
         "bytes": _of(columns, "peak_bytes", np.sum, int),
         "bytes_resident": _of(columns, "peak_resident_bytes", np.sum, int),
