@@ -32,6 +32,7 @@ from hpcsolve.problems.place_columns import LATITUDE, LONGITUDE
 _GML = re.compile(rb'\s*(?:#[^\n]*\s+|(?i:creator|comment)\s+"[^"]*"\s*|(?i:version)\s+\S+\s+)*(?i:graph)\s*\[')
 _DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")
 _DEFINITIONS = re.compile(r"<!(?:DOCTYPE|ENTITY)", re.I)
+_NODE = re.compile(r"<(?:\w+:)?node[\s/>]")
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})", re.ASCII)
 _TRUE = (True, 1, "1", "true", "True")
 
@@ -59,7 +60,14 @@ def read_graphml(file: InputFile, directed: bool | None = None, weight: str | No
     definition = _DEFINITIONS.search(text)
     if definition is not None:  # entities may expand without end, or name other files
         raise file.error(f"{definition[0]} is not read, since GraphML needs no definitions; remove it", file.first_line)
-    return _read(file, lambda networkx: networkx.read_graphml(io.BytesIO(text.encode())), directed, weight)
+
+    def parse(networkx: ModuleType) -> Any:
+        graph = networkx.read_graphml(io.BytesIO(text.encode()))
+        if len(graph) > len(_NODE.findall(text)):  # networkx adds a node for every end of an edge
+            raise ValueError("an edge leads to a node that the file does not define")
+        return graph
+
+    return _read(file, parse, directed, weight)
 
 
 def read_gml(file: InputFile, directed: bool | None = None, weight: str | None = None) -> Graph:
@@ -171,7 +179,7 @@ def _converted(file: InputFile, networkx: ModuleType, found: Any, directed: bool
         if len(set(graph.labels.tolist())) < graph.n:
             raise InputError("two nodes have the same number", file.name)
     except (InputError, OverflowError) as error:
-        raise file.error(str(error).removeprefix(f"{file.name}: "), file.first_line) from None
+        raise file.error(" ".join(str(error).removeprefix(f"{file.name}: ").split()), file.first_line) from None
     terminals = [index for index, (_, data) in enumerate(found.nodes(data=True)) if data.get("terminal") in _TRUE]
     return replace(
         graph, name=file.stem or "graph", coordinates=coordinates, coordinates_kind=kind,
