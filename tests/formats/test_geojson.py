@@ -1,4 +1,4 @@
-"""GeoJSON lines: vertices are coordinates, weights lengths in metres or a property; what is unclear is refused."""
+"""GeoJSON lines have coordinates as vertices, and lengths in metres or a property as weights."""
 
 import itertools
 import json
