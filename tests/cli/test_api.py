@@ -53,7 +53,7 @@ def test_tables_are_dicts_of_arrays_of_one_length():
         table = result.table(name)
         assert len({len(values) for values in table.values()}) == 1
     assert result.table("layers")["states"].sum() > 0
-    with pytest.raises(InputError, match="no table 'layer'; it has instance, solution, layers, ranks"):
+    with pytest.raises(InputError, match="no table 'layer'; it has instance, solution, legs, layers, ranks"):
         result.table("layer")
 
 
