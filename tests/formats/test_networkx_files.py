@@ -1,4 +1,4 @@
-"""GraphML, GML and node-link JSON as networkx writes them, hostile and damaged files, and a machine without networkx."""
+"""GraphML, GML and node-link JSON as networkx writes them, bad files, and a machine without networkx."""
 
 import json
 import subprocess
