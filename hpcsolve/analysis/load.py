@@ -56,6 +56,11 @@ class Result(tour.TourMixin, paths.PathsMixin, tree.TreeMixin):
         return cost
 
     @property
+    def rounding_error(self) -> float:
+        """The most by which rounding may have changed the cost of the answer and the optimum, or 0 for exact costs."""
+        return float(self.contents.value("instance", "rounding_error", 0.0))
+
+    @property
     def optimal(self) -> bool:
         """Whether the answer is proven to be optimal."""
         return bool(self.contents.value("solution", "optimal", False)) or self.cost == self.lower_bound
@@ -187,7 +192,7 @@ class Result(tour.TourMixin, paths.PathsMixin, tree.TreeMixin):
         return f"<table><caption>{escape(self.algorithm)}</caption>{rows}</table>"
 
     def plot(self, axes: Axes | None = None, **options: Any) -> Axes:
-        """Draw the answer with matplotlib and return the axes; see `hpcsolve.analysis.plot.plot`."""
+        """Draw the answer with matplotlib and return the axes, as `hpcsolve.analysis.plot.plot` does."""
         from hpcsolve.analysis.plot import plot
 
         return plot(self, axes, **options)

@@ -262,8 +262,8 @@ def chosen(count: int, number: int | None, what: str) -> int:
     if number is None and count == 1:
         return 0
     if number is None or not 0 <= number < count:
-        there = f"there is no number {number}" if number is not None else "name one by its number"
-        raise InputError(f"the result has {count} {what}, numbered from 0: {there}")
+        wrong = "choose one" if number is None else f"there is no number {number}"
+        raise InputError(f"the result has {count} {what}, numbered from 0: {wrong}, with number=0 or --number 0")
     return number
 
 

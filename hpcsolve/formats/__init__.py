@@ -11,12 +11,12 @@ from hpcsolve.formats.base import GraphInstance, Instance, InstanceOf, read_inst
 from hpcsolve.formats.files import as_text, open_file
 from hpcsolve.formats.graph.dimacs import with_coordinates, write_coordinates, write_dimacs
 from hpcsolve.formats.graph.queries import queries_sha256, read_queries
-from hpcsolve.formats.graph.steiner_solution import write_steiner_solution
+from hpcsolve.formats.graph.steiner_solution import steiner_solution_lines
 from hpcsolve.formats.graph.steinlib import write_steinlib
 from hpcsolve.formats.graph.terminals import read_terminals
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
-from hpcsolve.formats.tsp.tsplib import read_tour_text
-from hpcsolve.formats.tsp.tsplib_write import write_tour, write_tsplib
+from hpcsolve.formats.tsp.tsplib_tour import read_tour_text
+from hpcsolve.formats.tsp.tsplib_write import tour_lines, write_tour, write_tsplib
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp
@@ -31,11 +31,12 @@ __all__ = [
     "read_queries",
     "read_terminals",
     "read_tour",
+    "steiner_solution_lines",
+    "tour_lines",
     "write",
     "write_coordinates",
     "write_dimacs",
     "write_graph",
-    "write_steiner_solution",
     "write_steinlib",
     "write_tour",
     "write_tsplib",

@@ -21,7 +21,7 @@ NONE = "-"
 
 @dataclass(frozen=True)
 class Bounds:
-    """What is proven about the optimum, in the instance's own unit; NaN for what is not known.
+    """What is proven about the optimum, in the instance's own unit, with NaN for what is not known.
 
     Attributes
     ----------

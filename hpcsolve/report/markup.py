@@ -28,7 +28,7 @@ def element(name: str, *children: object, **attributes: str) -> Markup:
 
 
 def escaped(content: object) -> Markup:
-    """Return text as HTML, without characters that cannot be printed; `Markup` is returned as it is."""
+    """Return a text as HTML, without characters that cannot be printed, and `Markup` as it is."""
     if isinstance(content, Markup):
         return content
     printable = "".join(c if c.isprintable() or c == "\n" else "\N{REPLACEMENT CHARACTER}" for c in str(content))

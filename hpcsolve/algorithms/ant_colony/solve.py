@@ -46,7 +46,8 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
 
     def largest(free: Sequence[int]) -> int:
         def fits(n: int) -> bool:
-            needs = (device_bytes(parameters, n, symmetric, s) + host_bytes(parameters, n, s, info.kind) for s in shares)
+            needs = (device_bytes(parameters, n, symmetric, share) + host_bytes(parameters, n, share, info.kind)
+                     for share in shares)
             return all(need <= most for need, most in zip(needs, free))
 
         low, high = 0, MOST_CITIES + 1

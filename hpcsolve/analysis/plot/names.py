@@ -1,4 +1,4 @@
-"""Writes names beside points, so that no name lies on another one or on a point; names without room are left out."""
+"""Writes names beside points, so that no name lies on another one or on a point. Names without room are left out."""
 
 from __future__ import annotations
 

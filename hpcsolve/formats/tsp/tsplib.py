@@ -1,8 +1,7 @@
-"""TSPLIB 95 files: TSP and ATSP instances, and tours.
+"""TSPLIB 95 files of TSP and ATSP instances.
 
-Source: G. Reinelt, TSPLIB 95 (the documentation of the library). Matrices may go beyond it: decimal costs are scaled
-exactly, or rounded if they are too many, and `inf` means that there is no arc. Fixed edges and problems other than TSP
-and ATSP are refused.
+Source: G. Reinelt, TSPLIB 95 (the documentation of the library). Matrices may go beyond it: decimal costs are exact or
+rounded, and `inf` means that there is no arc. Fixed edges and problems other than TSP and ATSP are refused.
 """
 
 from __future__ import annotations
@@ -20,7 +19,9 @@ from hpcsolve.formats.tsp.tsplib_sections import (
     KeyValue,
     TsplibParts,
     TsplibSection,
+    dimension_of,
     integers_only,
+    label_of,
     line_of_word,
     lines_of,
     parts_of,
@@ -49,7 +50,7 @@ def read_tsplib(file: InputFile, precision: Precision | None = None) -> Tsp:
     parts = parts_of(file)
     kind = _instance_type(parts)
     _require_supported_sections(parts)
-    n = _dimension(parts)
+    n = dimension_of(parts)
     weight_type = parts.required("EDGE_WEIGHT_TYPE", "EUC_2D")
     word = weight_type.value.upper()
     if word == "EXPLICIT":
@@ -60,32 +61,6 @@ def read_tsplib(file: InputFile, precision: Precision | None = None) -> Tsp:
     if word in distance_functions():
         return _read_coordinates(parts, n, word)
     raise file.error(_unknown("EDGE_WEIGHT_TYPE", word, ["EXPLICIT", *distance_functions()]), weight_type.line)
-
-
-def read_tour_text(file: InputFile) -> NDArray[np.int64]:
-    """Return the labels of the cities of a TOUR file in their order.
-
-    Raises
-    ------
-    InputError
-        With file and line: there is no tour or more than one, a city is listed twice, or DIMENSION is another number.
-    """
-    parts = parts_of(file)
-    kind = parts.text("TYPE").split()[:1]
-    if kind and kind[0].upper() != "TOUR":
-        raise file.error(f"TYPE is {kind[0]}, not TOUR; give a .tour file", parts.keys["TYPE"].line)
-    labels, lines = _tour_labels(parts, parts.section("TOUR_SECTION"))
-    seen: dict[int, int] = {}
-    for label, line in zip(labels, lines, strict=True):
-        if label in seen:
-            raise file.error(f"city {label} is given twice, first on line {seen[label]}", line)
-        seen[label] = line
-    if "DIMENSION" in parts.keys and _dimension(parts) != len(labels):
-        where = parts.keys["DIMENSION"].line
-        raise file.error(f"DIMENSION is {_dimension(parts)}, but the tour has {len(labels)} cities", where)
-    if not labels:
-        raise file.error("the tour has no cities", parts.sections["TOUR_SECTION"].line)
-    return np.array(labels, dtype=np.int64)
 
 
 def _instance_type(parts: TsplibParts) -> str:
@@ -104,20 +79,6 @@ def _require_supported_sections(parts: TsplibParts) -> None:
         if section.name not in read:
             message = f"{section.name} of a TSP or ATSP is not supported; remove it if the answer may ignore it"
             raise parts.file.error(message, section.line)
-
-
-def _dimension(parts: TsplibParts) -> int:
-    key = parts.required("DIMENSION", "42")
-    n = _integer(key.value)
-    if n is None or n < 1:
-        raise parts.file.error(f"DIMENSION is {shown(key.value)}; it must be the number of cities", key.line)
-    return n
-
-
-def _integer(word: str) -> int | None:
-    """Return a whole number of at most 18 digits, or None if a word is something else."""
-    digits = word[1:] if word[:1] in ("+", "-") else word
-    return int(word) if digits.isascii() and digits.isdigit() and len(digits) <= 18 else None
 
 
 def _unknown(key: str, word: str, known: list[str]) -> str:
@@ -170,7 +131,7 @@ def _coordinates(
         if len(words) != axes + 1:
             message = f"expected a city's number and {axes} coordinates, found {shown(' '.join(words))}"
             raise parts.file.error(message, line)
-        label = _label(parts, words[0], line)
+        label = label_of(parts, words[0], line)
         if label in seen:
             raise parts.file.error(f"city {label} is given twice, first on line {seen[label]}", line)
         seen[label] = line
@@ -180,15 +141,6 @@ def _coordinates(
     if len(points) < n:
         raise parts.file.error(f"{section.name} ends after {len(points)} of {n} cities", line)
     return np.array(list(seen), dtype=np.int64), np.array(points, dtype=np.float64)
-
-
-def _label(parts: TsplibParts, word: str, line: int) -> int:
-    label = _integer(word)
-    if label is None:
-        raise parts.file.error(f"a city's number must be a whole number, found {shown(word)}", line)
-    if label < 0:
-        raise parts.file.error(f"city number {label} is out of range; it must not be negative", line)
-    return label
 
 
 def _coordinate(parts: TsplibParts, word: str, line: int) -> float:
@@ -282,20 +234,3 @@ def _require_symmetric(parts: TsplibParts, tsp: Tsp) -> None:
     line = line_of_word(parts, section, _entry_order(parts).index(tsp.n, row, column))
     message = f"TYPE is TSP, but the costs from city {a} to {b} and from {b} to {a} differ; write `TYPE: ATSP`"
     raise InputError(message, parts.file.name, line)
-
-
-def _tour_labels(parts: TsplibParts, section: TsplibSection) -> tuple[list[int], list[int]]:
-    """Return the labels up to -1 or the end of the section, and the line of each."""
-    labels: list[int] = []
-    lines: list[int] = []
-    ended = False
-    for line, words in lines_of(parts, section):
-        for word in words:
-            if word == "-1":
-                ended = True
-            elif ended:
-                raise parts.file.error("a second tour; give a file with one tour", line)
-            else:
-                labels.append(_label(parts, word, line))
-                lines.append(line)
-    return labels, lines
