@@ -1,4 +1,4 @@
-"""GeoJSON lines have coordinates as vertices, and lengths in metres or a property as weights."""
+"""GeoJSON lines become edges whose weights are lengths in metres or a property, or are refused if unclear."""
 
 import itertools
 import json
