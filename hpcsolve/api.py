@@ -60,6 +60,7 @@ def solve(
     seed: int = 1,
     stop: Mapping[str, float] | None = None,
     terminals: Iterable[Any] | None = None,
+    weight: str | None = "weight",
     **parameters: object,
 ) -> Result:
     """Solve a problem and return its result.
@@ -67,24 +68,25 @@ def solve(
     Parameters
     ----------
     problem
-        For tours a matrix of costs, from row to column, where `inf` means that there is no arc. For graphs a sparse
-        matrix of scipy or a graph of networkx. For both the path of a file, or a `Tsp` or `Graph` of hpcsolve.
+        For tours costs from row to column, `inf` where there is no arc, or places: a matrix, or a DataFrame (`lat` and
+        `lon`, or costs whose index equals the columns). For graphs a sparse matrix of scipy or a graph of networkx. For
+        both the path of a file, or a `Tsp` or `Graph` of hpcsolve.
     algorithm
         As in a job file.
     comm
         By default this process solves alone. Under mpiexec every rank calls `solve`, with what `hpcsolve.join()` gives.
         An earlier run should have compiled the kernels, since compilers cannot be started safely while MPI runs.
-    device, threads, share_gpu
-        As in a job file.
+    device, threads, share_gpu, seed, stop
+        As in a job file: `stop={"seconds": 60.0}`.
     output
         Path of a result file to write, which replaces an existing file. By default none is written.
     quiet
         Whether to print nothing.
-    seed, stop
-        As in a job file: `stop={"seconds": 60.0}`.
     terminals
-        The terminals of a Steiner problem, which replace any terminals of `problem`: rows of the matrix, nodes of
-        networkx, or labels.
+        The terminals of a Steiner problem, in place of those of `problem`: rows of a matrix, nodes, names or labels.
+    weight
+        The attribute of networkx's edges that has their weights, such as "length" in graphs of OSMnx. Every edge must
+        have it. None: each edge weighs 1.
     parameters
         The keys of the algorithm's own table in a job file: `path="open"`.
 
@@ -107,11 +109,9 @@ def solve(
     3
     """
     ranks = comm or SerialComm()
-    options = {} if terminals is None else {"terminals": list(terminals)}
-    table = {"algorithm": algorithm, "instance": _instance_key(problem, options), "output": os.fspath(output or ""),
-             "device": device, "threads": threads, "share-gpu": share_gpu, "seed": seed, "stop": dict(stop or {}),
-             algorithm: _keys(parameters)}
-    job = with_files_from(Path.cwd(), job_from_table(table))
+    options = ({} if terminals is None else {"terminals": list(terminals)}) | _weight_option(weight)
+    settings = {"device": device, "threads": threads, "share-gpu": share_gpu, "seed": seed, "stop": dict(stop or {})}
+    job = _job(problem, options, {**settings, "algorithm": algorithm, "output": os.fspath(output or "")}, parameters)
     log = _Silent() if quiet else Log(ranks.rank)
     if ranks.size == 1:
         build_for(algorithm, device, log.say)
@@ -126,6 +126,18 @@ def _solved(comm: Comm, plan: Callable[[], PlannedRun], log: Log) -> Result:
     if not result.complete:
         raise Interrupted(result)
     return result
+
+
+def _job(
+    problem: ProblemLike, options: Mapping[str, Any], settings: dict[str, object], parameters: dict[str, object]
+) -> Job:
+    own = {str(settings["algorithm"]): _keys(parameters)}
+    job = job_from_table({**settings, "instance": _instance_key(problem, options), **own})
+    return with_files_from(Path.cwd(), job)
+
+
+def _weight_option(weight: str | None) -> dict[str, Any]:
+    return {} if weight == "weight" else {"weight": weight}
 
 
 class _Silent(Log):

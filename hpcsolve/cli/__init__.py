@@ -10,10 +10,10 @@ import sys
 from collections.abc import Callable, Sequence
 
 import hpcsolve
-from hpcsolve.cli import estimate, generate, info, run, tree, verify
+from hpcsolve.cli import estimate, generate, info, run, sweep, tree, verify
 from hpcsolve.parallel.printing import warn
 
-COMMANDS = (run, estimate, verify, tree, info, generate)
+COMMANDS = (run, sweep, estimate, verify, tree, info, generate)
 """The modules of the commands, in the order of `--help`."""
 
 INTERRUPTED = 130
