@@ -11,6 +11,7 @@ from hpcsolve.output.contents import Contents
 from hpcsolve.output.log import Log
 from hpcsolve.output.schema import require_whole
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.rounding import statement
 from hpcsolve.runner.kinds import kind_of
 from hpcsolve.runner.planned import PlannedRun
 from hpcsolve.runner.timings import seconds_line
@@ -20,6 +21,9 @@ def say_head(planned: PlannedRun, comm: Comm, log: Log) -> None:
     """Say what is solved, on which ranks, and what will become of an answer that the output holds. Collective."""
     what = kind_of(planned.job).headline(planned.instance.problem)
     log.say(f"hpcsolve {hpcsolve.__version__}: {planned.job.settings.algorithm}, {what}")
+    values = kind_of(planned.job).values(planned.instance)
+    if values["rounded_to"] is not None:
+        log.say(f"costs:  {statement(values['rounded_to'], values['rounding_error'] or 0.0)}")
     hosts = comm.allgather(socket.gethostname())
     where = ", ".join(f"{hosts.count(host)} on {host}" for host in dict.fromkeys(hosts))
     log.say(f"ranks:  {comm.size} ({where})")

@@ -58,7 +58,9 @@ def conclude(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], info: D
     keep
         As in `run.run_job`.
     """
+    started = time.perf_counter()
     verdict = check(planned, outcome, comm)
+    row["seconds_check"] = time.perf_counter() - started
     rows, tables = comm.gather(row), {name: with_row_ranges(table, comm) for name, table in outcome.rows.items()}
     streams = tables if planned.output is not None else {}
     threads = _own_threads(planned, comm) if streams else 0
@@ -86,7 +88,10 @@ def conclude(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], info: D
 def _whole(table: DistanceTable, comm: Comm) -> Column | None:
     """Return a table with the rows of all ranks on rank 0, and None on other ranks. Collective."""
     values = gathered(table, comm)
-    return None if values is None else Column(values, table.dataset.description, table.dataset.unit)
+    if values is None:
+        return None
+    dataset = table.dataset
+    return Column(values, dataset.description, dataset.unit, none=table.none, scaled=dataset.scaled)
 
 
 def _own_threads(planned: PlannedRun, comm: Comm) -> int:
