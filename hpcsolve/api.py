@@ -116,13 +116,14 @@ def solve(
         "algorithm": algorithm, "output": os.fspath(output or ""), "device": device, "threads": threads, "seed": seed,
         "share-gpu": share_gpu, "exact": exact, "round": round, "stop": dict(stop or {})})
     log = _Silent() if quiet else Log(ranks.rank)
-    if ranks.size == 1:
-        build_for(algorithm, device, log.say)
+    return _solved(job, ranks, lambda: _planned(job, problem, options, output is not None, log), log)
+
+
+def _solved(job: Job, comm: Comm, plan: Callable[[], PlannedRun], log: Log) -> Result:
+    """Return the result of a job, or raise `Interrupted` if it is not complete. Collective."""
+    if comm.size == 1:
+        build_for(job.settings.algorithm, job.settings.device, log.say)
     say_source(job, log.say)
-    return _solved(ranks, lambda: _planned(job, problem, options, output is not None, log), log)
-
-
-def _solved(comm: Comm, plan: Callable[[], PlannedRun], log: Log) -> Result:
     contents = comm.bcast(run_job(comm, plan, log, keep=True).contents)
     assert contents is not None
     result = Result(contents)
