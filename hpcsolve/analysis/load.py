@@ -71,6 +71,11 @@ class Result(tour.TourMixin, paths.PathsMixin, tree.TreeMixin):
         return bool(self.contents.attributes["verified"])
 
     @property
+    def complete(self) -> bool:
+        """Whether the run came to its end, by itself or by a stop criterion, and was not interrupted."""
+        return bool(self.contents.attributes["complete"])
+
+    @property
     def job(self) -> str:
         """The effective job, as TOML."""
         return str(self.contents.value("job", "toml"))
