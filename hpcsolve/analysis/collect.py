@@ -35,7 +35,7 @@ COLUMNS = {
     "optimal": "Whether the cost is proven to be optimal",
     "verified": "Whether the answer passed the independent check",
     "complete": "Whether the run was not ended from outside",
-    "seconds": "Time of the whole run on its slowest rank: reading, kernels' build, algorithm, writing",
+    "seconds": "Time of the whole run on rank 0, from reading the instance to writing the result",
     "seconds_kernel": "Time in kernels, on the rank where it is longest",
     "bytes": "Most memory allocated on the devices at a time, added up over the ranks",
     "bytes_resident": "Most memory of the processes at a time, added up over the ranks",
@@ -124,12 +124,12 @@ def _row(path: str) -> dict[str, Any]:
 
 
 def _answer(contents: Contents) -> dict[str, Any]:
-    result, scale = Result(contents), int(contents.value("instance", "scale"))
+    result, scale = Result(contents), contents.scale
     cost, bound = (_exact(contents.value("solution", name), scale) for name in ("cost", "lower_bound"))
     bound = cost if result.optimal else bound
     return {
         "name": contents.value("instance", "name"),
-        "n": int(contents.value("instance", "n", contents.value("instance", "vertices"))),
+        "n": result.n,
         "cost": cost,
         "bound": bound,
         "gap": _gap(cost, bound, contents),

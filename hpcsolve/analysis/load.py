@@ -56,6 +56,11 @@ class Result(tour.TourMixin, paths.PathsMixin, tree.TreeMixin):
         return cost
 
     @property
+    def rounding_error(self) -> float:
+        """The most by which rounding may have changed the cost of the answer and the optimum, or 0 for exact costs."""
+        return float(self.contents.value("instance", "rounding_error", 0.0))
+
+    @property
     def optimal(self) -> bool:
         """Whether the answer is proven to be optimal."""
         return bool(self.contents.value("solution", "optimal", False)) or self.cost == self.lower_bound
@@ -77,9 +82,9 @@ class Result(tour.TourMixin, paths.PathsMixin, tree.TreeMixin):
 
     @property
     def seconds(self) -> float:
-        """Seconds of the run, from reading the instance to writing the result, on the rank that took longest."""
-        phases = [self.contents.value("ranks", f"seconds_{phase}") for phase in PHASES]
-        return float(np.sum([seconds for seconds in phases if seconds is not None], axis=0).max())
+        """Seconds of the run on rank 0, from reading the instance to writing the result."""
+        phases = (self.contents.value("ranks", f"seconds_{phase}") for phase in PHASES)
+        return float(sum(seconds[0] for seconds in phases if seconds is not None))
 
     @property
     def history(self) -> dict[str, NDArray[Any]]:

@@ -191,9 +191,10 @@ def _require_equal(graph: Graph, claimed: NDArray[Any], found: NDArray[Any], wha
 def lines(contents: Contents) -> Iterator[str]:
     """Yield a line with the sources, and one for each table with its shape and type."""
     sources = np.asarray(contents.value("solution", "source"))
-    labels = np.asarray(contents.value("instance", "label"))
+    labels = np.asarray(contents.value("instance", "vertex_name", contents.value("instance", "label")))
     if ((sources >= 0) & (sources < len(labels))).all() and len(sources) <= SHOWN:
-        yield f"source: {' '.join(str(label) for label in labels[sources.astype(np.int64)])}"
+        between = " " if labels.dtype.kind in "iu" else ", "
+        yield f"source: {between.join(str(label) for label in labels[sources.astype(np.int64)])}"
     else:
         yield f"source: {len(sources)} vertices, /solution/source in the file"
     for name, table in contents.tables.items():

@@ -48,16 +48,21 @@ def names_of(contents: Contents) -> NDArray[Any]:
     return numbers if names is None or len(set(names)) < len(numbers) else np.asarray(names, object)
 
 
-def places_of(contents: Contents) -> dict[str, NDArray[np.float64]]:
+def places_of(contents: Contents, kind: str | None = None) -> dict[str, NDArray[np.float64]]:
     """Return the coordinates of all cities or vertices as columns.
 
     Latitudes and longitudes are `lat` and `lon`, in decimal degrees. Others are `x`, `y` and `z`. Without coordinates
     there is no column.
+
+    Parameters
+    ----------
+    kind
+        Kind of the coordinates, as in `/instance/coordinates_kind`, which is the default.
     """
     axes = {axis: contents.value("instance", axis) for axis in "xyz"}
     known = {axis: np.asarray(values) for axis, values in axes.items() if values is not None}
-    kind = contents.value("instance", "coordinates_kind", "")
-    if not kind:
+    kind = contents.value("instance", "coordinates_kind", "") if kind is None else kind
+    if not kind or not known:
         return known
     decimal = decimal_degrees if kind == DEGREES_MINUTES else np.asarray
     return {"lat": decimal(known["x"]), "lon": decimal(known["y"])}

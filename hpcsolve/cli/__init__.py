@@ -24,6 +24,8 @@ examples:
   hpcsolve run jobs/eu-capitals.toml                      one rank, on a GPU if there is one
   mpiexec -n 2 hpcsolve run job.toml --device cpu         two ranks on CPU cores
   hpcsolve run job.toml --set held-karp.path=open         another value for this run
+  hpcsolve sweep sweep.toml -j 4                          a job with lists of values: every combination
+  hpcsolve collect 'results/sweep/*.h5' -o table.csv      many results as one table
   hpcsolve estimate job.toml -n 8 --memory 80G            will it fit, how long will it take?
   hpcsolve verify results/eu-capitals.h5                  check the answer again
   hpcsolve export results/eu-capitals.h5 -o tour.csv      the answer for a spreadsheet; .geojson for a map

@@ -65,7 +65,11 @@ def read(path: str | os.PathLike[str], precision: Precision | None = None) -> In
 
 
 def read_graph(
-    path: str | os.PathLike[str], coordinates: str | os.PathLike[str] | None = None, *, directed: bool | None = None
+    path: str | os.PathLike[str],
+    coordinates: str | os.PathLike[str] | None = None,
+    *,
+    directed: bool | None = None,
+    weight: str | None = None,
 ) -> GraphInstance:
     """Read a graph in any of `known.GRAPH_FORMATS`, perhaps compressed with gz or xz.
 
@@ -78,6 +82,8 @@ def read_graph(
     directed
         Whether an entry of the file is an arc (True) or an edge (False), for formats that leave it open (DIMACS,
         Matrix Market, edge lists, .npz). By default the format decides, and edge lists are undirected.
+    weight
+        The attribute or column with the weights, in formats that may have several.
 
     Raises
     ------
@@ -85,7 +91,7 @@ def read_graph(
         A file is missing, damaged or not a graph. The message names file and line.
     """
     wrong_kind = "a travelling salesman problem ({}), not a graph; save a matrix as a graph with scipy.sparse.save_npz"
-    found = read_instance(path, GRAPH_FORMATS, TSP_FORMATS, wrong_kind, directed)
+    found = read_instance(path, GRAPH_FORMATS, TSP_FORMATS, wrong_kind, directed, weight=weight)
     if coordinates is None:
         return found
     graph = with_coordinates(found.problem, as_text(open_file(os.fspath(coordinates))))
