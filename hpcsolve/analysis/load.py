@@ -57,7 +57,7 @@ class Result(tour.TourMixin, paths.PathsMixin, tree.TreeMixin):
 
     @property
     def rounding_error(self) -> float:
-        """The most by which rounding may have changed the cost of the answer and the optimum, or 0 for exact costs."""
+        """The most by which rounding may have changed the answer's cost, and the optimum, or 0 if costs are exact."""
         return float(self.contents.value("instance", "rounding_error", 0.0))
 
     @property
