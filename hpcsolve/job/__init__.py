@@ -21,7 +21,7 @@ from hpcsolve.algorithms.base import NO_STOP, StopCriteria
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.device.select import check_request
 from hpcsolve.errors import InputError
-from hpcsolve.job.convert import JobText, convert
+from hpcsolve.job.convert import JobText, convert, keys_of
 from hpcsolve.output.toml import toml_text
 
 Seed = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
@@ -130,9 +130,10 @@ def job_from_table(table: Mapping[str, Any], text: JobText | None = None) -> Job
     parameters_type = _parameters_type(name, job_text)
     own = rest.pop(name, {})
     _refuse_other_tables(rest, name, job_text)
-    settings = convert(rest, Settings, "", job_text, extra=(name,))
+    known = {"": [*keys_of(Settings), name], name: [*keys_of(parameters_type)], "stop": [*keys_of(StopCriteria)]}
+    settings = convert(rest, Settings, "", job_text, known)
     _refuse_device(settings.device, job_text)
-    parameters = convert(own, parameters_type, name, job_text)
+    parameters = convert(own, parameters_type, name, job_text, known)
     _refuse_stop(settings, parameters, job_text)
     return Job(settings, parameters)
 

@@ -6,12 +6,10 @@ exactly, and `inf` means that there is no arc. Fixed edges and problems other th
 
 from __future__ import annotations
 
-import difflib
-
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.errors import InputError
+from hpcsolve.errors import InputError, did_you_mean
 from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.tsp.distances import dimensions, distance_functions, distance_matrix
 from hpcsolve.formats.tsp.entry_order import EntryOrder, entry_orders
@@ -118,9 +116,8 @@ def _integer(word: str) -> int | None:
 
 
 def _unknown(key: str, word: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(word, known, n=1)
-    hint = f", did you mean {close[0]}?" if close else ""
-    return f"{key} {shown(word)} is not known{hint}; known are {', '.join(known)}"
+    hint = did_you_mean(word, known, f"; known are {', '.join(known)}")
+    return f"{key} {shown(word)} is not known{hint}"
 
 
 def _read_coordinates(parts: TsplibParts, n: int, weight_type: str) -> Tsp:
