@@ -10,10 +10,11 @@ import sys
 from collections.abc import Callable, Sequence
 
 import hpcsolve
-from hpcsolve.cli import estimate, generate, info, run, tree, verify
+from hpcsolve.cli import estimate, generate, info, run, solve, tree, verify
+from hpcsolve.cli.usage import OneLineParser, refuse_unknown_command, refuse_unknown_options
 from hpcsolve.parallel.printing import warn
 
-COMMANDS = (run, estimate, verify, tree, info, generate)
+COMMANDS = (solve, run, estimate, verify, tree, info, generate)
 """The modules of the commands, in the order of `--help`."""
 
 INTERRUPTED = 130
@@ -21,6 +22,7 @@ INTERRUPTED = 130
 
 EPILOG = """\
 examples:
+  hpcsolve solve cities.tsp --seconds 20                  a tour, without a job file
   hpcsolve run jobs/eu-capitals.toml                      one rank, on a GPU if there is one
   mpiexec -n 2 hpcsolve run job.toml --device cpu         two ranks on CPU cores
   hpcsolve run job.toml --set held-karp.path=open         another value for this run
@@ -34,7 +36,11 @@ exit codes: 0 solved and verified, 1 the check of the answer failed, 2 bad input
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name and return its exit code."""
-    options = _parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    parser, commands = _parser()
+    refuse_unknown_command(parser, commands, words)
+    options, rest = parser.parse_known_args(words)
+    refuse_unknown_options(commands[words[0]], rest)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
         return command(options)
@@ -43,8 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def _parser() -> tuple[OneLineParser, dict[str, OneLineParser]]:
+    """Return the parser, and the parsers of the commands by their names."""
+    parser = OneLineParser(
         prog="hpcsolve", description=hpcsolve.__doc__, epilog=EPILOG, allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -52,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:
         command.add(commands)
-    return parser
+    return parser, commands.choices
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from hpcsolve.cli.options import add_command, add_job
+from hpcsolve.cli.options import DEVICES, add_command, add_job
 from hpcsolve.errors import HpcsolveError, agree
 
 if TYPE_CHECKING:
@@ -17,6 +17,12 @@ def add(commands: Any) -> None:
     """Declare the command and its options."""
     parser = add_command(commands, "run", _run, "solve a job, alone or on the ranks that mpiexec or srun starts")
     add_job(parser)
+    add_run_options(parser)
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of commands that solve something."""
+    parser.add_argument("--device", help=DEVICES)
     parser.add_argument("--output", metavar="FILE", help="the result file")
     parser.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
     parser.add_argument("--quiet", action="store_true", help="print only the answer")
@@ -36,7 +42,7 @@ def _run(options: argparse.Namespace) -> int:
     def run(comm: Comm) -> int:
         from hpcsolve.runner.run import run_job
 
-        log = _open_log(comm, options)
+        log = open_log(comm, options)
         return run_job(comm, lambda: _planned(options), log, sum(seconds_build)).exit_code
 
     return guard(run, prepare)
@@ -50,7 +56,8 @@ def _planned(options: argparse.Namespace) -> Any:
     return plan_run(job, options.overwrite)
 
 
-def _open_log(comm: Comm, options: argparse.Namespace) -> Log:
+def open_log(comm: Comm, options: argparse.Namespace) -> Log:
+    """Return the log that the options ask for. Raises, on every rank, as `Log`."""
     from hpcsolve.output.log import Log
 
     log, fault = Log(comm.rank, options.quiet), None

@@ -50,12 +50,25 @@ def load_job(path: str, overrides: Sequence[str] = (), **replaced: str | None) -
     """
     text = _read_text(path)
     table = _parse(text, path)
-    changed = {key: f"--{key}" for key, value in replaced.items() if value is not None}
-    changed |= dict.fromkeys(_apply_overrides(table, overrides), "--set")
-    table |= {key: value for key, value in replaced.items() if value is not None}
     table.setdefault("output", f"results/{Path(path).stem}.h5")
+    return changed_job(table, JobText(path, text, {}), overrides, **replaced)
+
+
+def changed_job(table: dict[str, Any], job_text: JobText, overrides: Sequence[str], **replaced: str | None) -> Job:
+    """Return the job of a table after changing the table as `load_job` does. Raises as `load_job`.
+
+    Parameters
+    ----------
+    job_text
+        The file that the table comes from, or the name of what it comes from. Paths in the table are relative to the
+        file's folder.
+    """
+    given = {key: value for key, value in replaced.items() if value is not None}
+    changed = {**job_text.overridden, **{key: f"--{key}" for key in given}}
+    changed |= dict.fromkeys(apply_overrides(table, overrides), "--set")
+    table |= given
     _forget_changed_files(table, changed)
-    job, folder = job_from_table(table, JobText(path, text, changed)), Path(path).parent
+    job, folder = job_from_table(table, replace(job_text, overridden=changed)), Path(job_text.file).parent
     return with_files_from(folder, job).with_settings(instance=_complete(job, folder))
 
 
@@ -154,11 +167,12 @@ def _read_text(path: str) -> str:
     if is_hdf5(content):
         return read_job_text(path)
     if len(content) > LARGEST_JOB:
-        raise InputError(f"is not a job file: larger than {LARGEST_JOB} bytes", path)
+        raise InputError(f"is not a job file: larger than {LARGEST_JOB} bytes{_solve(path)}", path)
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise InputError("is not text in UTF-8", path, content.count(b"\n", 0, error.start) + 1) from None
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(f"is not text in UTF-8{_hint(path, '')}", path, line) from None
 
 
 def _parse(text: str, path: str) -> dict[str, Any]:
@@ -166,7 +180,7 @@ def _parse(text: str, path: str) -> dict[str, Any]:
         table: dict[str, Any] = msgspec.toml.decode(text)
     except TOML_ERRORS as error:
         message, line = _toml_mistake(text, error)
-        raise InputError(f"not a valid TOML file: {message}{_hint(text)}", path, line) from None
+        raise InputError(f"not a valid TOML file: {message}{_hint(path, text)}", path, line) from None
     return table
 
 
@@ -186,14 +200,24 @@ def _toml_mistake(text: str, error: Exception) -> tuple[str, int]:
     return message, text.rstrip().count("\n") + 1
 
 
-def _hint(text: str) -> str:
-    """Return a hint if the text is an instance, which is sometimes given by mistake."""
+def _hint(path: str, text: str) -> str:
+    """Return a hint if a file is not a job file but may be an instance, which is sometimes given by mistake."""
     instance = re.search(r"(?im)^\s*(DIMENSION\s*:|33D32945\s|SECTION\s|p\s+(sp|tw)\s|%%MatrixMarket)", text)
-    return "; this looks like an instance: name it in a job file" if instance else ""
+    return _solve(path) if instance or not path.endswith(".toml") else ""
 
 
-def _apply_overrides(table: dict[str, Any], overrides: Sequence[str]) -> set[str]:
-    """Change the table, and return the dotted keys that were changed."""
+def _solve(path: str) -> str:
+    return f"; is it an instance? hpcsolve solve {path}"
+
+
+def apply_overrides(table: dict[str, Any], overrides: Sequence[str]) -> set[str]:
+    """Change the table, and return the dotted keys that were changed.
+
+    Raises
+    ------
+    InputError
+        A text is not `key=value`, or its key is in no table.
+    """
     changed = set()
     for override in overrides:
         path, equals, value = override.partition("=")

@@ -22,12 +22,17 @@ def build_ahead(path: str, overrides: Sequence[str] = (), device: str | None = N
     EnvironmentFault
         There is no compiler, or it failed.
     """
-    started = time.perf_counter()
     try:
         job = load_job(path, overrides, device=device)
     except HpcsolveError:
         return 0.0  # rank 0 will find the same error, and report it for all ranks
-    build_for(job.settings.algorithm, job.settings.device)
+    return timed_build(job.settings.algorithm, job.settings.device)
+
+
+def timed_build(name: str, device: str) -> float:
+    """Build the kernels of an algorithm, and return the seconds that it took. Raises as `build_ahead`."""
+    started = time.perf_counter()
+    build_for(name, device)
     return time.perf_counter() - started
 
 

@@ -44,8 +44,13 @@ class PlannedRun:
     existing_verdict: Verdict | None = None
 
 
-def plan_run(job: Job, overwrite: bool = False) -> PlannedRun:
+def plan_run(job: Job, overwrite: bool = False, instance: InstanceOf[Any] | None = None) -> PlannedRun:
     """Return the planned run of a job, with its result if the output holds it already.
+
+    Parameters
+    ----------
+    instance
+        The job's instance, if it has been read already.
 
     Raises
     ------
@@ -56,7 +61,7 @@ def plan_run(job: Job, overwrite: bool = False) -> PlannedRun:
     """
     output = job.settings.output
     _require_file_name(output)
-    planned = planned_run(job, read_instance(job), output)
+    planned = planned_run(job, instance or read_instance(job), output)
     if os.path.exists(output) and not overwrite:
         existing = _existing_result(planned)
         return replace(planned, existing=existing, existing_verdict=_verdict(planned, existing))
@@ -93,7 +98,8 @@ def _existing_result(planned: PlannedRun) -> Contents:
     try:
         contents = read_result(planned.output, tables=False)
         require_whole(contents, planned.output)
-        require_kind(contents, planned.job, planned.output)
+        if contents.value("job", "hash") == planned.hash:
+            require_kind(contents, planned.job, planned.output)
     except DamagedFileError as error:
         raise DamagedFileError(f"the output exists: {error}; {way_out}") from None
     except InputError as error:

@@ -189,7 +189,7 @@ def test_too_many_cities_for_the_memory(hpcsolve, tmp_path, test_device):
 
 @pytest.mark.parametrize(("arguments", "message"), [
     (["run"], "the following arguments are required: JOB.toml"),
-    (["solve", "x"], "invalid choice: 'solve'"),
+    (["solve", "x"], "x: cannot be read: No such file or directory"),
     (["run", "none.toml"], "none.toml: cannot be read: No such file or directory"),
     (["verify", "none.h5"], "none.h5: cannot be read: No such file or directory"),
     (["estimate", "none.toml", "-n", "0"], "at least 1"),

@@ -14,7 +14,7 @@ from typing import Any
 
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.answers.dataset import Column, columns
-from hpcsolve.errors import DamagedFileError, InputError
+from hpcsolve.errors import DamagedFileError, InputError, did_you_mean
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job
 from hpcsolve.job.generators import makers
@@ -100,9 +100,16 @@ def require_kind(contents: Contents, job: Job, file: str) -> None:
 def kind_of_generator(name: str) -> str:
     """Return the name of the kind of problem that a generator makes.
 
-    For an unknown generator it is "tsp", so that the error names those generators.
+    Raises
+    ------
+    InputError
+        There is no such generator.
     """
-    return next((kind for kind in MODULES if name in makers(kind)), "tsp")
+    kinds = {generator: kind for kind in MODULES for generator in makers(kind)}
+    if name not in kinds:
+        hint = did_you_mean(name, kinds, f"; the generators are {', '.join(kinds)}")
+        raise InputError(f"unknown generator {name!r}{hint}")
+    return kinds[name]
 
 
 def read_instance(job: Job, file: str | None = None) -> InstanceOf[Any]:

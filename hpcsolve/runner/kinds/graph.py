@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hpcsolve.errors import InputError
+from hpcsolve.errors import InputError, did_you_mean
 from hpcsolve.formats import GraphInstance, read_graph, read_terminals, write_graph
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_convert import from_networkx, from_scipy
@@ -30,7 +30,8 @@ def read(path: str, options: Mapping[str, Any]) -> GraphInstance:
     """
     for key in options:
         if key not in OPTIONS:
-            raise InputError(f"instance: no key {key!r} beside file; there are {', '.join(OPTIONS)}")
+            hint = did_you_mean(key, OPTIONS, f"; the keys are {', '.join(OPTIONS)}")
+            raise InputError(f"instance: no key {key!r} beside file{hint}")
     coordinates, directed, terminals = (options.get(key) for key in OPTIONS)
     if not isinstance(coordinates, (str, type(None))) or not isinstance(directed, (bool, type(None))):
         raise InputError("instance: coordinates must be the name of a file, and directed true or false")
