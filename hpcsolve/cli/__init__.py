@@ -10,11 +10,11 @@ import sys
 from collections.abc import Callable, Sequence
 
 import hpcsolve
-from hpcsolve.cli import estimate, generate, info, run, solve, tree, verify
+from hpcsolve.cli import estimate, generate, info, new, run, solve, tree, verify
 from hpcsolve.cli.usage import OneLineParser, refuse_unknown_command, refuse_unknown_options
 from hpcsolve.parallel.printing import warn
 
-COMMANDS = (solve, run, estimate, verify, tree, info, generate)
+COMMANDS = (solve, new, run, estimate, verify, tree, info, generate)
 """The modules of the commands, in the order of `--help`."""
 
 INTERRUPTED = 130
@@ -23,7 +23,8 @@ INTERRUPTED = 130
 EPILOG = """\
 examples:
   hpcsolve solve cities.tsp --seconds 20                  a tour, without a job file
-  hpcsolve run jobs/eu-capitals.toml                      one rank, on a GPU if there is one
+  hpcsolve new eu-capitals                                an example job with its data
+  hpcsolve run eu-capitals.toml                           one rank, on a GPU if there is one
   mpiexec -n 2 hpcsolve run job.toml --device cpu         two ranks on CPU cores
   hpcsolve run job.toml --set held-karp.path=open         another value for this run
   hpcsolve estimate job.toml -n 8 --memory 80G            will it fit, how long will it take?

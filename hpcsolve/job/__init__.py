@@ -2,6 +2,7 @@
 
 load.py        reads a job from a TOML file or a result file
 convert.py     converts TOML tables to structs, and finds the line of a mistake
+examples.py    the example jobs that come with hpcsolve
 generators.py  the generators of instances, by name
 reference.py   generates docs/jobs.md from the docstrings of the structs
 """
