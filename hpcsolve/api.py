@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +20,9 @@ from hpcsolve.parallel.launch import join
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.runner.ahead import build_for
-from hpcsolve.runner.kinds import kind_of, read_instance
+from hpcsolve.runner.kinds import kind_of
 from hpcsolve.runner.planned import PlannedRun, planned_run
+from hpcsolve.runner.reading import read_aloud, say_source
 from hpcsolve.runner.run import run_job
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ def solve(
     seed: int = 1,
     stop: Mapping[str, float] | None = None,
     terminals: Iterable[Any] | None = None,
+    weight: str | None = "weight",
     **parameters: object,
 ) -> Result:
     """Solve a problem and return its result.
@@ -52,24 +54,25 @@ def solve(
     Parameters
     ----------
     problem
-        For tours a matrix of costs, from row to column, where `inf` means that there is no arc. For graphs a sparse
-        matrix of scipy or a graph of networkx. For both the path of a file, or a `Tsp` or `Graph` of hpcsolve.
+        For tours costs from row to column, `inf` where there is no arc, or places: a matrix, or a DataFrame (`lat` and
+        `lon`, or costs whose index equals the columns). For graphs a sparse matrix of scipy or a graph of networkx. For
+        both the path of a file, or a `Tsp` or `Graph` of hpcsolve.
     algorithm
         As in a job file.
     comm
         By default this process solves alone. Under mpiexec every rank calls `solve`, with what `hpcsolve.join()` gives.
         An earlier run should have compiled the kernels, since compilers cannot be started safely while MPI runs.
-    device, threads, share_gpu
-        As in a job file.
+    device, threads, share_gpu, seed, stop
+        As in a job file: `stop={"seconds": 60.0}`.
     output
         Path of a result file to write, which replaces an existing file. By default none is written.
     quiet
         Whether to print nothing.
-    seed, stop
-        As in a job file: `stop={"seconds": 60.0}`.
     terminals
-        The terminals of a Steiner problem, which replace any terminals of `problem`: rows of the matrix, nodes of
-        networkx, or labels.
+        The terminals of a Steiner problem, in place of those of `problem`: rows of a matrix, nodes, names or labels.
+    weight
+        The attribute of networkx's edges that has their weights, such as "length" in graphs of OSMnx. Every edge must
+        have it. None: each edge weighs 1.
     parameters
         The keys of the algorithm's own table in a job file: `path="open"`.
 
@@ -90,18 +93,32 @@ def solve(
     3
     """
     ranks = comm or SerialComm()
-    options = {} if terminals is None else {"terminals": list(terminals)}
-    table = {"algorithm": algorithm, "instance": _instance_key(problem, options), "output": os.fspath(output or ""),
-             "device": device, "threads": threads, "share-gpu": share_gpu, "seed": seed, "stop": dict(stop or {}),
-             algorithm: _keys(parameters)}
-    job = with_files_from(Path.cwd(), job_from_table(table))
-    if ranks.size == 1:
-        build_for(algorithm, device)
+    options = ({} if terminals is None else {"terminals": list(terminals)}) | _weight_option(weight)
+    settings = {"device": device, "threads": threads, "share-gpu": share_gpu, "seed": seed, "stop": dict(stop or {})}
+    job = _job(problem, options, {**settings, "algorithm": algorithm, "output": os.fspath(output or "")}, parameters)
     log = _Silent() if quiet else Log(ranks.rank)
-    finished = run_job(ranks, lambda: _planned(job, problem, options, output is not None), log, keep=True)
-    contents = ranks.bcast(finished.contents)
+    if ranks.size == 1:
+        build_for(algorithm, device, log.say)
+    say_source(job, log.say)
+    return _solved(ranks, lambda: _planned(job, problem, options, output is not None, log), log)
+
+
+def _solved(comm: Comm, plan: Callable[[], PlannedRun], log: Log) -> Result:
+    contents = comm.bcast(run_job(comm, plan, log, keep=True).contents)
     assert contents is not None
     return Result(contents)
+
+
+def _job(
+    problem: ProblemLike, options: Mapping[str, Any], settings: dict[str, object], parameters: dict[str, object]
+) -> Job:
+    own = {str(settings["algorithm"]): _keys(parameters)}
+    job = job_from_table({**settings, "instance": _instance_key(problem, options), **own})
+    return with_files_from(Path.cwd(), job)
+
+
+def _weight_option(weight: str | None) -> dict[str, Any]:
+    return {} if weight == "weight" else {"weight": weight}
 
 
 class _Silent(Log):
@@ -111,13 +128,13 @@ class _Silent(Log):
         super().__init__(rank=-1)
 
 
-def _planned(job: Job, problem: ProblemLike, options: Mapping[str, Any], write: bool) -> PlannedRun:
-    return planned_run(job, _instance(job, problem, options), job.settings.output if write else None)
+def _planned(job: Job, problem: ProblemLike, options: Mapping[str, Any], write: bool, log: Log) -> PlannedRun:
+    return planned_run(job, _instance(job, problem, options, log), job.settings.output if write else None)
 
 
-def _instance(job: Job, problem: ProblemLike, options: Mapping[str, Any]) -> InstanceOf[Any]:
+def _instance(job: Job, problem: ProblemLike, options: Mapping[str, Any], log: Log) -> InstanceOf[Any]:
     if isinstance(problem, (str, os.PathLike)):
-        return read_instance(job)
+        return read_aloud(job, log.say)
     kind = kind_of(job)
     given = kind.given(problem, options)
     return InstanceOf(given, IN_MEMORY, kind.content_hash(given), "memory")

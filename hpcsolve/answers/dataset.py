@@ -36,6 +36,8 @@ class Dataset:
         Which value stands for "none" (unreached, no vertex), in words; "" if none does.
     optional
         Whether the dataset may be missing from its group.
+    scaled
+        Whether the values are costs or weights in scaled integers: the instance's own unit times /instance/scale.
     """
 
     types: str
@@ -44,6 +46,7 @@ class Dataset:
     unit: str = "1"
     none: str = ""
     optional: bool = False
+    scaled: bool = False
 
     @property
     def dimensions(self) -> tuple[str, ...]:
@@ -72,7 +75,7 @@ class Dataset:
                 raise TypeError(f"{self.description!r} takes {self.types}, not {found.dtype.name}")
         if np.ndim(found) != len(self.dimensions):
             raise TypeError(f"{self.description!r} has {len(self.dimensions)} dimensions, not {np.ndim(found)}")
-        return Column(found, self.description, self.unit, self.dimension, none)
+        return Column(found, self.description, self.unit, self.dimension, none, self.scaled)
 
 
 Group = Mapping[str, Dataset]
@@ -89,7 +92,9 @@ class Column:
     dimension: str = ""
     """As in `Dataset`."""
     none: int | float | None = None
-    """The value that stands for "none" (unreached, no vertex), an attribute in the file, or None if no value does."""
+    """The value that stands for "none" (unreached, no vertex), `_FillValue` in the file, or None if no value does."""
+    scaled: bool = False
+    """As in `Dataset`: whether the file gives the dataset the attribute `scale_factor`."""
 
 
 def columns(group: Group, values: Mapping[str, Any]) -> dict[str, Column]:

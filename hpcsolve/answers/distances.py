@@ -38,7 +38,7 @@ class Distances:
     distance: Annotated[
         DistanceTable,
         Dataset(LENGTH_TYPES, "Distance from the sources of each search, times /instance/scale",
-                "search, vertex", none=UNREACHED),
+                "search, vertex", none=UNREACHED, scaled=True),
     ]
     target: Annotated[
         NDArray[np.int32] | None, Dataset("int32", "Positions of the targets, from 0", "target")
@@ -160,7 +160,7 @@ def _check_shapes(contents: Contents, graph: Graph, question: PathQuestion) -> N
     for name, table in contents.tables.items():
         require(table.shape == expected, f"/solution/{name} has shape {table.shape}, not {expected}")
         none = unreached_of(table.dtype) if name == "distance" else NO_VERTEX
-        require(table.none == none, f"the attribute none of /solution/{name} is {table.none}, not {none}")
+        require(table.none == none, f"/solution/{name} says that {table.none} stands for none, not {none}")
     require("distance" in contents.tables, "/solution/distance is not a table")
 
 

@@ -35,7 +35,7 @@ class Paths:
     target: Annotated[NDArray[np.int32], Dataset("int32", "Positions of the targets, from 0", "query")]
     distance: Annotated[
         NDArray[Any],
-        Dataset(LENGTH_TYPES, "Length of the path, times /instance/scale", "query", none=UNREACHED),
+        Dataset(LENGTH_TYPES, "Length of the path, times /instance/scale", "query", none=UNREACHED, scaled=True),
     ]
     offset: Annotated[
         NDArray[np.int64], Dataset("int64", "Where each path begins in `path`, and the end of the last", "offset")
@@ -68,7 +68,7 @@ def verify(contents: Contents, problem: Graph, question: PathQuestion, rows: Row
     try:
         _check_queries(problem, question, np.stack([answer.source, answer.target], axis=1))
         none, stored = unreached_of(answer.distance.dtype), contents.groups["solution"]["distance"].none
-        require(stored == none, f"the attribute none of /solution/distance is {stored}, not {none}")
+        require(stored == none, f"/solution/distance says that {stored} stands for none, not {none}")
         check_pair_paths(problem, answer, question.cutoff)
         check_shortest(problem, answer, question.cutoff)
     except ValueError as error:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 LONGEST_TOUR = 200
 """Cities up to which a tour is printed in full."""
-COST = Dataset("int64", "Cost in exact integers: the instance's own unit times /instance/scale")
+COST = Dataset("int64", "Cost in exact integers: the instance's own unit times /instance/scale", scaled=True)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,8 @@ SHOWN = 12
 """Most edges of a tree that is printed in full."""
 _BOUND = "No Steiner tree of this instance is lighter; proven by /prices or by closure_mst"
 _ENDS = "Ends of the tree's edges, the {} position"
+_WEIGHT = "Weight of each edge, times /instance/scale"
+_CLOSURE = "Spanning tree of the terminals' distances: its weight"
 _TERMINAL = "Position of the terminal whose cut (a set of vertices around it) gets the price, in order of the prices"
 _PRICE = "Dual value of the cut, times /instance/scale: the sum of all is a lower bound"
 _MATRIX = "Distances between the terminals, in the order of /instance/terminal, times /instance/scale"
@@ -44,15 +46,17 @@ class Tree:
     cost: Annotated[int, COST]
     u: Annotated[NDArray[np.int32], Dataset("int32", _ENDS.format("smaller"), "edge")]
     v: Annotated[NDArray[np.int32], Dataset("int32", _ENDS.format("larger"), "edge")]
-    weight: Annotated[NDArray[np.int64], Dataset("int64", "Weight of each edge, times /instance/scale", "edge")]
-    lower_bound: Annotated[int, Dataset("int64", _BOUND)]
+    weight: Annotated[NDArray[np.int64], Dataset("int64", _WEIGHT, "edge", scaled=True)]
+    lower_bound: Annotated[int, Dataset("int64", _BOUND, scaled=True)]
     ratio: Annotated[float, Dataset("float64", "So many times the optimum at most: cost / lower_bound")]
-    closure_mst: Annotated[int, Dataset("int64", "Spanning tree of the terminals' distances: its weight")]
-    closure_bottleneck: Annotated[int, Dataset("int64", "Its longest edge")]
+    closure_mst: Annotated[int, Dataset("int64", _CLOSURE, scaled=True)]
+    closure_bottleneck: Annotated[int, Dataset("int64", "Its longest edge", scaled=True)]
     proof: Annotated[
         str | None, Dataset("text", "Method that proves the lower bound, where neither prices nor closure_mst do")
     ] = None
-    matrix: Annotated[DistanceTable | None, Dataset("uint32|uint64", _MATRIX, "terminal, to_terminal")] = None
+    matrix: Annotated[
+        DistanceTable | None, Dataset("uint32|uint64", _MATRIX, "terminal, to_terminal", scaled=True)
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ class Prices:
 
     root: Annotated[int, Dataset("int64", "Position of the root, the terminal that is in none of the sets")]
     terminal: Annotated[NDArray[np.int32], Dataset("int32", _TERMINAL, "raise")]
-    price: Annotated[NDArray[np.int64], Dataset("int64", _PRICE, "raise")]
+    price: Annotated[NDArray[np.int64], Dataset("int64", _PRICE, "raise", scaled=True)]
 
     def group(self) -> dict[str, Column]:
         """Return the columns of `/prices`."""

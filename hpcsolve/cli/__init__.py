@@ -10,11 +10,11 @@ import sys
 from collections.abc import Callable, Sequence
 
 import hpcsolve
-from hpcsolve.cli import estimate, generate, info, new, run, solve, tree, verify
+from hpcsolve.cli import estimate, generate, info, new, run, solve, sweep, tree, verify
 from hpcsolve.cli.usage import OneLineParser, refuse_unknown_command, refuse_unknown_options
 from hpcsolve.parallel.printing import warn
 
-COMMANDS = (solve, new, run, estimate, verify, tree, info, generate)
+COMMANDS = (solve, new, run, sweep, estimate, verify, tree, info, generate)
 """The modules of the commands, in the order of `--help`."""
 
 INTERRUPTED = 130

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from hpcsolve.cli.options import DEVICES, add_command, add_job, at_least_one, on_rank_0
+from hpcsolve.cli.options import DEVICES, add_command, add_job, at_least_one, on_rank_0, show_on_rank_0
 from hpcsolve.parallel.printing import show
 
 
@@ -35,9 +35,9 @@ def _estimate(options: argparse.Namespace) -> int:
         return 0
 
     def prepare() -> None:
-        from hpcsolve.runner.ahead import build_ahead
+        from hpcsolve.runner.ahead import prepare_run
 
-        build_ahead(options.job, options.set, options.device)
+        prepare_run(options.job, options.set, options.device, show_on_rank_0())
 
     return on_rank_0(estimate, prepare)
 

@@ -9,6 +9,8 @@ from contextlib import suppress
 from typing import Any
 
 from hpcsolve.errors import InputError
+from hpcsolve.parallel import environment
+from hpcsolve.parallel.printing import show
 
 DEVICES = "auto, cpu, cuda, cuda:1 or a GPU's UUID"
 
@@ -48,6 +50,12 @@ def on_rank_0(command: Callable[[], int], prepare: Callable[[], object] | None =
     from hpcsolve.parallel import launch
 
     return launch.guard(lambda comm: launch.on_rank_0(comm, command), prepare)
+
+
+def show_on_rank_0(quiet: bool = False) -> Callable[[str], None]:
+    """Return a function that prints a line before MPI has started if this process will be rank 0, else ignores it."""
+    speaks = environment.announced_rank(os.environ) == 0 and not quiet
+    return show if speaks else lambda line: None
 
 
 def require_new(options: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from hpcsolve.cli.options import DEVICES, add_command, add_job
+from hpcsolve.cli.options import DEVICES, add_command, add_job, show_on_rank_0
 from hpcsolve.errors import HpcsolveError, agree
 
 if TYPE_CHECKING:
@@ -35,25 +35,27 @@ def _run(options: argparse.Namespace) -> int:
     seconds_build: list[float] = []
 
     def prepare() -> None:
-        from hpcsolve.runner.ahead import build_ahead
+        say = show_on_rank_0(options.quiet)
+        say(f"job:    {options.job}")  # before the imports, which take seconds where the disk is slow
+        from hpcsolve.runner.ahead import prepare_run
 
-        seconds_build.append(build_ahead(options.job, options.set, options.device))
+        seconds_build.append(prepare_run(options.job, options.set, options.device, say))
 
     def run(comm: Comm) -> int:
         from hpcsolve.runner.run import run_job
 
         log = open_log(comm, options)
-        return run_job(comm, lambda: _planned(options), log, sum(seconds_build)).exit_code
+        return run_job(comm, lambda: _planned(options, log), log, sum(seconds_build)).exit_code
 
     return guard(run, prepare)
 
 
-def _planned(options: argparse.Namespace) -> Any:
+def _planned(options: argparse.Namespace, log: Log) -> Any:
     from hpcsolve.job.load import load_job
     from hpcsolve.runner.planned import plan_run
 
     job = load_job(options.job, options.set, output=options.output, device=options.device)
-    return plan_run(job, options.overwrite)
+    return plan_run(job, options.overwrite, log.say)
 
 
 def open_log(comm: Comm, options: argparse.Namespace) -> Log:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import time
 from typing import TYPE_CHECKING, Any
 
-from hpcsolve.cli.options import add_command, add_set, seconds
+from hpcsolve.cli.options import add_command, add_set, seconds, show_on_rank_0
 from hpcsolve.cli.run import add_run_options, open_log
 from hpcsolve.errors import HpcsolveError
 
@@ -35,15 +36,21 @@ def _solve(options: argparse.Namespace) -> int:
     seconds_build: list[float] = []
 
     def prepare() -> None:
+        say = show_on_rank_0(options.quiet)
+        say(f"read:   {options.instance}")  # before the imports, which take seconds where the disk is slow
+        from hpcsolve.runner.ahead import build_for
+        from hpcsolve.runner.reading import saying_how_far
+
         try:
-            chosen.append(_choose(options))
+            with saying_how_far(options.instance, say):
+                chosen.append(_choose(options))
         except HpcsolveError as error:
             failed.append(error)  # rank 0 reports it for all ranks
             return
-        settings = chosen[0].job.settings
-        from hpcsolve.runner.ahead import timed_build
-
-        seconds_build.append(timed_build(settings.algorithm, settings.device))
+        settings, started = chosen[0].job.settings, time.perf_counter()
+        say(f"choice: {chosen[0].reason}")
+        build_for(settings.algorithm, settings.device, say)
+        seconds_build.append(time.perf_counter() - started)
 
     def run(comm: Comm) -> int:
         from hpcsolve.runner.run import run_job
@@ -53,7 +60,7 @@ def _solve(options: argparse.Namespace) -> int:
         def planned() -> PlannedRun:
             if failed:
                 raise failed[0]
-            log.say(f"choice: {chosen[0].reason}")
+            log.note(f"choice: {chosen[0].reason}")
             return _planned(chosen[0], options)
 
         return run_job(comm, planned, log, sum(seconds_build)).exit_code
@@ -71,7 +78,7 @@ def _choose(options: argparse.Namespace) -> Chosen:
 def _planned(chosen: Chosen, options: argparse.Namespace) -> PlannedRun:
     from hpcsolve.runner.planned import plan_run
 
-    planned = plan_run(chosen.job, options.overwrite, chosen.instance)
+    planned = plan_run(chosen.job, options.overwrite, instance=chosen.instance)
     if options.write_job is not None:
         chosen.write(options.write_job, options.overwrite)
     return planned

@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from hpcsolve.cli.options import add_command, on_rank_0, require_new
+from hpcsolve.errors import InputError
 
 
 def add(commands: Any) -> None:
@@ -20,10 +21,14 @@ def add(commands: Any) -> None:
 def _tree(options: argparse.Namespace) -> int:
     def tree() -> int:
         from hpcsolve.analysis.load import load
+        from hpcsolve.answers.tree import TREE
         from hpcsolve.formats import write_steiner_solution
+        from hpcsolve.output.schema import require_whole
 
         require_new(options)
         found = load(options.result)
+        if (answer := require_whole(found.contents, options.result)) is not TREE:
+            raise InputError(f"its answer is of kind {answer.name}, not a Steiner tree", options.result)
         write_steiner_solution(found.cost, found.tree, options.output)
         return 0
 

@@ -1,4 +1,4 @@
-"""`hpcsolve verify`: checks the answer in a result file again."""
+"""`hpcsolve verify`: checks the answers in result files again."""
 
 from __future__ import annotations
 
@@ -6,23 +6,47 @@ import argparse
 from typing import Any
 
 from hpcsolve.cli.options import add_command, on_rank_0
+from hpcsolve.errors import HpcsolveError, InputError
 from hpcsolve.parallel.printing import show
+
+CHECK_FAILED = 1
 
 
 def add(commands: Any) -> None:
     """Declare the command and its options."""
-    parser = add_command(commands, "verify", _verify, "check the answer in a result file, in plain numpy")
-    parser.add_argument("result", metavar="RESULT.h5")
-    parser.add_argument("--instance", metavar="FILE", help="the instance, if its file has moved")
+    parser = add_command(commands, "verify", _verify, "check the answers in result files, in plain numpy")
+    parser.add_argument("results", metavar="RESULT.h5", nargs="+", help="of several, one line each is printed")
+    parser.add_argument("--instance", metavar="FILE", help="the instance of the only result, if its file has moved")
 
 
 def _verify(options: argparse.Namespace) -> int:
-    def verify() -> int:
-        from hpcsolve.output.schema import require_whole
-        from hpcsolve.runner.verify import verify_file
+    return on_rank_0(lambda: _verify_one(options) if len(options.results) == 1 else _verify_all(options))
 
-        contents, verdict = verify_file(options.result, options.instance)
-        show("\n".join([*require_whole(contents, options.result).lines(contents), f"check:  {verdict}"]))
-        return 1 if verdict.passed is False else 0
 
-    return on_rank_0(verify)
+def _verify_one(options: argparse.Namespace) -> int:
+    from hpcsolve.output.schema import require_whole
+    from hpcsolve.runner.verify import verify_file
+
+    path = options.results[0]
+    contents, verdict = verify_file(path, options.instance)
+    show("\n".join([*require_whole(contents, path).lines(contents), f"check:  {verdict}"]))
+    return CHECK_FAILED if verdict.passed is False else 0
+
+
+def _verify_all(options: argparse.Namespace) -> int:
+    """Print a line for each file, and return the greatest exit code of all."""
+    if options.instance is not None:
+        raise InputError("--instance names the instance of one result; give one RESULT.h5 with it")
+    return max([_verify_in_a_line(path) for path in options.results])
+
+
+def _verify_in_a_line(path: str) -> int:
+    from hpcsolve.runner.verify import verify_file
+
+    try:
+        _, verdict = verify_file(path)
+    except HpcsolveError as error:
+        show(f"{path}: ERROR ({' '.join(str(error).split()).removeprefix(f'{path}: ')})")
+        return error.exit_code
+    show(f"{path}: {verdict}")
+    return CHECK_FAILED if verdict.passed is False else 0

@@ -6,8 +6,8 @@ version, CPU features. An entry is written with its SHA-256 under a temporary na
 one of many ranks on a node builds it and the others wait and load it. An entry whose bytes do not match its SHA-256 is
 built again, never loaded.
 
-Everything here starts processes, which must not happen after MPI_Init. So `ahead` is called before MPI starts, and its
-results are kept for later calls.
+Everything here starts processes, which must not happen after MPI_Init. So what a run needs is built before MPI starts
+(runner/ahead.py), and the results are kept for later calls.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import stat
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from hpcsolve.errors import EnvironmentFault
@@ -28,6 +29,19 @@ from hpcsolve.errors import EnvironmentFault
 HOST_FLAGS = "-x c++ -std=c++17 -O3 -march=native -fopenmp -ffp-contract=off -fPIC -shared -Wno-psabi"
 """`-ffp-contract=off` gives the same floating-point results as on any other device."""
 CUDA_FLAGS = "-cubin -std=c++17 -O3 --fmad=false"
+
+
+@dataclass(frozen=True)
+class Code:
+    """The machine code of `cuda_src/{file}.cu` for a GPU architecture (`sm_90`), or for this CPU if that is empty."""
+
+    file: str
+    architecture: str = ""
+
+    @property
+    def compiler(self) -> str:
+        """The command of the compiler that makes it."""
+        return cuda_compiler() if self.architecture else host_compiler()
 
 
 def source_folder() -> Path:
@@ -58,17 +72,13 @@ def host_library(file: str) -> Path:
     EnvironmentFault
         There is no compiler, or it failed. The message has its first error.
     """
-    compiler = host_compiler()
-    command = [compiler, *os.environ.get("HPCSOLVE_CXXFLAGS", HOST_FLAGS).split()]
-    return _cached(file, command, compiler_identity(compiler) + target_features(compiler), ".so")
+    return _cached(Code(file))
 
 
 @functools.cache
 def cubin(file: str, architecture: str) -> bytes:
     """Return the GPU code of `cuda_src/{file}.cu` for an architecture (`sm_90`). It is built if it is not cached."""
-    compiler = cuda_compiler()
-    command = [compiler, *CUDA_FLAGS.split(), f"-arch={architecture}"]
-    return _cached(file, command, compiler_identity(compiler), ".cubin").read_bytes()
+    return _cached(Code(file, architecture)).read_bytes()
 
 
 @functools.cache
@@ -95,13 +105,17 @@ def target_features(compiler: str) -> str:
     return _output([compiler, "-march=native", "-Q", "--help=target"])
 
 
-def ahead(files: tuple[str, ...], architectures: tuple[str, ...] = ()) -> None:
-    """Build the kernels of a run before MPI starts: for these GPU architectures, or for the CPU if there are none."""
-    for file in files:
-        for architecture in architectures:
-            cubin(file, architecture)
-        if not architectures:
-            host_library(file)
+def is_built(code: Code) -> bool:
+    """Return whether the cache has this code. Raises as `host_library`."""
+    return _intact(_entry(code))
+
+
+def build(code: Code) -> None:
+    """Build this code if it is not in the cache, and remember it for later calls. Raises as `host_library`."""
+    if code.architecture:
+        cubin(code.file, code.architecture)
+    else:
+        host_library(code.file)
 
 
 def cache_folder() -> Path:
@@ -140,15 +154,28 @@ def source_hash(file: str) -> str:
     return digest.hexdigest()
 
 
-def _cached(file: str, command: list[str], identity: str, suffix: str) -> Path:
-    key = hashlib.sha256("\0".join([source_hash(file), *command, identity]).encode()).hexdigest()[:32]
-    folder, stem = cache_folder(), f"{Path(file).name}-{key}"
-    entry = folder / f"{stem}{suffix}"
+def _cached(code: Code) -> Path:
+    entry = _entry(code)
     if not _intact(entry):
-        with _lock(folder / f"{stem}.lock"):
+        with _lock(entry.with_suffix(".lock")):
             if not _intact(entry):
-                _build(file, command, entry)
+                _build(code.file, _command(code), entry)
     return entry
+
+
+def _entry(code: Code) -> Path:
+    """Return the path of the code in the cache."""
+    command = _command(code)
+    identity = compiler_identity(code.compiler) + ("" if code.architecture else target_features(code.compiler))
+    key = hashlib.sha256("\0".join([source_hash(code.file), *command, identity]).encode()).hexdigest()[:32]
+    return cache_folder() / f"{Path(code.file).name}-{key}{'.cubin' if code.architecture else '.so'}"
+
+
+def _command(code: Code) -> list[str]:
+    """Return the compiler's command without input and output."""
+    if code.architecture:
+        return [code.compiler, *CUDA_FLAGS.split(), f"-arch={code.architecture}"]
+    return [code.compiler, *os.environ.get("HPCSOLVE_CXXFLAGS", HOST_FLAGS).split()]
 
 
 def _intact(entry: Path) -> bool:

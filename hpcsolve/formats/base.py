@@ -140,15 +140,25 @@ def read_instance(
 def write_instance(problem: Problem, path: str, formats: Sequence[Format[Problem]]) -> None:
     """Write a problem in the format of the path's suffix, or in the first format that can be written if none has it.
 
+    Of several formats with the suffix it is the first one that can express the problem. Those that content shows come
+    first, since they say more.
+
     Raises
     ------
     InputError, EnvironmentFault
         As the `write` of the format.
     """
     writers = [format for format in formats if format.write is not None]
-    chosen = next((format for format in writers if path.lower().endswith(format.suffixes)), writers[0])
-    assert chosen.write is not None
-    chosen.write(problem, path)
+    fitting = [format for format in writers if path.lower().endswith(format.suffixes)] or writers[:1]
+    *chosen, last = sorted(fitting, key=lambda format: format.signature is None)
+    for format in chosen:
+        assert format.write is not None
+        try:
+            return format.write(problem, path)
+        except InputError:  # the last one says why the suffix does not fit the problem
+            continue
+    assert last.write is not None
+    last.write(problem, path)
 
 
 def _opened(path: str, formats: Sequence[Format[Any]]) -> tuple[InputFile, Format[Any] | None]:

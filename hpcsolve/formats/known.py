@@ -15,7 +15,8 @@ from hpcsolve.formats.graph.sparse_npz import is_zip, read_sparse_npz
 from hpcsolve.formats.graph.steinlib import looks_like_steinlib, read_steinlib, write_steinlib
 from hpcsolve.formats.npy import is_npy
 from hpcsolve.formats.tsp.dense_npy import read_npy, write_npy
-from hpcsolve.formats.tsp.text_matrix import looks_like_text_matrix, read_text_matrix
+from hpcsolve.formats.tsp.places import looks_like_places, read_places, write_places
+from hpcsolve.formats.tsp.text_matrix import looks_like_text_matrix, read_text_matrix, write_text_matrix
 from hpcsolve.formats.tsp.tsplib import read_tsplib
 from hpcsolve.formats.tsp.tsplib_sections import looks_like_tsplib
 from hpcsolve.formats.tsp.tsplib_write import write_tsplib
@@ -34,8 +35,13 @@ TSP_FORMATS: tuple[Format[Tsp], ...] = (
     ),
     Format(
         "text matrix", "table of numbers", (".csv", ".tsv"),
-        "numbers between commas, semicolons, tabs or blanks, perhaps with the cities' names above and on the left",
-        read_text_matrix, resembles=looks_like_text_matrix,
+        "numbers between commas, semicolons, tabs or blanks, perhaps names or labels above and on the left",
+        read_text_matrix, resembles=looks_like_text_matrix, write=write_text_matrix,
+    ),
+    Format(
+        "places", "places", (".csv", ".tsv"),
+        "a header such as `name,lat,lon`, then a place on each line, in decimal degrees; distances in metres",
+        read_places, signature=looks_like_places, write=write_places,
     ),
 )
 

@@ -48,27 +48,27 @@ def load_job(path: str, overrides: Sequence[str] = (), **replaced: str | None) -
     InputError
         One line with file and line, or the key.
     """
+    table, text = read_table(path, overrides)
+    return job_of_table(table, text, **replaced)
+
+
+def read_table(path: str, overrides: Sequence[str] = ()) -> tuple[dict[str, Any], JobText]:
+    """Return the table of a job file or a result file with the command line's changes, and its text.
+
+    Parameters and errors are those of `load_job`, but the keys are not checked yet.
+    """
     text = _read_text(path)
     table = _parse(text, path)
-    table.setdefault("output", f"results/{Path(path).stem}.h5")
-    return changed_job(table, JobText(path, text, {}), overrides, **replaced)
+    return table, JobText(path, text, dict.fromkeys(apply_overrides(table, overrides), "--set"))
 
 
-def changed_job(table: dict[str, Any], job_text: JobText, overrides: Sequence[str], **replaced: str | None) -> Job:
-    """Return the job of a table after changing the table as `load_job` does. Raises as `load_job`.
-
-    Parameters
-    ----------
-    job_text
-        The file that the table comes from, or the name of what it comes from. Paths in the table are relative to the
-        file's folder.
-    """
-    given = {key: value for key, value in replaced.items() if value is not None}
-    changed = {**job_text.overridden, **{key: f"--{key}" for key in given}}
-    changed |= dict.fromkeys(apply_overrides(table, overrides), "--set")
-    table |= given
-    _forget_changed_files(table, changed)
-    job, folder = job_from_table(table, replace(job_text, overridden=changed)), Path(job_text.file).parent
+def job_of_table(table: Mapping[str, Any], text: JobText, **replaced: str | None) -> Job:
+    """Return the checked job of a table that `read_table` returned. Parameters and errors are those of `load_job`."""
+    options = {key: value for key, value in replaced.items() if value is not None}
+    changed = {**text.overridden, **{key: f"--{key}" for key in options}}
+    whole = {"output": f"results/{Path(text.file).stem}.h5", **table, **options}
+    _forget_changed_files(whole, changed)
+    job, folder = job_from_table(whole, replace(text, overridden=changed)), Path(text.file).parent
     return with_files_from(folder, job).with_settings(instance=_complete(job, folder))
 
 
@@ -139,15 +139,18 @@ def _complete(job: Job, folder: Path) -> str | dict[str, Any]:
     return {**instance, **{key: value for key, value in defaults.items() if key not in instance}}
 
 
-def _from_here(keys: list[str], value: Any) -> Any:
-    """Return a value of the command line with absolute paths. Paths there are relative to the working directory."""
+def absolute_files(keys: Sequence[str], value: Any, folder: Path) -> Any:
+    """Return a value of a key, given as the parts of its dotted path, with absolute paths of the files that it names.
+
+    Paths are relative to the folder.
+    """
     files = [["instance"], *(["instance", key] for key in FILES)]
     if keys[0] in NAMES:
         files += [[keys[0], key] for key in algorithm(keys[0]).file_keys]
-    if keys in files and isinstance(value, str):
-        return value if value in ("", "-", IN_MEMORY) else os.path.abspath(value)
-    if keys == ["instance"] and isinstance(value, dict):
-        return {key: _from_here(["instance", key], inner) for key, inner in value.items()}
+    if list(keys) in files and isinstance(value, str):
+        return value if value in ("", "-", IN_MEMORY) else os.path.abspath(folder / value)
+    if list(keys) == ["instance"] and isinstance(value, dict):
+        return {key: absolute_files(["instance", key], inner, folder) for key, inner in value.items()}
     return value
 
 
@@ -229,6 +232,6 @@ def apply_overrides(table: dict[str, Any], overrides: Sequence[str]) -> set[str]
             inner = inner.setdefault(key, {})
             if not isinstance(inner, dict):
                 raise InputError(f"{override}: {key} is not a table in the job", "--set")
-        inner[keys[-1]] = _from_here(keys, parsed_value(value))
+        inner[keys[-1]] = absolute_files(keys, parsed_value(value), Path())  # from the working directory
         changed |= {".".join(keys[:length]) for length in range(1, len(keys) + 1)}
     return changed

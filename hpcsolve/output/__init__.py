@@ -1,6 +1,7 @@
 """Writes and reads the result file, and prints the log and the progress of a run.
 
 contents.py      the content of a result file in memory, and the datasets of its groups
+versions.py      the format versions, and how they differ
 hdf5.py          writes a result file that fits in memory
 large_tables.py  writes a result file with tables that do not
 chunks.py        brings such tables from all ranks to rank 0, compressed

@@ -14,7 +14,6 @@ from hpcsolve.answers.dataset import Column, Dataset, Group
 from hpcsolve.answers.table import DistanceTable
 
 FORMAT = "hpcsolve"
-FORMAT_VERSION = 1
 GROUPS = {
     "job": "What was asked",
     "instance": "The problem that was solved",
@@ -34,12 +33,17 @@ JOB_GROUP = {
     "toml": Dataset("text", "The effective job; hpcsolve run accepts this file in place of a job file"),
     "hash": Dataset("text", "SHA-256 of all that the answer depends on: keys and instance, but not device or output"),
 }
+_COORDINATES_KIND = (
+    '"degrees": x is the latitude and y the longitude in decimal degrees; "degrees.minutes": the same as in TSPLIB\'s '
+    "GEO, where 48.30 is 48 degrees and 30 minutes; empty: a plane or space"
+)
 _EVERY_KIND = {
     "name": Dataset("text", "Name of the instance"),
     "kind": Dataset("text", "Kind of problem"),
     "comment": Dataset("text", "Comment in the instance's file"),
     "path": Dataset("text", "Path of the instance's file, empty if it was generated"),
     "format": Dataset("text", "Format that the instance was read in"),
+    "coordinates_kind": Dataset("text", _COORDINATES_KIND),
 }
 _AXIS = "Coordinate {}, as in the file"
 TSP_GROUP = {
@@ -122,6 +126,11 @@ class Contents:
     attributes: Mapping[str, Any]
     groups: Mapping[str, Mapping[str, Column]]
     tables: Mapping[str, DistanceTable] = field(default_factory=dict)
+
+    @property
+    def scale(self) -> int:
+        """The scale of all scaled integers, `/instance/scale`; 1 if there is no instance."""
+        return int(self.value("instance", "scale", 1))
 
     def value(self, group: str, name: str, default: Any = None) -> Any:
         """Return the values of one dataset, or the default."""

@@ -1,4 +1,4 @@
-"""Writes the result file: HDF5 with dimension scales and the attributes `units` and `description`.
+"""Writes the result file: HDF5 with dimension scales and the attributes that the CF conventions name (versions.py).
 
 One process makes the file in memory, writes it as plain bytes to `NAME.<random>.part`, syncs and renames it. So a kill
 leaves the old file or the new one, and a full disk is an ordinary error. (On a full disk libhdf5 itself would leave
@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from hpcsolve.answers.dataset import Column
+from hpcsolve.answers.dataset import Column, Dataset
 from hpcsolve.errors import EnvironmentFault
 from hpcsolve.output.contents import GROUPS, Contents, scale_of
+from hpcsolve.output.versions import FILL_VALUE, FORMAT_VERSION, SCALE_FACTOR
 
 if TYPE_CHECKING:
     import h5py  # else only where a file is made: ranks beside rank 0 never load it
@@ -76,6 +77,23 @@ def write_contents(file: h5py.File, contents: Contents, lengths: Mapping[str, in
     for name, columns in contents.groups.items():
         group = file[name] if name in file else file.create_group(name)
         _write_group(group, columns, GROUPS[name], lengths or {} if name == "solution" else {})
+        for key, column in columns.items():
+            if column.scaled:
+                write_scale_factor(group[key], contents.scale)
+
+
+def write_meaning(dataset: h5py.Dataset, meaning: Column | Dataset, none: float | None) -> None:
+    """Write the attributes of a dataset, except `scale_factor`. `none` is the value that stands for "none", or None."""
+    dataset.attrs["units"] = meaning.unit
+    dataset.attrs["description"] = meaning.description
+    if none is not None:
+        dataset.attrs[FILL_VALUE[FORMAT_VERSION]] = dataset.dtype.type(none)
+
+
+def write_scale_factor(dataset: h5py.Dataset, scale: int) -> None:
+    """Write the attribute of a dataset of scaled integers. Without it (scale 1) readers keep integers as they are."""
+    if scale != 1:
+        dataset.attrs[SCALE_FACTOR] = 1 / scale
 
 
 def sealed(image: bytes) -> bytes:
@@ -181,10 +199,7 @@ def _write_column(group: h5py.Group, name: str, column: Column) -> h5py.Dataset:
     if data.nbytes >= COMPRESSED_FROM and data.ndim:
         options |= {"chunks": True, "compression": "gzip", "shuffle": not text}
     dataset = group.create_dataset(name, data=data.astype(object) if text else data, **options)
-    dataset.attrs["units"] = column.unit
-    dataset.attrs["description"] = column.description
-    if column.none is not None:
-        dataset.attrs["none"] = data.dtype.type(column.none)
+    write_meaning(dataset, column, column.none)
     return dataset
 
 

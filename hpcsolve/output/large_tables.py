@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.output.chunks import LEVEL, Chunk, chunk_of
 from hpcsolve.output.contents import Contents
-from hpcsolve.output.hdf5 import SEAL, replaced, write_contents
+from hpcsolve.output.hdf5 import SEAL, replaced, write_contents, write_meaning, write_scale_factor
 
 if TYPE_CHECKING:
     import h5py  # else only where a file is made: ranks beside rank 0 never load it
@@ -61,6 +61,8 @@ def write_with_tables(path: Path, tables: Mapping[str, ChunkedTable], contents: 
             for name, (table, _) in tables.items():
                 for axis, dimension in enumerate(table.dataset.dimensions):
                     group[name].dims[axis].attach_scale(group[dimension])
+                if table.dataset.scaled:
+                    write_scale_factor(group[name], made.scale)
         file.raise_failure()
         raw.seek(0)
         seal = _digest(raw)
@@ -76,10 +78,7 @@ def _write_table(group: h5py.Group, name: str, table: DistanceTable, chunks: Ite
     if table.none is not None:
         options["fillvalue"] = table.dtype.type(table.none)
     dataset = group.create_dataset(name, table.shape, table.dtype, chunks=chunk_of(table), **options)
-    dataset.attrs["units"] = table.dataset.unit
-    dataset.attrs["description"] = table.dataset.description
-    if table.none is not None:
-        dataset.attrs["none"] = table.dtype.type(table.none)
+    write_meaning(dataset, table.dataset, table.none)
     for place, stored in chunks:
         dataset.id.write_direct_chunk(place, stored)
 

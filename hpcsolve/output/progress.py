@@ -5,16 +5,17 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import IO, Any
 
+from hpcsolve.output.heartbeat import INTERVAL, heartbeat
 from hpcsolve.output.log import Log
-
-INTERVAL = 5.0
-"""Seconds between two lines."""
 
 
 class Progress:
     """A `Report` (algorithms/base.py) that shows the progress. Most calls do nothing, so they are cheap.
+
+    Where no call comes for a while, the last one is shown again with the time that has passed.
 
     Parameters
     ----------
@@ -30,12 +31,16 @@ class Progress:
         self._log = log
         self._clock = clock
         self._started = self._shown = clock()
+        self._last = 0.0, ""
         self._bar: Any = None
+        self._beats = ExitStack()
         if log.prints and not log.quiet and stream.isatty():
             from tqdm import tqdm
 
             form = "{percentage:3.0f}%|{bar}| {elapsed}<{remaining} {postfix}"
             self._bar = tqdm(total=1.0, file=stream, leave=False, bar_format=form)
+        else:
+            self._beats.enter_context(heartbeat(log.say, lambda _: self._due()))
 
     def __call__(self, done: float, message: str = "") -> None:
         """Show that the fraction `done` of all work, 0 to 1, is done."""
@@ -43,14 +48,21 @@ class Progress:
             self._bar.set_postfix_str(message, refresh=False)
             self._bar.update(max(0.0, min(done, 1.0) - self._bar.n))
             return
+        self._last = done, message
+        if line := self._due():
+            self._log.say(line)
+
+    def _due(self) -> str:
+        """Return a line if it is time for one, else ""."""
         now = self._clock()
         if now - self._shown < INTERVAL:
-            return
+            return ""
         self._shown = now
-        self._log.say(progress_line(done, now - self._started, message))
+        return progress_line(self._last[0], now - self._started, self._last[1])
 
     def close(self) -> None:
-        """Remove the bar."""
+        """Remove the bar, or end the lines."""
+        self._beats.close()
         if self._bar is not None:
             self._bar.close()
 

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from hpcsolve.answers.dataset import Column, Dataset
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.errors import DamagedFileError, HpcsolveError, InputError
-from hpcsolve.output.contents import FORMAT, FORMAT_VERSION, GROUPS, Contents
+from hpcsolve.output.contents import FORMAT, GROUPS, Contents
 from hpcsolve.output.hdf5 import is_hdf5, seal_broken
 from hpcsolve.output.schema import ATTRIBUTES, check_attributes, check_types
+from hpcsolve.output.versions import FILL_VALUE, SCALE_FACTOR, SCALED_IN_VERSION_1
 
 if TYPE_CHECKING:
     import h5py  # else only where a file is read: ranks beside rank 0 never load it
@@ -109,8 +110,9 @@ def _contents(file: h5py.File, names: Sequence[str], path: str, tables: bool) ->
     if attributes.get("format") != FORMAT:
         raise InputError("is an HDF5 file, but not a result of hpcsolve", path)
     version = attributes.get("format_version")
-    if version != FORMAT_VERSION:
-        raise InputError(f"is of format version {version}; this hpcsolve reads version {FORMAT_VERSION}", path)
+    if version not in FILL_VALUE:
+        known = " and ".join(map(str, FILL_VALUE))
+        raise InputError(f"is of format version {version}; this hpcsolve reads versions {known}", path)
     check_attributes(attributes)
     import h5py
 
@@ -123,11 +125,23 @@ def _contents(file: h5py.File, names: Sequence[str], path: str, tables: bool) ->
         if key in names:
             datasets = _datasets(file[key], os.path.getsize(path))
             found_tables = {key: dataset for key, dataset in datasets.items() if dataset.ndim == 2}
-            shapes |= {name: _table(dataset, tables) for name, dataset in found_tables.items()}
-            groups[key] = {k: _column(k, d) for k, d in datasets.items() if tables or k not in found_tables}
+            shapes |= {name: _table(dataset, tables, version) for name, dataset in found_tables.items()}
+            groups[key] = {k: _column(k, d, version) for k, d in datasets.items() if tables or k not in found_tables}
     contents = Contents(attributes, groups, shapes)
     check_types(contents)
+    _check_scale_factors(file, contents)
     return contents
+
+
+def _check_scale_factors(file: h5py.File, contents: Contents) -> None:
+    """Raise a `ValueError` if a dataset that was read has another `scale_factor` than 1 / scale."""
+    if "instance" not in contents.groups:
+        return
+    columns = [f"/{group}/{name}" for group, members in contents.groups.items() for name in members]
+    for place in [*columns, *(f"/solution/{name}" for name in contents.tables)]:
+        factor = _attribute(file[place], SCALE_FACTOR)
+        if factor != "" and not (contents.scale > 0 and factor == 1 / contents.scale):
+            raise ValueError(f"the attribute {SCALE_FACTOR} of {place} is not 1 / scale")
 
 
 def _datasets(group: h5py.Group, file_size: int) -> dict[str, h5py.Dataset]:
@@ -147,22 +161,28 @@ def _dataset(group: h5py.Group, key: str, file_size: int) -> h5py.Dataset:
     return dataset
 
 
-def _column(key: str, dataset: h5py.Dataset) -> Column:
+def _column(key: str, dataset: h5py.Dataset, version: int) -> Column:
     values = dataset.asstr()[()] if _is_text(dataset) else dataset[()]
     dimension = ""
     if dataset.ndim == 1:
         scales = list(dataset.dims[0].keys())
         dimension = key if dataset.is_scale else str(scales[0]) if scales else ""
-    return Column(values, _attribute(dataset, "description"), _attribute(dataset, "units"), dimension, _none(dataset))
+    unit, none = _attribute(dataset, "units"), _none(dataset, version)
+    return Column(values, _attribute(dataset, "description"), unit, dimension, none, _is_scaled(dataset, version))
 
 
-def _none(dataset: h5py.Dataset) -> int | float | None:
-    """Return the attribute `none` of a dataset, the value that stands for "none", or None if it has no such number."""
-    value = _attribute(dataset, "none")
+def _none(dataset: h5py.Dataset, version: int) -> int | float | None:
+    """Return the value of a dataset that stands for "none", or None if no attribute says so."""
+    value = _attribute(dataset, FILL_VALUE[version])
     return value if isinstance(value, (int, float)) else None
 
 
-def _table(dataset: h5py.Dataset, whole: bool) -> DistanceTable:
+def _is_scaled(dataset: h5py.Dataset, version: int) -> bool:
+    """Return whether a dataset holds scaled integers, by its attribute or in version 1 by its name."""
+    return str(dataset.name) in SCALED_IN_VERSION_1 if version == 1 else SCALE_FACTOR in dataset.attrs
+
+
+def _table(dataset: h5py.Dataset, whole: bool, version: int) -> DistanceTable:
     """Return a table without its values. Its shape must be that of its dimension scales, which are stored in full."""
     name, shape = str(dataset.name)[:60], dataset.shape
     if dataset.parent.name != "/solution":
@@ -174,8 +194,9 @@ def _table(dataset: h5py.Dataset, whole: bool) -> DistanceTable:
     if whole and dataset.size * dataset.dtype.itemsize > LARGEST_DATASET:
         raise InputError(f"{dataset.file.filename}: {name} is too large to be read at once; read its rows with h5py")
     names = ", ".join(str(next(iter(axis.keys()))) for axis in dataset.dims)
-    meaning = Dataset(str(dataset.dtype), _attribute(dataset, "description"), names, _attribute(dataset, "units"))
-    return DistanceTable(np.empty((0, shape[1]), dataset.dtype), 0, shape[0], meaning, _none(dataset))
+    description, unit = _attribute(dataset, "description"), _attribute(dataset, "units")
+    meaning = Dataset(str(dataset.dtype), description, names, unit, scaled=_is_scaled(dataset, version))
+    return DistanceTable(np.empty((0, shape[1]), dataset.dtype), 0, shape[0], meaning, _none(dataset, version))
 
 
 def _linked(group: h5py.Group, key: str) -> Any:

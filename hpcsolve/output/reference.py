@@ -18,6 +18,7 @@ from hpcsolve.answers.dataset import Dataset, Group, datasets, required
 from hpcsolve.output.contents import INSTANCE_GROUPS, JOB_GROUP, RANKS_GROUP, scale_of
 from hpcsolve.output.markdown import with_generated
 from hpcsolve.output.provenance import PROVENANCE_GROUP, kernel_dataset
+from hpcsolve.output.versions import FILL_VALUE, FORMAT_VERSION, SCALE_FACTOR
 
 BEGIN, END = "<!-- datasets: made by `make docs` -->", "<!-- end of datasets -->"
 HEADER = ["| dataset | type | dimension | unit | content |", "|---|---|---|---|---|"]
@@ -104,8 +105,9 @@ def _owner(found_in: str) -> str:
 
 def _line(row: Row) -> str:
     types = [STORED_TYPES.get(name, name) for name in row.dataset.types.split("|")]
-    unit = "" if row.dataset.unit == "1" else row.dataset.unit
-    cells = [f"`/{row.group}/{row.name}`", " or ".join(types), row.dataset.dimension, unit, row.dataset.description]
+    kinds = " or ".join(types) + (f", `{FILL_VALUE[FORMAT_VERSION]}`" if row.dataset.none else "")
+    unit = f"`{SCALE_FACTOR}`" if row.dataset.scaled else row.dataset.unit.replace("1", "")
+    cells = [f"`/{row.group}/{row.name}`", kinds, row.dataset.dimension, unit, row.dataset.description]
     return f"| {' | '.join(cells)} |"
 
 

@@ -41,6 +41,8 @@ class Graph:
         Positions of the terminals, int64, in the input's order, or None.
     vertex_names
         A name for each vertex where the input has names in place of numbers, else empty.
+    coordinates_kind
+        `geographic.DEGREES` if coordinates are latitudes and longitudes, else empty.
     parallel_arcs, loops, repeated_terminals
         Number of arcs (edges of an undirected graph) and of terminals that were dropped.
     """
@@ -56,6 +58,7 @@ class Graph:
     terminals: NDArray[np.int64] | None = None
     comment: str = ""
     vertex_names: tuple[str, ...] = ()
+    coordinates_kind: str = ""
     parallel_arcs: int = 0
     loops: int = 0
     repeated_terminals: int = 0

@@ -61,8 +61,9 @@ def from_edges(
     try:
         final, scale = exact_weights(values, size)
     except BadNumber as problem:
-        index = problem.index
-        raise InputError(f"the weight of arc {index} ({a[index]} to {b[index]}) {problem.reason}", name) from None
+        index, known = problem.index, vertex_names or (range(size) if labels is None else np.asarray(labels).tolist())
+        what = f"the weight of arc {index} ({known[a[index]]} to {known[b[index]]})"
+        raise InputError(f"{what} {problem.reason}", name) from None
     return assembled(
         name, size, a, b, final, directed=directed, scale=scale, comment=comment, vertex_names=vertex_names,
         labels=_table(labels, (size,), np.int64, "labels", name),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import numbers
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,7 +47,7 @@ def to_scipy(graph: Graph) -> Any:
     return csr_array((weights, graph.heads, offsets), shape=(graph.n, graph.n))
 
 
-def from_networkx(graph: Any, weight: str = "weight", *, name: str = "") -> Graph:
+def from_networkx(graph: Any, weight: str | None = "weight", *, name: str = "") -> Graph:
     """Return the graph of one of networkx, directed or not, with or without parallel edges.
 
     If all nodes are integers, they are the labels; else the labels are 0..n-1, and the nodes' texts are the names.
@@ -53,23 +55,62 @@ def from_networkx(graph: Any, weight: str = "weight", *, name: str = "") -> Grap
     Parameters
     ----------
     weight
-        The attribute with the weights; an edge without it weighs 1.
+        The attribute with the weights, which every edge must have, or None: each edge weighs 1. Where no edge has a
+        number, each one weighs 1 by default too, as in networkx.
 
     Raises
     ------
     InputError
-        As in `from_edges`.
+        Edges lack the attribute, or it is not a number; or as in `from_edges`. The message names an edge.
     """
+    title = name or str(getattr(graph, "name", "")) or "graph"
     nodes = list(graph.nodes)
     position = {node: index for index, node in enumerate(nodes)}
-    edges = list(graph.edges(data=weight, default=1))
-    numbers = all(isinstance(node, (int, np.integer)) and not isinstance(node, bool) for node in nodes)
+    tails, heads, attributes = zip(*graph.edges(data=True)) if graph.size() else ((), (), ())
+    values = _edge_values(tails, heads, attributes, weight, title)
+    labelled = all(isinstance(node, (int, np.integer)) and not isinstance(node, bool) for node in nodes)
     return from_edges(
-        [position[a] for a, _, _ in edges], [position[b] for _, b, _ in edges], [value for _, _, value in edges],
-        n=len(nodes), directed=graph.is_directed(), name=name or str(getattr(graph, "name", "")) or "graph",
-        labels=[int(node) for node in nodes] if numbers else None,
-        vertex_names=() if numbers else tuple(map(str, nodes)),
+        [position[node] for node in tails], [position[node] for node in heads], values,
+        n=len(nodes), directed=graph.is_directed(), name=title,
+        labels=[int(node) for node in nodes] if labelled else None,
+        vertex_names=() if labelled else tuple(map(str, nodes)),
+        comment="Each edge weighs 1, since edges have no numbers" if weight and tails and not values else "",
     )
+
+
+def _edge_values(
+    tails: Sequence[Any], heads: Sequence[Any], attributes: Sequence[Mapping[str, Any]], weight: str | None, name: str
+) -> list[Any] | None:
+    """Return the weight of each edge, or None if each one weighs 1."""
+    values = [] if weight is None else [data[weight] for data in attributes if weight in data]
+    if len(values) == len(attributes):
+        for index, value in enumerate(values):
+            if not isinstance(value, numbers.Number):
+                what = "is None" if value is None else f"is a {type(value).__name__}, {value!r:.40}"
+                raise InputError(f"{weight!r} of the edge {tails[index]} - {heads[index]} {what}; give a number", name)
+        return values or None
+    if values:
+        index = next(index for index, data in enumerate(attributes) if weight not in data)
+        what = f"the edge {tails[index]} - {heads[index]} has no attribute {weight!r}, which other edges have"
+        raise InputError(f"{what}; give it to every edge, or choose another one with weight=", name)
+    if weight is not None:
+        _refuse_other_weights(attributes, weight, name)
+    return None
+
+
+def _refuse_other_weights(attributes: Sequence[Mapping[str, Any]], weight: str, name: str) -> None:
+    """Refuse a weight that no edge has, unless it is the default and edges have no numbers at all."""
+    found = {key: value for data in attributes for key, value in data.items() if _is_number(value)}
+    if not found and weight == "weight":
+        return
+    others = sorted(found, key=lambda key: (isinstance(found[key], numbers.Integral), key))  # lengths before ids
+    choice = f'choose with weight=, as in weight="{others[0]}"' if found else "remove weight="
+    has = f"edges have {', '.join(others)}" if found else "edges have no attribute that is a number"
+    raise InputError(f"no edge has the attribute {weight!r}; {has}: {choice}, or weight=None for 1 each", name)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 def to_networkx(graph: Graph) -> Any:

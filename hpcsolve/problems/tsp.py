@@ -39,6 +39,8 @@ class Tsp:
         Shape (n, 2 or 3), float64, as in the input. None for a plain matrix.
     city_names
         One name for each city, or empty.
+    coordinates_kind
+        `geographic.DEGREES` or `geographic.DEGREES_MINUTES` if coordinates are latitudes and longitudes, else empty.
     """
 
     name: str
@@ -48,6 +50,7 @@ class Tsp:
     coordinates: NDArray[np.float64] | None = None
     comment: str = ""
     city_names: tuple[str, ...] = field(default=())
+    coordinates_kind: str = ""
 
     @property
     def n(self) -> int:
@@ -90,6 +93,7 @@ def from_costs(
     coordinates: NDArray[np.float64] | None = None,
     comment: str = "",
     city_names: Sequence[str] = (),
+    coordinates_kind: str = "",
     location: Location | None = None,
 ) -> Tsp:
     """Build an instance from exact integer costs. It keeps the array and overwrites its diagonal.
@@ -117,7 +121,7 @@ def from_costs(
         row, column = (int(i) for i in np.unravel_index(np.argmax(beyond), beyond.shape))
         what = f"the cost from city {numbers[row]} to city {numbers[column]} {too_large(str(cost[row, column]), limit)}"
         raise InputError(what, *((name, None) if location is None else location(row, column)))
-    return Tsp(name, cost, numbers, scale, coordinates, comment, tuple(city_names))
+    return Tsp(name, cost, numbers, scale, coordinates, comment, tuple(city_names), coordinates_kind)
 
 
 def from_matrix(matrix: ArrayLike, name: str = "matrix", *, city_names: Sequence[str] = ()) -> Tsp:

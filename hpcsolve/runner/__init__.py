@@ -4,6 +4,7 @@ choose.py    the job for an instance that comes without one
 planned.py   a job with its instance, and its result if the output holds it already
 kinds/       the kinds of problems: how an instance is read and described
 ahead.py     builds kernels before MPI starts
+reading.py   reads the instance, and says how far it is
 memory.py    compares the estimate with the free memory of all ranks
 run.py       the run itself, phase by phase
 check.py     the check of the answer on all ranks

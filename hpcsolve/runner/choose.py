@@ -23,7 +23,7 @@ from hpcsolve.formats.base import OtherKindError
 from hpcsolve.formats.files import write_text
 from hpcsolve.job import Job
 from hpcsolve.job.convert import JobText
-from hpcsolve.job.load import LARGEST_JOB, apply_overrides, changed_job
+from hpcsolve.job.load import LARGEST_JOB, apply_overrides, job_of_table
 from hpcsolve.output.hdf5 import is_hdf5
 from hpcsolve.output.progress import duration, size
 from hpcsolve.output.toml import toml_text
@@ -115,8 +115,10 @@ def choose(
         "output": f"results/{PurePath(path).name.split('.')[0] or 'stdin'}.h5".replace("/-.h5", "/stdin.h5"),
         **_table(name, seconds, given),
     }
-    limit = {"stop.seconds": "--seconds"} if seconds is not None else {}
-    job = changed_job(table, JobText(path, "", limit), overrides, **replaced)
+    options = {} if seconds is None else {"stop.seconds": "--seconds"}
+    options |= dict.fromkeys(apply_overrides(table, overrides), "--set")
+    table |= {key: value for key, value in replaced.items() if value is not None}
+    job = job_of_table(table, JobText(path, "", options), **replaced)
     return Chosen(job, instance, table, f"{name}, {reason}{_ends(job.settings.stop)}")
 
 

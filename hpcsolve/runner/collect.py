@@ -11,7 +11,8 @@ import numpy as np
 from hpcsolve.algorithms.base import Outcome
 from hpcsolve.answers.dataset import Column, columns, own_unit
 from hpcsolve.answers.table import DistanceTable
-from hpcsolve.output.contents import FORMAT, FORMAT_VERSION, JOB_GROUP, RANKS_GROUP, Contents
+from hpcsolve.output.contents import FORMAT, JOB_GROUP, RANKS_GROUP, Contents
+from hpcsolve.output.versions import FORMAT_VERSION
 from hpcsolve.runner.kinds import instance_columns
 from hpcsolve.runner.planned import PlannedRun
 

@@ -14,9 +14,11 @@ from hpcsolve.job import Job
 from hpcsolve.job.load import with_file_hashes
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.hdf5 import has_seal
+from hpcsolve.output.heartbeat import Say, unsaid
 from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import require_whole
-from hpcsolve.runner.kinds import kind_of, read_instance, require_kind
+from hpcsolve.runner.kinds import kind_of, require_kind
+from hpcsolve.runner.reading import read_aloud
 from hpcsolve.runner.verify import verdict_on
 
 
@@ -44,8 +46,10 @@ class PlannedRun:
     existing_verdict: Verdict | None = None
 
 
-def plan_run(job: Job, overwrite: bool = False, instance: InstanceOf[Any] | None = None) -> PlannedRun:
-    """Return the planned run of a job, with its result if the output holds it already.
+def plan_run(
+    job: Job, overwrite: bool = False, say: Say = unsaid, instance: InstanceOf[Any] | None = None
+) -> PlannedRun:
+    """Return the planned run of a job, with its result if the output holds it already. Say how far reading is.
 
     Parameters
     ----------
@@ -61,7 +65,7 @@ def plan_run(job: Job, overwrite: bool = False, instance: InstanceOf[Any] | None
     """
     output = job.settings.output
     _require_file_name(output)
-    planned = planned_run(job, instance or read_instance(job), output)
+    planned = planned_run(job, instance or read_aloud(job, say), output)
     if os.path.exists(output) and not overwrite:
         existing = _existing_result(planned)
         return replace(planned, existing=existing, existing_verdict=_verdict(planned, existing))

@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from hpcsolve.algorithms.base import Algorithm
 from hpcsolve.algorithms.registry import algorithm
-from hpcsolve.answers.base import Verdict
-from hpcsolve.answers.dataset import Column
+from hpcsolve.answers.base import AnswerType, Verdict
+from hpcsolve.answers.dataset import Column, datasets
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job, hash_of
@@ -72,11 +73,26 @@ def verdict_on(job: Job, path: str, contents: Contents, found: InstanceOf[Any]) 
     solver, answer = algorithm(job.settings.algorithm), require_whole(contents, path)
     if answer not in solver.answers:
         return Verdict(False, f"{solver.name} does not give an answer of this kind: {answer.name}")
+    if (wrong := _wrong_scale_factor(contents, solver, answer)) is not None:
+        return Verdict(False, wrong)
     try:
         question = solver.asked(found.problem, job.parameters)
         return answer.verify(contents, found.problem, question, partial(row_blocks, path))
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         return Verdict(False, f"the answer cannot be checked: {' '.join(str(error).split()) or type(error).__name__}")
+
+
+def _wrong_scale_factor(contents: Contents, solver: Algorithm, answer: AnswerType) -> str | None:
+    """Return which dataset has no `scale_factor` though it is scaled, or has one though it is not, or None."""
+    if contents.scale == 1:
+        return None
+    found = {f"/solution/{name}": table.dataset.scaled for name, table in contents.tables.items()}
+    found |= {f"/{group}/{name}": column.scaled for group, members in contents.groups.items()
+              for name, column in members.items()}
+    groups = [*(("solution", datasets(record)) for record in answer.records), *solver.groups.items()]
+    declared = {f"/{group}/{name}": dataset.scaled for group, members in groups for name, dataset in members.items()}
+    wrong = [place for place in declared if found.get(place, declared[place]) != declared[place]]
+    return f"{wrong[0]} has {'no' if declared[wrong[0]] else 'an'} attribute scale_factor" if wrong else None
 
 
 def _same(contents: Contents, name: str, column: Column) -> bool:

@@ -26,18 +26,20 @@ def files(tmp_path_factory):
 
 
 def stored_as(group, dataset):
-    """Path, type, dimensions, unit and description of a dataset in a file, which is read with h5py alone."""
+    """Path, type, dimensions, unit, description and `_FillValue` of a dataset in a file, read with h5py alone."""
     name, kind = dataset.name.split("/")[-1], "text" if dataset.dtype.kind == "O" else dataset.dtype.name
     dimensions = (name,) if dataset.is_scale else tuple(axis.keys()[0] for axis in dataset.dims)
     if dimensions == ("search", "target"):  # tables of distances to targets
         dimensions = ("search", "vertex")
-    return f"/{group}/{name}", kind, dimensions, dataset.attrs["units"], dataset.attrs["description"]
+    texts = dataset.attrs["units"], dataset.attrs["description"]
+    return f"/{group}/{name}", kind, dimensions, *texts, "_FillValue" in dataset.attrs
 
 
 def declared_as(row):
     """The same of a declared dataset, once for each type that it may have."""
     dataset, kinds = row.dataset, row.dataset.types.replace("bool", "uint8").split("|")
-    return {(f"/{row.group}/{row.name}", kind, dataset.dimensions, dataset.unit, dataset.description) for kind in kinds}
+    texts = dataset.unit, dataset.description
+    return {(f"/{row.group}/{row.name}", kind, dataset.dimensions, *texts, bool(dataset.none)) for kind in kinds}
 
 
 def all_declared():
@@ -57,6 +59,16 @@ def test_what_results_hold_is_what_is_declared(files):
     unset = {(f"/provenance/{name}", "text") for name in ENVIRONMENT}
     assert missing - unset == {("/solution/proof", "text"), ("/solution/matrix", "uint64")}
     assert {row.group for row in reference()} == set(GROUPS)
+
+
+def test_the_scaled_integers_of_a_file_are_those_that_are_declared(files):
+    """Where the scale is not 1: no dataset of scaled integers without `scale_factor`, and no other one with it."""
+    declared = {f"/{row.group}/{row.name}" for row in reference() if row.dataset.scaled}
+    for file in files:
+        names = {f"/{group}/{name}" for group, members in file.items() for name in members}
+        with_factor = {name for name in names if "scale_factor" in file[name].attrs}
+        assert with_factor == (set() if file["instance/scale"][()] == 1 else declared & names)
+    assert any(file["instance/scale"][()] != 1 for file in files) and "/solution/cost" in declared
 
 
 def test_what_is_always_there_is_there(files):

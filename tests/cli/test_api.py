@@ -112,6 +112,21 @@ def test_a_tree_can_be_drawn(tmp_path):
     assert len(plot_tree(flat).lines[0].get_xdata()) == 6
 
 
+def test_the_attribute_with_the_lengths_of_streets(test_device):
+    streets = networkx.MultiDiGraph()
+    for a, b, metres in ((1, 2, 80.0), (1, 2, 30.5), (2, 1, 99.0), (2, 3, 20.25), (1, 3, 60.0)):
+        streets.add_edge(a, b, length=metres, osmid=7)
+    found = hpcsolve.solve(streets, "shortest-paths", device=test_device, sources=[1], weight="length")
+    assert found.distance.tolist() == [[0, 30.5, 50.75]]
+    alike = hpcsolve.solve(streets, "shortest-paths", device=test_device, sources=[1], weight=None)
+    assert alike.distance.tolist() == [[0, 1, 1]]
+    with pytest.raises(InputError, match=r"no edge has the attribute 'weight'; edges have length, osmid"):
+        hpcsolve.solve(streets, "shortest-paths", device=test_device, sources=[1])
+    for other in (networkx.to_scipy_sparse_array(streets, weight="length"), [[0, 1], [1, 0]]):
+        with pytest.raises(InputError, match=r"weight= names an attribute|list is not a graph"):
+            hpcsolve.solve(other, "shortest-paths", device=test_device, sources=[1], weight="length")
+
+
 def test_no_matplotlib_is_said(monkeypatch):
     from hpcsolve.analysis.plot import plot_tour
 

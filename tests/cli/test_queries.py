@@ -197,8 +197,8 @@ FAULTS = {
     "path": (put("path", 0, 44), "query 0, 1 -> 5, has a path that begins or ends elsewhere"),
     "offset": (put("offset", 1, 0), "query 0, 1 -> 5, has a distance and no path, or a path and no distance"),
     "offsets": (shorter_file, "source, target and distance must have one entry for each query"),
-    "none": (lambda file: file["solution/distance"].attrs.__setitem__("none", 7),
-             "the attribute none of /solution/distance is 7"),
+    "none": (lambda file: file["solution/distance"].attrs.__setitem__("_FillValue", 7),
+             "/solution/distance says that 7 stands for none"),
     "label": (lambda file: file["instance/label"].__setitem__(3, 77), "/instance/label is not that of the instance"),
     "distance of a table": (lambda file: file.__delitem__("solution/path"), "damaged: /solution is not a complete"),
 }

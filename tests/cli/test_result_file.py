@@ -11,9 +11,10 @@ import pytest
 
 from hpcsolve.answers.dataset import Column
 from hpcsolve.errors import DamagedFileError, EnvironmentFault, InputError
-from hpcsolve.output.contents import FORMAT, FORMAT_VERSION, Contents
+from hpcsolve.output.contents import FORMAT, Contents
 from hpcsolve.output.hdf5 import file_image, make_folder, write_result
 from hpcsolve.output.reader import read_result
+from hpcsolve.output.versions import FORMAT_VERSION
 
 ATTRIBUTES = {
     "format": FORMAT, "format_version": FORMAT_VERSION, "created": "2026-11-21T00:00:00+00:00", "complete": True,
@@ -187,7 +188,7 @@ def test_hostile_files_are_refused_before_they_are_read(name, tmp_path):
 
 @pytest.mark.parametrize(("key", "value", "message"), [
     ("format", "other", "not a result of hpcsolve"),
-    ("format_version", 2, "format version 2; this hpcsolve reads version 1"),
+    ("format_version", 3, "format version 3; this hpcsolve reads versions 1 and 2"),
 ])
 def test_other_formats_are_named(key, value, message, tmp_path):
     path = tampered(tmp_path, lambda file: file.attrs.__setitem__(key, value))

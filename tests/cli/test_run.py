@@ -44,7 +44,7 @@ def test_a_finished_job_is_printed_again(hpcsolve, folder, test_device):
 
 def test_the_log_says_what_matters(hpcsolve, folder, test_device):
     lines = run(hpcsolve, folder, test_device).stdout.splitlines()
-    starts = ["hpcsolve 0.", "ranks:  1 (", "device: every rank: ", "memory: "]
+    starts = ["job:    job.toml", "read:   ", "hpcsolve 0.", "ranks:  1 (", "device: every rank: ", "memory: "]
     starts += ["tour:   ", "cost:   ", "check:  PASS", "time:   ", "file:   "]
     assert [line.startswith(start) for line, start in zip(lines, starts, strict=True)] == [True] * len(starts)
 

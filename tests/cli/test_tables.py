@@ -46,7 +46,7 @@ def test_a_table_reads_back_with_its_scales(tmp_path):
         dataset = file["solution/distance"]
         assert (dataset.compression, dataset.compression_opts, dataset.shuffle) == ("gzip", 1, True)
         assert [list(dataset.dims[axis].keys()) for axis in (0, 1)] == [["search"], ["vertex"]]
-        assert dataset.attrs["none"] == dataset.fillvalue == 2**32 - 1 and dataset.attrs["units"] == "m"
+        assert dataset.attrs["_FillValue"] == dataset.fillvalue == 2**32 - 1 and dataset.attrs["units"] == "m"
     assert (tmp_path / "r.h5").read_bytes()[8] == 0, "superblock of version 0"
     assert [path.name for path in tmp_path.iterdir()] == ["r.h5"]
 

@@ -83,6 +83,11 @@ def _tsp_samples() -> list[Sample]:
         "names.csv": ",Oslo,Rome,Bonn\nOslo,0,1.5,2\nRome,3,0,4\nBonn,5,,0\n",
         "quotes.csv": '"Oslo","Rome","Bonn"\n"0","1.5","2"\n3,0,4\n5,"",0\n',
     }
+    places = {
+        "places.csv": "name,lat,lon\nWien,48.21,16.37\nGraz,47.07,15.44\nLinz,48.31,14.29\n",
+        "addresses.tsv": 'Id\tAddress\tLng (deg)\tLat (deg)\n7\t"1, High St"\t-0.1\t51.5\n8\tQuai 5\t2.35\t48.86\n'
+                         "9\tRing 1\t16.37\t-48.21\n",
+    }
     arrays = {
         "integers.npy": np.arange(16).reshape(4, 4),
         "floats.npy": np.arange(16).reshape(4, 4).T / 4,
@@ -91,6 +96,7 @@ def _tsp_samples() -> list[Sample]:
     return [
         *(Sample("tsplib", file, text.encode(), read) for file, text in texts.items()),
         *(Sample("text matrix", file, text.encode(), read) for file, text in tables.items()),
+        *(Sample("places", file, text.encode(), read) for file, text in places.items()),
         *(Sample("npy", file, _saved(array), read) for file, array in arrays.items()),
         Sample("tour", "t.tour", tour.encode(), read_tour),
     ]

@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 
+from hpcsolve.errors import InputError
 from hpcsolve.formats import read
 from hpcsolve.formats.tsp.distances import dimensions, distance_functions
 from hpcsolve.problems.tsp import FORBIDDEN
@@ -104,6 +105,8 @@ def test_whole_matrices(tmp_path, weight_type):
     span = 89.0 if weight_type == "GEO" else 179.0
     axes = dimensions(weight_type)
     points = [[round(chance.uniform(-span, span), chance.choice((0, 1, 2))) for _ in range(axes)] for _ in range(60)]
+    if weight_type == "GEO":  # degrees.minutes
+        points = [[int(x) + math.copysign(chance.randrange(60) / 100, x) for x in point] for point in points]
     tsp = read_points(tmp_path, weight_type, points)
     for i, a in enumerate(points):
         for j, b in enumerate(points):
@@ -120,3 +123,20 @@ def test_more_cities_than_one_block(tmp_path):
     tsp = read_points(tmp_path, "EUC_2D", points)
     for i, j in ((0, 1099), (953, 954), (1099, 500)):
         assert tsp.cost[i, j] == SCALAR["EUC_2D"](points[i], points[j])
+
+
+def test_decimal_degrees_are_no_degrees_and_minutes(tmp_path):
+    capitals = [(48.21, 16.37), (52.52, 13.4), (48.85, 2.35)]
+    with pytest.raises(InputError, match=r"x.tsp:8: 48.85 has 60 minutes or more.* a CSV table with columns name, lat"):
+        read_points(tmp_path, "GEO", capitals)
+    with pytest.raises(InputError, match=r"x.tsp:6: -10.6 has 60 minutes or more"):
+        read_points(tmp_path, "GEO", [(48.21, -10.6), (48.05, 2.35)])
+    assert read_points(tmp_path, "GEO", [(48.21, -10.59), (48.05, 2.35)]).n == 2
+
+
+def test_a_few_coordinates_with_too_many_minutes_are_read_as_tsplib_has_them(tmp_path):
+    """TSPLIB's ali535 has 45.80, -24.80 and 40.62 among its 1070 coordinates, and its optimum is counted with them."""
+    points = [(i % 90 + 0.01 * (i % 60), -0.07 * (i % 8)) for i in range(200)]
+    points[7] = (33.56, 45.80)
+    tsp = read_points(tmp_path, "GEO", points)
+    assert tsp.cost[7, 9] == geographical(points[7], points[9])

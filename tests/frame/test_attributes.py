@@ -9,6 +9,7 @@ from tests.frame.source import package_files, parsed, shown
 FOREIGN = {  # file -> attributes of objects of others that are looked for
     "hpcsolve/device/gpus.py": ["'cuDeviceGetUuid_v2'"],  # a function that old drivers lack
     "hpcsolve/parallel/printing.py": ["'encoding'"],  # of any stream
+    "hpcsolve/problems/data_frame.py": ["'columns'", "'index'", "'to_numpy'"],  # pandas
     "hpcsolve/problems/graph_convert.py": ["'tocoo'", "'name'"],  # scipy, networkx
     "hpcsolve/runner/kinds/graph.py": ["'tocoo'", "'is_directed'"],  # scipy, networkx
 }

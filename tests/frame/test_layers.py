@@ -11,6 +11,7 @@ LAYERS = [  # from the top down; those in one row stand side by side
     {"hpcsolve.cli"},
     {"hpcsolve.api"},
     {"hpcsolve.analysis"},
+    {"hpcsolve.sweep"},
     {"hpcsolve.runner"},
     {"hpcsolve.job"},
     {"hpcsolve.output"},

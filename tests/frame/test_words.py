@@ -11,7 +11,7 @@ from tests.frame.source import KERNELS, package_files, parsed, python_files, sho
 
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 REPLACED = {
-    r"(?<!on a )\bcircles?\b": "cycle",
+    r"(?<!on a )(?<!great[- ])\bcircles?\b": "cycle",
     r"\bways? back\b": "predecessor, shortest-path tree",
     r"\bhorizons?\b": "cutoff",
     r"\bgoals?\b": "target",

@@ -181,6 +181,49 @@ def test_nodes_that_are_no_numbers():
     assert from_networkx(networkx.path_graph([7, 3])).labels.tolist() == [7, 3]
 
 
+def test_attributes_as_osmnx_has_them():
+    streets = networkx.MultiDiGraph()
+    streets.add_edge(7, 3, length=25.5, osmid=123, oneway=True)
+    streets.add_edge(7, 3, length=24.25, osmid=[4, 5], oneway=True)
+    streets.add_edge(3, 9, length=10, osmid=6, oneway=False)
+    graph = from_networkx(streets, weight="length")
+    assert arcs_of(graph) == {(0, 1): Fraction(97, 4), (1, 2): 10} and graph.labels.tolist() == [7, 3, 9]
+    assert (graph.directed, graph.parallel_arcs) == (True, 1)
+    with pytest.raises(InputError, match=r"no edge has the attribute 'weight'; edges have length, osmid: .*\"length\""):
+        from_networkx(streets)
+    assert arcs_of(from_networkx(streets, weight=None)) == {(0, 1): 1, (1, 2): 1}
+    streets.add_edge(3, 8, osmid=7)
+    with pytest.raises(InputError, match="the edge 3 - 8 has no attribute 'length', which other edges have"):
+        from_networkx(streets, weight="length")
+
+
+BAD_ATTRIBUTES = [
+    ({"km": None}, "'km' of the edge Rome - Bonn is None"),
+    ({"km": "12.5"}, "'km' of the edge Rome - Bonn is a str, '12.5'"),
+    ({"km": math.nan}, r"the weight of arc 1 \(Rome to Bonn\) is NaN"),
+    ({"km": np.float64("inf")}, r"the weight of arc 1 \(Rome to Bonn\) is infinite"),
+    ({"km": -1}, r"the weight of arc 1 \(Rome to Bonn\) is negative"),
+    ({}, "the edge Rome - Bonn has no attribute 'km', which other edges have"),
+]
+
+
+@pytest.mark.parametrize(("attributes", "message"), BAD_ATTRIBUTES)
+def test_the_edge_without_a_weight_is_named(attributes, message):
+    theirs = networkx.DiGraph([("Oslo", "Rome", {"km": 5}), ("Rome", "Bonn", attributes)])
+    with pytest.raises(InputError, match=message):
+        from_networkx(theirs, weight="km")
+
+
+def test_edges_without_numbers_weigh_one_only_by_default():
+    theirs = networkx.Graph([(0, 1, {"name": "High Street", "open": True}), (1, 2)])
+    assert arcs_of(from_networkx(theirs)) == {(0, 1): 1, (1, 0): 1, (1, 2): 1, (2, 1): 1}
+    assert from_networkx(theirs).comment == "Each edge weighs 1, since edges have no numbers"
+    assert from_networkx(theirs, weight=None).comment == ""
+    with pytest.raises(InputError, match="no edge has the attribute 'km'; edges have no attribute that is a number"):
+        from_networkx(theirs, weight="km")
+    assert from_networkx(networkx.empty_graph(2)).edges == 0
+
+
 def test_spatial_order():
     """It is the Z-order curve of the coordinates, or without them scipy's reverse Cuthill-McKee order."""
     places = np.array([(x, y) for y in range(4) for x in range(4)], dtype=float)

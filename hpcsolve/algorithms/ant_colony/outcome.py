@@ -19,7 +19,7 @@ from hpcsolve.problems.tsp import Tsp
 _OF_BEST = "Of the colonies' best, in the instance's own unit"
 COLONIES = {
     "colony": Dataset("int64", "Its number: random numbers depend on it and on the seed", "colony"),
-    "cost": Dataset("int64", "Best tour, in exact integers: own unit times /instance/scale", "colony"),
+    "cost": Dataset("int64", "Best tour, in exact integers: own unit times /instance/scale", "colony", scaled=True),
     "iteration": Dataset("int64", "Iteration that found it, from 0", "colony"),
     "iterations": Dataset("int64", "Iterations of every colony"),
     "mean": Dataset("float64", _OF_BEST),

@@ -1,24 +1,26 @@
 """Cost matrices as text: CSV, or numbers between blanks, one row of the matrix on each line.
 
 A cost is from the row's city to the column's; `inf` or an empty CSV cell is a forbidden arc; the diagonal is ignored;
-decimals are scaled exactly. Names of the cities may stand in the first row, or in the first row and the first column.
+decimals are scaled exactly. Names or numbers of the cities may stand in the first row, or in the first row and the
+first column, as `DataFrame.to_csv` of pandas writes them; margins.py tells them from costs.
 """
 
 from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.formats.files import InputFile, decode, words
+from hpcsolve.errors import InputError
+from hpcsolve.formats.decimal_text import decimal
+from hpcsolve.formats.files import InputFile, decode, words, write_text
+from hpcsolve.formats.tsp.margins import TableRow, without_margins
 from hpcsolve.formats.tsp.tsplib_sections import integers_only
 from hpcsolve.problems.decimals import BadNumber, exact_from_texts, is_number, shown
-from hpcsolve.problems.tsp import Tsp, from_costs, largest_cost, require_memory
-
-TableRow = tuple[int, list[str]]
-"""The line that a row stands on, and its cells."""
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_costs, largest_cost, require_memory
 
 
 def read_text_matrix(file: InputFile) -> Tsp:
@@ -29,8 +31,8 @@ def read_text_matrix(file: InputFile) -> Tsp:
     InputError
         With file and line: a row is too long or short, a cell is not a number, or the names disagree.
     """
-    names, rows = _without_names(file, _rows(file))
-    n = len(rows)
+    table = without_margins(file, _rows(file))
+    rows, n = table.rows, len(table.rows)
     for line, cells in rows:
         if len(cells) != n:
             what = f"{len(cells)} cells in a table of {n} rows; the matrix must be square"
@@ -41,7 +43,40 @@ def read_text_matrix(file: InputFile) -> Tsp:
     def location(row: int, column: int) -> tuple[str, int]:
         return file.name, rows[row][0]
 
-    return from_costs(cost, file.stem or "matrix", scale=scale, city_names=names, location=location)
+    return from_costs(
+        cost, file.stem or "matrix", labels=table.labels, scale=scale, city_names=table.names, location=location
+    )
+
+
+def write_text_matrix(tsp: Tsp, path: str) -> None:
+    """Write the cost matrix with the cities' names, or their labels unless these are 0..n-1, in both margins.
+
+    Raises
+    ------
+    InputError
+        The names are numbers, which would be read as labels.
+    EnvironmentFault
+        The file cannot be written.
+    """
+    if tsp.city_names and all(map(is_number, tsp.city_names)):
+        raise InputError("its cities' names are numbers, which a table cannot tell from labels", tsp.name)
+    mark = "\t" if path.lower().endswith(".tsv") else ","
+    write_text("".join(f"{mark.join(cells)}\n" for cells in _written_rows(tsp)), path)
+
+
+def _written_rows(tsp: Tsp) -> Iterator[list[str]]:
+    numbered = tsp.n > 1 and tsp.labels.tolist() != list(range(tsp.n))
+    margin = [_quoted(name) for name in tsp.city_names] or (list(map(str, tsp.labels.tolist())) if numbered else [])
+    if margin:
+        yield ["", *margin]
+    for row in range(tsp.n):
+        costs = ["inf" if cost == FORBIDDEN else decimal(cost, tsp.scale) for cost in tsp.cost[row].tolist()]
+        costs[row] = "0"
+        yield [*margin[row : row + 1], *costs]
+
+
+def _quoted(name: str) -> str:
+    return '"' + " ".join(name.split()).replace('"', '""') + '"'
 
 
 def looks_like_text_matrix(content: bytes) -> bool:
@@ -60,7 +95,8 @@ def _table_lines(content: bytes) -> list[tuple[int, str]]:
 
 def _delimiter(line: str) -> str | None:
     """Return what separates the cells of a line: a semicolon, tab or comma, or None for blanks."""
-    return next((mark for mark in (";", "\t", ",") if mark in line), None)
+    unquoted = re.sub(r'"[^"]*"', "", line)
+    return next((mark for mark in (";", "\t", ",") if mark in unquoted), None)
 
 
 def _cells(line: str, delimiter: str | None) -> list[str]:
@@ -91,37 +127,6 @@ def _refuse_decimal_commas(file: InputFile, line: str, delimiter: str | None, nu
     found = re.search(r"(?<![\w,.])[+-]?\d+,\d+(?![\w,.])", line) if delimiter in (";", "\t") else None
     if found is not None:
         raise file.error(f"{shown(found[0])} is not a number; write decimals with a point", number)
-
-
-def _without_names(file: InputFile, rows: list[TableRow]) -> tuple[tuple[str, ...], list[TableRow]]:
-    """Return the names of the cities, empty if the table has none, and the rows without them."""
-    first_line, first = rows[0]
-    if not any(cell and not is_number(cell) for cell in first[1:]):
-        _refuse_city_numbers(file, rows)
-        return (), rows
-    body = rows[1:]
-    if len(first) == len(body):
-        return tuple(first), body
-    names = tuple(first[1:])
-    if len(first) != len(body) + 1:
-        message = f"a first row of {len(first)} names over {len(body)} rows; give each city one name"
-        raise file.error(message, first_line)
-    for (line, cells), name in zip(body, names, strict=True):
-        if len(cells) != len(first):
-            raise file.error(f"{len(cells)} cells under a first row of {len(first)} names; each city has one", line)
-        if cells[0] != name:
-            raise file.error(f"this row is named {shown(cells[0])}, its column {shown(name)}; order them alike", line)
-    return names, [(line, cells[1:]) for line, cells in body]
-
-
-def _refuse_city_numbers(file: InputFile, rows: list[TableRow]) -> None:
-    """Refuse a first row and column that may be city numbers, as spreadsheets and pandas write them."""
-    line, first = rows[0]
-    column = [cells[0] if cells else "" for _, cells in rows[1:]]
-    count = [str(i) for i in range(len(rows))]
-    if first[0] == "" and len(rows) > 2 and first[1:] == column and first[1:] in (count[:-1], count[1:]):
-        message = "the first row and column look like city numbers; remove them, or write 0 into the first cell"
-        raise file.error(message, line)
 
 
 def _costs(file: InputFile, rows: list[TableRow]) -> tuple[NDArray[np.int64], int]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError, did_you_mean
 from hpcsolve.formats.files import InputFile
-from hpcsolve.formats.tsp.distances import dimensions, distance_functions, distance_matrix
+from hpcsolve.formats.tsp.distances import dimensions, distance_functions, distance_matrix, first_decimal_degrees
 from hpcsolve.formats.tsp.entry_order import EntryOrder, entry_orders
 from hpcsolve.formats.tsp.tsplib_sections import (
     KeyValue,
@@ -23,6 +23,7 @@ from hpcsolve.formats.tsp.tsplib_sections import (
     parts_of,
 )
 from hpcsolve.problems.decimals import BadNumber, exact_from_texts, is_number, shown
+from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.tsp import Tsp, from_costs, largest_cost, require_memory
 
 _OTHER_TYPES = {
@@ -131,13 +132,26 @@ def _read_coordinates(parts: TsplibParts, n: int, weight_type: str) -> Tsp:
         raise parts.file.error(message, weight_format.line)
     section = parts.section("NODE_COORD_SECTION")
     labels, coordinates = _coordinates(parts, section, n, dimensions(weight_type))
+    if weight_type == "GEO":
+        _refuse_decimal_degrees(parts, section, coordinates)
     require_memory(n)
     cost = distance_matrix(coordinates, weight_type, largest_cost(n))
     if cost is None:
         message = f"the coordinates are so large that a tour of {n} cities may overflow 62 bits; scale them down"
         raise parts.file.error(message, section.line)
     name, comment = parts.text("NAME"), parts.text("COMMENT")
-    return from_costs(cost, name, labels=labels, coordinates=coordinates, comment=comment)
+    kind = DEGREES_MINUTES if weight_type == "GEO" else ""
+    return from_costs(cost, name, labels=labels, coordinates=coordinates, comment=comment, coordinates_kind=kind)
+
+
+def _refuse_decimal_degrees(parts: TsplibParts, section: TsplibSection, points: NDArray[np.float64]) -> None:
+    found = first_decimal_degrees(points)
+    if found is not None:
+        value = f"{points[found]:.10g}"
+        line = line_of_word(parts, section, 3 * found[0])
+        message = f"{value} has 60 minutes or more, but GEO means degrees.minutes (30.45 is 30 degrees 45 minutes)"
+        way_out = "convert decimal degrees to degrees.minutes, or put them into a CSV table with columns name, lat, lon"
+        raise parts.file.error(f"{message}; {way_out}", line)
 
 
 def _coordinates(

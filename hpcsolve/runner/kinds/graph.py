@@ -55,17 +55,19 @@ def given(problem: Any, options: Mapping[str, Any], directed: bool = True) -> Gr
     Raises
     ------
     InputError
-        It is none of these.
+        It is none of these, or `weight` is among the options and it is not a graph of networkx.
     """
     if isinstance(problem, Graph):
         graph = problem
     elif hasattr(problem, "tocoo"):
         graph = from_scipy(problem, directed=directed)
     elif hasattr(problem, "is_directed"):
-        graph = from_networkx(problem)
+        graph = from_networkx(problem, options.get("weight", "weight"))
     else:
-        what = "a Graph, a sparse matrix of scipy, a graph of networkx, or a file"
+        what = "a Graph, a sparse matrix of scipy, a graph of networkx (from_pandas_edgelist makes one), or a file"
         raise InputError(f"{type(problem).__name__} is not a graph; give {what}")
+    if "weight" in options and not hasattr(problem, "is_directed"):
+        raise InputError(f"weight= names an attribute of networkx's edges, and {type(problem).__name__} has none")
     return with_terminals(graph, options["terminals"]) if "terminals" in options else graph
 
 
@@ -114,6 +116,7 @@ def values(instance: GraphInstance) -> dict[str, Any]:
         "loops": graph.loops,
         "label": graph.labels,
         "vertex_name": graph.vertex_names or None,
+        "coordinates_kind": graph.coordinates_kind,
         **dict(zip("xyz", axes)),
     }
 

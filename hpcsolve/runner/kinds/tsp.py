@@ -11,6 +11,7 @@ from typing import Any
 from hpcsolve import formats
 from hpcsolve.errors import InputError
 from hpcsolve.formats import Instance
+from hpcsolve.problems.data_frame import from_data_frame, is_data_frame
 from hpcsolve.problems.tsp import Tsp, from_matrix
 from hpcsolve.runner.kinds import ProblemKind
 
@@ -39,9 +40,11 @@ def headline(problem: Tsp) -> str:
 
 
 def given(problem: Any, options: Mapping[str, Any]) -> Tsp:
-    """Return the instance that a program gave, or that of a matrix. Raises as `from_matrix`."""
+    """Return the instance that a program gave, or that of a matrix or DataFrame. Raises as `from_matrix`."""
     _refuse(options)
-    return problem if isinstance(problem, Tsp) else from_matrix(problem)
+    if isinstance(problem, Tsp):
+        return problem
+    return from_data_frame(problem) if is_data_frame(problem) else from_matrix(problem)
 
 
 def content_hash(problem: Tsp) -> str:
@@ -72,6 +75,7 @@ def values(instance: Instance) -> dict[str, Any]:
         "scale": tsp.scale,
         "label": tsp.labels,
         "city_name": tsp.city_names or None,
+        "coordinates_kind": tsp.coordinates_kind,
         **dict(zip("xyz", axes)),
     }
 

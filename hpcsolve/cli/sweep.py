@@ -1,0 +1,108 @@
+"""`hpcsolve sweep`: solves a job for every combination of the values that its keys have."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+from hpcsolve.cli.options import add_command, add_set, at_least_one
+from hpcsolve.errors import InputError
+from hpcsolve.parallel.printing import show, warn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hpcsolve.sweep.expand import Run, Sweep
+
+RUN = [sys.executable, "-m", "hpcsolve.cli.sweep_run"]
+"""Starts a run; the arguments of `hpcsolve` follow."""
+WITH_LAUNCHER = "a sweep starts its runs itself, each as one process: start it without mpiexec or srun"
+
+
+def add(commands: Any) -> None:
+    """Declare the command and its options."""
+    text = "solve a job whose keys may be lists or ranges, for every combination of their values"
+    parser = add_command(commands, "sweep", _sweep, text)
+    parser.add_argument("sweep", metavar="SWEEP.toml", help='a job file with values to try, such as seed = "1..20"')
+    text = "runs at a time (default: as many as the cores allow, if the job says how many threads a run has; else 1)"
+    parser.add_argument("-j", "--jobs", type=at_least_one, metavar="N", help=text)
+    add_set(parser, "set a key of the job to another value, list or range; may be repeated")
+    parser.add_argument("--output", metavar="FOLDER", help="the folder of the results (default: results/SWEEP)")
+    parser.add_argument("--overwrite", action="store_true", help="run all, and replace the results that exist")
+    parser.add_argument("--dry-run", action="store_true", help="print the commands of what is missing, and run nothing")
+    parser.add_argument("--quiet", action="store_true", help="print only failures")
+
+
+def _sweep(options: argparse.Namespace) -> int:
+    from hpcsolve.parallel import environment
+    from hpcsolve.parallel.launch import guard
+
+    if environment.started_by_launcher(os.environ):
+        if environment.announced_rank(os.environ) == 0:
+            warn(f"hpcsolve: error: {WITH_LAUNCHER}")
+        return InputError.exit_code
+    return guard(lambda comm: _run_sweep(options))
+
+
+def _run_sweep(options: argparse.Namespace) -> int:
+    from hpcsolve.sweep.expand import expand
+    from hpcsolve.sweep.local import is_done
+
+    sweep = expand(options.sweep, options.set, options.output)
+    missing = [run for run in sweep.runs if options.overwrite or not is_done(run)]
+    if options.dry_run:
+        show("\n".join(_script(sweep, missing)))
+        return 0
+    return _run_missing(sweep, missing, options)
+
+
+def _script(sweep: Sweep, missing: Sequence[Run]) -> list[str]:
+    """Return the commands of the missing runs as lines of a shell script, which has the others as comments."""
+    left = {run.index for run in missing}
+    lines = [f"{run.command}  # {run.index}" if run.index in left else f"# {run.index} is done: {run.name}"
+             for run in sweep.runs]
+    return [f"# {_summary(sweep, missing)}", *lines]
+
+
+def _summary(sweep: Sweep, missing: Sequence[Run]) -> str:
+    axes = " x ".join(f"{len(values)} of {key}" for key, values in sweep.axes.items())
+    return f"{len(sweep.runs)} runs ({axes}), {len(sweep.runs) - len(missing)} are done, {len(missing)} to run"
+
+
+def _run_missing(sweep: Sweep, missing: Sequence[Run], options: argparse.Namespace) -> int:
+    from dataclasses import replace
+
+    from hpcsolve.output.log import Log
+    from hpcsolve.output.progress import Progress, duration
+    from hpcsolve.sweep.local import cores, is_done, number_at_once, run_all
+
+    log, started = Log(quiet=options.quiet), time.monotonic()
+    log.say(f"sweep:  {_summary(sweep, missing)}")
+    log.say(f"folder: {sweep.folder}")
+    at_once = min(options.jobs or number_at_once(missing), max(1, len(missing)))
+    if missing:
+        log.say(f"start:  {at_once} at a time, {cores()} cores")
+    progress = Progress(log)
+    again = ("--overwrite",) if options.overwrite else ()
+    try:
+        runs = [replace(run, arguments=(*run.arguments, *again)) for run in missing]
+        failures = run_all(runs, at_once, RUN, progress)
+    except KeyboardInterrupt:
+        kept = sum(map(is_done, sweep.runs))
+        log.say(f"sweep:  {kept} of {len(sweep.runs)} runs are done; the same command goes on from there")
+        raise
+    finally:
+        progress.close()
+    for failure in failures:
+        warn(f"hpcsolve: {failure.run.name}: exit code {failure.exit_code}: {failure.reason}")
+    solved = len(sweep.runs) - len(failures)
+    log.say(f"done:   {solved} of {len(sweep.runs)} runs solved, {duration(time.monotonic() - started)}")
+    log.say(f"next:   hpcsolve collect '{os.path.join(sweep.folder, '*.h5')}' -o {_table_of(sweep)}")
+    return max((failure.exit_code for failure in failures), default=0)
+
+
+def _table_of(sweep: Sweep) -> str:
+    return f"{os.path.normpath(sweep.folder)}.csv"

@@ -1,0 +1,117 @@
+"""Places on the globe: great-circle distances between latitudes and longitudes in decimal degrees.
+
+Source of the formula: R. W. Sinnott, Virtues of the Haversine, Sky and Telescope 68 (1984), page 159. Against an
+ellipsoid a great-circle distance is wrong by at most about 0.6 per cent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hpcsolve.errors import InputError
+from hpcsolve.problems.tsp import Tsp, from_costs, require_memory
+
+EARTH_RADIUS = 6_371_008.7714
+"""Mean radius of the Earth in metres, (2 a + b) / 3 of the Geodetic Reference System 1980.
+
+Source: H. Moritz, Geodetic Reference System 1980, Journal of Geodesy 74 (2000), pages 128 to 133.
+"""
+DEGREES = "degrees"
+"""`coordinates_kind` of latitude and longitude, in this order, in decimal degrees."""
+DEGREES_MINUTES = "degrees.minutes"
+"""`coordinates_kind` of latitude and longitude as in GEO of TSPLIB: 48.30 is 48 degrees and 30 minutes."""
+BOUNDS = {"latitude": 90.0, "longitude": 180.0}
+"""Largest magnitudes in degrees."""
+
+_BLOCK_ENTRIES = 1 << 20
+"""Number of distances that are computed at a time, so that temporary arrays take some 8 MiB each."""
+
+
+def great_circle(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return great-circle distances in metres, the same in both directions, by the haversine formula.
+
+    Parameters
+    ----------
+    a, b
+        Shapes (..., 2), which are broadcast: latitudes and longitudes in decimal degrees.
+    """
+    (latitude, longitude), (latitude_b, longitude_b) = (np.moveaxis(np.radians(points), -1, 0) for points in (a, b))
+    north, east = np.sin((latitude_b - latitude) / 2) ** 2, np.sin((longitude_b - longitude) / 2) ** 2
+    haversine = north + np.cos(latitude) * np.cos(latitude_b) * east
+    metres: NDArray[np.float64] = 2 * EARTH_RADIUS * np.arcsin(np.sqrt(np.minimum(haversine, 1.0)))
+    return metres
+
+
+def from_places(
+    latitude: ArrayLike,
+    longitude: ArrayLike,
+    name: str = "places",
+    *,
+    city_names: Sequence[str] = (),
+    labels: ArrayLike | None = None,
+) -> Tsp:
+    """Return the instance of places on the globe, whose costs are great-circle distances in whole metres.
+
+    Parameters
+    ----------
+    latitude, longitude
+        Shape (n,): decimal degrees, -90 to 90 (north is positive) and -180 to 180 (east is positive).
+    labels
+        Shape (n,), different integers, by default 1..n.
+
+    Raises
+    ------
+    InputError
+        The shapes differ, there is no place, or a number is missing or out of range.
+    """
+    places = _places(latitude, longitude, name)
+    n = len(places)
+    numbers = np.arange(1, n + 1) if labels is None else np.asarray(labels, dtype=np.int64)
+    if len(city_names) not in (0, n) or numbers.shape != (n,) or len(np.unique(numbers)) < n:
+        raise InputError(f"{n} places need {n} city names, or none, and {n} different labels, or none", name)
+    require_memory(n)
+    cost = distance_matrix(places)
+    return from_costs(
+        cost, name, labels=numbers, coordinates=places, city_names=city_names, coordinates_kind=DEGREES
+    )
+
+
+def distance_matrix(places: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the distances between all places in whole metres, shape (n, n), given their degrees, shape (n, 2)."""
+    n = len(places)
+    cost = np.empty((n, n), dtype=np.int64)
+    step = max(_BLOCK_ENTRIES // max(n, 1), 1)
+    for begin in range(0, n, step):
+        cost[begin : begin + step] = np.floor(great_circle(places[begin : begin + step, None], places[None]) + 0.5)
+    return cost
+
+
+def out_of_range(value: float, what: str) -> str | None:
+    """Return what is wrong with a latitude or longitude (`what`) in decimal degrees, or None."""
+    bound = BOUNDS[what]
+    if abs(value) <= bound:
+        return None
+    swapped = "; are latitude and longitude swapped?" if what == "latitude" and abs(value) <= 180 else ""
+    return f"the {what} {value:g} is outside of -{bound:g} to {bound:g} decimal degrees{swapped}"
+
+
+def _places(latitude: ArrayLike, longitude: ArrayLike, name: str) -> NDArray[np.float64]:
+    north, east = _degrees(latitude, "latitude", name), _degrees(longitude, "longitude", name)
+    if len(north) != len(east):
+        raise InputError(f"{len(north)} latitudes and {len(east)} longitudes; give one of each for each place", name)
+    return np.stack([north, east], axis=-1)
+
+
+def _degrees(values: ArrayLike, what: str, name: str) -> NDArray[np.float64]:
+    try:
+        table = np.asarray(values, dtype=np.float64)
+    except (ValueError, TypeError):
+        raise InputError(f"the {what}s are not numbers; give decimal degrees", name) from None
+    if table.ndim != 1 or not len(table):
+        raise InputError(f"the {what}s have shape {table.shape}; give one number for each place", name)
+    for index in np.flatnonzero(~(np.abs(table) <= BOUNDS[what])):
+        raise InputError(f"place {index}: {out_of_range(float(table[index]), what)}", name)
+    return table

@@ -1,0 +1,123 @@
+"""Finds the keys of a sweep file that have several values.
+
+A value that a job takes is a value of a job, a list as well: `sources = [1, 5]`, `instance.terminals = [17, 4]`. Any
+other list has the values to try, and a text such as "1..20" stands for the integers from 1 to 20. So the type of a key,
+not its name, decides, and what `hpcsolve run` understands means the same to `hpcsolve sweep`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, get_args
+
+import msgspec
+
+from hpcsolve.algorithms.registry import NAMES, algorithm
+from hpcsolve.errors import InputError
+from hpcsolve.job import Settings
+from hpcsolve.job.convert import JobText, keys_of
+
+RANGE = re.compile(r"\s*([+-]?\d{1,18})\s*\.\.\s*([+-]?\d{1,18})\s*")
+MOST_VALUES = 100_000
+"""Most values of a range."""
+GENERATOR_VALUE = int | bool | float
+INSTANCE_TYPES: Mapping[str, Any] = {
+    "generate": str, "file": str, "coordinates": str, "directed": bool, "terminals": str | list[int | float | str],
+}
+"""Types of the keys of a table `instance = { file = ... }`. Beside `generate`, all others are numbers."""
+
+Axes = dict[str, list[Any]]
+"""Dotted key -> its values, in the order of the file."""
+
+
+def axes_of(table: Mapping[str, Any], text: JobText) -> Axes:
+    """Return the keys of a table that have several values.
+
+    Raises
+    ------
+    InputError
+        A list or a range is empty, or a range is too long.
+    """
+    axes = {}
+    for keys, value in _leaves(table):
+        kind = _type_of(keys, table)
+        if kind is not None and not _fits(value, kind) and _is_several(value):
+            key = ".".join(keys)
+            axes[key] = _values(value, kind, key, text)
+    return axes
+
+
+def _leaves(table: Mapping[str, Any], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Yield path and value of all keys, those of inner tables included."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, (*above, key))
+        else:
+            yield (*above, key), value
+
+
+def _type_of(keys: tuple[str, ...], table: Mapping[str, Any]) -> Any:
+    """Return the type of a key's value in a job, or None if a job has no such key, which is found later."""
+    if keys[0] == "instance" and len(keys) > 1:
+        generated = "generate" in table["instance"] and keys[1] != "generate"
+        return GENERATOR_VALUE if generated else INSTANCE_TYPES.get(keys[1])
+    if keys[0] in NAMES:
+        return _field_type(algorithm(keys[0]).parameters, keys[1:])
+    return _field_type(Settings, keys)
+
+
+def _field_type(struct: type[msgspec.Struct], keys: tuple[str, ...]) -> Any:
+    """Return the type of a key of a struct, or of a key of a struct inside, or None if there is none."""
+    field = keys_of(struct).get(keys[0]) if keys else None
+    if field is None or len(keys) == 1:
+        return field and field.type
+    inside = [kind for kind in (field.type, *get_args(field.type)) if inspect.isclass(kind)]
+    return next((_field_type(kind, keys[1:]) for kind in inside if issubclass(kind, msgspec.Struct)), None)
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    try:
+        msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def _is_several(value: Any) -> bool:
+    return isinstance(value, list) or (isinstance(value, str) and RANGE.fullmatch(value) is not None)
+
+
+def _values(value: Any, kind: Any, key: str, text: JobText) -> list[Any]:
+    """Return the values of a list, which may have ranges in it, or of a range."""
+    if isinstance(value, list):
+        values = [one for part in value for one in ([part] if _fits(part, kind) else _range(part, key, text))]
+        if not values:
+            raise text.error(key, "the list has no values")
+        return values
+    return _range(value, key, text)
+
+
+def _range(value: Any, key: str, text: JobText) -> list[Any]:
+    """Return the integers of a range, or the value itself if it is none."""
+    found = RANGE.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        return [value]
+    first, last = int(found[1]), int(found[2])
+    if not 0 <= last - first < MOST_VALUES:
+        raise text.error(key, _wrong_range(value, first, last))
+    return list(range(first, last + 1))
+
+
+def _wrong_range(value: str, first: int, last: int) -> str:
+    if last < first:
+        return f'the range "{value}" is empty; write "{last}..{first}"'
+    return f'the range "{value}" has {last - first + 1} values; at most {MOST_VALUES} are taken'
+
+
+def require_axes(axes: Axes, file: str) -> None:
+    """Refuse a sweep file without any key that has several values."""
+    if not axes:
+        what = "no key has several values, so it is one job"
+        raise InputError(f'{what}: solve it with `hpcsolve run`, or give a key values, as in seed = "1..5"', file)

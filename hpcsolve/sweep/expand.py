@@ -1,0 +1,183 @@
+"""Makes the runs of a sweep: every combination of the values, in the order of the file, the last key fastest.
+
+Order and names depend on the sweep file (and `--set`) alone, so the number of a run always means the same job.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import math
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hpcsolve.errors import InputError
+from hpcsolve.job import Job
+from hpcsolve.job.convert import JobText
+from hpcsolve.job.load import absolute_files, job_of_table, read_table
+from hpcsolve.output.toml import toml_text
+from hpcsolve.sweep.axes import Axes, axes_of, require_axes
+
+MOST_RUNS = 100_000
+LONGEST_NAME = 200
+"""Most characters of a run's name; file systems take 255 bytes, and a file that is being written has a longer name."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of a sweep.
+
+    Attributes
+    ----------
+    index
+        Its number in the sweep, from 0.
+    name
+        Its varied keys with their values, `instance.n=20,seed=3`. No other run of the sweep has it.
+    job
+        The checked job, with its output.
+    arguments
+        The arguments of `hpcsolve` that run it.
+    """
+
+    index: int
+    name: str
+    job: Job
+    arguments: tuple[str, ...]
+
+    @property
+    def command(self) -> str:
+        """The command line, as one would type it."""
+        return shlex.join(["hpcsolve", *self.arguments])
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The runs of a sweep file, the folder of their results, and the values of its varied keys."""
+
+    folder: str
+    axes: Axes
+    runs: tuple[Run, ...]
+
+
+def expand(path: str, overrides: Sequence[str] = (), output: str | None = None) -> Sweep:
+    """Return the runs of a sweep file, all jobs checked.
+
+    Parameters
+    ----------
+    path
+        The sweep file.
+    overrides
+        Texts `key=value` in place of values of the file, where the value may be a list or a range too.
+    output
+        Folder of the results, by default the key `output`, or `results/NAME` for a file NAME.toml.
+
+    Raises
+    ------
+    InputError
+        One line with file and line, or the key.
+    """
+    table, text = read_table(path, overrides)
+    axes = _all_axes(table, text)
+    require_axes(axes, path)
+    _require_few(axes, path)
+    folder = output or table.get("output", f"results/{Path(path).stem}")
+    _require_folder(folder, text)
+    for key, values in axes.items():
+        _require_distinct(key, values, text)
+    fixed = [override for override in overrides if override.partition("=")[0].strip() not in axes]
+    points = (dict(zip(axes, values)) for values in itertools.product(*axes.values()))
+    runs = (_run(index, point, table, text, fixed, folder) for index, point in enumerate(points))
+    return Sweep(folder, axes, tuple(runs))
+
+
+def _run(
+    index: int, point: Mapping[str, Any], table: Mapping[str, Any], text: JobText, fixed: Sequence[str], folder: str
+) -> Run:
+    """Return the run with the values of a point. `fixed` has the overrides that are the same for all runs."""
+    name = _name(point)
+    output = os.path.join(folder, f"{name}.h5")
+    values = {key: absolute_files(key.split("."), value, _home(key, text)) for key, value in point.items()}
+    job = job_of_table(_with_values(table, values), text, output=output)
+    if job.settings.instance == "-":
+        raise text.error("instance", "a sweep cannot read it from standard input; name a file")
+    overrides = [*fixed, *(f"{key}={_toml(value)}" for key, value in values.items())]
+    words = [word for override in overrides for word in ("--set", override)]
+    return Run(index, name, job, ("run", text.file, *words, "--output", output))
+
+
+def _all_axes(table: Mapping[str, Any], text: JobText) -> Axes:
+    """Return the keys that have several values in the file or by `--set`, in the order of the file.
+
+    A key whose list `--set` replaces by one value stays part of the names, so that the same results are found.
+    """
+    axes = axes_of(table, text)
+    written = axes_of(read_table(text.file)[0], text)
+    kept = {key: axes.get(key, [_value_at(table, key)]) for key in written if _value_at(table, key) is not None}
+    return {**kept, **axes}
+
+
+def _value_at(table: Any, key: str) -> Any:
+    """Return the value of a dotted key, or None if it is gone."""
+    for part in key.split("."):
+        table = table.get(part) if isinstance(table, Mapping) else None
+    return table
+
+
+def _home(key: str, text: JobText) -> Path:
+    """Return the folder that paths among the values of a key are relative to."""
+    return Path() if key in text.overridden else Path(text.file).parent
+
+
+def _with_values(table: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of the table with other values of dotted keys."""
+    changed = dict(table)
+    for key, value in values.items():
+        first, _, rest = key.partition(".")
+        changed[first] = _with_values(changed[first], {rest: value}) if rest else value
+    return changed
+
+
+def _require_few(axes: Axes, path: str) -> None:
+    count = math.prod(len(values) for values in axes.values())
+    if count > MOST_RUNS:
+        what = " x ".join(f"{len(values)} values of {key}" for key, values in axes.items())
+        raise InputError(f"{what} make {count} runs; a sweep has at most {MOST_RUNS}", path)
+
+
+def _require_folder(folder: Any, text: JobText) -> None:
+    if not isinstance(folder, str) or not folder or "\0" in folder or folder.endswith(".h5"):
+        raise text.error("output", f"{folder!r} is not the name of a folder, which takes a file for each run")
+
+
+def _require_distinct(key: str, values: Sequence[Any], text: JobText) -> None:
+    shown = [_shown(value) for value in values]
+    for number, one in enumerate(shown):
+        if one in shown[:number]:
+            raise text.error(key, f"the value {_toml(values[number])} is there twice")
+
+
+def _name(point: Mapping[str, Any]) -> str:
+    """Return the name of a run. If it is too long, it ends in a hash of the whole name."""
+    name = ",".join(f"{key}={_shown(value)}" for key, value in point.items())
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 11]}-{_digest(name)}"
+
+
+def _shown(value: Any) -> str:
+    """Return a value as part of a file name. What a file name cannot show has a hash behind it."""
+    text = value if isinstance(value, str) else _toml(value)
+    plain = re.sub(r"[^\w.+-]+", "-", text, flags=re.ASCII).strip("-.")[:60]
+    return plain if plain == text else f"{plain}-{_digest(text)}".lstrip("-")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:10]
+
+
+def _toml(value: Any) -> str:
+    """Return a value as TOML."""
+    return toml_text({"value": value}, inline=("value",)).removeprefix("value = ").rstrip("\n")

@@ -1,0 +1,130 @@
+"""The command `hpcsolve sweep`: it runs what is missing, and keeps what is done whatever ended it before."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hpcsolve.analysis.load import load
+
+SIZES = """
+algorithm = "held-karp"
+instance = { generate = "random-matrix", n = [5, 7], seed = "1..2" }
+device = "cpu"
+threads = 1
+"""
+SLOW = """
+algorithm = "ant-colony"
+instance = { generate = "uniform-tsp", n = 30 }
+seed = "1..5"
+device = "cpu"
+threads = 1
+[stop]
+seconds = 1.5
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "sizes.toml").write_text(SIZES)
+    (tmp_path / "slow.toml").write_text(SLOW)
+    return tmp_path
+
+
+def results(folder, name):
+    """The result files of a sweep, with the time when each was written."""
+    return {path.name: path.stat().st_mtime_ns for path in sorted((folder / "results" / name).glob("*.h5"))}
+
+
+def test_a_sweep_runs_what_is_missing(folder, hpcsolve):
+    first = hpcsolve("sweep", "sizes.toml", "-j", "2", cwd=folder)
+    assert first.returncode == 0, first.stderr
+    assert "4 runs (2 of instance.n x 2 of instance.seed), 0 are done, 4 to run" in first.stdout
+    written = results(folder, "sizes")
+    assert list(written) == [f"instance.n={n},instance.seed={seed}.h5" for n in (5, 7) for seed in (1, 2)]
+    found = load(folder / "results" / "sizes" / "instance.n=7,instance.seed=2.h5")
+    assert len(found.tour) == 7 and found.verified and "seed = 2" in found.job
+    dry = hpcsolve("sweep", "sizes.toml", "--set", "instance.n=5..7", "--dry-run", cwd=folder)
+    assert [line for line in dry.stdout.splitlines() if not line.startswith("#")] == [
+        f"hpcsolve run sizes.toml --set instance.n=6 --set instance.seed={seed} "
+        f"--output results/sizes/instance.n=6,instance.seed={seed}.h5  # {number}" for seed, number in ((1, 2), (2, 3))]
+    more = hpcsolve("sweep", "sizes.toml", "--set", "instance.n=5..7", cwd=folder)
+    assert "6 runs (3 of instance.n x 2 of instance.seed), 4 are done, 2 to run" in more.stdout
+    assert results(folder, "sizes").items() > written.items() and len(results(folder, "sizes")) == 6
+
+
+def test_a_failure_does_not_stop_the_others(folder, hpcsolve):
+    done = hpcsolve("sweep", "sizes.toml", "--set", "instance.n=[0, 60, 6]", cwd=folder)
+    assert done.returncode == 3
+    errors = done.stderr.splitlines()
+    assert len(errors) == 4 and len(results(folder, "sizes")) == 2
+    assert errors[0].startswith("hpcsolve: instance.n=0,instance.seed=1: exit code 2: ")
+    assert errors[2].startswith("hpcsolve: instance.n=60,instance.seed=1: exit code 3: ")
+    assert "2 of 6 runs solved" in done.stdout
+
+
+def test_the_result_of_another_job_is_kept_unless_told_otherwise(folder, hpcsolve):
+    sweep = ["sweep", "sizes.toml", "--set", "instance.n=[5]"]
+    assert hpcsolve(*sweep, cwd=folder).returncode == 0
+    before = results(folder, "sizes")
+    other = hpcsolve(*sweep, "--set", "held-karp.path=open", cwd=folder)
+    assert other.returncode == 2 and other.stderr.count("the result of another job or instance") == 2
+    assert results(folder, "sizes") == before
+    assert hpcsolve(*sweep, "--set", "held-karp.path=open", "--overwrite", cwd=folder).returncode == 0
+    assert all(stamp > before[name] for name, stamp in results(folder, "sizes").items())
+
+
+def start(folder, *more):
+    line = [sys.executable, "-m", "hpcsolve", "sweep", "slow.toml", "-j", "2", *more]
+    return subprocess.Popen(line, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def runs_of(folder):
+    """The processes of runs that work in a folder."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.readlink(process / "cwd") == str(folder) and b"sweep_run" in (process / "cmdline").read_bytes():
+                found.append(process.name)
+        except OSError:  # it has ended
+            continue
+    return found
+
+
+def wait_until(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it never came true"
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGINT", "SIGTERM"])
+def test_killed_half_way_and_started_again(folder, hpcsolve, name):
+    """The runs under way end with the sweep, and no finished run is run again."""
+    sweep = start(folder)
+    wait_until(lambda: len(results(folder, "slow")) >= 2 and len(runs_of(folder)) == 2)
+    sweep.send_signal(signal.Signals[name])
+    output, errors = sweep.communicate(timeout=30)
+    assert sweep.returncode == (130 if name == "SIGINT" else -signal.Signals[name]), errors
+    wait_until(lambda: not runs_of(folder))
+    kept = {file: stamp for file, stamp in results(folder, "slow").items()
+            if load(folder / "results" / "slow" / file).contents.attributes["complete"]}
+    assert 2 <= len(kept) < 5 and not list(folder.glob("results/slow/*.part"))
+    if name == "SIGINT":
+        assert f"{len(kept)} of 5 runs are done; the same command goes on from there" in output
+        assert errors == "hpcsolve: interrupted\n"
+    again = hpcsolve("sweep", "slow.toml", cwd=folder)
+    assert again.returncode == 0 and f"{len(kept)} are done, {5 - len(kept)} to run" in again.stdout
+    assert results(folder, "slow").items() >= kept.items() and len(results(folder, "slow")) == 5
+
+
+def test_mpiexec_is_refused_in_one_line(folder, mpiexec):
+    done = mpiexec(2, "sweep", "sizes.toml", cwd=folder)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == (
+        "hpcsolve: error: a sweep starts its runs itself, each as one process: start it without mpiexec or srun\n")
+    assert not (folder / "results").exists()
