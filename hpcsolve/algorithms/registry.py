@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 
 from hpcsolve.algorithms.base import Algorithm
-from hpcsolve.errors import InputError, did_you_mean
+from hpcsolve.errors import InputError
+from hpcsolve.wording import did_you_mean
 
 NAMES = ("held-karp", "ant-colony", "shortest-paths", "steiner-kmb")
 """As in job files. The package `hpcsolve.algorithms.held_karp` has the record `ALGORITHM` of "held-karp"."""

@@ -8,9 +8,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-from hpcsolve.errors import InputError, did_you_mean
+from hpcsolve.errors import InputError
 from hpcsolve.parallel.environment import announced_rank
 from hpcsolve.parallel.printing import warn
+from hpcsolve.wording import did_you_mean
 
 RESULTS = (".h5", ".hdf5")
 

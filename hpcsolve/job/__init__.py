@@ -163,7 +163,7 @@ def _refuse_stop(settings: Settings, parameters: Any, job_text: JobText) -> None
     """Refuse the keys of `[stop]` that the algorithm does not honour."""
     solver = algorithm(settings.algorithm)
     honoured = solver.stop_keys(parameters)
-    nothing = f"has no partial answer to stop with{', with these parameters' if solver.stops else ''}"
+    nothing = f"has no partial answer{' with these parameters' if solver.stops else ''}, so it cannot be stopped early"
     for key, value in msgspec.to_builtins(settings.stop).items():
         if value is not None and key not in honoured:
             what = f"has no {key} to stop at" if honoured else nothing

@@ -10,7 +10,8 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from hpcsolve.errors import InputError, did_you_mean, nearest
+from hpcsolve.errors import InputError
+from hpcsolve.wording import did_you_mean, nearest
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,8 @@ def _explained(message: str, struct: type[msgspec.Struct], key: str, value: Any)
     """Return msgspec's message in the words of job files, or the choices if the key has a fixed set of them."""
     kind = get_type_hints(struct).get(key.replace("-", "_"))
     if get_origin(kind) is Literal:
-        return f"{value!r} is none of {', '.join(json.dumps(choice) for choice in get_args(kind))}"
+        choices = " or ".join(json.dumps(choice) for choice in get_args(kind))
+        return f"{value!r} is not {choices}{did_you_mean(str(value), get_args(kind))}"
     plain = re.sub("`([^`]*)`", lambda quoted: in_words(quoted[1]), message)
     got = f", got {value}" if ">=" in plain or "<=" in plain else ""
     return f"{plain[:1].lower()}{plain[1:]}{got}"

@@ -9,8 +9,9 @@ from typing import Any
 
 import msgspec
 
-from hpcsolve.errors import EnvironmentFault, InputError, did_you_mean
+from hpcsolve.errors import EnvironmentFault, InputError
 from hpcsolve.formats.files import write_file
+from hpcsolve.wording import did_you_mean
 
 
 def examples() -> dict[str, str]:

@@ -29,6 +29,7 @@ from hpcsolve.output.progress import duration, size
 from hpcsolve.output.toml import toml_text
 from hpcsolve.parallel.environment import announced_local_size, announced_size
 from hpcsolve.runner.kinds import kind
+from hpcsolve.wording import counted
 
 SECONDS = 60.0
 """Time limit of a search that can be stopped, if none is given."""
@@ -169,10 +170,11 @@ def _chosen(path: str, given: Mapping[str, Any], seconds: float | None) -> tuple
     graph = instance.problem
     if graph.terminals is not None and len(graph.terminals):
         instance = InstanceOf(kind("steiner").given(graph, {}), instance.path, instance.sha256, instance.format)
-        return instance, "steiner-kmb", f"since the graph has {len(graph.terminals)} terminals"
+        return instance, "steiner-kmb", f"since the graph has {counted(len(graph.terminals), 'terminal')}"
+    what = counted(graph.n, "vertex")
     first, last, directed = graph.labels[0], graph.labels[-1], " --set instance.directed=false" * graph.directed
     raise InputError(
-        f"is a graph of {graph.n} vertices without terminals; say what to find: distances from a vertex, --set "
+        f"is a graph of {what} without terminals; say what to find: distances from a vertex, --set "
         f"shortest-paths.sources='[{first}]', or a tree that joins some, --set instance.terminals='[{first}, {last}]'"
         f"{directed}",
         path,

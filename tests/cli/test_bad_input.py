@@ -182,8 +182,8 @@ def test_an_output_that_cannot_be_written_is_found_before_the_work(hpcsolve, tmp
 def test_too_many_cities_for_the_memory(hpcsolve, tmp_path, test_device):
     (tmp_path / "job.toml").write_text('algorithm = "held-karp"\ninstance = { generate = "uniform-tsp", n = 40 }\n')
     line = refused(hpcsolve, tmp_path, "run", "job.toml", "--device", test_device, code=3)
-    assert "40 cities need" in line and "the largest that fits on 1 rank like these is" in line
-    largest = int(line.split("like these is ")[1].split(" ")[0])
+    assert "40 cities need" in line and "cities fit on 1 rank with this memory" in line
+    largest = int(line.split("at most ")[1].split(" ")[0])
     assert 20 < largest < 40
 
 

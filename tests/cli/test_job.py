@@ -23,7 +23,7 @@ MISTAKES = {
     "a key of no table": (GOOD + "[held-karp]\nseed = 2\n", ":4: held-karp.seed: unknown key; did you mean seed abo"),
     "a key of stop": (GOOD + "secnds = 2\n", ":3: secnds: unknown key; did you mean seconds in the table [stop]?"),
     "unknown key of stop": (GOOD + "[stop]\nsecs = 2\n", ":4: stop.secs: unknown key; did you mean seconds?"),
-    "choice": (GOOD + '[held-karp]\n\npath = "ring"\n', ":5: held-karp.path: 'ring' is none of \"cycle\", \"open\""),
+    "choice": (GOOD + '[held-karp]\n\npath = "ring"\n', ":5: held-karp.path: 'ring' is not \"cycle\" or \"open\""),
     "type": (GOOD + '[held-karp]\nstart = "x"\n', ":4: held-karp.start: expected integer, got text"),
     "boolean": (GOOD + "share-gpu = 1\n", ":3: share-gpu: expected true or false, got integer"),
     "range": (GOOD + "threads = 0\n", ":3: threads: expected integer >= 1, got 0"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.errors import InputError, did_you_mean
+from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.tsp.distances import dimensions, distance_functions, distance_matrix, first_decimal_degrees
 from hpcsolve.formats.tsp.entry_order import EntryOrder, entry_orders
@@ -25,6 +25,7 @@ from hpcsolve.formats.tsp.tsplib_sections import (
 from hpcsolve.problems.decimals import BadNumber, exact_from_texts, is_number, shown
 from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.tsp import Tsp, from_costs, largest_cost, require_memory
+from hpcsolve.wording import did_you_mean
 
 _OTHER_TYPES = {
     "SOP": "SOP (sequential ordering) is not solved; hpcsolve solves TSP and ATSP",
@@ -262,7 +263,7 @@ def _require_count(parts: TsplibParts, section: TsplibSection, order: EntryOrder
     fits = [name for name, other in entry_orders().items() if other.count(n) == count]
     hint = f" (as {' or '.join(fits)} would have)" if fits else ""
     last = line_of_word(parts, section, min(count, wanted) if count > wanted else max(count - 1, 0))
-    raise parts.file.error(f"{section.name} has {count} numbers{hint}, {word} of {n} cities has {wanted}", last)
+    raise parts.file.error(f"{section.name} has {count} numbers{hint}, but {word} of {n} cities has {wanted}", last)
 
 
 def _require_symmetric(parts: TsplibParts, tsp: Tsp) -> None:

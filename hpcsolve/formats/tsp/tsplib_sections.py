@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hpcsolve.errors import did_you_mean, nearest
 from hpcsolve.formats.files import InputFile, decode, words
 from hpcsolve.problems.decimals import shown
+from hpcsolve.wording import did_you_mean, nearest
 
 KEYS = (
     "NAME",

@@ -6,7 +6,8 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from hpcsolve.errors import InputError, did_you_mean
+from hpcsolve.errors import InputError
+from hpcsolve.wording import did_you_mean
 
 Problem = TypeVar("Problem")
 

@@ -14,12 +14,13 @@ from typing import Any
 
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.answers.dataset import Column, columns
-from hpcsolve.errors import DamagedFileError, InputError, did_you_mean
+from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job
 from hpcsolve.job.generators import makers
 from hpcsolve.output.contents import INSTANCE_GROUPS, Contents
 from hpcsolve.problems.generate.by_name import call_generator
+from hpcsolve.wording import did_you_mean
 
 MODULES = {name: f"hpcsolve.runner.kinds.{name}" for name in INSTANCE_GROUPS}
 """Name of a kind of problem -> its module, which has the record `KIND`."""

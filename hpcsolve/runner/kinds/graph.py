@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from hpcsolve.errors import InputError, did_you_mean
+from hpcsolve.errors import InputError
 from hpcsolve.formats import GraphInstance, read_graph, read_terminals, write_graph
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_convert import from_networkx, from_scipy
 from hpcsolve.problems.steiner import with_terminals, with_terminals_at
 from hpcsolve.runner.kinds import ProblemKind
+from hpcsolve.wording import counted, did_you_mean
 
 OPTIONS = ("coordinates", "directed", "terminals")
 """Keys of the job's table `{ file = ..., ... }`."""
@@ -93,8 +94,9 @@ def size(problem: Graph) -> int:
 
 def headline(problem: Graph) -> str:
     """Return `NY, 264346 vertices, 730100 arcs, directed`."""
-    arcs = f"{problem.arcs} arcs, directed" if problem.directed else f"{problem.edges} edges, undirected"
-    return f"{problem.name}, {problem.n} vertices, {arcs}"
+    edges = f"{counted(problem.edges, 'edge')}, undirected"
+    arcs = f"{counted(problem.arcs, 'arc')}, directed" if problem.directed else edges
+    return f"{problem.name}, {counted(problem.n, 'vertex')}, {arcs}"
 
 
 def values(instance: GraphInstance) -> dict[str, Any]:

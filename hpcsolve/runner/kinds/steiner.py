@@ -12,6 +12,7 @@ from hpcsolve.formats import GraphInstance
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import require_problem
 from hpcsolve.runner.kinds import graph
+from hpcsolve.wording import counted
 
 
 def read(path: str, options: Mapping[str, Any]) -> GraphInstance:
@@ -28,7 +29,8 @@ def given(problem: Any, options: Mapping[str, Any]) -> Graph:
 def headline(problem: Graph) -> str:
     """Return `alue7080, 34479 vertices, 55494 edges, 2344 terminals`."""
     assert problem.terminals is not None
-    return f"{problem.name}, {problem.n} vertices, {problem.edges} edges, {len(problem.terminals)} terminals"
+    terminals = counted(len(problem.terminals), "terminal")
+    return f"{problem.name}, {counted(problem.n, 'vertex')}, {counted(problem.edges, 'edge')}, {terminals}"
 
 
 def values(instance: GraphInstance) -> dict[str, Any]:

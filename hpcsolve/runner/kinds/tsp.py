@@ -14,6 +14,7 @@ from hpcsolve.formats import Instance
 from hpcsolve.problems.data_frame import from_data_frame, is_data_frame
 from hpcsolve.problems.tsp import Tsp, from_matrix
 from hpcsolve.runner.kinds import ProblemKind
+from hpcsolve.wording import counted
 
 
 def read(path: str, options: Mapping[str, Any]) -> Instance:
@@ -36,7 +37,7 @@ def size(problem: Tsp) -> int:
 
 def headline(problem: Tsp) -> str:
     """Return `eu-capitals, 27 cities, symmetric`."""
-    return f"{problem.name}, {problem.n} cities, {'symmetric' if problem.symmetric else 'asymmetric'}"
+    return f"{problem.name}, {counted(problem.n, 'city')}, {'symmetric' if problem.symmetric else 'asymmetric'}"
 
 
 def given(problem: Any, options: Mapping[str, Any]) -> Tsp:
