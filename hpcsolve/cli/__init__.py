@@ -10,11 +10,11 @@ import sys
 from collections.abc import Callable, Sequence
 
 import hpcsolve
-from hpcsolve.cli import estimate, generate, info, new, run, solve, sweep, tree, verify
+from hpcsolve.cli import completion, estimate, generate, info, new, run, solve, sweep, tree, verify
 from hpcsolve.cli.usage import OneLineParser, refuse_unknown_command, refuse_unknown_options
 from hpcsolve.parallel.printing import warn
 
-COMMANDS = (solve, new, run, sweep, estimate, verify, tree, info, generate)
+COMMANDS = (solve, new, run, sweep, estimate, verify, tree, info, generate, completion)
 """The modules of the commands, in the order of `--help`."""
 
 INTERRUPTED = 130
@@ -38,7 +38,7 @@ exit codes: 0 solved and verified, 1 the check of the answer failed, 2 bad input
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name and return its exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
-    parser, commands = _parser()
+    parser, commands = command_parser()
     refuse_unknown_command(parser, commands, words)
     options, rest = parser.parse_known_args(words)
     refuse_unknown_options(commands[words[0]], rest)
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def _parser() -> tuple[OneLineParser, dict[str, OneLineParser]]:
+def command_parser() -> tuple[OneLineParser, dict[str, OneLineParser]]:
     """Return the parser, and the parsers of the commands by their names."""
     parser = OneLineParser(
         prog="hpcsolve", description=hpcsolve.__doc__, epilog=EPILOG, allow_abbrev=False,
