@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from hpcsolve.answers import distances
 from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, first_failure, require
 from hpcsolve.answers.dataset import Dataset, own_unit
 from hpcsolve.answers.distances import LENGTH_TYPES, SHOWN, UNREACHED, PathQuestion
+from hpcsolve.answers.edges import Edges, Rows, names_of
+from hpcsolve.answers.vertices import DistancesMixin
 from hpcsolve.errors import InputError
 from hpcsolve.formats import queries_sha256
 from hpcsolve.problems.graph import Graph
@@ -113,7 +116,26 @@ def summary(contents: Contents) -> str:
     return f"{distance.size} queries, {reached} reached; {contents.value('instance', 'vertices')} vertices"
 
 
-class PathsMixin(distances.DistancesMixin):
+def rows(contents: Contents) -> Iterator[Rows]:
+    """Yield the queries with their distances, `inf` where no path leads, and their paths: lists of names."""
+    names, offset = names_of(contents), np.asarray(contents.value("solution", "offset"))
+    path = names[np.asarray(contents.value("solution", "path"), np.int64)]
+    paths = np.empty(len(offset) - 1, object)
+    paths[:] = [path[begin:end].tolist() for begin, end in pairwise(offset)]
+    ends = {name: names[np.asarray(contents.value("solution", name), np.int64)] for name in ("source", "target")}
+    distance = distances.own_distances(contents, np.asarray(contents.value("solution", "distance")))
+    yield {"query": np.arange(len(paths)), **ends, "distance": distance, "path": paths}
+
+
+def edges(contents: Contents, number: int | None = None) -> Edges:
+    """Return the arcs of the path of a query. The result file does not have their weights."""
+    offset = np.asarray(contents.value("solution", "offset"))
+    chosen = distances.chosen(len(offset) - 1, number, "queries")
+    path = np.asarray(contents.value("solution", "path"), np.int64)[offset[chosen] : offset[chosen + 1]]
+    return Edges(path[:-1], path[1:], None, True, path)
+
+
+class PathsMixin(DistancesMixin):
     """The part of `hpcsolve.Result` about distances and paths."""
 
     def path(self, *ends: Any) -> list[Any]:
@@ -141,4 +163,4 @@ class PathsMixin(distances.DistancesMixin):
         return path
 
 
-PATHS = AnswerType("paths", (Paths,), check, verify, lines, summary)
+PATHS = AnswerType("paths", (Paths,), check, verify, lines, summary, rows, edges)

@@ -10,11 +10,24 @@ import sys
 from collections.abc import Callable, Sequence
 
 import hpcsolve
-from hpcsolve.cli import completion, estimate, generate, info, new, run, solve, sweep, tree, verify
+from hpcsolve.cli import (
+    collect,
+    completion,
+    estimate,
+    generate,
+    info,
+    new,
+    report,
+    run,
+    solve,
+    sweep,
+    tree,
+    verify,
+)
 from hpcsolve.cli.usage import OneLineParser, refuse_unknown_command, refuse_unknown_options
 from hpcsolve.parallel.printing import warn
 
-COMMANDS = (solve, new, run, sweep, estimate, verify, tree, info, generate, completion)
+COMMANDS = (solve, new, run, sweep, collect, estimate, verify, report, tree, info, generate, completion)
 """The modules of the commands, in the order of `--help`."""
 
 INTERRUPTED = 130
@@ -29,6 +42,7 @@ examples:
   hpcsolve run job.toml --set held-karp.path=open         another value for this run
   hpcsolve estimate job.toml -n 8 --memory 80G            will it fit, how long will it take?
   hpcsolve verify results/eu-capitals.h5                  check the answer again
+  hpcsolve report results/eu-capitals.h5 -o report.html   a page with pictures
 
 exit codes: 0 solved and verified, 1 the check of the answer failed, 2 bad input or usage, 3 refused: memory or GPUs,
 4 environment: MPI, compiler, disk, 5 a damaged file, 70 a bug in hpcsolve, 130 interrupted (Ctrl-C)

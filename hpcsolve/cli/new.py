@@ -21,6 +21,8 @@ def add(commands: Any) -> None:
 def _new(options: argparse.Namespace) -> int:
     def new() -> int:
         from hpcsolve.job.examples import examples, write_example
+        from hpcsolve.job.load import read_table
+        from hpcsolve.sweep.axes import axes_of
 
         if options.example is None:
             known = examples()
@@ -28,7 +30,8 @@ def _new(options: argparse.Namespace) -> int:
             show("\n".join(f"{name:{width}}  {text}" for name, text in known.items()))
             return 0
         files = write_example(options.example, Path(options.folder))
-        show(f"written: {', '.join(map(str, files))}\nnext:    hpcsolve run {shlex.quote(str(files[0]))}")
+        command = "sweep" if axes_of(*read_table(str(files[0]))) else "run"
+        show(f"written: {', '.join(map(str, files))}\nnext:    hpcsolve {command} {shlex.quote(str(files[0]))}")
         return 0
 
     return on_rank_0(new)

@@ -15,9 +15,10 @@ from hpcsolve.formats.graph.steiner_solution import write_steiner_solution
 from hpcsolve.formats.graph.steinlib import write_steinlib
 from hpcsolve.formats.graph.terminals import read_terminals
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
-from hpcsolve.formats.tsp.tsplib import read_tour_text
+from hpcsolve.formats.tsp.tsplib_tour import read_tour_text
 from hpcsolve.formats.tsp.tsplib_write import write_tour, write_tsplib
 from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp
 
 __all__ = [
@@ -41,13 +42,15 @@ __all__ = [
 ]
 
 
-def read(path: str | os.PathLike[str]) -> Instance:
+def read(path: str | os.PathLike[str], precision: Precision | None = None) -> Instance:
     """Read a travelling salesman problem in any of `known.TSP_FORMATS`, perhaps compressed with gz or xz.
 
     Parameters
     ----------
     path
         "-" is standard input.
+    precision
+        How to round decimals that are too many for exact integers; by default they are refused.
 
     Raises
     ------
@@ -57,7 +60,7 @@ def read(path: str | os.PathLike[str]) -> Instance:
         The cost matrix would not fit this machine.
     """
     wrong_kind = "a graph ({}), not a travelling salesman problem, which needs the distances between all cities"
-    return read_instance(path, TSP_FORMATS, GRAPH_FORMATS, wrong_kind)
+    return read_instance(path, TSP_FORMATS, GRAPH_FORMATS, wrong_kind, precision)
 
 
 def read_graph(

@@ -71,7 +71,7 @@ class Format(Generic[Problem]):
         What a file looks like, in a few words, for the documentation.
     read
         Function that returns the problem in an `InputFile`. Those of graph formats also take `directed`, as
-        `formats.read_graph` does.
+        `formats.read_graph` does, those of tours `precision`, as `formats.read` does.
     signature
         Function that returns whether content is of this format and cannot be of another one. None: no content shows it.
     resembles

@@ -35,6 +35,8 @@ class Graph:
         If False, each edge stands in both directions, with the same weight.
     labels
         Shape (n,), int64: the numbers of the vertices in the input.
+    weight_error
+        The most by which a weight differs from the input's, in its unit; 0 if weights are exact.
     coordinates
         Shape (n, 2 or 3), float64, as in the input, or None.
     terminals
@@ -62,6 +64,7 @@ class Graph:
     parallel_arcs: int = 0
     loops: int = 0
     repeated_terminals: int = 0
+    weight_error: float = 0.0
 
     @property
     def n(self) -> int:

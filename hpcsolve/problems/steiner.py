@@ -72,6 +72,16 @@ def require_problem(graph: Graph) -> Graph:
     return graph
 
 
+def largest_weight(n: int, edges: int) -> int:
+    """Return the largest weight of so many edges, for the sum of all to stay below 2 ** 62."""
+    return MOST_WEIGHT // max(edges, 1)
+
+
+def fits(graph: Graph) -> bool:
+    """Return whether weights are exact integers whose sum stays below 2 ** 62."""
+    return graph.weights.dtype.kind == "u" and exact_sum(graph.weights) // 2 <= MOST_WEIGHT
+
+
 def exact_sum(weights: Weights) -> int:
     """Return the exact sum of integers of up to 64 bits."""
     whole = weights.astype(np.uint64)

@@ -28,7 +28,7 @@ from hpcsolve.output.hdf5 import is_hdf5
 from hpcsolve.output.progress import duration, size
 from hpcsolve.output.toml import toml_text
 from hpcsolve.parallel.environment import announced_local_size, announced_size
-from hpcsolve.runner.kinds import kind
+from hpcsolve.runner.kinds import read_instance
 from hpcsolve.wording import counted
 
 SECONDS = 60.0
@@ -37,6 +37,8 @@ STAGNATION = 2000
 """Iterations without a better tour after which ants stop, if no time limit is given."""
 RATE = 2e9
 """Min-adds per second that Held-Karp makes on one slow core. Nothing is measured, so that all ranks choose alike."""
+READERS = ("held-karp", "ant-colony", "shortest-paths")
+"""Algorithms for which a file is tried to be read, in this order: what they can take differs in kind and precision."""
 FEW = 4
 """A table of at most so many rows could also be a list of edges with a row for each edge."""
 
@@ -47,6 +49,8 @@ class Chosen:
 
     Attributes
     ----------
+    instance
+        The instance, if it had to be read to choose the algorithm.
     table
         The keys of the job that differ from their defaults.
     reason
@@ -54,7 +58,7 @@ class Chosen:
     """
 
     job: Job
-    instance: InstanceOf[Any]
+    instance: InstanceOf[Any] | None
     table: Mapping[str, Any]
     reason: str
 
@@ -104,23 +108,23 @@ def choose(
     if not isinstance(given.get("instance", {}), dict):
         raise InputError(f"instance: the instance is {path}; leave this key out", "--set")
     name = name or given.get("algorithm") or next((table for table in NAMES if table in given), None)
+    reason, instance = "as asked", None
     if name is None:
-        instance, name, reason = _chosen(path, given, seconds)
-        if name == "held-karp":
-            seconds = None
-    else:
-        instance, reason = kind(algorithm(name).kind).read(path, given.get("instance", {})), "as asked"
-    file = path if path == "-" else os.path.abspath(path)
-    table = {
-        "algorithm": name, "instance": {"file": file} if "instance" in given else file,
-        "output": f"results/{PurePath(path).name.split('.')[0] or 'stdin'}.h5".replace("/-.h5", "/stdin.h5"),
-        **_table(name, seconds, given),
-    }
-    options = {} if seconds is None else {"stop.seconds": "--seconds"}
+        name, reason, instance = _chosen(path, given, SECONDS if seconds is None else seconds)
+        seconds = None if name == "held-karp" else seconds
+    table = {**_table(name, path, given), **_search(name, seconds, given)}
+    options = {"algorithm": "--algorithm"} | ({} if seconds is None else {"stop.seconds": "--seconds"})
     options |= dict.fromkeys(apply_overrides(table, overrides), "--set")
     table |= {key: value for key, value in replaced.items() if value is not None}
     job = job_of_table(table, JobText(path, "", options), **replaced)
     return Chosen(job, instance, table, f"{name}, {reason}{_ends(job.settings.stop)}")
+
+
+def _table(name: str, path: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys that every job has."""
+    file, stem = ("-", "stdin") if path == "-" else (os.path.abspath(path), PurePath(path).name.split(".")[0])
+    instance = {"file": file} if "instance" in given else file
+    return {"algorithm": name, "instance": instance, "output": f"results/{stem}.h5"}
 
 
 def _ends(stop: StopCriteria) -> str:
@@ -131,7 +135,7 @@ def _ends(stop: StopCriteria) -> str:
     return f"; it stops {' or '.join(ends)}" if ends else ""
 
 
-def _table(name: str, seconds: float | None, given: Mapping[str, Any]) -> dict[str, Any]:
+def _search(name: str, seconds: float | None, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the stop criteria, and what in the algorithm's own table follows from them."""
     if seconds is not None:
         stop: dict[str, Any] = {"seconds": seconds}
@@ -160,49 +164,65 @@ def _refuse_job_or_result(path: str) -> None:
         raise InputError(f"is a result, not an instance; {what}", path)
 
 
-def _chosen(path: str, given: Mapping[str, Any], seconds: float | None) -> tuple[InstanceOf[Any], str, str]:
-    """Return the instance in a file, the algorithm for it, and why."""
+def _chosen(path: str, given: Mapping[str, Any], seconds: float) -> tuple[str, str, InstanceOf[Any] | None]:
+    """Return the algorithm for the instance in a file, why, and the instance if it was read for this algorithm."""
     if path == "-":
         raise InputError("standard input: name the algorithm too, as in --algorithm held-karp")
-    name, instance = _read("graph" if "instance" in given else None, path, given.get("instance", {}))
-    if name == "tsp":
-        return instance, *_for_cities(instance.problem, given, SECONDS if seconds is None else seconds)
-    graph = instance.problem
-    if graph.terminals is not None and len(graph.terminals):
-        instance = InstanceOf(kind("steiner").given(graph, {}), instance.path, instance.sha256, instance.format)
-        return instance, "steiner-kmb", f"since the graph has {counted(len(graph.terminals), 'terminal')}"
-    what = counted(graph.n, "vertex")
-    first, last, directed = graph.labels[0], graph.labels[-1], " --set instance.directed=false" * graph.directed
+    name, instance = _read(path, given)
+    problem = instance.problem
+    if name == "ant-colony":
+        return name, "since held-karp cannot take these costs", instance
+    if name == "held-karp":
+        name, reason = _for_cities(problem, given, seconds)
+        return name, reason, instance if name == "held-karp" else None
+    if problem.terminals is not None and len(problem.terminals):
+        return "steiner-kmb", f"since the graph has {counted(len(problem.terminals), 'terminal')}", None
+    first, last, directed = problem.labels[0], problem.labels[-1], " --set instance.directed=false" * problem.directed
     raise InputError(
-        f"is a graph of {what} without terminals; say what to find: distances from a vertex, --set "
-        f"shortest-paths.sources='[{first}]', or a tree that joins some, --set instance.terminals='[{first}, {last}]'"
-        f"{directed}",
+        f"is a graph of {counted(problem.n, 'vertex')} without terminals; say what to find: distances from a vertex, "
+        f"--set shortest-paths.sources='[{first}]', or a tree that joins some, --set instance.terminals='[{first}, "
+        f"{last}]'{directed}",
         path,
     )
 
 
-def _read(name: str | None, path: str, options: Mapping[str, Any]) -> tuple[str, InstanceOf[Any]]:
-    """Return kind and content of a file that is read as cities or, if it is none, as a graph."""
-    faults: list[str] = []
+def _read(path: str, given: Mapping[str, Any]) -> tuple[str, InstanceOf[Any]]:
+    """Return the first algorithm of `READERS` for which a file can be read, and the instance in it."""
     found: dict[str, InstanceOf[Any]] = {}
-    for each in ("tsp", "graph") if name is None else (name,):
-        try:
-            found[each] = kind(each).read(path, options)
-        except OtherKindError:
+    faults: dict[str, str] = {}
+    others: set[str] = set()
+    for name in READERS[-1:] if "instance" in given else READERS:
+        kind = algorithm(name).kind
+        if kind in others:
             continue
+        try:
+            found[name] = read_instance(_plain_job(name, path, given))
+            others.add(kind)
+        except OtherKindError:
+            others.add(kind)
         except InputError as error:
-            faults.append(str(error))
-        if "tsp" in found and found["tsp"].problem.n > FEW:
+            faults.setdefault(kind, str(error))
+        if kind == "tsp" and name in found and found[name].problem.n > FEW:
             break
     if len(found) == 2:
         raise InputError("may be a table of distances or a list of edges; say which, as in --algorithm held-karp or "
                          "--algorithm shortest-paths", path)
     if found:
         return found.popitem()
-    if len(set(faults)) == 1:
-        raise InputError(faults[0])
-    cities, graph = (re.sub(rf"^{re.escape(path)}:(?:(\d+):)? ", _line, fault) for fault in faults)
+    if len(set(faults.values())) == 1:
+        raise InputError(next(iter(faults.values())))
+    place = rf"^{re.escape(os.path.abspath(path))}:(?:(\d+):)? "
+    cities, graph = (re.sub(place, _line, fault) for fault in faults.values())
     raise InputError(f"cannot be read: as cities: {cities}; as a graph: {graph}", path)
+
+
+def _plain_job(name: str, path: str, given: Mapping[str, Any]) -> Job:
+    """Return a job to read a file with: the keys above the tables count, such as `round`."""
+    plain = {key: value for key, value in given.items() if not isinstance(value, dict)}
+    table = {**_table(name, path, given), **plain}
+    if "instance" in given:
+        table["instance"] = {**given["instance"], **table["instance"]}
+    return job_of_table(table, JobText(path, "", dict.fromkeys(plain, "--set")))
 
 
 def _line(place: re.Match[str]) -> str:

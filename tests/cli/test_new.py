@@ -26,6 +26,8 @@ def test_an_example_has_all_its_files(name, tmp_path):
     paths = write_example(name, tmp_path / "new")
     assert paths[0] == tmp_path / "new" / f"{name}.toml"
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == sorted(path.name for path in paths)
+    if name == "city-sizes":  # a sweep, which reads no file
+        return
     job = load_job(str(paths[0]))
     original = load_job(str(REPOSITORY / "jobs" / f"{name}.toml"))
     here, there = read_instance(job), read_instance(original)
@@ -42,6 +44,11 @@ def test_the_command_that_comes_next_works(hpcsolve, tmp_path, test_device):
     assert done.stdout.splitlines()[1] == "next:    hpcsolve run 'a folder/old-town.toml'"
     run = hpcsolve("run", "a folder/old-town.toml", "--device", test_device, cwd=tmp_path)
     assert run.returncode == 0 and "proven optimal" in run.stdout
+
+
+def test_a_sweep_is_no_job(hpcsolve, tmp_path):
+    done = hpcsolve("new", "city-sizes", cwd=tmp_path)
+    assert done.stdout.splitlines()[1] == "next:    hpcsolve sweep city-sizes.toml"
 
 
 def test_nothing_is_overwritten(hpcsolve, tmp_path):

@@ -20,7 +20,7 @@ solve.py         estimate and run
 """
 
 from hpcsolve.algorithms.ant_colony.outcome import COLONIES, HISTORY
-from hpcsolve.algorithms.ant_colony.parameters import Parameters
+from hpcsolve.algorithms.ant_colony.parameters import LARGEST_COST, Parameters, fits
 from hpcsolve.algorithms.ant_colony.search import KERNEL_FILES
 from hpcsolve.algorithms.ant_colony.solve import STOPS, estimate, run, trial
 from hpcsolve.algorithms.base import Algorithm
@@ -28,7 +28,8 @@ from hpcsolve.answers.tour import TOUR
 
 ALGORITHM = Algorithm(
     "ant-colony", "tsp", (TOUR,), Parameters, estimate, run, KERNEL_FILES, stops=STOPS,
-    groups={"colonies": COLONIES, "history": HISTORY}, trial=trial,
+    groups={"colonies": COLONIES, "history": HISTORY}, largest_cost=lambda n, edges: LARGEST_COST, fits=fits,
+    trial=trial,
 )
 
 __all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

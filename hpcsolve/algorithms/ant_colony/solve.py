@@ -39,14 +39,15 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
     symmetric, ants = tsp.symmetric, ants_of(parameters, tsp.n)
     shares = [len(share) for share in even_shares(parameters.colonies, ranks)]
     device = tuple(device_bytes(parameters, tsp.n, symmetric, share) for share in shares)
-    host = tuple(host_bytes(parameters, tsp.n, share) for share in shares)
+    host = tuple(host_bytes(parameters, tsp.n, share, info.kind) for share in shares)
     details: dict[str, int | str] = {
         "colonies": parameters.colonies, "ants per colony": ants, WITHOUT_WORK: shares.count(0)
     }
 
     def largest(free: Sequence[int]) -> int:
         def fits(n: int) -> bool:
-            needs = (device_bytes(parameters, n, symmetric, s) + host_bytes(parameters, n, s) for s in shares)
+            needs = (device_bytes(parameters, n, symmetric, share) + host_bytes(parameters, n, share, info.kind)
+                     for share in shares)
             return all(need <= most for need, most in zip(needs, free))
 
         low, high = 0, MOST_CITIES + 1

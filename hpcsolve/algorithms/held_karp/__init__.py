@@ -20,12 +20,12 @@ bound.py     a heuristic tour, which gives an upper bound
 from hpcsolve.algorithms.base import Algorithm
 from hpcsolve.algorithms.held_karp.core import Parameters, asked
 from hpcsolve.algorithms.held_karp.outcome import LAYERS
-from hpcsolve.algorithms.held_karp.solve import KERNEL_FILES, estimate, run, trial
+from hpcsolve.algorithms.held_karp.solve import KERNEL_FILES, estimate, fits, largest_cost, run, trial
 from hpcsolve.answers.tour import TOUR
 
 ALGORITHM = Algorithm(
     "held-karp", "tsp", (TOUR,), Parameters, estimate, run, KERNEL_FILES, groups={"layers": LAYERS}, asked=asked,
-    trial=trial,
+    largest_cost=largest_cost, fits=fits, trial=trial,
 )
 
 __all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

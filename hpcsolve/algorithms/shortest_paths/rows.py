@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.engines import RowEngineName, row_engine
-from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.row_engine import RowEngine, RowRequest, RowSearch
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_TARGETS, row_searches
@@ -88,13 +88,12 @@ def row_search(
     return (row_engine(engine) or SINGLE).start(prepared, request, columns, typical_weight(graph))
 
 
-def row_bytes(engine: RowEngineName, request: RowRequest, info: DeviceInfo) -> int:
-    """Return the bytes of a batch of rows and of the arrays that the engine works in, with the widest keys."""
-    shapes = [((batch_rows(engine, request, info), request.columns), LONG.dtype)]
-    shapes += (row_engine(engine) or SINGLE).shapes(request, info, LONG).values()
+def row_bytes(engine: RowEngineName, request: RowRequest, info: DeviceInfo, keys: Keys) -> int:
+    """Return the bytes of the arrays that the engine works in."""
+    shapes = (row_engine(engine) or SINGLE).shapes(request, info, keys).values()
     return sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes)
 
 
-def batch_rows(engine: RowEngineName, request: RowRequest, info: DeviceInfo) -> int:
+def batch_rows(engine: RowEngineName, request: RowRequest, info: DeviceInfo, keys: Keys) -> int:
     """Return the number of rows of a batch: that of `RowSearch.at_once`, or of all searches if there are fewer."""
-    return min((row_engine(engine) or SINGLE).batch(request, info, WORD), request.searches)
+    return min((row_engine(engine) or SINGLE).batch(request, info, keys), request.searches)

@@ -73,10 +73,15 @@ def lay_out(graph: Graph, keys: Keys) -> SearchGraph:
     return SearchGraph(order.astype(np.uint32), *outgoing, *incoming, _has_plateaus(graph))
 
 
-def search_graph_bytes(graph: Graph, keys: Keys) -> int:
+def search_graph_bytes(n: int, arcs: int, directed: bool, keys: Keys) -> int:
     """Return the size of a graph as the kernels read it, in bytes."""
-    sides = 2 if graph.directed else 1
-    return 4 * graph.n + sides * (4 * (graph.n + 1) + 2 * keys.dtype.itemsize * graph.arcs)
+    return 4 * n + (1 + directed) * (4 * (n + 1) + 2 * keys.dtype.itemsize * arcs)
+
+
+def layout_bytes(n: int, arcs: int, directed: bool, keys: Keys) -> int:
+    """Return the bytes that `lay_out` takes at its peak, in which it has some arrays of 64-bit positions of arcs."""
+    width = 2 * keys.dtype.itemsize
+    return 44 * n + (48 + width) * arcs if directed else 32 * n + (20 + width) * arcs
 
 
 def _has_plateaus(graph: Graph) -> bool:

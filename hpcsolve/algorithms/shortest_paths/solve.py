@@ -22,7 +22,7 @@ from hpcsolve.algorithms.shortest_paths.pairs import (
     solve_pairs,
 )
 from hpcsolve.algorithms.shortest_paths.question import Parameters, question
-from hpcsolve.algorithms.shortest_paths.search_graph import lay_out, search_graph_bytes
+from hpcsolve.algorithms.shortest_paths.search_graph import lay_out, layout_bytes, search_graph_bytes
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher, workspace
 from hpcsolve.algorithms.shortest_paths.tables import SearchRows, answer_of, rows_at_once, solve_table
 from hpcsolve.answers.dataset import Column, Dataset, columns
@@ -61,7 +61,11 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
     }
     if asked.pairs is not None:
         details["queries"] = len(asked.pairs)
-    shared = search_graph_bytes(graph, keys)
+    shared = search_graph_bytes(graph.n, graph.arcs, graph.directed, keys)
+    # The first rank lays the graph out, before it takes memory for searches and answers.
+    layout = layout_bytes(graph.n, graph.arcs, graph.directed, keys) - shared
+    layout -= memory[0][0] if info.kind == "cpu" else 0
+    memory[0] = memory[0][0], max(memory[0][1], layout)
     a_vertex = (max(map(sum, memory)) + shared) / max(graph.n, 1)
 
     def largest(free: Sequence[int]) -> int:

@@ -33,10 +33,12 @@ from hpcsolve.algorithms.steiner_kmb.parameters import Parameters, asked
 from hpcsolve.algorithms.steiner_kmb.solve import HOST_KERNEL_FILES, KERNEL_FILES, STOPS, can_stop, estimate, run
 from hpcsolve.answers.dataset import datasets
 from hpcsolve.answers.tree import TREE, Prices
+from hpcsolve.problems.steiner import fits, largest_weight
 
 ALGORITHM = Algorithm(
     "steiner-kmb", "steiner", (TREE,), Parameters, estimate, run, KERNEL_FILES, HOST_KERNEL_FILES, STOPS,
     groups={"prices": datasets(Prices), "reductions": REDUCTIONS}, can_stop=can_stop, asked=asked,
+    largest_cost=largest_weight, fits=lambda graph, parameters: fits(graph),
 )
 
 __all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

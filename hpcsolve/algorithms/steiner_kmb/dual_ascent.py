@@ -82,7 +82,6 @@ def climb(net: Network, root: int) -> Bound:
         rest=New(arcs, np.uint64, scratch=True), scratch=New(5 * net.n + arcs, np.uint32, scratch=True),
         raised=New(arcs, np.uint32), duals=New(arcs, np.uint64), result=New(2, np.uint64),
     )
-    raised, duals, result = found["raised"], found["duals"], found["result"]
-    count = int(result[0])
-    value = int(duals[:count].sum())
-    return Bound(value, int(net.terminals[root]), raised[:count], duals[:count], int(result[1]))
+    count, work = map(int, found["result"])
+    raised, duals = (found[name][:count].copy() for name in ("raised", "duals"))  # the rest can be freed
+    return Bound(int(duals.sum()), int(net.terminals[root]), raised, duals, work)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +39,8 @@ from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
 
-MOST_PAIRS = 1 << 20
-"""The most pairs that a rank collects before it reduces them to a spanning forest."""
+MOST_PAIRS = 1 << 16
+"""The most pairs that a rank looks at, and that it collects before it reduces them to a spanning forest."""
 
 
 @dataclass(frozen=True)
@@ -126,14 +127,21 @@ def _spanned_rows(
         relaxed += search.fill(net.terminals[batch], rows)
         if matrix is not None:
             matrix.take(batch, rows)
-        row, column = np.nonzero(rows <= longest)
-        ahead = column > batch[row]
-        row, column = row[ahead], column[ahead]
-        waiting.append(Pairs(batch[row], column, rows[row, column].astype(np.uint64)))
-        if sum(len(pairs.first) for pairs in waiting) > MOST_PAIRS:
-            waiting = [_spanned(net, waiting)]
+        step = max(1, MOST_PAIRS // rows.shape[1])
+        for first in range(0, len(batch), step):
+            waiting.append(_near_pairs(batch[first : first + step], rows[first : first + step], longest))
+            if sum(len(pairs.first) for pairs in waiting) > MOST_PAIRS:
+                waiting = [_spanned(net, waiting)]
         report(0.7 * (begin + len(batch)) / len(sources))
     return _spanned(net, waiting), relaxed
+
+
+def _near_pairs(sources: Indices, rows: NDArray[Any], longest: int) -> Pairs:
+    """Return the pairs in these rows that are at most so far apart, each from its smaller terminal."""
+    row, column = np.nonzero(rows <= longest)
+    ahead = column > sources[row]
+    row, column = row[ahead], column[ahead]
+    return Pairs(sources[row], column, rows[row, column].astype(np.uint64))
 
 
 def _spanned(net: Network, parts: list[Pairs]) -> Pairs:

@@ -113,21 +113,23 @@ def launched(device: Device, file: str, name: str, grid: int = 1, block: int = 1
              ) -> dict[str, NDArray[Any]]:
     """Launch a kernel on host arrays, and return the new arrays that are no scratch, by the names of its arguments."""
     buffers: list[tuple[str, Buffer, bool]] = []
-
-    def passed(name: str, given: Given) -> Argument:
-        if isinstance(given, Mapping):
-            return {field: passed(field, value) for field, value in given.items()}
-        if isinstance(given, New):
-            made = (device.zeros if given.zero else device.empty)(given.length, given.dtype)
-            buffers.append((name, made, not given.scratch))
-            return made
-        if isinstance(given, np.ndarray):
-            buffers.append((name, device.constant(given), False))
-            return buffers[-1][1]
-        return given
-
-    device.kernel(file, name)(grid, block, **{name: passed(name, given) for name, given in arguments.items()})
+    passed = {name: _passed(device, name, given, buffers) for name, given in arguments.items()}
+    device.kernel(file, name)(grid, block, **passed)
     found = {name: buffer.download() for name, buffer, returned in buffers if returned}
     for _, buffer, _ in buffers:
         buffer.free()
     return found
+
+
+def _passed(device: Device, name: str, given: Given, buffers: list[tuple[str, Buffer, bool]]) -> Argument:
+    """Return an argument as the kernel takes it. Its buffers join the list: name, buffer, whether it is returned."""
+    if isinstance(given, Mapping):
+        return {field: _passed(device, field, value, buffers) for field, value in given.items()}
+    if isinstance(given, New):
+        made = (device.zeros if given.zero else device.empty)(given.length, given.dtype)
+        buffers.append((name, made, not given.scratch))
+        return made
+    if isinstance(given, np.ndarray):
+        buffers.append((name, device.constant(given), False))
+        return buffers[-1][1]
+    return given

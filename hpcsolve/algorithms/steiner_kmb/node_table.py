@@ -35,22 +35,10 @@ def capacity(terminals: int) -> int:
     return 2 * terminals + 64
 
 
-def share_bytes(n: int, terminals: int, ranks: int, width: int, batch: int, units: int) -> list[int]:
-    """Return the bytes of each rank: its columns, a batch of rows, messages, the kernels' scratch.
-
-    Parameters
-    ----------
-    width
-        Bytes of a distance.
-    batch
-        Number of rows that a rank searches at a time.
-    units
-        Number of CPU threads that measure.
-    """
+def table_bytes(n: int, terminals: int, ranks: int, width: int) -> list[int]:
+    """Return the bytes of each rank's columns, where a distance has `width` bytes."""
     room = capacity(terminals)
-    scratch = units * PANEL * 2 * room * (5 * width + 4)
-    own = [PANEL * len(panels) for panels in even_shares(-(-n // PANEL), ranks)]
-    return [mine * (room + batch) * width + 2 * n * batch * width + scratch for mine in own]
+    return [PANEL * len(panels) * room * width for panels in even_shares(-(-n // PANEL), ranks)]
 
 
 def sent_bytes(n: int, terminals: int, ranks: int, width: int) -> list[int]:

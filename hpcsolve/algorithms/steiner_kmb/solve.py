@@ -12,18 +12,14 @@ from functools import partial
 import numpy as np
 
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
-from hpcsolve.algorithms.shortest_paths.engines import ENGINES, ROW_ENGINES, chosen_engine, kernel_files
-from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD
-from hpcsolve.algorithms.shortest_paths.row_engine import RowRequest
-from hpcsolve.algorithms.shortest_paths.rows import batch_rows, row_bytes
-from hpcsolve.algorithms.shortest_paths.search_graph import search_graph_bytes
-from hpcsolve.algorithms.shortest_paths.searcher import workspace
+from hpcsolve.algorithms.shortest_paths.engines import ENGINES, ROW_ENGINES, kernel_files
 from hpcsolve.algorithms.steiner_kmb.dual_ascent import Bound, ascended, best_bound
 from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
 from hpcsolve.algorithms.steiner_kmb.kmb import Work, keys_for, kmb_tree
 from hpcsolve.algorithms.steiner_kmb.matrix import Matrix, empty_matrix
+from hpcsolve.algorithms.steiner_kmb.memory import distance_keys, left_of, memory
 from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
-from hpcsolve.algorithms.steiner_kmb.node_table import sent_bytes, share_bytes
+from hpcsolve.algorithms.steiner_kmb.node_table import sent_bytes
 from hpcsolve.algorithms.steiner_kmb.one_steiner import best_tree
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk
 from hpcsolve.algorithms.steiner_kmb.outcome import Certified, Tables, tables_of
@@ -35,17 +31,14 @@ from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.parallel.partition import even_shares
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.steiner import exact_sum, require_problem
+from hpcsolve.problems.steiner import require_problem
 from hpcsolve.problems.verify.steiner_bound import closure_bound
 
 HOST_KERNEL_FILES = ("steiner/steiner_tree", "steiner/key_path", "steiner/one_steiner", "steiner/dual_ascent")
 """Kernels marked for the CPU, where they run whatever the job's device is."""
 KERNEL_FILES = (*HOST_KERNEL_FILES, *kernel_files((*ENGINES, *ROW_ENGINES)))
 STOPS = ("seconds", "target")
-BYTES_A_VERTEX, BYTES_AN_ARC = 200, 140
-"""Host memory at its peak, which is in the dual ascent, as measured on the instances of the tests."""
 
 
 def can_stop(parameters: Parameters) -> bool:
@@ -65,46 +58,19 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
         raise InputError(f'steiner-kmb.matrix: mode "{parameters.mode}" makes no matrix; set mode = "kmb"')
     require_problem(graph)
     assert graph.terminals is not None
-    alone, k = parameters.mode == "fast", len(graph.terminals)
-    sizes = [1] + [0] * (ranks - 1) if alone else [len(share) for share in shares_of_walk(k, ranks)]
-    base = BYTES_A_VERTEX * graph.n + BYTES_AN_ARC * graph.arcs
-    host = [base + table for table in _table_bytes(graph, parameters, ranks, info)]
-    device = tuple(0 if alone else _device_bytes(graph, parameters, size, info) for size in sizes)
-    shared = 0 if alone else search_graph_bytes(graph, LONG)
+    k, need = len(graph.terminals), memory(graph, parameters, ranks, info)
 
     def largest(free: Sequence[int]) -> int:
-        return int(min(most / ((a + b + shared) / graph.n) for most, a, b in zip(free, host, device)))
+        parts = zip(free, need.host, need.device)
+        return int(min(most / ((a + b + need.shared) / graph.n) for most, a, b in parts))
 
+    alone = parameters.mode == "fast"
+    idle = ranks - 1 if alone else sum(not len(share) for share in shares_of_walk(k, ranks))
+    details: dict[str, int | str] = {"terminals": k, WITHOUT_WORK: idle}
+    width = distance_keys(graph, parameters).dtype.itemsize
+    sent = sent_bytes(left_of(graph).n, k, ranks, width) if parameters.mode == "best" else [0] * ranks
     work = graph.arcs * (1 if alone else k)
-    details: dict[str, int | str] = {"terminals": k, WITHOUT_WORK: sizes.count(0)}
-    sent = sent_bytes(graph.n, k, ranks, _width(graph)) if parameters.mode == "best" else [0] * ranks
-    return Estimate(device, tuple(host), work, "arc of Dijkstra's", tuple(sent), details, largest, shared)
-
-
-def _table_bytes(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo) -> list[int]:
-    """Return the bytes of each rank's share of the table (mode best, with scratch) or of its rows of the matrix."""
-    assert graph.terminals is not None
-    k, width = len(graph.terminals), _width(graph)
-    if parameters.mode != "best":
-        return [len(share) * k * width * parameters.matrix for share in even_shares(k, ranks)]
-    units = info.units if info.kind == "cpu" else 1
-    batch = batch_rows(parameters.engine, RowRequest(graph.n, graph.n, k, parameters.at_once), info)
-    return share_bytes(graph.n, k, ranks, width, batch, units)
-
-
-def _width(graph: Graph) -> int:
-    """Return the most bytes of a distance, since none exceeds the sum of all edges (each of which is two arcs)."""
-    return 4 if exact_sum(graph.weights) // 2 <= WORD.limit else 8
-
-
-def _device_bytes(graph: Graph, parameters: Parameters, searches: int, info: DeviceInfo) -> int:
-    """Return the bytes that searches work in, with the widest keys."""
-    engine = chosen_engine(parameters.engine, graph, searches, info)
-    shapes = workspace(graph.n, engine.at_once(searches, info), engine.room(graph.n), False, LONG)
-    space: int = sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes.values())
-    assert graph.terminals is not None
-    columns = graph.n if parameters.mode == "best" else len(graph.terminals)
-    return space + row_bytes(parameters.engine, RowRequest(graph.n, columns, searches, parameters.at_once), info)
+    return Estimate(need.device, need.host, work, "arc of Dijkstra's", tuple(sent), details, largest, need.shared)
 
 
 def run(

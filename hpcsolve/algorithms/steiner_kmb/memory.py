@@ -1,0 +1,153 @@
+"""The memory of a run, by what is in it at the same time. `tests/algorithms/test_memory.py` compares it with runs.
+
+Only the reductions (reduce.py) know what is left of a graph. A single count of degrees says it within some per cent,
+in no time.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from hpcsolve.algorithms.shortest_paths.engines import chosen_engine
+from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.row_engine import RowRequest
+from hpcsolve.algorithms.shortest_paths.rows import batch_rows, row_bytes
+from hpcsolve.algorithms.shortest_paths.search_graph import layout_bytes, search_graph_bytes
+from hpcsolve.algorithms.shortest_paths.searcher import workspace
+from hpcsolve.algorithms.steiner_kmb.node_table import LINKS_A_VERTEX, PANEL, capacity, table_bytes
+from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk
+from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
+from hpcsolve.algorithms.steiner_kmb.reduce import WORTHWHILE
+from hpcsolve.device.base import DeviceInfo
+from hpcsolve.parallel.partition import even_shares
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.steiner import exact_sum
+
+REDUCING = 62
+"""Bytes for each arc that is left, while it gets its place in the rows of the smaller graph."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Number of vertices and of arcs."""
+
+    n: int
+    arcs: int
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes of each rank on the device and on the host, and of what the ranks of a host share."""
+
+    device: tuple[int, ...]
+    host: tuple[int, ...]
+    shared: int
+
+
+def left_of(graph: Graph) -> Sizes:
+    """Return about how much the reductions leave of a graph. Leaves and vertices of chains go, each with an edge."""
+    passing = np.diff(graph.offsets) <= 2
+    passing[graph.terminals] = False
+    gone = int(passing.sum())
+    return Sizes(max(1, graph.n - gone), max(0, graph.arcs - 2 * gone))
+
+
+def memory(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo) -> Memory:
+    """Return what a run on so many ranks, each with such a device, takes at its peak."""
+    assert graph.terminals is not None
+    left, k, keys = left_of(graph), len(graph.terminals), distance_keys(graph, parameters)
+    alone = parameters.mode == "fast"
+    searches = [0] * ranks if alone else [len(share) for share in shares_of_walk(k, ranks)]
+    shared = _reduced_bytes(graph, left) + (0 if alone else search_graph_bytes(left.n, left.arcs, False, keys))
+    tables = _table_bytes(left, k, parameters, ranks, keys)
+    whole, smaller = _network_bytes(graph.n, graph.arcs), _network_bytes(left.n, left.arcs)
+    on_device, on_host = [], []
+    for rank, count in enumerate(searches):
+        first = rank == 0
+        device, beside = _search_bytes(graph, left, parameters, info, keys, count) if count else (0, 0)
+        # All ranks have both networks. The first one reduces the graph, and makes the tree.
+        before = max(_ascent_bytes(graph) - shared, REDUCING * left.arcs * first)
+        tree = max(24 * graph.n, _exchange_bytes(left, parameters)) * first
+        if info.kind == "cpu":
+            most = max(device + _scratch_bytes(left, k, parameters, info, keys, first), _ascent_bytes(graph))
+            beside, device = device + beside, most
+        else:
+            most = 0
+        on_host.append(max(0, whole + max(before, smaller + tables[rank] + max(tree, beside)) - most))
+        on_device.append(device)
+    return Memory(tuple(on_device), tuple(on_host), shared)
+
+
+def distance_keys(graph: Graph, parameters: Parameters) -> Keys:
+    """Return the keys that distances most likely have. Only a search knows the longest distance.
+
+    No Steiner tree is heavier than a spanning tree of the graph, which has about the lightest edge of each vertex.
+    Distances up to the bottleneck are far shorter.
+    """
+    if not graph.arcs:
+        return WORD
+    longest = int(graph.weights.max())
+    if parameters.mode == "best" or parameters.halt == "terminals" or parameters.matrix:
+        starts = graph.offsets[:-1][np.diff(graph.offsets) > 0]
+        longest = max(longest, exact_sum(np.minimum.reduceat(graph.weights, starts)))
+    return WORD if longest <= WORD.limit else LONG
+
+
+def _network_bytes(n: int, arcs: int) -> int:
+    """Return the bytes of a `Network`, with its list of edges."""
+    return 8 * n + 24 * arcs
+
+
+def _ascent_bytes(graph: Graph) -> int:
+    """Return the bytes that a dual ascent works in."""
+    return 20 * graph.n + 24 * graph.arcs
+
+
+def _reduced_bytes(graph: Graph, left: Sizes) -> int:
+    """Return the bytes of a `ReducedGraph`: graph, edges, and the origins of the edges of each step.
+
+    The first round has all edges. Where it pays, another one follows, with about the edges that are left.
+    """
+    again = (graph.arcs - left.arcs) * WORTHWHILE > graph.arcs
+    return 44 * graph.arcs + (28 + 24 * again) * left.arcs + 32 * left.n
+
+
+def _exchange_bytes(left: Sizes, parameters: Parameters) -> int:
+    """Return the bytes that key-path exchange works in."""
+    return 130 * left.n + 70 * left.arcs if parameters.exchange or parameters.mode == "best" else 0
+
+
+def _search_bytes(graph: Graph, left: Sizes, parameters: Parameters, info: DeviceInfo, keys: Keys, count: int
+                  ) -> tuple[int, int]:
+    """Return the bytes that a rank's searches work in on the device, and the bytes of a batch of rows on the host."""
+    assert graph.terminals is not None
+    engine = chosen_engine(parameters.engine, graph, count, info)
+    shapes = workspace(left.n, engine.at_once(count, info), engine.room(left.n), False, keys)
+    space = sum(math.prod(shape) * dtype.itemsize for shape, dtype in shapes.values()) + engine.bytes_a_vertex * left.n
+    best = parameters.mode == "best"
+    columns = left.n if best else len(graph.terminals)
+    request = RowRequest(left.n, columns, count, parameters.at_once)
+    rows = batch_rows(parameters.engine, request, info, keys) * columns * keys.dtype.itemsize
+    device = space + row_bytes(parameters.engine, request, info, keys) + (rows if info.kind == "cuda" else 0)
+    layout = layout_bytes(left.n, left.arcs, False, keys) - search_graph_bytes(left.n, left.arcs, False, keys)
+    return device, max(2 * rows, layout - device if info.kind == "cpu" else layout)
+
+
+def _scratch_bytes(left: Sizes, k: int, parameters: Parameters, info: DeviceInfo, keys: Keys, first: bool) -> int:
+    """Return the bytes that a CPU allocates for the kernels of mode best, beside those of its searches."""
+    if parameters.mode != "best":
+        return 0
+    width, panels = keys.dtype.itemsize, info.units * PANEL
+    links = (8 + LINKS_A_VERTEX * (4 + width)) * left.n + panels * capacity(k) * (4 + width)
+    return max(links, (116 * left.n + 8 * left.arcs) * first)
+
+
+def _table_bytes(left: Sizes, k: int, parameters: Parameters, ranks: int, keys: Keys) -> list[int]:
+    """Return the bytes of each rank's share of the table of nodes (mode best) or of its rows of the matrix."""
+    width = keys.dtype.itemsize
+    if parameters.mode != "best":
+        return [len(share) * k * width * parameters.matrix for share in even_shares(k, ranks)]
+    return table_bytes(left.n, k, ranks, width)
