@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from hpcsolve.analysis.collect import collect
 from hpcsolve.analysis.load import Result, load
+from hpcsolve.errors import InputError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job, job_from_table
 from hpcsolve.job.load import with_files_from
@@ -98,7 +99,7 @@ def solve(
     options = ({} if terminals is None else {"terminals": list(terminals)}) | _weight_option(weight)
     job = _job(problem, options, parameters, {
         "algorithm": algorithm, "output": os.fspath(output or ""), "device": device, "threads": threads, "seed": seed,
-        "share-gpu": share_gpu, "exact": exact, "round": round, "stop": dict(stop or {})})
+        "share-gpu": share_gpu, "exact": exact, "round": round, "stop": _stop_table(stop)})
     log = _Silent() if quiet else Log(ranks.rank)
     if ranks.size == 1:
         build_for(algorithm, device, log.say)
@@ -118,6 +119,12 @@ def _job(
     own = {str(settings["algorithm"]): _keys(parameters)}
     job = job_from_table({**settings, "instance": _instance_key(problem, options), **own})
     return with_files_from(Path.cwd(), job)
+
+
+def _stop_table(stop: object) -> dict[str, Any]:
+    if stop is not None and not isinstance(stop, Mapping):
+        raise InputError(f'stop={stop!r}: name what to stop at, as in stop={{"seconds": {stop!r}}}')
+    return dict(stop or {})
 
 
 def _weight_option(weight: str | None) -> dict[str, Any]:

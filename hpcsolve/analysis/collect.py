@@ -35,7 +35,7 @@ COLUMNS = {
     "optimal": "Whether the cost is proven to be optimal",
     "verified": "Whether the answer passed the independent check",
     "complete": "Whether the run was not ended from outside",
-    "seconds": "Time of the whole run on its slowest rank: reading, kernels' build, algorithm, writing",
+    "seconds": "Time of the whole run on rank 0, from reading the instance to writing the result",
     "seconds_kernel": "Time in kernels, on the rank where it is longest",
     "bytes": "Most memory allocated on the devices at a time, added up over the ranks",
     "bytes_resident": "Most memory of the processes at a time, added up over the ranks",
@@ -45,7 +45,6 @@ COLUMNS = {
     "created": "When the file was written",
 }
 """The columns before the job's keys, with their meaning."""
-PHASES = ("seconds_read", "seconds_build", "seconds_run", "seconds_write")
 
 Files = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -125,12 +124,12 @@ def _row(path: str) -> dict[str, Any]:
 
 
 def _answer(contents: Contents) -> dict[str, Any]:
-    result, scale = Result(contents), int(contents.value("instance", "scale"))
+    result, scale = Result(contents), contents.scale
     cost, bound = (_exact(contents.value("solution", name), scale) for name in ("cost", "lower_bound"))
     bound = cost if result.optimal else bound
     return {
         "name": contents.value("instance", "name"),
-        "n": int(contents.value("instance", "n", contents.value("instance", "vertices"))),
+        "n": result.n,
         "cost": cost,
         "bound": bound,
         "gap": _gap(cost, bound, contents),
@@ -158,9 +157,8 @@ def _gap(cost: int | Decimal | None, bound: int | Decimal | None, contents: Cont
 def _ranks(contents: Contents) -> dict[str, Any]:
     columns = {name: np.asarray(column.values) for name, column in contents.groups.get("ranks", {}).items()}
     hosts, devices = (list(columns.get(name, np.array([]))) for name in ("host", "device"))
-    seconds = [columns[name] for name in PHASES if name in columns]
     return {
-        "seconds": float(np.sum(seconds, axis=0).max()) if seconds and len(hosts) else None,
+        "seconds": Result(contents).seconds if len(hosts) else None,
         "seconds_kernel": _of(columns, "seconds_kernel", np.max, float),
         "bytes": _of(columns, "peak_bytes", np.sum, int),
         "bytes_resident": _of(columns, "peak_resident_bytes", np.sum, int),

@@ -56,6 +56,11 @@ class Result(tour.TourMixin, paths.PathsMixin, tree.TreeMixin):
         return cost
 
     @property
+    def rounding_error(self) -> float:
+        """The most by which rounding may have changed the cost of the answer and the optimum, or 0 for exact costs."""
+        return float(self.contents.value("instance", "rounding_error", 0.0))
+
+    @property
     def optimal(self) -> bool:
         """Whether the answer is proven to be optimal."""
         return bool(self.contents.value("solution", "optimal", False)) or self.cost == self.lower_bound

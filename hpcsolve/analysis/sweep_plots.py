@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hpcsolve.analysis.plot.canvas import axes_for
+from hpcsolve.analysis.plot.palette import BLUE, SERIES, VERMILION
 from hpcsolve.analysis.statistics import By, Law, fit, groups, points_of, values_of
 from hpcsolve.analysis.table import Table
-from hpcsolve.errors import EnvironmentFault, InputError
+from hpcsolve.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +29,7 @@ def plot_box(runs: Table, column: str = "cost", by: By = (), axes: Axes | None =
     by
         Columns whose values divide the runs into groups.
     axes
-        Where to draw; by default a new figure.
+        Where to draw; by default a new figure of pyplot.
 
     Raises
     ------
@@ -36,15 +38,16 @@ def plot_box(runs: Table, column: str = "cost", by: By = (), axes: Axes | None =
     EnvironmentFault
         matplotlib is not installed.
     """
-    axes = axes if axes is not None else _new_axes()
+    axes = axes_for(axes)
     found = [(group.label or "all runs", values_of(group.runs, column)) for group in groups(runs, by)]
     found = [(label, values) for label, values in found if len(values)]
     if not found:
         raise InputError(f"no run has a value of {column}")
     places = range(1, len(found) + 1)
-    axes.boxplot([values for _, values in found], positions=places, widths=0.5, showfliers=False)
+    axes.boxplot([values for _, values in found], positions=places, widths=0.5, showfliers=False,
+                 medianprops={"color": VERMILION})
     for place, (_, values) in zip(places, found):
-        axes.plot(place + _beside(len(values)), values, "o", color="tab:blue", markersize=3, alpha=0.6)
+        axes.plot(place + _beside(len(values)), values, "o", color=BLUE, markersize=3, alpha=0.6)
     crowded = sum(len(label) for label, _ in found) > 60
     axes.set_xticks(list(places), [label for label, _ in found], rotation=30 if crowded else 0,
                     ha="right" if crowded else "center")
@@ -67,7 +70,7 @@ def plot_scaling(
     by
         Columns whose values divide the runs into groups, each with a colour.
     axes
-        Where to draw; by default a new figure.
+        Where to draw; by default a new figure of pyplot.
     law
         As of `hpcsolve.analysis.statistics.scaling`: "power" has two logarithmic axes, "exponential" one.
 
@@ -78,10 +81,10 @@ def plot_scaling(
     EnvironmentFault
         matplotlib is not installed.
     """
-    axes = axes if axes is not None else _new_axes()
+    axes = axes_for(axes)
     for number, group in enumerate(groups(runs, by)):
         x, y = points_of(group, column, against, law)
-        found, colour = fit(x, y, law), f"C{number % 10}"
+        found, colour = fit(x, y, law), SERIES[number % len(SERIES)]
         space = np.geomspace if law == "power" else np.linspace
         along = space(x.min(), x.max(), POINTS_ON_A_LINE)
         growth = f"∝ {against}^{found.growth:.2f}" if law == "power" else f"∝ {found.growth:.2f}^{against}"
@@ -101,10 +104,3 @@ def _beside(count: int) -> Any:
     """Return offsets that keep dots of one group apart, the same in every drawing."""
     return np.linspace(-0.12, 0.12, count) if count > 1 else np.zeros(count)
 
-
-def _new_axes() -> Axes:
-    try:
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError:
-        raise EnvironmentFault("matplotlib is not installed: pip install 'hpcsolve[plot]'") from None
-    return Figure(figsize=(7, 5), layout="constrained").add_subplot()

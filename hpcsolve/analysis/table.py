@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import html
-import importlib
 import io
 import math
 import os
@@ -12,13 +11,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import EnvironmentFault, InputError
 from hpcsolve.output.hdf5 import write_bytes
+
+if TYPE_CHECKING:
+    import pandas
 
 LARGEST_FLOAT_INTEGER = 2**53
 """Up to this size every integer is a float64."""
@@ -71,7 +73,7 @@ class Table:
         """Return the names of the columns whose value is not the same in all rows."""
         return tuple(name for name in self.names if len({_text(row[name]) for row in self.rows}) > 1)
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pandas.DataFrame:
         """Return the table as a data frame.
 
         Raises
@@ -80,19 +82,23 @@ class Table:
             pandas is not installed.
         """
         try:
-            pandas = importlib.import_module("pandas")  # by name, since hpcsolve itself needs no pandas
+            import pandas
         except ModuleNotFoundError:
             raise EnvironmentFault("pandas is not installed: pip install pandas") from None
         return pandas.DataFrame(self.columns)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the table as CSV, all numbers exact, and replace the file if it exists.
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the table as CSV, all numbers exact.
 
         Raises
         ------
+        InputError
+            The file exists, and `overwrite` is false.
         EnvironmentFault
             The disk is full, read-only, ...
         """
+        if os.path.exists(path) and not overwrite:
+            raise InputError("the file exists; choose another one, or give overwrite=True", os.fspath(path))
         write_bytes(Path(path), self.csv().encode())
 
     def csv(self) -> str:

@@ -191,9 +191,10 @@ def _require_equal(graph: Graph, claimed: NDArray[Any], found: NDArray[Any], wha
 def lines(contents: Contents) -> Iterator[str]:
     """Yield a line with the sources, and one for each table with its shape and type."""
     sources = np.asarray(contents.value("solution", "source"))
-    labels = np.asarray(contents.value("instance", "label"))
+    labels = np.asarray(contents.value("instance", "vertex_name", contents.value("instance", "label")))
     if ((sources >= 0) & (sources < len(labels))).all() and len(sources) <= SHOWN:
-        yield f"source: {' '.join(str(label) for label in labels[sources.astype(np.int64)])}"
+        between = " " if labels.dtype.kind in "iu" else ", "
+        yield f"source: {between.join(str(label) for label in labels[sources.astype(np.int64)])}"
     else:
         yield f"source: {len(sources)} vertices, /solution/source in the file"
     for name, table in contents.tables.items():
@@ -261,8 +262,8 @@ def chosen(count: int, number: int | None, what: str) -> int:
     if number is None and count == 1:
         return 0
     if number is None or not 0 <= number < count:
-        there = f"there is no number {number}" if number is not None else "name one by its number"
-        raise InputError(f"the result has {count} {what}, numbered from 0: {there}")
+        wrong = "choose one" if number is None else f"there is no number {number}"
+        raise InputError(f"the result has {count} {what}, numbered from 0: {wrong}, with number=0 or --number 0")
     return number
 
 

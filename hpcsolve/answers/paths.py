@@ -86,7 +86,8 @@ _NAMES = ("source", "target", "distance", "offset", "path")
 def _check_queries(graph: Graph, question: PathQuestion, pairs: NDArray[Any]) -> None:
     """Refuse queries that are not those of the job."""
     if question.pairs is None:
-        same = queries_sha256(graph.labels[pairs]) == question.pairs_sha256
+        named = np.array(graph.vertex_names, dtype=object) if graph.vertex_names else graph.labels
+        same = question.pairs_sha256 in (queries_sha256(graph.labels[pairs]), queries_sha256(named[pairs]))
     else:
         same = np.array_equal(pairs, question.pairs)
     require(same, "/solution/source and target are not the queries of the job")
@@ -95,7 +96,7 @@ def _check_queries(graph: Graph, question: PathQuestion, pairs: NDArray[Any]) ->
 def lines(contents: Contents) -> Iterator[str]:
     """Yield one line per query with its distance, or one line with the number of queries if there are many."""
     columns = {name: np.asarray(contents.value("solution", name)) for name in _NAMES[:3]}
-    labels = np.asarray(contents.value("instance", "label"))
+    labels = np.asarray(contents.value("instance", "vertex_name", contents.value("instance", "label")))
     scale = max(1, int(contents.value("instance", "scale")))
     reached = columns["distance"] != unreached_of(columns["distance"].dtype)
     lengths = np.diff(contents.value("solution", "offset"))

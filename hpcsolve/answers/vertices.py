@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
+from hpcsolve.problems.labels import positions_of
 from hpcsolve.problems.verify.distances import unreached_of
 
 if TYPE_CHECKING:
@@ -28,9 +29,8 @@ class VertexMixin:
         return np.asarray(self.contents.value("instance", "vertex_name", self.contents.value("instance", "label")))
 
     def _position(self, vertex: Any) -> int:
-        found = np.flatnonzero(self._vertex_names() == vertex)
-        if not len(found):
-            raise InputError(f"the result has no vertex {vertex!r}")
+        labels, names = (self.contents.value("instance", name, ()) for name in ("label", "vertex_name"))
+        found = positions_of(np.asarray(labels), [vertex], "the result", "vertex", "vertices", list(map(str, names)))
         return int(found[0])
 
 

@@ -28,7 +28,7 @@ def _collect(options: argparse.Namespace) -> int:
         if options.output == "-":
             show(table.csv().rstrip("\n"))
         else:
-            table.save(options.output)
+            table.save(options.output, overwrite=options.overwrite)
             show(f"{options.output}: {len(table)} runs, {len(table.names)} columns")
         for fault in faults:
             warn(f"hpcsolve: left out: {fault}")

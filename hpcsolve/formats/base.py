@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, as_text, open_file
+from hpcsolve.problems.decimals import shown
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import Tsp
 
@@ -80,6 +81,8 @@ class Format(Generic[Problem]):
         Function that writes a problem to a path ("-" is standard output). None: the format is only read.
     binary
         Whether the files are not text.
+    takes_weight
+        Whether edges have several attributes or columns; `read` then takes `weight`, the name of one of them.
     """
 
     name: str
@@ -91,6 +94,7 @@ class Format(Generic[Problem]):
     resembles: Callable[[bytes], bool] | None = None
     write: Callable[[Problem, str], None] | None = None
     binary: bool = False
+    takes_weight: bool = False
 
 
 def recognised(file: InputFile, formats: Sequence[Format[Any]]) -> Format[Any] | None:
@@ -107,6 +111,7 @@ def read_instance(
     others: Sequence[Format[Any]],
     wrong_kind: str,
     *options: Any,
+    weight: str | None = None,
 ) -> InstanceOf[Problem]:
     """Return the instance in a file of one of the formats.
 
@@ -118,6 +123,8 @@ def read_instance(
         The formats of the other kind of problem, and the message for a file in one of them, with {} for its title.
     options
         Further arguments of the readers.
+    weight
+        The attribute or column with the weights, for a format that `takes_weight`.
 
     Raises
     ------
@@ -134,7 +141,10 @@ def read_instance(
     if not any(found is format for format in formats):
         message = f"is {wrong_kind.format(found.title)}"
         raise OtherKindError(message, file.name, None if found.binary else file.first_line)
-    return InstanceOf(found.read(file, *options), path, file.sha256, found.name)
+    if weight is not None and not found.takes_weight:
+        raise file.error(f"edges have one weight in this format ({found.title}); remove weight = {shown(weight)}")
+    named = {} if weight is None else {"weight": weight}
+    return InstanceOf(found.read(file, *options, **named), path, file.sha256, found.name)
 
 
 def write_instance(problem: Problem, path: str, formats: Sequence[Format[Problem]]) -> None:

@@ -25,6 +25,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.job.convert import JobText, convert, keys_of
 from hpcsolve.output.toml import toml_text
 from hpcsolve.problems.rounding import decimals_of
+from hpcsolve.wording import nearest
 
 Seed = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Threads = Annotated[int, msgspec.Meta(ge=1, le=65536)]
@@ -133,6 +134,8 @@ def job_from_table(table: Mapping[str, Any], text: JobText | None = None) -> Job
     rest = dict(table)
     name = rest.get("algorithm")
     if name is None:
+        for key in (key for key in rest if "algorithm" in nearest(key, keys_of(Settings))):
+            raise job_text.error(key, "unknown key; did you mean algorithm?")
         raise job_text.missing("algorithm", ', for example algorithm = "held-karp"')
     if not isinstance(name, str):
         raise job_text.error("algorithm", "expected a text")

@@ -60,12 +60,11 @@ def write_example(name: str, folder: Path) -> list[Path]:
 
 
 def _folder() -> Path:
-    """Return the folder of the examples, which is inside the installed package, or beside it in a checkout."""
-    package = Path(__file__).resolve().parent.parent
-    for folder in (package / "jobs", package.parent / "jobs"):
-        if (folder / "eu-capitals.toml").is_file():
-            return folder
-    raise EnvironmentFault(f"no example jobs in {package} or beside it: install hpcsolve again")
+    """Return the folder of the examples, which is a link to another folder in a checkout."""
+    folder = Path(__file__).resolve().parent.parent / "jobs"
+    if not (folder / "eu-capitals.toml").is_file():
+        raise EnvironmentFault(f"{folder} has no example jobs: install hpcsolve again")
+    return folder
 
 
 def _first_sentence(text: str) -> str:

@@ -6,7 +6,9 @@ counted. An undirected graph holds each edge as two arcs.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -86,15 +88,9 @@ class Graph:
         return np.repeat(np.arange(self.n, dtype=np.int32), np.diff(self.offsets))
 
 
-def vertex_positions(graph: Graph, labels: ArrayLike) -> NDArray[np.int64]:
-    """Return the positions (from 0) of the vertices with these labels. This is the inverse of `graph.labels[...]`.
-
-    Raises
-    ------
-    InputError
-        A label belongs to no vertex. The message names the first such label.
-    """
-    return positions_of(graph.labels, labels, graph.name, "vertex", "vertices")
+def vertex_positions(graph: Graph, vertices: ArrayLike | Iterable[Any]) -> NDArray[np.int64]:
+    """Return the positions (from 0) of vertices by label or name, with the errors of `positions_of`."""
+    return positions_of(graph.labels, vertices, graph.name, "vertex", "vertices", graph.vertex_names)
 
 
 def require_order(n: int, name: str) -> None:

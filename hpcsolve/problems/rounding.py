@@ -78,8 +78,9 @@ class Precision:
         if scale == 1 or fits():  # whole numbers stay, and if they are too large, the algorithm says so
             return False
         if self.exact:
-            raise InputError(f"exact = true, but {self.algorithm} cannot add up costs of {_decimals(scale)} decimals "
-                             "exactly; remove exact, or set round in its place")
+            digits = f"{_decimals(scale)} decimal{'s' * (scale > 10)}"
+            what = f"exact = true, but {self.algorithm} cannot add up costs of {digits} exactly"
+            raise InputError(f"{what}; remove exact, or set round in its place")
         return True
 
 

@@ -31,15 +31,10 @@ def with_terminals(graph: Graph, vertices: Iterable[Any]) -> Graph:
     Raises
     ------
     InputError
-        There is no such vertex.
+        As `vertex_positions`.
     """
-    names = dict(zip(graph.vertex_names, graph.labels.tolist()))
-    labels = [names.get(str(vertex), vertex) for vertex in vertices]
-    wrong = [label for label in labels if not isinstance(label, (int, np.integer)) or not -(2**63) <= label < 2**63]
-    if wrong:
-        raise InputError(f"terminals: {graph.name} has no vertex {wrong[0]!r}")
     try:
-        return with_terminals_at(graph, vertex_positions(graph, labels))
+        return with_terminals_at(graph, vertex_positions(graph, list(vertices)))
     except InputError as error:
         raise InputError(f"terminals: {error}") from None
 
@@ -99,7 +94,7 @@ def _require_connected(graph: Graph, terminals: Indices) -> None:
         return
     texts = []
     for number in found[:SHOWN]:
-        inside = graph.labels[terminals[component[terminals] == number]]
+        inside = np.asarray(graph.vertex_names or graph.labels)[terminals[component[terminals] == number]]
         more = f" and {len(inside) - SHOWN} more" if len(inside) > SHOWN else ""
         names = ", ".join(str(label) for label in inside[:SHOWN])
         what = f"terminal{'s' * (len(inside) > 1)} {names}{more}"

@@ -7,7 +7,7 @@ unit of the instance is `cost / scale`.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
@@ -222,15 +222,9 @@ def _text_of(value: object, index: int) -> str:
     raise BadNumber(index, f"is not a number: {type(value).__name__}")
 
 
-def positions(tsp: Tsp, labels: ArrayLike) -> NDArray[np.int64]:
-    """Return the positions (from 0) of the cities with these labels. This is the inverse of `tsp.labels[...]`.
-
-    Raises
-    ------
-    InputError
-        For the first label that no city has.
-    """
-    return positions_of(tsp.labels, labels, tsp.name, "city", "cities")
+def positions(tsp: Tsp, cities: ArrayLike | Iterable[Any]) -> NDArray[np.int64]:
+    """Return the positions (from 0) of cities by label or name, with the errors of `positions_of`."""
+    return positions_of(tsp.labels, cities, tsp.name, "city", "cities", tsp.city_names)
 
 
 def check_tour(tsp: Tsp, tour: ArrayLike, path: str = "cycle", start: int | None = None, end: int | None = None) -> int:

@@ -93,7 +93,7 @@ def test_shortest_paths_as_table_graph_and_matrix(results):
         assert nx.is_arborescence(graph) and set(graph) == set(lengths[source])
         found = dijkstra(rows.to_csr(number), indices=number)
         assert found.tolist() == [lengths[source].get(name, np.inf) for name in NAMES]
-    with pytest.raises(InputError, match="2 searches, numbered from 0: name one by its number"):
+    with pytest.raises(InputError, match="2 searches, numbered from 0: choose one"):
         rows.to_networkx()
     with pytest.raises(InputError, match="there is no number 2"):
         rows.to_csr(2)

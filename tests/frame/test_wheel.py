@@ -84,9 +84,11 @@ def distributed(tmp_path_factory):
     if listed.returncode != 0:
         pytest.skip("not a git checkout")
     tracked = [name for name in listed.stdout.split("\0") if name and (REPOSITORY / name).is_file()]
-    for name in tracked:
+    links = {"hpcsolve/cuda_src": "../cuda_src", "hpcsolve/jobs": "../jobs"}
+    assert {name: str((REPOSITORY / name).readlink()) for name in links} == links
+    for name in [*tracked, *links]:
         (source / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(REPOSITORY / name, source / name)
+        shutil.copy(REPOSITORY / name, source / name, follow_symlinks=False)
     done = subprocess.run(
         [sys.executable, "-c", BUILD_SOURCE, str(target)], cwd=source, capture_output=True, text=True, check=False,
         timeout=120,

@@ -1,8 +1,7 @@
 """TSPLIB 95 files of TSP and ATSP instances.
 
-Source: G. Reinelt, TSPLIB 95 (the documentation of the library). Matrices may go beyond it: decimal costs are scaled
-exactly, or rounded if they are too many, and `inf` means that there is no arc. Fixed edges and problems other than TSP
-and ATSP are refused.
+Source: G. Reinelt, TSPLIB 95 (the documentation of the library). Matrices may go beyond it: decimal costs are exact or
+rounded, and `inf` means that there is no arc. Fixed edges and problems other than TSP and ATSP are refused.
 """
 
 from __future__ import annotations
@@ -104,9 +103,9 @@ def _read_coordinates(parts: TsplibParts, n: int, weight_type: str) -> Tsp:
     if cost is None:
         message = f"the coordinates are so large that a tour of {n} cities may overflow 62 bits; scale them down"
         raise parts.file.error(message, section.line)
-    name, comment = parts.text("NAME"), parts.text("COMMENT")
     kind = DEGREES_MINUTES if weight_type == "GEO" else ""
-    return from_costs(cost, name, labels=labels, coordinates=coordinates, comment=comment, coordinates_kind=kind)
+    return from_costs(cost, parts.text("NAME"), labels=labels, coordinates=coordinates, comment=parts.text("COMMENT"),
+                      coordinates_kind=kind)
 
 
 def _refuse_decimal_degrees(parts: TsplibParts, section: TsplibSection, points: NDArray[np.float64]) -> None:

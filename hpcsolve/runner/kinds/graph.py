@@ -19,7 +19,7 @@ from hpcsolve.problems.steiner import with_terminals, with_terminals_at
 from hpcsolve.runner.kinds import ProblemKind
 from hpcsolve.wording import counted, did_you_mean
 
-OPTIONS = ("coordinates", "directed", "terminals")
+OPTIONS = ("coordinates", "directed", "terminals", "weight")
 """Keys of the job's table `{ file = ..., ... }`."""
 
 
@@ -40,12 +40,14 @@ def read(path: str, options: Mapping[str, Any], precision: Precision, whole: boo
         if key not in OPTIONS:
             hint = did_you_mean(key, OPTIONS, f"; the keys are {', '.join(OPTIONS)}")
             raise InputError(f"instance: no key {key!r} beside file{hint}")
-    coordinates, directed, terminals = (options.get(key) for key in OPTIONS)
+    coordinates, directed, terminals, weight = (options.get(key) for key in OPTIONS)
     if not isinstance(coordinates, (str, type(None))) or not isinstance(directed, (bool, type(None))):
         raise InputError("instance: coordinates must be the name of a file, and directed true or false")
+    if not isinstance(weight, (str, type(None))):
+        raise InputError("instance: weight must be the name of an attribute or column")
     if not isinstance(terminals, (str, list, type(None))):
         raise InputError("instance: terminals must be a list of vertices, or the name of a file with one per line")
-    found = read_graph(path, coordinates, directed=directed)
+    found = read_graph(path, coordinates, directed=directed, weight=weight)
     found = replace(found, problem=fitted(found.problem, precision, whole))
     return found if terminals is None else replace(found, problem=_with_terminals(found.problem, terminals))
 
