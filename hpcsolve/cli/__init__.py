@@ -13,6 +13,7 @@ import hpcsolve
 from hpcsolve.cli import (
     collect,
     completion,
+    convert,
     estimate,
     export,
     generate,
@@ -28,7 +29,9 @@ from hpcsolve.cli import (
 from hpcsolve.cli.usage import OneLineParser, refuse_unknown_command, refuse_unknown_options
 from hpcsolve.parallel.printing import warn
 
-COMMANDS = (solve, new, run, sweep, collect, estimate, verify, report, export, tree, info, generate, completion)
+COMMANDS = (
+    solve, new, run, sweep, collect, estimate, verify, report, export, tree, info, generate, convert, completion,
+)
 """The modules of the commands, in the order of `--help`."""
 
 INTERRUPTED = 130

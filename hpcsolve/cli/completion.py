@@ -10,7 +10,7 @@ from hpcsolve.errors import EnvironmentFault
 from hpcsolve.parallel.printing import show
 
 SHELLS = ("bash", "zsh", "fish")
-FILES = ("FILE", "JOB.toml", "SWEEP.toml", "RESULT.h5")
+FILES = ("FILE", "JOB.toml", "SWEEP.toml", "RESULT.h5", "A", "B")
 """What stands for a file in `--help`."""
 FOLDERS = ("FOLDER",)
 

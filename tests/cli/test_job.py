@@ -24,7 +24,7 @@ MISTAKES = {
     "a key of stop": (GOOD + "secnds = 2\n", ":3: secnds: unknown key; did you mean seconds in the table [stop]?"),
     "unknown key of stop": (GOOD + "[stop]\nsecs = 2\n", ":4: stop.secs: unknown key; did you mean seconds?"),
     "choice": (GOOD + '[held-karp]\n\npath = "ring"\n', ":5: held-karp.path: 'ring' is not \"cycle\" or \"open\""),
-    "type": (GOOD + '[held-karp]\nstart = "x"\n', ":4: held-karp.start: expected integer, got text"),
+    "type": (GOOD + 'seed = "x"\n', ":3: seed: expected integer, got text"),
     "boolean": (GOOD + "share-gpu = 1\n", ":3: share-gpu: expected true or false, got integer"),
     "range": (GOOD + "threads = 0\n", ":3: threads: expected integer >= 1, got 0"),
     "negative seed": (GOOD + "seed = -1\n", ":3: seed: expected integer >= 0, got -1"),
@@ -85,7 +85,7 @@ def test_overrides_have_toml_values_or_words(tmp_path):
 
 
 @pytest.mark.parametrize(("override", "message"), [
-    ("held-karp.start=x", "--set: held-karp.start: expected integer, got text"),
+    ("seed=x", "--set: seed: expected integer, got text"),
     ("held-karp", "--set: 'held-karp' is not KEY=VALUE"),
     ("=3", "is not KEY=VALUE"),
     ("held-karp..start=3", "is not KEY=VALUE"),

@@ -13,8 +13,8 @@ ANTS = JOB.replace("held-karp", "ant-colony")
 FILES = {
     "cities.tsp": CITIES.format("EUC_2D", "6 8"), "geo.tsp": CITIES.format("GEO", "48.75 9.2"),
     "roads.gr": "p sp 3 2\na 1 2 3\na 2 3 4\n", "job.toml": JOB,
-    "exact.toml": "exact = true\n" + JOB.replace("cities.tsp", "far.csv"),
-    "far.csv": "0,0.123456789012,3\n0.123456789012,0,2.5\n3,2.5,0\n",
+    "exact.toml": "exact = true\n" + ANTS.replace("cities.tsp", "far.csv"),
+    "far.csv": "0,0.123456789012,3,5\n0.123456789012,0,2.5,4\n3,2.5,0,1\n5,4,1,0\n",
     "misspelt.toml": JOB.replace("algorithm", "algoritm"), "above.toml": JOB + 'path = "open"\n[held-karp]\n',
     "below.toml": JOB + "[held-karp]\nseed = 2\n", "choice.toml": JOB + '[held-karp]\npath = "opn"\n',
     "stop.toml": JOB + "[stop]\nseconds = 5\n", "second.toml": ANTS + "[stop]\nsecond = 5\n",
