@@ -115,7 +115,7 @@ def solve(
     options = ({} if terminals is None else {"terminals": list(terminals)}) | _weight_option(weight)
     job = _job(problem, options, parameters, {
         "algorithm": algorithm, "output": os.fspath(output or ""), "device": device, "threads": threads, "seed": seed,
-        "share-gpu": share_gpu, "exact": exact, "round": round, "stop": dict(stop or {})})
+        "share-gpu": share_gpu, "exact": exact, "round": round, "stop": _stop_table(stop)})
     log = _Silent() if quiet else Log(ranks.rank)
     return _solved(job, ranks, lambda: _planned(job, problem, options, output is not None, log), log)
 
@@ -139,6 +139,12 @@ def _job(
     own = {str(settings["algorithm"]): _keys(parameters)}
     job = job_from_table({**settings, "instance": _instance_key(problem, options), **own})
     return with_files_from(Path.cwd(), job)
+
+
+def _stop_table(stop: object) -> dict[str, Any]:
+    if stop is not None and not isinstance(stop, Mapping):
+        raise InputError(f'stop={stop!r}: name what to stop at, as in stop={{"seconds": {stop!r}}}')
+    return dict(stop or {})
 
 
 def _weight_option(weight: str | None) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from hpcsolve.job import Job
 from hpcsolve.output.progress import duration, size
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.runner.kinds import kind_of
+from hpcsolve.wording import counted
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Forecast:
         problem, estimate, kind = self.instance.problem, self.estimate, kind_of(self.job)
         shared = estimate.shared_bytes
         what = f"{problem.name}, {kind.size(problem)} {kind.size_unit}"
-        yield f"{self.job.settings.algorithm}, {what}, {self.ranks} rank{'s' * (self.ranks > 1)}"
+        yield f"{self.job.settings.algorithm}, {what}, {counted(self.ranks, 'rank')}"
         yield f"device memory per rank  {_range(estimate.device_bytes)}"
         yield f"host memory per rank    {_range(estimate.host_bytes)}, for messages and tables, without Python's own"
         if shared:

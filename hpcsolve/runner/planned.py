@@ -77,8 +77,15 @@ class PlannedRun:
         return self.earlier.complete or not better
 
 
-def plan_run(job: Job, overwrite: bool = False, say: Say = unsaid) -> PlannedRun:
+def plan_run(
+    job: Job, overwrite: bool = False, say: Say = unsaid, instance: InstanceOf[Any] | None = None
+) -> PlannedRun:
     """Return the planned run of a job, with its result if the output holds it already. Say how far reading is.
+
+    Parameters
+    ----------
+    instance
+        The job's instance, if it has been read already.
 
     Raises
     ------
@@ -89,7 +96,7 @@ def plan_run(job: Job, overwrite: bool = False, say: Say = unsaid) -> PlannedRun
     """
     output = job.settings.output
     _require_file_name(output)
-    planned = planned_run(job, read_aloud(job, say), output)
+    planned = planned_run(job, instance or read_aloud(job, say), output)
     if not os.path.exists(output):
         return planned
     if overwrite:
@@ -146,7 +153,8 @@ def _existing_result(planned: PlannedRun) -> Contents:
     try:
         contents = read_result(planned.output, tables=False)
         require_whole(contents, planned.output)
-        require_kind(contents, planned.job, planned.output)
+        if contents.value("job", "hash") == planned.hash:
+            require_kind(contents, planned.job, planned.output)
     except DamagedFileError as error:
         raise DamagedFileError(f"the output exists: {error}; {way_out}") from None
     except InputError as error:

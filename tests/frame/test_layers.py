@@ -22,7 +22,7 @@ LAYERS = [  # from the top down; those in one row stand side by side
     {"hpcsolve.device"},
     {"hpcsolve.formats"},
     {"hpcsolve.problems"},
-    {"hpcsolve.errors"},
+    {"hpcsolve.errors", "hpcsolve.wording"},
 ]
 HOMES = {  # library -> the only places that may import it
     "mpi4py": ("hpcsolve.parallel.mpi",),

@@ -56,7 +56,7 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
         why = f"Held-Karp's memory doubles with every city, and {MOST_CITIES + 1} are the most that are tried"
         raise ResourceError(f"{tsp.n} cities are too many: {why}; use a heuristic or branch and cut")
     if ranks > MOST_RANKS:
-        raise ResourceError(f"{ranks} ranks: one problem is shared by {MOST_RANKS} at the most")
+        raise ResourceError(f"{ranks} ranks are too many: at most {MOST_RANKS} can share one problem; start fewer")
     reduced = reduce_costs(core.cost)
     return _estimate_planes(m, reduced.symmetric, reduced.itemsize, ranks, tsp.n - m)
 

@@ -15,6 +15,7 @@ from hpcsolve.problems.data_frame import from_data_frame, is_data_frame
 from hpcsolve.problems.rounding import Precision, rounding_values
 from hpcsolve.problems.tsp import Tsp, fitted, from_matrix
 from hpcsolve.runner.kinds import ProblemKind
+from hpcsolve.wording import counted
 
 
 def read(path: str, options: Mapping[str, Any], precision: Precision) -> Instance:
@@ -37,7 +38,7 @@ def size(problem: Tsp) -> int:
 
 def headline(problem: Tsp) -> str:
     """Return `eu-capitals, 27 cities, symmetric`."""
-    return f"{problem.name}, {problem.n} cities, {'symmetric' if problem.symmetric else 'asymmetric'}"
+    return f"{problem.name}, {counted(problem.n, 'city')}, {'symmetric' if problem.symmetric else 'asymmetric'}"
 
 
 def given(problem: Any, options: Mapping[str, Any], precision: Precision) -> Tsp:
