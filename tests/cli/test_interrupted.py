@@ -209,7 +209,8 @@ print(signal.getsignal(signal.SIGINT) is own, signal.getsignal(signal.SIGTERM) i
 @pytest.mark.parametrize(("handler", "said"), [("default", "interrupted False True 60 True"), ("own", "solved True")])
 def test_solve_in_a_program(handler: str, said: str, folder: Path, run_process: Start, hpcsolve: Start) -> None:
     """The exception carries the best. A program's own handler stays in force, and handlers are as before afterwards."""
-    done = run_process([sys.executable, "-c", PROGRAM, handler, "20" if handler == "default" else "1.5"], timeout=100, cwd=folder)
+    longest = "20" if handler == "default" else "1.5"
+    done = run_process([sys.executable, "-c", PROGRAM, handler, longest], timeout=100, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [said, "True True"]
     assert package.load(folder / "out.h5").complete == (handler == "own")
