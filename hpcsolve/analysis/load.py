@@ -57,7 +57,7 @@ class Result(tour.TourMixin, paths.PathsMixin, tree.TreeMixin):
 
     @property
     def rounding_error(self) -> float:
-        """The most by which rounding may have changed the answer's cost, and the optimum. It is 0 if costs are exact."""
+        """The most by which rounding may have changed the cost and the optimum, or 0 if costs are exact."""
         return float(self.contents.value("instance", "rounding_error", 0.0))
 
     @property
@@ -69,6 +69,11 @@ class Result(tour.TourMixin, paths.PathsMixin, tree.TreeMixin):
     def verified(self) -> bool:
         """Whether the answer passed the independent check."""
         return bool(self.contents.attributes["verified"])
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run came to its end, by itself or by a stop criterion, and was not interrupted."""
+        return bool(self.contents.attributes["complete"])
 
     @property
     def job(self) -> str:
