@@ -87,11 +87,17 @@ class Outcome:
         Groups of the result file beside it (`layers`, `colonies`, ...): group name -> columns. Filled on rank 0.
     rank
         This rank's own share of `/ranks`: `operations`, `bytes_sent`, `seconds_kernel`, `seconds_copy`, `seconds_wait`.
+    ended
+        Why the search ended, and after how much work, in words for the log; "" if it just came to its end.
+    complete
+        Whether the run ended by itself or by a stop criterion, and not by an interruption. The same on every rank.
     """
 
     answer: Any
     groups: Mapping[str, Mapping[str, Column]] = field(default_factory=dict)
     rank: Mapping[str, float | int] = field(default_factory=dict)
+    ended: str = ""
+    complete: bool = True
 
     @property
     def solution(self) -> dict[str, Column]:
@@ -121,6 +127,15 @@ def silent(done: float, message: str = "") -> None:
     """Ignore the progress."""
 
 
+Interrupted = Callable[[], bool]
+"""A function that returns whether this rank was asked to end the run with its best answer so far (Ctrl-C, SIGTERM)."""
+
+
+def never() -> bool:
+    """Return False: nobody interrupts the run."""
+    return False
+
+
 @dataclass(frozen=True)
 class Algorithm:
     """All that the rest of hpcsolve knows of an algorithm. Its package has one, named `ALGORITHM`.
@@ -138,8 +153,9 @@ class Algorithm:
     estimate
         Function of (problem, parameters, number of ranks, device of each rank): what a run will need.
     run
-        Function of (problem, device, communicator, parameters, report, stop criteria, seed of the random numbers): the
-        outcome of a run. All ranks call it with the same problem.
+        Function of (problem, device, communicator, parameters, report, stop criteria, seed of the random numbers,
+        `Interrupted`): the outcome of a run. All ranks call it with the same problem. An algorithm that honours `stops`
+        also ends soon once any rank is interrupted, on which the ranks agree.
     kernel_files
         Files of cuda_src that a run loads, without suffix; none if it has no kernels.
     host_kernel_files
@@ -174,7 +190,7 @@ class Algorithm:
     answers: tuple[AnswerType, ...]
     parameters: type[msgspec.Struct]
     estimate: Callable[[Any, Any, int, DeviceInfo], Estimate]
-    run: Callable[[Any, Device, Comm, Any, Report, StopCriteria, int], Outcome]
+    run: Callable[[Any, Device, Comm, Any, Report, StopCriteria, int, Interrupted], Outcome]
     kernel_files: tuple[str, ...] = ()
     host_kernel_files: tuple[str, ...] = ()
     stops: tuple[str, ...] = ()

@@ -52,7 +52,8 @@ examples:
   hpcsolve report results/eu-capitals.h5 -o report.html   a page with pictures
 
 exit codes: 0 solved and verified, 1 the check of the answer failed, 2 bad input or usage, 3 refused: memory or GPUs,
-4 environment: MPI, compiler, disk, 5 a damaged file, 70 a bug in hpcsolve, 130 interrupted (Ctrl-C)
+4 environment: MPI, compiler, disk, 5 a damaged file, 70 a bug in hpcsolve, 75 interrupted, the best so far is written,
+130 interrupted at once (Ctrl-C)
 """
 
 

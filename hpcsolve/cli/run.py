@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hpcsolve.cli.options import DEVICES, add_command, add_job, show_on_rank_0
 from hpcsolve.errors import HpcsolveError, agree
+from hpcsolve.parallel.interrupts import CTRL_C_AND_TERM
 
 if TYPE_CHECKING:
     from hpcsolve.output.log import Log
@@ -45,7 +47,8 @@ def _run(options: argparse.Namespace) -> int:
         from hpcsolve.runner.run import run_job
 
         log = open_log(comm, options)
-        return run_job(comm, lambda: _planned(options, log), log, sum(seconds_build)).exit_code
+        plan = partial(_planned, options, log)
+        return run_job(comm, plan, log, sum(seconds_build), signals=CTRL_C_AND_TERM).exit_code
 
     return guard(run, prepare)
 

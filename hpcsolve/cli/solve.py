@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hpcsolve.cli.options import add_command, add_set, seconds, show_on_rank_0
 from hpcsolve.cli.run import add_run_options, open_log
 from hpcsolve.errors import HpcsolveError
+from hpcsolve.parallel.interrupts import CTRL_C_AND_TERM
 
 if TYPE_CHECKING:
     from hpcsolve.parallel.comm import Comm
@@ -63,7 +64,7 @@ def _solve(options: argparse.Namespace) -> int:
             log.note(f"choice: {chosen[0].reason}")
             return _planned(chosen[0], options)
 
-        return run_job(comm, planned, log, sum(seconds_build)).exit_code
+        return run_job(comm, planned, log, sum(seconds_build), signals=CTRL_C_AND_TERM).exit_code
 
     return guard(run, prepare)
 

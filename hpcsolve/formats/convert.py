@@ -123,7 +123,7 @@ def _lost_of_graph(graph: Graph, again: Graph) -> list[str]:
 
 
 def _order(graph: Graph, again: Graph) -> NDArray[np.int64]:
-    """Return the position in `graph` of each vertex of `again`, by name or label; in the same order if both changed."""
+    """Return the position in `graph` of each vertex of `again`, by name or label, or its own if both changed."""
     for old, new in ((graph.vertex_names, again.vertex_names), (graph.labels.tolist(), again.labels.tolist())):
         position = {key: index for index, key in enumerate(old)}
         if len(position) == graph.n == len(new) and set(position) == set(new):

@@ -47,8 +47,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     instance
         A file (relative to the job file's folder, with --set to the working directory; "-" is standard input), or a
         table: for a generator `{ generate = "uniform-tsp", n = 24, seed = 1 }`, for a graph `{ file = "city.gr",
-        coordinates = "city.co", directed = false, terminals = [17, 4] }`, where all but the file may be left out. Files
-        of terminals have one on each line: `terminals = "houses.txt"`.
+        coordinates = "city.co", directed = false, weight = "length", terminals = [17, 4] }`, where all but the file may
+        be left out. Files of terminals have one on each line: `terminals = "houses.txt"`.
     output
         The result file, relative to the working directory; for a job file `NAME.toml` by default as shown.
     device

@@ -7,7 +7,9 @@ ahead.py     builds kernels before MPI starts
 reading.py   reads the instance, and says how far it is
 memory.py    compares the estimate with the free memory of all ranks
 run.py       the run itself, phase by phase
+announce.py  the lines that a run prints
 check.py     the check of the answer on all ranks
+conclude.py  the end of a run: check, gather, write, print
 collect.py   the content of the result file
 timings.py   the line that says how long the run took
 verify.py    `hpcsolve verify`: checks the answer in a result file

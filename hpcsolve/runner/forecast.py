@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hpcsolve.algorithms.base import NO_STOP, Estimate, silent
+from hpcsolve.algorithms.base import NO_STOP, Estimate, never, silent
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.device.base import ONE_CORE, DeviceInfo
 from hpcsolve.device.memory import available_memory
@@ -114,7 +114,7 @@ def measured_rate(job: Job, problem: Any) -> tuple[float | None, str]:
     try:
         device, _ = open_device(job.settings.device, SerialComm(), threads=job.settings.threads)
         with device:
-            runs = (solver.run(small, device, SerialComm(), parameters, silent, NO_STOP, job.settings.seed)
+            runs = (solver.run(small, device, SerialComm(), parameters, silent, NO_STOP, job.settings.seed, never)
                     for _ in range(4))
             next(runs)  # loads the kernels, so it is not timed
             rate = max(_rate(run.rank) for run in runs)

@@ -1,4 +1,4 @@
-"""GeoJSON lines: vertices are coordinates, weights lengths in metres or a property; what is unclear is refused."""
+"""GeoJSON lines become edges whose weights are lengths in metres or a property, or are refused if unclear."""
 
 import itertools
 import json

@@ -9,7 +9,7 @@ from functools import partial
 
 import msgspec
 
-from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Interrupted, Outcome, Report, StopCriteria, never
 from hpcsolve.algorithms.held_karp import compact, planes, recover
 from hpcsolve.algorithms.held_karp.core import Core, Parameters, core_problem
 from hpcsolve.algorithms.held_karp.outcome import layers_table, outcome
@@ -63,7 +63,7 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
 
 def run(
     tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    criteria: StopCriteria = NO_STOP, seed: int = 1,
+    criteria: StopCriteria = NO_STOP, seed: int = 1, interrupted: Interrupted = never,
 ) -> Outcome:
     """Return the optimum, with a proof. `tsp` is the same on all ranks, and so is the outcome but for `rank`."""
     started = time.perf_counter()

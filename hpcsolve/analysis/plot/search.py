@@ -85,7 +85,7 @@ def plot_colonies(result: Result, axes: Axes | None = None) -> Axes:
         axes.set_xticks(colonies)
     axes.set_xlabel("colony")
     axes.set_ylabel("cost (the instance's own unit)")
-    axes.legend(fontsize="small")
+    axes.legend(fontsize="small", framealpha=0.6)
     spread = f"{number(own.min())} to {number(own.max())}"
     set_title(axes, result, f"{len(own)} {'colony' if len(own) == 1 else 'colonies'}, {spread}")
     return axes
