@@ -24,6 +24,7 @@ from hpcsolve.formats.graph.edge_table import (
     begins_with_id,
     cells_of,
     mark_of,
+    names_axes,
     names_columns,
     positions_by_label,
     read_edge_table,
@@ -62,6 +63,8 @@ def read_edge_list(file: InputFile, directed: bool | None = None, weight: str | 
     InputError
         With file and line.
     """
+    if file.content.lstrip().startswith(b"<"):
+        raise file.error("is HTML or XML, not a list of edges", file.first_line)
     first = _first_lines(file.content)
     width = next((len(row) for _, row in first if all(map(NUMBER.fullmatch, row))), 0)
     if weight is not None or width not in (2, 3) or not _is_in_order(_first_cells(file.content)[0]):
@@ -137,7 +140,7 @@ def _is_edge_of_names(cells: Sequence[str]) -> bool:
 def _is_in_order(cells: Sequence[str]) -> bool:
     """Return whether the first line has numbers, or no titles that say that ends and weight are not in this order."""
     if not names_columns(cells):
-        return not begins_with_id(cells)
+        return not begins_with_id(cells) and not names_axes(cells)
     first, second, *rest = [cell.lower() for cell in cells]
     return first in TAIL and second in HEAD and not (names_columns([*rest, "u"]) or names_columns([*rest, "v"])
                                                      or (rest and begins_with_id(rest)))
