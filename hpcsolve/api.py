@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from hpcsolve.analysis.collect import collect
 from hpcsolve.analysis.load import Result, load
+from hpcsolve.errors import InputError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job, job_from_table
 from hpcsolve.job.load import with_files_from
@@ -147,6 +148,8 @@ def _instance_key(problem: ProblemLike, options: Mapping[str, Any]) -> str | dic
     """Return the value of the job's key `instance`."""
     if not isinstance(problem, (str, os.PathLike)):
         return IN_MEMORY
+    if options.get("weight", "") is None:
+        raise InputError("weight=None is for graphs of networkx; in a file leave out the weights")
     path = os.path.abspath(problem)
     return {"file": path, **{key: _plain(value) for key, value in options.items()}} if options else path
 

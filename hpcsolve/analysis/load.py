@@ -57,7 +57,7 @@ class Result(tour.TourMixin, paths.PathsMixin, tree.TreeMixin):
 
     @property
     def rounding_error(self) -> float:
-        """The most by which rounding may have changed the answer's cost, and the optimum. It is 0 if costs are exact."""
+        """The most by which rounding may have changed the answer's cost, and the optimum. It is 0 for exact costs."""
         return float(self.contents.value("instance", "rounding_error", 0.0))
 
     @property
