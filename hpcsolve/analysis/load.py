@@ -82,9 +82,9 @@ class Result(tour.TourMixin, paths.PathsMixin, tree.TreeMixin):
 
     @property
     def seconds(self) -> float:
-        """Seconds that the run took, from reading the instance to writing the result (rank 0)."""
-        phases = (self.contents.value("ranks", f"seconds_{phase}") for phase in PHASES)
-        return float(sum(seconds[0] for seconds in phases if seconds is not None))
+        """Seconds of the run, from reading the instance to writing the result, on the rank that took longest."""
+        phases = [self.contents.value("ranks", f"seconds_{phase}") for phase in PHASES]
+        return float(np.sum([seconds for seconds in phases if seconds is not None], axis=0).max())
 
     @property
     def history(self) -> dict[str, NDArray[Any]]:

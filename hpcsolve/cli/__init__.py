@@ -10,10 +10,10 @@ import sys
 from collections.abc import Callable, Sequence
 
 import hpcsolve
-from hpcsolve.cli import collect, estimate, export, generate, info, report, run, sweep, tree, verify
+from hpcsolve.cli import collect, convert, estimate, export, generate, info, report, run, sweep, tree, verify
 from hpcsolve.parallel.printing import warn
 
-COMMANDS = (run, sweep, collect, estimate, verify, report, export, tree, info, generate)
+COMMANDS = (run, sweep, collect, estimate, verify, report, export, tree, info, generate, convert)
 """The modules of the commands, in the order of `--help`."""
 
 INTERRUPTED = 130

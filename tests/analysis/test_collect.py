@@ -100,6 +100,8 @@ def test_two_ranks_are_added_up_or_the_slower_one_counts(mpiexec, tmp_path):
         ranks = {name: dataset[:] for name, dataset in file["ranks"].items() if dataset.dtype.kind in "if"}
     assert found["ranks"] == 2 and found["bytes"] == sum(ranks["peak_bytes"])
     assert found["seconds_kernel"] == max(ranks["seconds_kernel"])
+    both = sum(ranks[f"seconds_{phase}"] for phase in ("read", "build", "run", "check", "write"))
+    assert both.shape == (2,) and found["seconds"] == pytest.approx(both.max(), rel=1e-12)
 
 
 def test_csv_has_exact_numbers(runs, tmp_path):

@@ -30,7 +30,7 @@ STYLES = ("-", "--", ":")
 
 def plot_path(
     result: Result, axes: Axes | None = None, *, queries: Sequence[int] | None = None,
-    ends: tuple[Any, Any] | None = None, geographic: bool | None = None, network: bool = True,
+    ends: tuple[Any, Any] | None = None, geographic: bool | None = None, network: object = True,
 ) -> Axes:
     """Draw shortest paths over the network, each in its own colour.
 
@@ -56,8 +56,7 @@ def plot_path(
     axes, places = axes_for(axes), places_of(result, geographic)
     if places is None:
         return _plot_rows(result, axes, paths, names)
-    if network:
-        draw_network(axes, result, places.points)
+    draw_network(axes, result, places.points, network)
     for index, (path, name) in enumerate(zip(paths, names)):
         line, color = places.points[path], SERIES[index % len(SERIES)]
         style = STYLES[index // len(SERIES) % len(STYLES)]
