@@ -32,7 +32,7 @@ from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.runner.check import check
 from hpcsolve.runner.collect import contents_of
 from hpcsolve.runner.kinds import kind_of
-from hpcsolve.runner.memory import check_memory, memory_line, memory_of
+from hpcsolve.runner.memory import check_memory, memory_line, memory_of, process_bytes
 from hpcsolve.runner.planned import PlannedRun
 from hpcsolve.runner.timings import seconds_line
 
@@ -79,8 +79,8 @@ def run_job(
         _say_devices(reason, comm, log)
         estimated = _check_estimate(planned, device, comm, log)
         outcome, seconds["seconds_run"] = _run_algorithm(planned, device, comm, log)
-        row = _rank_row(device, reason, outcome, seconds) | {"estimated_bytes": estimated}
-        return _finish(planned, outcome, row, device, comm, log, keep)
+        row = rank_row(device, reason, outcome, seconds) | {"estimated_bytes": estimated}
+        return finish(planned, outcome, row, device, comm, log, keep)
 
 
 def _print_again(planned: PlannedRun, comm: Comm, log: Log) -> Finished:
@@ -115,7 +115,7 @@ def _check_estimate(planned: PlannedRun, device: Device, comm: Comm, log: Log) -
     """Refuse a run that does not fit, make the output's folder, and return the bytes estimated for this rank."""
     memories = comm.gather(memory_of(device))
     needed = on_rank_0(comm, lambda: _needed_bytes(planned, memories or [], device.info, log))
-    estimated = needed[comm.rank] + peak_resident_memory()
+    estimated = process_bytes(needed[comm.rank])
     log.note(f"memory of this rank: {estimated} bytes estimated, including the process before the run")
     return estimated
 
@@ -145,13 +145,14 @@ def _run_algorithm(planned: PlannedRun, device: Device, comm: Comm, log: Log) ->
     return outcome, time.perf_counter() - started
 
 
-def _rank_row(device: Device, reason: str, outcome: Outcome, seconds: Mapping[str, float]) -> dict[str, Any]:
+def rank_row(device: Device, reason: str, outcome: Outcome, seconds: Mapping[str, float]) -> dict[str, Any]:
+    """Return this rank's row of `/ranks`."""
     own = {"host": socket.gethostname(), "device": f"{device.info.name}: {reason}", "uuid": device.info.uuid}
     peaks = {"peak_bytes": device.memory_peak, "peak_resident_bytes": peak_resident_memory()}
     return {**own, **peaks, **outcome.rank, **seconds}
 
 
-def _finish(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], device: Device, comm: Comm, log: Log, keep: bool
+def finish(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], device: Device, comm: Comm, log: Log, keep: bool
             ) -> Finished:
     """Check the answer on all ranks, then gather, write and print it on rank 0."""
     verdict = check(planned, outcome, comm)

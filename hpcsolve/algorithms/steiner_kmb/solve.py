@@ -13,7 +13,6 @@ import numpy as np
 
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, ROW_ENGINES, kernel_files
-from hpcsolve.algorithms.shortest_paths.keys import WORD
 from hpcsolve.algorithms.steiner_kmb.dual_ascent import Bound, ascended, best_bound
 from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
 from hpcsolve.algorithms.steiner_kmb.kmb import Work, keys_for, kmb_tree
@@ -33,7 +32,7 @@ from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.steiner import exact_sum, require_problem
+from hpcsolve.problems.steiner import require_problem
 from hpcsolve.problems.verify.steiner_bound import closure_bound
 
 HOST_KERNEL_FILES = ("steiner/steiner_tree", "steiner/key_path", "steiner/one_steiner", "steiner/dual_ascent")
@@ -83,11 +82,11 @@ def run(
     stop = AgreedStop(comm, criteria, target)
     tables: Tables = {}
     found: Certified | None = None
-    with _on_host(device) as host:
+    with on_host(device) as host:
         whole = network(graph, host)
         report(0.0, "lower bound")
         bound = ascended(whole, comm)  # first: rank 0, which has the reductions next, has fewer ascents
-        smaller, closure_tree = comm.once_per_host(partial(_prepared, graph, host))
+        smaller, closure_tree = comm.once_per_host(partial(prepared, graph, host))
         net = network(smaller.graph, host)
         matrix = None
         if parameters.matrix:
@@ -107,7 +106,8 @@ def run(
     return Outcome(found.answer(None if matrix is None else matrix.as_table()), tables, rank)
 
 
-def _prepared(graph: Graph, host: Device) -> tuple[ReducedGraph, ClosureTree]:
+def prepared(graph: Graph, host: Device) -> tuple[ReducedGraph, ClosureTree]:
+    """Return the reduced graph, and the minimum spanning tree of its terminal distance graph."""
     smaller = reduced(graph)
     return smaller, closure(network(smaller.graph, host))
 
@@ -140,7 +140,7 @@ def _certified(
 
 
 @contextmanager
-def _on_host(device: Device) -> Iterator[Device]:
+def on_host(device: Device) -> Iterator[Device]:
     """Give the job's device if it is the CPU, else one core of the CPU beside it."""
     if device.info.kind == "cpu":
         yield device
