@@ -1,7 +1,7 @@
 """The estimated memory of jobs of each algorithm, beside what the arrays of a run take at their peak.
 
-Python's tracemalloc counts the bytes of numpy's arrays, and so those of a CPU's buffers too. These are the same in every
-run. Only the libraries are left out, which are loaded by a run before.
+Python's tracemalloc counts the bytes of numpy's arrays, and so those of a CPU's buffers too. These are the same in
+every run. Only the libraries are left out, which are loaded by a run before.
 """
 
 import tracemalloc

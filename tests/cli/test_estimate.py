@@ -22,7 +22,7 @@ JOBS = {
     "target and a limit": ("ant-colony", CITIES, "[stop]\ntarget = 1\nseconds = 90", "at most about 1 min 3"),
     "target": ("ant-colony", CITIES, "[stop]\ntarget = 1", "not known: [stop] target may end it at any time"),
     "stagnation": ("ant-colony", CITIES, "[stop]\nstagnation = 5", "not known: [stop] stagnation may end it"),
-    "sources": ("shortest-paths", STREETS, "[shortest-paths]\nsources = { random = 500 }\npredecessors = true", "about "),
+    "sources": ("shortest-paths", STREETS, "[shortest-paths]\nsources = { random = 500 }", "about "),
     "targets": ("shortest-paths", STREETS, "[shortest-paths]\nsources = [4, 5]\ntargets = [1, 2]", "about "),
     "voronoi": ("shortest-paths", STREETS, "[shortest-paths]\nsources = [1, 5, 9]\nvoronoi = true", "about "),
     "queries": ("shortest-paths", STREETS, "[shortest-paths]\nqueries = [[1, 5], [1, 9], [7, 3]]", "about "),
