@@ -9,14 +9,11 @@ from __future__ import annotations
 import sys
 
 import matplotlib
-import msgspec
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 import hpcsolve
 from hpcsolve.analysis.plot import plot_tour, plot_tree
-from hpcsolve.job.generators import makers
 
 LABELLED = {"Lisbon", "Dublin", "Helsinki", "Nicosia", "Valletta", "Paris", "Rome", "Berlin", "Bucharest", "Stockholm"}
 
@@ -27,11 +24,9 @@ def draw(tour_file: str, tree_file: str, picture: str) -> None:
     left, right = figure.subplots(1, 2)
     tour, tree = hpcsolve.load(tour_file), hpcsolve.load(tree_file)
     plot_tour(tour, left, names=False, geographic=True)
-    left.set_aspect(1.55, adjustable="datalim")  # a degree of longitude is the shorter one, up here
     name_cities(left, tour)
     left.set_title(f"The shortest round trip through {len(tour.tour)} capitals: {tour.cost} km, proven")
-    draw_streets(right, tree)
-    plot_tree(tree, right)
+    plot_tree(tree, right, names=False)
     ratio = tree.cost / tree.lower_bound
     right.set_title(f"{len(tree.terminals)} houses joined: {tree.cost}, at most {ratio:.3f} times the optimum")
     for axes in (left, right):
@@ -46,15 +41,6 @@ def name_cities(axes: Axes, tour: hpcsolve.Result) -> None:
     order = dict(zip(tour.tour_labels, axes.lines[0].get_xydata()))
     for name in sorted(LABELLED & order.keys()):
         axes.annotate(name, order[name], xytext=(4, 3), textcoords="offset points", fontsize=8)
-
-
-def draw_streets(axes: Axes, tree: hpcsolve.Result) -> None:
-    """Draw all streets of the made-up town in grey, as one line. The result's job says how the town was made."""
-    keys = msgspec.toml.decode(tree.job)["instance"]
-    town = makers("steiner")[keys.pop("generate")](**keys)
-    ends = town.coordinates[np.stack([town.tails(), town.heads])[:, town.tails() < town.heads]]
-    line = np.concatenate([ends, np.full_like(ends[:1], np.nan)]).transpose(1, 0, 2).reshape(-1, 2)
-    axes.plot(line[:, 0], line[:, 1], "-", color="0.82", linewidth=0.5, zorder=0)
 
 
 if __name__ == "__main__":

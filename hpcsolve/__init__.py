@@ -5,10 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hpcsolve.api import Result, join, load, solve
+    from hpcsolve.api import Result, collect, join, load, solve
 
 __version__ = "0.1.0"
-__all__ = ["Result", "__version__", "join", "load", "solve"]
+__all__ = ["Result", "__version__", "collect", "join", "load", "solve"]
+
+
+def __dir__() -> list[str]:
+    """Return the names of the module, with those that are loaded on first use."""
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> object:

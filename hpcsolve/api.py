@@ -1,4 +1,4 @@
-"""The Python interface: `solve`, `load`, `join` and `Result`. `import hpcsolve` loads this module on first use."""
+"""The Python interface: `solve`, `load`, `collect`, `join`, `Result`. `import hpcsolve` loads it on first use."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hpcsolve.analysis.collect import collect
 from hpcsolve.analysis.load import Result, load
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job, job_from_table
@@ -20,7 +21,7 @@ from hpcsolve.parallel.launch import join
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.runner.ahead import build_for
-from hpcsolve.runner.kinds import kind_of
+from hpcsolve.runner.kinds import kind_of, precision_of
 from hpcsolve.runner.planned import PlannedRun, planned_run
 from hpcsolve.runner.reading import read_aloud, say_source
 from hpcsolve.runner.run import run_job
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 ProblemLike = Tsp | Graph | ArrayLike | str | os.PathLike[str]
 
-__all__ = ["Result", "join", "load", "solve"]
+__all__ = ["Result", "collect", "join", "load", "solve"]
 
 
 def solve(
@@ -44,6 +45,8 @@ def solve(
     output: str | os.PathLike[str] | None = None,
     quiet: bool = True,
     seed: int = 1,
+    exact: bool = False,
+    round: float | None = None,
     stop: Mapping[str, float] | None = None,
     terminals: Iterable[Any] | None = None,
     weight: str | None = "weight",
@@ -60,9 +63,9 @@ def solve(
     algorithm
         As in a job file.
     comm
-        By default this process solves alone. Under mpiexec every rank calls `solve`, with what `hpcsolve.join()` gives.
-        An earlier run should have compiled the kernels, since compilers cannot be started safely while MPI runs.
-    device, threads, share_gpu, seed, stop
+        By default this process solves alone. Under mpiexec every rank calls `solve`, with what `hpcsolve.join()` gives,
+        after an earlier run has compiled the kernels (docs/python.md).
+    device, threads, share_gpu, seed, exact, round, stop
         As in a job file: `stop={"seconds": 60.0}`.
     output
         Path of a result file to write, which replaces an existing file. By default none is written.
@@ -71,8 +74,7 @@ def solve(
     terminals
         The terminals of a Steiner problem, in place of those of `problem`: rows of a matrix, nodes, names or labels.
     weight
-        The attribute of networkx's edges that has their weights, such as "length" in graphs of OSMnx. Every edge must
-        have it. None: each edge weighs 1.
+        The attribute of every edge of networkx that has its weight: "length" in OSMnx. None: each edge weighs 1.
     parameters
         The keys of the algorithm's own table in a job file: `path="open"`.
 
@@ -94,8 +96,9 @@ def solve(
     """
     ranks = comm or SerialComm()
     options = ({} if terminals is None else {"terminals": list(terminals)}) | _weight_option(weight)
-    settings = {"device": device, "threads": threads, "share-gpu": share_gpu, "seed": seed, "stop": dict(stop or {})}
-    job = _job(problem, options, {**settings, "algorithm": algorithm, "output": os.fspath(output or "")}, parameters)
+    job = _job(problem, options, parameters, {
+        "algorithm": algorithm, "output": os.fspath(output or ""), "device": device, "threads": threads, "seed": seed,
+        "share-gpu": share_gpu, "exact": exact, "round": round, "stop": dict(stop or {})})
     log = _Silent() if quiet else Log(ranks.rank)
     if ranks.size == 1:
         build_for(algorithm, device, log.say)
@@ -110,7 +113,7 @@ def _solved(comm: Comm, plan: Callable[[], PlannedRun], log: Log) -> Result:
 
 
 def _job(
-    problem: ProblemLike, options: Mapping[str, Any], settings: dict[str, object], parameters: dict[str, object]
+    problem: ProblemLike, options: Mapping[str, Any], parameters: dict[str, object], settings: dict[str, object]
 ) -> Job:
     own = {str(settings["algorithm"]): _keys(parameters)}
     job = job_from_table({**settings, "instance": _instance_key(problem, options), **own})
@@ -136,7 +139,7 @@ def _instance(job: Job, problem: ProblemLike, options: Mapping[str, Any], log: L
     if isinstance(problem, (str, os.PathLike)):
         return read_aloud(job, log.say)
     kind = kind_of(job)
-    given = kind.given(problem, options)
+    given = kind.given(problem, options, precision_of(job))
     return InstanceOf(given, IN_MEMORY, kind.content_hash(given), "memory")
 
 

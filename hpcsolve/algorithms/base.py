@@ -212,6 +212,12 @@ class Algorithm:
     check
         Function of (problem, parameters, outcome), called on every rank: a text that says what the algorithm itself
         found wrong with this rank's part of the answer, or None.
+    largest_cost
+        Function of the numbers of vertices (or cities) and of edges (or arcs): the largest integer cost with which no
+        sum of costs overflows, whatever the instance. Costs that must be rounded are rounded to this size.
+    fits
+        Function of (problem, parameters): whether the algorithm can take the costs of this instance, exact as they are,
+        which may be larger.
     """
 
     name: str
@@ -229,6 +235,8 @@ class Algorithm:
     file_keys: Mapping[str, Callable[[str, str | None], str]] = field(default_factory=dict)
     asked: Callable[[Any, Any], Any] = lambda problem, parameters: None
     check: Callable[[Any, Any, Outcome], str | None] = lambda problem, parameters, outcome: None
+    largest_cost: Callable[[int, int], int] = lambda n, edges: (2**62 - 1) // max(n, 1)
+    fits: Callable[[Any, Any], bool] = lambda problem, parameters: True
 
     def stop_keys(self, parameters: Any) -> tuple[str, ...]:
         """Return the keys of `[stop]` that the algorithm honours with these parameters."""

@@ -7,16 +7,29 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.analysis import convert
+from hpcsolve.analysis.save import save
 from hpcsolve.answers import paths, tour, tree
 from hpcsolve.errors import InputError
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import answer_in, require_whole
+
+if TYPE_CHECKING:
+    import networkx
+    import pandas
+    from matplotlib.axes import Axes
+    from scipy.sparse import csr_array
+
+PHASES = ("read", "build", "run", "check", "write")
+"""The phases of a run that follow one another, as in `/ranks`."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +56,11 @@ class Result(tour.TourMixin, paths.PathsMixin, tree.TreeMixin):
         return cost
 
     @property
+    def rounding_error(self) -> float:
+        """The most by which rounding may have changed the cost of the answer, and the optimum; 0 if costs are exact."""
+        return float(self.contents.value("instance", "rounding_error", 0.0))
+
+    @property
     def optimal(self) -> bool:
         """Whether the answer is proven to be optimal."""
         return bool(self.contents.value("solution", "optimal", False)) or self.cost == self.lower_bound
@@ -58,6 +76,22 @@ class Result(tour.TourMixin, paths.PathsMixin, tree.TreeMixin):
         return str(self.contents.value("job", "toml"))
 
     @property
+    def n(self) -> int:
+        """Number of cities or vertices of the instance."""
+        return len(self.contents.value("instance", "label"))
+
+    @property
+    def seconds(self) -> float:
+        """Seconds that the run took, from reading the instance to writing the result (rank 0)."""
+        phases = (self.contents.value("ranks", f"seconds_{phase}") for phase in PHASES)
+        return float(sum(seconds[0] for seconds in phases if seconds is not None))
+
+    @property
+    def history(self) -> dict[str, NDArray[Any]]:
+        """The best cost over time, as `table("history")`, or an empty dict if the algorithm keeps no history."""
+        return self.table("history") if "history" in self.contents.groups else {}
+
+    @property
     def coordinates(self) -> NDArray[np.float64] | None:
         """Coordinates of the cities or vertices, shape (n, 2 or 3), or None if the instance has none."""
         axes = [self.contents.value("instance", axis) for axis in "xyz"]
@@ -67,23 +101,110 @@ class Result(tour.TourMixin, paths.PathsMixin, tree.TreeMixin):
     def table(self, name: str) -> dict[str, NDArray[Any]]:
         """Return the columns of a group such as `layers` or `ranks`, ready for `pandas.DataFrame`.
 
+        Costs and weights are in the instance's own unit.
+
         Raises
         ------
         InputError
             The result has no group of that name, or the group has no columns.
         """
         columns = self.contents.groups.get(name, {})
-        rows = {key: np.asarray(column.values) for key, column in columns.items() if column.dimension}
+        rows = {key: np.asarray(self.contents.own(name, key)) for key, column in columns.items() if column.dimension}
         if not rows:
             groups = self.contents.groups.items()
             known = ", ".join(group for group, members in groups if any(c.dimension for c in members.values()))
             raise InputError(f"the result has no table {name!r}; it has {known}")
         return rows
 
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return the answer as a `pandas.DataFrame`, in the instance's own unit and with names.
+
+        A tour has a row for each city, in order, with the leg that follows it and the total up to its end. A tree has a
+        row for each edge, distances one for each search and vertex, paths one for each query.
+
+        Raises
+        ------
+        EnvironmentFault
+            pandas is not installed.
+        """
+        return convert.to_pandas(self.contents)
+
+    def to_networkx(self, number: int | None = None) -> networkx.Graph[Any]:
+        """Return the answer as a graph of networkx, whose nodes are names, or numbers where names are not unique.
+
+        A tour is a cycle (or a path) of the legs, directed if the instance is asymmetric. A tree is undirected.
+        Shortest paths are trees of arcs that lead away from the source. Nodes have the attributes `x` and `y`, or `lat`
+        and `lon`, edges the attribute `weight`, where the result has them.
+
+        Parameters
+        ----------
+        number
+            Which search or query, from 0, if the result has several.
+
+        Raises
+        ------
+        InputError
+            The result has several searches or queries and none is named, or distances without predecessors.
+        EnvironmentFault
+            networkx is not installed.
+        """
+        return convert.to_networkx(self.contents, number)
+
+    def to_csr(self, number: int | None = None) -> csr_array[Any]:
+        """Return the answer as a sparse matrix of scipy, shape (n, n), whose entries are weights of arcs.
+
+        Rows and columns are positions. Each edge is one entry, as in scipy's minimum_spanning_tree: of a tour from a
+        city to the next, of a tree from the smaller position to the larger, of shortest paths from predecessors to
+        vertices. Weights of 0 are stored.
+
+        Parameters
+        ----------
+        number
+            As of `to_networkx`.
+
+        Raises
+        ------
+        InputError
+            As of `to_networkx`, or the result does not have the weights.
+        """
+        return convert.to_csr(self.contents, number)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+        """Write the result file. With several ranks, one of them should call it.
+
+        Raises
+        ------
+        InputError
+            The file exists, and `overwrite` is false.
+        EnvironmentFault
+            The file cannot be written.
+        """
+        if os.path.exists(path) and not overwrite:
+            raise InputError("the file exists; choose another one, or give overwrite=True", os.fspath(path))
+        save(self.contents, Path(path))
+
+    def _repr_html_(self) -> str:
+        """Return a short table for notebooks."""
+        names = {"instance": self.contents.value("instance", "name"), "answer": self._summary()}
+        names["check"] = "passed" if self.verified else "not passed"
+        names["time"] = f"{self.seconds:.3g} s"
+        rows = "".join(f"<tr><th>{key}</th><td>{escape(str(value))}</td></tr>" for key, value in names.items())
+        return f"<table><caption>{escape(self.algorithm)}</caption>{rows}</table>"
+
+    def plot(self, axes: Axes | None = None, **options: Any) -> Axes:
+        """Draw the answer with matplotlib and return the axes, as `hpcsolve.analysis.plot.plot` does."""
+        from hpcsolve.analysis.plot import plot
+
+        return plot(self, axes, **options)
+
     def __repr__(self) -> str:
         """Return one line with algorithm and answer."""
+        return f"<{self.algorithm}: {self._summary()}>"
+
+    def _summary(self) -> str:
+        """Return the answer in a few words."""
         answer = answer_in(self.contents)
-        return f"<{self.algorithm}: {answer.summary(self.contents) if answer else 'no answer'}>"
+        return answer.summary(self.contents) if answer else "no answer"
 
 
 def load(path: str | os.PathLike[str]) -> Result:

@@ -5,6 +5,8 @@ distances.py  tables of distances from sources
 paths.py      a shortest path for each query
 tree.py       a Steiner tree with its lower bound
 base.py       `AnswerType`, the record of a kind of answer, and `Verdict`, the result of a check
+vertices.py   the part of `hpcsolve.Result` about vertices and distances
+edges.py      the edges of an answer as arrays, for graph libraries and drawings
 dataset.py    the declaration of a dataset of the result file: type, dimensions, unit, meaning
 table.py      a table of which each rank has some rows
 

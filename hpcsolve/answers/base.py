@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from hpcsolve.answers.dataset import Column, datasets, required
+from hpcsolve.answers.dataset import Column, Group, datasets, required
+from hpcsolve.answers.edges import Edges, Rows
 from hpcsolve.answers.table import DistanceTable
+from hpcsolve.problems.rounding import decimals_of, error_text, unit_text
 from hpcsolve.problems.verify.distances import unreached_of
 
 if TYPE_CHECKING:
@@ -61,6 +63,16 @@ class AnswerType:
         The lines that are printed of the answer, given the contents of the result.
     summary
         The answer in a few words, given the contents of the result.
+    rows
+        The answer as a table for people, in own units and with names, given the contents of the result: yields blocks
+        of rows, each a mapping from column name to values.
+    edges
+        The edges of the answer, given the contents of the result and the number of a search or query, or None if there
+        is only one.
+    groups
+        The groups of the result file that belong to this kind of answer: group name -> its datasets.
+    beside
+        Makes the content of these groups on rank 0, given (problem, question, record).
     """
 
     name: str
@@ -69,6 +81,18 @@ class AnswerType:
     verify: Callable[[Contents, Any, Any, RowBlocks], Verdict]
     lines: Callable[[Contents], Iterator[str]]
     summary: Callable[[Contents], str]
+    rows: Callable[[Contents], Iterator[Rows]]
+    edges: Callable[[Contents, int | None], Edges]
+    groups: Mapping[str, Group] = field(default_factory=dict, hash=False)
+    beside: Callable[[Any, Any, Any], Mapping[str, Mapping[str, Column]]] = lambda problem, question, answer: {}
+
+
+def rounding_of(contents: Contents) -> tuple[str, str]:
+    """Return what to write behind a cost and behind `optimal`: two empty texts if costs are exact."""
+    unit, error = (contents.value("instance", name) for name in ("rounded_to", "rounding_error"))
+    if unit is None or error is None:
+        return "", ""
+    return f" (exact to {error_text(error)})", f" for costs rounded to {unit_text(decimals_of(unit) or 0)}"
 
 
 def record_of_names(records: Sequence[type], names: set[str]) -> type | None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, distance_tables_of, first_failure, require
 from hpcsolve.answers.dataset import Dataset, datasets
+from hpcsolve.answers.edges import Edges, Rows, names_of
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph
@@ -190,9 +191,10 @@ def _require_equal(graph: Graph, claimed: NDArray[Any], found: NDArray[Any], wha
 def lines(contents: Contents) -> Iterator[str]:
     """Yield a line with the sources, and one for each table with its shape and type."""
     sources = np.asarray(contents.value("solution", "source"))
-    labels = np.asarray(contents.value("instance", "label"))
+    labels = np.asarray(contents.value("instance", "vertex_name", contents.value("instance", "label")))
     if ((sources >= 0) & (sources < len(labels))).all() and len(sources) <= SHOWN:
-        yield f"source: {' '.join(str(label) for label in labels[sources.astype(np.int64)])}"
+        between = " " if labels.dtype.kind in "iu" else ", "
+        yield f"source: {between.join(str(label) for label in labels[sources.astype(np.int64)])}"
     else:
         yield f"source: {len(sources)} vertices, /solution/source in the file"
     for name, table in contents.tables.items():
@@ -205,71 +207,64 @@ def summary(contents: Contents) -> str:
     return f"{tables}; {contents.value('instance', 'vertices')} vertices"
 
 
-class VertexMixin:
-    """The part of `hpcsolve.Result` about vertices, for distances, paths and trees."""
+def rows(contents: Contents) -> Iterator[Rows]:
+    """Yield a block for each search: source, vertex (or target), distance, and what else was asked for, by name.
 
-    contents: Contents
-
-    def named(self, positions: Any) -> list[Any]:
-        """Return the names of the vertices at these positions, or their numbers in the instance's file."""
-        found: list[Any] = self._vertex_names()[np.asarray(positions, dtype=np.int64)].tolist()
-        return found
-
-    def _vertex_names(self) -> NDArray[Any]:
-        return np.asarray(self.contents.value("instance", "vertex_name", self.contents.value("instance", "label")))
-
-    def _position(self, vertex: Any) -> int:
-        found = np.flatnonzero(self._vertex_names() == vertex)
-        if not len(found):
-            raise InputError(f"the result has no vertex {vertex!r}")
-        return int(found[0])
-
-
-class DistancesMixin(VertexMixin):
-    """The part of `hpcsolve.Result` about distances."""
-
-    @property
-    def sources(self) -> list[Any]:
-        """The sources of shortest paths, by name or by number in the instance's file, one for each search or query."""
-        return self.named(self.contents.value("solution", "source", []))
-
-    @property
-    def targets(self) -> list[Any]:
-        """The targets by name or number, empty if there are distances to all vertices."""
-        return self.named(self.contents.value("solution", "target", []))
-
-    @property
-    def distance(self) -> NDArray[np.float64]:
-        """Distances in the instance's own unit, `inf` where no path leads, as scipy has them.
-
-        Shape (searches, vertices), (searches, targets) or (queries,); empty if the result has no distances. The exact
-        integers are `contents.value("solution", "distance")`.
-        """
-        values = np.asarray(self.contents.value("solution", "distance", np.empty((0, 0))))
-        scale = int(self.contents.value("instance", "scale"))
-        return np.where(values == unreached_of(values.dtype), np.inf, values / scale)
-
-    @property
-    def predecessor(self) -> NDArray[np.int32]:
-        """The predecessors, shape (searches, vertices): positions, -1 for none, or empty if they were not asked for."""
-        return np.asarray(self.contents.value("solution", "predecessor", np.empty((0, 0))), dtype=np.int32)
-
-    def _path_between(self, source: Any, target: Any) -> list[Any]:
-        """Return the vertices of a shortest path, from a table of predecessors."""
-        start, path = self._position(source), [self._position(target)]
-        rows = np.flatnonzero(np.asarray(self.contents.value("solution", "source")) == start)
-        if not len(rows):
-            raise InputError(f"vertex {source!r} is not a source of the result")
-        before = self.predecessor
-        row = int(rows[0]) if len(before) > 1 else 0  # a single row serves all sources (voronoi)
-        distance = self.contents.value("solution", "distance")
-        if distance[row, path[0]] == unreached_of(distance.dtype):
-            return []
-        while (last := int(before[row, path[-1]])) >= 0:
-            path.append(last)
-        if path[-1] != start:
-            raise InputError(f"vertex {target!r} is nearer to another source, {self.named(path)[-1]!r}")
-        return self.named(path[::-1])
+    A search from all sources at once has no column `source`. Unreached vertices have the distance `inf`, and None in
+    place of a predecessor or a nearest source.
+    """
+    names = names_of(contents)
+    sources, targets = _ends(contents)
+    stored = [name for name in datasets(Distances) if name in contents.tables]
+    tables = {name: np.asarray(contents.value("solution", name)) for name in stored}
+    for row, distance in enumerate(tables.pop("distance")):
+        table = {"vertex" if targets is None else "target": names if targets is None else names[targets]}
+        table["distance"] = own_distances(contents, distance)
+        for name, found in tables.items():
+            table[name] = names.astype(object)[found[row]]
+            table[name][found[row] == NO_VERTEX] = None
+        single = len(sources) == len(contents.value("solution", "distance"))
+        yield {"source": np.repeat(names[sources[row : row + 1]], len(distance)), **table} if single else table
 
 
-DISTANCES = AnswerType("distances", (Distances,), check, verify, lines, summary)
+def _ends(contents: Contents) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+    """Return the positions of the sources, and of the targets or None."""
+    sources, targets = (contents.value("solution", name) for name in ("source", "target"))
+    return np.asarray(sources, np.int64), None if targets is None else np.asarray(targets, np.int64)
+
+
+def own_distances(contents: Contents, distance: NDArray[Any]) -> NDArray[np.float64]:
+    """Return stored distances in the instance's own unit, `inf` where no path leads."""
+    return np.where(distance == unreached_of(distance.dtype), np.inf, distance / contents.scale)
+
+
+def edges(contents: Contents, number: int | None = None) -> Edges:
+    """Return the arcs of the shortest-path tree of a search, from predecessors to vertices."""
+    before = contents.value("solution", "predecessor")
+    if before is None:
+        raise InputError("the result has no shortest-path trees; solve it with predecessors = true")
+    row = chosen(len(before), number, "searches")
+    heads = np.flatnonzero(before[row] != NO_VERTEX)
+    tails = before[row, heads].astype(np.int64)
+    distance = contents.value("solution", "distance")[row]
+    reached = np.flatnonzero(distance != unreached_of(distance.dtype))
+    return Edges(tails, heads, contents.in_own_unit(distance[heads] - distance[tails]), True, reached)
+
+
+def chosen(count: int, number: int | None, what: str) -> int:
+    """Return the number of a search or query (`what` in the plural), which may be left out if there is only one.
+
+    Raises
+    ------
+    InputError
+        There are several and none is named, or there is no such number.
+    """
+    if number is None and count == 1:
+        return 0
+    if number is None or not 0 <= number < count:
+        wrong = "choose one" if number is None else f"there is no number {number}"
+        raise InputError(f"the result has {count} {what}, numbered from 0: {wrong}, with number=0 or --number 0")
+    return number
+
+
+DISTANCES = AnswerType("distances", (Distances,), check, verify, lines, summary, rows, edges)

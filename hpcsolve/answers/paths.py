@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from hpcsolve.answers import distances
 from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, first_failure, require
 from hpcsolve.answers.dataset import Dataset, own_unit
 from hpcsolve.answers.distances import LENGTH_TYPES, SHOWN, UNREACHED, PathQuestion
+from hpcsolve.answers.edges import Edges, Rows, names_of
+from hpcsolve.answers.vertices import DistancesMixin
 from hpcsolve.errors import InputError
 from hpcsolve.formats import queries_sha256
 from hpcsolve.problems.graph import Graph
@@ -82,7 +85,8 @@ _NAMES = ("source", "target", "distance", "offset", "path")
 def _check_queries(graph: Graph, question: PathQuestion, pairs: NDArray[Any]) -> None:
     """Refuse queries that are not those of the job."""
     if question.pairs is None:
-        same = queries_sha256(graph.labels[pairs]) == question.pairs_sha256
+        named = np.array(graph.vertex_names, dtype=object) if graph.vertex_names else graph.labels
+        same = question.pairs_sha256 in (queries_sha256(graph.labels[pairs]), queries_sha256(named[pairs]))
     else:
         same = np.array_equal(pairs, question.pairs)
     require(same, "/solution/source and target are not the queries of the job")
@@ -91,7 +95,7 @@ def _check_queries(graph: Graph, question: PathQuestion, pairs: NDArray[Any]) ->
 def lines(contents: Contents) -> Iterator[str]:
     """Yield one line per query with its distance, or one line with the number of queries if there are many."""
     columns = {name: np.asarray(contents.value("solution", name)) for name in _NAMES[:3]}
-    labels = np.asarray(contents.value("instance", "label"))
+    labels = np.asarray(contents.value("instance", "vertex_name", contents.value("instance", "label")))
     scale = max(1, int(contents.value("instance", "scale")))
     reached = columns["distance"] != unreached_of(columns["distance"].dtype)
     lengths = np.diff(contents.value("solution", "offset"))
@@ -112,7 +116,26 @@ def summary(contents: Contents) -> str:
     return f"{distance.size} queries, {reached} reached; {contents.value('instance', 'vertices')} vertices"
 
 
-class PathsMixin(distances.DistancesMixin):
+def rows(contents: Contents) -> Iterator[Rows]:
+    """Yield the queries with their distances, `inf` where no path leads, and their paths: lists of names."""
+    names, offset = names_of(contents), np.asarray(contents.value("solution", "offset"))
+    path = names[np.asarray(contents.value("solution", "path"), np.int64)]
+    paths = np.empty(len(offset) - 1, object)
+    paths[:] = [path[begin:end].tolist() for begin, end in pairwise(offset)]
+    ends = {name: names[np.asarray(contents.value("solution", name), np.int64)] for name in ("source", "target")}
+    distance = distances.own_distances(contents, np.asarray(contents.value("solution", "distance")))
+    yield {"query": np.arange(len(paths)), **ends, "distance": distance, "path": paths}
+
+
+def edges(contents: Contents, number: int | None = None) -> Edges:
+    """Return the arcs of the path of a query. The result file does not have their weights."""
+    offset = np.asarray(contents.value("solution", "offset"))
+    chosen = distances.chosen(len(offset) - 1, number, "queries")
+    path = np.asarray(contents.value("solution", "path"), np.int64)[offset[chosen] : offset[chosen + 1]]
+    return Edges(path[:-1], path[1:], None, True, path)
+
+
+class PathsMixin(DistancesMixin):
     """The part of `hpcsolve.Result` about distances and paths."""
 
     def path(self, *ends: Any) -> list[Any]:
@@ -140,4 +163,4 @@ class PathsMixin(distances.DistancesMixin):
         return path
 
 
-PATHS = AnswerType("paths", (Paths,), check, verify, lines, summary)
+PATHS = AnswerType("paths", (Paths,), check, verify, lines, summary, rows, edges)

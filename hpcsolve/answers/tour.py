@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict
-from hpcsolve.answers.dataset import Dataset, own_unit
+from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, rounding_of
+from hpcsolve.answers.dataset import Column, Dataset, columns, own_unit
+from hpcsolve.answers.edges import Edges, Rows, places_of
 from hpcsolve.problems.tsp import Tsp, check_tour
 
 if TYPE_CHECKING:
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
 LONGEST_TOUR = 200
 """Cities up to which a tour is printed in full."""
+_LEG = "Cost from each city of the tour to the next; of a cycle, the last leg leads back to the first city"
+LEGS = {"cost": Dataset("int64", f"{_LEG}, times /instance/scale", "leg", scaled=True)}
+"""The group `/legs`."""
 COST = Dataset("int64", "Cost in exact integers: the instance's own unit times /instance/scale", scaled=True)
 
 
@@ -31,7 +36,7 @@ class Tour:
     tour: Annotated[
         NDArray[np.int32], Dataset("int32", "Cities in the order of the tour, positions from 0", "place")
     ]
-    optimal: Annotated[bool, Dataset("bool", "Whether the tour is proven to be the cheapest")]
+    optimal: Annotated[bool, Dataset("bool", "Whether the tour is proven to be the cheapest by these costs")]
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,26 @@ def verify(contents: Contents, problem: Tsp, question: TourQuestion | None, rows
     tour, cost = contents.value("solution", "tour"), contents.value("solution", "cost")
     if attribute != own_unit(int(cost), problem.scale):
         return Verdict(False, f"the attribute cost is {attribute}, /solution/cost is {cost} at scale {problem.scale}")
-    return check_answer(problem, question, Tour(int(cost), tour, False))
+    answer, legs = Tour(int(cost), tour, False), contents.value("legs", "cost")
+    verdict = check_answer(problem, question, answer)
+    right = beside(problem, question, answer).get("legs") if verdict.passed and legs is not None else None
+    if right is not None and not np.array_equal(legs, right["cost"].values):
+        return Verdict(False, "/legs/cost are not the costs of the tour's legs")
+    return verdict
+
+
+def beside(problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour) -> dict[str, dict[str, Column]]:
+    """Return `/legs` of a tour that has passed its check."""
+    if isinstance(answer, NoTour):
+        return {}
+    tails, heads = _ends(np.asarray(answer.tour), (question or TourQuestion()).path == "open")
+    return {"legs": columns(LEGS, {"cost": problem.cost[tails, heads]})}
+
+
+def _ends(tour: NDArray[Any], is_open: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the positions of the cities where each leg begins and ends. A single city has no legs."""
+    order = tour.astype(np.int64)
+    return (order[:-1], order[1:]) if is_open or len(order) < 2 else (order, np.roll(order, -1))
 
 
 def _not_checked() -> Verdict:
@@ -99,13 +123,14 @@ def lines(contents: Contents) -> Iterator[str]:
     if contents.value("solution", "infeasible"):
         yield "tour:   there is none, proven"
         return
-    optimal = ", proven optimal" if contents.value("solution", "optimal") else ""
+    exact_to, rounded = rounding_of(contents)
+    optimal = f", proven optimal{rounded}" if contents.value("solution", "optimal") else ""
     indent = " " * 8
     yield from textwrap.wrap(
         _cities(contents), 118, initial_indent="tour:   ", subsequent_indent=indent, break_long_words=False,
         break_on_hyphens=False,
     )
-    yield f"cost:   {contents.attributes['cost']}{optimal}"
+    yield f"cost:   {contents.attributes['cost']}{exact_to}{optimal}"
     yield from _colony_lines(contents)
 
 
@@ -142,6 +167,38 @@ def summary(contents: Contents) -> str:
     return f"cost {contents.attributes['cost']}{optimal}, {cities}"
 
 
+def rows(contents: Contents) -> Iterator[Rows]:
+    """Yield the cities in the order of the tour, with the cost of the leg that follows and the total up to its end."""
+    order = np.asarray(contents.value("solution", "tour", []), np.int64)
+    table = {"order": np.arange(1, len(order) + 1), "label": np.asarray(contents.value("instance", "label"))[order]}
+    names = contents.value("instance", "city_name")
+    if names is not None:
+        table["name"] = np.asarray(names)[order]
+    table |= {axis: values[order] for axis, values in places_of(contents).items()}
+    legs = np.asarray(contents.value("legs", "cost", []), np.int64)
+    missing = len(order) - len(legs)  # at the end of an open path
+    if missing in (0, 1) and contents.value("legs", "cost") is not None:
+        own = contents.in_own_unit(legs)
+        table["leg"] = np.append(own, np.nan) if missing else own
+        table["cumulative"] = contents.in_own_unit(np.append(legs, np.zeros(missing, np.int64)).cumsum())
+    yield table
+
+
+def edges(contents: Contents, number: int | None = None) -> Edges:
+    """Return the legs of the tour in the order of travel."""
+    order = np.asarray(contents.value("solution", "tour", []), np.int64)
+    tails, heads = _ends(order, is_open(contents))
+    legs = contents.own("legs", "cost") if len(tails) else np.empty(0)
+    weights = legs if legs is not None and len(legs) == len(tails) else None
+    return Edges(tails, heads, weights, not contents.value("instance", "symmetric"), order)
+
+
+def is_open(contents: Contents) -> bool:
+    """Return whether the tour is an open path, as the job asks."""
+    job = msgspec.toml.decode(contents.value("job", "toml"))
+    return bool(job.get(contents.attributes["algorithm"], {}).get("path") == "open")
+
+
 class TourMixin:
     """The part of `hpcsolve.Result` about a tour."""
 
@@ -165,4 +222,6 @@ class TourMixin:
         return bool(self.contents.value("solution", "infeasible", False))
 
 
-TOUR = AnswerType("tour", (Tour, NoTour), check, verify, lines, summary)
+TOUR = AnswerType(
+    "tour", (Tour, NoTour), check, verify, lines, summary, rows, edges, {"legs": LEGS}, beside
+)

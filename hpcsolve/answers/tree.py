@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict
+from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, rounding_of
 from hpcsolve.answers.dataset import Column, Dataset, columns, datasets, own_unit
-from hpcsolve.answers.distances import VertexMixin
+from hpcsolve.answers.edges import Edges, Rows, names_of
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.answers.tour import COST
+from hpcsolve.answers.vertices import VertexMixin
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import check_tree
 from hpcsolve.problems.verify.host_paths import check_columns
@@ -232,14 +233,29 @@ def lines(contents: Contents) -> Iterator[str]:
         yield f"tree:   {len(u)} edges, /solution/u and /solution/v in the file"
     cost, scale = contents.attributes["cost"], int(contents.value("instance", "scale"))
     bound, ratio = (contents.value("solution", name) for name in ("lower_bound", "ratio"))
+    exact_to, rounded = rounding_of(contents)
     how_good = "proven optimal" if ratio == 1 else f"at most {float(ratio):.6g} times the optimum"
-    yield f"cost:   {cost}, {how_good}: lower bound {own_unit(int(bound), scale)}"
+    yield f"cost:   {cost}{exact_to}, {how_good}{rounded}: lower bound {own_unit(int(bound), scale)}"
 
 
 def summary(contents: Contents) -> str:
     """Return `cost 99, optimal; 400 vertices`."""
     optimal = ", optimal" if contents.value("solution", "ratio") == 1 else ""
     return f"cost {contents.attributes['cost']}{optimal}; {contents.value('instance', 'vertices')} vertices"
+
+
+def rows(contents: Contents) -> Iterator[Rows]:
+    """Yield the edges of the tree with their ends by name and their weights."""
+    names, found = names_of(contents), edges(contents)
+    assert found.weights is not None
+    yield {"u": names[found.tails], "v": names[found.heads], "weight": found.weights}
+
+
+def edges(contents: Contents, number: int | None = None) -> Edges:
+    """Return the edges of the tree. The vertices of a tree without edges are its terminals."""
+    u, v = (np.asarray(contents.value("solution", name), np.int64) for name in ("u", "v"))
+    vertices = np.unique(np.concatenate([u, v, np.asarray(contents.value("instance", "terminal", []), np.int64)]))
+    return Edges(u, v, contents.own("solution", "weight"), False, vertices)
 
 
 class TreeMixin(VertexMixin):
@@ -263,4 +279,4 @@ class TreeMixin(VertexMixin):
         return own_unit(None if bound is None else int(bound), int(self.contents.value("instance", "scale")))
 
 
-TREE = AnswerType("tree", (Tree,), check, verify, lines, summary)
+TREE = AnswerType("tree", (Tree,), check, verify, lines, summary, rows, edges)

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Callable, Sequence
 
 import hpcsolve
-from hpcsolve.cli import estimate, generate, info, run, sweep, tree, verify
+from hpcsolve.cli import collect, estimate, export, generate, info, report, run, sweep, tree, verify
 from hpcsolve.parallel.printing import warn
 
-COMMANDS = (run, sweep, estimate, verify, tree, info, generate)
+COMMANDS = (run, sweep, collect, estimate, verify, report, export, tree, info, generate)
 """The modules of the commands, in the order of `--help`."""
 
 INTERRUPTED = 130
@@ -24,8 +24,12 @@ examples:
   hpcsolve run jobs/eu-capitals.toml                      one rank, on a GPU if there is one
   mpiexec -n 2 hpcsolve run job.toml --device cpu         two ranks on CPU cores
   hpcsolve run job.toml --set held-karp.path=open         another value for this run
+  hpcsolve sweep sweep.toml -j 4                          a job with lists of values: every combination
+  hpcsolve collect 'results/sweep/*.h5' -o table.csv      many results as one table
   hpcsolve estimate job.toml -n 8 --memory 80G            will it fit, how long will it take?
   hpcsolve verify results/eu-capitals.h5                  check the answer again
+  hpcsolve export results/eu-capitals.h5 -o tour.csv      the answer for a spreadsheet; .geojson for a map
+  hpcsolve report results/eu-capitals.h5 -o report.html   a page with pictures
 
 exit codes: 0 solved and verified, 1 the check of the answer failed, 2 bad input or usage, 3 refused: memory or GPUs,
 4 environment: MPI, compiler, disk, 5 a damaged file, 70 a bug in hpcsolve, 130 interrupted (Ctrl-C)

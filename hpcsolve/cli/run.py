@@ -47,7 +47,9 @@ def _run(options: argparse.Namespace) -> int:
 def _planned(options: argparse.Namespace, log: Log) -> Any:
     from hpcsolve.job.load import load_job
     from hpcsolve.runner.planned import plan_run
+    from hpcsolve.sweep.axes import require_one_job
 
+    require_one_job(options.job, options.set)
     job = load_job(options.job, options.set, output=options.output, device=options.device)
     return plan_run(job, options.overwrite, log.say)
 

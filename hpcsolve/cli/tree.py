@@ -1,4 +1,4 @@
-"""`hpcsolve tree`: writes a Steiner tree as text."""
+"""`hpcsolve tree`: writes a Steiner tree as text, as `hpcsolve export` does with a file .pace."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import argparse
 from typing import Any
 
 from hpcsolve.cli.options import add_command, on_rank_0, require_new
-from hpcsolve.errors import InputError
 
 
 def add(commands: Any) -> None:
@@ -20,16 +19,12 @@ def add(commands: Any) -> None:
 
 def _tree(options: argparse.Namespace) -> int:
     def tree() -> int:
+        from hpcsolve.analysis.export import PACE, pieces_of
         from hpcsolve.analysis.load import load
-        from hpcsolve.answers.tree import TREE
-        from hpcsolve.formats import write_steiner_solution
-        from hpcsolve.output.schema import require_whole
+        from hpcsolve.formats.files import write_text
 
         require_new(options)
-        found = load(options.result)
-        if (answer := require_whole(found.contents, options.result)) is not TREE:
-            raise InputError(f"its answer is of kind {answer.name}, not a Steiner tree", options.result)
-        write_steiner_solution(found.cost, found.tree, options.output)
+        write_text("".join(pieces_of(PACE, load(options.result).contents, options.result)), options.output)
         return 0
 
     return on_rank_0(tree)

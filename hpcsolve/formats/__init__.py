@@ -11,13 +11,14 @@ from hpcsolve.formats.base import GraphInstance, Instance, InstanceOf, read_inst
 from hpcsolve.formats.files import as_text, open_file
 from hpcsolve.formats.graph.dimacs import with_coordinates, write_coordinates, write_dimacs
 from hpcsolve.formats.graph.queries import queries_sha256, read_queries
-from hpcsolve.formats.graph.steiner_solution import write_steiner_solution
+from hpcsolve.formats.graph.steiner_solution import steiner_solution_lines
 from hpcsolve.formats.graph.steinlib import write_steinlib
 from hpcsolve.formats.graph.terminals import read_terminals
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
-from hpcsolve.formats.tsp.tsplib import read_tour_text
-from hpcsolve.formats.tsp.tsplib_write import write_tour, write_tsplib
+from hpcsolve.formats.tsp.tsplib_tour import read_tour_text
+from hpcsolve.formats.tsp.tsplib_write import tour_lines, write_tour, write_tsplib
 from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp
 
 __all__ = [
@@ -30,24 +31,27 @@ __all__ = [
     "read_queries",
     "read_terminals",
     "read_tour",
+    "steiner_solution_lines",
+    "tour_lines",
     "write",
     "write_coordinates",
     "write_dimacs",
     "write_graph",
-    "write_steiner_solution",
     "write_steinlib",
     "write_tour",
     "write_tsplib",
 ]
 
 
-def read(path: str | os.PathLike[str]) -> Instance:
+def read(path: str | os.PathLike[str], precision: Precision | None = None) -> Instance:
     """Read a travelling salesman problem in any of `known.TSP_FORMATS`, perhaps compressed with gz or xz.
 
     Parameters
     ----------
     path
         "-" is standard input.
+    precision
+        How to round decimals that are too many for exact integers; by default they are refused.
 
     Raises
     ------
@@ -57,11 +61,15 @@ def read(path: str | os.PathLike[str]) -> Instance:
         The cost matrix would not fit this machine.
     """
     wrong_kind = "a graph ({}), not a travelling salesman problem, which needs the distances between all cities"
-    return read_instance(path, TSP_FORMATS, GRAPH_FORMATS, wrong_kind)
+    return read_instance(path, TSP_FORMATS, GRAPH_FORMATS, wrong_kind, precision)
 
 
 def read_graph(
-    path: str | os.PathLike[str], coordinates: str | os.PathLike[str] | None = None, *, directed: bool | None = None
+    path: str | os.PathLike[str],
+    coordinates: str | os.PathLike[str] | None = None,
+    *,
+    directed: bool | None = None,
+    weight: str | None = None,
 ) -> GraphInstance:
     """Read a graph in any of `known.GRAPH_FORMATS`, perhaps compressed with gz or xz.
 
@@ -74,6 +82,8 @@ def read_graph(
     directed
         Whether an entry of the file is an arc (True) or an edge (False), for formats that leave it open (DIMACS,
         Matrix Market, edge lists, .npz). By default the format decides, and edge lists are undirected.
+    weight
+        The attribute or column with the weights, in formats that may have several.
 
     Raises
     ------
@@ -81,7 +91,7 @@ def read_graph(
         A file is missing, damaged or not a graph. The message names file and line.
     """
     wrong_kind = "a travelling salesman problem ({}), not a graph; save a matrix as a graph with scipy.sparse.save_npz"
-    found = read_instance(path, GRAPH_FORMATS, TSP_FORMATS, wrong_kind, directed)
+    found = read_instance(path, GRAPH_FORMATS, TSP_FORMATS, wrong_kind, directed, weight=weight)
     if coordinates is None:
         return found
     graph = with_coordinates(found.problem, as_text(open_file(os.fspath(coordinates))))

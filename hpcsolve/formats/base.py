@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, as_text, open_file
+from hpcsolve.problems.decimals import shown
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import Tsp
 
@@ -67,7 +68,7 @@ class Format(Generic[Problem]):
         What a file looks like, in a few words, for the documentation.
     read
         Function that returns the problem in an `InputFile`. Those of graph formats also take `directed`, as
-        `formats.read_graph` does.
+        `formats.read_graph` does, those of tours `precision`, as `formats.read` does.
     signature
         Function that returns whether content is of this format and cannot be of another one. None: no content shows it.
     resembles
@@ -76,6 +77,8 @@ class Format(Generic[Problem]):
         Function that writes a problem to a path ("-" is standard output). None: the format is only read.
     binary
         Whether the files are not text.
+    takes_weight
+        Whether edges have several attributes or columns; `read` then takes `weight`, the name of one of them.
     """
 
     name: str
@@ -87,6 +90,7 @@ class Format(Generic[Problem]):
     resembles: Callable[[bytes], bool] | None = None
     write: Callable[[Problem, str], None] | None = None
     binary: bool = False
+    takes_weight: bool = False
 
 
 def recognised(file: InputFile, formats: Sequence[Format[Any]]) -> Format[Any] | None:
@@ -103,6 +107,7 @@ def read_instance(
     others: Sequence[Format[Any]],
     wrong_kind: str,
     *options: Any,
+    weight: str | None = None,
 ) -> InstanceOf[Problem]:
     """Return the instance in a file of one of the formats.
 
@@ -114,6 +119,8 @@ def read_instance(
         The formats of the other kind of problem, and the message for a file in one of them, with {} for its title.
     options
         Further arguments of the readers.
+    weight
+        The attribute or column with the weights, for a format that `takes_weight`.
 
     Raises
     ------
@@ -128,7 +135,10 @@ def read_instance(
     if not any(found is format for format in formats):
         message = f"is {wrong_kind.format(found.title)}"
         raise file.error(message, None if found.binary else file.first_line)
-    return InstanceOf(found.read(file, *options), path, file.sha256, found.name)
+    if weight is not None and not found.takes_weight:
+        raise file.error(f"edges have one weight in this format ({found.title}); remove weight = {shown(weight)}")
+    named = {} if weight is None else {"weight": weight}
+    return InstanceOf(found.read(file, *options, **named), path, file.sha256, found.name)
 
 
 def write_instance(problem: Problem, path: str, formats: Sequence[Format[Problem]]) -> None:

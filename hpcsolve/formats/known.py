@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from hpcsolve.formats.base import Format
 from hpcsolve.formats.graph.dimacs import looks_like_dimacs, read_dimacs, write_dimacs
-from hpcsolve.formats.graph.edge_list import looks_like_edge_list, read_edge_list
+from hpcsolve.formats.graph.edge_list import looks_like_edge_list, read_edge_list, write_edge_list
 from hpcsolve.formats.graph.matrix_market import looks_like_matrix_market, read_matrix_market
 from hpcsolve.formats.graph.metis import read_metis
 from hpcsolve.formats.graph.pace import looks_like_pace, read_pace
@@ -72,7 +72,7 @@ GRAPH_FORMATS: tuple[Format[Graph], ...] = (
     ),
     Format(
         "edge list", "edge list", (".edges", ".csv", ".tsv"),
-        "two vertices and perhaps a weight on each line, between blanks, commas, semicolons or tabs",
-        read_edge_list, resembles=looks_like_edge_list,
+        "two vertices (numbers or names) and perhaps a weight on each line, between blanks, commas, semicolons or tabs",
+        read_edge_list, resembles=looks_like_edge_list, write=write_edge_list, takes_weight=True,
     ),
 )

@@ -23,6 +23,7 @@ from hpcsolve.device.select import check_request
 from hpcsolve.errors import InputError
 from hpcsolve.job.convert import JobText, convert
 from hpcsolve.output.toml import toml_text
+from hpcsolve.problems.rounding import decimals_of
 
 Seed = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Threads = Annotated[int, msgspec.Meta(ge=1, le=65536)]
@@ -30,8 +31,8 @@ InstanceKey = str | dict[str, Any]
 """The key `instance`: a path, or a table."""
 IN_MEMORY = "(in memory)"
 """Stands in place of a path for an instance that a Python program passed to `solve`."""
-NOT_HASHED = ("output", "device", "threads", "share-gpu")
-"""Keys that say where and how a job runs. Neither its answer nor its hash depends on them."""
+NOT_HASHED = ("output", "device", "threads", "share-gpu", "exact")
+"""Keys that say where, how and whether a job runs. Neither its answer nor its hash depends on them."""
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab", kw_only=True):
@@ -52,6 +53,11 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
         "cpu", "cuda", "cuda:1" (the GPU as nvidia-smi counts), a GPU's UUID, or "auto": GPUs if every rank sees one.
     seed
         Of the random numbers.
+    exact
+        Whether to refuse costs that would have to be rounded. By default decimals that do not fit the algorithm are
+        rounded to the finest power of ten that is safe for it; the log and the result say so.
+    round
+        Round costs to this unit, a power of ten from 1e-18 to 1, even if they would fit: `round = 0.001`.
     share_gpu
         Whether several ranks may use one GPU.
     threads
@@ -65,6 +71,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     output: str
     device: str = "auto"
     seed: Seed = 1
+    exact: bool = False
+    round: float | None = None
     share_gpu: bool = False
     threads: Threads | None = None
     stop: StopCriteria = NO_STOP
@@ -132,6 +140,7 @@ def job_from_table(table: Mapping[str, Any], text: JobText | None = None) -> Job
     _refuse_other_tables(rest, name, job_text)
     settings = convert(rest, Settings, "", job_text, extra=(name,))
     _refuse_device(settings.device, job_text)
+    _refuse_rounding(settings, job_text)
     parameters = convert(own, parameters_type, name, job_text)
     _refuse_stop(settings, parameters, job_text)
     return Job(settings, parameters)
@@ -155,6 +164,13 @@ def _refuse_device(device: str, job_text: JobText) -> None:
         check_request(device)
     except InputError as error:
         raise job_text.error("device", str(error).removeprefix("device ")) from None
+
+
+def _refuse_rounding(settings: Settings, job_text: JobText) -> None:
+    if settings.round is not None and decimals_of(settings.round) is None:
+        raise job_text.error("round", f"expected a power of ten from 1e-18 to 1, got {settings.round:g}")
+    if settings.round is not None and settings.exact:
+        raise job_text.error("round", "has no effect with exact = true; remove one of them")
 
 
 def _refuse_stop(settings: Settings, parameters: Any, job_text: JobText) -> None:

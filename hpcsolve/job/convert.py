@@ -104,7 +104,7 @@ def _nearest(key: str, keys: Sequence[str]) -> str:
 
 
 def _line_of(text: str, key: str) -> int | None:
-    """Return the line of a dotted key, or None if it is not easy to find."""
+    """Return the line of a dotted key, else that of its table, or None if neither is easy to find."""
     *tables, last = key.split(".")
     table, quoted = ".".join(tables), f"[\"']?{re.escape(last)}[\"']?"
     current = ""
@@ -112,7 +112,8 @@ def _line_of(text: str, key: str) -> int | None:
         header = re.match(r"\s*\[([^\]]+)\]", line)
         current = header[1].strip().strip("\"'") if header else current
         named = re.match(rf"\s*{quoted}\s*[=.]", line) if current == table else None
-        if named or (header and f"{current}.".startswith(f"{key}.")):
+        dotted = current == "" and re.match(rf"\s*{re.escape(key)}\s*=", line)
+        if named or dotted or (header and f"{current}.".startswith(f"{key}.")):
             return number
-    return None
+    return _line_of(text, table) if tables else None
 

@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hpcsolve.answers.dataset import Column, Dataset, Group
 from hpcsolve.answers.table import DistanceTable
 
@@ -19,6 +22,7 @@ GROUPS = {
     "instance": "The problem that was solved",
     "solution": "The answer; depends on the job alone",
     "history": "The best answer over time",
+    "legs": "The legs of the tour: one row per leg",
     "layers": "Layers of the dynamic program",
     "colonies": "One row per colony",
     "searches": "One row per search",
@@ -45,6 +49,13 @@ _EVERY_KIND = {
     "format": Dataset("text", "Format that the instance was read in"),
     "coordinates_kind": Dataset("text", _COORDINATES_KIND),
 }
+_ROUNDING = {
+    "rounded_to": Dataset("float64", "Unit that costs were rounded to; missing if they are exact", optional=True),
+    "rounding_error": Dataset(
+        "float64", "The most by which rounding can change the cost of an answer, and the optimum, in the own unit",
+        optional=True,
+    ),
+}
 _AXIS = "Coordinate {}, as in the file"
 TSP_GROUP = {
     **_EVERY_KIND,
@@ -52,6 +63,7 @@ TSP_GROUP = {
     "n": Dataset("int64", "Number of cities"),
     "symmetric": Dataset("bool", "Whether every arc costs the same both ways"),
     "scale": Dataset("int64", "A cost in the instance's own unit is cost / scale"),
+    **_ROUNDING,
     "label": Dataset("int64", "Number of each city in the instance's file", "city"),
     "city_name": Dataset("text", "Name of each city", "city", optional=True),
     **{axis: Dataset("float64", _AXIS.format(axis), "city", optional=True) for axis in "xyz"},
@@ -65,6 +77,7 @@ GRAPH_GROUP = {
     "arcs": Dataset("int64", "Number of arcs, two for each undirected edge"),
     "directed": Dataset("bool", "Whether an arc leads one way only"),
     "scale": Dataset("int64", "A weight in the instance's own unit is weight / scale"),
+    **_ROUNDING,
     "parallel_arcs": Dataset("int64", "Arcs that were dropped, since another one with the same ends is not heavier"),
     "loops": Dataset("int64", "Number of arcs from a vertex to itself, which were dropped"),
     "label": Dataset("int64", "Number of each vertex in the instance's file", "vertex"),
@@ -100,6 +113,7 @@ RANKS_GROUP = {
     "seconds_kernel": Dataset("float64", "Kernels", "rank", "s"),
     "seconds_wait": Dataset("float64", "Waiting for other ranks", "rank", "s"),
     "seconds_run": Dataset("float64", "The algorithm with its copies, kernels and waiting", "rank", "s"),
+    "seconds_check": Dataset("float64", "Checking the answer", "rank", "s", optional=True),
     "seconds_write": Dataset("float64", "Making the result file, without the disk's part", "rank", "s"),
 }
 
@@ -129,8 +143,19 @@ class Contents:
 
     @property
     def scale(self) -> int:
-        """The scale of all scaled integers, `/instance/scale`; 1 if there is no instance."""
+        """The scale of all scaled integers, `/instance/scale`, or 1 if there is no instance."""
         return int(self.value("instance", "scale", 1))
+
+    def own(self, group: str, name: str) -> Any:
+        """Return the values of one dataset in the instance's own unit, or None if there is no such dataset."""
+        column = self.groups.get(group, {}).get(name)
+        if column is None:
+            return None
+        return self.in_own_unit(np.asarray(column.values)) if column.scaled else column.values
+
+    def in_own_unit(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return scaled integers in the instance's own unit, as they are if the scale is 1."""
+        return values if self.scale == 1 else values / self.scale
 
     def value(self, group: str, name: str, default: Any = None) -> Any:
         """Return the values of one dataset, or the default."""

@@ -186,8 +186,9 @@ def _write_group(group: h5py.Group, columns: Mapping[str, Column], meaning: str,
         dataset = _write_column(group, name, column)
         if name == column.dimension:
             dataset.make_scale(name)
-        elif column.dimension:
-            dataset.dims[0].attach_scale(group[column.dimension])
+    for name, column in columns.items():
+        if column.dimension not in ("", name):
+            group[name].dims[0].attach_scale(group[column.dimension])
 
 
 def _write_column(group: h5py.Group, name: str, column: Column) -> h5py.Dataset:

@@ -58,6 +58,9 @@ def reference() -> Iterator[Row]:
         for record in answer.records:
             rows = datasets(record).items()
             yield from (Row("solution", name, dataset, answer.name, name in required(record)) for name, dataset in rows)
+    for answer in ANSWERS:
+        for table, group in answer.groups.items():
+            yield from _rows(table, group, answer.name)
     for name in NAMES:
         for table, group in algorithm(name).groups.items():
             yield from _rows(table, group, name)

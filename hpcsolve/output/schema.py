@@ -36,7 +36,7 @@ def known_datasets() -> dict[str, list[tuple[str, Dataset]]]:
     solution = [datasets(record) for answer in ANSWERS for record in answer.records]
     groups: dict[str, Iterable[Group]] = {
         "job": [JOB_GROUP], "instance": INSTANCE_GROUPS.values(), "solution": solution, "prices": [datasets(Prices)],
-        "ranks": [RANKS_GROUP],
+        **{name: [group] for answer in ANSWERS for name, group in answer.groups.items()}, "ranks": [RANKS_GROUP],
     }
     return {group: [pair for part in parts for pair in part.items()] for group, parts in groups.items()}
 

@@ -27,10 +27,10 @@ def toml_text(table: Mapping[str, Any], inline: tuple[str, ...] = ()) -> str:
         A value has a type that job files do not have, or a text is not UTF-8.
     """
     plain = {key: value for key, value in table.items() if not isinstance(value, dict) or key in inline}
-    lines = [f"{_key(key)} = {_value(value)}" for key, value in plain.items()]
+    lines = [f"{_key(key)} = {value_text(value)}" for key, value in plain.items()]
     for key, inner in table.items():
         if key not in plain:
-            lines += ["", f"[{_key(key)}]", *(f"{_key(name)} = {_value(value)}" for name, value in inner.items())]
+            lines += ["", f"[{_key(key)}]", *(f"{_key(name)} = {value_text(value)}" for name, value in inner.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -38,7 +38,8 @@ def _key(key: str) -> str:
     return key if BARE_KEY.fullmatch(key) else _quoted(key)
 
 
-def _value(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """Return a value as TOML text, a table as `{ ... }`. Raises as `toml_text`."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -48,9 +49,9 @@ def _value(value: Any) -> str:
     if isinstance(value, str):
         return _quoted(value)
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(key)} = {_value(inner)}" for key, inner in value.items()) + " }"
+        return "{ " + ", ".join(f"{_key(key)} = {value_text(inner)}" for key, inner in value.items()) + " }"
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_value, value)) + "]"
+        return "[" + ", ".join(map(value_text, value)) + "]"
     raise InputError(f"{value!r} is neither text, number, true, false, list nor table")
 
 

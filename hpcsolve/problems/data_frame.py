@@ -12,6 +12,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.problems.decimals import shown
 from hpcsolve.problems.geographic import from_places
 from hpcsolve.problems.place_columns import has_place_columns, place_columns
+from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import Tsp, from_matrix
 
 
@@ -20,7 +21,7 @@ def is_data_frame(problem: object) -> bool:
     return hasattr(problem, "columns") and hasattr(problem, "index") and hasattr(problem, "to_numpy")
 
 
-def from_data_frame(frame: Any, name: str = "DataFrame") -> Tsp:
+def from_data_frame(frame: Any, precision: Precision | None = None, name: str = "DataFrame") -> Tsp:
     """Return the problem of a DataFrame.
 
     Parameters
@@ -29,6 +30,8 @@ def from_data_frame(frame: Any, name: str = "DataFrame") -> Tsp:
         Either a square matrix of costs, from the row's city to the column's, whose index equals its columns: integers
         are the labels of the cities, all else their names. Or a table with columns of latitudes and longitudes, as in
         `formats.tsp.places`, where a text index gives the names if no column does.
+    precision
+        As in `from_matrix`.
 
     Raises
     ------
@@ -39,9 +42,9 @@ def from_data_frame(frame: Any, name: str = "DataFrame") -> Tsp:
         return _places(frame, name)
     labels = _labels(frame, name)
     if _integers(labels):
-        tsp = from_matrix(frame.to_numpy(), name)
+        tsp = from_matrix(frame.to_numpy(), name, precision=precision)
         return replace(tsp, labels=np.array(labels, dtype=np.int64))
-    return from_matrix(frame.to_numpy(), name, city_names=[str(label) for label in labels])
+    return from_matrix(frame.to_numpy(), name, city_names=[str(label) for label in labels], precision=precision)
 
 
 def _labels(frame: Any, name: str) -> list[Any]:

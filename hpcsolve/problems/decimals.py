@@ -22,6 +22,7 @@ MAXIMUM_DECIMALS = 18
 _NUMBER = re.compile(r"([+-]?)(?=\.?\d)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,5}))?", re.ASCII)
 _INFINITY = frozenset(("", "inf", "+inf", "infinity", "+infinity"))
 _LONGEST_TOKEN = 400
+_PROBE = 4096
 
 
 class BadNumber(ValueError):
@@ -41,8 +42,12 @@ class BadNumber(ValueError):
         self.reason = reason
 
 
-class _Exact(NamedTuple):
-    """The number `mantissa * 10 ** exponent`, whose mantissa has no trailing zeros."""
+class TooManyDigits(BadNumber):
+    """Raised for a number whose decimals do not fit, so that rounding would help."""
+
+
+class ExactDecimal(NamedTuple):
+    """The decimal number `mantissa * 10 ** exponent`, whose mantissa has no trailing zeros."""
 
     mantissa: int
     exponent: int
@@ -80,12 +85,12 @@ def exact_from_texts(tokens: Sequence[str], limit: int) -> tuple[NDArray[np.int6
     BadNumber
         For the first token that is not a number, or that has too many digits.
     """
-    known: dict[str, _Exact | None] = {}
+    known: dict[str, ExactDecimal | None] = {}
     decimals = 0
     for index, token in enumerate(tokens):
         if token in known:
             continue
-        value = known[token] = _parse(token, index)
+        value = known[token] = parsed(token, index)
         if value is not None:
             decimals = max(decimals, -value.exponent)
             # Checked at once, not after millions of numbers, since more decimals never make a value fit.
@@ -109,8 +114,10 @@ def exact_from_floats(values: NDArray[np.floating[Any]], limit: int) -> tuple[ND
             result = np.full(len(values), FORBIDDEN, dtype=np.int64)
             result[finite] = quick[0]
             return result, quick[1]
-    texts = [repr(x) for x in values.tolist()] if values.dtype == np.float64 else [str(x) for x in values]
-    return exact_from_texts(texts, limit)
+    for part in (values[:_PROBE], values):  # mostly the first numbers show already that decimals do not fit
+        texts = [repr(x) for x in part.tolist()] if values.dtype == np.float64 else [str(x) for x in part]
+        found = exact_from_texts(texts, limit)
+    return found
 
 
 def few_decimals(values: NDArray[np.float64], limit: int) -> tuple[NDArray[np.int64], int] | None:
@@ -145,8 +152,8 @@ def _not_a_cost(text: str) -> str:
     return f"is not a number: {shown(text)}"
 
 
-def _parse(token: str, index: int) -> _Exact | None:
-    """Return the exact value of a token, or None for a forbidden arc."""
+def parsed(token: str, index: int) -> ExactDecimal | None:
+    """Return the exact value of a token, or None for a forbidden arc. Raises `BadNumber` if it is not a number."""
     if token.lower() in _INFINITY:
         return None
     if len(token) > _LONGEST_TOKEN:
@@ -157,25 +164,25 @@ def _parse(token: str, index: int) -> _Exact | None:
     sign, whole, part, exponent = found.groups(default="")
     digits = (whole + part).rstrip("0")
     if not digits.strip("0"):
-        return _Exact(0, 0)
+        return ExactDecimal(0, 0)
     zeros = len(whole) + len(part) - len(digits)
-    return _Exact(int(sign + digits), int(exponent or "0") - len(part) + zeros)
+    return ExactDecimal(int(sign + digits), int(exponent or "0") - len(part) + zeros)
 
 
-def _final(token: str, value: _Exact | None, decimals: int, limit: int, tokens: Sequence[str]) -> int:
+def _final(token: str, value: ExactDecimal | None, decimals: int, limit: int, tokens: Sequence[str]) -> int:
     if value is None:
         return FORBIDDEN
     try:
         return _scaled(value, token, decimals, limit, 0)
     except BadNumber as problem:
-        raise BadNumber(tokens.index(token), problem.reason) from None
+        raise type(problem)(tokens.index(token), problem.reason) from None
 
 
-def _scaled(value: _Exact, token: str, decimals: int, limit: int, index: int) -> int:
+def _scaled(value: ExactDecimal, token: str, decimals: int, limit: int, index: int) -> int:
     """Return the value times 10 ** decimals, which must fit the limit and 18 decimals."""
     if decimals > MAXIMUM_DECIMALS:
         reason = f"has too many digits: {shown(token)} needs {decimals} decimals, and at most {MAXIMUM_DECIMALS} fit"
-        raise BadNumber(index, reason + "; round the costs")
+        raise TooManyDigits(index, reason + "; round the costs")
     zeros = value.exponent + decimals
     if zeros <= MAXIMUM_DECIMALS:
         result = value.mantissa * int(10**zeros)
@@ -184,7 +191,7 @@ def _scaled(value: _Exact, token: str, decimals: int, limit: int, index: int) ->
     if decimals == 0:
         raise BadNumber(index, too_large(token, limit))
     reason = f"has too many digits: {shown(token)} times 10^{decimals} (the decimals of the costs) exceeds {limit}"
-    raise BadNumber(index, reason + "; round the costs to fewer decimals")
+    raise TooManyDigits(index, reason + "; round the costs to fewer decimals")
 
 
 def too_large(token: str, limit: int) -> str:

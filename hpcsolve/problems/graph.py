@@ -6,7 +6,9 @@ counted. An undirected graph holds each edge as two arcs.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,6 +37,8 @@ class Graph:
         If False, each edge stands in both directions, with the same weight.
     labels
         Shape (n,), int64: the numbers of the vertices in the input.
+    weight_error
+        The most by which a weight differs from the input's, in its unit; 0 if weights are exact.
     coordinates
         Shape (n, 2 or 3), float64, as in the input, or None.
     terminals
@@ -62,6 +66,7 @@ class Graph:
     parallel_arcs: int = 0
     loops: int = 0
     repeated_terminals: int = 0
+    weight_error: float = 0.0
 
     @property
     def n(self) -> int:
@@ -83,15 +88,9 @@ class Graph:
         return np.repeat(np.arange(self.n, dtype=np.int32), np.diff(self.offsets))
 
 
-def vertex_positions(graph: Graph, labels: ArrayLike) -> NDArray[np.int64]:
-    """Return the positions (from 0) of the vertices with these labels. This is the inverse of `graph.labels[...]`.
-
-    Raises
-    ------
-    InputError
-        A label belongs to no vertex. The message names the first such label.
-    """
-    return positions_of(graph.labels, labels, graph.name, "vertex", "vertices")
+def vertex_positions(graph: Graph, vertices: ArrayLike | Iterable[Any]) -> NDArray[np.int64]:
+    """Return the positions (from 0) of vertices by label or name, with the errors of `positions_of`."""
+    return positions_of(graph.labels, vertices, graph.name, "vertex", "vertices", graph.vertex_names)
 
 
 def require_order(n: int, name: str) -> None:

@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.problems.decimals import BadNumber
 from hpcsolve.problems.graph import Graph, require_in_range, require_order
-from hpcsolve.problems.weights import Weights, exact_weights, narrowed, number_table
+from hpcsolve.problems.rounding import Precision
+from hpcsolve.problems.weights import Weights, exact_weights, narrowed, number_table, rounded_weights
 
 
 def from_edges(
@@ -113,6 +114,31 @@ def assembled(
         repeated_terminals=0 if terminals is None or kept_terminals is None else len(terminals) - len(kept_terminals),
         **fields,
     )
+
+
+def fitted(graph: Graph, precision: Precision, whole: bool) -> Graph:
+    """Return a graph as an algorithm takes it, with weights rounded where they must be or where the job says so.
+
+    Parameters
+    ----------
+    whole
+        Whether the algorithm takes integers only, and not floats.
+
+    Raises
+    ------
+    InputError
+        The weights must be rounded, but may not be; or as in `rounding.rounded`.
+    """
+    floats = graph.weights.dtype.kind == "f"
+    if floats and precision.exact:
+        way_out = "remove exact, or set round in its place"
+        raise InputError(f"exact = true, but weights are not decimals of at most nine places; {way_out}", graph.name)
+    if floats and not whole and precision.decimals is None:
+        return graph
+    if not floats and not precision.rounds(graph.scale, lambda: precision.fits(graph)):
+        return graph
+    weights, scale, error = rounded_weights(graph.weights, graph.scale, (graph.n, graph.edges), precision, graph.name)
+    return replace(graph, weights=weights, scale=scale, weight_error=error)
 
 
 def with_rows(graph: Graph, tails: NDArray[np.int64], heads: NDArray[np.int64], **changed: Any) -> Graph:

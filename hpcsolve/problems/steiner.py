@@ -30,15 +30,10 @@ def with_terminals(graph: Graph, vertices: Iterable[Any]) -> Graph:
     Raises
     ------
     InputError
-        There is no such vertex.
+        As `vertex_positions`.
     """
-    names = dict(zip(graph.vertex_names, graph.labels.tolist()))
-    labels = [names.get(str(vertex), vertex) for vertex in vertices]
-    wrong = [label for label in labels if not isinstance(label, (int, np.integer)) or not -(2**63) <= label < 2**63]
-    if wrong:
-        raise InputError(f"terminals: {graph.name} has no vertex {wrong[0]!r}")
     try:
-        return with_terminals_at(graph, vertex_positions(graph, labels))
+        return with_terminals_at(graph, vertex_positions(graph, list(vertices)))
     except InputError as error:
         raise InputError(f"terminals: {error}") from None
 
@@ -71,6 +66,16 @@ def require_problem(graph: Graph) -> Graph:
     return graph
 
 
+def largest_weight(n: int, edges: int) -> int:
+    """Return the largest weight of so many edges, for the sum of all to stay below 2 ** 62."""
+    return MOST_WEIGHT // max(edges, 1)
+
+
+def fits(graph: Graph) -> bool:
+    """Return whether weights are exact integers whose sum stays below 2 ** 62."""
+    return graph.weights.dtype.kind == "u" and exact_sum(graph.weights) // 2 <= MOST_WEIGHT
+
+
 def exact_sum(weights: Weights) -> int:
     """Return the exact sum of integers of up to 64 bits."""
     whole = weights.astype(np.uint64)
@@ -88,7 +93,7 @@ def _require_connected(graph: Graph, terminals: Indices) -> None:
         return
     texts = []
     for number in found[:SHOWN]:
-        inside = graph.labels[terminals[component[terminals] == number]]
+        inside = np.asarray(graph.vertex_names or graph.labels)[terminals[component[terminals] == number]]
         more = f" and {len(inside) - SHOWN} more" if len(inside) > SHOWN else ""
         names = ", ".join(str(label) for label in inside[:SHOWN])
         what = f"terminal{'s' * (len(inside) > 1)} {names}{more}"

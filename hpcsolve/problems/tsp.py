@@ -1,13 +1,14 @@
 """Travelling salesman problems with exact integer costs, and the check of a tour.
 
-Decimal costs are kept exactly as integers with a common scale. A cost in the unit of the instance is `cost / scale`.
+Decimal costs are kept exactly as integers with a common scale, or rounded (see `problems.rounding`). A cost in the
+unit of the instance is `cost / scale`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
@@ -16,8 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.problems.decimals import FORBIDDEN as FORBIDDEN
-from hpcsolve.problems.decimals import BadNumber, exact_from_floats, exact_from_texts, too_large
+from hpcsolve.problems.decimals import BadNumber, too_large
 from hpcsolve.problems.labels import positions_of
+from hpcsolve.problems.rounding import Costs, Precision, costs_from_floats, costs_from_integers, costs_from_texts
 
 Location = Callable[[int, int], tuple[str, int]]
 """Function that returns the file and line from which the cost in a row and column was read, for error messages."""
@@ -35,6 +37,8 @@ class Tsp:
         Shape (n,), int64: the numbers of the cities in the input, 1..n in TSPLIB and 0..n-1 in matrices.
     scale
         A power of ten. A cost in the unit of the instance is `cost / scale`.
+    cost_error
+        The most by which a cost differs from the input's, in the unit of the instance; 0 if costs are exact.
     coordinates
         Shape (n, 2 or 3), float64, as in the input. None for a plain matrix.
     city_names
@@ -51,6 +55,7 @@ class Tsp:
     comment: str = ""
     city_names: tuple[str, ...] = field(default=())
     coordinates_kind: str = ""
+    cost_error: float = 0.0
 
     @property
     def n(self) -> int:
@@ -61,6 +66,21 @@ class Tsp:
     def symmetric(self) -> bool:
         """Whether every arc has the same cost in both directions."""
         return bool(np.array_equal(self.cost, self.cost.T))
+
+
+def fitted(tsp: Tsp, precision: Precision) -> Tsp:
+    """Return an instance with exact costs as an algorithm takes it, rounded where it must be or where the job says so.
+
+    Raises
+    ------
+    InputError
+        The costs must be rounded, but may not be; or as in `rounding.rounded`.
+    """
+    if tsp.cost_error or not precision.rounds(tsp.scale, lambda: precision.fits(tsp)):
+        return tsp
+    given = Costs(tsp.cost.reshape(-1), tsp.scale)
+    costs = costs_from_integers(given, tsp.n, precision, tsp.name)
+    return replace(tsp, cost=costs.values.reshape(tsp.n, tsp.n), scale=costs.scale, cost_error=costs.error)
 
 
 def largest_cost(n: int) -> int:
@@ -90,6 +110,7 @@ def from_costs(
     *,
     labels: NDArray[np.int64] | None = None,
     scale: int = 1,
+    cost_error: float = 0.0,
     coordinates: NDArray[np.float64] | None = None,
     comment: str = "",
     city_names: Sequence[str] = (),
@@ -121,10 +142,14 @@ def from_costs(
         row, column = (int(i) for i in np.unravel_index(np.argmax(beyond), beyond.shape))
         what = f"the cost from city {numbers[row]} to city {numbers[column]} {too_large(str(cost[row, column]), limit)}"
         raise InputError(what, *((name, None) if location is None else location(row, column)))
-    return Tsp(name, cost, numbers, scale, coordinates, comment, tuple(city_names), coordinates_kind)
+    return Tsp(
+        name, cost, numbers, scale, coordinates, comment, tuple(city_names), coordinates_kind, cost_error
+    )
 
 
-def from_matrix(matrix: ArrayLike, name: str = "matrix", *, city_names: Sequence[str] = ()) -> Tsp:
+def from_matrix(
+    matrix: ArrayLike, name: str = "matrix", *, city_names: Sequence[str] = (), precision: Precision | None = None
+) -> Tsp:
     """Build an instance from a square table of integers, floats or decimals.
 
     Parameters
@@ -132,6 +157,8 @@ def from_matrix(matrix: ArrayLike, name: str = "matrix", *, city_names: Sequence
     matrix
         Shape (n, n): costs from row to column. `inf`, or `FORBIDDEN` among integers, is a forbidden arc. The diagonal
         is ignored. Decimals are scaled exactly by a power of ten. Cities are labelled 0..n-1.
+    precision
+        How to round decimals that are too many for that; by default they are refused.
 
     Raises
     ------
@@ -144,11 +171,11 @@ def from_matrix(matrix: ArrayLike, name: str = "matrix", *, city_names: Sequence
     if len(city_names) not in (0, n):
         raise InputError(f"{len(city_names)} city names for {n} cities; give one name for each city", name)
     try:
-        cost, scale = _exact(table, largest_cost(n))
+        cost, scale, error = _costs(table, precision, name)
     except BadNumber as problem:
         row, column = divmod(problem.index, n)
         raise InputError(f"the cost from city {row} to city {column} {problem.reason}", name) from None
-    return from_costs(cost.reshape(n, n), name, scale=scale, city_names=city_names)
+    return from_costs(cost.reshape(n, n), name, scale=scale, cost_error=error, city_names=city_names)
 
 
 def _square(matrix: ArrayLike, name: str) -> NDArray[Any]:
@@ -165,21 +192,23 @@ def _square(matrix: ArrayLike, name: str) -> NDArray[Any]:
     return table
 
 
-def _exact(table: NDArray[Any], limit: int) -> tuple[NDArray[np.int64], int]:
-    """Return the flattened table as integers with their scale, whatever its diagonal holds."""
+def _costs(table: NDArray[Any], precision: Precision | None, name: str) -> Costs:
+    """Return the flattened table as integers, whatever its diagonal holds."""
     n = len(table)
+    limit = largest_cost(n)
     if table.dtype.kind in "iu":
         # These alone would change sign as int64; from_costs checks the others.
         beyond = np.flatnonzero(table > np.asarray(FORBIDDEN, dtype=np.uint64)) if table.dtype == np.uint64 else ()
         for index in beyond:
             if index % (n + 1):
                 raise BadNumber(int(index), too_large(str(table.flat[index]), limit))
-        return table.astype(np.int64, order="C").reshape(-1), 1
+        return Costs(table.astype(np.int64, order="C").reshape(-1), 1)
     flat = table.flatten()
     flat[:: n + 1] = np.inf
     if table.dtype.kind == "f":
-        return exact_from_floats(flat, limit)
-    return exact_from_texts([_text_of(value, index) for index, value in enumerate(flat)], limit)
+        return costs_from_floats(flat, n, limit, precision, name)
+    texts = [_text_of(value, index) for index, value in enumerate(flat)]
+    return costs_from_texts(texts, n, limit, precision, name)
 
 
 def _text_of(value: object, index: int) -> str:
@@ -193,15 +222,9 @@ def _text_of(value: object, index: int) -> str:
     raise BadNumber(index, f"is not a number: {type(value).__name__}")
 
 
-def positions(tsp: Tsp, labels: ArrayLike) -> NDArray[np.int64]:
-    """Return the positions (from 0) of the cities with these labels. This is the inverse of `tsp.labels[...]`.
-
-    Raises
-    ------
-    InputError
-        For the first label that no city has.
-    """
-    return positions_of(tsp.labels, labels, tsp.name, "city", "cities")
+def positions(tsp: Tsp, cities: ArrayLike | Iterable[Any]) -> NDArray[np.int64]:
+    """Return the positions (from 0) of cities by label or name, with the errors of `positions_of`."""
+    return positions_of(tsp.labels, cities, tsp.name, "city", "cities", tsp.city_names)
 
 
 def check_tour(tsp: Tsp, tour: ArrayLike, path: str = "cycle", start: int | None = None, end: int | None = None) -> int:

@@ -7,12 +7,14 @@ bit patterns. The form depends on the instance alone.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.problems.decimals import BadNumber, few_decimals
+from hpcsolve.problems.rounding import Precision, exact_floats, rounded
 
 Weights = NDArray[np.uint32] | NDArray[np.uint64] | NDArray[np.float64]
 
@@ -51,6 +53,34 @@ def exact_weights(values: ArrayLike, n: int) -> tuple[Weights, int]:
     whole = table.astype(np.uint64, copy=False)
     _refuse(whole > np.uint64(LARGEST_WEIGHT), table, f"is too large, above {LARGEST_WEIGHT}")
     return narrowed(whole), 1
+
+
+def rounded_weights(
+    weights: Weights, scale: int, size: tuple[int, int], precision: Precision, name: str
+) -> tuple[Weights, int, float]:
+    """Return weights rounded to fewer decimals, with their scale and the most that one of them differs.
+
+    Parameters
+    ----------
+    weights, scale
+        As `exact_weights` returns them.
+    size
+        The numbers of vertices and of edges (arcs, if the graph is directed).
+
+    Raises
+    ------
+    InputError
+        As `rounding.rounded`.
+    """
+    if weights.dtype.kind == "u":
+        integers, numbers = weights, weights / scale
+        values, unit, error = rounded(numbers, lambda i: Fraction(int(integers[i]), scale), size, precision, name)
+    else:
+        numbers = weights.astype(np.float64, copy=False)
+        values, unit, error = rounded(numbers, exact_floats(numbers), size, precision, name)
+        if (values < _EXACT_FLOATS).all() and np.array_equal(values / float(unit), numbers):
+            error = 0.0  # decimals of ten places or more, which were floats only because of their number
+    return narrowed(values.astype(np.uint64)), unit, error
 
 
 def number_table(values: ArrayLike) -> NDArray[Any]:

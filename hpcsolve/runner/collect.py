@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from hpcsolve.algorithms.base import Outcome
+from hpcsolve.algorithms.registry import algorithm
+from hpcsolve.answers import answer_type_of_record
 from hpcsolve.answers.dataset import Column, columns, own_unit
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.output.contents import FORMAT, JOB_GROUP, RANKS_GROUP, Contents
@@ -35,11 +37,19 @@ def contents_of(
         "job": columns(JOB_GROUP, {"toml": planned.job.text(), "hash": planned.hash}),
         "instance": instance_columns(planned.job, planned.instance),
         "solution": outcome.solution,
+        **(_beside(planned, outcome) if verified else {}),
         **outcome.groups,
         "ranks": rank_table(ranks),
         "provenance": provenance,
     }
     return Contents(attributes, groups, tables)
+
+
+def _beside(planned: PlannedRun, outcome: Outcome) -> Mapping[str, Mapping[str, Column]]:
+    """Return the groups that belong to the kind of answer."""
+    problem, solver = planned.instance.problem, algorithm(planned.job.settings.algorithm)
+    asked = solver.asked(problem, planned.job.parameters)
+    return answer_type_of_record(type(outcome.answer)).beside(problem, asked, outcome.answer)
 
 
 def rank_table(rows: Sequence[Mapping[str, Any]]) -> dict[str, Column]:

@@ -29,6 +29,7 @@ from hpcsolve.output.provenance import provenance, started_as
 from hpcsolve.output.schema import require_whole
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
+from hpcsolve.problems.rounding import statement
 from hpcsolve.runner.check import check
 from hpcsolve.runner.collect import contents_of
 from hpcsolve.runner.kinds import kind_of
@@ -97,6 +98,9 @@ def _print_again(planned: PlannedRun, comm: Comm, log: Log) -> Finished:
 def _say_head(planned: PlannedRun, comm: Comm, log: Log) -> None:
     what = kind_of(planned.job).headline(planned.instance.problem)
     log.say(f"hpcsolve {hpcsolve.__version__}: {planned.job.settings.algorithm}, {what}")
+    values = kind_of(planned.job).values(planned.instance)
+    if values["rounded_to"] is not None:
+        log.say(f"costs:  {statement(values['rounded_to'], values['rounding_error'] or 0.0)}")
     hosts = comm.allgather(socket.gethostname())
     where = ", ".join(f"{hosts.count(host)} on {host}" for host in dict.fromkeys(hosts))
     log.say(f"ranks:  {comm.size} ({where})")
@@ -155,7 +159,9 @@ def rank_row(device: Device, reason: str, outcome: Outcome, seconds: Mapping[str
 def finish(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], device: Device, comm: Comm, log: Log, keep: bool
             ) -> Finished:
     """Check the answer on all ranks, then gather, write and print it on rank 0."""
+    started = time.perf_counter()
     verdict = check(planned, outcome, comm)
+    row["seconds_check"] = time.perf_counter() - started
     rows, tables = comm.gather(row), {name: with_row_ranges(table, comm) for name, table in outcome.rows.items()}
     streams = tables if planned.output is not None else {}
     threads = _own_threads(planned, comm) if streams else 0
@@ -183,7 +189,10 @@ def finish(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], device: D
 def _whole(table: DistanceTable, comm: Comm) -> Column | None:
     """Return a table with the rows of all ranks on rank 0, and None on other ranks. Collective."""
     values = gathered(table, comm)
-    return None if values is None else Column(values, table.dataset.description, table.dataset.unit)
+    if values is None:
+        return None
+    dataset = table.dataset
+    return Column(values, dataset.description, dataset.unit, none=table.none, scaled=dataset.scaled)
 
 
 def _own_threads(planned: PlannedRun, comm: Comm) -> int:

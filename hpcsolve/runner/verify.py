@@ -22,7 +22,10 @@ from hpcsolve.output.reader import read_result, row_blocks
 from hpcsolve.output.schema import require_whole
 from hpcsolve.runner.kinds import instance_columns, kind_of, read_instance, require_kind
 
-COMPARED = ("label", "city_name", "vertex_name", "n", "vertices", "arcs", "symmetric", "directed", "scale")
+COMPARED = (
+    "label", "city_name", "vertex_name", "n", "vertices", "arcs", "symmetric", "directed", "scale", "rounded_to",
+    "rounding_error",
+)
 """Datasets of `/instance` that must agree with the instance that is read now. Path, format and comment may differ."""
 
 
@@ -67,8 +70,9 @@ def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdi
 
 def verdict_on(job: Job, path: str, contents: Contents, found: InstanceOf[Any]) -> Verdict:
     """Return the verdict on the answer in a file. An error in the check itself means that the values are wrong."""
-    for name, column in instance_columns(job, found).items():
-        if name in COMPARED and not _same(contents, name, column):
+    now = instance_columns(job, found)
+    for name in COMPARED:
+        if not _same(contents, name, now.get(name)):
             return Verdict(False, f"/instance/{name} is not that of the instance")
     solver, answer = algorithm(job.settings.algorithm), require_whole(contents, path)
     if answer not in solver.answers:
@@ -89,13 +93,16 @@ def _wrong_scale_factor(contents: Contents, solver: Algorithm, answer: AnswerTyp
     found = {f"/solution/{name}": table.dataset.scaled for name, table in contents.tables.items()}
     found |= {f"/{group}/{name}": column.scaled for group, members in contents.groups.items()
               for name, column in members.items()}
-    groups = [*(("solution", datasets(record)) for record in answer.records), *solver.groups.items()]
+    solutions = [("solution", datasets(record)) for record in answer.records]
+    groups = [*solutions, *answer.groups.items(), *solver.groups.items()]
     declared = {f"/{group}/{name}": dataset.scaled for group, members in groups for name, dataset in members.items()}
     wrong = [place for place in declared if found.get(place, declared[place]) != declared[place]]
     return f"{wrong[0]} has {'no' if declared[wrong[0]] else 'an'} attribute scale_factor" if wrong else None
 
 
-def _same(contents: Contents, name: str, column: Column) -> bool:
+def _same(contents: Contents, name: str, column: Column | None) -> bool:
     """Return whether `/instance` has these values. Names may be missing, since not every format has them."""
     stored = contents.value("instance", name)
-    return np.array_equal(np.asarray(stored), np.asarray(column.values)) or (stored is None and name.endswith("_name"))
+    if stored is None or column is None:
+        return name.endswith("_name") or (stored is None and column is None)
+    return np.array_equal(np.asarray(stored), np.asarray(column.values))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 import msgspec
@@ -18,6 +18,7 @@ from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.errors import InputError
 from hpcsolve.job import Settings
 from hpcsolve.job.convert import JobText, keys_of
+from hpcsolve.job.load import read_table
 
 RANGE = re.compile(r"\s*([+-]?\d{1,18})\s*\.\.\s*([+-]?\d{1,18})\s*")
 MOST_VALUES = 100_000
@@ -43,7 +44,7 @@ def axes_of(table: Mapping[str, Any], text: JobText) -> Axes:
     axes = {}
     for keys, value in _leaves(table):
         kind = _type_of(keys, table)
-        if kind is not None and not _fits(value, kind) and _is_several(value):
+        if kind is not None and not _fits(value, kind) and _is_several(value, kind):
             key = ".".join(keys)
             axes[key] = _values(value, kind, key, text)
     return axes
@@ -85,8 +86,18 @@ def _fits(value: Any, kind: Any) -> bool:
     return True
 
 
-def _is_several(value: Any) -> bool:
-    return isinstance(value, list) or (isinstance(value, str) and RANGE.fullmatch(value) is not None)
+def _is_several(value: Any, kind: Any) -> bool:
+    """Return whether a value that does not fit is a range, or a list that has ranges or values that fit.
+
+    Any other list is a mistake in a single value, whose own message says more.
+    """
+    if isinstance(value, list):
+        return not value or any(_fits(part, kind) or _is_range(part) for part in value)
+    return _is_range(value)
+
+
+def _is_range(value: Any) -> bool:
+    return isinstance(value, str) and RANGE.fullmatch(value) is not None
 
 
 def _values(value: Any, kind: Any, key: str, text: JobText) -> list[Any]:
@@ -121,3 +132,10 @@ def require_axes(axes: Axes, file: str) -> None:
     if not axes:
         what = "no key has several values, so it is one job"
         raise InputError(f'{what}: solve it with `hpcsolve run`, or give a key values, as in seed = "1..5"', file)
+
+
+def require_one_job(path: str, overrides: Sequence[str] = ()) -> None:
+    """Refuse a file with keys that have several values, where one job is wanted. Raises as `load_job`."""
+    table, text = read_table(path, overrides)
+    for key in axes_of(table, text):
+        raise text.error(key, "there are several values; `hpcsolve sweep` runs every combination")

@@ -20,7 +20,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.job import Job
 from hpcsolve.job.convert import JobText
 from hpcsolve.job.load import absolute_files, job_of_table, read_table
-from hpcsolve.output.toml import toml_text
+from hpcsolve.output.toml import value_text
 from hpcsolve.sweep.axes import Axes, axes_of, require_axes
 
 MOST_RUNS = 100_000
@@ -105,7 +105,7 @@ def _run(
     job = job_of_table(_with_values(table, values), text, output=output)
     if job.settings.instance == "-":
         raise text.error("instance", "a sweep cannot read it from standard input; name a file")
-    overrides = [*fixed, *(f"{key}={_toml(value)}" for key, value in values.items())]
+    overrides = [*fixed, *(f"{key}={value_text(value)}" for key, value in values.items())]
     words = [word for override in overrides for word in ("--set", override)]
     return Run(index, name, job, ("run", text.file, *words, "--output", output))
 
@@ -158,7 +158,7 @@ def _require_distinct(key: str, values: Sequence[Any], text: JobText) -> None:
     shown = [_shown(value) for value in values]
     for number, one in enumerate(shown):
         if one in shown[:number]:
-            raise text.error(key, f"the value {_toml(values[number])} is there twice")
+            raise text.error(key, f"the value {value_text(values[number])} is there twice")
 
 
 def _name(point: Mapping[str, Any]) -> str:
@@ -169,7 +169,7 @@ def _name(point: Mapping[str, Any]) -> str:
 
 def _shown(value: Any) -> str:
     """Return a value as part of a file name. What a file name cannot show has a hash behind it."""
-    text = value if isinstance(value, str) else _toml(value)
+    text = value if isinstance(value, str) else value_text(value)
     plain = re.sub(r"[^\w.+-]+", "-", text, flags=re.ASCII).strip("-.")[:60]
     return plain if plain == text else f"{plain}-{_digest(text)}".lstrip("-")
 
@@ -177,7 +177,3 @@ def _shown(value: Any) -> str:
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:10]
 
-
-def _toml(value: Any) -> str:
-    """Return a value as TOML."""
-    return toml_text({"value": value}, inline=("value",)).removeprefix("value = ").rstrip("\n")

@@ -37,7 +37,7 @@ JOBS = {
     "unknown parameter": (JOB + "[held-karp]\nlayuot = 'planes'\n", "job.toml:4: held-karp.layuot"),
     "missing instance": (JOB.replace("bad.tsp", "none.tsp"), "none.tsp: cannot be read: No such file"),
     "folder": (JOB.replace("bad.tsp", "."), "cannot be read: Is a directory"),
-    "unknown city": (JOB + "[held-karp]\nstart = 7\n", "held-karp.start: the instance has no city 7"),
+    "unknown city": (JOB + "[held-karp]\nstart = 7\n", "has no city 7; its cities are numbered"),
     "cycle with an end": (JOB + "[held-karp]\nend = 2\n", "held-karp.end: a cycle ends where it starts"),
     "same ends": (JOB + "[held-karp]\npath = 'open'\nstart = 2\nend = 2\n", "held-karp.end: an open path cannot end"),
     "stop": (JOB + "[stop]\ntarget = 3\n", "job.toml:4: stop.target"),

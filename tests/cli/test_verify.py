@@ -49,4 +49,4 @@ def test_an_instance_belongs_to_one_file(folder, hpcsolve):
 def test_a_tour_is_no_tree(folder, hpcsolve):
     done = hpcsolve("tree", "good.h5", "-o", "tree.txt", cwd=folder)
     assert done.returncode == 2 and not (folder / "tree.txt").exists() and done.stdout == ""
-    assert "good.h5: its answer is of kind tour, not a Steiner tree" in error_line(done)
+    assert "good.h5: the answer is of kind tour, not a Steiner tree" in error_line(done)

@@ -51,6 +51,9 @@ def _problems(folder: Path) -> Iterator[tuple[Any, str, dict[str, Any]]]:
     for weight in (0.5, 2**40, 1 / 3):  # 32-bit, 64-bit, no common scale
         yield _friends(weight), "shortest-paths", {"sources": [0, 1], "targets": [2, 3]}
         yield _friends(weight), "shortest-paths", {"queries": [[0, 2], [2, 3]]}
+    yield np.sqrt(costs), "held-karp", {}  # costs that are rounded, as those of the next two
+    yield _friends(1 / 3), "shortest-paths", {"sources": [0], "round": 1e-6}
+    yield _friends(1 / 3), "steiner-kmb", {"terminals": ["Ann", "Cleo"]}
     yield _town(5), "steiner-kmb", {"mode": "kmb", "matrix": True}
     yield _friends(0.25), "steiner-kmb", {"terminals": ["Ann", "Cleo"], "mode": "kmb", "matrix": True}
 

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import hpcsolve as hpcsolve_package
+from hpcsolve.analysis import reference as columns
 from hpcsolve.analysis.load import load
 from hpcsolve.job import reference
 from hpcsolve.output import reference as datasets
@@ -24,6 +25,11 @@ def test_the_reference_of_keys_is_up_to_date():
 def test_the_tables_of_datasets_are_up_to_date():
     text = (DOCS / "result-file.md").read_text(encoding="utf-8")
     assert datasets.updated(text) == text, "run: make docs"
+
+
+def test_the_table_of_collected_columns_is_up_to_date():
+    text = (DOCS / "sweeps.md").read_text(encoding="utf-8")
+    assert columns.updated(text) == text, "run: make docs"
 
 
 def test_every_example_is_listed():

@@ -121,6 +121,8 @@ def _graph_samples() -> list[Sample]:
         ("metis", "sizes.metis", "3 3 111 2\n7 1 1 2 5 3 9\n%b\n7 1 1 1 5 3 4\n7 1 1 2 4 1 9\n"),
         ("edge list", "t.edges", "# x\n1 2 5\n2 3 4\n"),
         ("edge list", "t.csv", "from,to,km\n1,2,5\n2,3,4\n3,1,9\n"),
+        ("edge list", "names.txt", "Vienna,Graz,191\nGraz,St. Anton,475.5\n"),
+        ("edge list", "titles.csv", "id;u;v;oneway;length\n7;1;2;no;5\n8;2;3;yes;4.5\n"),
         ("edge list", "snap.txt", "# Directed graph: t.txt\n# FromNodeId ToNodeId\n1\t2\n2\t3\n"),
     ]
     matrix = scipy.sparse.coo_matrix(([5, 3, 9], ([0, 0, 1], [1, 2, 0])), shape=(3, 3))

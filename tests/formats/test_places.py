@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read, write
 from hpcsolve.formats.decimal_text import shortest
+from hpcsolve.formats.tsp.places import write_places
 from hpcsolve.problems.geographic import EARTH_RADIUS, from_places
 
 latitudes, longitudes = st.floats(-90, 90), st.floats(-180, 180)
@@ -116,4 +117,4 @@ def test_a_table_without_header_names_the_cure(tmp_path):
 def test_other_costs_are_not_written_as_places(tmp_path):
     tsp = from_places([1, 2], [3, 4])
     with pytest.raises(InputError, match="its costs are not its great-circle distances"):
-        write(replace(tsp, cost=tsp.cost + 1), str(tmp_path / "t.csv"))
+        write_places(replace(tsp, cost=tsp.cost + 1), str(tmp_path / "t.csv"))

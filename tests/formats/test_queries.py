@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import queries_sha256, read_queries
+from hpcsolve.problems.graph_build import from_edges
+from tests.formats.samples import LATTICE
 
 LABEL = st.one_of(st.integers(0, 20), st.integers(0, 2**63 - 1))
 PAIRS = st.lists(st.tuples(LABEL, LABEL), min_size=1, max_size=20)
@@ -50,12 +52,13 @@ def test_labels_may_be_negative(tmp_path):
     ("p aux sp p2p 0\n", "p:1: there is no query"),
     ("1 2\n3\n", "p:2: expected a source, a target, found '3'"),
     ("1 2\n\n3 4 5\n", "p:3: expected a source, a target, found '3 4 5'"),
-    ("1,2\n", "p:1: expected a source, a target, found '1,2'"),
-    ("1 two\n", "p:1: a target must be a number, found 'two'"),
-    ("source target\n1 2\n", "p:1: expected a source, a target, found 'source target'"),
-    ("1 2\ncity 3\n", "p:2: expected a source, a target, found 'city 3'"),
+    ("1,2,3\n", "p:1: expected a source, a target, found '1,2,3'"),
+    ("1 two\n", "p:1: lattice has no vertex '1' by name; 1 is a label of its vertices, a number"),
+    ("source target\n1 2\n", "p:1: lattice has no vertex 'source'; its vertices have numbers, 1 to 5, and no names"),
+    ("a b\nWien Graz Linz\n", "p:2: expected a source, a target, found 'Wien Graz Linz'"),
+    ("a;b\nWien;\n", "p:2: expected a source, a target, found 'Wien;'"),
     ("1 2.5\n", "p:1: vertex 2.5 is not a whole number below 2^63"),
-    ("1 2\n3 nan\n", "p:2: a target must be a number, found 'nan'"),
+    ("1 2\n3 e\n", "p:2: a target must be a number, found 'e'"),
     ("1 2\n3 9223372036854775808\n", "p:2: vertex 9223372036854775808 is not a whole number"),
     ("1 2\n3 99999999999999999999999\n", "p:2: vertex 18446744073709551615 is not a whole number"),
     ("c x\np aux sp p2p 3\nq 1 2\n", "p:2: the header says 3 queries, the file has 1; it may be truncated"),
@@ -67,13 +70,13 @@ def test_labels_may_be_negative(tmp_path):
     ("p aux sp p2p 1\nq 1 2 3\n", "p:2: expected q, a source, a target, found 'q 1 2 3'"),
     ("p aux sp p2p 1\n1 2\n", "p:2: neither a comment (c) nor a query (q): '1 2'"),
     ("1 2\n\xa0\n", "p:2: expected a source, a target, found '\\xa0'"),
-    ("1 2\xa0\n", "p:1: a target must be a number, found '2\\xa0'"),
+    ("1 2\xa0\n", "p:1: lattice has no vertex '1' by name"),
     ("1 2\n\0\n", "p:2: a NUL byte"),
 ])
 def test_mistakes_are_one_line(tmp_path, text, message):
     (tmp_path / "p").write_text(text)
     with pytest.raises(InputError) as caught:
-        read_queries(str(tmp_path / "p"))
+        read_queries(str(tmp_path / "p")).positions(LATTICE)
     assert str(caught.value).startswith(f"{tmp_path}/{message}") and "\n" not in str(caught.value)
 
 
@@ -95,3 +98,28 @@ def test_a_million_queries_are_read_at_once(tmp_path):
     found = read_queries(str(tmp_path / "p"))
     assert time.process_time() - started < 2  # 0.3 s on an idle machine
     assert np.array_equal(found.labels, pairs)
+
+
+TOWN = from_edges([0, 1, 2], [1, 2, 3], n=4, name="town", vertex_names=("Wien", "St. Gallen", "7", "c"))
+
+
+@pytest.mark.parametrize(("text", "pairs"), [
+    ("Wien 7\n7 Wien\n", [[0, 2], [2, 0]]),
+    ("# a\nWien,St. Gallen\n\n7, Wien\n", [[0, 1], [2, 0]]),
+    ("Wien\tSt. Gallen\n", [[0, 1]]),
+    ('Wien "St. Gallen"\n"c" Wien\n', [[0, 1], [3, 0]]),
+    ("0 1\n", [[0, 1]]),
+])
+def test_queries_by_name(tmp_path, text, pairs):
+    """Names stand between blanks, commas, semicolons or tabs. A file of numbers has labels."""
+    (tmp_path / "p").write_text(text)
+    found = read_queries(str(tmp_path / "p"))
+    assert found.positions(TOWN).tolist() == pairs
+    named = np.array(TOWN.vertex_names, dtype=object) if "W" in text else TOWN.labels
+    assert found.sha256 == queries_sha256(named[np.array(pairs)])
+
+
+def test_a_misspelt_name_is_named_with_its_line(tmp_path):
+    (tmp_path / "p").write_text("Wien 7\nWeen c\nWien none\n")
+    with pytest.raises(InputError, match=r"p:2: town has no vertex 'Ween'; did you mean 'Wien'\?"):
+        read_queries(str(tmp_path / "p")).positions(TOWN)

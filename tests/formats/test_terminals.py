@@ -30,9 +30,10 @@ def test_a_file_of_terminals(tmp_path):
     ("content", "line", "words"),
     [
         ("# none\n", 1, "there is no terminal"),
-        ("10\nhouse\n", 2, "expected a terminal, found 'house'"),
+        ("10\nhouse\n", 1, "path has no vertex '10' by name; 10 is a label of its vertices, a number"),
+        ("house\n", 1, "path has no vertex 'house'; its vertices have numbers, 10 to 40, and no names"),
         ("10\n20 30\n", 2, "expected a terminal, found '20 30'"),
-        ("10\n\xa0\n", 2, "expected a terminal, found '\\xa0'"),
+        ("# a\n\xa0\n", 2, "path has no vertex '\\xa0'"),
         ("10\n2.5\n", 2, "not a whole number"),
         ("10\n40\n50\n", 3, "path has no vertex 50"),
     ],

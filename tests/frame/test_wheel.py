@@ -5,6 +5,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -69,9 +70,10 @@ def distributed(tmp_path_factory):
     if listed.returncode != 0:
         pytest.skip("not a git checkout")
     tracked = [name for name in listed.stdout.split("\0") if name and (REPOSITORY / name).is_file()]
-    for name in tracked:
+    assert (REPOSITORY / "hpcsolve" / "cuda_src").readlink() == Path("../cuda_src")
+    for name in [*tracked, "hpcsolve/cuda_src"]:
         (source / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(REPOSITORY / name, source / name)
+        shutil.copy(REPOSITORY / name, source / name, follow_symlinks=False)
     done = subprocess.run(
         [sys.executable, "-c", BUILD_SOURCE, str(target)], cwd=source, capture_output=True, text=True, check=False,
         timeout=120,

@@ -115,6 +115,7 @@ def test_the_folder(write):
     ('seed = "5..1"', 'jobs/many.toml:2: seed: the range "5..1" is empty; write "1..5"'),
     ('seed = "1..1000000"', "jobs/many.toml:2: seed: the range \"1..1000000\" has 1000000 values; at most 100000"),
     ("seed = [1, -4]", "jobs/many.toml:2: seed: "),
+    ('seed = ["a"]\nthreads = [1]', "jobs/many.toml:2: seed: expected integer"),
     ("seed = [1, 2, 1]", "jobs/many.toml:2: seed: the value 1 is there twice"),
     ("seeds = [1, 2]\nseed = [1, 2]", "jobs/many.toml:2: seeds: unknown key; did you mean seed?"),
     ('seed = "1..400"\nthreads = "1..400"', "400 values of seed x 400 values of threads make 160000 runs"),
@@ -127,6 +128,15 @@ def test_mistakes_are_named(write, text, error):
     with pytest.raises(InputError) as found:
         expand(path)
     assert error in str(found.value)
+
+
+@pytest.mark.parametrize("text, key", [("seed = [1, 2]", "seed"), ("instance.n = [8, 9]", "instance.n")])
+def test_run_names_the_command_for_several_values(write, hpcsolve, text, key):
+    path = write(f'algorithm = "held-karp"\ninstance.generate = "random-matrix"\n{text}\n')
+    done = hpcsolve("run", path)
+    assert done.returncode == 2 and not Path("results").exists()
+    what = f"{path}:3: {key}: there are several values; `hpcsolve sweep` runs every combination"
+    assert done.stderr == f"hpcsolve: error: {what}\n"
 
 
 def test_standard_input_is_refused(write):

@@ -21,7 +21,7 @@ trial.py         the time of a job, by its first iterations
 """
 
 from hpcsolve.algorithms.ant_colony.outcome import COLONIES, HISTORY
-from hpcsolve.algorithms.ant_colony.parameters import Parameters
+from hpcsolve.algorithms.ant_colony.parameters import LARGEST_COST, Parameters, fits
 from hpcsolve.algorithms.ant_colony.search import KERNEL_FILES
 from hpcsolve.algorithms.ant_colony.solve import STOPS, estimate, run
 from hpcsolve.algorithms.ant_colony.trial import trial
@@ -30,7 +30,7 @@ from hpcsolve.answers.tour import TOUR
 
 ALGORITHM = Algorithm(
     "ant-colony", "tsp", (TOUR,), Parameters, estimate, run, trial, KERNEL_FILES, stops=STOPS,
-    groups={"colonies": COLONIES, "history": HISTORY},
+    groups={"colonies": COLONIES, "history": HISTORY}, largest_cost=lambda n, edges: LARGEST_COST, fits=fits,
 )
 
 __all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

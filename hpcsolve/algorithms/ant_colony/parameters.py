@@ -106,10 +106,20 @@ def _require_costs(tsp: Tsp) -> None:
         row, column = next((int(i), int(j)) for i, j in zip(*missing.nonzero()) if i != j)
         what = f"there is no arc from city {tsp.labels[row]} to city {tsp.labels[column]}"
         raise InputError(f"{what}; ant-colony needs one between any two cities: give it a large cost", tsp.name)
-    low, high = int(tsp.cost.min()), int(tsp.cost.max(where=~missing, initial=-FORBIDDEN))
+    low, high = _cost_range(tsp)
     if high - min(low, 0) > LARGEST_COST:
         what = f"costs reach from {low} to {high} in units of 1/{tsp.scale}"
         raise InputError(f"{what}; ant-colony takes a range up to {LARGEST_COST}: round or scale them", tsp.name)
+
+
+def fits(tsp: Tsp, parameters: Parameters) -> bool:
+    """Return whether 32 bits suffice for the costs as they are."""
+    low, high = _cost_range(tsp)
+    return high - min(low, 0) <= LARGEST_COST
+
+
+def _cost_range(tsp: Tsp) -> tuple[int, int]:
+    return int(tsp.cost.min()), int(tsp.cost.max(where=tsp.cost != FORBIDDEN, initial=-FORBIDDEN))
 
 
 def ants_of(parameters: Parameters, n: int) -> int:

@@ -41,9 +41,9 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
 
     def largest(free: Sequence[int]) -> int:
         def fits(n: int) -> bool:
-            device = (device_bytes(parameters, n, symmetric, share) for share in shares)
-            host = (host_bytes(parameters, n, share, info.kind) for share in shares)
-            return all(a + b <= most for a, b, most in zip(device, host, free))
+            needs = (device_bytes(parameters, n, symmetric, share) + host_bytes(parameters, n, share, info.kind)
+                     for share in shares)
+            return all(need <= most for need, most in zip(needs, free))
 
         low, high = 0, MOST_CITIES + 1
         while high - low > 1:

@@ -21,12 +21,13 @@ trial.py     the time of a job, by that of a smaller one
 from hpcsolve.algorithms.base import Algorithm
 from hpcsolve.algorithms.held_karp.core import Parameters, asked
 from hpcsolve.algorithms.held_karp.outcome import LAYERS
-from hpcsolve.algorithms.held_karp.solve import KERNEL_FILES, estimate, run
+from hpcsolve.algorithms.held_karp.solve import KERNEL_FILES, estimate, fits, largest_cost, run
 from hpcsolve.algorithms.held_karp.trial import trial
 from hpcsolve.answers.tour import TOUR
 
 ALGORITHM = Algorithm(
     "held-karp", "tsp", (TOUR,), Parameters, estimate, run, trial, KERNEL_FILES, groups={"layers": LAYERS}, asked=asked,
+    largest_cost=largest_cost, fits=fits,
 )
 
 __all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.answers.tour import TourQuestion
 from hpcsolve.errors import InputError
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp, positions
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -27,15 +27,15 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     path
         "cycle": the tour returns to its first city; "open": it does not.
     start, end
-        Labels (as in the instance's file) of the first and the last city; by default the first city of a cycle is the
-        instance's first, the ends of an open path are free. A cycle has no `end`.
+        Labels or names (as in the instance's file) of the first and the last city; by default the first city of a cycle
+        is the instance's first, the ends of an open path are free. A cycle has no `end`.
     layout
         "planes": split over ranks, any size; "compact": one rank, one table of all states, for study and as an oracle.
     """
 
     path: Literal["cycle", "open"] = "cycle"
-    start: int | None = None
-    end: int | None = None
+    start: int | str | None = None
+    end: int | str | None = None
     layout: Literal["planes", "compact"] = "planes"
 
 
@@ -75,7 +75,7 @@ def core_problem(tsp: Tsp, parameters: Parameters) -> Core:
     Raises
     ------
     InputError
-        `start` or `end` is not a label of the instance, both are the same city, or a cycle is given an end.
+        `start` or `end` is not a city of the instance, both are the same city, or a cycle is given an end.
     """
     start, end = ends(tsp, parameters)
     if parameters.path == "cycle":
@@ -104,14 +104,13 @@ def ends(tsp: Tsp, parameters: Parameters) -> tuple[int | None, int | None]:
     return start, end
 
 
-def _position(tsp: Tsp, label: int | None, key: str) -> int | None:
-    if label is None:
+def _position(tsp: Tsp, city: int | str | None, key: str) -> int | None:
+    if city is None:
         return None
-    found = np.flatnonzero(tsp.labels == label)
-    if len(found) != 1:
-        raise InputError(f"held-karp.{key}: the instance has no city {label}; its labels are "
-                         f"{tsp.labels.min()} to {tsp.labels.max()}")
-    return int(found[0])
+    try:
+        return int(positions(tsp, [city])[0])
+    except InputError as error:
+        raise InputError(f"held-karp.{key}: {error}") from None
 
 
 def _with_depot(tsp: Tsp, before: tuple[int, ...], after: tuple[int, ...], leave: NDArray[np.int64],

@@ -16,7 +16,7 @@ from hpcsolve.algorithms.held_karp.planes import Statistics
 from hpcsolve.algorithms.held_karp.reduce import ReducedCosts, reduce_costs
 from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, split_cities
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
-from hpcsolve.errors import ResourceError
+from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
 
@@ -69,6 +69,26 @@ def run(
     if parameters.layout == "compact":
         return compact.run(prepared.core, prepared.reduced, device, comm, report)
     return _run_planes(prepared, device, comm, report, statistics)
+
+
+def largest_cost(n: int, edges: int) -> int:
+    """Return the largest cost of n cities for 32-bit states: a tour, of a symmetric instance doubled, stays below 2^31.
+
+    The depot of an open path may be one more city.
+    """
+    return (2**30 - 1) // (n + 1)
+
+
+def fits(tsp: Tsp, parameters: Parameters) -> bool:
+    """Return whether states of 32 bits suffice for the costs as they are. Raises as `core_problem`."""
+    core = core_problem(tsp, parameters)
+    if len(core.cities) > MOST_CITIES:  # refused later
+        return True
+    try:
+        reduce_costs(core.cost)
+    except InputError:
+        return False
+    return True
 
 
 def _prepare(tsp: Tsp, parameters: Parameters) -> _Prepared:

@@ -14,6 +14,8 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats import read_queries
 from hpcsolve.problems.graph import Graph, vertex_positions
 
+Vertex = int | str
+"""A vertex by its label or name."""
 LARGEST = 1e290
 """The largest cutoff and delta. Times the scale of any graph they are finite floats still."""
 
@@ -39,12 +41,12 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     Attributes
     ----------
     sources
-        Where paths begin: labels as in the graph's file, "terminals", or { random = 10, seed = 1 }.
+        Where paths begin: labels or names as in the graph's file, "terminals", or { random = 10, seed = 1 }.
     queries
         In place of `sources`: pairs between which paths are wanted, [[1, 5], [2, 7]] or a file of them (relative to the
         job file's folder, with --set to the working directory) with `source target` on each line, or in DIMACS' format.
     targets
-        Where distances are wanted, in this order: labels or "terminals"; by default at every vertex.
+        Where distances are wanted, in this order: labels, names or "terminals"; by default at every vertex.
     voronoi
         Whether to make one search from all sources together, and keep the nearest source of each vertex as `nearest`.
     predecessors
@@ -64,9 +66,9 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         changed is refused when the job is run again.
     """
 
-    sources: list[int] | Literal["terminals"] | RandomSources | None = None
-    queries: list[tuple[int, int]] | str | None = None
-    targets: list[int] | Literal["terminals"] | None = None
+    sources: list[Vertex] | Literal["terminals"] | RandomSources | None = None
+    queries: list[tuple[Vertex, Vertex]] | str | None = None
+    targets: list[Vertex] | Literal["terminals"] | None = None
     voronoi: bool = False
     predecessors: bool = False
     cutoff: Annotated[float, msgspec.Meta(ge=0, le=LARGEST)] | None = None
@@ -140,16 +142,16 @@ def _refuse_beside_queries(parameters: Parameters) -> None:
             )
 
 
-def _pairs(graph: Graph, asked: str | list[tuple[int, int]], sha256: str | None) -> NDArray[np.int64]:
+def _pairs(graph: Graph, asked: str | list[tuple[Vertex, Vertex]], sha256: str | None) -> NDArray[np.int64]:
     """Return the positions of the pairs that a job or its file lists, shape (queries, 2)."""
     if not isinstance(asked, str):
         if not asked:
             raise InputError("shortest-paths.queries: the list is empty; name at least one pair, [source, target]")
-        return _positions(graph, "queries", [label for pair in asked for label in pair]).reshape(-1, 2)
+        return _positions(graph, "queries", [vertex for pair in asked for vertex in pair]).reshape(-1, 2)
     return read_queries(asked, sha256).positions(graph)
 
 
-def _positions(graph: Graph, key: str, asked: list[int] | str | RandomSources) -> NDArray[np.int64]:
+def _positions(graph: Graph, key: str, asked: list[Vertex] | str | RandomSources) -> NDArray[np.int64]:
     if isinstance(asked, RandomSources):
         if asked.random > graph.n:
             raise InputError(f"shortest-paths.{key}: {asked.random} random sources, but only {graph.n} vertices")
@@ -163,5 +165,3 @@ def _positions(graph: Graph, key: str, asked: list[int] | str | RandomSources) -
         return vertex_positions(graph, asked)
     except InputError as error:
         raise InputError(f"shortest-paths.{key}: {error}") from None
-    except OverflowError:
-        raise InputError(f"shortest-paths.{key}: a label does not fit 64-bit signed integers") from None

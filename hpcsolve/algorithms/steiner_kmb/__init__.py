@@ -36,10 +36,12 @@ from hpcsolve.algorithms.steiner_kmb.solve import HOST_KERNEL_FILES, KERNEL_FILE
 from hpcsolve.algorithms.steiner_kmb.trial import trial
 from hpcsolve.answers.dataset import datasets
 from hpcsolve.answers.tree import TREE, Prices
+from hpcsolve.problems.steiner import fits, largest_weight
 
 ALGORITHM = Algorithm(
     "steiner-kmb", "steiner", (TREE,), Parameters, estimate, run, trial, KERNEL_FILES, HOST_KERNEL_FILES, STOPS,
     groups={"prices": datasets(Prices), "reductions": REDUCTIONS}, can_stop=can_stop, asked=asked,
+    largest_cost=largest_weight, fits=lambda graph, parameters: fits(graph),
 )
 
 __all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

@@ -1,41 +1,61 @@
 """Edge lists: two vertices and perhaps a weight on each line, between blanks, commas, semicolons or tabs.
 
-Lines that begin with # or % are comments. A first line of words, not numbers, may name the columns. Ids are whole
-numbers below 2^63, and vertices are ordered by them. A graph is undirected, unless a comment begins with "Directed
-graph" (as in files of SNAP).
+Lines that begin with # or % are comments. A first line of words, not numbers, may name the columns, of which there may
+then be more. Ids are whole numbers below 2^63, and vertices are ordered by them; or they are texts, which are names. A
+graph is undirected, unless a comment begins with "Directed graph" (as in files of SNAP).
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hpcsolve.formats.files import InputFile, decode, words
+from hpcsolve.errors import InputError
+from hpcsolve.formats.decimal_text import decimal
+from hpcsolve.formats.files import InputFile, decode, words, write_text
 from hpcsolve.formats.graph.columns import weights_in
-from hpcsolve.formats.graph.lines import NUMBER, Numbers, read_records
+from hpcsolve.formats.graph.edge_table import (
+    HEAD,
+    TAIL,
+    begins_with_id,
+    cells_of,
+    mark_of,
+    names_columns,
+    positions_by_label,
+    read_edge_table,
+)
+from hpcsolve.formats.graph.lines import NUMBER, read_records
 from hpcsolve.problems.decimals import shown
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import assembled
 
 _COMMENT = re.compile(rb"[ \t]*[#%]")
-_LARGEST_ID = 2**63 - 1
+_LONGEST_HEAD = 1 << 20
 
 
 def looks_like_edge_list(content: bytes) -> bool:
-    """Return whether one of the first two lines that are not comments has two or three numbers and nothing else."""
+    """Return whether one of the first two lines that are not comments looks like an edge, or names its ends.
+
+    An edge is two or three numbers and nothing else, or two texts and a number.
+    """
     rows = [row for _, row in _first_lines(content)]
-    return any(len(row) in (2, 3) and all(map(NUMBER.fullmatch, row)) for row in rows)
+    numbers = any(len(row) in (2, 3) and all(map(NUMBER.fullmatch, row)) for row in rows)
+    return numbers or any(names_columns(row) or _is_edge_of_names(row) for row in _first_cells(content))
 
 
-def read_edge_list(file: InputFile, directed: bool | None = None) -> Graph:
-    """Return a graph, whose weights are 1 if there is no third column.
+def read_edge_list(file: InputFile, directed: bool | None = None, weight: str | None = None) -> Graph:
+    """Return a graph, whose weights are 1 if there is no column for them.
 
     Parameters
     ----------
     directed
         Whether a line is an arc from the first to the second vertex; by default as the comments say.
+    weight
+        The title of the column with the weights.
 
     Raises
     ------
@@ -44,9 +64,10 @@ def read_edge_list(file: InputFile, directed: bool | None = None) -> Graph:
     """
     first = _first_lines(file.content)
     width = next((len(row) for _, row in first if all(map(NUMBER.fullmatch, row))), 0)
-    if width not in (2, 3):
-        line = first[0][0] if first else file.last_line
-        raise file.error("expected two vertices and perhaps a weight on each line", line)
+    if weight is not None or width not in (2, 3) or not _is_in_order(_first_cells(file.content)[0]):
+        found = [decode(text).strip() for text in re.findall(rb"(?m)^[ \t]*[#%]+([^\n]*)", file.content)]
+        comment = "\n".join(filter(None, found))
+        return read_edge_table(file, _is_directed(directed, found), weight, comment)
     what = ("a vertex", "a vertex", "a weight")[:width]
     records = read_records(file, _with_blanks(file.content), 1, what)
     comments = []
@@ -55,15 +76,80 @@ def read_edge_list(file: InputFile, directed: bool | None = None) -> Graph:
             comments.append(text.lstrip(" \t#%").strip())
         elif line != first[0][0]:
             raise file.error(f"expected {', '.join(what)}, found {shown(text)}", line)
-    labels, tails, heads = _positions(file, records.columns[0], records.columns[1], records.lines)
+    labels, tails, heads = positions_by_label(file, records.columns[0], records.columns[1], records.lines)
     values = np.ones(len(tails), dtype=np.uint64) if width == 2 else records.columns[2]
     weights, scale = weights_in(file, values, records.lines, len(labels))
-    if directed is None:
-        directed = any(comment.lower().startswith("directed graph") for comment in comments)
     return assembled(
-        file.stem or "graph", len(labels), tails, heads, weights, directed=directed, scale=scale, labels=labels,
-        comment="\n".join(comment for comment in comments if comment),
+        file.stem or "graph", len(labels), tails, heads, weights, directed=_is_directed(directed, comments),
+        scale=scale, labels=labels, comment="\n".join(comment for comment in comments if comment),
     )
+
+
+def write_edge_list(graph: Graph, path: str) -> None:
+    """Write lines `u,v,w` with names or labels, below these titles; between tabs if the path ends with `.tsv`.
+
+    Raises
+    ------
+    InputError
+        A vertex has no edge, a label is negative, or a name is a number, empty, or looks like a comment.
+    EnvironmentFault
+        The file cannot be written.
+    """
+    names = graph.vertex_names or tuple(map(str, graph.labels.tolist()))
+    used = np.zeros(graph.n, dtype=bool)
+    used[graph.heads] = used[graph.tails()] = True
+    if not used.all():
+        raise InputError(f"vertex {names[int(np.argmin(used))]} has no edge, so that an edge list lacks it", graph.name)
+    unclear = [name for name in graph.vertex_names if NUMBER.fullmatch(name.strip()) or name.strip()[:1] in "#%"]
+    if unclear:
+        raise InputError(f"an edge list cannot have {shown(unclear[0])} as a vertex's name", graph.name)
+    if not graph.vertex_names and graph.labels.min(initial=0) < 0:
+        raise InputError(f"the label {graph.labels.min()} is negative, which an edge list cannot hold", graph.name)
+    mark, tails = "\t" if path.lower().endswith(".tsv") else ",", graph.tails()
+    chosen = np.arange(graph.arcs) if graph.directed else np.flatnonzero(tails <= graph.heads)
+    rows = zip(tails[chosen].tolist(), graph.heads[chosen].tolist(), graph.weights[chosen].tolist())
+    stream = io.StringIO("# Directed graph\n" if graph.directed else "")
+    stream.seek(0, io.SEEK_END)
+    table = csv.writer(stream, delimiter=mark, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+    table.writerow(["u", "v", "w"])
+    table.writerows((_written(names[a]), _written(names[b]), _number(w, graph.scale)) for a, b, w in rows)
+    write_text(stream.getvalue(), path)
+
+
+def _written(name: str) -> str:
+    return " ".join(name.split())
+
+
+def _number(weight: int | float, scale: int) -> str:
+    return decimal(weight, scale) if isinstance(weight, int) else repr(weight)
+
+
+def _is_directed(directed: bool | None, comments: Iterable[str]) -> bool:
+    said = any(comment.lower().startswith("directed graph") for comment in comments)
+    return said if directed is None else directed
+
+
+def _is_edge_of_names(cells: Sequence[str]) -> bool:
+    number = [NUMBER.fullmatch(cell) is not None for cell in cells]
+    return len(cells) == 3 and number[2] and not any(number[:2]) and all(cells)
+
+
+def _is_in_order(cells: Sequence[str]) -> bool:
+    """Return whether the first line has numbers, or no titles that say that ends and weight are not in this order."""
+    if not names_columns(cells):
+        return not begins_with_id(cells)
+    first, second, *rest = [cell.lower() for cell in cells]
+    return first in TAIL and second in HEAD and not (names_columns([*rest, "u"]) or names_columns([*rest, "v"])
+                                                     or (rest and begins_with_id(rest)))
+
+
+def _first_cells(content: bytes) -> list[list[str]]:
+    """Return the cells of the first two lines that are neither blank nor comments, of which there is at least one."""
+    lines = [decode(line) for line in re.findall(rb"(?m)^[ \t]*([^\s#%][^\n]*)", content[:_LONGEST_HEAD])[:2]]
+    try:
+        return [cells_of(line, mark_of(lines[0])) for line in lines] or [[""]]
+    except csv.Error:
+        return [[""]]
 
 
 def _first_lines(content: bytes) -> list[tuple[int, list[str]]]:
@@ -84,27 +170,3 @@ def _with_blanks(text: bytes) -> bytes:
     """
     marks = b';"' if b";" in text else b',"'
     return text.translate(bytes.maketrans(marks, b" " * len(marks)))
-
-
-def _positions(
-    file: InputFile, tails: Numbers, heads: Numbers, lines: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the labels in ascending order, and the positions of both ends."""
-    for ends in (tails, heads):
-        wrong = (ends < 0) | (ends > _LARGEST_ID)
-        if ends.dtype.kind == "f":
-            wrong |= (np.floor(ends) != ends) | (ends >= 2.0**53)
-        if wrong.any():
-            index = int(np.argmax(wrong))
-            raise file.error(f"vertex {ends[index]} is not a whole number from 0 to 2^63 - 1", int(lines[index]))
-    ids = np.concatenate([tails, heads]).astype(np.int64)
-    most = int(ids.max(initial=-1))
-    if most < 4 * len(ids):
-        # A table of all ids is quicker than sorting, and no larger than the list.
-        present = np.zeros(most + 1, dtype=bool)
-        present[ids] = True
-        labels = np.flatnonzero(present)
-        positions = (np.cumsum(present) - 1)[ids]
-    else:
-        labels, positions = np.unique(ids, return_inverse=True)
-    return labels, positions[: len(tails)], positions[len(tails) :]

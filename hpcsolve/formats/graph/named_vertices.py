@@ -1,20 +1,30 @@
 """Vertices that a file beside the graph's names, one or more on each line: what queries and terminals share.
 
-Lines that begin with # or c are comments.
+Lines that begin with # or c are comments. A file has either labels, which are whole numbers, or names. Names are words;
+on a line with commas, semicolons or tabs they stand between these, and quotes hold a name with blanks together.
 """
 
 from __future__ import annotations
 
+import bisect
+import csv
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats.files import InputFile, words
+from hpcsolve.formats.files import InputFile, decode, words
 from hpcsolve.formats.graph.lines import Numbers, Records
 from hpcsolve.problems.decimals import shown
 from hpcsolve.problems.graph import Graph, vertex_positions
+
+_NAMES = re.compile(rb"(?m)^(?![ \t]*(?:#|c[ \t\n]|c$))[^\n]*?[^\s\d+\-.eE]")
+_BLANKS = " \t\n\v\f\r"
+_COMMENT = re.compile(r"[ \t]*(?:#|c(?:[ \t]|$))")
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,13 +34,13 @@ class NamedVertices:
     Attributes
     ----------
     labels
-        Shape (lines, vertices on each line), int64, as in the file.
+        Shape (lines, vertices on each line): int64, or the names as texts.
     lines
         Shape (lines,): the number of each line, from 1.
     """
 
     file: InputFile
-    labels: NDArray[np.int64]
+    labels: NDArray[Any]
     lines: NDArray[np.int64]
 
     def positions(self, graph: Graph) -> NDArray[np.int64]:
@@ -39,13 +49,39 @@ class NamedVertices:
         Raises
         ------
         InputError
-            With file and line: the graph has no such vertex.
+            With file and line: the graph has no such vertex, or two.
         """
         try:
-            return vertex_positions(graph, self.labels)
+            return _positions(graph, self.labels)
+        except InputError:
+            first = bisect.bisect_left(range(len(self.labels)), 1, key=lambda row: self._mistake(graph, row)[0])
+            raise self.file.error(self._mistake(graph, first)[1], int(self.lines[first])) from None
+
+    def _mistake(self, graph: Graph, last: int) -> tuple[int, str]:
+        """Return whether there is a mistake up to a row, 0 or 1, and what it is."""
+        try:
+            _positions(graph, self.labels[: last + 1])
         except InputError as error:
-            first = int(np.argmin(np.isin(self.labels, graph.labels).all(axis=1)))
-            raise self.file.error(str(error), int(self.lines[first])) from None
+            return 1, str(error)
+        return 0, ""
+
+
+def has_names(file: InputFile) -> bool:
+    """Return whether a line that is no comment has anything else than numbers."""
+    return _NAMES.search(file.content) is not None
+
+
+def names_in(file: InputFile, what: Sequence[str]) -> NamedVertices:
+    """Return the vertices of a file of names, as many on each line as `what` has words.
+
+    Raises
+    ------
+    InputError
+        With file and line: a line has another number of names.
+    """
+    rows = list(_rows(file, what))
+    labels = np.array([row for _, row in rows], dtype=object).reshape(-1, len(what))
+    return NamedVertices(file, labels, np.array([line for line, _ in rows], dtype=np.int64))
 
 
 def require_comments(file: InputFile, records: Records, what: tuple[str, ...]) -> None:
@@ -59,6 +95,36 @@ def vertices_in(file: InputFile, records: Records) -> NamedVertices:
     """Return the vertices of all records, which must be whole numbers. Raises `InputError` with file and line."""
     columns = [_whole(file, column, records.lines) for column in records.columns]
     return NamedVertices(file, np.stack(columns, axis=1), records.lines)
+
+
+def _positions(graph: Graph, labels: NDArray[Any]) -> NDArray[np.int64]:
+    if labels.dtype.kind in "iu":
+        return vertex_positions(graph, labels)
+    return vertex_positions(graph, labels.reshape(-1).tolist()).reshape(labels.shape)
+
+
+def _rows(file: InputFile, what: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    for number, line in enumerate(decode(file.content).split("\n"), start=1):
+        if not words(line) or _COMMENT.match(line):
+            continue
+        unquoted = re.sub(r'"[^"]*"', "", line)
+        mark = next((mark for mark in (";", "\t", ",") if mark in unquoted), " ")
+        if len(what) == 1 and '"' not in line:
+            row = [line.strip(_BLANKS)]
+        else:
+            try:
+                row = [cell.strip(_BLANKS) for cell in _cells(line.strip(_BLANKS), mark)]
+            except csv.Error as problem:
+                raise file.error(f"not a line of names: {problem}", number) from None
+        if len(row) != len(what) or not all(row):
+            raise file.error(f"expected {', '.join(what)}, found {shown(line.strip(_BLANKS))}", number)
+        yield number, row
+
+
+def _cells(line: str, mark: str) -> list[str]:
+    if mark == " " and '"' not in line:
+        return words(line)
+    return next(csv.reader([line], delimiter=mark, skipinitialspace=True))
 
 
 def _whole(file: InputFile, values: Numbers, lines: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from hpcsolve.formats.files import write_text
+from collections.abc import Iterable, Iterator
 
 
-def write_steiner_solution(value: float, edges: Iterable[tuple[object, object]], path: str) -> None:
-    """Write a Steiner tree.
+def steiner_solution_lines(value: float, edges: Iterable[tuple[object, object]]) -> Iterator[str]:
+    """Yield the lines of a file with a Steiner tree.
 
     Parameters
     ----------
@@ -16,12 +14,6 @@ def write_steiner_solution(value: float, edges: Iterable[tuple[object, object]],
         The weight of the tree, in the unit of the instance.
     edges
         Labels (or names) of both ends of each edge.
-    path
-        "-" is standard output.
-
-    Raises
-    ------
-    EnvironmentFault
-        The file cannot be written.
     """
-    write_text("\n".join([f"VALUE {value}", *(f"{a} {b}" for a, b in edges), ""]), path)
+    yield f"VALUE {value}\n"
+    yield from (f"{a} {b}\n" for a, b in edges)

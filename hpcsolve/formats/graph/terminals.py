@@ -1,10 +1,10 @@
-"""Terminals of a Steiner problem in a file of their own: one vertex on each line, by its label in the graph's file."""
+"""Terminals of a Steiner problem in a file of their own: one vertex on each line, by label or name."""
 
 from __future__ import annotations
 
 from hpcsolve.formats.files import as_text, open_file
 from hpcsolve.formats.graph.lines import read_records
-from hpcsolve.formats.graph.named_vertices import NamedVertices, require_comments, vertices_in
+from hpcsolve.formats.graph.named_vertices import NamedVertices, has_names, names_in, require_comments, vertices_in
 
 _WHAT = ("a terminal",)
 
@@ -18,6 +18,8 @@ def read_terminals(path: str) -> NamedVertices:
         With file and line: it is not a file of terminals, or it has none.
     """
     file = as_text(open_file(path))
+    if has_names(file):
+        return names_in(file, _WHAT)
     records = read_records(file, file.content, 1, _WHAT)
     require_comments(file, records, _WHAT)
     if not len(records.lines):

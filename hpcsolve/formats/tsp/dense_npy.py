@@ -12,12 +12,14 @@ import numpy as np
 
 from hpcsolve.formats.files import InputFile, write_file
 from hpcsolve.formats.npy import npy_array
+from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_matrix
 
 
-def read_npy(file: InputFile) -> Tsp:
+def read_npy(file: InputFile, precision: Precision | None = None) -> Tsp:
     """Return the problem of a square matrix of integers or floats, with the errors of `npy_array` and `from_matrix`."""
-    tsp = from_matrix(npy_array(file), file.name)  # with the path as its name, so that errors begin with the path
+    # With the path as its name, so that errors begin with the path.
+    tsp = from_matrix(npy_array(file), file.name, precision=precision)
     return replace(tsp, name=file.stem or "matrix")
 
 

@@ -19,6 +19,7 @@ from hpcsolve.formats.files import InputFile, decode, write_text
 from hpcsolve.problems.decimals import is_number, shown
 from hpcsolve.problems.geographic import DEGREES, distance_matrix, from_places, out_of_range
 from hpcsolve.problems.place_columns import PlaceColumns, has_place_columns, place_columns
+from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp, require_memory
 
 _HEADER = re.compile(rb"(?:[ \t]*(?:#[^\n]*)?\n)*([^\n]*)")
@@ -48,8 +49,8 @@ def looks_like_places(content: bytes) -> bool:
         return False
 
 
-def read_places(file: InputFile) -> Tsp:
-    """Return the problem of a table of places.
+def read_places(file: InputFile, precision: Precision | None = None) -> Tsp:
+    """Return the problem of a table of places. Distances are whole metres, whatever the precision.
 
     Raises
     ------

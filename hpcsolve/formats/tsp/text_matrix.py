@@ -1,8 +1,8 @@
 """Cost matrices as text: CSV, or numbers between blanks, one row of the matrix on each line.
 
 A cost is from the row's city to the column's; `inf` or an empty CSV cell is a forbidden arc; the diagonal is ignored;
-decimals are scaled exactly. Names or numbers of the cities may stand in the first row, or in the first row and the
-first column, as `DataFrame.to_csv` of pandas writes them; margins.py tells them from costs.
+decimals are scaled exactly, or rounded if they are too many. Names or numbers of the cities may stand in the first row,
+or in the first row and the first column, as `DataFrame.to_csv` of pandas writes them; margins.py tells them from costs.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats.decimal_text import decimal
 from hpcsolve.formats.files import InputFile, decode, words, write_text
 from hpcsolve.formats.tsp.margins import TableRow, without_margins
 from hpcsolve.formats.tsp.tsplib_sections import integers_only
-from hpcsolve.problems.decimals import BadNumber, exact_from_texts, is_number, shown
+from hpcsolve.problems.decimals import BadNumber, is_number, shown
+from hpcsolve.problems.rounding import Costs, Precision, costs_from_texts
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_costs, largest_cost, require_memory
 
 
-def read_text_matrix(file: InputFile) -> Tsp:
+def read_text_matrix(file: InputFile, precision: Precision | None = None) -> Tsp:
     """Return the problem of a table of numbers between commas, semicolons, tabs or blanks.
 
     Raises
@@ -38,13 +38,15 @@ def read_text_matrix(file: InputFile) -> Tsp:
             what = f"{len(cells)} cells in a table of {n} rows; the matrix must be square"
             raise file.error(what, line)
     require_memory(n)
-    cost, scale = _costs(file, rows)
+    cost, scale, error = _costs(file, rows, precision)
 
     def location(row: int, column: int) -> tuple[str, int]:
         return file.name, rows[row][0]
 
+    name = file.stem or "matrix"
     return from_costs(
-        cost, file.stem or "matrix", labels=table.labels, scale=scale, city_names=table.names, location=location
+        cost.reshape(n, n), name, labels=table.labels, scale=scale, cost_error=error, city_names=table.names,
+        location=location,
     )
 
 
@@ -129,8 +131,8 @@ def _refuse_decimal_commas(file: InputFile, line: str, delimiter: str | None, nu
         raise file.error(f"{shown(found[0])} is not a number; write decimals with a point", number)
 
 
-def _costs(file: InputFile, rows: list[TableRow]) -> tuple[NDArray[np.int64], int]:
-    """Return the costs, shape (n, n), and their scale."""
+def _costs(file: InputFile, rows: list[TableRow], precision: Precision | None) -> Costs:
+    """Return the costs, n * n of them."""
     n = len(rows)
     cells = [cell for _, row in rows for cell in row]
     for index in range(0, n * n, n + 1):
@@ -140,11 +142,10 @@ def _costs(file: InputFile, rows: list[TableRow]) -> tuple[NDArray[np.int64], in
     if "" not in cells and integers_only(text):
         whole = np.fromstring(text, dtype=np.int64, sep=" ")
         if len(whole) == n * n:  # else a cell holds several numbers, which is refused below
-            return whole.reshape(n, n), 1
+            return Costs(whole, 1)
     try:
-        values, scale = exact_from_texts(cells, largest_cost(n))
+        return costs_from_texts(cells, n, largest_cost(n), precision, file.name)
     except BadNumber as problem:
         row, column = divmod(problem.index, n)
         message = f"the cost from city {row} to city {column} (cell {column + 1}) {problem.reason}"
         raise file.error(message, rows[row][0]) from None
-    return values.reshape(n, n), scale

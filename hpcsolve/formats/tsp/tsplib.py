@@ -1,7 +1,7 @@
-"""TSPLIB 95 files: TSP and ATSP instances, and tours.
+"""TSPLIB 95 files of TSP and ATSP instances.
 
-Source: G. Reinelt, TSPLIB 95 (the documentation of the library). Matrices may go beyond it: decimal costs are scaled
-exactly, and `inf` means that there is no arc. Fixed edges and problems other than TSP and ATSP are refused.
+Source: G. Reinelt, TSPLIB 95 (the documentation of the library). Matrices may go beyond it: decimal costs are exact or
+rounded, and `inf` means that there is no arc. Fixed edges and problems other than TSP and ATSP are refused.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from hpcsolve.formats.tsp.tsplib_sections import (
     KeyValue,
     TsplibParts,
     TsplibSection,
+    dimension_of,
     integers_only,
+    label_of,
     line_of_word,
     lines_of,
     parts_of,
 )
-from hpcsolve.problems.decimals import BadNumber, exact_from_texts, is_number, shown
+from hpcsolve.problems.decimals import BadNumber, is_number, shown
 from hpcsolve.problems.geographic import DEGREES_MINUTES
+from hpcsolve.problems.rounding import Costs, Precision, costs_from_texts
 from hpcsolve.problems.tsp import Tsp, from_costs, largest_cost, require_memory
 
 _OTHER_TYPES = {
@@ -36,7 +39,7 @@ _OTHER_TYPES = {
 }
 
 
-def read_tsplib(file: InputFile) -> Tsp:
+def read_tsplib(file: InputFile, precision: Precision | None = None) -> Tsp:
     """Return a TSP or ATSP instance.
 
     Raises
@@ -47,43 +50,17 @@ def read_tsplib(file: InputFile) -> Tsp:
     parts = parts_of(file)
     kind = _instance_type(parts)
     _require_supported_sections(parts)
-    n = _dimension(parts)
+    n = dimension_of(parts)
     weight_type = parts.required("EDGE_WEIGHT_TYPE", "EUC_2D")
     word = weight_type.value.upper()
     if word == "EXPLICIT":
-        tsp = _read_explicit(parts, n)
+        tsp = _read_explicit(parts, n, precision)
         if kind == "TSP":
             _require_symmetric(parts, tsp)
         return tsp
     if word in distance_functions():
         return _read_coordinates(parts, n, word)
     raise file.error(_unknown("EDGE_WEIGHT_TYPE", word, ["EXPLICIT", *distance_functions()]), weight_type.line)
-
-
-def read_tour_text(file: InputFile) -> NDArray[np.int64]:
-    """Return the labels of the cities of a TOUR file in their order.
-
-    Raises
-    ------
-    InputError
-        With file and line: there is no tour or more than one, a city is listed twice, or DIMENSION is another number.
-    """
-    parts = parts_of(file)
-    kind = parts.text("TYPE").split()[:1]
-    if kind and kind[0].upper() != "TOUR":
-        raise file.error(f"TYPE is {kind[0]}, not TOUR; give a .tour file", parts.keys["TYPE"].line)
-    labels, lines = _tour_labels(parts, parts.section("TOUR_SECTION"))
-    seen: dict[int, int] = {}
-    for label, line in zip(labels, lines, strict=True):
-        if label in seen:
-            raise file.error(f"city {label} is given twice, first on line {seen[label]}", line)
-        seen[label] = line
-    if "DIMENSION" in parts.keys and _dimension(parts) != len(labels):
-        where = parts.keys["DIMENSION"].line
-        raise file.error(f"DIMENSION is {_dimension(parts)}, but the tour has {len(labels)} cities", where)
-    if not labels:
-        raise file.error("the tour has no cities", parts.sections["TOUR_SECTION"].line)
-    return np.array(labels, dtype=np.int64)
 
 
 def _instance_type(parts: TsplibParts) -> str:
@@ -102,20 +79,6 @@ def _require_supported_sections(parts: TsplibParts) -> None:
         if section.name not in read:
             message = f"{section.name} of a TSP or ATSP is not supported; remove it if the answer may ignore it"
             raise parts.file.error(message, section.line)
-
-
-def _dimension(parts: TsplibParts) -> int:
-    key = parts.required("DIMENSION", "42")
-    n = _integer(key.value)
-    if n is None or n < 1:
-        raise parts.file.error(f"DIMENSION is {shown(key.value)}; it must be the number of cities", key.line)
-    return n
-
-
-def _integer(word: str) -> int | None:
-    """Return a whole number of at most 18 digits, or None if a word is something else."""
-    digits = word[1:] if word[:1] in ("+", "-") else word
-    return int(word) if digits.isascii() and digits.isdigit() and len(digits) <= 18 else None
 
 
 def _unknown(key: str, word: str, known: list[str]) -> str:
@@ -142,9 +105,9 @@ def _read_coordinates(parts: TsplibParts, n: int, weight_type: str) -> Tsp:
     if cost is None:
         message = f"the coordinates are so large that a tour of {n} cities may overflow 62 bits; scale them down"
         raise parts.file.error(message, section.line)
-    name, comment = parts.text("NAME"), parts.text("COMMENT")
     kind = DEGREES_MINUTES if weight_type == "GEO" else ""
-    return from_costs(cost, name, labels=labels, coordinates=coordinates, comment=comment, coordinates_kind=kind)
+    return from_costs(cost, parts.text("NAME"), labels=labels, coordinates=coordinates, comment=parts.text("COMMENT"),
+                      coordinates_kind=kind)
 
 
 def _refuse_decimal_degrees(parts: TsplibParts, section: TsplibSection, points: NDArray[np.float64]) -> None:
@@ -168,7 +131,7 @@ def _coordinates(
         if len(words) != axes + 1:
             message = f"expected a city's number and {axes} coordinates, found {shown(' '.join(words))}"
             raise parts.file.error(message, line)
-        label = _label(parts, words[0], line)
+        label = label_of(parts, words[0], line)
         if label in seen:
             raise parts.file.error(f"city {label} is given twice, first on line {seen[label]}", line)
         seen[label] = line
@@ -180,15 +143,6 @@ def _coordinates(
     return np.array(list(seen), dtype=np.int64), np.array(points, dtype=np.float64)
 
 
-def _label(parts: TsplibParts, word: str, line: int) -> int:
-    label = _integer(word)
-    if label is None:
-        raise parts.file.error(f"a city's number must be a whole number, found {shown(word)}", line)
-    if label < 0:
-        raise parts.file.error(f"city number {label} is out of range; it must not be negative", line)
-    return label
-
-
 def _coordinate(parts: TsplibParts, word: str, line: int) -> float:
     value = float(word) if is_number(word) else float("nan")
     if not np.isfinite(value):
@@ -196,11 +150,11 @@ def _coordinate(parts: TsplibParts, word: str, line: int) -> float:
     return value
 
 
-def _read_explicit(parts: TsplibParts, n: int) -> Tsp:
+def _read_explicit(parts: TsplibParts, n: int, precision: Precision | None) -> Tsp:
     """Return an instance with a matrix of costs, and perhaps coordinates to draw it."""
     order = _entry_order(parts)
     section = parts.section("EDGE_WEIGHT_SECTION")
-    values, scale = _costs(parts, section, order, n)
+    values, scale, error = _costs(parts, section, order, n, precision)
     labels, coordinates = np.arange(1, n + 1), None
     for name in ("NODE_COORD_SECTION", "DISPLAY_DATA_SECTION"):
         if name in parts.sections and coordinates is None:
@@ -215,7 +169,8 @@ def _read_explicit(parts: TsplibParts, n: int) -> Tsp:
     name, comment = parts.text("NAME"), parts.text("COMMENT")
     cost = order.matrix(values, n)
     return from_costs(
-        cost, name, labels=labels, scale=scale, coordinates=coordinates, comment=comment, location=location
+        cost, name, labels=labels, scale=scale, cost_error=error, coordinates=coordinates, comment=comment,
+        location=location,
     )
 
 
@@ -233,13 +188,15 @@ def _axes(parts: TsplibParts, section: TsplibSection) -> int:
     return 3 if len(first[1]) == 4 and section.name == "NODE_COORD_SECTION" else 2
 
 
-def _costs(parts: TsplibParts, section: TsplibSection, order: EntryOrder, n: int) -> tuple[NDArray[np.int64], int]:
-    """Return all numbers of a section as exact integers, and their scale."""
+def _costs(
+    parts: TsplibParts, section: TsplibSection, order: EntryOrder, n: int, precision: Precision | None
+) -> Costs:
+    """Return all numbers of a section as integers."""
     text = parts.file.content[section.begin : section.end]
     if integers_only(text):
         values = np.fromstring(text, dtype=np.int64, sep=" ") if text.strip() else np.empty(0, dtype=np.int64)
         _require_count(parts, section, order, n, len(values))
-        return values, 1
+        return Costs(values, 1)
     words = [word for _, line in lines_of(parts, section) for word in line]
     for index, word in enumerate(words):
         if not is_number(word):
@@ -250,7 +207,7 @@ def _costs(parts: TsplibParts, section: TsplibSection, order: EntryOrder, n: int
         for row in range(n):
             words[order.index(n, row, row)] = "inf"
     try:
-        return exact_from_texts(words, largest_cost(n))
+        return costs_from_texts(words, n, largest_cost(n), precision, parts.file.name)
     except BadNumber as problem:
         row, column = order.entry(n, problem.index)
         message = f"the cost from city {row + 1} to city {column + 1} {problem.reason}"
@@ -277,20 +234,3 @@ def _require_symmetric(parts: TsplibParts, tsp: Tsp) -> None:
     line = line_of_word(parts, section, _entry_order(parts).index(tsp.n, row, column))
     message = f"TYPE is TSP, but the costs from city {a} to {b} and from {b} to {a} differ; write `TYPE: ATSP`"
     raise InputError(message, parts.file.name, line)
-
-
-def _tour_labels(parts: TsplibParts, section: TsplibSection) -> tuple[list[int], list[int]]:
-    """Return the labels up to -1 or the end of the section, and the line of each."""
-    labels: list[int] = []
-    lines: list[int] = []
-    ended = False
-    for line, words in lines_of(parts, section):
-        for word in words:
-            if word == "-1":
-                ended = True
-            elif ended:
-                raise parts.file.error("a second tour; give a file with one tour", line)
-            else:
-                labels.append(_label(parts, word, line))
-                lines.append(line)
-    return labels, lines

@@ -154,6 +154,31 @@ def line_of_word(parts: TsplibParts, section: TsplibSection, index: int) -> int:
     return line
 
 
+def dimension_of(parts: TsplibParts) -> int:
+    """Return the number of cities that the key DIMENSION has. Raises an InputError with its line if it has none."""
+    key = parts.required("DIMENSION", "42")
+    n = integer_of(key.value)
+    if n is None or n < 1:
+        raise parts.file.error(f"DIMENSION is {shown(key.value)}; it must be the number of cities", key.line)
+    return n
+
+
+def label_of(parts: TsplibParts, word: str, line: int) -> int:
+    """Return the city's number that a word is. Raises an InputError with its line if it is none."""
+    label = integer_of(word)
+    if label is None:
+        raise parts.file.error(f"a city's number must be a whole number, found {shown(word)}", line)
+    if label < 0:
+        raise parts.file.error(f"city number {label} is out of range; it must not be negative", line)
+    return label
+
+
+def integer_of(word: str) -> int | None:
+    """Return a whole number of at most 18 digits, or None if a word is something else."""
+    digits = word[1:] if word[:1] in ("+", "-") else word
+    return int(word) if digits.isascii() and digits.isdigit() and len(digits) <= 18 else None
+
+
 def _close(
     file: InputFile, sections: dict[str, TsplibSection], begun: tuple[str, int, int] | None, after: int, end: int
 ) -> None:

@@ -44,9 +44,14 @@ def write_tour(labels: ArrayLike, path: str, *, name: str = "tour", comment: str
     EnvironmentFault
         The file cannot be written.
     """
+    write_text("".join(tour_lines(labels, name=name, comment=comment)), path)
+
+
+def tour_lines(labels: ArrayLike, *, name: str = "tour", comment: str = "") -> Iterator[str]:
+    """Yield the lines that `write_tour` writes."""
     cities = np.asarray(labels, dtype=np.int64)
     head = [f"NAME : {_one_line(name)}", *_comments(comment), "TYPE : TOUR", f"DIMENSION : {len(cities)}"]
-    write_text("\n".join([*head, "TOUR_SECTION", *map(str, cities.tolist()), "-1", "EOF", ""]), path)
+    yield from (f"{line}\n" for line in [*head, "TOUR_SECTION", *map(str, cities.tolist()), "-1", "EOF"])
 
 
 def tsplib_text(tsp: Tsp) -> str:

@@ -20,6 +20,7 @@ from hpcsolve.job import IN_MEMORY, Job
 from hpcsolve.job.generators import makers
 from hpcsolve.output.contents import INSTANCE_GROUPS, Contents
 from hpcsolve.problems.generate.by_name import call_generator
+from hpcsolve.problems.rounding import Precision, decimals_of
 
 MODULES = {name: f"hpcsolve.runner.kinds.{name}" for name in INSTANCE_GROUPS}
 """Name of a kind of problem -> its module, which has the record `KIND`."""
@@ -34,10 +35,11 @@ class ProblemKind:
     size_unit
         What the size of a problem counts, in the plural: `cities`.
     read
-        Reads the instance in a file, given (path, options). Options are the other keys of the job's table
+        Reads the instance in a file, given (path, options, precision). Options are the other keys of the job's table
         `{ file = ..., ... }`.
     given
-        Returns the problem that a Python program passed to `solve` as (problem, options): our own type, a matrix, ...
+        Returns the problem that a Python program passed to `solve` as (problem, options, precision): our own type, a
+        matrix, ...
     write
         Writes a file that `read` can read, given (problem, path).
     content_hash
@@ -53,8 +55,8 @@ class ProblemKind:
     """
 
     size_unit: str
-    read: Callable[[str, Mapping[str, Any]], InstanceOf[Any]]
-    given: Callable[[Any, Mapping[str, Any]], Any]
+    read: Callable[[str, Mapping[str, Any], Precision], InstanceOf[Any]]
+    given: Callable[[Any, Mapping[str, Any], Precision], Any]
     write: Callable[[Any, str], None]
     content_hash: Callable[[Any], str]
     identity: Callable[[InstanceOf[Any]], str]
@@ -72,6 +74,17 @@ def kind(name: str) -> ProblemKind:
 def kind_of(job: Job) -> ProblemKind:
     """Return the kind of problem that a job's algorithm solves."""
     return kind(algorithm(job.settings.algorithm).kind)
+
+
+def precision_of(job: Job) -> Precision:
+    """Return how costs become integers: by the limits of the job's algorithm, and by its keys `exact` and `round`."""
+    solver, settings = algorithm(job.settings.algorithm), job.settings
+    decimals = None if settings.round is None else decimals_of(settings.round)
+
+    def fits(problem: Any) -> bool:
+        return solver.fits(problem, job.parameters)
+
+    return Precision(solver.name, solver.largest_cost, fits, settings.exact, decimals)
 
 
 def instance_columns(job: Job, instance: InstanceOf[Any]) -> dict[str, Column]:
@@ -118,22 +131,23 @@ def read_instance(job: Job, file: str | None = None) -> InstanceOf[Any]:
     InputError
         One line with file and line, or key.
     """
-    named, own = job.settings.instance, kind_of(job)
+    named, own, precision = job.settings.instance, kind_of(job), precision_of(job)
     if isinstance(named, str):
         if file is None and named == IN_MEMORY:
             raise InputError("the instance was in the memory of a Python program: name its file, --set instance=FILE")
-        return own.read(file or named, {})
+        return own.read(file or named, {}, precision)
     keys = dict(named)
     path = keys.pop("file", None)
     if file is not None or isinstance(path, str):
         keys.pop("generate", None)
-        return own.read(file or str(path), keys)
+        return own.read(file or str(path), keys, precision)
     name = keys.pop("generate", None)
     if not isinstance(name, str):
         example = next(iter(makers(algorithm(job.settings.algorithm).kind)))
         text = f'a table needs generate, for example {{ generate = "{example}", n = 24, seed = 1 }}'
         raise InputError(f"instance: {text}")
-    problem = generated(algorithm(job.settings.algorithm).kind, name, keys, "instance: ")
+    made = generated(algorithm(job.settings.algorithm).kind, name, keys, "instance: ")
+    problem = own.given(made, {}, precision)
     return InstanceOf(problem, "", own.content_hash(problem), "generated")
 
 

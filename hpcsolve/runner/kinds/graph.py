@@ -12,16 +12,23 @@ import numpy as np
 from hpcsolve.errors import InputError
 from hpcsolve.formats import GraphInstance, read_graph, read_terminals, write_graph
 from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.graph_build import fitted
 from hpcsolve.problems.graph_convert import from_networkx, from_scipy
+from hpcsolve.problems.rounding import Precision, rounding_values
 from hpcsolve.problems.steiner import with_terminals, with_terminals_at
 from hpcsolve.runner.kinds import ProblemKind
 
-OPTIONS = ("coordinates", "directed", "terminals")
+OPTIONS = ("coordinates", "directed", "terminals", "weight")
 """Keys of the job's table `{ file = ..., ... }`."""
 
 
-def read(path: str, options: Mapping[str, Any]) -> GraphInstance:
+def read(path: str, options: Mapping[str, Any], precision: Precision, whole: bool = False) -> GraphInstance:
     """Read the file of a graph, with coordinates or terminals from other files if the options name them.
+
+    Parameters
+    ----------
+    whole
+        Whether weights must be integers, which are rounded where they must be.
 
     Raises
     ------
@@ -31,12 +38,15 @@ def read(path: str, options: Mapping[str, Any]) -> GraphInstance:
     for key in options:
         if key not in OPTIONS:
             raise InputError(f"instance: no key {key!r} beside file; there are {', '.join(OPTIONS)}")
-    coordinates, directed, terminals = (options.get(key) for key in OPTIONS)
+    coordinates, directed, terminals, weight = (options.get(key) for key in OPTIONS)
     if not isinstance(coordinates, (str, type(None))) or not isinstance(directed, (bool, type(None))):
         raise InputError("instance: coordinates must be the name of a file, and directed true or false")
+    if not isinstance(weight, (str, type(None))):
+        raise InputError("instance: weight must be the name of an attribute or column")
     if not isinstance(terminals, (str, list, type(None))):
         raise InputError("instance: terminals must be a list of vertices, or the name of a file with one per line")
-    found = read_graph(path, coordinates, directed=directed)
+    found = read_graph(path, coordinates, directed=directed, weight=weight)
+    found = replace(found, problem=fitted(found.problem, precision, whole))
     return found if terminals is None else replace(found, problem=_with_terminals(found.problem, terminals))
 
 
@@ -46,10 +56,12 @@ def _with_terminals(graph: Graph, asked: str | list[Any]) -> Graph:
     return with_terminals(graph, asked)
 
 
-def given(problem: Any, options: Mapping[str, Any], directed: bool = True) -> Graph:
+def given(
+    problem: Any, options: Mapping[str, Any], precision: Precision, directed: bool = True, whole: bool = False
+) -> Graph:
     """Return the graph that a program gave: a `Graph`, a sparse matrix of scipy, or a graph of networkx.
 
-    Each entry of a matrix is an arc, or an edge if `directed` is false.
+    Each entry of a matrix is an arc, or an edge if `directed` is false. `whole` is as in `read`.
 
     Raises
     ------
@@ -67,6 +79,7 @@ def given(problem: Any, options: Mapping[str, Any], directed: bool = True) -> Gr
         raise InputError(f"{type(problem).__name__} is not a graph; give {what}")
     if "weight" in options and not hasattr(problem, "is_directed"):
         raise InputError(f"weight= names an attribute of networkx's edges, and {type(problem).__name__} has none")
+    graph = fitted(graph, precision, whole)
     return with_terminals(graph, options["terminals"]) if "terminals" in options else graph
 
 
@@ -111,6 +124,7 @@ def values(instance: GraphInstance) -> dict[str, Any]:
         "arcs": graph.arcs,
         "directed": graph.directed,
         "scale": graph.scale,
+        **rounding_values(graph.n - 1, graph.scale, graph.weight_error),
         "parallel_arcs": graph.parallel_arcs,
         "loops": graph.loops,
         "label": graph.labels,

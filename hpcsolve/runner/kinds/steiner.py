@@ -10,19 +10,20 @@ import numpy as np
 
 from hpcsolve.formats import GraphInstance
 from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.steiner import require_problem
 from hpcsolve.runner.kinds import graph
 
 
-def read(path: str, options: Mapping[str, Any]) -> GraphInstance:
+def read(path: str, options: Mapping[str, Any], precision: Precision) -> GraphInstance:
     """Read the file of a graph with terminals. Raises as `graph.read` and `require_problem`."""
-    found = graph.read(path, options)
+    found = graph.read(path, options, precision, whole=True)
     return replace(found, problem=require_problem(found.problem))
 
 
-def given(problem: Any, options: Mapping[str, Any]) -> Graph:
+def given(problem: Any, options: Mapping[str, Any], precision: Precision) -> Graph:
     """Return the graph with terminals that a program gave. Raises as `graph.given` and `require_problem`."""
-    return require_problem(graph.given(problem, options, directed=False))
+    return require_problem(graph.given(problem, options, precision, directed=False, whole=True))
 
 
 def headline(problem: Graph) -> str:

@@ -12,15 +12,16 @@ from hpcsolve import formats
 from hpcsolve.errors import InputError
 from hpcsolve.formats import Instance
 from hpcsolve.problems.data_frame import from_data_frame, is_data_frame
-from hpcsolve.problems.tsp import Tsp, from_matrix
+from hpcsolve.problems.rounding import Precision, rounding_values
+from hpcsolve.problems.tsp import Tsp, fitted, from_matrix
 from hpcsolve.runner.kinds import ProblemKind
 
 
-def read(path: str, options: Mapping[str, Any]) -> Instance:
-    """Read a TSPLIB file or a matrix. Raises as `formats.read`."""
+def read(path: str, options: Mapping[str, Any], precision: Precision) -> Instance:
+    """Read a TSPLIB file or a matrix. Raises as `formats.read` and `fitted`."""
     _refuse(options)
-    found = formats.read(path)
-    return replace(found, problem=_with_names(found.problem))
+    found = formats.read(path, precision)
+    return replace(found, problem=fitted(_with_names(found.problem), precision))
 
 
 def _refuse(options: Mapping[str, Any]) -> None:
@@ -39,12 +40,21 @@ def headline(problem: Tsp) -> str:
     return f"{problem.name}, {problem.n} cities, {'symmetric' if problem.symmetric else 'asymmetric'}"
 
 
-def given(problem: Any, options: Mapping[str, Any]) -> Tsp:
-    """Return the instance that a program gave, or that of a matrix or DataFrame. Raises as `from_matrix`."""
+def given(problem: Any, options: Mapping[str, Any], precision: Precision) -> Tsp:
+    """Return the instance that a program gave, or that of a matrix or DataFrame.
+
+    Raises as `from_matrix` and `fitted`.
+    """
     _refuse(options)
+    return fitted(_made(problem, precision), precision)
+
+
+def _made(problem: Any, precision: Precision) -> Tsp:
     if isinstance(problem, Tsp):
         return problem
-    return from_data_frame(problem) if is_data_frame(problem) else from_matrix(problem)
+    if is_data_frame(problem):
+        return from_data_frame(problem, precision)
+    return from_matrix(problem, precision=precision)
 
 
 def content_hash(problem: Tsp) -> str:
@@ -73,6 +83,7 @@ def values(instance: Instance) -> dict[str, Any]:
         "n": tsp.n,
         "symmetric": tsp.symmetric,
         "scale": tsp.scale,
+        **rounding_values(tsp.n, tsp.scale, tsp.cost_error),
         "label": tsp.labels,
         "city_name": tsp.city_names or None,
         "coordinates_kind": tsp.coordinates_kind,

@@ -1,0 +1,186 @@
+"""`hpcsolve.collect`: many result files as one table, with a row per run."""
+
+from __future__ import annotations
+
+import glob
+import math
+import os
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from hpcsolve.analysis.load import Result
+from hpcsolve.analysis.table import Table, table_of
+from hpcsolve.errors import HpcsolveError, InputError
+from hpcsolve.formats.decimal_text import decimal
+from hpcsolve.output.contents import Contents
+from hpcsolve.output.reader import read_result
+from hpcsolve.output.schema import require_whole
+from hpcsolve.output.toml import value_text
+
+GROUPS = ("job", "instance", "solution", "colonies", "ranks")
+"""The groups of a result file that are read."""
+COLUMNS = {
+    "file": "Path of the result file",
+    "name": "Name of the instance",
+    "n": "Number of cities or vertices",
+    "cost": "Cost in the instance's own unit, exact; missing where an answer has none",
+    "bound": "Lower bound that is proven, the cost itself if it is proven optimal; missing without a proof",
+    "gap": "(cost - bound) / bound, else that to the optimum which the job names, of the best colony",
+    "optimal": "Whether the cost is proven to be optimal",
+    "verified": "Whether the answer passed the independent check",
+    "complete": "Whether the run was not ended from outside",
+    "seconds": "Time of the whole run on rank 0, from reading the instance to writing the result",
+    "seconds_kernel": "Time in kernels, on the rank where it is longest",
+    "bytes": "Most memory allocated on the devices at a time, added up over the ranks",
+    "bytes_resident": "Most memory of the processes at a time, added up over the ranks",
+    "ranks": "Number of ranks",
+    "host": "Names of the hosts",
+    "hardware": "Names of the devices",
+    "created": "When the file was written",
+}
+"""The columns before the job's keys, with their meaning."""
+
+Files = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+def collect(files: Files) -> Table:
+    """Return a table with a row per result file: the columns of `COLUMNS`, then all keys of the jobs.
+
+    Keys inside tables have dotted names, `instance.n`. Files that are damaged or no results are left out with a
+    warning each.
+
+    Parameters
+    ----------
+    files
+        Paths, patterns such as `results/*.h5`, or folders, of which all `*.h5` are taken; one of them or several.
+        Rows are in the order of the paths, whose numbers count as numbers.
+
+    Raises
+    ------
+    InputError
+        There is no file of a name or pattern, or no file is a result.
+
+    Examples
+    --------
+    >>> import hpcsolve
+    >>> runs = hpcsolve.collect("results/sizes/*.h5")          # doctest: +SKIP
+    >>> runs["seconds"][runs["instance.n"] == 20].mean()       # doctest: +SKIP
+    """
+    table, faults = collected(files)
+    for fault in faults:
+        warnings.warn(f"left out: {fault}", stacklevel=2)
+    return table
+
+
+def collected(files: Files) -> tuple[Table, list[HpcsolveError]]:
+    """Return the table of `collect` and the errors of the files that were left out. Raises as `collect`."""
+    rows, faults = [], []
+    for path in found_files([files] if isinstance(files, (str, os.PathLike)) else files):
+        try:
+            rows.append(_row(path))
+        except HpcsolveError as error:
+            faults.append(error)
+    if not rows:
+        raise faults[0]
+    return table_of(rows, list(COLUMNS)), faults
+
+
+def found_files(names: Iterable[str | os.PathLike[str]]) -> list[str]:
+    """Return the files that paths, patterns and folders stand for, each once. Raises as `collect`."""
+    found = [path for name in names for path in _matches(os.fspath(name))]
+    if not found:
+        raise InputError("no result file is named")
+    return sorted(dict.fromkeys(found), key=_natural)
+
+
+def _matches(name: str) -> list[str]:
+    if os.path.isdir(name):
+        matches = glob.glob(os.path.join(glob.escape(name), "*.h5"))
+        if not matches:
+            raise InputError("the folder has no result files (*.h5)", name)
+        return matches
+    matches = [name] if os.path.exists(name) else glob.glob(name, recursive=True)
+    if not matches:
+        raise InputError("there is no such file, and no file fits it as a pattern", name)
+    return matches
+
+
+def _natural(path: str) -> list[tuple[int, str]]:
+    """Return a key that sorts `n=8` before `n=10`."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"([0-9]+)", path)]
+
+
+def _row(path: str) -> dict[str, Any]:
+    contents = read_result(path, GROUPS, tables=False)
+    require_whole(contents, path)
+    return {"file": path, **_answer(contents), **_ranks(contents), "created": contents.attributes["created"],
+            **_job_keys(contents)}
+
+
+def _answer(contents: Contents) -> dict[str, Any]:
+    result, scale = Result(contents), contents.scale
+    cost, bound = (_exact(contents.value("solution", name), scale) for name in ("cost", "lower_bound"))
+    bound = cost if result.optimal else bound
+    return {
+        "name": contents.value("instance", "name"),
+        "n": result.n,
+        "cost": cost,
+        "bound": bound,
+        "gap": _gap(cost, bound, contents),
+        "optimal": result.optimal,
+        "verified": result.verified,
+        "complete": bool(contents.attributes["complete"]),
+    }
+
+
+def _exact(cost: Any, scale: int) -> int | Decimal | None:
+    """Return a cost in scaled integers as an exact number in the instance's own unit."""
+    if cost is None:
+        return None
+    return int(cost) if scale == 1 else Decimal(decimal(int(cost), scale))
+
+
+def _gap(cost: int | Decimal | None, bound: int | Decimal | None, contents: Contents) -> float | None:
+    if cost is not None and bound is not None:
+        above = float(cost - Decimal(bound))
+        return above / abs(float(bound)) if bound else math.inf if above else 0.0
+    known = contents.value("colonies", "gap")
+    return None if known is None or not len(known) else float(np.min(known))
+
+
+def _ranks(contents: Contents) -> dict[str, Any]:
+    columns = {name: np.asarray(column.values) for name, column in contents.groups.get("ranks", {}).items()}
+    hosts, devices = (list(columns.get(name, np.array([]))) for name in ("host", "device"))
+    return {
+        "seconds": Result(contents).seconds if len(hosts) else None,
+        "seconds_kernel": _of(columns, "seconds_kernel", np.max, float),
+        "bytes": _of(columns, "peak_bytes", np.sum, int),
+        "bytes_resident": _of(columns, "peak_resident_bytes", np.sum, int),
+        "ranks": len(hosts),
+        "host": " ".join(dict.fromkeys(hosts)),
+        "hardware": ", ".join(dict.fromkeys(device.partition(": ")[0] for device in devices)),
+    }
+
+
+def _of(columns: Mapping[str, Any], name: str, reduce: Any, kind: type) -> Any:
+    """Return one number for a column of `/ranks`, or None if it is missing."""
+    return kind(reduce(columns[name])) if len(columns.get(name, ())) else None
+
+
+def _job_keys(contents: Contents) -> dict[str, Any]:
+    return dict(_flat(msgspec.toml.decode(str(contents.value("job", "toml")))))
+
+
+def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield dotted key and value of all keys, a list as the TOML text that it has in a job."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", value_text(value) if isinstance(value, list) else value

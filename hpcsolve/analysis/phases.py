@@ -1,0 +1,66 @@
+"""The time of a run by phase and rank, and one line that says where it went."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from hpcsolve.analysis.load import Result
+
+Seconds = NDArray[np.float64]
+OTHER = "other work"
+"""What of the algorithm's time is neither kernel nor copy nor waiting: Python, numpy and messages."""
+PHASES = {
+    "read": "reading", "build": "compiling or loading kernels", "kernel": "kernels", "copy": "copies",
+    "wait": "waiting", OTHER: OTHER, "write": "writing",
+}
+"""Phase -> in words, in the order in which they are drawn."""
+MUCH_WAITING = 0.25
+"""Part of the algorithm's time from which a rank's waiting is worth a word."""
+
+
+def seconds_by_phase(result: Result) -> dict[str, Seconds]:
+    """Return the seconds of each phase, arrays of shape (ranks,), which add up to the time of each rank.
+
+    Raises
+    ------
+    InputError
+        The result has no `/ranks`.
+    """
+    table = result.table("ranks")
+    found = {name: np.asarray(table[f"seconds_{name}"], float) for name in PHASES if name != OTHER}
+    inside = found["kernel"] + found["copy"] + found["wait"]
+    found[OTHER] = np.maximum(np.asarray(table["seconds_run"], float) - inside, 0)
+    return {name: found[name] for name in PHASES}
+
+
+def diagnosis(result: Result) -> str:
+    """Return one line that says where the time went: `82 % of the time is in kernels`.
+
+    The parts are those of the ranks' time, added over all ranks.
+    """
+    phases = seconds_by_phase(result)
+    total = sum(float(seconds.sum()) for seconds in phases.values())
+    if total <= 0:
+        return "no time was measured"
+    largest = max(phases, key=lambda name: float(phases[name].sum()))
+    part = float(phases[largest].sum()) / total
+    text = f"{100 * part:.0f} % of the time is {PHASES[largest] if largest != 'kernel' else 'in kernels'}"
+    if largest == "build":
+        text += ", which a later run finds in the cache"
+    return "; ".join([text, *_waiting(phases)])
+
+
+def _waiting(phases: dict[str, Seconds]) -> list[str]:
+    """Return what is to be said of ranks that wait long for others."""
+    run = phases["kernel"] + phases["copy"] + phases["wait"] + phases[OTHER]
+    part = np.divide(phases["wait"], run, out=np.zeros_like(run), where=run > 0)
+    worst = int(np.argmax(part))
+    if len(part) < 2 or part[worst] < MUCH_WAITING:
+        return []
+    many = int((part >= MUCH_WAITING).sum())
+    others = f", and {many - 1} more {'ranks wait' if many > 2 else 'rank waits'} long" if many > 1 else ""
+    return [f"rank {worst} waits {100 * part[worst]:.0f} % of the algorithm's time for other ranks{others}"]

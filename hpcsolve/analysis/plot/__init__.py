@@ -1,0 +1,72 @@
+"""Pictures of results, drawn with matplotlib (extra `plot`). Each function takes a `Result` and returns the axes.
+
+tour.py       a tour
+tree.py       a Steiner tree over its network
+distances.py  distances from a source, the nearest source, a table of distances
+paths.py      shortest paths between pairs
+network.py    edges, those of the network in grey
+search.py     how an answer came about: convergence and colonies of ants, layers of Held-Karp
+ranks.py      time by phase and rank
+canvas.py     where a picture is drawn, and its title
+needs.py      what a result must have to be drawn
+texts.py      texts and numbers as pictures show them
+places.py     where cities and vertices are drawn: coordinates, axis labels, aspect, scale bar
+names.py      names that do not overlap
+radial.py     places for a tree without coordinates
+palette.py    colours
+svg.py        a picture as SVG for a page
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from hpcsolve.analysis.plot.distances import MOST_LINES, plot_distances, plot_matrix, plot_voronoi
+from hpcsolve.analysis.plot.needs import kind_of_answer
+from hpcsolve.analysis.plot.paths import plot_path
+from hpcsolve.analysis.plot.places import has_coordinates
+from hpcsolve.analysis.plot.ranks import plot_ranks
+from hpcsolve.analysis.plot.search import plot_colonies, plot_convergence, plot_layers
+from hpcsolve.analysis.plot.tour import plot_tour
+from hpcsolve.analysis.plot.tree import plot_tree
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from hpcsolve.analysis.load import Result
+
+__all__ = [
+    "plot", "plot_colonies", "plot_convergence", "plot_distances", "plot_layers", "plot_matrix", "plot_path",
+    "plot_ranks", "plot_tour", "plot_tree", "plot_voronoi",
+]
+
+
+def plot(result: Result, axes: Axes | None = None, **options: Any) -> Axes:
+    """Draw the answer of a result, whatever its kind. `Result.plot` calls this.
+
+    Parameters
+    ----------
+    axes
+        Where to draw; by default a new figure of pyplot.
+    options
+        Passed on to the function that draws this kind of answer: `plot_tour`, `plot_tree`, `plot_path`,
+        `plot_voronoi`, `plot_distances`, or `plot_matrix` for distances to targets, and for more than
+        eight searches among vertices without coordinates.
+
+    Raises
+    ------
+    InputError
+        The result has no answer that can be drawn.
+    EnvironmentFault
+        matplotlib is not installed.
+    """
+    kind = kind_of_answer(result)
+    if kind == "distances":
+        targets, searches = result.contents.value("solution", "target"), len(result.distance)
+        if "nearest" in result.contents.tables and has_coordinates(result):
+            return plot_voronoi(result, axes, **options)
+        table = targets is not None or (searches > MOST_LINES and not has_coordinates(result))
+        return plot_matrix(result, axes, **options) if table else plot_distances(result, axes, **options)
+    functions: dict[str, Callable[..., Axes]] = {"tour": plot_tour, "tree": plot_tree, "paths": plot_path}
+    return functions[kind](result, axes, **options)

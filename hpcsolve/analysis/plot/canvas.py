@@ -1,0 +1,46 @@
+"""Where a picture is drawn, and its title."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hpcsolve.analysis.plot.texts import clean
+from hpcsolve.errors import EnvironmentFault
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from hpcsolve.analysis.load import Result
+
+SIZE = (7.0, 5.4)
+"""Width and height of a new figure in inches."""
+RASTER_FROM = 1500
+"""Marks in one picture from which they become pixels in SVG and PDF, since each would take some 100 bytes there."""
+
+
+def require_matplotlib() -> None:
+    """Raise an `EnvironmentFault` if matplotlib is not installed."""
+    try:
+        import matplotlib  # noqa: F401
+    except ModuleNotFoundError:
+        raise EnvironmentFault("matplotlib is not installed: pip install 'hpcsolve[plot]'") from None
+
+
+def axes_for(axes: Axes | None) -> Axes:
+    """Return these axes, or the axes of a new figure of pyplot, which notebooks show and `pyplot.show` finds.
+
+    Raises
+    ------
+    EnvironmentFault
+        matplotlib is not installed.
+    """
+    require_matplotlib()
+    from matplotlib import pyplot
+
+    return axes if axes is not None else pyplot.subplots(figsize=SIZE, layout="constrained")[1]
+
+
+def set_title(axes: Axes, result: Result, text: str, pad: float | None = None) -> None:
+    """Set the title: the name of the instance and a text below it, `pad` points above the axes."""
+    lines = [clean(result.contents.value("instance", "name")), text]
+    axes.set_title("\n".join(filter(None, lines)), parse_math=False, fontsize="medium", pad=pad)

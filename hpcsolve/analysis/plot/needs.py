@@ -1,0 +1,71 @@
+"""What a result must have to be drawn. Each function refuses others with one line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.errors import InputError
+from hpcsolve.output.schema import answer_in
+
+if TYPE_CHECKING:
+    from hpcsolve.analysis.load import Result
+
+IN_WORDS = {"tour": "a tour", "tree": "a Steiner tree", "distances": "distances", "paths": "shortest paths"}
+
+
+def kind_of_answer(result: Result) -> str:
+    """Return `tour`, `tree`, `distances` or `paths`."""
+    answer = answer_in(result.contents)
+    if answer is None:
+        raise InputError("the result has no answer, so there is nothing to draw")
+    return answer.name
+
+
+def require_answer(result: Result, kind: str, function: str) -> None:
+    """Refuse a result of another kind than the function draws.
+
+    Raises
+    ------
+    InputError
+        The message names both kinds.
+    """
+    found = kind_of_answer(result)
+    if found != kind:
+        text = f"{function} draws {IN_WORDS[kind]}; this result of {result.algorithm} has {IN_WORDS[found]}"
+        raise InputError(f"{text}, which result.plot() draws")
+
+
+def column(result: Result, group: str, name: str, function: str) -> NDArray[Any]:
+    """Return the values of a dataset.
+
+    Raises
+    ------
+    InputError
+        The result has no such dataset; the message names the function that needs it.
+    """
+    values = result.contents.value(group, name)
+    if values is None:
+        raise InputError(f"{function} needs /{group}/{name}, which this result of {result.algorithm} does not have")
+    return np.asarray(values)
+
+
+def positions(result: Result, group: str, name: str, function: str) -> NDArray[np.int64]:
+    """Return a dataset of positions, all of which must be those of cities or vertices.
+
+    Raises
+    ------
+    InputError
+        There is no such dataset, or it has a position that no city or vertex has.
+    """
+    found = column(result, group, name, function).astype(np.int64)
+    if len(found) and (found.min() < 0 or found.max() >= order(result)):
+        raise InputError(f"{function}: /{group}/{name} has positions that the instance does not have")
+    return found
+
+
+def order(result: Result) -> int:
+    """Return the number of cities or vertices."""
+    return len(result.contents.value("instance", "label"))

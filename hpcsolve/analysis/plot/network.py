@@ -1,0 +1,40 @@
+"""Draws edges as one line with gaps, since thousands of lines would take minutes: a network in grey, a tree, a path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.analysis.network import network_of
+from hpcsolve.analysis.plot.canvas import RASTER_FROM
+from hpcsolve.analysis.plot.palette import GREY
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from hpcsolve.analysis.load import Result
+
+Points = NDArray[np.float64]
+
+
+def line_of_edges(points: Points, u: NDArray[Any], v: NDArray[Any]) -> Points:
+    """Return the edges from u to v as one line, shape (3 * edges, 2), with NaN after each edge."""
+    gap = np.full((len(u), 2), np.nan)
+    return np.stack([points[u], points[v], gap], axis=1).reshape(-1, 2)
+
+
+def draw_network(axes: Axes, result: Result, points: Points) -> bool:
+    """Draw the edges of the result's graph in grey, below all else, and return whether the graph could be had."""
+    graph = network_of(result)
+    if graph is None:
+        return False
+    tails = graph.tails()
+    once = slice(None) if graph.directed else tails < graph.heads
+    line = line_of_edges(points, tails[once], graph.heads[once])
+    edges = len(line) // 3
+    width = float(np.clip(60 / np.sqrt(max(edges, 1)), 0.15, 0.8))
+    look: dict[str, Any] = {"color": GREY, "linewidth": width, "alpha": 0.5, "zorder": 0, "gid": "network"}
+    axes.plot(line[:, 0], line[:, 1], "-", rasterized=edges > RASTER_FROM, **look)
+    return True

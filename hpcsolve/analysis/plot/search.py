@@ -1,0 +1,121 @@
+"""Draws how an answer came about: convergence and colonies of an ant colony, layers of Held-Karp's table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from hpcsolve.analysis.plot.canvas import axes_for, set_title
+from hpcsolve.analysis.plot.needs import column
+from hpcsolve.analysis.plot.palette import BLUE, GREEN, GREY, ORANGE, VERMILION
+from hpcsolve.analysis.plot.texts import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from hpcsolve.analysis.load import Result
+
+NAMED_COLONIES = 40
+"""Colonies up to which each has a tick."""
+
+
+def plot_convergence(result: Result, axes: Axes | None = None) -> Axes:
+    """Draw the best cost so far and the mean of each iteration, and where each colony found its best tour.
+
+    Parameters
+    ----------
+    axes
+        Where to draw; by default a new figure of pyplot.
+
+    Raises
+    ------
+    InputError
+        The result has no `/history`, which ant colonies write.
+    EnvironmentFault
+        matplotlib is not installed.
+    """
+    step, best, mean = (column(result, "history", name, "plot_convergence") for name in ("step", "best", "mean"))
+    axes = axes_for(axes)
+    axes.plot(step, mean, "-", color=ORANGE, linewidth=1, label="mean of the iteration")
+    axes.step(step, best, where="post", color=BLUE, linewidth=1.6, label="best so far")
+    found, costs = (result.contents.value("colonies", name) for name in ("iteration", "cost"))
+    if found is not None and costs is not None:
+        own = costs / int(result.contents.value("instance", "scale"))
+        axes.plot(found, own, "o", color=VERMILION, markersize=4, label="best tour of a colony")
+    if (optimum := _optimum(result)) is not None:
+        axes.axhline(optimum, color=GREEN, linestyle="--", linewidth=1, label="optimum that the job names")
+    axes.set_xlabel("iteration")
+    axes.set_ylabel("cost (the instance's own unit)")
+    axes.legend(fontsize="small")
+    seconds = result.contents.value("history", "seconds")
+    after = f" after {float(seconds[-1]):.3g} s" if seconds is not None and len(seconds) else ""
+    set_title(axes, result, f"cost {number(result.cost)}{after}")
+    return axes
+
+
+def _optimum(result: Result) -> float | None:
+    value = msgspec.toml.decode(result.job).get(result.algorithm, {}).get("optimum")
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def plot_colonies(result: Result, axes: Axes | None = None) -> Axes:
+    """Draw the best cost of each colony, and their mean.
+
+    Parameters
+    ----------
+    axes
+        Where to draw; by default a new figure of pyplot.
+
+    Raises
+    ------
+    InputError
+        The result has no `/colonies`.
+    EnvironmentFault
+        matplotlib is not installed.
+    """
+    colonies, costs = (column(result, "colonies", name, "plot_colonies") for name in ("colony", "cost"))
+    own = costs / int(result.contents.value("instance", "scale"))
+    axes = axes_for(axes)
+    axes.plot(colonies, own, "o", color=BLUE, markersize=5, label="best tour of a colony")
+    axes.axhline(own.mean(), color=GREY, linestyle="--", linewidth=1, label=f"mean, {number(own.mean())}")
+    if (optimum := _optimum(result)) is not None:
+        axes.axhline(optimum, color=GREEN, linewidth=1, label=f"optimum, {number(optimum)}")
+    if len(colonies) <= NAMED_COLONIES:
+        axes.set_xticks(colonies)
+    axes.set_xlabel("colony")
+    axes.set_ylabel("cost (the instance's own unit)")
+    axes.legend(fontsize="small")
+    spread = f"{number(own.min())} to {number(own.max())}"
+    set_title(axes, result, f"{len(own)} {'colony' if len(own) == 1 else 'colonies'}, {spread}")
+    return axes
+
+
+def plot_layers(result: Result, axes: Axes | None = None) -> Axes:
+    """Draw the states of each layer of Held-Karp's table, and the seconds that its kernels took.
+
+    Parameters
+    ----------
+    axes
+        Where to draw the states; a second axis at the right has the seconds. By default a new figure of pyplot.
+
+    Raises
+    ------
+    InputError
+        The result has no `/layers`, which Held-Karp writes unless there are only a handful of cities.
+    EnvironmentFault
+        matplotlib is not installed.
+    """
+    states, seconds = (column(result, "layers", name, "plot_layers") for name in ("states", "seconds"))
+    axes, layers = axes_for(axes), np.arange(len(states))
+    axes.bar(layers, states, color=BLUE, label="states")
+    axes.set_xlabel("layer")
+    axes.set_ylabel("states (blue bars)")
+    axes.set_xticks(layers if len(layers) <= 16 else layers[::4])
+    right = axes.twinx()
+    right.plot(layers, seconds, "o-", color=VERMILION, linewidth=1, markersize=4, label="seconds")
+    right.set_ylabel("kernel seconds (red dots)")
+    right.set_ylim(bottom=0)
+    set_title(axes, result, f"{number(int(states.sum()))} states, {float(seconds.sum()):.3g} s in kernels")
+    return axes

@@ -1,0 +1,17 @@
+"""Texts and numbers as pictures show them."""
+
+from __future__ import annotations
+
+LONGEST_NAME = 28
+"""Characters of a name that are drawn."""
+
+
+def clean(text: object) -> str:
+    """Return a text in one line that is neither too long nor has characters that cannot be printed."""
+    line = "".join(letter if letter.isprintable() else " " for letter in str(text)).strip()
+    return line if len(line) <= LONGEST_NAME else line[: LONGEST_NAME - 1] + "…"
+
+
+def number(value: float) -> str:
+    """Return a number as `13918` or, with at most nine digits, `0.25`."""
+    return str(int(value)) if float(value).is_integer() else f"{value:.9g}"

@@ -1,0 +1,67 @@
+"""Draws a tour."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from hpcsolve.analysis.plot.canvas import RASTER_FROM, axes_for, set_title
+from hpcsolve.analysis.plot.names import write_names
+from hpcsolve.analysis.plot.needs import positions, require_answer
+from hpcsolve.analysis.plot.palette import BLUE, GREEN, VERMILION
+from hpcsolve.analysis.plot.places import finish_map, on_a_ring, places_of
+from hpcsolve.analysis.plot.texts import number
+from hpcsolve.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from hpcsolve.analysis.load import Result
+
+NAMED_UP_TO = 200
+"""Cities up to which names are written if the caller does not say whether."""
+
+
+def plot_tour(
+    result: Result, axes: Axes | None = None, *, names: bool | None = None, geographic: bool | None = None
+) -> Axes:
+    """Draw the tour. Cities without coordinates are drawn on a circle, in the order of the tour.
+
+    Parameters
+    ----------
+    axes
+        Where to draw; by default a new figure of pyplot.
+    names
+        Whether to write the cities' names or numbers beside them, where there is room; by default up to 200 cities.
+    geographic
+        Whether the coordinates are latitude and longitude; by default what the result file says.
+
+    Raises
+    ------
+    InputError
+        The result is no tour, or says that there is none.
+    EnvironmentFault
+        matplotlib is not installed.
+    """
+    require_answer(result, "tour", "plot_tour")
+    if result.infeasible:
+        raise InputError("plot_tour: it is proven that the instance has no tour, so there is nothing to draw")
+    axes, tour = axes_for(axes), positions(result, "solution", "tour", "plot_tour")
+    places = places_of(result, geographic) or on_a_ring(result, tour)
+    closed = msgspec.toml.decode(result.job).get(result.algorithm, {}).get("path") != "open"
+    line, stops = places.points[[*tour, tour[0]] if closed else tour], places.points[tour]
+    size, raster = float(np.clip(3000 / len(tour), 2, 16)), len(tour) > RASTER_FROM
+    axes.plot(line[:, 0], line[:, 1], "-", color=BLUE, linewidth=1, zorder=1, rasterized=raster)
+    axes.scatter(stops[:, 0], stops[:, 1], s=size, color=VERMILION, zorder=2, linewidths=0, rasterized=raster)
+    if not closed:
+        for end, mark, text in ((stops[0], "s", "first"), (stops[-1], "D", "last")):
+            axes.scatter(end[0], end[1], s=36, marker=mark, color=GREEN, zorder=3, label=text)
+        axes.legend(fontsize="small", framealpha=0.6)
+    proven = ", proven optimal" if result.optimal else ""
+    set_title(axes, result, f"cost {number(result.cost)}{proven}, {len(tour)} cities")
+    finish_map(axes, places)
+    if names if names is not None else len(tour) <= NAMED_UP_TO:
+        write_names(axes, stops, result.tour_labels, stops, line)
+    return axes

@@ -1,0 +1,222 @@
+"""Statistics of the runs of a sweep, each a short function on the table that `hpcsolve.collect` returns.
+
+`by` names the columns whose values divide the runs into groups. Runs without a value (no cost, no gap) do not count.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from hpcsolve.analysis.table import Table, table_of
+from hpcsolve.errors import InputError
+
+By = str | Sequence[str]
+Law = Literal["power", "exponential"]
+LAWS = ("power", "exponential")
+
+
+@dataclass(frozen=True)
+class Group:
+    """The runs that share a value in each column of `by`, with those values."""
+
+    key: dict[str, Any]
+    runs: Table
+
+    @property
+    def label(self) -> str:
+        """The values in words, `20, open`, for legends and tables."""
+        return ", ".join(map(str, self.key.values()))
+
+
+def groups(runs: Table, by: By = ()) -> list[Group]:
+    """Return the groups of runs, in the order of their values. Without `by` all runs are one group.
+
+    Raises
+    ------
+    InputError
+        A column is missing.
+    """
+    names = [by] if isinstance(by, str) else list(by)
+    found: dict[tuple[Any, ...], list[Any]] = {}
+    for row, *key in zip(runs.rows, *(runs[name].tolist() for name in names)):
+        found.setdefault(tuple(key), []).append(row)
+    return [Group(dict(zip(names, key)), Table(tuple(found[key]))) for key in sorted(found, key=_in_order)]
+
+
+def _in_order(key: tuple[Any, ...]) -> list[tuple[bool, Any]]:
+    """Return what sorts values of one column, numbers before texts and missing values."""
+    numbers = [isinstance(value, (int, float)) for value in key]
+    return [(not number, value if number else str(value)) for number, value in zip(numbers, key)]
+
+
+def values_of(runs: Table, column: str) -> NDArray[np.float64]:
+    """Return the numbers of a column, shape (runs with a value,).
+
+    Raises
+    ------
+    InputError
+        The column is missing, or has something else than numbers.
+    """
+    numbers = _numbers(runs, column)
+    return numbers[~np.isnan(numbers)]
+
+
+def _numbers(runs: Table, column: str) -> NDArray[np.float64]:
+    """Return the numbers of a column, NaN where a run has no value. Raises as `values_of`."""
+    values = runs[column]
+    if values.dtype.kind not in "ifb":
+        other = next((value for value in values.tolist() if not isinstance(value, (int, float, type(None)))), "none")
+        raise InputError(f"the column {column} has other values than numbers, such as {other!r}")
+    return values.astype(np.float64)
+
+
+def summary(runs: Table, column: str = "cost", by: By = (), confidence: float = 0.95) -> Table:
+    """Return mean and spread of a column for each group.
+
+    Parameters
+    ----------
+    confidence
+        Level of the confidence interval of the mean, `low` to `high`, which is Student's t interval.
+
+    Returns
+    -------
+    Table
+        The columns of `by`, then `runs`, `mean`, `deviation` (of the sample), `low`, `high`, `minimum`, `median`,
+        `maximum`. One run alone has no deviation and no interval.
+    """
+    return table_of(group.key | _moments(values_of(group.runs, column), confidence) for group in groups(runs, by))
+
+
+def _moments(values: NDArray[np.float64], confidence: float) -> dict[str, Any]:
+    count = len(values)
+    if not count:
+        return {"runs": 0}
+    mean, deviation = float(values.mean()), float(values.std(ddof=1)) if count > 1 else None
+    half = None if deviation is None else float(stats.t.ppf((1 + confidence) / 2, count - 1)) * deviation / count**0.5
+    return {
+        "runs": count, "mean": mean, "deviation": deviation,
+        "low": None if half is None else mean - half, "high": None if half is None else mean + half,
+        "minimum": float(values.min()), "median": float(np.median(values)), "maximum": float(values.max()),
+    }
+
+
+def compare(runs: Table, column: str = "cost", by: By = ()) -> Table:
+    """Compare every two groups by the Mann-Whitney U test, which asks whether one tends to have smaller values.
+
+    Returns
+    -------
+    Table
+        A row for each pair of groups `a` and `b`: their medians, `u` (of `a`), `smaller` (the probability that a value
+        of `a` is below one of `b`, ties half), `p` (two-sided), `p_holm` (by Holm's correction for all pairs).
+
+    Raises
+    ------
+    InputError
+        There are fewer than two groups with values.
+    """
+    found = [(group.label, values_of(group.runs, column)) for group in groups(runs, by)]
+    found = [(label, values) for label, values in found if len(values)]
+    if len(found) < 2:
+        raise InputError(f"there are no two groups to compare by {by!r}: {len(found)} has values of {column}")
+    rows = [_compared(*a, *b) for a, b in itertools.combinations(found, 2)]
+    return table_of({**row, "p_holm": p} for row, p in zip(rows, _holm([row["p"] for row in rows])))
+
+
+def _compared(a: str, of_a: NDArray[np.float64], b: str, of_b: NDArray[np.float64]) -> dict[str, Any]:
+    test = stats.mannwhitneyu(of_a, of_b, alternative="two-sided")
+    u = float(test.statistic)
+    return {
+        "a": a, "b": b, "median_a": float(np.median(of_a)), "median_b": float(np.median(of_b)), "u": u,
+        "smaller": 1 - u / (len(of_a) * len(of_b)), "p": float(test.pvalue),
+    }
+
+
+def _holm(p_values: Sequence[float]) -> list[float]:
+    """Return p-values that hold for all tests together: the k-th smallest of m is multiplied by m + 1 - k."""
+    count, adjusted, largest = len(p_values), [0.0] * len(p_values), 0.0
+    for rank, place in enumerate(sorted(range(count), key=lambda place: p_values[place])):
+        largest = max(largest, min(1.0, (count - rank) * p_values[place]))
+        adjusted[place] = largest
+    return adjusted
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A law fitted to points: `factor * x ** growth` (power) or `factor * growth ** x` (exponential).
+
+    `low` and `high` bound the growth, as Student's t interval of the slope does.
+    """
+
+    law: Law
+    points: int
+    factor: float
+    growth: float
+    low: float
+    high: float
+    r_squared: float
+
+    def at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the law's value at each x, shape as x."""
+        return self.factor * (x**self.growth if self.law == "power" else self.growth**x)
+
+
+def scaling(
+    runs: Table, column: str = "seconds", against: str = "n", by: By = (), law: Law = "power", confidence: float = 0.95
+) -> Table:
+    """Fit how a column grows with another one, for each group: time with n, or with the number of ranks.
+
+    Parameters
+    ----------
+    law
+        "power": column = factor * against ** growth, a straight line with logarithmic axes. "exponential":
+        column = factor * growth ** against, where Held-Karp has a growth slightly above 2.
+    confidence
+        Level of the interval of the growth, `low` to `high`.
+
+    Returns
+    -------
+    Table
+        The columns of `by`, then `law`, `points`, `factor`, `growth`, `low`, `high`, `r_squared` (of the logarithms).
+
+    Raises
+    ------
+    InputError
+        A column is missing, a value is not positive, or a group has fewer than three points or two sizes.
+    """
+    fits = ((group, fit(*points_of(group, column, against, law), law, confidence)) for group in groups(runs, by))
+    return table_of(group.key | vars(found) for group, found in fits)
+
+
+def points_of(
+    group: Group, column: str, against: str, law: Law
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the points of a group that have both values, x and y. Raises as `scaling`."""
+    if law not in LAWS:
+        raise InputError(f"there is no law {law!r}; there are {' and '.join(LAWS)}")
+    x, y = (_numbers(group.runs, name) for name in (against, column))
+    known = ~(np.isnan(x) | np.isnan(y))
+    x, y = x[known], y[known]
+    for name, values in ((column, y), (against, x)):
+        if (values <= 0).any() and (law == "power" or name == column):
+            raise InputError(f"{name} must be positive to be fitted; one value is {values.min():g}")
+    if len(x) < 3 or len(np.unique(x)) < 2:
+        whose = f"{group.label}: " if group.key else ""
+        what = f"{column} against {against} takes three points at least, with two values of {against}"
+        raise InputError(f"{whose}{what}; there are {len(x)} with {len(np.unique(x))}")
+    return x, y
+
+
+def fit(x: NDArray[np.float64], y: NDArray[np.float64], law: Law = "power", confidence: float = 0.95) -> Fit:
+    """Return the law that fits points best, by least squares of the logarithms of y. Both have shape (points,)."""
+    line = stats.linregress(np.log(x) if law == "power" else x, np.log(y))
+    half = float(stats.t.ppf((1 + confidence) / 2, len(x) - 2)) * float(line.stderr)
+    slopes = np.array([line.slope, line.slope - half, line.slope + half])
+    growth, low, high = (slopes if law == "power" else np.exp(slopes)).tolist()
+    return Fit(law, len(x), float(np.exp(line.intercept)), growth, low, high, float(line.rvalue) ** 2)

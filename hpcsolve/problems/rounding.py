@@ -1,0 +1,285 @@
+"""Costs rounded to a power of ten, where exact decimals do not fit an algorithm's integers, or where a job asks for it.
+
+Every number is rounded to the nearest multiple of the unit (of two equally near ones to the even one) from its exact
+value, which of a float is its shortest decimal form. So no cost differs from the input by more than half a unit, and
+the cost of a tour of n arcs by no more than n halves. The same bound holds between the least cost of any tour before
+and after rounding: the tour that is the cheapest after rounding costs at most twice the bound more than the optimum.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Context
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.errors import InputError
+from hpcsolve.problems.decimals import (
+    FORBIDDEN,
+    MAXIMUM_DECIMALS,
+    BadNumber,
+    ExactDecimal,
+    TooManyDigits,
+    exact_from_floats,
+    exact_from_texts,
+    parsed,
+    too_large,
+)
+
+ExactValue = Callable[[int], Fraction]
+"""Function that returns the exact value of the number with an index (from 0)."""
+
+FEWEST_UNITS = 10
+"""Units of the smallest cost: with fewer, rounding might change this cost by more than 5 %."""
+_NOISE = 2.0**-40
+"""Difference between the two directions, as a part of the largest cost, that comes from the arithmetic of floats."""
+
+
+@dataclass(frozen=True)
+class Precision:
+    """How the costs of an instance become an algorithm's integers.
+
+    Attributes
+    ----------
+    algorithm
+        Its name, for messages.
+    largest_cost
+        Function of the numbers of vertices (or cities) and of arcs (or edges): the largest rounded cost.
+    fits
+        Function of a problem with exact costs: whether the algorithm can take them as they are.
+    exact
+        Whether to refuse costs that would have to be rounded.
+    decimals
+        Decimals to round to. None: costs are rounded only where they do not fit, to as many decimals as do.
+    """
+
+    algorithm: str
+    largest_cost: Callable[[int, int], int]
+    fits: Callable[[Any], bool]
+    exact: bool = False
+    decimals: int | None = None
+
+    def rounds(self, scale: int, fits: Callable[[], bool]) -> bool:
+        """Return whether exact costs with this scale have to be rounded. `fits` says whether the algorithm takes them.
+
+        Raises
+        ------
+        InputError
+            They have to be, but the job says `exact = true`.
+        """
+        if self.decimals is not None:
+            return scale > int(10**self.decimals)
+        if scale == 1 or fits():  # whole numbers stay, and if they are too large, the algorithm says so
+            return False
+        if self.exact:
+            digits = f"{_decimals(scale)} decimal{'s' * (scale > 10)}"
+            what = f"exact = true, but {self.algorithm} cannot add up costs of {digits} exactly"
+            raise InputError(f"{what}; remove exact, or set round in its place")
+        return True
+
+
+class Costs(NamedTuple):
+    """Costs as integers: `values / scale`, each within `error` of the input. The error is 0 where they are exact."""
+
+    values: NDArray[np.int64]
+    scale: int
+    error: float = 0.0
+
+
+def costs_from_texts(tokens: Sequence[str], n: int, limit: int, precision: Precision | None, name: str) -> Costs:
+    """Return the costs of n cities that decimal texts name: exact, or rounded if they do not fit and may be.
+
+    Parameters
+    ----------
+    limit
+        The largest magnitude of an exact integer.
+    precision
+        None: only exact costs are returned.
+
+    Raises
+    ------
+    BadNumber
+        As `exact_from_texts`.
+    InputError
+        As `rounded`.
+    """
+    try:
+        return Costs(*exact_from_texts(tokens, limit))
+    except TooManyDigits:
+        if precision is None or precision.exact:
+            raise
+    known: dict[str, tuple[ExactDecimal, float] | None] = {}
+    for index, token in enumerate(tokens):
+        if token not in known:
+            value = parsed(token, index)
+            known[token] = None if value is None else (value, float(token))
+            if value is not None and math.isinf(float(token)):
+                raise BadNumber(index, too_large(token, limit))
+
+    def exact(index: int) -> Fraction:
+        found = known[tokens[index]]
+        assert found is not None
+        return Fraction(found[0].mantissa) * Fraction(10) ** found[0].exponent
+
+    floats = {token: math.inf if found is None else found[1] for token, found in known.items()}
+    numbers = np.fromiter((floats[token] for token in tokens), np.float64, len(tokens))
+    return _rounded_table(numbers, exact, n, precision, name)
+
+
+def costs_from_floats(
+    numbers: NDArray[np.floating[Any]], n: int, limit: int, precision: Precision | None, name: str
+) -> Costs:
+    """Return the costs of n cities that floats stand for by their shortest decimals, as `costs_from_texts` does."""
+    if numbers.dtype != np.float64:
+        return costs_from_texts([str(x) for x in numbers], n, limit, precision, name)
+    try:
+        return Costs(*exact_from_floats(numbers, limit))
+    except TooManyDigits:
+        if precision is None or precision.exact:
+            raise
+    return _rounded_table(numbers.astype(np.float64, copy=False), exact_floats(numbers), n, precision, name)
+
+
+def costs_from_integers(costs: Costs, n: int, precision: Precision, name: str) -> Costs:
+    """Return exact costs of n cities with fewer decimals."""
+    numbers = np.where(costs.values == FORBIDDEN, np.inf, costs.values / costs.scale)
+    return _rounded_table(numbers, lambda index: Fraction(int(costs.values[index]), costs.scale), n, precision, name)
+
+
+def _rounded_table(numbers: NDArray[np.float64], exact: ExactValue, n: int, precision: Precision, name: str) -> Costs:
+    costs = rounded(numbers, exact, (n, len(numbers)), precision, name)
+    return _without_noise(costs, numbers, n) if len(numbers) == n * n else costs  # else it is one triangle
+
+
+def rounded(
+    numbers: NDArray[np.float64], exact: ExactValue, size: tuple[int, int], precision: Precision, name: str
+) -> Costs:
+    """Round numbers to the decimals that are asked for, or to as many as fit the algorithm.
+
+    Parameters
+    ----------
+    numbers
+        Shape (k,): the numbers as the nearest floats, `inf` for an arc that does not exist.
+    exact
+        Called for the numbers that floats cannot decide.
+    size
+        The numbers of vertices and of arcs.
+    name
+        Of the file or the instance, for messages.
+
+    Returns
+    -------
+    Costs
+        With `FORBIDDEN` where an arc does not exist.
+
+    Raises
+    ------
+    InputError
+        The numbers are too large, or they differ so much that small ones would lose their meaning.
+    """
+    there = np.isfinite(numbers)
+    decimals = _decimals_for(numbers[there], precision.largest_cost(*size), precision, name)
+    values = np.full(len(numbers), FORBIDDEN)
+    scaled = numbers[there] * 10.0**decimals
+    values[there] = np.rint(scaled)
+    # A float's product is off by less than this, and so may be its tie.
+    doubtful = np.abs(np.abs(scaled - np.floor(scaled)) - 0.5) <= np.abs(scaled) * 2.0**-50
+    for index in np.flatnonzero(there)[doubtful].tolist():
+        values[index] = round(exact(index) * 10**decimals)
+    return Costs(values, 10**decimals, 0.5 / 10**decimals)
+
+
+def exact_floats(numbers: NDArray[np.floating[Any]]) -> ExactValue:
+    """Return the function of the exact values of floats, by their shortest decimal form."""
+    return lambda index: Fraction(repr(float(numbers[index])))
+
+
+def _without_noise(costs: Costs, numbers: NDArray[np.float64], n: int) -> Costs:
+    """Return the rounded costs of an (n, n) table, symmetric if the table is symmetric up to float arithmetic.
+
+    Two costs that differ by noise may lie on both sides of a tie. The one above the diagonal is kept for both then.
+    """
+    values, table = costs.values.reshape(n, n), numbers.reshape(n, n)
+    differ = values != values.T
+    if not differ.any() or not np.array_equal(np.isinf(table), np.isinf(table.T)):
+        return costs
+    difference = np.abs(np.subtract(table, table.T, where=np.isfinite(table), out=np.zeros((n, n))))
+    if difference.max() > _NOISE * np.abs(table[np.isfinite(table)]).max():
+        return costs
+    mirrored = np.where(np.tri(n, dtype=bool), values.T, values)
+    return Costs(mirrored.reshape(-1), costs.scale, costs.error + float(difference[differ].max()))
+
+
+def _decimals_for(numbers: NDArray[np.float64], largest: int, precision: Precision, name: str) -> int:
+    """Return the decimals to round to. Raises as `rounded`."""
+    span = float(max(numbers.max(initial=0.0), 0.0)) - float(min(numbers.min(initial=0.0), 0.0))
+    # One more for rounding, and a little for the error of the float itself.
+    finest = next((d for d in range(MAXIMUM_DECIMALS, -1, -1) if span * 10.0**d * (1 + 2.0**-50) + 1 <= largest), None)
+    asked = precision.decimals
+    if finest is None:
+        what = f"costs are as large as {span:.6g}, and {precision.algorithm} takes up to {largest} here"
+        raise InputError(f"{what}, even if they are rounded to whole numbers; divide them by a power of ten", name)
+    if asked is not None and asked > finest:
+        what = f"round = {unit_text(asked)} is too fine: costs are as large as {span:.6g}"
+        raise InputError(f"{what}, and {precision.algorithm} can round them to {unit_text(finest)} at best", name)
+    decimals = finest if asked is None else asked
+    sizes = np.abs(numbers[numbers != 0])
+    if sizes.size:
+        _refuse_coarse(float(sizes.min()), float(sizes.max()), decimals, precision, name)
+    return decimals
+
+
+def _refuse_coarse(least: float, most: float, decimals: int, precision: Precision, name: str) -> None:
+    """Refuse a unit that would change the smallest cost by more than 5 %, and an asked one if it does so to all."""
+    fewest, unit = FEWEST_UNITS / 10**decimals, unit_text(decimals)
+    if precision.decimals is not None and most < fewest:
+        raise InputError(f"round = {unit} is too coarse: the largest cost is {most:.6g}", name)
+    if precision.decimals is None and least < fewest:
+        what = f"costs from {least:.6g} to {most:.6g} are too far apart for {precision.algorithm}, which can round them"
+        way_out = f"set round = {unit} if that is good enough, or write inf for arcs that are not to be used"
+        raise InputError(f"{what} to {unit} at best; {way_out}", name)
+
+
+def decimals_of(unit: float) -> int | None:
+    """Return the decimals of a unit that is a power of ten from 1e-18 to 1, else None."""
+    return next((d for d in range(MAXIMUM_DECIMALS + 1) if float(f"1e-{d}") == unit), None)
+
+
+def unit_text(decimals: int) -> str:
+    """Return a unit in its shortest form: 0.001, 1e-6."""
+    return f"{10.0**-decimals:g}" if decimals < 4 else f"1e-{decimals}"
+
+
+def rounding_values(arcs: int, scale: int, error: float) -> dict[str, float | None]:
+    """Return the values of the datasets about rounding in `/instance`, None where nothing was rounded.
+
+    Parameters
+    ----------
+    arcs
+        The most arcs of an answer, such as n for a tour.
+    error
+        Of one arc.
+    """
+    return {"rounded_to": 1 / scale if error else None, "rounding_error": arcs * error or None}
+
+
+def statement(unit: float, error: float) -> str:
+    """Return `rounded to 1e-6; the answer's cost is exact to 3e-5`, given the values of `rounding_values`."""
+    return f"rounded to {unit_text(decimals_of(unit) or 0)}; the answer's cost is exact to {error_text(error)}"
+
+
+def error_text(error: float) -> str:
+    """Return an error with two digits, rounded up."""
+    least = error * (1 - 2.0**-40)  # 3e-5 shall not become 3.1e-5 because its float is above it
+    short = float(Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(least))
+    return re.sub(r"e-0", "e-", f"{short:g}")
+
+
+def _decimals(scale: int) -> int:
+    return len(str(scale)) - 1

@@ -1,0 +1,115 @@
+"""The pictures of a result: which ones, how large, and what they show in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from hpcsolve.analysis import plot
+from hpcsolve.analysis.load import Result
+from hpcsolve.analysis.plot.distances import MOST_LINES
+from hpcsolve.analysis.plot.needs import kind_of_answer
+from hpcsolve.analysis.plot.paths import MOST_PATHS
+from hpcsolve.analysis.plot.places import has_coordinates, places_of
+from hpcsolve.analysis.plot.svg import svg
+from hpcsolve.report.facts import answer_of, ranks_of
+from hpcsolve.report.markup import Markup, element
+
+WIDTH, HEIGHT = 4.8, 3.1
+"""Inches of a chart: two stand side by side on a wide page, and on a telephone the letters can still be read."""
+FIELDS = 4
+"""Searches up to which the distances of each are drawn; of more those of the first, and the table."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture: the function that draws it, what it shows in words, its size in inches, and whether it is a map."""
+
+    draw: Callable[..., Any]
+    text: str
+    size: tuple[float, float] = (WIDTH, HEIGHT)
+    is_map: bool = False
+
+
+def figure(result: Result, picture: Picture, name: str) -> Markup:
+    """Return a picture as a figure with caption, or the reason why it cannot be drawn.
+
+    Parameters
+    ----------
+    name
+        As of `analysis.plot.svg.svg`.
+    """
+    try:
+        drawn = Markup(svg(partial(picture.draw, result), picture.size, name, picture.text))
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # the file may hold anything
+        drawn = element("p", f"This cannot be drawn, the result is damaged: {error}", class_="warning")
+    return element("figure", drawn, element("figcaption", picture.text), class_="map" if picture.is_map else "chart")
+
+
+def answer_pictures(result: Result) -> Iterator[Picture]:
+    """Yield the pictures of the answer."""
+    kind, on_map = kind_of_answer(result), partial(Picture, size=_map_size(result), is_map=True)
+    if kind == "tour" and not result.infeasible:
+        yield on_map(plot.plot_tour, f"The tour: {answer_of(result)}.")
+    elif kind == "tree":
+        below = ", over the network in grey" if has_coordinates(result) else ""
+        text = f"The tree (blue) with its {len(result.terminals)} terminals (squares){below}."
+        yield on_map(plot.plot_tree, text)
+    elif kind == "paths":
+        yield on_map(plot.plot_path, "Shortest paths, a colour for each query.")
+    elif kind == "distances":
+        yield from _distance_pictures(result, on_map)
+    if "matrix" in result.contents.tables:
+        yield Picture(plot.plot_matrix, "Distances between the terminals: the lighter, the farther.", (WIDTH, WIDTH))
+
+
+def _distance_pictures(result: Result, on_map: Callable[..., Picture]) -> Iterator[Picture]:
+    coordinates, rows = has_coordinates(result), len(result.distance)
+    if "nearest" in result.contents.tables and coordinates:
+        text = "The nearest source of each vertex, as colours; stars are the sources."
+        yield on_map(plot.plot_voronoi, text)
+    if result.contents.value("solution", "target") is None:
+        sources = result.sources if rows > 1 else [None]
+        for source in sources[: rows if rows <= FIELDS else 1] if coordinates else [None]:
+            where = "the sources" if source is None else source
+            text = f"Distance from {where}: the lighter, the farther." if coordinates else "Vertices within a distance."
+            yield (on_map if coordinates else Picture)(partial(plot.plot_distances, source=source), text)
+        if rows <= (FIELDS if coordinates else MOST_LINES):
+            return
+    text = f"The table of {' x '.join(map(str, result.distance.shape))} distances: the lighter, the farther."
+    yield Picture(plot.plot_matrix, text, (WIDTH, WIDTH))
+
+
+def search_pictures(result: Result) -> Iterator[Picture]:
+    """Yield the pictures of how the answer came about."""
+    groups = result.contents.groups
+    if "layers" in groups:
+        yield Picture(plot.plot_layers, "States of each layer of Held-Karp's table, and the seconds of its kernels.")
+    if "history" in groups:
+        yield Picture(plot.plot_convergence, "The best cost so far, and where each colony found its best tour.")
+    costs = result.contents.value("colonies", "cost")
+    if costs is not None and len(costs) > 1:
+        yield Picture(plot.plot_colonies, f"The best cost of each of {len(costs)} colonies.")
+
+
+def time_picture(result: Result) -> Picture:
+    """Return the picture of the time by phase and rank."""
+    ranks = ranks_of(result)
+    return Picture(plot.plot_ranks, f"Time by phase on {ranks} {'rank' if ranks == 1 else 'ranks'}.")
+
+
+def _map_size(result: Result) -> tuple[float, float]:
+    """Return the size of a map, whose height fits the coordinates."""
+    places = places_of(result)
+    if places is None and kind_of_answer(result) == "paths":
+        return WIDTH, 1.2 + 0.4 * min(len(result.distance), MOST_PATHS)
+    if places is None:
+        return WIDTH, WIDTH * 0.8
+    wide, high = np.nanmax(places.points, axis=0) - np.nanmin(places.points, axis=0)
+    narrowing = np.cos(np.radians(np.nanmean(places.points[:, 1]))) if places.geographic else 1.0
+    ratio = high / (wide * narrowing) if wide > 0 else 1.0
+    return WIDTH, float(np.clip(WIDTH * ratio, 2.0, 5.6) + 0.6)

@@ -1,0 +1,143 @@
+"""The section of one result in a report."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+
+from hpcsolve.analysis.load import Result
+from hpcsolve.analysis.phases import PHASES, diagnosis
+from hpcsolve.analysis.plot.needs import kind_of_answer
+from hpcsolve.analysis.plot.texts import number
+from hpcsolve.job import IN_MEMORY
+from hpcsolve.report import words
+from hpcsolve.report.facts import bounds_of, check_of, name_of, percent, rank_rows, ranks_of, seconds_of, shown
+from hpcsolve.report.markup import Markup, element, facts, folded, joined, table
+from hpcsolve.report.pictures import answer_pictures, figure, search_pictures, time_picture
+
+MOST_ROWS = 200
+"""Rows of a table, and cities of a tour, that are written out."""
+
+
+def section(file: str, result: Result, name: str) -> Markup:
+    """Return the section of a result: problem, answer, search, time, how to run it again, where it comes from.
+
+    Parameters
+    ----------
+    name
+        A word, other than that of any other section, with which its ids begin.
+    """
+    parts = [
+        element("h2", f"{name_of(result)}, {result.algorithm}"),
+        *_warnings(result),
+        element("h3", "Problem"),
+        element("p", words.problem(result)),
+        element("h3", "Answer"),
+        element("p", " ".join(words.answer(result))),
+        *_bounds(result),
+        *(figure(result, picture, f"{name}a{i}") for i, picture in enumerate(answer_pictures(result))),
+        *_details(result),
+        *_search(result, name),
+        *_time(result, name),
+        *_again(file, result),
+        *_provenance(result),
+    ]
+    return element("section", joined(parts), id=name)
+
+
+def _warnings(result: Result) -> Iterator[Markup]:
+    if check_of(result) == "FAILED":
+        yield element("p", "The check of this answer FAILED: do not use it.", class_="warning")
+    if not result.contents.attributes["complete"]:
+        yield element("p", "The run was stopped early: this is the best that it had found.", class_="warning")
+
+
+def _bounds(result: Result) -> Iterator[Markup]:
+    """Yield lower and upper bound, where the answer has a cost."""
+    bounds, pairs = bounds_of(result), [("check", check_of(result))]
+    if not np.isnan(bounds.upper):
+        pairs += [("lower bound", shown(bounds.lower)), ("upper bound (this answer)", shown(bounds.upper)),
+                  ("gap at most", percent(bounds.gap))]
+    yield facts(pairs)
+
+
+def _details(result: Result) -> Iterator[Markup]:
+    """Yield the answer itself, where it is short enough to be written out."""
+    kind = kind_of_answer(result)
+    if kind == "tour" and 0 < len(result.tour) <= MOST_ROWS:
+        yield folded("The cities in order", element("ol", joined(element("li", city) for city in result.tour_labels)))
+    elif kind == "tree" and 0 < len(result.tree) <= MOST_ROWS:
+        scale = int(result.contents.value("instance", "scale"))
+        weights = np.asarray(result.contents.value("solution", "weight")) / scale
+        rows = [[f"{a} to {b}", number(weight)] for (a, b), weight in zip(result.tree, weights.tolist())]
+        yield folded("The edges of the tree", table(("edge", "weight"), rows, "Edges of the tree"))
+    elif kind == "paths":
+        yield table(("query", "distance", "vertices"), _queries(result), _first("Queries", len(result.distance)))
+
+
+def _queries(result: Result) -> Iterator[list[str]]:
+    lengths = np.diff(result.contents.value("solution", "offset")).tolist()
+    rows = zip(result.sources, result.targets, result.distance.tolist(), lengths)
+    for source, target, distance, length in islice(rows, MOST_ROWS):
+        yield [f"{source} to {target}", number(distance) if np.isfinite(distance) else "not reached", str(length)]
+
+
+def _first(what: str, count: int) -> str:
+    return what if count <= MOST_ROWS else f"{what}: the first {MOST_ROWS} of {count}"
+
+
+def _search(result: Result, name: str) -> Iterator[Markup]:
+    pictures = list(search_pictures(result))
+    if not pictures:
+        return
+    yield element("h3", "Search")
+    charts = (figure(result, picture, f"{name}s{i}") for i, picture in enumerate(pictures))
+    yield element("div", *charts, class_="charts")
+    layers = result.contents.groups.get("layers")
+    if layers:
+        columns = {key: np.asarray(layers[key].values) for key in ("states", "bytes", "seconds", "bytes_sent")}
+        rows = [[str(i), *(f"{value:.6g}" if isinstance(value, float) else str(value) for value in row)]
+                for i, row in enumerate(zip(*(values.tolist() for values in columns.values())))]
+        yield folded("Numbers of the layers", table(("layer", *columns), rows, "Layers of Held-Karp's table"))
+
+
+def _time(result: Result, name: str) -> Iterator[Markup]:
+    yield element("h3", "Time")
+    ranks = ranks_of(result)
+    where = f"{ranks} ranks, the slowest of which took" if ranks > 1 else "1 rank, which took"
+    yield element("p", f"The run had {where} {seconds_of(result):.3g} s. {diagnosis(result).capitalize()}.")
+    yield figure(result, time_picture(result), f"{name}t")
+    heads = ("rank", "host", "device", "device memory", "sent", *PHASES)
+    rows = rank_rows(result)
+    yield folded("Numbers of the ranks", table(heads, rows[:MOST_ROWS], _first("Time by phase and rank", len(rows))))
+
+
+def _again(file: str, result: Result) -> Iterator[Markup]:
+    """Yield the commands that run the job again and check the answer."""
+    ranks, source = ranks_of(result), shlex.quote(file)
+    launch = f"mpiexec -n {ranks} " if ranks > 1 else ""
+    lost = str(result.contents.value("instance", "path", "")) in ("-", IN_MEMORY)
+    instance = " --set instance=FILE" if lost else ""
+    yield element("h3", "Run it again")
+    yield element("pre", f"{launch}hpcsolve run {source}{instance} --output again.h5\n"
+                         f"hpcsolve verify {source}{' --instance FILE' if lost else ''}")
+    if lost:
+        yield element("p", "The instance came from a program or from standard input: put its file in place of FILE.")
+    yield folded("The job", element("pre", result.job))
+
+
+def _provenance(result: Result) -> Iterator[Markup]:
+    found = result.contents.groups.get("provenance", {})
+    rows = [(name, column.values) for name, column in sorted(found.items()) if str(column.values)]
+    own = {name: str(result.contents.value("instance", name, "")) for name in ("path", "format", "sha256")}
+    instance = [(f"instance {name}", text) for name, text in own.items() if text]
+    rows = [("created", result.contents.attributes["created"]), *instance, *rows]
+    yield element("h3", "Provenance")
+    command = result.contents.value("provenance", "command_line", "")
+    yield element("p", "Made by ", element("code", command or "a Python program"), ".")
+    yield folded(
+        "Versions, sources and launch", element("div", table(("what", "value"), rows, "Provenance"), class_="wrap"),
+    )

@@ -1,0 +1,109 @@
+"""Problem, answer and bounds of a result in sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from hpcsolve.analysis.load import Result
+from hpcsolve.analysis.plot.needs import kind_of_answer
+from hpcsolve.analysis.plot.texts import number
+from hpcsolve.report.facts import bounds_of, name_of, percent, shown
+
+OPEN = "open"
+
+
+def problem(result: Result) -> str:
+    """Return the problem in one sentence or two."""
+    kind = kind_of_answer(result)
+    if kind == "tour":
+        return _tour_problem(result)
+    instance = result.contents.value
+    directed = instance("instance", "directed")
+    count = f"{instance('instance', 'arcs')} arcs" if directed else f"{instance('instance', 'arcs') // 2} edges"
+    graph = f"{name_of(result)} is {'a directed' if directed else 'an undirected'} graph of " \
+            f"{instance('instance', 'vertices')} vertices and {count}."
+    return f"{graph} {_tree_problem(result) if kind == 'tree' else _paths_problem(result, kind)}"
+
+
+def keys_of(result: Result) -> dict[str, Any]:
+    """Return the keys of the algorithm in the job."""
+    found: dict[str, Any] = msgspec.toml.decode(result.job).get(result.algorithm, {})
+    return found
+
+
+def _tour_problem(result: Result) -> str:
+    n, keys = len(result.contents.value("instance", "label")), keys_of(result)
+    same = "the same both ways" if result.contents.value("instance", "symmetric") else "not the same both ways"
+    text = f"{name_of(result)} has {n} cities; an arc between two of them costs {same}."
+    if keys.get("path") != OPEN:
+        return f"{text} Wanted is the cheapest round trip that visits each city once."
+    verbs = {"start": "begins", "end": "ends"}
+    ends = [f"{verb} at {keys[key]}" for key, verb in verbs.items() if keys.get(key) is not None]
+    return f"{text} Wanted is the cheapest path that visits each city once{' and '.join(['', *ends])}."
+
+
+def _tree_problem(result: Result) -> str:
+    return f"Wanted is the lightest tree in it that joins {len(result.terminals)} terminals."
+
+
+def _paths_problem(result: Result, kind: str) -> str:
+    if kind == "paths":
+        return f"Wanted are shortest paths for {len(result.distance)} queries, from one vertex to another."
+    sources, targets = len(result.sources), len(result.targets)
+    start = f"{sources} sources" if sources > 1 else "1 source"
+    if len(result.distance) == 1 and sources > 1:
+        return f"Wanted is the distance of each vertex from the nearest of {start}."
+    return f"Wanted are the distances from {start} to {f'{targets} targets' if targets else 'all vertices'}."
+
+
+def answer(result: Result) -> Iterator[str]:
+    """Yield the answer in sentences, and how good it is."""
+    kind = kind_of_answer(result)
+    if kind == "tour":
+        yield from _tour_answer(result)
+    elif kind == "tree":
+        yield f"The tree costs {shown(result.cost)} and has {len(result.tree)} edges."
+        yield _how_good(result, "tree")
+    else:
+        yield from _distances_answer(result, kind)
+
+
+def _tour_answer(result: Result) -> Iterator[str]:
+    if result.infeasible:
+        yield "There is no tour: it is proven that none exists."
+        return
+    what = "path" if keys_of(result).get("path") == OPEN else "tour"
+    yield f"The {what} costs {shown(result.cost)}."
+    yield _how_good(result, what)
+    gaps, costs = (result.contents.value("colonies", name) for name in ("gap", "cost"))
+    if gaps is not None and len(gaps):
+        mean = f", on average over {len(gaps)} colonies {percent(float(np.mean(gaps)))}" if len(gaps) > 1 else ""
+        yield f"It is {percent(float(np.min(gaps)))} above the optimum that the job names{mean}."
+    elif costs is not None and len(costs) > 1:
+        yield f"It is the best of {len(costs)} colonies."
+
+
+def _how_good(result: Result, what: str) -> str:
+    bounds = bounds_of(result)
+    if bounds.lower == bounds.upper:
+        return f"This is proven to be optimal: no {what} costs less."
+    if math.isnan(bounds.lower):
+        return f"How far it is from the cheapest {what} is not proven."
+    return f"No {what} costs less than {shown(bounds.lower)}, so it is at most {percent(bounds.gap)} above the optimum."
+
+
+def _distances_answer(result: Result, kind: str) -> Iterator[str]:
+    distance = result.distance
+    reached = np.isfinite(distance)
+    what = "queries have a path" if kind == "paths" else "distances are finite: a path leads there"
+    yield f"{int(reached.sum())} of {distance.size} {what}."
+    if reached.any():
+        yield f"The greatest distance is {number(float(distance[reached].max()))}, " \
+              f"the mean {float(distance[reached].mean()):.6g}."
+    if kind == "distances" and len(result.predecessor):
+        yield "The result has the predecessors too, so the paths can be followed."

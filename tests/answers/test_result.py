@@ -1,0 +1,203 @@
+"""`hpcsolve.Result` as a table, as a graph and as a sparse matrix, saved, and as notebooks show it."""
+
+import html.parser
+import pydoc
+import sys
+from itertools import pairwise
+
+import networkx as nx
+import numpy as np
+import pytest
+from scipy.sparse.csgraph import dijkstra
+
+import hpcsolve
+from hpcsolve.errors import EnvironmentFault, InputError
+from tests.cli.stored import solution
+
+ROADS = nx.DiGraph()
+ROADS.add_weighted_edges_from([("Ann", "Bob", 1.5), ("Bob", "Cleo", 2.25), ("Dan", "Ann", 1.125), ("Ann", "Cleo", 4)])
+NAMES = list(ROADS)
+COSTS = np.round(np.random.default_rng(5).random((8, 8)) * 9, 2)
+SYMMETRIC = np.maximum(COSTS, COSTS.T)
+HERE = {"device": "cpu", "threads": 1}
+
+
+@pytest.fixture(scope="module")
+def results():
+    """Return a result of each kind of answer."""
+    paths = {"algorithm": "shortest-paths", **HERE}
+    return {
+        "tour": hpcsolve.solve(COSTS, **HERE), "symmetric": hpcsolve.solve(SYMMETRIC, **HERE),
+        "open": hpcsolve.solve(COSTS, path="open", **HERE),
+        "ants": hpcsolve.solve(COSTS, "ant-colony", colonies=2, stop={"iterations": 5}, **HERE),
+        "none": hpcsolve.solve([[0, 1, np.inf], [1, 0, np.inf], [np.inf, 1, 0]], **HERE),
+        "rows": hpcsolve.solve(ROADS, sources=[0, 1], predecessors=True, **paths),
+        "row": hpcsolve.solve(ROADS, sources=[3], predecessors=True, **paths),
+        "voronoi": hpcsolve.solve(ROADS, sources=[1, 3], voronoi=True, predecessors=True, **paths),
+        "targets": hpcsolve.solve(ROADS, sources=[0], targets=[2, 3], **paths),
+        "pairs": hpcsolve.solve(ROADS, queries=[[0, 2], [0, 3]], **paths),
+        "tree": hpcsolve.solve(ROADS.to_undirected(), "steiner-kmb", terminals=["Ann", "Cleo"], mode="kmb", matrix=True,
+                               **HERE),
+    }
+
+
+def steps(result, closed=True):
+    order = result.tour.tolist()
+    return list(pairwise([*order, order[0]] if closed else order))
+
+
+@pytest.mark.parametrize("name", ["tour", "open", "symmetric", "ants"])
+def test_a_tour_as_table_graph_and_matrix(name, results):
+    result, costs = results[name], SYMMETRIC if name == "symmetric" else COSTS
+    legs = steps(result, name != "open")
+    table = result.to_pandas() if has_pandas() else None
+    if table is not None:
+        assert table["label"].tolist() == result.tour_labels and table["order"].tolist() == list(range(1, 9))
+        assert table["leg"].dropna().tolist() == [costs[leg] for leg in legs]
+        assert table["cumulative"].iloc[-1] == result.cost == pytest.approx(table["leg"].sum())
+    graph = result.to_networkx()
+    assert graph.is_directed() == (name != "symmetric") and graph.number_of_edges() == len(legs)
+    assert sum(w for _, _, w in graph.edges(data="weight")) == pytest.approx(result.cost)
+    assert all(graph[a][b]["weight"] == costs[a, b] for a, b in legs) and set(graph) == set(range(8))
+    matrix = result.to_csr()
+    assert matrix.shape == (8, 8) and {(a, b): matrix[a, b] for a, b in legs} == {leg: costs[leg] for leg in legs}
+    assert matrix.nnz == len(legs) and result.n == 8
+
+
+def has_pandas():
+    try:
+        import pandas  # noqa: F401
+    except ModuleNotFoundError:
+        return False
+    return True
+
+
+def test_a_tree_as_table_graph_and_matrix(results):
+    tree = results["tree"]
+    graph = tree.to_networkx()
+    assert nx.is_tree(graph) and graph["Ann"]["Bob"]["weight"] == 1.5
+    assert [node for node, there in graph.nodes(data="terminal") if there] == ["Ann", "Cleo"]
+    distance = dijkstra(tree.to_csr(), directed=False, indices=0)
+    assert distance[NAMES.index("Cleo")] == tree.cost == 3.75
+    if has_pandas():
+        rows = tree.to_pandas()
+        assert set(zip(rows["u"], rows["v"], rows["weight"])) == {("Ann", "Bob", 1.5), ("Bob", "Cleo", 2.25)}
+
+
+def test_shortest_paths_as_table_graph_and_matrix(results):
+    rows = results["rows"]
+    lengths = {name: nx.single_source_dijkstra_path_length(ROADS, name) for name in NAMES}
+    for number, source in enumerate(["Ann", "Bob"]):
+        graph = rows.to_networkx(number)
+        assert nx.single_source_dijkstra_path_length(graph, source) == lengths[source]
+        assert nx.is_arborescence(graph) and set(graph) == set(lengths[source])
+        found = dijkstra(rows.to_csr(number), indices=number)
+        assert found.tolist() == [lengths[source].get(name, np.inf) for name in NAMES]
+    with pytest.raises(InputError, match="2 searches, numbered from 0: choose one"):
+        rows.to_networkx()
+    with pytest.raises(InputError, match="there is no number 2"):
+        rows.to_csr(2)
+    assert set(results["row"].to_networkx()) == set(lengths["Dan"]), "of one search no number is needed"
+    forest = results["voronoi"].to_networkx()
+    assert nx.is_branching(forest) and set(forest) == {"Bob", "Cleo", "Dan", "Ann"}
+    with pytest.raises(InputError, match="predecessors = true"):
+        results["targets"].to_networkx()
+    path = results["pairs"].to_networkx(0)
+    assert list(nx.topological_sort(path)) == ["Ann", "Bob", "Cleo"] and len(results["pairs"].to_networkx(1)) == 0
+    with pytest.raises(InputError, match="does not have the weights"):
+        results["pairs"].to_csr(0)
+
+
+def test_tables_of_shortest_paths(results):
+    pytest.importorskip("pandas", reason="pandas is not installed (pip install pandas)")
+    rows = results["rows"].to_pandas()
+    assert list(rows) == ["source", "vertex", "distance", "predecessor"] and len(rows) == 8
+    ways = rows.set_index(["source", "vertex"])
+    assert ways.loc[("Ann", "Cleo")].tolist() == [3.75, "Bob"] and np.isinf(ways.loc[("Bob", "Ann"), "distance"])
+    assert ways["predecessor"].isna()[("Bob", "Ann")]
+    near = results["voronoi"].to_pandas().set_index("vertex")
+    assert list(near) == ["distance", "predecessor", "nearest"], "one search from all sources"
+    assert near["nearest"].to_dict() == {"Ann": "Dan", "Bob": "Bob", "Cleo": "Bob", "Dan": "Dan"}
+    assert results["targets"].to_pandas().to_dict("list") == {
+        "source": ["Ann"] * 2, "target": ["Cleo", "Dan"], "distance": [3.75, np.inf]}
+    pairs = results["pairs"].to_pandas()
+    assert pairs["path"].tolist() == [["Ann", "Bob", "Cleo"], []] and pairs["source"].tolist() == ["Ann", "Ann"]
+
+
+def test_no_tour_has_no_rows(results):
+    none = results["none"]
+    assert none.to_networkx().number_of_edges() == 0 and none.to_csr().nnz == 0
+    if has_pandas():
+        assert len(none.to_pandas()) == 0
+
+
+def test_one_and_two_cities():
+    one, two = hpcsolve.solve([[0]], **HERE), hpcsolve.solve([[0, 2], [3, 0]], **HERE)
+    assert one.to_csr().nnz == 0 and list(one.to_networkx()) == [0]
+    assert two.to_csr().toarray().tolist() == [[0, 2], [3, 0]]
+    if has_pandas():
+        assert one.to_pandas()["cumulative"].tolist() == [0] and two.to_pandas()["cumulative"].tolist()[-1] == 5
+
+
+def test_names_that_are_not_unique_are_replaced_by_numbers(results):
+    import dataclasses
+
+    from hpcsolve.answers.dataset import Column
+
+    contents = results["tour"].contents
+    twice = Column(np.array(["Springfield"] * 8, object), "", dimension="city")
+    groups = {**contents.groups, "instance": {**contents.groups["instance"], "city_name": twice}}
+    result = hpcsolve.Result(dataclasses.replace(contents, groups=groups))
+    assert len(result.to_networkx()) == 8 and set(result.tour_labels) == {"Springfield"}
+
+
+def test_numbers_of_a_run(results):
+    ants, tour = results["ants"], results["tour"]
+    assert ants.table("colonies")["cost"].min() == ants.cost, "in the own unit, as the cost"
+    assert list(ants.history) == ["step", "seconds", "best", "mean"] and ants.history["best"][-1] == ants.cost
+    assert tour.history == {} and tour.n == 8 and results["tree"].n == 4
+    ranks = ants.table("ranks")
+    assert 0 < ranks["seconds_run"][0] <= ants.seconds < 60 and ranks["seconds_check"][0] > 0
+
+
+@pytest.mark.parametrize("name", ["tour", "ants", "none", "rows", "voronoi", "targets", "pairs", "tree"])
+def test_a_saved_result_is_the_file_that_solve_writes(name, results, tmp_path):
+    result = results[name]
+    result.save(tmp_path / "sub" / "a.h5")
+    loaded = hpcsolve.load(tmp_path / "sub" / "a.h5")
+    assert (loaded.algorithm, loaded.job, loaded.tour_labels) == (result.algorithm, result.job, result.tour_labels)
+    assert np.array_equal(loaded.distance, result.distance) and np.array_equal(loaded.predecessor, result.predecessor)
+    loaded.save(tmp_path / "b.h5")
+    assert solution(tmp_path / "b.h5") == solution(tmp_path / "sub" / "a.h5")
+    if name == "rows":
+        hpcsolve.solve(ROADS, "shortest-paths", sources=[0, 1], predecessors=True, output=tmp_path / "c.h5", **HERE)
+        assert solution(tmp_path / "b.h5") == solution(tmp_path / "c.h5")
+    with pytest.raises(InputError, match="exists"):
+        result.save(tmp_path / "b.h5")
+    result.save(tmp_path / "b.h5", overwrite=True)
+
+
+def test_notebooks_show_a_table_and_no_foreign_html():
+    hostile = nx.Graph()
+    hostile.add_edge("<script>alert(1)</script>", "b", weight=1)
+    hostile.graph["name"] = hostile.name = "<img src=x onerror=alert(1)>"
+    shown = hpcsolve.solve(hostile, "shortest-paths", sources=[0], **HERE)._repr_html_()
+    tags = []
+    parser = html.parser.HTMLParser()
+    parser.handle_starttag = lambda tag, attributes: tags.append(tag)
+    parser.feed(shown)
+    assert set(tags) == {"table", "caption", "tr", "th", "td"} and "distance 1 x 2" in shown
+
+
+def test_an_optional_library_that_is_missing(results, monkeypatch):
+    for name in ("pandas", "networkx"):
+        monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(EnvironmentFault, match=f"{name} is not installed: pip install {name}"):
+            getattr(results["tour"], f"to_{name}")()
+
+
+def test_the_module_shows_what_it_has():
+    assert {"solve", "load", "join", "Result", "__version__"} <= set(dir(hpcsolve))
+    text = pydoc.plain(pydoc.render_doc(hpcsolve))
+    assert "Solve a problem and return its result." in text and "Read a result file." in text
+    assert "Return the answer as a `pandas.DataFrame`" in text

@@ -1,0 +1,191 @@
+"""`hpcsolve export`: every format reads back, and what an answer cannot be written as is refused."""
+
+import csv
+import json
+import re
+from itertools import pairwise
+
+import h5py
+import networkx as nx
+import numpy as np
+import pytest
+
+from hpcsolve import load, solve
+from hpcsolve.formats import read_tour
+from tests.cli.lines import error_line
+
+HERE = {"device": "cpu", "threads": 1}
+PLACES = """\
+id,name,lat,lon
+7,"Suva, Fiji",-18.14,178.44
+8,"Apia ""old"" town",-13.83,-171.76
+9,Auckland,-36.85,174.76
+11,Nuku\\alofa,-21.14,-175.2
+"""
+ROADS = nx.DiGraph()
+ROADS.add_weighted_edges_from([("Ann", "Bob", 1.5), ("Bob", "Cleo", 2.25), ("Dan", "Ann", 1.125), ("Ann", "Cleo", 4)])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with a result of each kind of answer."""
+    folder = tmp_path_factory.mktemp("export")
+    (folder / "places.csv").write_text(PLACES)
+    solve(folder / "places.csv", output=folder / "tour.h5", **HERE)
+    solve(folder / "places.csv", path="open", output=folder / "open.h5", **HERE)
+    solve([[0, 1, np.inf], [1, 0, np.inf], [np.inf, 1, 0]], output=folder / "none.h5", **HERE)
+    paths = {"algorithm": "shortest-paths", **HERE}
+    solve(ROADS, sources=[0, 1], predecessors=True, output=folder / "rows.h5", **paths)
+    solve(ROADS, sources=[0], targets=[2, 3], output=folder / "targets.h5", **paths)
+    solve(ROADS, queries=[[0, 2], [0, 3]], output=folder / "pairs.h5", **paths)
+    tree = {"terminals": ["Ann", "Cleo"], "mode": "kmb"}
+    solve(ROADS.to_undirected(), "steiner-kmb", output=folder / "tree.h5", **tree, **HERE)
+    for name in ("rows", "pairs", "tree"):  # as if the graph had places on the globe
+        (folder / f"{name}-globe.h5").write_bytes((folder / f"{name}.h5").read_bytes())
+        with h5py.File(folder / f"{name}-globe.h5", "r+") as file:
+            for axis, values in {"x": [48.3, 48.6, 49.0, 50.0], "y": [16.0, 179.0, -179.0, 17.0]}.items():
+                file[f"instance/{axis}"] = np.array(values)
+            del file["instance/coordinates_kind"]
+            file["instance/coordinates_kind"] = "degrees"
+    return folder
+
+
+@pytest.fixture
+def export(folder, tmp_path, hpcsolve):
+    """Return a function that exports a result and returns the text of the file."""
+
+    def write(name, suffix, *options):
+        path = tmp_path / f"{name}{suffix}"
+        done = hpcsolve("export", folder / f"{name}.h5", "-o", path, *options)
+        assert done.returncode == 0 and done.stdout == "", done.stderr
+        return path.read_text(encoding="utf-8")
+
+    return write
+
+
+def rows_of(text):
+    return list(csv.DictReader(text.splitlines()))
+
+
+def test_a_tour_in_every_format(export, folder, tmp_path):
+    tour = load(folder / "tour.h5")
+    rows = rows_of(export("tour", ".csv"))
+    assert list(rows[0]) == ["order", "label", "name", "lat", "lon", "leg", "cumulative"]
+    assert [row["name"] for row in rows] == tour.tour_labels and "Suva, Fiji" in tour.tour_labels
+    assert sum(int(row["leg"]) for row in rows) == int(rows[-1]["cumulative"]) == tour.cost
+    export("tour", ".tour")
+    assert read_tour(tmp_path / "tour.tour").tolist() == [int(row["label"]) for row in rows]
+    line, *points = json.loads(export("tour", ".geojson"))["features"]
+    assert [point["properties"]["name"] for point in points] == tour.tour_labels
+    assert all(-180 <= point["geometry"]["coordinates"][0] <= 180 for point in points)
+    assert points[0]["geometry"]["coordinates"] == [float(rows[0]["lon"]), float(rows[0]["lat"])]
+    parts = line["geometry"]["coordinates"]
+    assert line["geometry"]["type"] == "MultiLineString" and line["properties"]["cost"] == tour.cost
+    assert all(abs(a[0] - b[0]) < 180 for part in parts for a, b in pairwise(part))
+    for left, right in pairwise(parts):
+        assert abs(left[-1][0]) == 180 and left[-1][0] == -right[0][0] and left[-1][1] == right[0][1]
+    edges, names = dot_of(export("tour", ".dot"))
+    assert names[tour.tour[0]] == tour.tour_labels[0] and set(names.values()) == set(tour.tour_labels)
+    assert sum(edges.values()) == tour.cost and len(edges) == 4
+
+
+def dot_of(text):
+    """Return the edges with their weights, and the names, of a file for Graphviz."""
+    found = re.findall(r'^  (\d+) \[label="((?:[^"\\]|\\.)*)"', text, re.M)
+    names = {int(a): b.replace('\\"', '"').replace("\\\\", "\\") for a, b in found}
+    edges = re.findall(r'^  (\d+) -[->] (\d+)(?: \[label="([\d.]+)"\])?;$', text, re.M)
+    assert text.count("\n") == len(names) + len(edges) + 2
+    return {(int(a), int(b)): float(c or 1) for a, b, c in edges}, names
+
+
+def test_an_open_path(export, folder):
+    rows = rows_of(export("open", ".csv"))
+    assert rows[-1]["leg"] == "" and int(rows[-1]["cumulative"]) == load(folder / "open.h5").cost
+    line = json.loads(export("open", ".geojson"))["features"][0]["geometry"]["coordinates"]
+    ends = [row["lon"] for row in (rows[0], rows[-1])]
+    flat = line if isinstance(line[0][0], float) else [point for part in line for point in part]
+    assert [flat[0][0], flat[-1][0]] == [float(end) for end in ends]
+
+
+def test_a_tree(export, folder):
+    rows = rows_of(export("tree", ".csv"))
+    assert {(r["u"], r["v"], r["weight"]) for r in rows} == {("Ann", "Bob", "1.5"), ("Bob", "Cleo", "2.25")}
+    assert export("tree", ".pace").splitlines() == ["VALUE 3.75", "Ann Bob", "Bob Cleo"]
+    edges, names = dot_of(export("tree", ".dot"))
+    assert sum(edges.values()) == 3.75 and set(names.values()) == {"Ann", "Bob", "Cleo"}
+    features = json.loads(export("tree-globe", ".geojson"))["features"]
+    kinds = [feature["geometry"]["type"] for feature in features]
+    assert kinds == ["LineString", "MultiLineString", "Point", "Point"], "Bob - Cleo crosses the 180th meridian"
+    assert features[1]["geometry"]["coordinates"] == [[[179, 48.6], [180, 48.8]], [[-180, 48.8], [-179, 49]]]
+
+
+def test_distances_and_paths(export, folder):
+    rows = rows_of(export("rows", ".csv"))
+    assert list(rows[0]) == ["source", "vertex", "distance", "predecessor"] and len(rows) == 8
+    found = {(row["source"], row["vertex"]): row["distance"] for row in rows}
+    expected = {name: nx.single_source_dijkstra_path_length(ROADS, name) for name in ("Ann", "Bob")}
+    assert {pair: float(text) for pair, text in found.items() if text} == {
+        (a, b): length for a, lengths in expected.items() for b, length in lengths.items()}
+    edges, _ = dot_of(export("rows", ".dot", "--number", "1"))
+    assert edges == {(1, 2): 2.25}
+    points = json.loads(export("rows-globe", ".geojson"))["features"]
+    assert len(points) == 5 and points[1]["properties"] == {
+        "source": "Ann", "vertex": "Bob", "distance": 1.5, "predecessor": "Ann"}
+    pairs = rows_of(export("pairs", ".csv"))
+    assert [json.loads(row["path"]) for row in pairs] == [["Ann", "Bob", "Cleo"], []]
+    assert [row["distance"] for row in pairs] == ["3.75", ""]
+    (line,) = json.loads(export("pairs-globe", ".geojson"))["features"]
+    assert line["properties"] == {"query": 0, "source": "Ann", "target": "Cleo", "distance": 3.75}
+    assert [row["target"] for row in rows_of(export("targets", ".csv"))] == ["Cleo", "Dan"]
+
+
+@pytest.mark.parametrize(("name", "suffix", "message"), [
+    ("tour", ".pace", "of kind tour, not a Steiner tree; hpcsolve export can write it as .csv, .geojson, .dot, .tour"),
+    ("open", ".tour", "the answer is an open path, and a TSPLIB tour is closed; hpcsolve export can write it as "),
+    ("tree", ".tour", "the answer is no tour; hpcsolve export can write it as .csv, .dot, .pace"),
+    ("tree", ".geojson", "the instance has no coordinates; hpcsolve export can write it as .csv, .dot, .pace"),
+    ("targets", ".dot", "solve it with predecessors = true; hpcsolve export can write it as .csv"),
+    ("rows", ".dot", "2 searches, numbered from 0: choose one, with number=0 or --number 0"),
+    ("none", ".csv", "the answer is that there is no tour; there is nothing to write"),
+    ("tour", ".kml", "no format has the suffix '.kml'; there are .csv, .geojson, .dot, .tour, .pace"),
+    ("tour", "", "no format has the suffix ''"),
+])
+def test_what_cannot_be_written_is_refused(name, suffix, message, folder, tmp_path, hpcsolve):
+    done = hpcsolve("export", folder / f"{name}.h5", "-o", tmp_path / f"out{suffix}")
+    assert done.returncode == 2 and message in error_line(done), done.stderr
+    assert list(tmp_path.iterdir()) == [], "nothing is left behind"
+
+
+def test_a_plane_is_not_the_globe(folder, tmp_path, hpcsolve):
+    (tmp_path / "a.h5").write_bytes((folder / "tour.h5").read_bytes())
+    for kind, message in (("", "its coordinates are not latitudes"), (None, "the file does not say whether")):
+        with h5py.File(tmp_path / "a.h5", "r+") as file:
+            del file["instance/coordinates_kind"]
+            if kind is not None:
+                file["instance/coordinates_kind"] = kind
+        done = hpcsolve("export", tmp_path / "a.h5", "-o", tmp_path / "a.geojson")
+        assert done.returncode == 2 and message in error_line(done)
+
+
+def test_degrees_and_minutes_become_decimal_degrees(folder, tmp_path, hpcsolve):
+    (tmp_path / "a.h5").write_bytes((folder / "tour.h5").read_bytes())
+    with h5py.File(tmp_path / "a.h5", "r+") as file:
+        file["instance/x"][:], file["instance/y"][:] = [-18.30, -13.45, -36, 21.15], [178.15, -171.30, 174, 5]
+        del file["instance/coordinates_kind"]
+        file["instance/coordinates_kind"] = "degrees.minutes"
+    assert hpcsolve("export", tmp_path / "a.h5", "-o", tmp_path / "a.csv").returncode == 0
+    found = {row["label"]: (float(row["lat"]), float(row["lon"])) for row in rows_of((tmp_path / "a.csv").read_text())}
+    assert found["7"] == pytest.approx((-18.5, 178.25)) and found["8"] == pytest.approx((-13.75, -171.5))
+
+
+def test_an_existing_file_and_an_altered_result(folder, tmp_path, hpcsolve):
+    (tmp_path / "a.csv").write_text("mine")
+    command = ["export", folder / "tree.h5", "-o", tmp_path / "a.csv"]
+    assert "exists" in error_line(hpcsolve(*command)) and (tmp_path / "a.csv").read_text() == "mine"
+    assert hpcsolve(*command, "--overwrite").returncode == 0
+    (tmp_path / "a.h5").write_bytes((folder / "tree.h5").read_bytes())
+    with h5py.File(tmp_path / "a.h5", "r+") as file:
+        file["solution/u"][0] = 99
+    done = hpcsolve("export", tmp_path / "a.h5", "-o", tmp_path / "b.csv")
+    assert done.returncode == 5 and "does not fit the instance" in error_line(done)
+    assert not (tmp_path / "b.csv").exists()

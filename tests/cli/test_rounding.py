@@ -1,0 +1,142 @@
+"""Costs that are no exact integers within the limits: what a run, its file, `verify` and Python say of the rounding."""
+
+from fractions import Fraction
+
+import h5py
+import networkx
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+import hpcsolve as package
+from hpcsolve.errors import InputError
+from tests.cli.lines import error_line
+
+PLACES = np.random.default_rng(7).random((11, 2))
+JOBS = {
+    "held-karp": 'algorithm = "held-karp"\ninstance = "flat.csv"\n',
+    "ant-colony": 'algorithm = "ant-colony"\ninstance = "flat.csv"\n[stop]\niterations = 20\n',
+    "steiner-kmb": 'algorithm = "steiner-kmb"\ninstance = { file = "town.edges", terminals = [0, 7, 30, 41] }\n',
+}
+
+
+def town(n=60):
+    """Return a graph whose edges have their lengths as the attribute `length`."""
+    graph = networkx.random_geometric_graph(n, 0.3, seed=1)
+    for a, b in graph.edges:
+        graph.edges[a, b]["length"] = float(np.hypot(*np.subtract(graph.nodes[a]["pos"], graph.nodes[b]["pos"])))
+    return graph
+
+
+def exact_cost(result, graph):
+    """Return the cost of the answer before rounding, by rational arithmetic."""
+    if result.algorithm == "steiner-kmb":
+        return sum(Fraction(repr(graph.edges[a, b]["length"])) for a, b in result.tree)
+    table = cdist(PLACES, PLACES).tolist()
+    return sum(Fraction(repr(table[a][b])) for a, b in zip(result.tour, np.roll(result.tour, -1), strict=True))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("floats")
+    np.savetxt(folder / "flat.csv", cdist(PLACES, PLACES), "%.17g", ",")
+    lines = [f"{a} {b} {data['length']!r}\n" for a, b, data in town().edges(data=True)]
+    (folder / "town.edges").write_text("".join(lines))
+    for name, text in JOBS.items():
+        (folder / f"{name}.toml").write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_a_file_of_floats(hpcsolve, folder, test_device, name):
+    def run(*more):
+        return hpcsolve("run", f"{name}.toml", "--device", test_device, "--output", f"{name}.h5", *more, cwd=folder)
+
+    done = run()
+    assert done.returncode == 0, done.stderr
+    unit = {"held-karp": "1e-7", "ant-colony": "1e-9", "steiner-kmb": "1e-16"}[name]
+    said = next(line for line in (done.stdout + done.stderr).splitlines() if line.startswith("costs:"))
+    assert said.startswith(f"costs:  rounded to {unit}; the answer's cost is exact to ")
+    cost = next(line for line in done.stdout.splitlines() if line.startswith("cost:"))
+    assert "(exact to " in cost and ("proven optimal" not in cost or f"for costs rounded to {unit}" in cost)
+    result = package.load(folder / f"{name}.h5")
+    with h5py.File(folder / f"{name}.h5") as file:
+        scale, error = int(file["instance/scale"][()]), float(file["instance/rounding_error"][()])
+        assert file["instance/rounded_to"][()] == float(unit) == 1 / scale
+        stated = Fraction(int(file["solution/cost"][()]), scale)
+    assert result.rounding_error == error
+    assert 0 < abs(stated - exact_cost(result, town())) <= Fraction(error)
+    assert hpcsolve("verify", f"{name}.h5", cwd=folder).returncode == 0
+    again = run()
+    assert again.returncode == 0 and cost in again.stdout
+    copied = hpcsolve("run", f"{name}.h5", "--output", "again.h5", "--overwrite", cwd=folder)
+    assert copied.returncode == 0 and cost in copied.stdout
+    refused = run("--set", "exact=true")
+    assert refused.returncode == 2
+    assert ("too many digits" if name != "steiner-kmb" else "weights are not decimals of") in error_line(refused)
+    rough = hpcsolve("run", f"{name}.toml", "--set", "round=0.01", "--output", "rough.h5", "--overwrite", cwd=folder)
+    assert rough.returncode == 0 and ("for costs rounded to 0.01" in rough.stdout) == (name != "ant-colony")
+    assert hpcsolve("verify", "rough.h5", cwd=folder).returncode == 0
+
+
+def test_verify_reads_the_rounded_costs_again(hpcsolve, folder, test_device, tmp_path):
+    """A file that claims another rounding than its job's does not pass."""
+    path = tmp_path / "r.h5"
+    package.solve(folder / "flat.csv", device=test_device, output=path)
+    for name, value in (("rounding_error", 1e-12), ("rounded_to", 1e-9)):
+        with h5py.File(path, "r+") as file:
+            old = file[f"instance/{name}"][()]
+            file[f"instance/{name}"][()] = value
+        assert f"/instance/{name} is not that of the instance" in hpcsolve("verify", str(path)).stdout
+        with h5py.File(path, "r+") as file:
+            file[f"instance/{name}"][()] = old
+    exact = tmp_path / "exact.h5"
+    package.solve(folder / "flat.csv", device=test_device, round=0.01, output=exact)
+    assert hpcsolve("verify", str(exact)).returncode == 0
+
+
+def test_two_ranks_round_alike(mpiexec, folder, test_device):
+    done = mpiexec(2, "run", "held-karp.toml", "--device", test_device, "--output", "two.h5", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    one = package.solve(cdist(PLACES, PLACES), device=test_device)
+    two = package.load(folder / "two.h5")
+    assert (one.cost, one.tour.tolist()) == (two.cost, two.tour.tolist())
+
+
+def test_optimum_within_the_bound(test_device):
+    """The tour that is proven optimal for the rounded costs is within twice the bound of any other tour."""
+    table = cdist(PLACES, PLACES)
+    fine, rough = (package.solve(table, device=test_device, round=unit) for unit in (1e-7, 0.01))
+    bound = rough.contents.value("instance", "rounding_error")
+    assert bound == pytest.approx(11 * 0.005) and abs(rough.cost - fine.cost) <= bound
+    assert exact_cost(rough, None) - exact_cost(fine, None) <= 2 * bound
+
+
+def test_shortest_paths_keep_floats_unless_rounding_is_asked_for(test_device):
+    keys = {"algorithm": "shortest-paths", "device": test_device, "sources": [0], "weight": "length"}
+    floats = package.solve(town(), **keys)
+    assert floats.contents.value("instance", "rounded_to") is None
+    metres = package.solve(town(), round=1e-4, **keys)
+    assert metres.contents.value("instance", "scale") == 10**4
+    bound = metres.contents.value("instance", "rounding_error")
+    assert bound == pytest.approx(59 * 0.5e-4) and np.abs(metres.distance - floats.distance).max() <= bound
+    with pytest.raises(InputError, match="exact = true, but weights are not decimals"):
+        package.solve(town(), exact=True, **keys)
+
+
+def test_exact_decimals_are_not_touched(test_device):
+    table = np.rint(cdist(PLACES, PLACES) * 1000) / 1000
+    plain, exact = package.solve(table, device=test_device), package.solve(table, device=test_device, exact=True)
+    assert plain.contents.value("instance", "rounded_to") is None and plain.contents.value("instance", "scale") == 1000
+    assert plain.rounding_error == 0
+    assert (plain.cost, plain.tour.tolist()) == (exact.cost, exact.tour.tolist())
+    assert plain.contents.value("job", "hash") == exact.contents.value("job", "hash")
+
+
+def test_wrong_units(folder, test_device):
+    for unit, message in ((0.5, "round: expected a power of ten from 1e-18 to 1, got 0.5"), (10, "got 10"),
+                          (1, "round = 1 is too coarse"), (1e-15, "round = 1e-15 is too fine")):
+        with pytest.raises(InputError, match=message):
+            package.solve(folder / "flat.csv", device=test_device, round=unit)
+    with pytest.raises(InputError, match="round: has no effect with exact = true"):
+        package.solve(folder / "flat.csv", device=test_device, round=0.1, exact=True)
