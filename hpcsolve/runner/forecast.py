@@ -23,6 +23,9 @@ from hpcsolve.runner.memory import process_bytes
 from hpcsolve.runner.phases import Phases, process_age, with_trial
 from hpcsolve.runner.planned import planned_run
 
+MPI_BYTES, MPI_START = 20 << 20, 1.3
+"""What an MPI library takes in each process, and how many times as long a process takes to start with others."""
+
 
 @dataclass(frozen=True)
 class Forecast:
@@ -94,7 +97,8 @@ def forecast(job: Job, ranks: int, memory: int | None = None, seconds_build: flo
     InputError
         The instance is bad, or the job does not fit it.
     """
-    starting, begun = process_age() - seconds_build, time.perf_counter()
+    starting = (process_age() - seconds_build) * (MPI_START if ranks > 1 else 1)
+    begun = time.perf_counter()
     planned = planned_run(job, read_instance(job), job.settings.output)
     phases, problem = Phases(starting, time.perf_counter() - begun), planned.instance.problem
     device, fault = _device_of_a_rank(planned.job, ranks)
@@ -104,6 +108,7 @@ def forecast(job: Job, ranks: int, memory: int | None = None, seconds_build: flo
         once = estimate.shared_bytes
         free = once + max(0, available_memory() - once) // ranks if memory is None else memory
         process = process_bytes(estimate.needed[0] if info.kind == "cpu" else estimate.host_bytes[0] + once)
+        process += MPI_BYTES if ranks > 1 else 0
         phases = with_trial(phases, planned, ranks, device) if device else replace(phases, fault=fault)
     threads = f"{info.units} thread{'s' * (info.units > 1)} of " if info.kind == "cpu" and device else ""
     name = f"{threads}{info.name or 'one CPU core'}"
