@@ -88,11 +88,17 @@ class Outcome:
         Groups of the result file beside it (`layers`, `colonies`, ...): group name -> columns. Filled on rank 0.
     rank
         This rank's own share of `/ranks`: `operations`, `bytes_sent`, `seconds_kernel`, `seconds_copy`, `seconds_wait`.
+    ended
+        Why the search ended, and after how much work, in words for the log; "" if it just came to its end.
+    complete
+        Whether the run ended by itself or by a stop criterion, and not by an interruption. The same on every rank.
     """
 
     answer: Any
     groups: Mapping[str, Mapping[str, Column]] = field(default_factory=dict)
     rank: Mapping[str, float | int] = field(default_factory=dict)
+    ended: str = ""
+    complete: bool = True
 
     @property
     def solution(self) -> dict[str, Column]:
@@ -120,6 +126,15 @@ class Report(Protocol):
 
 def silent(done: float, message: str = "") -> None:
     """Ignore the progress."""
+
+
+Interrupted = Callable[[], bool]
+"""A function that returns whether this rank was asked to end the run with its best answer so far (Ctrl-C, SIGTERM)."""
+
+
+def never() -> bool:
+    """Return False: nobody interrupts the run."""
+    return False
 
 
 @dataclass(frozen=True)
@@ -189,8 +204,9 @@ class Algorithm:
     estimate
         Function of (problem, parameters, number of ranks, device of each rank): what a run will need.
     run
-        Function of (problem, device, communicator, parameters, report, stop criteria, seed of the random numbers): the
-        outcome of a run. All ranks call it with the same problem.
+        Function of (problem, device, communicator, parameters, report, stop criteria, seed of the random numbers,
+        `Interrupted`): the outcome of a run. All ranks call it with the same problem. An algorithm that honours `stops`
+        also ends soon once any rank is interrupted, on which the ranks agree.
     trial
         Function of (problem, parameters, stop criteria, number of ranks, device, seed): does some of a job's work on
         this rank's device, in a second or two or as long as a single piece of it takes, to learn the time of all of it.
@@ -225,7 +241,7 @@ class Algorithm:
     answers: tuple[AnswerType, ...]
     parameters: type[msgspec.Struct]
     estimate: Callable[[Any, Any, int, DeviceInfo], Estimate]
-    run: Callable[[Any, Device, Comm, Any, Report, StopCriteria, int], Outcome]
+    run: Callable[[Any, Device, Comm, Any, Report, StopCriteria, int, Interrupted], Outcome]
     trial: Callable[[Any, Any, StopCriteria, int, Device, int], Trial]
     kernel_files: tuple[str, ...] = ()
     host_kernel_files: tuple[str, ...] = ()

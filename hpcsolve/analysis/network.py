@@ -25,7 +25,7 @@ def network_of(result: Result) -> Graph | None:
     that was solved. There is none for an instance of a program's memory, a file that is gone or was changed, and for
     more than two million vertices.
     """
-    if result.contents.value("instance", "vertices", LARGEST + 1) > LARGEST:
+    if result.contents.value("instance", "vertices", 0) > LARGEST:
         return None
     try:
         job = job_from_table(msgspec.toml.decode(result.job))

@@ -15,7 +15,7 @@ OTHER = "other work"
 """What of the algorithm's time is neither kernel nor copy nor waiting: Python, numpy and messages."""
 PHASES = {
     "read": "reading", "build": "compiling or loading kernels", "kernel": "kernels", "copy": "copies",
-    "wait": "waiting", OTHER: OTHER, "write": "writing",
+    "wait": "waiting", OTHER: OTHER, "check": "checking the answer", "write": "writing",
 }
 """Phase -> in words, in the order in which they are drawn."""
 MUCH_WAITING = 0.25
@@ -31,7 +31,8 @@ def seconds_by_phase(result: Result) -> dict[str, Seconds]:
         The result has no `/ranks`.
     """
     table = result.table("ranks")
-    found = {name: np.asarray(table[f"seconds_{name}"], float) for name in PHASES if name != OTHER}
+    none = np.zeros(len(table["seconds_run"]))  # old files have no seconds_check
+    found = {name: np.asarray(table.get(f"seconds_{name}", none), float) for name in PHASES if name != OTHER}
     inside = found["kernel"] + found["copy"] + found["wait"]
     found[OTHER] = np.maximum(np.asarray(table["seconds_run"], float) - inside, 0)
     return {name: found[name] for name in PHASES}

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.problems.geographic import DEGREES_MINUTES
+
 if TYPE_CHECKING:
     from hpcsolve.output.contents import Contents
 
@@ -46,17 +48,27 @@ def names_of(contents: Contents) -> NDArray[Any]:
     return numbers if names is None or len(set(names)) < len(numbers) else np.asarray(names, object)
 
 
-def places_of(contents: Contents) -> dict[str, NDArray[np.float64]]:
+def places_of(contents: Contents, kind: str | None = None) -> dict[str, NDArray[np.float64]]:
     """Return the coordinates of all cities or vertices as columns.
 
     Latitudes and longitudes are `lat` and `lon`, in decimal degrees. Others are `x`, `y` and `z`. Without coordinates
     there is no column.
+
+    Parameters
+    ----------
+    kind
+        Kind of the coordinates, as in `/instance/coordinates_kind`, which is the default.
     """
     axes = {axis: contents.value("instance", axis) for axis in "xyz"}
     known = {axis: np.asarray(values) for axis, values in axes.items() if values is not None}
-    kind = contents.value("instance", "coordinates_kind", "")
-    if not kind:
+    kind = contents.value("instance", "coordinates_kind", "") if kind is None else kind
+    if not kind or not known:
         return known
-    whole = {axis: np.trunc(values) if kind == "degrees.minutes" else values for axis, values in known.items()}
-    degrees = {axis: whole[axis] + (values - whole[axis]) * 5 / 3 for axis, values in known.items()}
-    return {"lat": degrees["x"], "lon": degrees["y"]}
+    decimal = decimal_degrees if kind == DEGREES_MINUTES else np.asarray
+    return {"lat": decimal(known["x"]), "lon": decimal(known["y"])}
+
+
+def decimal_degrees(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return degrees.minutes, as TSPLIB has them, in decimal degrees, to 9 decimals (a tenth of a millimetre)."""
+    minutes, degrees = np.modf(values)
+    return np.round(degrees + minutes * 5 / 3, 9)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from hpcsolve.cli.options import add_command, add_job, at_least_one, on_rank_0, show_on_rank_0
+from hpcsolve.cli.options import DEVICES, add_command, add_job, at_least_one, on_rank_0, show_on_rank_0
 from hpcsolve.parallel.printing import show
 
 
@@ -14,6 +14,7 @@ def add(commands: Any) -> None:
     text = "print the memory, the work and the time that a job would take"
     parser = add_command(commands, "estimate", _estimate, text)
     add_job(parser)
+    parser.add_argument("--device", help=DEVICES)
     parser.add_argument("-n", "--ranks", type=at_least_one, default=1, help="number of ranks (default 1)")
     text = "memory for each rank, such as 80G (default: what this machine has)"
     parser.add_argument("--memory", type=_memory, metavar="SIZE", help=text)

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hpcsolve.cli.options import add_command, add_set, at_least_one
@@ -30,6 +31,7 @@ def add(commands: Any) -> None:
     text = "runs at a time (default: as many as the cores allow, if the job says how many threads a run has; else 1)"
     parser.add_argument("-j", "--jobs", type=at_least_one, metavar="N", help=text)
     add_set(parser, "set a key of the job to another value, list or range; may be repeated")
+    parser.add_argument("--device", help="auto, cpu, cuda, cuda:1 or a GPU's UUID")
     parser.add_argument("--output", metavar="FOLDER", help="the folder of the results (default: results/SWEEP)")
     parser.add_argument("--overwrite", action="store_true", help="run all, and replace the results that exist")
     parser.add_argument("--dry-run", action="store_true", help="print the commands of what is missing, and run nothing")
@@ -51,8 +53,12 @@ def _run_sweep(options: argparse.Namespace) -> int:
     from hpcsolve.sweep.expand import expand
     from hpcsolve.sweep.local import is_done
 
-    sweep = expand(options.sweep, options.set, options.output)
-    missing = [run for run in sweep.runs if options.overwrite or not is_done(run)]
+    device = [f"device={options.device}"] if options.device else []
+    sweep = expand(options.sweep, [*options.set, *device], options.output)
+    if options.overwrite:
+        missing = [replace(run, arguments=(*run.arguments, "--overwrite")) for run in sweep.runs]
+    else:
+        missing = [run for run in sweep.runs if not is_done(run)]
     if options.dry_run:
         show("\n".join(_script(sweep, missing)))
         return 0
@@ -73,8 +79,6 @@ def _summary(sweep: Sweep, missing: Sequence[Run]) -> str:
 
 
 def _run_missing(sweep: Sweep, missing: Sequence[Run], options: argparse.Namespace) -> int:
-    from dataclasses import replace
-
     from hpcsolve.output.log import Log
     from hpcsolve.output.progress import Progress, duration
     from hpcsolve.sweep.local import cores, is_done, number_at_once, run_all
@@ -86,10 +90,8 @@ def _run_missing(sweep: Sweep, missing: Sequence[Run], options: argparse.Namespa
     if missing:
         log.say(f"start:  {at_once} at a time, {cores()} cores")
     progress = Progress(log)
-    again = ("--overwrite",) if options.overwrite else ()
     try:
-        runs = [replace(run, arguments=(*run.arguments, *again)) for run in missing]
-        failures = run_all(runs, at_once, RUN, progress)
+        failures = run_all(missing, at_once, RUN, progress)
     except KeyboardInterrupt:
         kept = sum(map(is_done, sweep.runs))
         log.say(f"sweep:  {kept} of {len(sweep.runs)} runs are done; the same command goes on from there")

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph, vertex_positions
 from hpcsolve.problems.weights import Weights
+from hpcsolve.wording import counted
 
 MOST_WEIGHT = 2**62 - 1
 """Largest weight of all edges together, so that the sum of two distances and an edge fits 64 bits."""
@@ -97,9 +98,9 @@ def _require_connected(graph: Graph, terminals: Indices) -> None:
         more = f" and {len(inside) - SHOWN} more" if len(inside) > SHOWN else ""
         names = ", ".join(str(label) for label in inside[:SHOWN])
         what = f"terminal{'s' * (len(inside) > 1)} {names}{more}"
-        texts.append(f"one of {int((component == number).sum())} vertices with {what}")
+        texts.append(f"one of {counted(int((component == number).sum()), 'vertex')} with {what}")
     rest = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    whole = f"no tree joins the terminals, they are in {len(found)} components"
+    whole = f"no tree joins the terminals, which are in {len(found)} components"
     raise InputError(f"{whole}: {'; '.join(texts)}{rest}", graph.name)
 
 

@@ -11,7 +11,6 @@ from hpcsolve.analysis.load import Result
 from hpcsolve.analysis.phases import seconds_by_phase
 from hpcsolve.analysis.plot.needs import kind_of_answer
 from hpcsolve.analysis.plot.texts import number
-from hpcsolve.answers.dataset import own_unit
 from hpcsolve.output.progress import duration, size
 from hpcsolve.output.schema import answer_in
 
@@ -44,11 +43,8 @@ class Bounds:
 
 def bounds_of(result: Result) -> Bounds:
     """Return the bounds on the optimum."""
-    lower = result.contents.value("solution", "lower_bound")
-    scale = int(result.contents.value("instance", "scale"))
-    if lower is not None:
-        return Bounds(own_unit(int(lower), scale), result.cost)
-    return Bounds(result.cost if result.optimal else math.nan, result.cost)
+    lower = result.lower_bound
+    return Bounds(result.cost if math.isnan(lower) and result.optimal else lower, result.cost)
 
 
 def name_of(result: Result) -> str:
@@ -109,8 +105,9 @@ def row_of(file: str, result: Result) -> list[str]:
 def rank_rows(result: Result) -> list[list[str]]:
     """Return a row for each rank: where it ran, memory, messages, and the seconds of each phase."""
     table, phases = result.table("ranks"), seconds_by_phase(result)
+    devices = [str(device).partition(":")[0] for device in table["device"]]  # without the reason
     return [
-        [str(rank), str(table["host"][rank]), str(table["device"][rank]), size(int(table["peak_bytes"][rank])),
+        [str(rank), str(table["host"][rank]), devices[rank], size(int(table["peak_bytes"][rank])),
          size(int(table["bytes_sent"][rank])), *(duration(float(seconds[rank])) for seconds in phases.values())]
         for rank in range(ranks_of(result))
     ]

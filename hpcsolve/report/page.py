@@ -57,7 +57,8 @@ def _summary(results: Sequence[tuple[str, Result]]) -> Markup:
     for index, (path, result) in enumerate(results, 1):
         file, *rest = row_of(path, result)
         rows.append([element("a", file, href=f"#r{index}"), *rest])
-    return element("section", element("h2", "Summary"), table(HEADS, rows, "The results of this report"), id="summary")
+    found = table(HEADS, rows, "The results of this report")
+    return element("section", element("h2", "Summary"), found, id="summary", class_="named")
 
 
 def _own(name: str) -> str:

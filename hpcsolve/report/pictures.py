@@ -63,13 +63,13 @@ def answer_pictures(result: Result) -> Iterator[Picture]:
         yield on_map(plot.plot_path, "Shortest paths, a colour for each query.")
     elif kind == "distances":
         yield from _distance_pictures(result, on_map)
-    if "matrix" in result.contents.tables:
+    if result.contents.value("solution", "matrix") is not None:
         yield Picture(plot.plot_matrix, "Distances between the terminals: the lighter, the farther.", (WIDTH, WIDTH))
 
 
 def _distance_pictures(result: Result, on_map: Callable[..., Picture]) -> Iterator[Picture]:
     coordinates, rows = has_coordinates(result), len(result.distance)
-    if "nearest" in result.contents.tables and coordinates:
+    if result.contents.value("solution", "nearest") is not None and coordinates:
         text = "The nearest source of each vertex, as colours; stars are the sources."
         yield on_map(plot.plot_voronoi, text)
     if result.contents.value("solution", "target") is None:

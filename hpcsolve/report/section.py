@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from itertools import islice
 
 import numpy as np
 
@@ -13,13 +12,16 @@ from hpcsolve.analysis.phases import PHASES, diagnosis
 from hpcsolve.analysis.plot.needs import kind_of_answer
 from hpcsolve.analysis.plot.texts import number
 from hpcsolve.job import IN_MEMORY
+from hpcsolve.output.schema import answer_in
 from hpcsolve.report import words
 from hpcsolve.report.facts import bounds_of, check_of, name_of, percent, rank_rows, ranks_of, seconds_of, shown
 from hpcsolve.report.markup import Markup, element, facts, folded, joined, table
 from hpcsolve.report.pictures import answer_pictures, figure, search_pictures, time_picture
 
 MOST_ROWS = 200
-"""Rows of a table, and cities of a tour, that are written out."""
+"""Rows of a table that are written out."""
+TABLES = {"tour": "The cities in order", "tree": "The edges of the tree", "paths": "The queries"}
+"""Kinds of answers that are written out."""
 
 
 def section(file: str, result: Result, name: str) -> Markup:
@@ -65,24 +67,18 @@ def _bounds(result: Result) -> Iterator[Markup]:
 
 
 def _details(result: Result) -> Iterator[Markup]:
-    """Yield the answer itself, where it is short enough to be written out."""
-    kind = kind_of_answer(result)
-    if kind == "tour" and 0 < len(result.tour) <= MOST_ROWS:
-        yield folded("The cities in order", element("ol", joined(element("li", city) for city in result.tour_labels)))
-    elif kind == "tree" and 0 < len(result.tree) <= MOST_ROWS:
-        scale = int(result.contents.value("instance", "scale"))
-        weights = np.asarray(result.contents.value("solution", "weight")) / scale
-        rows = [[f"{a} to {b}", number(weight)] for (a, b), weight in zip(result.tree, weights.tolist())]
-        yield folded("The edges of the tree", table(("edge", "weight"), rows, "Edges of the tree"))
-    elif kind == "paths":
-        yield table(("query", "distance", "vertices"), _queries(result), _first("Queries", len(result.distance)))
-
-
-def _queries(result: Result) -> Iterator[list[str]]:
-    lengths = np.diff(result.contents.value("solution", "offset")).tolist()
-    rows = zip(result.sources, result.targets, result.distance.tolist(), lengths)
-    for source, target, distance, length in islice(rows, MOST_ROWS):
-        yield [f"{source} to {target}", number(distance) if np.isfinite(distance) else "not reached", str(length)]
+    """Yield the answer itself as a table, if it is no table of distances, which has a picture."""
+    kind, answer = kind_of_answer(result), answer_in(result.contents)
+    if answer is None or kind not in TABLES or result.infeasible:
+        return
+    (columns,) = answer.rows(result.contents)
+    if kind == "paths":
+        lengths = [len(path) for path in columns["path"]]
+        columns = {**{name: columns[name] for name in columns if name != "path"}, "vertices": np.array(lengths)}
+    count = len(next(iter(columns.values())))
+    rows = zip(*(column[:MOST_ROWS].tolist() for column in columns.values()))
+    cells = ([number(cell) if isinstance(cell, float) else cell for cell in row] for row in rows)
+    yield folded(TABLES[kind], table(list(columns), cells, _first(TABLES[kind], count)))
 
 
 def _first(what: str, count: int) -> str:
@@ -138,6 +134,5 @@ def _provenance(result: Result) -> Iterator[Markup]:
     yield element("h3", "Provenance")
     command = result.contents.value("provenance", "command_line", "")
     yield element("p", "Made by ", element("code", command or "a Python program"), ".")
-    yield folded(
-        "Versions, sources and launch", element("div", table(("what", "value"), rows, "Provenance"), class_="wrap"),
-    )
+    versions = element("div", table(("what", "value"), rows, "Provenance"), class_="wrap named")
+    yield folded("Versions, sources and launch", versions)

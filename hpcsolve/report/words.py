@@ -12,9 +12,9 @@ import numpy as np
 from hpcsolve.analysis.load import Result
 from hpcsolve.analysis.plot.needs import kind_of_answer
 from hpcsolve.analysis.plot.texts import number
+from hpcsolve.answers.base import rounding_of
+from hpcsolve.answers.tour import is_open
 from hpcsolve.report.facts import bounds_of, name_of, percent, shown
-
-OPEN = "open"
 
 
 def problem(result: Result) -> str:
@@ -40,7 +40,7 @@ def _tour_problem(result: Result) -> str:
     n, keys = len(result.contents.value("instance", "label")), keys_of(result)
     same = "the same both ways" if result.contents.value("instance", "symmetric") else "not the same both ways"
     text = f"{name_of(result)} has {n} cities; an arc between two of them costs {same}."
-    if keys.get("path") != OPEN:
+    if not is_open(result.contents):
         return f"{text} Wanted is the cheapest round trip that visits each city once."
     verbs = {"start": "begins", "end": "ends"}
     ends = [f"{verb} at {keys[key]}" for key, verb in verbs.items() if keys.get(key) is not None]
@@ -67,7 +67,8 @@ def answer(result: Result) -> Iterator[str]:
     if kind == "tour":
         yield from _tour_answer(result)
     elif kind == "tree":
-        yield f"The tree costs {shown(result.cost)} and has {len(result.tree)} edges."
+        exact_to, _ = rounding_of(result.contents)
+        yield f"The tree costs {shown(result.cost)}{exact_to} and has {len(result.tree)} edges."
         yield _how_good(result, "tree")
     else:
         yield from _distances_answer(result, kind)
@@ -77,8 +78,8 @@ def _tour_answer(result: Result) -> Iterator[str]:
     if result.infeasible:
         yield "There is no tour: it is proven that none exists."
         return
-    what = "path" if keys_of(result).get("path") == OPEN else "tour"
-    yield f"The {what} costs {shown(result.cost)}."
+    what = "path" if is_open(result.contents) else "tour"
+    yield f"The {what} costs {shown(result.cost)}{rounding_of(result.contents)[0]}."
     yield _how_good(result, what)
     gaps, costs = (result.contents.value("colonies", name) for name in ("gap", "cost"))
     if gaps is not None and len(gaps):
@@ -89,9 +90,9 @@ def _tour_answer(result: Result) -> Iterator[str]:
 
 
 def _how_good(result: Result, what: str) -> str:
-    bounds = bounds_of(result)
+    bounds, (_, rounded) = bounds_of(result), rounding_of(result.contents)
     if bounds.lower == bounds.upper:
-        return f"This is proven to be optimal: no {what} costs less."
+        return f"This is proven to be optimal{rounded}: no {what} costs less."
     if math.isnan(bounds.lower):
         return f"How far it is from the cheapest {what} is not proven."
     return f"No {what} costs less than {shown(bounds.lower)}, so it is at most {percent(bounds.gap)} above the optimum."

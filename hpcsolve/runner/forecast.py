@@ -22,6 +22,7 @@ from hpcsolve.runner.kinds import kind_of, read_instance
 from hpcsolve.runner.memory import process_bytes
 from hpcsolve.runner.phases import Phases, process_age, with_trial
 from hpcsolve.runner.planned import planned_run
+from hpcsolve.wording import counted
 
 MPI_BYTES, MPI_START = 20 << 20, 1.3
 """What an MPI library takes in each process, and how many times as long a process takes to start with others."""
@@ -64,7 +65,7 @@ class Forecast:
         problem, estimate, kind = self.instance.problem, self.estimate, kind_of(self.job)
         shared = estimate.shared_bytes
         what = f"{problem.name}, {kind.size(problem)} {kind.size_unit}"
-        yield f"{self.job.settings.algorithm}, {what}, {self.ranks} rank{'s' * (self.ranks > 1)}"
+        yield f"{self.job.settings.algorithm}, {what}, {counted(self.ranks, 'rank')}"
         yield f"each rank has           {self.device}"
         yield f"device memory per rank  {_range(estimate.device_bytes)}"
         yield f"host memory per rank    {_range(estimate.host_bytes)}, for messages and tables, without Python's own"
@@ -110,7 +111,7 @@ def forecast(job: Job, ranks: int, memory: int | None = None, seconds_build: flo
         process = process_bytes(estimate.needed[0] if info.kind == "cpu" else estimate.host_bytes[0] + once)
         process += MPI_BYTES if ranks > 1 else 0
         phases = with_trial(phases, planned, ranks, device) if device else replace(phases, fault=fault)
-    threads = f"{info.units} thread{'s' * (info.units > 1)} of " if info.kind == "cpu" and device else ""
+    threads = f"{counted(info.units, 'thread')} of " if info.kind == "cpu" and device else ""
     name = f"{threads}{info.name or 'one CPU core'}"
     return Forecast(planned.job, planned.instance, estimate, free, process, name, phases)
 

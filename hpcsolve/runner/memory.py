@@ -16,6 +16,7 @@ from hpcsolve.device.memory import (
 )
 from hpcsolve.errors import ResourceError
 from hpcsolve.output.progress import size
+from hpcsolve.wording import counted
 
 
 @dataclass(frozen=True)
@@ -83,10 +84,10 @@ def check_memory(estimate: Estimate, memories: Sequence[RankMemory], what: str, 
         return
     worst = max(range(len(memories)), key=lambda rank: need[rank] - free[rank])
     largest = estimate.largest(free)
-    ranks = f"{len(memories)} rank{'s' * (len(memories) > 1)}"
+    ranks = counted(len(memories), "rank")
     raise ResourceError(
-        f"{what} need {size(need[worst])}{_once(estimate)} on rank {worst}, {size(free[worst])} are free there; the "
-        f"largest that fits on {ranks} like these is {largest} {unit}; use more ranks on more nodes"
+        f"{what} need {size(need[worst])} of memory{_once(estimate)} on rank {worst}, where {size(free[worst])} is "
+        f"free; at most {largest} {unit} fit on {ranks} with this memory; use more ranks on more nodes"
     )
 
 

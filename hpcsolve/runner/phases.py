@@ -13,7 +13,6 @@ from pathlib import Path
 import msgspec
 
 from hpcsolve.algorithms.base import Trial
-from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.device.base import Device
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.job import Job
@@ -21,8 +20,9 @@ from hpcsolve.output.chunks import chunks
 from hpcsolve.output.log import Log
 from hpcsolve.output.progress import duration
 from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.runner.conclude import conclude
 from hpcsolve.runner.planned import PlannedRun
-from hpcsolve.runner.run import finish, rank_row
+from hpcsolve.runner.run import rank_row
 
 
 @dataclass(frozen=True)
@@ -91,8 +91,7 @@ def with_trial(phases: Phases, planned: PlannedRun, ranks: int, device: Device) 
     """Return the phases with the time of solving, checking and writing, by doing some of it on a rank's device."""
     settings = planned.job.settings
     try:
-        solver = algorithm(settings.algorithm)
-        trial = solver.trial(
+        trial = planned.solver.trial(
             planned.instance.problem, planned.job.parameters, settings.stop, ranks, device, settings.seed
         )
         checking, writing = _afterwards(planned, trial, device)
@@ -109,7 +108,8 @@ def _afterwards(planned: PlannedRun, trial: Trial, device: Device) -> tuple[floa
         small = replace(planned, job=job, instance=replace(planned.instance, problem=trial.problem),
                         output=str(Path(folder) / "trial.h5"))
         begun = time.perf_counter()
-        done = finish(small, trial.outcome, rank_row(device, "", trial.outcome, {}), device, comm, Log(1), False)
+        row = rank_row(device, "", trial.outcome, {})
+        done = conclude(small, trial.outcome, row, device.info, comm, Log(1), keep=False)
         both = time.perf_counter() - begun
     assert done.contents is not None
     writing = float(done.contents.value("ranks", "seconds_write")[0])

@@ -1,4 +1,4 @@
-"""Edge lists of names, and of columns that a first line names, are read as written; what is unclear is refused."""
+"""Edge lists of names, and of columns that a first line names, are read as written. What is unclear is refused."""
 
 from fractions import Fraction
 

@@ -7,6 +7,7 @@ import pytest
 from tests.frame.source import package_files, parsed, shown
 
 FOREIGN = {  # file -> attributes of objects of others that are looked for
+    "hpcsolve/analysis/plot/network.py": ["'is_directed'"],  # networkx
     "hpcsolve/device/gpus.py": ["'cuDeviceGetUuid_v2'"],  # a function that old drivers lack
     "hpcsolve/parallel/printing.py": ["'encoding'"],  # of any stream
     "hpcsolve/problems/data_frame.py": ["'columns'", "'index'", "'to_numpy'"],  # pandas

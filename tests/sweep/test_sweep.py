@@ -52,9 +52,10 @@ def test_a_sweep_runs_what_is_missing(folder, hpcsolve):
     assert [line for line in dry.stdout.splitlines() if not line.startswith("#")] == [
         f"hpcsolve run sizes.toml --set instance.n=6 --set instance.seed={seed} "
         f"--output results/sizes/instance.n=6,instance.seed={seed}.h5  # {number}" for seed, number in ((1, 2), (2, 3))]
-    more = hpcsolve("sweep", "sizes.toml", "--set", "instance.n=5..7", cwd=folder)
+    more = hpcsolve("sweep", "sizes.toml", "--set", "instance.n=5..7", "--device", "auto", cwd=folder)
     assert "6 runs (3 of instance.n x 2 of instance.seed), 4 are done, 2 to run" in more.stdout
     assert results(folder, "sizes").items() > written.items() and len(results(folder, "sizes")) == 6
+    assert 'device = "auto"' in load(folder / "results" / "sizes" / "instance.n=6,instance.seed=1.h5").job
 
 
 def test_a_failure_does_not_stop_the_others(folder, hpcsolve):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from hpcsolve.algorithms.ant_colony.colonies import AgreedStop, explore, no_incumbents, random_keys
@@ -11,7 +12,7 @@ from hpcsolve.algorithms.ant_colony.instance import ant_instance
 from hpcsolve.algorithms.ant_colony.outcome import outcome
 from hpcsolve.algorithms.ant_colony.parameters import MOST_CITIES, Parameters, ants_of, require_fit
 from hpcsolve.algorithms.ant_colony.search import device_bytes, host_bytes, open_search, powers
-from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Interrupted, Outcome, Report, StopCriteria, never
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.partition import even_shares
@@ -58,7 +59,7 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
 
 def run(
     tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    criteria: StopCriteria = NO_STOP, seed: int = 1,
+    criteria: StopCriteria = NO_STOP, seed: int = 1, interrupted: Interrupted = never,
 ) -> Outcome:
     """Return the best tour of all colonies. `tsp` is the same on all ranks, and so is the outcome but for `rank`."""
     if criteria == NO_STOP:
@@ -67,7 +68,7 @@ def run(
     shift = tsp.n * instance.offset
     # From the decimal digits as written: 1.15 in hundredths is 115, which floats miss.
     target = None if criteria.target is None else math.floor(Fraction(str(criteria.target)) * tsp.scale) - shift
-    stop = AgreedStop(comm, criteria, target)
+    stop = AgreedStop(comm, criteria, target, interrupted)
     made = comm.bcast(powers(instance, parameters) if comm.rank == 0 else None)
     assert made is not None
     mine = even_shares(parameters.colonies, comm.size)[comm.rank]
@@ -87,4 +88,5 @@ def run(
     }
     if search:
         search.close()
-    return outcome(tsp, instance, incumbents, history, iterations, parameters, comm, rank)
+    found = outcome(tsp, instance, incumbents, history, iterations, parameters, comm, rank)
+    return replace(found, ended=stop.reason, complete=stop.complete)

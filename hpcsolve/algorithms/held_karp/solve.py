@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Interrupted, Outcome, Report, StopCriteria, never
 from hpcsolve.algorithms.held_karp import compact, planes, recover
 from hpcsolve.algorithms.held_karp.core import Core, Parameters, core_problem
 from hpcsolve.algorithms.held_karp.outcome import layers_table, outcome
@@ -51,14 +51,14 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
         why = f"Held-Karp's memory doubles with every city, and {MOST_CITIES + 1} are the most that are tried"
         raise ResourceError(f"{tsp.n} cities are too many: {why}; use a heuristic or branch and cut")
     if ranks > MOST_RANKS:
-        raise ResourceError(f"{ranks} ranks: one problem is shared by {MOST_RANKS} at the most")
+        raise ResourceError(f"{ranks} ranks are too many: at most {MOST_RANKS} can share one problem; start fewer")
     reduced = reduce_costs(core.cost)
     return _estimate_planes(m, reduced.symmetric, reduced.itemsize, ranks, tsp.n - m)
 
 
 def run(
     tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    criteria: StopCriteria = NO_STOP, seed: int = 1,
+    criteria: StopCriteria = NO_STOP, seed: int = 1, interrupted: Interrupted = never,
 ) -> Outcome:
     """Return the optimum, with a proof. `tsp` is the same on all ranks, and so is the outcome but for `rank`."""
     started = time.perf_counter()

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Interrupted, Outcome, Report, StopCriteria, never
 from hpcsolve.algorithms.shortest_paths import pairs
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, PUSH, Engine, EngineName, chosen_engine, kernel_files
 from hpcsolve.algorithms.shortest_paths.keys import LONG, Keys, first_keys, wider
@@ -104,7 +104,7 @@ def _memory(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Parameter
 
 def run(
     graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    criteria: StopCriteria = NO_STOP, seed: int = 1,
+    criteria: StopCriteria = NO_STOP, seed: int = 1, interrupted: Interrupted = never,
 ) -> Outcome:
     """Return distances or paths, as asked, checked on the device. `graph` is the same on all ranks.
 

@@ -58,11 +58,12 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Work:
-    """The work of a rank: arcs relaxed, seconds in kernels, bytes of rows sent."""
+    """The work of a rank: arcs relaxed, seconds in kernels, bytes of rows sent, and rounds (in mode best)."""
 
     relaxed: int
     seconds: float
     sent: int = 0
+    rounds: int = 0
 
 
 def kmb_tree(

@@ -64,7 +64,7 @@ def plot(result: Result, axes: Axes | None = None, **options: Any) -> Axes:
     kind = kind_of_answer(result)
     if kind == "distances":
         targets, searches = result.contents.value("solution", "target"), len(result.distance)
-        if "nearest" in result.contents.tables and has_coordinates(result):
+        if result.contents.value("solution", "nearest") is not None and has_coordinates(result):
             return plot_voronoi(result, axes, **options)
         table = targets is not None or (searches > MOST_LINES and not has_coordinates(result))
         return plot_matrix(result, axes, **options) if table else plot_distances(result, axes, **options)

@@ -30,7 +30,7 @@ NAMED_UP_TO = 30
 
 def plot_distances(
     result: Result, axes: Axes | None = None, *, source: Any = None, geographic: bool | None = None,
-    network: bool = False,
+    network: object = False,
 ) -> Axes:
     """Draw the distance of every vertex from a source, as colours at their coordinates.
 
@@ -44,7 +44,7 @@ def plot_distances(
     source
         Name or number of the source; by default the first one.
     network
-        Whether to draw the edges too, in grey, if the instance can be read again.
+        As of `plot_tree`, but False by default.
 
     Raises
     ------
@@ -63,14 +63,16 @@ def plot_distances(
         return _plot_reached(result, axes, together)
     row = 0 if source is None else _row_of(sources, source)
     starts = positions(result, "solution", "source", "plot_distances")[slice(None) if together else slice(row, row + 1)]
-    if network:
-        draw_network(axes, result, places.points)
+    draw_network(axes, result, places.points, network)
     where = f"the nearest of {len(sources)} sources" if together else clean(sources[row])
-    _draw_field(axes, places, result.distance[0 if together else row], f"distance from {where}")
+    distance = result.distance[0 if together else row]
+    _draw_field(axes, places, distance, f"distance from {where}")
     axes.plot(*places.points[starts].T, "*", color=VERMILION, markersize=11, zorder=3)
     which = "" if together or len(sources) == 1 else f" ({row + 1} of {len(sources)} sources)"
     set_title(axes, result, f"distance from {where}{which}")
     finish_map(axes, places, FIELD_INK)
+    if lost := int(np.isinf(distance).sum()):
+        add_note(axes, f"crosses: {lost} of {len(distance)} vertices are not reached")
     return axes
 
 
@@ -94,7 +96,6 @@ def _draw_field(axes: Axes, places: Places, distance: NDArray[np.float64], label
     if not reached.all():
         lost = points[~reached]
         axes.plot(lost[:, 0], lost[:, 1], "x", color=GREY, markersize=3, zorder=0, rasterized=raster)
-        add_note(axes, f"crosses: {len(lost)} of {len(points)} vertices are not reached")
 
 
 def _mark_size(count: int) -> float:
@@ -175,8 +176,8 @@ def plot_matrix(result: Result, axes: Axes | None = None) -> Axes:
     EnvironmentFault
         matplotlib is not installed.
     """
-    if "matrix" in result.contents.tables:
-        table = result.contents.value("solution", "matrix") / int(result.contents.value("instance", "scale"))
+    if result.contents.value("solution", "matrix") is not None:
+        table = result.contents.in_own_unit(np.asarray(result.contents.value("solution", "matrix")))
         rows = columns = result.terminals
         words = "terminal", "terminal"
     else:

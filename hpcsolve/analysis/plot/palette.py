@@ -7,6 +7,7 @@ from __future__ import annotations
 
 BLUE, VERMILION, GREEN = "#0072b2", "#d55e00", "#009e73"
 ORANGE, SKY, PURPLE = "#e69f00", "#56b4e9", "#cc79a7"
+BLACK = "#4d4d4d"
 GREY = "#999999"
 """What lies below: streets, unreached vertices, time that no phase accounts for."""
 SERIES = (BLUE, VERMILION, GREEN, ORANGE, SKY, PURPLE)

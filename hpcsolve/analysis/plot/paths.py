@@ -30,7 +30,7 @@ STYLES = ("-", "--", ":")
 
 def plot_path(
     result: Result, axes: Axes | None = None, *, queries: Sequence[int] | None = None,
-    ends: tuple[Any, Any] | None = None, geographic: bool | None = None, network: bool = True,
+    ends: tuple[Any, Any] | None = None, geographic: bool | None = None, network: object = True,
 ) -> Axes:
     """Draw shortest paths over the network, each in its own colour.
 
@@ -56,8 +56,7 @@ def plot_path(
     axes, places = axes_for(axes), places_of(result, geographic)
     if places is None:
         return _plot_rows(result, axes, paths, names)
-    if network:
-        draw_network(axes, result, places.points)
+    draw_network(axes, result, places.points, network)
     for index, (path, name) in enumerate(zip(paths, names)):
         line, color = places.points[path], SERIES[index % len(SERIES)]
         style = STYLES[index // len(SERIES) % len(STYLES)]
@@ -94,7 +93,7 @@ def _finish(result: Result, axes: Axes, paths: list[NDArray[np.int64]], places: 
     set_title(axes, result, f"{len(paths)} shortest path{'s' * (len(paths) != 1)}", pad=above)
     finish_map(axes, places)
     if len(paths) < total:
-        add_note(axes, f"the first {len(paths)} of {total} queries")
+        add_note(axes, f"{len(paths)} of {total} queries")
     legend = axes.legend(fontsize="small", loc="lower left", bbox_to_anchor=(0.08, 1), ncols=2, frameon=False)
     for text in legend.get_texts():
         text.set_parse_math(False)

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.analysis.plot.needs import order
+from hpcsolve.answers import edges
+from hpcsolve.problems.geographic import DEGREES_MINUTES, EARTH_RADIUS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
     from hpcsolve.analysis.load import Result
 
 Points = NDArray[np.float64]
-KILOMETRES_PER_DEGREE = 6371.0088 * math.pi / 180
-"""Of latitude, on a sphere with the mean radius of the earth (IUGG)."""
+KILOMETRES_PER_DEGREE = EARTH_RADIUS / 1000 * math.pi / 180
+"""Of latitude."""
 BAR = 0.25
 """Largest part of the picture's width that the scale bar takes."""
 
@@ -47,32 +49,20 @@ def has_coordinates(result: Result) -> bool:
     return result.coordinates is not None
 
 
-def is_geographic(result: Result, geographic: bool | None = None) -> bool:
-    """Return whether coordinates are latitudes and longitudes: as the caller says, or else as the file says."""
-    return bool(_kind(result)) if geographic is None else geographic
-
-
-def _kind(result: Result) -> str:
-    """Return `degrees`, `degrees.minutes`, or "" for a plane. Old files do not say it."""
-    return str(result.contents.value("instance", "coordinates_kind", ""))
-
-
 def places_of(result: Result, geographic: bool | None = None) -> Places | None:
     """Return the places of all cities or vertices, or None if they have no coordinates.
 
     Parameters
     ----------
     geographic
-        Whether coordinates are latitude and longitude; by default what the result file says. In a file that does not
-        say it, they are taken for those of TSPLIB's GEO: degrees.minutes.
+        Whether coordinates are latitude and longitude; by default what the result file says. In an old file, which does
+        not say it, they are taken for those of TSPLIB's GEO if this is true.
     """
-    found = result.coordinates
-    if found is None:
-        return None
-    if not is_geographic(result, geographic):
-        return Places(found[:, :2])
-    degrees = found if _kind(result) == "degrees" else np.trunc(found) + (found - np.trunc(found)) * 5 / 3
-    return Places(degrees[:, 1::-1], geographic=True)
+    stored = str(result.contents.value("instance", "coordinates_kind", ""))
+    kind = stored if geographic is None else (stored or DEGREES_MINUTES) if geographic else ""
+    found = edges.places_of(result.contents, kind)
+    axes = ("lon", "lat") if kind else ("x", "y")
+    return Places(np.stack([found[axis] for axis in axes], axis=1), bool(kind)) if found else None
 
 
 def on_a_ring(result: Result, sequence: NDArray[np.int64]) -> Places:

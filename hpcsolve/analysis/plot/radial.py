@@ -15,10 +15,10 @@ Neighbours = Mapping[int, Sequence[int]]
 
 
 def around_a_centre(n: int, u: NDArray[np.int64], v: NDArray[np.int64], terminals: NDArray[np.int64]) -> Places:
-    """Return places without crossings of edges, NaN for vertices that are not in the tree.
+    """Return places on rings around a centre of the tree, NaN for vertices that are not in the tree.
 
-    A vertex is as many units away from a centre of the tree as edges lead there. Each subtree gets a share of the full
-    angle that is proportional to its leaves.
+    A vertex is as many units away from the centre as edges lead there. Each subtree has a sector of its own, whose
+    angle is proportional to its leaves.
 
     Parameters
     ----------

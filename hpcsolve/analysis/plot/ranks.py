@@ -8,14 +8,17 @@ import numpy as np
 
 from hpcsolve.analysis.phases import OTHER, PHASES, seconds_by_phase
 from hpcsolve.analysis.plot.canvas import axes_for, set_title
-from hpcsolve.analysis.plot.palette import BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
+from hpcsolve.analysis.plot.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from hpcsolve.analysis.load import Result
 
-COLORS = {"read": PURPLE, "build": ORANGE, "kernel": BLUE, "copy": SKY, "wait": VERMILION, OTHER: GREY, "write": GREEN}
+COLORS = {
+    "read": PURPLE, "build": ORANGE, "kernel": BLUE, "copy": SKY, "wait": VERMILION, OTHER: GREY, "check": BLACK,
+    "write": GREEN,
+}
 NAMED_RANKS = 16
 """Ranks up to which each has a tick."""
 

@@ -40,10 +40,9 @@ def plot_convergence(result: Result, axes: Axes | None = None) -> Axes:
     axes = axes_for(axes)
     axes.plot(step, mean, "-", color=ORANGE, linewidth=1, label="mean of the iteration")
     axes.step(step, best, where="post", color=BLUE, linewidth=1.6, label="best so far")
-    found, costs = (result.contents.value("colonies", name) for name in ("iteration", "cost"))
+    found, costs = (result.contents.own("colonies", name) for name in ("iteration", "cost"))
     if found is not None and costs is not None:
-        own = costs / int(result.contents.value("instance", "scale"))
-        axes.plot(found, own, "o", color=VERMILION, markersize=4, label="best tour of a colony")
+        axes.plot(found, costs, "o", color=VERMILION, markersize=4, label="best tour of a colony")
     if (optimum := _optimum(result)) is not None:
         axes.axhline(optimum, color=GREEN, linestyle="--", linewidth=1, label="optimum that the job names")
     axes.set_xlabel("iteration")
@@ -76,7 +75,7 @@ def plot_colonies(result: Result, axes: Axes | None = None) -> Axes:
         matplotlib is not installed.
     """
     colonies, costs = (column(result, "colonies", name, "plot_colonies") for name in ("colony", "cost"))
-    own = costs / int(result.contents.value("instance", "scale"))
+    own = result.contents.in_own_unit(costs)
     axes = axes_for(axes)
     axes.plot(colonies, own, "o", color=BLUE, markersize=5, label="best tour of a colony")
     axes.axhline(own.mean(), color=GREY, linestyle="--", linewidth=1, label=f"mean, {number(own.mean())}")
@@ -86,7 +85,7 @@ def plot_colonies(result: Result, axes: Axes | None = None) -> Axes:
         axes.set_xticks(colonies)
     axes.set_xlabel("colony")
     axes.set_ylabel("cost (the instance's own unit)")
-    axes.legend(fontsize="small")
+    axes.legend(fontsize="small", framealpha=0.6)
     spread = f"{number(own.min())} to {number(own.max())}"
     set_title(axes, result, f"{len(own)} {'colony' if len(own) == 1 else 'colonies'}, {spread}")
     return axes

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 VARIABLES = {
     "#000000": "ink", "#ffffff": "paper", "#cccccc": "line", palette.BLUE: "blue", palette.VERMILION: "vermilion",
     palette.GREEN: "green", palette.ORANGE: "orange", palette.SKY: "sky", palette.PURPLE: "purple",
-    palette.GREY: "grey",
+    palette.GREY: "grey", palette.BLACK: "dark",
 }
 """Colour -> the variable of the page's style sheet that takes its place."""
 STYLE = {

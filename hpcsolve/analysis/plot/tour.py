@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 
 from hpcsolve.analysis.plot.canvas import RASTER_FROM, axes_for, set_title
@@ -13,6 +12,7 @@ from hpcsolve.analysis.plot.needs import positions, require_answer
 from hpcsolve.analysis.plot.palette import BLUE, GREEN, VERMILION
 from hpcsolve.analysis.plot.places import finish_map, on_a_ring, places_of
 from hpcsolve.analysis.plot.texts import number
+from hpcsolve.answers.tour import is_open
 from hpcsolve.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def plot_tour(
         raise InputError("plot_tour: it is proven that the instance has no tour, so there is nothing to draw")
     axes, tour = axes_for(axes), positions(result, "solution", "tour", "plot_tour")
     places = places_of(result, geographic) or on_a_ring(result, tour)
-    closed = msgspec.toml.decode(result.job).get(result.algorithm, {}).get("path") != "open"
+    closed = not is_open(result.contents)
     line, stops = places.points[[*tour, tour[0]] if closed else tour], places.points[tour]
     size, raster = float(np.clip(3000 / len(tour), 2, 16)), len(tour) > RASTER_FROM
     axes.plot(line[:, 0], line[:, 1], "-", color=BLUE, linewidth=1, zorder=1, rasterized=raster)

@@ -26,7 +26,7 @@ NAMED_UP_TO = 60
 
 def plot_tree(
     result: Result, axes: Axes | None = None, *, names: bool | None = None, geographic: bool | None = None,
-    network: bool = True,
+    network: object = True,
 ) -> Axes:
     """Draw the edges of a Steiner tree and its terminals, over the network in grey.
 
@@ -39,8 +39,8 @@ def plot_tree(
     names
         Whether to write the terminals' names or numbers beside them, where there is room; by default up to 60.
     network
-        Whether to read or generate the instance again, for the edges that are not in the tree. Where that is not
-        possible they are left out.
+        True to draw the other edges too, if the instance can be read or generated again; False not to; or the graph
+        itself, as `hpcsolve.solve` takes it, where the result came from a graph in memory.
 
     Raises
     ------
@@ -55,8 +55,8 @@ def plot_tree(
     terminals = positions(result, "instance", "terminal", "plot_tree")
     known = places_of(result, geographic)
     places = known or around_a_centre(order(result), u, v, terminals)
-    if known is not None and network:
-        draw_network(axes, result, places.points)
+    if known is not None:
+        draw_network(axes, result, places.points, network)
     line, ends = line_of_edges(places.points, u, v), places.points[terminals]
     size, raster = float(np.clip(600 / len(terminals), 4, 16)), len(u) > RASTER_FROM
     axes.plot(line[:, 0], line[:, 1], "-", color=BLUE, linewidth=1.4, zorder=1, rasterized=raster, gid="tree")

@@ -86,7 +86,7 @@ def read_edge_list(file: InputFile, directed: bool | None = None, weight: str | 
 
 
 def write_edge_list(graph: Graph, path: str) -> None:
-    """Write lines `u,v,w` with names or labels, below these titles; between tabs if the path ends with `.tsv`.
+    """Write lines `u,v,w` below these titles, with names or labels. A path with `.tsv` gets tabs between them.
 
     Raises
     ------

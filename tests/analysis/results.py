@@ -1,0 +1,62 @@
+"""Small results of every kind, for tests of pictures and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import networkx
+import numpy as np
+
+import hpcsolve
+from hpcsolve.answers.dataset import Column
+from hpcsolve.output.contents import Contents
+from hpcsolve.problems.generate.plane_graphs import road_graph
+from hpcsolve.problems.generate.steiner import road_steiner
+from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp
+from hpcsolve.problems.tsp import from_matrix
+
+HOSTILE = (
+    "<script>alert(1)</script>", "a$b$c", "$\\frac{$", 'x\n"y"', "&amp;", "</svg>", "\N{RIGHT-TO-LEFT OVERRIDE}z",
+    "http://example.org/x.png", "a" * 300,
+)
+FRIENDS = networkx.Graph()
+FRIENDS.add_weighted_edges_from([("Ann", "Bob", 2), ("Bob", "Cleo", 3), ("Cleo", "Dan", 4), ("Bob", "Eve", 1)])
+
+
+def solved(problem: Any, algorithm: str = "held-karp", **keys: Any) -> hpcsolve.Result:
+    """Solve on one thread of the CPU."""
+    return hpcsolve.solve(problem, algorithm, device="cpu", threads=1, **keys)
+
+
+def hostile() -> hpcsolve.Result:
+    """Return a tour through cities whose names try to become elements, formulas and addresses."""
+    tsp = from_matrix(random_matrix(len(HOSTILE)).cost, "<img src=x onerror=alert(1)>", city_names=HOSTILE)
+    return solved(tsp)
+
+
+PROBLEMS: Mapping[str, tuple[Callable[[], Any], str, dict[str, Any]]] = {
+    "tour": (lambda: uniform_tsp(14), "held-karp", {}),
+    "path": (lambda: [[0, 1, 9], [9, 0, 1], [1, 9, 0]], "held-karp", {"path": "open"}),
+    "infeasible": (lambda: [[0, 1, np.inf], [1, 0, np.inf], [np.inf, 1, 0]], "held-karp", {}),
+    "ants": (lambda: uniform_tsp(30), "ant-colony", {"colonies": 3, "optimum": 100, "stop": {"iterations": 8}}),
+    "tree": (lambda: road_steiner(60, 7), "steiner-kmb", {"mode": "kmb", "matrix": True}),
+    "tree of names": (lambda: FRIENDS, "steiner-kmb", {"terminals": ["Ann", "Dan", "Eve"]}),
+    "distances": (lambda: road_graph(60), "shortest-paths", {"sources": [1, 30], "predecessors": True}),
+    "distances of names": (lambda: FRIENDS, "shortest-paths", {"sources": [0, 3]}),
+    "nearest": (lambda: road_graph(60), "shortest-paths", {"sources": [1, 30], "voronoi": True}),
+    "targets": (lambda: road_graph(60), "shortest-paths", {"sources": [1, 30], "targets": [5, 6, 7]}),
+    "queries": (lambda: road_graph(60), "shortest-paths", {"queries": [[1, 30], [5, 50]]}),
+    "queries of names": (lambda: FRIENDS, "shortest-paths", {"queries": [[0, 3]]}),
+}
+"""Problem, algorithm and parameters for a result of each kind, with and without coordinates."""
+
+
+def changed(result: hpcsolve.Result, group: str, **values: Any) -> hpcsolve.Result:
+    """Return the result with other values of some datasets of a group."""
+    old = result.contents.groups[group]
+    columns = {name: old.get(name, Column("", "")) for name in values}
+    new = {name: replace(column, values=values[name]) for name, column in columns.items()}
+    groups = {**result.contents.groups, group: {**old, **new}}
+    return hpcsolve.Result(Contents(result.contents.attributes, groups, result.contents.tables))

@@ -1,0 +1,182 @@
+"""What is drawn are the numbers of the result."""
+
+import re
+
+import numpy as np
+import pytest
+
+from hpcsolve.analysis import plot
+from hpcsolve.analysis.plot.palette import GREY, SERIES
+from hpcsolve.formats import write_graph
+from hpcsolve.problems.generate.plane_graphs import road_graph
+from hpcsolve.problems.generate.steiner import road_steiner
+from tests.analysis.results import FRIENDS, changed, solved
+
+
+def line_of(axes, gid):
+    (line,) = [line for line in axes.lines if line.get_gid() == gid]
+    return line.get_xydata()
+
+
+def test_a_tour_is_closed_and_an_open_path_is_not(results, pyplot):
+    tour, path = results("tour"), results("path")
+    drawn = plot.plot_tour(tour).lines[0].get_xydata()
+    assert np.array_equal(drawn, tour.coordinates[[*tour.tour, tour.tour[0]]])
+    axes = plot.plot_tour(path)
+    assert len(axes.lines[0].get_xydata()) == 3
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["first", "last"]
+
+
+def test_a_tree_lies_over_its_network(results, pyplot):
+    """The graph of a program's memory is gone, so it is given."""
+    graph, result = road_steiner(60, 7), results("tree")
+    axes = plot.plot_tree(result, network=graph)
+    tree, below = line_of(axes, "tree"), line_of(axes, "network")
+    u, v = (result.contents.value("solution", end) for end in "uv")
+    assert np.array_equal(tree[::3], result.coordinates[u]) and np.array_equal(tree[1::3], result.coordinates[v])
+    assert np.isnan(tree[2::3]).all() and len(below) == 3 * graph.edges
+    edges = [{tuple(edge.ravel()) for edge in np.stack([line[::3], line[1::3]], 1)} for line in (tree, below)]
+    assert edges[0] < edges[1]
+    assert [line.get_gid() for line in plot.plot_tree(result).lines] == ["tree"]
+
+
+def test_the_network_is_read_again_unless_it_was_changed(tmp_path, pyplot):
+    file = tmp_path / "town.stp"
+    write_graph(road_steiner(60, 7), str(file))
+    result = solved(str(file), "steiner-kmb")
+    assert [line.get_gid() for line in plot.plot_tree(result).lines] == ["network", "tree"]
+    assert [line.get_gid() for line in plot.plot_tree(result, network=False).lines] == ["tree"]
+    file.write_text(re.sub(r"(?m)^(E \d+ \d+) .*", r"\1 999999", file.read_text(), count=1))
+    assert [line.get_gid() for line in plot.plot_tree(result).lines] == ["tree"]
+    file.unlink()
+    assert [line.get_gid() for line in plot.plot_tree(result).lines] == ["tree"]
+
+
+def test_terminals_are_named(results, pyplot):
+    axes = plot.plot_tree(results("tree of names"))
+    assert {text.get_text() for text in axes.texts} == {"Ann", "Dan", "Eve"}
+
+
+def test_a_tree_without_coordinates_is_drawn_around_its_centre(results, pyplot):
+    """As far from Cleo as edges lead there: Bob and Dan are next to Cleo, Ann and Eve to Bob."""
+    result = results("tree of names")
+    line = line_of(plot.plot_tree(result), "tree")
+    rings = np.round(np.hypot(*np.stack([line[::3], line[1::3]], axis=1).transpose(2, 0, 1)), 9)
+    found = {name: ring for edge, both in zip(result.tree, rings.tolist()) for name, ring in zip(edge, both)}
+    assert found == {"Cleo": 0, "Bob": 1, "Dan": 1, "Ann": 2, "Eve": 2}
+
+
+def test_distances_are_colours_at_the_vertices(results, pyplot):
+    result = results("distances")
+    for source, row in ((None, 0), (30, 1)):
+        axes = plot.plot_distances(result, source=source)
+        marks = axes.collections[0]
+        assert np.array_equal(marks.get_offsets(), result.coordinates)
+        assert np.array_equal(marks.get_array(), result.distance[row])
+        star = result.coordinates[result.contents.value("solution", "source")[row]]
+        assert np.array_equal(axes.lines[0].get_xydata(), [star])
+
+
+def test_unreached_vertices_are_crosses(pyplot):
+    result = solved(road_graph(60), "shortest-paths", sources=[1], cutoff=4000)
+    axes = plot.plot_distances(result)
+    reached = np.isfinite(result.distance[0])
+    assert 0 < reached.sum() < 60
+    assert len(axes.collections[0].get_offsets()) == reached.sum()
+    assert np.array_equal(axes.lines[0].get_xydata(), result.coordinates[~reached])
+    assert f"crosses: {60 - reached.sum()} of 60 vertices are not reached" in axes.get_xlabel()
+
+
+def test_without_coordinates_the_vertices_are_counted(results, pyplot):
+    axes = plot.plot_distances(results("distances of names"))
+    assert [list(line.get_xdata()) for line in axes.lines] == [[0, 2, 3, 5, 9], [0, 4, 7, 8, 9]]  # by hand
+    assert all(list(line.get_ydata()) == [1, 2, 3, 4, 5] for line in axes.lines)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["Ann", "Dan"]
+
+
+def test_cells_have_the_colours_of_their_sources(results, pyplot):
+    from matplotlib.colors import to_rgba
+
+    result = results("nearest")
+    nearest, sources = (result.contents.value("solution", name) for name in ("nearest", "source"))
+    colors = plot.plot_voronoi(result).collections[0].get_facecolors()
+    expected = [to_rgba(SERIES[sources.tolist().index(source)]) for source in nearest[0]]
+    assert np.array_equal(colors, expected) and len(set(expected)) == 2
+    cut = solved(road_graph(60), "shortest-paths", sources=[1, 30], voronoi=True, cutoff=2000)
+    lost = cut.contents.value("solution", "nearest")[0] < 0
+    drawn = plot.plot_voronoi(cut).collections[0].get_facecolors()
+    assert lost.any() and (drawn[lost] == to_rgba(GREY)).all() and not (drawn[~lost] == to_rgba(GREY)).all(axis=1).any()
+
+
+def test_a_table_is_an_image(results, pyplot):
+    targets = results("targets")
+    axes = plot.plot_matrix(targets)
+    assert np.array_equal(axes.images[0].get_array(), targets.distance)
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["5", "6", "7"]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["1", "30"]
+    tree = results("tree")
+    assert np.array_equal(plot.plot_matrix(tree).images[0].get_array(), tree.contents.value("solution", "matrix"))
+
+
+def test_paths_go_along_their_vertices(results, pyplot):
+    result = results("queries")
+    places = dict(zip(result.contents.value("instance", "label").tolist(), result.coordinates))
+    lines = [line.get_xydata() for line in plot.plot_path(result).lines if line.get_linestyle() == "-"]
+    for query, line in enumerate(lines):
+        assert np.array_equal(line, [places[vertex] for vertex in result.path(query)])
+    assert len(lines) == 2
+    table = results("distances")
+    (line,) = [line for line in plot.plot_path(table, ends=(1, 7)).lines if line.get_linestyle() == "-"]
+    assert np.array_equal(line.get_xydata(), [places[vertex] for vertex in table.path(1, 7)])
+
+
+def test_a_path_without_coordinates_is_a_row_of_names(results, pyplot):
+    axes = plot.plot_path(results("queries of names"))
+    assert [text.get_text() for text in axes.texts] == ["Ann", "Bob", "Cleo", "Dan"]
+    assert axes.get_legend().get_texts()[0].get_text() == "Ann to Dan: 9"
+
+
+def test_a_query_without_a_path_is_said(pyplot):
+    apart = FRIENDS.copy()
+    apart.add_edge("Kim", "Lee", weight=1)
+    axes = plot.plot_path(solved(apart, "shortest-paths", queries=[[0, 6]]))
+    assert axes.get_legend().get_texts()[0].get_text() == "Ann to Lee: not reached"
+
+
+def test_convergence_and_colonies(results, pyplot):
+    result = results("ants")
+    history, costs = result.table("history"), result.table("colonies")["cost"]
+    lines = {line.get_label(): line for line in plot.plot_convergence(result).lines}
+    assert np.array_equal(lines["best so far"].get_ydata(), history["best"])
+    assert np.array_equal(lines["mean of the iteration"].get_ydata(), history["mean"])
+    assert np.array_equal(lines["best tour of a colony"].get_ydata(), costs)
+    assert set(lines["optimum that the job names"].get_ydata()) == {100}
+    assert np.array_equal(plot.plot_colonies(result).lines[0].get_ydata(), costs)
+
+
+def test_layers(results, pyplot):
+    layers = results("tour").table("layers")
+    axes = plot.plot_layers(results("tour"))
+    assert [bar.get_height() for bar in axes.patches] == layers["states"].tolist()
+    seconds = axes.figure.axes[1].lines[0].get_ydata()
+    assert np.array_equal(seconds, layers["seconds"])
+
+
+def test_the_bars_of_ranks_add_up(results, pyplot):
+    """Four ranks, whose seconds are made up: the top of the last area is the time of the rank."""
+    times = {f"seconds_{name}": np.arange(4.0) + index for index, name in enumerate(
+        ("read", "build", "copy", "kernel", "wait", "check", "write"))} | {"seconds_run": np.arange(4.0) * 3 + 20}
+    few = {"host": np.array(["a"] * 4, object), "device": np.array(["b"] * 4, object), "peak_bytes": np.ones(4, int)}
+    result = changed(results("tour"), "ranks", **few, **times)
+    areas = plot.plot_ranks(result).patches
+    top = areas[-1].get_data().values[::2]
+    outside = sum(times[f"seconds_{name}"] for name in ("read", "build", "check", "write"))
+    assert np.allclose(top, outside + times["seconds_run"])
+    assert len(areas) == 8
+
+
+@pytest.mark.parametrize("ranks", [1, 1000])
+def test_any_number_of_ranks(ranks, results, pyplot):
+    times = {f"seconds_{name}": np.ones(ranks) for name in ("read", "build", "copy", "kernel", "wait", "run")}
+    axes = plot.plot_ranks(changed(results("tour"), "ranks", **times))
+    assert len(axes.patches) <= 8, "an area for each phase, not one for each rank"

@@ -1,0 +1,186 @@
+"""The page of `hpcsolve report`: well-formed, self-contained, complete, the same each time."""
+
+import re
+import shutil
+from html.parser import HTMLParser
+
+import h5py
+import numpy as np
+import pytest
+
+from hpcsolve.errors import InputError
+from hpcsolve.output.hdf5 import write_result
+from hpcsolve.report import page
+from tests.analysis.results import HOSTILE, PROBLEMS, hostile
+
+pytest.importorskip("matplotlib", reason="no matplotlib (extra `plot`)")
+VOID = {"meta", "link"}
+
+
+class Reader(HTMLParser):
+    """Checks that elements are closed in order, and collects ids, references, addresses and texts."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.tags, self.ids, self.references, self.addresses = [], [], [], [], []
+        self.texts, self.alternatives = [], []
+
+    def handle_starttag(self, tag, attributes):
+        self.handle_startendtag(tag, attributes)
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.tags.append(tag)
+        for key, value in attributes:
+            self.ids += [value] if key == "id" else []
+            self.references += re.findall(r"url\(#([^)]+)\)", value)
+            if key in ("href", "src", "xlink:href"):
+                (self.references if value.startswith("#") else self.addresses).append(value.lstrip("#"))
+            assert not key.startswith("on"), f"a program in {tag}"
+        if tag == "svg":
+            self.alternatives.append(dict(attributes)["aria-label"])
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def read(text):
+    reader = Reader()
+    reader.feed(text)
+    reader.close()
+    assert reader.open == []
+    return reader
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_page_of_each_kind(name, files, results):
+    text = page.report([files(name)])
+    reader, result = read(text), results(name)
+    assert len(reader.ids) == len(set(reader.ids)), "an id stands twice"
+    assert set(reader.references) <= set(reader.ids)
+    assert all(address.startswith("data:") for address in reader.addresses)
+    assert not {"script", "iframe", "object", "form", "img"} & set(reader.tags)
+    assert reader.tags.count("h1") == 1 and "main" in reader.tags
+    assert all(len(alternative) > 20 for alternative in reader.alternatives)
+    said = " ".join(reader.texts)
+    for word in ("Problem", "Answer", "Time", "Run it again", "Provenance", "hpcsolve run", "hpcsolve verify",
+                 result.contents.value("provenance", "source_sha256"), result.algorithm):
+        assert word in said
+    assert "damaged" not in said
+
+
+def said(files, *names):
+    return " ".join(" ".join(read(page.report([files(name) for name in names])).texts).split())
+
+
+def test_the_numbers_of_a_tour(files, results):
+    text, cost = said(files, "tour"), results("tour").cost
+    assert f"The tour costs {cost}. This is proven to be optimal: no tour costs less." in text
+    assert f"lower bound {cost} upper bound (this answer) {cost} gap at most 0 %" in text
+    assert "States of each layer of Held-Karp's table" in text and "Wanted is the cheapest round trip" in text
+
+
+def test_the_numbers_of_ants(files, results):
+    text, result = said(files, "ants"), results("ants")
+    costs = result.table("colonies")["cost"]
+    gaps = [100 * (cost - 100) / 100 for cost in (costs.min(), costs.mean())]
+    assert f"The tour costs {result.cost}. How far it is from the cheapest tour is not proven." in text
+    mean = f"on average over 3 colonies {gaps[1]:.3g} %."
+    assert f"It is {gaps[0]:.3g} % above the optimum that the job names, {mean}" in text
+
+
+def test_the_numbers_of_a_tree(files, results):
+    text, tree = said(files, "tree of names"), results("tree of names")
+    assert tree.cost == 10 and "The tree costs 10 and has 4 edges." in text  # Ann-Bob-Cleo-Dan and Bob-Eve, by hand
+    assert f"lower bound {tree.lower_bound} upper bound (this answer) 10" in text
+    assert "joins 3 terminals" in text and "Cleo Dan 4" in text
+
+
+def test_the_numbers_of_distances_and_queries(files):
+    text = said(files, "distances of names")
+    assert "10 of 10 distances are finite: a path leads there. The greatest distance is 9," in text
+    text = said(files, "queries of names")
+    assert "1 of 1 queries have a path." in text and "0 Ann Dan 9 4" in text
+
+
+def test_an_open_path_and_no_tour(files):
+    assert "Wanted is the cheapest path that visits each city once." in said(files, "path")
+    assert "There is no tour: it is proven that none exists." in said(files, "infeasible")
+
+
+def test_several_results_have_a_summary(files, results):
+    names = ["tour", "tree", "queries"]
+    text = page.report([files(name) for name in names])
+    reader = read(text)
+    assert reader.ids[0] == "summary" and reader.references[:3] == ["r1", "r2", "r3"]
+    assert [f'id="r{number}"' in text for number in (1, 2, 3, 4)] == [True, True, True, False]
+    summary = text[: text.index('id="r1"')]
+    for name in names:
+        assert files(name) in summary
+    assert str(results("tour").cost) in summary and str(results("tree").lower_bound) in summary
+    assert len(set(reader.ids)) == len(reader.ids)
+
+
+def test_the_same_page_each_time(files):
+    assert page.report([files("tree"), files("ants")]) == page.report([files("tree"), files("ants")])
+
+
+def test_names_stay_text(tmp_path, files):
+    path = tmp_path / "<b>&.h5"
+    write_result(path, hostile().contents)
+    text = page.report([str(path), files("tour")])
+    reader = read(text)
+    assert not {"script", "img", "b"} & set(reader.tags) and reader.tags.count("svg") == text.count("<svg")
+    assert all(address.startswith("data:") for address in reader.addresses)
+    cities = [texts for texts in reader.texts if texts in HOSTILE]
+    assert {name for name in HOSTILE if name.isprintable() and len(name) < 28} <= set(cities)
+    assert "\N{RIGHT-TO-LEFT OVERRIDE}" not in text
+
+
+@pytest.fixture
+def altered(files, tmp_path):
+    """Return a function that changes a copy of the tour's file with h5py, and returns its path."""
+    path = tmp_path / "altered.h5"
+    shutil.copy(files("tour"), path)
+
+    def alter(change):
+        with h5py.File(path, "r+") as file:
+            change(file)
+        return str(path)
+
+    return alter
+
+
+@pytest.mark.parametrize(("attribute", "words"), [
+    ("verified", "The check of this answer FAILED: do not use it."), ("complete", "The run was stopped early"),
+])
+def test_a_failed_check_and_an_early_stop_are_said(attribute, words, altered, files):
+    path = altered(lambda file: file.attrs.modify(attribute, 0))
+    assert words in page.report([path])
+    assert words not in page.report([files("tour")])
+
+
+def test_a_damaged_answer_is_no_traceback(altered):
+    path = altered(lambda file: file["solution/tour"].write_direct(np.full(14, 99, np.int32)))
+    with pytest.raises(InputError, match="/solution/tour has positions that the instance does not have"):
+        page.report([path])
+
+
+def test_tables_that_are_too_large_are_refused(files, monkeypatch):
+    monkeypatch.setattr(page, "LARGEST_TABLES", 100)
+    with pytest.raises(InputError, match=r"distances.h5: its tables take .*; ask for fewer sources, or for targets"):
+        page.report([files("distances")])
+
+
+def test_an_instance_of_a_program_is_named(files):
+    assert "--set instance=FILE --output again.h5" in said(files, "tour")
+
+
+def test_the_style_knows_dark_pages_telephones_and_print(files):
+    text = page.report([files("infeasible")])
+    for rule in ("prefers-color-scheme: dark", "max-width: 40rem", "@media print", "width=device-width"):
+        assert rule in text
