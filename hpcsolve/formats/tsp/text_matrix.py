@@ -2,7 +2,7 @@
 
 A cost is from the row's city to the column's; `inf` or an empty CSV cell is a forbidden arc; the diagonal is ignored;
 decimals are scaled exactly, or rounded if they are too many. Names or numbers of the cities may stand in the first row,
-or in the first row and the first column, as `DataFrame.to_csv` of pandas writes them; margins.py tells them from costs.
+or in the first row and the first column, as `DataFrame.to_csv` of pandas writes them (see margins.py).
 """
 
 from __future__ import annotations
