@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from jobs.benchmarks.common.charts import file_part, save
 from jobs.benchmarks.steiner.instances import Instance
 from jobs.benchmarks.steiner.runs import Timing
+from jobs.benchmarks.steiner.variants import STUDY, Sweep
 
 
 def draw_solvers(instance: Instance, rows: list[Timing], folder: Path) -> None:
@@ -25,6 +26,34 @@ def draw_solvers(instance: Instance, rows: list[Timing], folder: Path) -> None:
     reference = "the optimum" if instance.optimum else "the lower bound"
     axes.set(xlabel="CPU seconds for a tree", ylabel=f"gap to {reference}, %", title=instance.name)
     _finish(figure, axes, folder / f"steiner-solvers-{file_part(instance.name)}.svg")
+
+
+def draw_engines(instance: Instance, rows: list[Timing], folder: Path) -> None:
+    """Draw a bar for each engine: its time divided by that of dijkstra. Those of the study have another colour."""
+    figure, axes = _figure()
+    base = next(row.seconds for row in rows if row.solver == "dijkstra") or 1
+    ordered = sorted(rows, key=lambda row: row.seconds or 0)
+    ratios = [(row.seconds or 0) / base for row in ordered]
+    names = [f"{row.solver} ({STUDY[row.solver]})" if row.solver in STUDY else row.solver for row in ordered]
+    bars = axes.barh(names, ratios, color=["tab:orange" if row.solver in STUDY else "tab:blue" for row in ordered])
+    axes.bar_label(bars, [f"{ratio:.2g}" for ratio in ratios], padding=3)
+    axes.margins(x=0.1)
+    axes.set(xlabel="time / dijkstra's (orange: the study's variants, with their names there)",
+             title=f"{instance.name}, {len(instance.terminals)} terminals: mode kmb by every engine")
+    _finish(figure, axes, folder / f"steiner-engines-{file_part(instance.name)}.svg")
+
+
+def draw_sweeps(instance: Instance, rows: list[Sweep], folder: Path) -> None:
+    """Draw time and rounds of k-pull against k, both divided by those of k = 1."""
+    figure, axes = _figure()
+    ks = [row.sweeps for row in rows]
+    axes.plot(ks, [row.seconds / rows[0].seconds for row in rows], "o-", label="time")
+    axes.plot(ks, [row.rounds / rows[0].rounds for row in rows], "s--", label="dependent rounds")
+    axes.set_xticks(ks)
+    axes.set(xlabel="k: sweeps between two checks", ylabel="divided by that of k = 1",
+             title=f"{instance.name}, {len(instance.terminals)} terminals: k-pull")
+    axes.legend(fontsize=8)
+    _finish(figure, axes, folder / f"steiner-sweeps-{file_part(instance.name)}.svg")
 
 
 def draw_at_once(instance: Instance, rows: dict[int, Timing], folder: Path) -> None:
@@ -53,5 +82,6 @@ def _figure() -> tuple[Figure, Axes]:
 
 
 def _finish(figure: Figure, axes: Axes, path: Path) -> None:
+    axes.set_axisbelow(True)
     axes.grid(True, alpha=0.3)
     save(figure, path)
