@@ -22,6 +22,10 @@ from jobs.benchmarks.held_karp import memory, published
 from jobs.benchmarks.shortest_paths import search_space
 from jobs.benchmarks.shortest_paths.graphs import Network, read_network
 from tests.markdown import tables
+from tests.stub_driver.build import Stub
+from tests.stub_driver.fixture import stub
+
+__all__ = ["stub"]
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 FIGURES = {
@@ -54,8 +58,8 @@ def study(run_process: Run, repository: Path, tmp_path: Path) -> Run:
     """`study(name, *options)`: the program on its smallest instances, without any published ones."""
     pytest.importorskip("matplotlib", reason="no matplotlib (extra `plot`)")
 
-    def start(name: str, *options: str) -> subprocess.CompletedProcess[str]:
-        environment = {**os.environ, "PYTHONPATH": str(repository), "HPCSOLVE_DATA": str(tmp_path)}
+    def start(name: str, *options: str, **more: str) -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": str(repository), "HPCSOLVE_DATA": str(tmp_path), **more}
         command = [sys.executable, "-m", "jobs.benchmarks.studies", name, "--tiny", *options]
         done: subprocess.CompletedProcess[str] = run_process(command, timeout=200, env=environment, cwd=tmp_path)
         return done
@@ -74,6 +78,15 @@ def test_tables_and_figures(study: Run, tmp_path: Path, name: str) -> None:
     drawn = sorted(path.name for path in folder.glob("*.svg") if "<svg" in path.read_text())
     assert drawn == sorted(f"{figure}.svg" for figure in FIGURES[name])
     assert all(f"![{figure}]({figure})" in report for figure in drawn)
+
+
+@pytest.mark.parametrize(("name", "shown"), [
+    ("held-karp", "hpcsolve, compact, GPU"), ("ants", "st-group:step:512"), ("kmb", "bellman-ford-push"),
+])
+def test_a_gpu(study: Run, stub: Stub, name: str, shown: str) -> None:
+    done = study(name, "--device", "cuda", **stub.environment(nvcc="single"))
+    assert done.returncode == 0, done.stderr
+    assert shown in done.stdout and "- device: Stub" in done.stdout
 
 
 def test_a_road_network_of_ones_own(study: Run, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from jobs.benchmarks.ants import published, speed, tours
-from jobs.benchmarks.common.charts import save
+from jobs.benchmarks.common.charts import number_ticks, plain_decades, save
 
 
 def draw_speed(rows: list[speed.Row], cities: dict[str, int], folder: Path) -> None:
@@ -61,10 +61,9 @@ def _curves(
         points = sorted((cities[instance], number) for instance, number in numbers.items())
         if points:
             axes.loglog(*zip(*points), "o--" if "Zhou" in name else "o-", label=name, markersize=4, linewidth=1.2)
-    sizes = sorted(set(cities.values()))
-    axes.set_xticks(sizes, [str(n) for n in sizes])
-    axes.set_xticks([], minor=True)
-    axes.yaxis.set_major_formatter("{x:g}")
+    number_ticks(axes.xaxis, sorted(set(cities.values())))
+    if axes.lines:
+        plain_decades(axes.yaxis)
     axes.set(xlabel="cities", ylabel=what, title=title)
     return figure, axes
 

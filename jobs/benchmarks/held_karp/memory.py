@@ -24,6 +24,7 @@ CASES: dict[str, tuple[Layout, str]] = {
 """Layout and kind of costs of each curve."""
 LARGEST: dict[Layout, int] = {"planes": 36, "compact": 28}
 """The largest n that is planned."""
+UNITS = ("KiB", "MiB", "GiB", "TiB")
 HOW = """\
 Bytes of device memory (on a CPU of host memory) by one rank. Planned: by `hpcsolve estimate`, before the run. Measured:
 the most that the run had allocated at a time. Full table: the bytes of the post's table, 4 (n - 1) 2^(n - 2), and the
@@ -105,9 +106,9 @@ def draw(rows: list[Memory], path: Path) -> None:
         points = [(row.n, row.measured) for row in mine if row.measured is not None]
         if points:
             axes.semilogy(*zip(*points), "x", color=line.get_color(), label=f"{case}, measured")
-    ticks = {2**10: "1 KiB", 2**20: "1 MiB", 2**30: "1 GiB", 2**40: "1 TiB"}
     low, high = axes.get_ylim()
-    shown = {place: text for place, text in ticks.items() if low <= place <= high}
+    marks = {2 ** (10 * power + more): f"{2**more} {unit}" for power, unit in enumerate(UNITS, 1) for more in (0, 5)}
+    shown = {place: text for place, text in marks.items() if low <= place <= high}
     axes.set_yticks(list(shown), list(shown.values()))
     axes.set_yticks([], minor=True)
     axes.set_xticks([n for n in sizes if n % 2 == 0])

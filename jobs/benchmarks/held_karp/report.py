@@ -199,7 +199,8 @@ def draw(rows: list[Row], path: str, published: Mapping[str, tuple[int, float]] 
         axes.semilogy(list(times), list(times.values()), style, label=name, markersize=4, linewidth=1.2)
     for name, point in (published or {}).items():
         axes.semilogy(*([number] for number in point), "*", color="black", label=name, markersize=11)
-    axes.set(xlabel="cities", ylabel="CPU seconds", title=f"Held-Karp, {rows[0].kind}; best of several runs")
+    title = f"Held-Karp, {rows[0].kind}; best of several runs"
+    axes.set(xlabel="cities", ylabel="CPU seconds (GPU: wall-clock)", title=title)
     axes.set_xticks(sorted({row.n for row in rows} | {n for n, _ in (published or {}).values()}))
     axes.grid(True, alpha=0.3)
     axes.legend(fontsize=7)

@@ -7,7 +7,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from jobs.benchmarks.common.charts import file_part, save
+from jobs.benchmarks.common.charts import file_part, number_ticks, plain_decades, save
 from jobs.benchmarks.steiner.instances import Instance
 from jobs.benchmarks.steiner.runs import Timing
 from jobs.benchmarks.steiner.variants import STUDY, Sweep
@@ -49,7 +49,8 @@ def draw_sweeps(instance: Instance, rows: list[Sweep], folder: Path) -> None:
     ks = [row.sweeps for row in rows]
     axes.plot(ks, [row.seconds / rows[0].seconds for row in rows], "o-", label="time")
     axes.plot(ks, [row.rounds / rows[0].rounds for row in rows], "s--", label="dependent rounds")
-    axes.set_xticks(ks)
+    number_ticks(axes.xaxis, ks)
+    axes.set_ylim(bottom=0)
     axes.set(xlabel="k: sweeps between two checks", ylabel="divided by that of k = 1",
              title=f"{instance.name}, {len(instance.terminals)} terminals: k-pull")
     axes.legend(fontsize=8)
@@ -59,9 +60,11 @@ def draw_sweeps(instance: Instance, rows: list[Sweep], folder: Path) -> None:
 def draw_at_once(instance: Instance, rows: dict[int, Timing], folder: Path) -> None:
     """Draw seconds against the number of searches at once."""
     figure, axes = _figure()
-    axes.loglog(list(rows), [row.seconds or 0 for row in rows.values()], "o-", base=2)
-    axes.set_yscale("log")
-    axes.set(xlabel="searches at once", ylabel="seconds", title=f"{instance.name}: p-SSSP")
+    axes.semilogx(list(rows), [row.seconds or 0 for row in rows.values()], "o-", base=2)
+    number_ticks(axes.xaxis, list(rows))
+    axes.set_ylim(bottom=0)
+    axes.set(xlabel="p: searches at once", ylabel="seconds for a tree",
+             title=f"{instance.name}, {len(instance.terminals)} terminals: p-SSSP")
     _finish(figure, axes, folder / f"steiner-at-once-{file_part(instance.name)}.svg")
 
 
@@ -71,7 +74,9 @@ def draw_terminals(instance: Instance, rows: dict[int, list[Timing]], folder: Pa
     for number, first in enumerate(next(iter(rows.values()))):
         points = [(count, timings[number].seconds) for count, timings in rows.items() if timings[number].seconds]
         axes.loglog(*zip(*points), "o-", label=first.solver, markersize=4)
-    axes.set(xlabel="terminals", ylabel="seconds for a tree", title=instance.name)
+    number_ticks(axes.xaxis, list(rows))
+    plain_decades(axes.yaxis)
+    axes.set(xlabel="terminals", ylabel="seconds for a tree", title=f"{instance.name}: more and more terminals")
     axes.legend(fontsize=8)
     _finish(figure, axes, folder / f"steiner-terminals-{file_part(instance.name)}.svg")
 

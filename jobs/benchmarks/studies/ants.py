@@ -35,7 +35,7 @@ def study(options: argparse.Namespace, folder: Path) -> list[str]:
     """Measure, draw, and return the report in Markdown."""
     instances = {name: read_or_generate(name) for name in _names(options)}
     some = [instances[name] for name in _few(options)]
-    fast = speed.measure(list(instances.values()), ["head-tail"], chosen(options, 0, 450, 2400), options.device)
+    fast = speed.measure(list(instances.values()), ["head-tail"], chosen(options, 450, 450, 2400), options.device)
     rows = speed.measure(some, [WHOLE, STEP, *PARTS], 0, options.device)
     cities = {instance.name: instance.tsp.n for instance in instances.values()}
     _draw(fast, rows, cities, folder)
