@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -177,7 +178,9 @@ def _chosen(path: str, given: Mapping[str, Any], seconds: float) -> tuple[str, s
         return name, reason, instance if name == "held-karp" else None
     if problem.terminals is not None and len(problem.terminals):
         return "steiner-kmb", f"since the graph has {counted(len(problem.terminals), 'terminal')}", None
-    first, last, directed = problem.labels[0], problem.labels[-1], " --set instance.directed=false" * problem.directed
+    names = problem.vertex_names or problem.labels.tolist()
+    first, last = (json.dumps(name, ensure_ascii=False) for name in (names[0], names[-1]))
+    directed = " --set instance.directed=false" * problem.directed
     raise InputError(
         f"is a graph of {counted(problem.n, 'vertex')} without terminals; say what to find: distances from a vertex, "
         f"--set shortest-paths.sources='[{first}]', or a tree that joins some, --set instance.terminals='[{first}, "
@@ -244,7 +247,7 @@ def _for_cities(tsp: Any, given: Mapping[str, Any], seconds: float) -> tuple[str
         return "ant-colony", f"since a proof for {tsp.n} cities would take {size(need)} of memory"
     if likely > seconds:
         return "ant-colony", f"since a proof for {tsp.n} cities would take up to {duration(likely)}"
-    return "held-karp", f"since {tsp.n} cities are few enough for a proof of the optimum ({size(need)} of memory)"
+    return "held-karp", f"since {tsp.n} cities are few enough for a proof of the optimum"
 
 
 def _free_memory(device: str) -> int:
