@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hpcsolve.api import Result, collect, join, load, solve
+    from hpcsolve.api import Interrupted, Result, collect, join, load, solve
 
 __version__ = "0.1.0"
-__all__ = ["Result", "__version__", "collect", "join", "load", "solve"]
+__all__ = ["Interrupted", "Result", "__version__", "collect", "join", "load", "solve"]
 
 
 def __dir__() -> list[str]:

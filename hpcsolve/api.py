@@ -1,4 +1,4 @@
-"""The Python interface: `solve`, `load`, `collect`, `join`, `Result`. `import hpcsolve` loads it on first use."""
+"""The Python interface: `solve`, `load`, `collect`, `join` and their types, loaded on first use."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from hpcsolve.analysis.collect import collect
 from hpcsolve.analysis.load import Result, load
+from hpcsolve.errors import InputError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job, job_from_table
 from hpcsolve.job.load import with_files_from
@@ -22,7 +23,7 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.runner.ahead import build_for
 from hpcsolve.runner.kinds import kind_of, precision_of
-from hpcsolve.runner.planned import PlannedRun, planned_run
+from hpcsolve.runner.planned import PlannedRun, planned_run, with_earlier
 from hpcsolve.runner.reading import read_aloud, say_source
 from hpcsolve.runner.run import run_job
 
@@ -31,7 +32,21 @@ if TYPE_CHECKING:
 
 ProblemLike = Tsp | Graph | ArrayLike | str | os.PathLike[str]
 
-__all__ = ["Result", "collect", "join", "load", "solve"]
+__all__ = ["Interrupted", "Result", "collect", "join", "load", "solve"]
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C ended `solve` early, in an algorithm that has an answer before its end.
+
+    Attributes
+    ----------
+    result
+        The best answer so far, checked, with `result.complete` False. It is in the output, too, if there is one.
+    """
+
+    def __init__(self, result: Result) -> None:
+        super().__init__(f"the best answer so far is in the attribute `result` of this exception: {result!r}")
+        self.result = result
 
 
 def solve(
@@ -74,7 +89,7 @@ def solve(
     terminals
         The terminals of a Steiner problem, in place of those of `problem`: rows of a matrix, nodes, names or labels.
     weight
-        The attribute of every edge of networkx that has its weight: "length" in OSMnx. None: each edge weighs 1.
+        The edges' attribute (networkx, GraphML) or column (CSV) with the weights: "length" in OSMnx. None: all weigh 1.
     parameters
         The keys of the algorithm's own table in a job file: `path="open"`.
 
@@ -87,6 +102,8 @@ def solve(
     ------
     InputError, ResourceError, EnvironmentFault
         Where the command line ends with exit code 2, 3 or 4.
+    Interrupted
+        After Ctrl-C, where there is an answer so far; else a plain `KeyboardInterrupt`.
 
     Examples
     --------
@@ -98,18 +115,22 @@ def solve(
     options = ({} if terminals is None else {"terminals": list(terminals)}) | _weight_option(weight)
     job = _job(problem, options, parameters, {
         "algorithm": algorithm, "output": os.fspath(output or ""), "device": device, "threads": threads, "seed": seed,
-        "share-gpu": share_gpu, "exact": exact, "round": round, "stop": dict(stop or {})})
+        "share-gpu": share_gpu, "exact": exact, "round": round, "stop": _stop_table(stop)})
     log = _Silent() if quiet else Log(ranks.rank)
-    if ranks.size == 1:
-        build_for(algorithm, device, log.say)
+    return _solved(job, ranks, lambda: _planned(job, problem, options, output is not None, log), log)
+
+
+def _solved(job: Job, comm: Comm, plan: Callable[[], PlannedRun], log: Log) -> Result:
+    """Return the result of a job, or raise `Interrupted` if it is not complete. Collective."""
+    if comm.size == 1:
+        build_for(job.settings.algorithm, job.settings.device, log.say)
     say_source(job, log.say)
-    return _solved(ranks, lambda: _planned(job, problem, options, output is not None, log), log)
-
-
-def _solved(comm: Comm, plan: Callable[[], PlannedRun], log: Log) -> Result:
     contents = comm.bcast(run_job(comm, plan, log, keep=True).contents)
     assert contents is not None
-    return Result(contents)
+    result = Result(contents)
+    if not result.complete:
+        raise Interrupted(result)
+    return result
 
 
 def _job(
@@ -118,6 +139,12 @@ def _job(
     own = {str(settings["algorithm"]): _keys(parameters)}
     job = job_from_table({**settings, "instance": _instance_key(problem, options), **own})
     return with_files_from(Path.cwd(), job)
+
+
+def _stop_table(stop: object) -> dict[str, Any]:
+    if stop is not None and not isinstance(stop, Mapping):
+        raise InputError(f'stop={stop!r}: name what to stop at, as in stop={{"seconds": {stop!r}}}')
+    return dict(stop or {})
 
 
 def _weight_option(weight: str | None) -> dict[str, Any]:
@@ -132,7 +159,8 @@ class _Silent(Log):
 
 
 def _planned(job: Job, problem: ProblemLike, options: Mapping[str, Any], write: bool, log: Log) -> PlannedRun:
-    return planned_run(job, _instance(job, problem, options, log), job.settings.output if write else None)
+    planned = planned_run(job, _instance(job, problem, options, log), job.settings.output if write else None)
+    return with_earlier(planned)
 
 
 def _instance(job: Job, problem: ProblemLike, options: Mapping[str, Any], log: Log) -> InstanceOf[Any]:
@@ -147,6 +175,8 @@ def _instance_key(problem: ProblemLike, options: Mapping[str, Any]) -> str | dic
     """Return the value of the job's key `instance`."""
     if not isinstance(problem, (str, os.PathLike)):
         return IN_MEMORY
+    if options.get("weight", "") is None:
+        raise InputError("weight=None is for graphs of networkx; of a file name the attribute or column of the weights")
     path = os.path.abspath(problem)
     return {"file": path, **{key: _plain(value) for key, value in options.items()}} if options else path
 

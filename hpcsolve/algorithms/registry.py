@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 
 from hpcsolve.algorithms.base import Algorithm
 from hpcsolve.errors import InputError
+from hpcsolve.wording import did_you_mean
 
 NAMES = ("held-karp", "ant-colony", "shortest-paths", "steiner-kmb")
 """As in job files. The package `hpcsolve.algorithms.held_karp` has the record `ALGORITHM` of "held-karp"."""
@@ -24,7 +24,5 @@ def algorithm(name: str) -> Algorithm:
         package = importlib.import_module(f"hpcsolve.algorithms.{name.replace('-', '_')}")
         found: Algorithm = package.ALGORITHM
         return found
-    there = "the algorithms are " + ", ".join(NAMES)
-    close = difflib.get_close_matches(name, NAMES, n=1)
-    hint = f", did you mean {close[0]!r}?" if close else ""
-    raise InputError(f"unknown algorithm {name!r}{hint}; {there}")
+    hint = did_you_mean(name, NAMES, f"; the algorithms are {', '.join(NAMES)}")
+    raise InputError(f"unknown algorithm {name!r}{hint}")

@@ -57,7 +57,7 @@ class Result(tour.TourMixin, paths.PathsMixin, tree.TreeMixin):
 
     @property
     def rounding_error(self) -> float:
-        """The most by which rounding may have changed the cost of the answer and the optimum, or 0 for exact costs."""
+        """The most by which rounding may have changed the cost and the optimum, or 0 if costs are exact."""
         return float(self.contents.value("instance", "rounding_error", 0.0))
 
     @property
@@ -71,6 +71,11 @@ class Result(tour.TourMixin, paths.PathsMixin, tree.TreeMixin):
         return bool(self.contents.attributes["verified"])
 
     @property
+    def complete(self) -> bool:
+        """Whether the run came to its end, by itself or by a stop criterion, and was not interrupted."""
+        return bool(self.contents.attributes["complete"])
+
+    @property
     def job(self) -> str:
         """The effective job, as TOML."""
         return str(self.contents.value("job", "toml"))
@@ -82,7 +87,7 @@ class Result(tour.TourMixin, paths.PathsMixin, tree.TreeMixin):
 
     @property
     def seconds(self) -> float:
-        """Seconds that the run took, from reading the instance to writing the result (rank 0)."""
+        """Seconds of the run on rank 0, from reading the instance to writing the result."""
         phases = (self.contents.value("ranks", f"seconds_{phase}") for phase in PHASES)
         return float(sum(seconds[0] for seconds in phases if seconds is not None))
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.problems.geographic import DEGREES_MINUTES
+
 if TYPE_CHECKING:
     from hpcsolve.output.contents import Contents
 
@@ -62,6 +64,11 @@ def places_of(contents: Contents, kind: str | None = None) -> dict[str, NDArray[
     kind = contents.value("instance", "coordinates_kind", "") if kind is None else kind
     if not kind or not known:
         return known
-    whole = {axis: np.trunc(values) if kind == "degrees.minutes" else values for axis, values in known.items()}
-    degrees = {axis: whole[axis] + (values - whole[axis]) * 5 / 3 for axis, values in known.items()}
-    return {"lat": degrees["x"], "lon": degrees["y"]}
+    decimal = decimal_degrees if kind == DEGREES_MINUTES else np.asarray
+    return {"lat": decimal(known["x"]), "lon": decimal(known["y"])}
+
+
+def decimal_degrees(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return degrees.minutes, as TSPLIB has them, in decimal degrees, to 9 decimals (a tenth of a millimetre)."""
+    minutes, degrees = np.modf(values)
+    return np.round(degrees + minutes * 5 / 3, 9)

@@ -22,6 +22,7 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.verify.distances import unreached_of
 from hpcsolve.problems.verify.host_paths import check_shortest
 from hpcsolve.problems.verify.pair_paths import PairPaths, check_pair_paths
+from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
     from hpcsolve.output.contents import Contents
@@ -102,10 +103,10 @@ def lines(contents: Contents) -> Iterator[str]:
     ends = np.concatenate([columns["source"], columns["target"]])
     rows = {len(reached), len(lengths), *map(len, columns.values())}
     if len(reached) > SHOWN or len(rows) > 1 or not ((ends >= 0) & (ends < len(labels))).all():
-        yield f"query:  {len(reached)} queries, {reached.sum()} of them reached; the paths are in /solution of the file"
+        yield f"query:  {counted(len(reached), 'query')}, {reached.sum()} reached; /solution of the file has the paths"
         return
     for source, target, distance, there, length in zip(*columns.values(), reached, lengths, strict=True):
-        found = f"{own_unit(distance.item(), scale)}, {length} vertices" if there else "not reached"
+        found = f"{own_unit(distance.item(), scale)}, {counted(length, 'vertex')}" if there else "not reached"
         yield f"query:  {labels[source]} -> {labels[target]}: {found}"
 
 

@@ -10,10 +10,28 @@ import sys
 from collections.abc import Callable, Sequence
 
 import hpcsolve
-from hpcsolve.cli import collect, estimate, export, generate, info, report, run, sweep, tree, verify
+from hpcsolve.cli import (
+    collect,
+    completion,
+    convert,
+    estimate,
+    export,
+    generate,
+    info,
+    new,
+    report,
+    run,
+    solve,
+    sweep,
+    tree,
+    verify,
+)
+from hpcsolve.cli.usage import OneLineParser, refuse_unknown_command, refuse_unknown_options
 from hpcsolve.parallel.printing import warn
 
-COMMANDS = (run, sweep, collect, estimate, verify, report, export, tree, info, generate)
+COMMANDS = (
+    solve, new, run, sweep, collect, estimate, verify, report, export, tree, info, generate, convert, completion,
+)
 """The modules of the commands, in the order of `--help`."""
 
 INTERRUPTED = 130
@@ -21,7 +39,9 @@ INTERRUPTED = 130
 
 EPILOG = """\
 examples:
-  hpcsolve run jobs/eu-capitals.toml                      one rank, on a GPU if there is one
+  hpcsolve solve cities.tsp --seconds 20                  a tour, without a job file
+  hpcsolve new eu-capitals                                an example job with its data
+  hpcsolve run eu-capitals.toml                           one rank, on a GPU if there is one
   mpiexec -n 2 hpcsolve run job.toml --device cpu         two ranks on CPU cores
   hpcsolve run job.toml --set held-karp.path=open         another value for this run
   hpcsolve sweep sweep.toml -j 4                          a job with lists of values: every combination
@@ -32,13 +52,18 @@ examples:
   hpcsolve report results/eu-capitals.h5 -o report.html   a page with pictures
 
 exit codes: 0 solved and verified, 1 the check of the answer failed, 2 bad input or usage, 3 refused: memory or GPUs,
-4 environment: MPI, compiler, disk, 5 a damaged file, 70 a bug in hpcsolve, 130 interrupted (Ctrl-C)
+4 environment: MPI, compiler, disk, 5 a damaged file, 70 a bug in hpcsolve, 75 interrupted, the best so far is written,
+130 interrupted at once (Ctrl-C)
 """
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name and return its exit code."""
-    options = _parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    parser, commands = command_parser()
+    refuse_unknown_command(parser, commands, words)
+    options, rest = parser.parse_known_args(words)
+    refuse_unknown_options(commands[words[0]], rest)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
         return command(options)
@@ -47,8 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def command_parser() -> tuple[OneLineParser, dict[str, OneLineParser]]:
+    """Return the parser, and the parsers of the commands by their names."""
+    parser = OneLineParser(
         prog="hpcsolve", description=hpcsolve.__doc__, epilog=EPILOG, allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -56,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:
         command.add(commands)
-    return parser
+    return parser, commands.choices
 
 
 if __name__ == "__main__":

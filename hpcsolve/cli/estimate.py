@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from hpcsolve.cli.options import add_command, add_job, at_least_one, on_rank_0, show_on_rank_0
+from hpcsolve.cli.options import DEVICES, add_command, add_job, at_least_one, on_rank_0, show_on_rank_0
 from hpcsolve.parallel.printing import show
 
 
@@ -14,20 +14,22 @@ def add(commands: Any) -> None:
     text = "print the memory, the work and the time that a job would take"
     parser = add_command(commands, "estimate", _estimate, text)
     add_job(parser)
+    parser.add_argument("--device", help=DEVICES)
     parser.add_argument("-n", "--ranks", type=at_least_one, default=1, help="number of ranks (default 1)")
     text = "memory for each rank, such as 80G (default: what this machine has)"
     parser.add_argument("--memory", type=_memory, metavar="SIZE", help=text)
 
 
 def _estimate(options: argparse.Namespace) -> int:
+    seconds_build: list[float] = []
+
     def estimate() -> int:
         from hpcsolve.errors import ResourceError
         from hpcsolve.job.load import load_job
         from hpcsolve.runner.forecast import forecast
-        from hpcsolve.runner.kinds import read_instance
 
         job = load_job(options.job, options.set, device=options.device)
-        found = forecast(job, read_instance(job), options.ranks, options.memory)
+        found = forecast(job, options.ranks, options.memory, sum(seconds_build))
         show("\n".join(found.lines()))
         if options.memory is not None and not found.fits:
             raise ResourceError("the job does not fit the memory; see above")
@@ -36,7 +38,7 @@ def _estimate(options: argparse.Namespace) -> int:
     def prepare() -> None:
         from hpcsolve.runner.ahead import prepare_run
 
-        prepare_run(options.job, options.set, options.device, show_on_rank_0())
+        seconds_build.append(prepare_run(options.job, options.set, options.device, show_on_rank_0()))
 
     return on_rank_0(estimate, prepare)
 

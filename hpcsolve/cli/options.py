@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from hpcsolve.errors import InputError
 from hpcsolve.parallel import environment
 from hpcsolve.parallel.printing import show
+
+DEVICES = "auto, cpu, cuda, cuda:1 or a GPU's UUID"
 
 
 def add_command(
@@ -35,7 +38,6 @@ def add_job(parser: argparse.ArgumentParser) -> None:
     """Add the options of commands that take a job file."""
     parser.add_argument("job", metavar="JOB.toml", help="a job file, or a result file whose job is run again")
     add_set(parser, "set a key of the job to another value; may be repeated")
-    parser.add_argument("--device", help="auto, cpu, cuda, cuda:1 or a GPU's UUID")
 
 
 def add_set(parser: argparse.ArgumentParser, text: str) -> None:
@@ -62,9 +64,16 @@ def require_new(options: argparse.Namespace) -> None:
         raise InputError(f"{options.output}: the file exists; choose another one, or replace it with --overwrite")
 
 
+def seconds(text: str) -> float:
+    """Return a time limit in seconds, which must be above 0."""
+    with suppress(ValueError):
+        if 0 < (limit := float(text)) < float("inf"):
+            return limit
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+
+
 def at_least_one(text: str) -> int:
     """Return the number in a text, which must be at least 1."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("it must be at least 1")
-    return number
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 1")
+    return int(text)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hpcsolve.cli.options import add_command, add_job, show_on_rank_0
+from hpcsolve.cli.options import DEVICES, add_command, add_job, show_on_rank_0
 from hpcsolve.errors import HpcsolveError, agree
+from hpcsolve.parallel.interrupts import CTRL_C_AND_TERM
 
 if TYPE_CHECKING:
     from hpcsolve.output.log import Log
@@ -17,6 +19,12 @@ def add(commands: Any) -> None:
     """Declare the command and its options."""
     parser = add_command(commands, "run", _run, "solve a job, alone or on the ranks that mpiexec or srun starts")
     add_job(parser)
+    add_run_options(parser)
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of commands that solve something."""
+    parser.add_argument("--device", help=DEVICES)
     parser.add_argument("--output", metavar="FILE", help="the result file")
     parser.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
     parser.add_argument("--quiet", action="store_true", help="print only the answer")
@@ -38,8 +46,9 @@ def _run(options: argparse.Namespace) -> int:
     def run(comm: Comm) -> int:
         from hpcsolve.runner.run import run_job
 
-        log = _open_log(comm, options)
-        return run_job(comm, lambda: _planned(options, log), log, sum(seconds_build)).exit_code
+        log = open_log(comm, options)
+        plan = partial(_planned, options, log)
+        return run_job(comm, plan, log, sum(seconds_build), signals=CTRL_C_AND_TERM).exit_code
 
     return guard(run, prepare)
 
@@ -54,7 +63,8 @@ def _planned(options: argparse.Namespace, log: Log) -> Any:
     return plan_run(job, options.overwrite, log.say)
 
 
-def _open_log(comm: Comm, options: argparse.Namespace) -> Log:
+def open_log(comm: Comm, options: argparse.Namespace) -> Log:
+    """Return the log that the options ask for. Raises, on every rank, as `Log`."""
     from hpcsolve.output.log import Log
 
     log, fault = Log(comm.rank, options.quiet), None

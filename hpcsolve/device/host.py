@@ -20,6 +20,7 @@ from hpcsolve.device import base, build, source
 from hpcsolve.device.declaration import Declaration
 from hpcsolve.device.memory import available_memory
 from hpcsolve.errors import LaunchError, ResourceError
+from hpcsolve.wording import counted
 
 ALIGNMENT = 64
 
@@ -151,7 +152,7 @@ class HostDevice:
 
     def __post_init__(self) -> None:
         """Describe the processor."""
-        name = f"{_processor_name()}, {self.threads} thread{'s' * (self.threads > 1)}"
+        name = f"{_processor_name()}, {counted(self.threads, 'thread')}"
         compiler = build.compiler_identity(build.host_compiler()).splitlines()[0]
         self.info = base.DeviceInfo("cpu", name, "", compiler, self.threads)
 

@@ -17,6 +17,7 @@ from typing import Protocol, TypeVar
 from hpcsolve.device.base import Device
 from hpcsolve.device.gpus import Gpu, list_gpus
 from hpcsolve.errors import HpcsolveError, InputError, ResourceError, agree
+from hpcsolve.wording import counted
 
 T = TypeVar("T")
 
@@ -92,7 +93,7 @@ def choose(
         count, how = on_all_ranks(comm, lambda: requested_threads(threads, os.environ))
         # The share is computed even where it is not needed, since all ranks must make the same collective calls.
         share, sharing = fair_share(comm, host)
-        return Choice(None, count or share, f"cpu ({why}): {count or share} threads ({how or sharing})")
+        return Choice(None, count or share, f"cpu ({why}): {counted(count or share, 'thread')} ({how or sharing})")
     gpu, sight = on_all_ranks(comm, lambda: pick_gpu(request, survey(), comm.local_rank))
     if not share_gpu:
         refuse_sharing(comm.allgather((host, gpu)))
@@ -162,7 +163,7 @@ def fair_share(comm: Ranks, host: str) -> tuple[int, str]:
     local = [rank for rank, (name, _) in enumerate(masks) if name == host]
     cores = len(frozenset().union(*(masks[rank][1] for rank in local)))
     share = share_of_cores([masks[rank][1] for rank in local], local.index(comm.rank))
-    return share, f"its share of {cores} cores for {len(local)} ranks" if len(local) > 1 else "its cores"
+    return share, f"its share of {counted(cores, 'core')} for {len(local)} ranks" if len(local) > 1 else "its cores"
 
 
 def most_threads() -> int:

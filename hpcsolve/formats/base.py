@@ -22,6 +22,10 @@ _UNREADABLE = {
 }
 
 
+class OtherKindError(InputError):
+    """A file has an instance of another kind of problem than the one that was asked for."""
+
+
 @dataclass(frozen=True, eq=False)
 class InstanceOf(Generic[Problem]):
     """A problem and where it came from.
@@ -126,6 +130,8 @@ def read_instance(
     ------
     InputError
         The file is missing, damaged or of none of the formats. The message names file and line.
+    OtherKindError
+        It has one of the other formats.
     """
     path = os.fspath(path)
     file, found = _opened(path, (*formats, *others))
@@ -134,7 +140,7 @@ def read_instance(
         raise file.error(f"the format is not known; hpcsolve reads {known}", file.first_line)
     if not any(found is format for format in formats):
         message = f"is {wrong_kind.format(found.title)}"
-        raise file.error(message, None if found.binary else file.first_line)
+        raise OtherKindError(message, file.name, None if found.binary else file.first_line)
     if weight is not None and not found.takes_weight:
         raise file.error(f"edges have one weight in this format ({found.title}); remove weight = {shown(weight)}")
     named = {} if weight is None else {"weight": weight}

@@ -8,8 +8,18 @@ from __future__ import annotations
 from hpcsolve.formats.base import Format
 from hpcsolve.formats.graph.dimacs import looks_like_dimacs, read_dimacs, write_dimacs
 from hpcsolve.formats.graph.edge_list import looks_like_edge_list, read_edge_list, write_edge_list
+from hpcsolve.formats.graph.geojson import looks_like_geojson, read_geojson
 from hpcsolve.formats.graph.matrix_market import looks_like_matrix_market, read_matrix_market
 from hpcsolve.formats.graph.metis import read_metis
+from hpcsolve.formats.graph.networkx_files import (
+    looks_like_gml,
+    looks_like_graphml,
+    looks_like_node_link,
+    read_gml,
+    read_graphml,
+    read_node_link,
+    write_graphml,
+)
 from hpcsolve.formats.graph.pace import looks_like_pace, read_pace
 from hpcsolve.formats.graph.sparse_npz import is_zip, read_sparse_npz
 from hpcsolve.formats.graph.steinlib import looks_like_steinlib, read_steinlib, write_steinlib
@@ -65,6 +75,23 @@ GRAPH_FORMATS: tuple[Format[Graph], ...] = (
     Format(
         "pace", "PACE", (".gr",), "begins with `SECTION Graph`, or has a line `p tw VERTICES EDGES`; undirected",
         read_pace, signature=looks_like_pace,
+    ),
+    Format(
+        "graphml", "GraphML", (".graphml",), "XML with `<graphml`; needs networkx",
+        read_graphml, signature=looks_like_graphml, write=write_graphml, takes_weight=True,
+    ),
+    Format(
+        "gml", "GML", (".gml",), "begins with `graph [`; needs networkx",
+        read_gml, signature=looks_like_gml, takes_weight=True,
+    ),
+    Format(
+        "geojson", "GeoJSON", (".geojson", ".json"),
+        "LineString features; weights are lengths in metres, or the property that `weight` names",
+        read_geojson, signature=looks_like_geojson, takes_weight=True,
+    ),
+    Format(
+        "node-link", "node-link JSON", (".json",), "what `networkx.node_link_data` gives; needs networkx",
+        read_node_link, signature=looks_like_node_link, takes_weight=True,
     ),
     Format(
         "metis", "METIS", (".graph", ".metis"), "known by its suffix alone: the neighbours of each vertex; undirected",

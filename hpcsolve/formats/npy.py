@@ -51,4 +51,4 @@ def _require_numbers(file: InputFile, shape: Sequence[int], dtype: np.dtype[Any]
         raise file.error(f"holds {dtype}; it must hold integers or floats")
     needed = math.prod(shape) * dtype.itemsize
     if needed != available or min(shape, default=0) < 0:
-        raise file.error(f"the header says {needed} bytes (shape {tuple(shape)}, {dtype}), there are {available}")
+        raise file.error(f"the header says {needed} bytes (shape {tuple(shape)}, {dtype}), but there are {available}")

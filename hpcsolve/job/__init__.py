@@ -2,6 +2,7 @@
 
 load.py        reads a job from a TOML file or a result file
 convert.py     converts TOML tables to structs, and finds the line of a mistake
+examples.py    the example jobs that come with hpcsolve
 generators.py  the generators of instances, by name
 reference.py   generates docs/jobs.md from the docstrings of the structs
 """
@@ -21,9 +22,10 @@ from hpcsolve.algorithms.base import NO_STOP, StopCriteria
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.device.select import check_request
 from hpcsolve.errors import InputError
-from hpcsolve.job.convert import JobText, convert
+from hpcsolve.job.convert import JobText, convert, keys_of
 from hpcsolve.output.toml import toml_text
 from hpcsolve.problems.rounding import decimals_of
+from hpcsolve.wording import nearest
 
 Seed = Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)]
 Threads = Annotated[int, msgspec.Meta(ge=1, le=65536)]
@@ -45,8 +47,8 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     instance
         A file (relative to the job file's folder, with --set to the working directory; "-" is standard input), or a
         table: for a generator `{ generate = "uniform-tsp", n = 24, seed = 1 }`, for a graph `{ file = "city.gr",
-        coordinates = "city.co", directed = false, terminals = [17, 4] }`, where all but the file may be left out. Files
-        of terminals have one on each line: `terminals = "houses.txt"`.
+        coordinates = "city.co", directed = false, weight = "length", terminals = [17, 4] }`, where all but the file may
+        be left out. Files of terminals have one on each line: `terminals = "houses.txt"`.
     output
         The result file, relative to the working directory; for a job file `NAME.toml` by default as shown.
     device
@@ -132,16 +134,19 @@ def job_from_table(table: Mapping[str, Any], text: JobText | None = None) -> Job
     rest = dict(table)
     name = rest.get("algorithm")
     if name is None:
+        for key in (key for key in rest if "algorithm" in nearest(key, keys_of(Settings))):
+            raise job_text.error(key, "unknown key; did you mean algorithm?")
         raise job_text.missing("algorithm", ', for example algorithm = "held-karp"')
     if not isinstance(name, str):
         raise job_text.error("algorithm", "expected a text")
     parameters_type = _parameters_type(name, job_text)
     own = rest.pop(name, {})
     _refuse_other_tables(rest, name, job_text)
-    settings = convert(rest, Settings, "", job_text, extra=(name,))
+    known = {"": [*keys_of(Settings), name], name: [*keys_of(parameters_type)], "stop": [*keys_of(StopCriteria)]}
+    settings = convert(rest, Settings, "", job_text, known)
     _refuse_device(settings.device, job_text)
     _refuse_rounding(settings, job_text)
-    parameters = convert(own, parameters_type, name, job_text)
+    parameters = convert(own, parameters_type, name, job_text, known)
     _refuse_stop(settings, parameters, job_text)
     return Job(settings, parameters)
 
@@ -177,7 +182,7 @@ def _refuse_stop(settings: Settings, parameters: Any, job_text: JobText) -> None
     """Refuse the keys of `[stop]` that the algorithm does not honour."""
     solver = algorithm(settings.algorithm)
     honoured = solver.stop_keys(parameters)
-    nothing = f"has no partial answer to stop with{', with these parameters' if solver.stops else ''}"
+    nothing = f"has no partial answer{' with these parameters' if solver.stops else ''}, so it cannot be stopped early"
     for key, value in msgspec.to_builtins(settings.stop).items():
         if value is not None and key not in honoured:
             what = f"has no {key} to stop at" if honoured else nothing

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from hpcsolve.errors import InputError
+from hpcsolve.wording import did_you_mean, nearest
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,17 @@ def keys_of(struct: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo
     return {field.encode_name: field for field in msgspec.structs.fields(struct)}
 
 
-def convert(table: Any, struct: type[msgspec.Struct], path: str, job_text: JobText, extra: tuple[str, ...] = ()) -> Any:
+def convert(
+    table: Any, struct: type[msgspec.Struct], path: str, job_text: JobText, known: Mapping[str, list[str]]
+) -> Any:
     """Return the struct that a table stands for.
 
     Parameters
     ----------
     path
         Dotted path of the table in the job, "" for the keys above all tables.
-    extra
-        Further names that the error for an unknown key may suggest.
+    known
+        The keys of all tables, by their paths, which the error for an unknown key may suggest.
 
     Raises
     ------
@@ -66,10 +68,10 @@ def convert(table: Any, struct: type[msgspec.Struct], path: str, job_text: JobTe
     fields = keys_of(struct)
     for key in table:
         if key not in fields:
-            raise job_text.error(f"{prefix}{key}", f"unknown key{_nearest(key, (*fields, *extra))}")
+            raise job_text.error(f"{prefix}{key}", f"unknown key{_meant(key, path, known)}")
     for key, field in fields.items():
         if isinstance(field.type, type) and issubclass(field.type, msgspec.Struct) and key in table:
-            convert(table[key], field.type, f"{prefix}{key}", job_text)
+            convert(table[key], field.type, f"{prefix}{key}", job_text, known)
         if field.required and key not in table:
             raise job_text.missing(f"{prefix}{key}")
     try:
@@ -84,7 +86,8 @@ def _explained(message: str, struct: type[msgspec.Struct], key: str, value: Any)
     """Return msgspec's message in the words of job files, or the choices if the key has a fixed set of them."""
     kind = get_type_hints(struct).get(key.replace("-", "_"))
     if get_origin(kind) is Literal:
-        return f"{value!r} is none of {', '.join(json.dumps(choice) for choice in get_args(kind))}"
+        choices = " or ".join(json.dumps(choice) for choice in get_args(kind))
+        return f"{value!r} is not {choices}{did_you_mean(str(value), get_args(kind))}"
     plain = re.sub("`([^`]*)`", lambda quoted: in_words(quoted[1]), message)
     got = f", got {value}" if ">=" in plain or "<=" in plain else ""
     return f"{plain[:1].lower()}{plain[1:]}{got}"
@@ -98,9 +101,14 @@ def in_words(types: str) -> str:
     return " or ".join(re.sub(r"^\w+", lambda word: names.get(word[0], word[0]), part) for part in alternatives)
 
 
-def _nearest(key: str, keys: Sequence[str]) -> str:
-    close = difflib.get_close_matches(key, keys, n=1, cutoff=0.5)
-    return f"; did you mean {close[0]}?" if close else f"; there are {', '.join(keys)}"
+def _meant(key: str, path: str, known: Mapping[str, list[str]]) -> str:
+    """Return the end of the message about an unknown key: what may be meant, in this table or in another one."""
+    others = {name: f"in the table [{table}]" if table else "above the tables"
+              for table, keys in known.items() if table != path for name in keys}
+    near = [key] if key in others else nearest(key, [*known[path], *others])
+    if near and near[0] not in known[path]:
+        return f"; did you mean {near[0]} {others[near[0]]}?"
+    return did_you_mean(key, known[path], f"; the keys are {', '.join(known[path])}")
 
 
 def _line_of(text: str, key: str) -> int | None:

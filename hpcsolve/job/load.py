@@ -59,7 +59,7 @@ def read_table(path: str, overrides: Sequence[str] = ()) -> tuple[dict[str, Any]
     """
     text = _read_text(path)
     table = _parse(text, path)
-    return table, JobText(path, text, dict.fromkeys(_apply_overrides(table, overrides), "--set"))
+    return table, JobText(path, text, dict.fromkeys(apply_overrides(table, overrides), "--set"))
 
 
 def job_of_table(table: Mapping[str, Any], text: JobText, **replaced: str | None) -> Job:
@@ -170,11 +170,12 @@ def _read_text(path: str) -> str:
     if is_hdf5(content):
         return read_job_text(path)
     if len(content) > LARGEST_JOB:
-        raise InputError(f"is not a job file: larger than {LARGEST_JOB} bytes", path)
+        raise InputError(f"is not a job file: larger than {LARGEST_JOB} bytes{_solve(path)}", path)
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise InputError("is not text in UTF-8", path, content.count(b"\n", 0, error.start) + 1) from None
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InputError(f"is not text in UTF-8{_hint(path, '')}", path, line) from None
 
 
 def _parse(text: str, path: str) -> dict[str, Any]:
@@ -182,7 +183,7 @@ def _parse(text: str, path: str) -> dict[str, Any]:
         table: dict[str, Any] = msgspec.toml.decode(text)
     except TOML_ERRORS as error:
         message, line = _toml_mistake(text, error)
-        raise InputError(f"not a valid TOML file: {message}{_hint(text)}", path, line) from None
+        raise InputError(f"not a valid TOML file: {message}{_hint(path, text)}", path, line) from None
     return table
 
 
@@ -202,14 +203,24 @@ def _toml_mistake(text: str, error: Exception) -> tuple[str, int]:
     return message, text.rstrip().count("\n") + 1
 
 
-def _hint(text: str) -> str:
-    """Return a hint if the text is an instance, which is sometimes given by mistake."""
+def _hint(path: str, text: str) -> str:
+    """Return a hint if a file is not a job file but may be an instance, which is sometimes given by mistake."""
     instance = re.search(r"(?im)^\s*(DIMENSION\s*:|33D32945\s|SECTION\s|p\s+(sp|tw)\s|%%MatrixMarket)", text)
-    return "; this looks like an instance: name it in a job file" if instance else ""
+    return _solve(path) if instance or not path.endswith(".toml") else ""
 
 
-def _apply_overrides(table: dict[str, Any], overrides: Sequence[str]) -> set[str]:
-    """Change the table, and return the dotted keys that were changed."""
+def _solve(path: str) -> str:
+    return f"; is it an instance? hpcsolve solve {path}"
+
+
+def apply_overrides(table: dict[str, Any], overrides: Sequence[str]) -> set[str]:
+    """Change the table, and return the dotted keys that were changed.
+
+    Raises
+    ------
+    InputError
+        A text is not `key=value`, or its key is in no table.
+    """
     changed = set()
     for override in overrides:
         path, equals, value = override.partition("=")

@@ -60,6 +60,14 @@ class Progress:
         self._shown = now
         return progress_line(self._last[0], now - self._started, self._last[1])
 
+    def __enter__(self) -> Progress:
+        """Return the progress itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
     def close(self) -> None:
         """Remove the bar, or end the lines."""
         self._beats.close()

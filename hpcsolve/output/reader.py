@@ -61,7 +61,7 @@ def read_result(
     try:
         with open(name, "rb") as file:
             if not is_hdf5(file.read(8)):
-                raise InputError("is not an HDF5 file, so it is not a result of hpcsolve", name)
+                raise InputError("is not an HDF5 file; a result is the .h5 file that hpcsolve run wrote", name)
             if seal_broken(file):
                 raise DamagedFileError(f"{name}: damaged: its bytes are not those that were written (SHA-256)")
     except OSError as error:

@@ -52,6 +52,16 @@ def announced_rank(environment: Mapping[str, str]) -> int:
     return next((_number(environment, name) for name in RANKS if name in environment), 0)
 
 
+def announced_size(environment: Mapping[str, str]) -> int:
+    """Return the number of ranks that the launcher states, or 1 if it states none."""
+    return max(announced_sizes(environment).values(), default=1)
+
+
+def announced_local_size(environment: Mapping[str, str]) -> int:
+    """Return the number of ranks on this host that the launcher states, or 0 if it states none."""
+    return max((_number(environment, name) for name in LOCAL_SIZES), default=0)
+
+
 def set_quiet_waiting(environment: MutableMapping[str, str] = os.environ) -> None:
     """Let waiting threads and ranks sleep instead of spinning, and keep numpy to one thread.
 
@@ -61,8 +71,7 @@ def set_quiet_waiting(environment: MutableMapping[str, str] = os.environ) -> Non
     """
     environment.setdefault("OMP_WAIT_POLICY", "passive")
     environment.setdefault("OPENBLAS_NUM_THREADS", "1")
-    local_ranks = max((_number(environment, name) for name in LOCAL_SIZES), default=0)
-    if local_ranks > len(os.sched_getaffinity(0)):
+    if announced_local_size(environment) > len(os.sched_getaffinity(0)):
         environment.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
 
 

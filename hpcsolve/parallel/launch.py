@@ -30,6 +30,9 @@ T = TypeVar("T")
 BUG = 70
 """Exit code of a bug in hpcsolve."""
 
+STOPPED_EARLY = 75
+"""Exit code after Ctrl-C or SIGTERM where the best answer so far was written (`EX_TEMPFAIL`: try again)."""
+
 INTERRUPTED = 130
 """Exit code after Ctrl-C, the one that shells use."""
 
@@ -66,7 +69,7 @@ def _join_mpi() -> MpiComm:
         if environment.pmix_only(os.environ) and not speaks_pmix():
             raise EnvironmentFault(
                 f"started by a PMIx launcher (Open MPI's mpiexec or srun --mpi=pmix), which {mpi_library()} does not "
-                f"support: start it with {_right_command(mpi_library())}"
+                f"support: use {_right_command(mpi_library())}"
             )
         comm = MpiComm()
     except (ImportError, RuntimeError) as error:  # RuntimeError: the library is missing or did not start
@@ -99,7 +102,7 @@ def mismatch(size: int, library: str) -> str:
     launcher = environment.LAUNCHERS.get(name, "srun")
     return (
         f"{launcher} started {announced} processes ({name}={announced}), but the MPI library of each, {library}, finds "
-        f"{size}: the launcher belongs to another MPI; start it with {_right_command(library)}"
+        f"{size}: the launcher belongs to another MPI; use {_right_command(library)}"
     )
 
 

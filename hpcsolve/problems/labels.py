@@ -6,7 +6,6 @@ refused if another city has it as its name.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -16,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.problems.decimals import shown
+from hpcsolve.wording import nearest
 
 MOST_COMPARED = 10_000
 """Most names among which a near miss is looked for, since that takes some 10 microseconds for each."""
@@ -36,7 +36,7 @@ def positions_of(
         Integers (labels), of any shape, which is that of the result; or a list that may have texts (names) too. All
         else that Python may have as a node stands for its text.
     owner, one, many
-        Words for the message, such as "gr17", "city" and "cities".
+        Words for the message, such as "gr17", "city" and "cities". An instance may have no name.
     names
         n names, or none.
 
@@ -46,6 +46,7 @@ def positions_of(
         For the first label or name that no position has, for a name that two have, and for a number that is the label
         of one and the name of another.
     """
+    owner = owner or "the instance"
     asked = _whole_numbers(searched)
     if asked is not None:
         found = _by_label(labels, asked, owner, one, many)
@@ -142,6 +143,5 @@ def _hint(labels: NDArray[np.int64], text: str, known: dict[str, list[int]], man
     if not known:
         return f"; its {many} have numbers, {labels.min()} to {labels.max()}, and no names" if len(labels) else ""
     near = [name for name in known if name[:1].lower() == text[:1].lower()] if len(known) > MOST_COMPARED else known
-    lower = {name.lower(): name for name in list(near)[:MOST_COMPARED]}
-    close = difflib.get_close_matches(text.lower(), lower, n=1)
-    return f"; did you mean {lower[close[0]]!r}?" if close else f"; its {many} have names such as {next(iter(known))!r}"
+    close = nearest(text, list(near)[:MOST_COMPARED])
+    return f"; did you mean {close[0]!r}?" if close else f"; its {many} have names such as {next(iter(known))!r}"

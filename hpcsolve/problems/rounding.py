@@ -111,9 +111,8 @@ def costs_from_texts(tokens: Sequence[str], n: int, limit: int, precision: Preci
     """
     try:
         return Costs(*exact_from_texts(tokens, limit))
-    except TooManyDigits:
-        if precision is None or precision.exact:
-            raise
+    except TooManyDigits as problem:
+        precision = _rounding(precision, problem)
     known: dict[str, tuple[ExactDecimal, float] | None] = {}
     for index, token in enumerate(tokens):
         if token not in known:
@@ -140,9 +139,8 @@ def costs_from_floats(
         return costs_from_texts([str(x) for x in numbers], n, limit, precision, name)
     try:
         return Costs(*exact_from_floats(numbers, limit))
-    except TooManyDigits:
-        if precision is None or precision.exact:
-            raise
+    except TooManyDigits as problem:
+        precision = _rounding(precision, problem)
     return _rounded_table(numbers.astype(np.float64, copy=False), exact_floats(numbers), n, precision, name)
 
 
@@ -150,6 +148,15 @@ def costs_from_integers(costs: Costs, n: int, precision: Precision, name: str) -
     """Return exact costs of n cities with fewer decimals."""
     numbers = np.where(costs.values == FORBIDDEN, np.inf, costs.values / costs.scale)
     return _rounded_table(numbers, lambda index: Fraction(int(costs.values[index]), costs.scale), n, precision, name)
+
+
+def _rounding(precision: Precision | None, problem: TooManyDigits) -> Precision:
+    """Return the precision, or raise the problem if costs may not be rounded."""
+    if precision is None:
+        raise problem
+    if precision.exact:
+        raise TooManyDigits(problem.index, f"{problem.reason}, or remove exact = true")
+    return precision
 
 
 def _rounded_table(numbers: NDArray[np.float64], exact: ExactValue, n: int, precision: Precision, name: str) -> Costs:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph, vertex_positions
 from hpcsolve.problems.weights import Weights
+from hpcsolve.wording import counted
 
 MOST_WEIGHT = 2**62 - 1
 """Largest weight of all edges together, so that the sum of two distances and an edge fits 64 bits."""
@@ -54,7 +55,8 @@ def require_problem(graph: Graph) -> Graph:
     """
     name = graph.name
     if graph.directed:
-        raise InputError("a Steiner problem is undirected; if arcs stand for edges, set directed = false", name)
+        way_out = "set directed = false, or take graph.to_undirected() of networkx"
+        raise InputError(f"a Steiner problem is undirected; if arcs stand for edges, {way_out}", name)
     if graph.terminals is None or not len(graph.terminals):
         raise InputError("has no terminals; take a SteinLib or PACE file, or name at least one in `terminals`", name)
     if graph.weights.dtype.kind == "f":
@@ -97,9 +99,9 @@ def _require_connected(graph: Graph, terminals: Indices) -> None:
         more = f" and {len(inside) - SHOWN} more" if len(inside) > SHOWN else ""
         names = ", ".join(str(label) for label in inside[:SHOWN])
         what = f"terminal{'s' * (len(inside) > 1)} {names}{more}"
-        texts.append(f"one of {int((component == number).sum())} vertices with {what}")
+        texts.append(f"one of {counted(int((component == number).sum()), 'vertex')} with {what}")
     rest = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    whole = f"no tree joins the terminals, they are in {len(found)} components"
+    whole = f"no tree joins the terminals, which are in {len(found)} components"
     raise InputError(f"{whole}: {'; '.join(texts)}{rest}", graph.name)
 
 

@@ -28,7 +28,7 @@ def contents_of(
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "created": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        "complete": True,
+        "complete": outcome.complete,
         "algorithm": planned.job.settings.algorithm,
         "cost": own_unit(outcome.cost, planned.instance.problem.scale),
         "verified": verified,

@@ -16,6 +16,7 @@ from hpcsolve.device.memory import available_memory
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.output.progress import size
 from hpcsolve.output.provenance import LIBRARIES, version
+from hpcsolve.wording import counted
 
 
 def general_lines(mpi_library: str) -> Iterator[str]:
@@ -51,8 +52,8 @@ def problem_lines(compiler_lines: list[str]) -> Iterator[str]:
 
 def rank_line(rank: int, ranks: int) -> str:
     """Return a line with host, cores, memory and GPUs of one rank."""
-    cores = len(os.sched_getaffinity(0))
-    return f"rank {rank}/{ranks} on {socket.gethostname()}: {cores} cores, {size(available_memory())} free; {_gpus()}"
+    cores = counted(len(os.sched_getaffinity(0)), "core")
+    return f"rank {rank}/{ranks} on {socket.gethostname()}: {cores}, {size(available_memory())} free; {_gpus()}"
 
 
 def _compiler(name: str) -> str:

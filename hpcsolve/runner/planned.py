@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from hpcsolve.algorithms.base import Algorithm
+from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.answers.base import Verdict
-from hpcsolve.errors import DamagedFileError, InputError
+from hpcsolve.errors import DamagedFileError, HpcsolveError, InputError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import Job
 from hpcsolve.job.load import with_file_hashes
@@ -23,6 +26,19 @@ from hpcsolve.runner.verify import verdict_on
 
 
 @dataclass(frozen=True)
+class Earlier:
+    """A verified result of the same job that the output holds. `cost` is in the instance's own unit."""
+
+    cost: float
+    complete: bool
+
+    @property
+    def in_words(self) -> str:
+        """Its cost, and whether it is complete."""
+        return f"cost {self.cost:.10g}, {'complete' if self.complete else 'not complete'}"
+
+
+@dataclass(frozen=True)
 class PlannedRun:
     """A job with its instance, ready to run, the same on every rank.
 
@@ -33,9 +49,11 @@ class PlannedRun:
     output
         Path of the result file, or None if none is written.
     existing
-        The result of this very job, if `output` holds it already.
+        The result of this very job, if `output` holds it already and completely.
     existing_verdict
         The verdict on that result.
+    earlier
+        A result of this very job in `output` that this run is to replace.
     """
 
     job: Job
@@ -44,10 +62,30 @@ class PlannedRun:
     output: str | None
     existing: Contents | None = None
     existing_verdict: Verdict | None = None
+    earlier: Earlier | None = None
+
+    @property
+    def solver(self) -> Algorithm:
+        """The algorithm of the job."""
+        return algorithm(self.job.settings.algorithm)
+
+    def keeps_earlier(self, contents: Contents) -> bool:
+        """Return whether the output keeps the earlier result, since this one is not complete and not better either."""
+        if self.earlier is None or contents.attributes["complete"]:
+            return False
+        better = contents.attributes["verified"] and contents.attributes["cost"] < self.earlier.cost
+        return self.earlier.complete or not better
 
 
-def plan_run(job: Job, overwrite: bool = False, say: Say = unsaid) -> PlannedRun:
+def plan_run(
+    job: Job, overwrite: bool = False, say: Say = unsaid, instance: InstanceOf[Any] | None = None
+) -> PlannedRun:
     """Return the planned run of a job, with its result if the output holds it already. Say how far reading is.
+
+    Parameters
+    ----------
+    instance
+        The job's instance, if it has been read already.
 
     Raises
     ------
@@ -58,11 +96,31 @@ def plan_run(job: Job, overwrite: bool = False, say: Say = unsaid) -> PlannedRun
     """
     output = job.settings.output
     _require_file_name(output)
-    planned = planned_run(job, read_aloud(job, say), output)
-    if os.path.exists(output) and not overwrite:
-        existing = _existing_result(planned)
-        return replace(planned, existing=existing, existing_verdict=_verdict(planned, existing))
+    planned = planned_run(job, instance or read_aloud(job, say), output)
+    if not os.path.exists(output):
+        return planned
+    if overwrite:
+        return with_earlier(planned)
+    existing = _existing_result(planned)
+    if not existing.attributes["complete"]:
+        return replace(planned, earlier=_earlier(output, existing))
+    return replace(planned, existing=existing, existing_verdict=_verdict(planned, existing))
+
+
+def with_earlier(planned: PlannedRun) -> PlannedRun:
+    """Return the planned run with a result of this job that the output holds, for a run that may be interrupted."""
+    if planned.output is None or not planned.solver.stop_keys(planned.job.parameters):
+        return planned
+    with suppress(HpcsolveError):
+        return replace(planned, earlier=_earlier(planned.output, _existing_result(planned)))
     return planned
+
+
+def _earlier(output: str, contents: Contents) -> Earlier | None:
+    """Return what is to be known of an earlier result, or None if it is not verified, or was changed since."""
+    if not contents.attributes["verified"] or not has_seal(output):
+        return None
+    return Earlier(contents.attributes["cost"], bool(contents.attributes["complete"]))
 
 
 def _require_file_name(output: str) -> None:
@@ -95,7 +153,8 @@ def _existing_result(planned: PlannedRun) -> Contents:
     try:
         contents = read_result(planned.output, tables=False)
         require_whole(contents, planned.output)
-        require_kind(contents, planned.job, planned.output)
+        if contents.value("job", "hash") == planned.hash:
+            require_kind(contents, planned.job, planned.output)
     except DamagedFileError as error:
         raise DamagedFileError(f"the output exists: {error}; {way_out}") from None
     except InputError as error:
@@ -103,6 +162,4 @@ def _existing_result(planned: PlannedRun) -> Contents:
     if contents.value("job", "hash") != planned.hash:
         what = "the output exists and is the result of another job or instance"
         raise InputError(f"{Path(planned.output)}: {what}; {way_out}")
-    if not contents.attributes["complete"]:
-        raise InputError(f"{Path(planned.output)}: the output exists and is not complete; {way_out}")
     return contents

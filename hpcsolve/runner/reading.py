@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from hpcsolve.formats import InstanceOf
@@ -26,7 +28,14 @@ def say_source(job: Job, say: Say) -> None:
 
 def read_aloud(job: Job, say: Say) -> InstanceOf[Any]:
     """Return the instance of a job, and say every few seconds how far it is. Raises as `kinds.read_instance`."""
-    total, before = _file_size(instance_file(job)), _bytes_read()
+    with saying_how_far(instance_file(job), say):
+        return read_instance(job)
+
+
+@contextmanager
+def saying_how_far(file: str, say: Say) -> Iterator[None]:
+    """Say every few seconds how much of a file has been read while the block runs."""
+    total, before = _file_size(file), _bytes_read()
 
     def line(seconds: float) -> str:
         share = min(1.0, (_bytes_read() - before) / total) if total else 1.0
@@ -34,7 +43,7 @@ def read_aloud(job: Job, say: Say) -> InstanceOf[Any]:
         return f"read:   {read if total else 'not ready'} after {duration(seconds)}"
 
     with heartbeat(say, line):
-        return read_instance(job)
+        yield
 
 
 def instance_file(job: Job) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -65,7 +66,10 @@ def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdi
         raise InputError(f"{path}: {where} {what}")
     if all(os.path.exists(name) for name in named_files(job).values()):
         job = with_file_hashes(job)
-    return contents, verdict_on(job, path, contents, found)
+    verdict = verdict_on(job, path, contents, found)
+    if not contents.attributes["complete"]:
+        verdict = replace(verdict, reason=f"{verdict.reason}; not complete, since the run was interrupted")
+    return contents, verdict
 
 
 def verdict_on(job: Job, path: str, contents: Contents, found: InstanceOf[Any]) -> Verdict:

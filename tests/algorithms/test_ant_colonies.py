@@ -151,9 +151,9 @@ def test_instances_that_do_not_fit():
     wide[3, 1] = 2**31
     with pytest.raises(InputError, match=r"no arc from city 2 to city 5; .* give it a large cost"):
         ant_colony.estimate(from_matrix(gap), Parameters(), 1)
-    with pytest.raises(InputError, match=r"costs reach from \d+ to 2147483648 .*: round or scale them"):
+    with pytest.raises(InputError, match=r"costs range from \d+ to 2147483648 .*: round or scale them"):
         ant_colony.estimate(from_matrix(wide), Parameters(), 1)
-    with pytest.raises(InputError, match="3 cities; ant-colony takes 4 to 65535, held-karp the fewer"):
+    with pytest.raises(InputError, match="3 cities; ant-colony takes 4 to 65535; held-karp solves fewer"):
         ant_colony.estimate(uniform_tsp(3), Parameters(), 1)
 
 

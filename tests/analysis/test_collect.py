@@ -99,6 +99,8 @@ def test_two_ranks_are_added_up_or_the_slower_one_counts(mpiexec, tmp_path):
     with h5py.File(tmp_path / "a.h5") as file:
         ranks = {name: dataset[:] for name, dataset in file["ranks"].items() if dataset.dtype.kind in "if"}
     assert found["ranks"] == 2 and found["bytes"] == sum(ranks["peak_bytes"])
+    both = sum(ranks[f"seconds_{phase}"] for phase in ("read", "build", "run", "check", "write"))
+    assert both.shape == (2,) and found["seconds"] == pytest.approx(both[0], rel=1e-12)
     assert found["seconds_kernel"] == max(ranks["seconds_kernel"])
 
 

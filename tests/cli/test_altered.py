@@ -100,6 +100,7 @@ WRONG = {
     "short": put("solution/tour", np.arange(3)),
     "cheaper": lambda file: (file["solution/cost"].__setitem__((), 1), said("cost", 1)(file)),
     "attribute": said("cost", 1),
+    "legs": lambda file: file["legs/cost"].__setitem__(0, file["legs/cost"][0] + 1),
     "labels": lambda file: file["instance/label"].__setitem__(0, 10),
     "scale": put("instance/scale", 2),
     "huge cost": put("solution/cost", np.uint64(2**64 - 1)),

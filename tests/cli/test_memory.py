@@ -42,7 +42,7 @@ def test_ranks_of_a_host_share_its_memory_as_they_need_it():
 def test_a_limit_of_the_process_counts():
     found, _ = estimate([2 * GIB])
     check_memory(found, [cpu(own=2 * GIB)], "n cities")
-    with pytest.raises(ResourceError, match="need 2 GiB on rank 0"):
+    with pytest.raises(ResourceError, match="need 2 GiB of memory on rank 0"):
         check_memory(found, [cpu(own=2 * GIB - 1)], "n cities")
 
 
@@ -68,7 +68,7 @@ def test_memory_that_ranks_share_counts_once_per_host():
     assert memory_line(found, memories) == line
     check_memory(found, [cpu("a", shared=6 * GIB), cpu("a"), cpu("b", shared=5 * GIB)], "n vertices")
     for tight in ([cpu("a", shared=6 * GIB - 2), cpu("a"), cpu("b")], [cpu("a"), cpu("a"), cpu("b", own=5 * GIB - 1)]):
-        with pytest.raises(ResourceError, match=r"need 5 GiB \(4 GiB of it once per host\) on rank"):
+        with pytest.raises(ResourceError, match=r"need 5 GiB of memory \(4 GiB of it once per host\) on rank"):
             check_memory(found, tight, "n vertices")
     assert seen[0] == [5 * GIB - 1, 5 * GIB - 1, 8 * GIB]
 
@@ -90,8 +90,8 @@ def test_the_refusal_says_what_would_fit():
     with pytest.raises(ResourceError) as error:
         check_memory(found, [cpu(shared=2 * GIB)], "40 cities")
     assert str(error.value) == (
-        "40 cities need 3 GiB on rank 0, 2 GiB are free there; the largest that fits on 1 rank like these is "
-        "17 cities; use more ranks on more nodes"
+        "40 cities need 3 GiB of memory on rank 0, where 2 GiB is free; at most "
+        "17 cities fit on 1 rank with this memory; use more ranks on more nodes"
     )
     assert memory_line(estimate([GIB, GIB])[0], [cpu(), cpu()]) == "memory: 1 GiB per rank of 4 GiB free, 2 GiB in all"
 

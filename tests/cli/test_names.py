@@ -67,3 +67,14 @@ def test_a_file_of_queries_by_name(tmp_path):
     (tmp_path / "pairs.txt").write_text("Inn,St. Ann\n")
     found = hpcsolve.solve(TOWN, "shortest-paths", device="cpu", queries=str(tmp_path / "pairs.txt"))
     assert found.verified and found.path(0) == ["Inn", "Mill", "St. Ann"]
+
+
+def test_a_named_weight(tmp_path):
+    """A file's column is chosen by name. Without one, weights are never left out silently."""
+    path = tmp_path / "roads.csv"
+    path.write_text("u,v,km,min\nWien,Graz,191,120\nGraz,Linz,223,140\n")
+    for weight, length in (("km", 414), ("min", 260)):
+        found = hpcsolve.solve(path, "shortest-paths", device="cpu", queries=[["Wien", "Linz"]], weight=weight)
+        assert found.distance.tolist() == [length] and found.path(0) == ["Wien", "Graz", "Linz"]
+    with pytest.raises(InputError, match="weight=None is for graphs of networkx"):
+        hpcsolve.solve(path, "shortest-paths", device="cpu", queries=[["Wien", "Linz"]], weight=None)

@@ -265,6 +265,6 @@ def test_estimate_and_generate(job, hpcsolve, test_device):
     folder = job("sources = [1]")
     done = hpcsolve("estimate", "job.toml", "--device", test_device, "-n", "2", cwd=folder)
     assert done.returncode == 0 and "99 vertices" in done.stdout, done.stderr
-    assert "measured now with one search" in done.stdout and "the largest that fits" in done.stdout
+    assert "measured now with 1 of 1 search" in done.stdout and "the largest that fits" in done.stdout
     made = hpcsolve("generate", "grid-graph", "--set", "rows=3", "--set", "columns=4", "-o", "g.gr", cwd=folder)
     assert made.returncode == 0 and made.stdout == "g.gr: grid-3x4, 12 vertices\n", made.stderr

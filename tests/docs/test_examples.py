@@ -9,7 +9,7 @@ import pytest
 
 from hpcsolve import errors
 from hpcsolve.job.load import load_job
-from hpcsolve.parallel.launch import INTERRUPTED
+from hpcsolve.parallel.launch import INTERRUPTED, STOPPED_EARLY
 from tests.docs.pages import blocks, pages
 from tests.frame.source import REPOSITORY, shown
 
@@ -81,4 +81,4 @@ def test_the_walk_through_a_kernel_is_the_whole_kernel():
 def test_the_exit_codes_are_those_of_the_code():
     stated = set(re.findall(r"(?m)^\| (\d+) \|", (REPOSITORY / "docs" / "running.md").read_text(encoding="utf-8")))
     known = {kind.exit_code for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)}
-    assert {str(code) for code in known | {0, 1, INTERRUPTED}} == stated
+    assert {str(code) for code in known | {0, 1, STOPPED_EARLY, INTERRUPTED}} == stated

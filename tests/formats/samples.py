@@ -19,6 +19,50 @@ from hpcsolve.problems.graph_build import from_edges
 
 LATTICE = from_edges([0, 1, 2, 3], [1, 2, 3, 4], n=5, directed=False, labels=[1, 2, 3, 4, 5], name="lattice")
 
+GRAPHML = """\
+<?xml version="1.0" encoding="utf-8"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="d0" for="node" attr.name="x" attr.type="double"/>
+<key id="d1" for="node" attr.name="y" attr.type="double"/>
+<key id="d2" for="edge" attr.name="weight" attr.type="double"/>
+<graph edgedefault="directed">
+<node id="Inn"><data key="d0">1</data><data key="d1">2.5</data></node>
+<node id="Mill"><data key="d0">3</data><data key="d1">4</data></node>
+<node id="Well"><data key="d0">5</data><data key="d1">6</data></node>
+<edge source="Inn" target="Mill"><data key="d2">5</data></edge>
+<edge source="Mill" target="Well"><data key="d2">4.5</data></edge>
+</graph>
+</graphml>
+"""
+GML = """\
+Creator "by hand"
+graph [
+  directed 1
+  node [ id 7 label "Inn" ]
+  node [ id 8 label "Mill" ]
+  node [ id 9 label "Well" ]
+  edge [ source 7 target 8 weight 5 ]
+  edge [ source 8 target 9 weight 4.5 ]
+]
+"""
+NODE_LINK = """\
+{"directed": true, "multigraph": false, "graph": {},
+"nodes": [{"id": "Inn", "lat": 48.2, "lon": 16.3}, {"id": "Mill", "lat": 48.3, "lon": 16.4},
+{"id": "Well", "lat": 48.4, "lon": 16.5}],
+"links": [{"weight": 5, "source": "Inn", "target": "Mill"},
+{"weight": 4.5, "source": "Mill", "target": "Well"}]}
+"""
+GEOJSON = """\
+{"type": "FeatureCollection", "features": [
+{"type": "Feature", "properties": {"name": "A2", "km": 2.5},
+"geometry": {"type": "LineString", "coordinates": [[16.37, 48.21], [16.38, 48.22], [16.4, 48.2, 170]]}},
+{"type": "Feature", "properties": null,
+"geometry": {"type": "Point", "coordinates": [16.5, 48.5]}},
+{"type": "Feature", "properties": {"km": 1.5},
+"geometry": {"type": "MultiLineString", "coordinates": [[[16.4, 48.2], [16.37, 48.21]]]}}
+]}
+"""
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -121,6 +165,10 @@ def _graph_samples() -> list[Sample]:
         ("metis", "sizes.metis", "3 3 111 2\n7 1 1 2 5 3 9\n%b\n7 1 1 1 5 3 4\n7 1 1 2 4 1 9\n"),
         ("edge list", "t.edges", "# x\n1 2 5\n2 3 4\n"),
         ("edge list", "t.csv", "from,to,km\n1,2,5\n2,3,4\n3,1,9\n"),
+        ("graphml", "t.graphml", GRAPHML),
+        ("gml", "t.gml", GML),
+        ("node-link", "nodes.json", NODE_LINK),
+        ("geojson", "lines.geojson", GEOJSON),
         ("edge list", "names.txt", "Vienna,Graz,191\nGraz,St. Anton,475.5\n"),
         ("edge list", "titles.csv", "id;u;v;oneway;length\n7;1;2;no;5\n8;2;3;yes;4.5\n"),
         ("edge list", "snap.txt", "# Directed graph: t.txt\n# FromNodeId ToNodeId\n1\t2\n2\t3\n"),

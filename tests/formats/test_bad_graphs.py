@@ -40,7 +40,7 @@ FILES = {"t.gr": GR, "t.stp": STP, "tw.gr": TW, "t.mtx": MTX, "t.graph": METIS, 
 
 BAD = [
     # a trillion promised
-    ("t.gr", "p sp 3 3", "p sp 3 1000000000000", ":2: the header says 1000000000000 arcs, the file has 3; it may"),
+    ("t.gr", "p sp 3 3", "p sp 3 1000000000000", ":2: the header says 1000000000000 arcs, but the file has 3; it may"),
     ("t.gr", "p sp 3 3", "p sp 1000000000000 3", ":2: the header says 1000000000000 vertices, too many for "),
     ("t.gr", "p sp 3 3", "p sp 2000000000 3", ":2: the header says 2000000000 vertices"),
     ("t.stp", "Nodes 3", "Nodes 1000000000000", ":3: the header says 1000000000000 vertices"),
@@ -49,7 +49,7 @@ BAD = [
     ("t.mtx", "3 3 2", "3 3 1000000000000", ":3: the header says 1000000000000 entries"),
     ("t.mtx", "3 3 2", "1000000000000 1000000000000 2", ":3: the header says 1000000000000 vertices"),
     ("t.graph", "3 2 1", "1000000000000 2 1", ":2: the header says 1000000000000 vertices"),
-    ("t.graph", "3 2 1", "3 1000000000000 1", ":2: the header says 2000000000000 neighbours (two for each edge), the"),
+    ("t.graph", "3 2 1", "3 1000000000000 1", ":2: the header says 2000000000000 neighbours (two for each edge), but"),
     # headers
     ("t.gr", "p sp 3 3\n", "", ":2: the line `p sp VERTICES ARCS` is missing; write it above this one"),
     ("t.gr", "p sp 3 3", "p sp 3", ":2: expected `p sp VERTICES ARCS`, found 'p sp 3'"),
@@ -57,8 +57,8 @@ BAD = [
     ("t.gr", "p sp 3 3", "p sp three 3", ":2: expected `p sp VERTICES ARCS`, found 'three'"),
     ("t.gr", "p sp 3 3", "p sp -3 3", ":2: expected `p sp VERTICES ARCS`, found '-3'"),
     ("t.gr", "a 1 2 5", "p sp 3 3\na 1 2 5", ":3: a second p line; the first is line 2"),
-    ("t.gr", "a 3 1 9\n", "", ":2: the header says 3 arcs, the file has 2; it may be truncated"),
-    ("t.gr", "a 3 1 9\n", "a 3 1 9\na 3 1 9\n", ":2: the header says 3 arcs, the file has 4"),
+    ("t.gr", "a 3 1 9\n", "", ":2: the header says 3 arcs, but the file has 2; it may be truncated"),
+    ("t.gr", "a 3 1 9\n", "a 3 1 9\na 3 1 9\n", ":2: the header says 3 arcs, but the file has 4"),
     ("t.gr", "a 3 1 9", "e 3 1 9", ":5: neither a comment (c) nor an arc (a): 'e 3 1 9'"),
     ("tw.gr", "p tw", "p td", ":2: expected `p sp VERTICES ARCS`, found 'p td 3 2'"),
     # records
@@ -99,7 +99,7 @@ BAD = [
     ("t.stp", "T 2", "T 1 2", ":11: expected t, a vertex, found 'T 1 2'"),
     ("t.stp", "T 2", "TP 2 7", ":11: 'TP': a prize-collecting Steiner problem, which hpcsolve does not"),
     ("t.stp", "T 2", "Root 2", ":11: 'Root': a rooted Steiner problem"),
-    ("t.stp", "Terminals 2", "Terminals 3", ":9: the header says 3 terminals, the file has 2; it may be truncated"),
+    ("t.stp", "Terminals 2", "Terminals 3", ":9: the header says 3 terminals, but the file has 2; it may be truncated"),
     ("t.stp", "Terminals 2\n", "", ":8: SECTION Terminals has no line `Terminals NUMBER`"),
     ("t.stp", "DD 3", "DD 7", ":16: vertex 7 is out of range 1 to 3"),
     ("t.stp", "DD 3 2 2", "DD 3 2 x", ":16: a coordinate must be a number, found 'x'"),
@@ -118,7 +118,7 @@ BAD = [
     ("t.mtx", "2 3 4.5", "2 3 nan", ":5: a value must be a number, found 'nan'"),
     ("t.graph", "3 2 1", "3 2 2", ":2: the format '2' is not three digits of 0 and 1"),
     ("t.graph", "3 2 1", "3", ":2: expected `VERTICES EDGES [FORMAT [CONSTRAINTS]]`, found '3'"),
-    ("t.graph", "3 2 1", "4 2 1", ":2: the header says 4 vertices, the file has 3; it may be truncated"),
+    ("t.graph", "3 2 1", "4 2 1", ":2: the header says 4 vertices, but the file has 3; it may be truncated"),
     ("t.graph", "1 5 3 4", "1 5 3", ":4: 3 numbers do not fit the format that line 2 gives"),
     ("t.graph", "1 5 3 4", "1 5 7 4", ":4: vertex 7 is out of range 1 to 3"),
     ("t.graph", "1 5 3 4", "1 5 x 4", ":4: expected a number, found 'x'"),
@@ -148,7 +148,7 @@ def test_bad_files(tmp_path, name, old, new, message):
 
 
 BAD_COORDINATES = [
-    ("v 3 1 1\n", "", ":1: the header says 3 vertices, the file has 2; it may be truncated"),
+    ("v 3 1 1\n", "", ":1: the header says 3 vertices, but the file has 2; it may be truncated"),
     ("v 3 1 1", "v 1 1 1", ":4: vertex 1 is given twice"),
     ("v 3 1 1", "v 4 1 1", ":4: vertex 4 is out of range 1 to 3"),
     ("v 3 1 1", "v 3 1", ":4: expected v, a vertex, an x, a y, found 'v 3 1'"),

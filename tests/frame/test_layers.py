@@ -22,7 +22,7 @@ LAYERS = [  # from the top down; those in one row stand side by side
     {"hpcsolve.device"},
     {"hpcsolve.formats"},
     {"hpcsolve.problems"},
-    {"hpcsolve.errors"},
+    {"hpcsolve.errors", "hpcsolve.wording"},
 ]
 HOMES = {  # library -> the only places that may import it
     "mpi4py": ("hpcsolve.parallel.mpi",),
@@ -31,7 +31,7 @@ HOMES = {  # library -> the only places that may import it
     "h5py": ("hpcsolve.output.", "hpcsolve.analysis."),
     "matplotlib": ("hpcsolve.analysis.",),
     "scipy": ("hpcsolve.algorithms.", "hpcsolve.analysis.", "hpcsolve.formats.", "hpcsolve.problems."),
-    "networkx": ("hpcsolve.analysis.",),
+    "networkx": ("hpcsolve.analysis.", "hpcsolve.formats.graph.networkx_files."),
     "pandas": ("hpcsolve.analysis.",),
 }
 FORBIDDEN = {"tsplib95", "vrplib"}

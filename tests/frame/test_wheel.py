@@ -5,7 +5,6 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from pathlib import Path
 
 import pytest
 
@@ -16,13 +15,14 @@ setuptools = pytest.importorskip("setuptools", "70.1", reason="no setuptools >= 
 BUILD = "import sys, setuptools.build_meta as backend; print(backend.build_wheel(sys.argv[1]))"
 BUILD_SOURCE = "import sys, setuptools.build_meta as backend; print(backend.build_sdist(sys.argv[1]))"
 ASK = "import hpcsolve.device.build as build; print(build.source_folder()); print(build.__file__)"
+NEW = "import sys; from hpcsolve.cli import main; sys.exit(main(['new', 'eu-capitals']))"
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     """Build the wheel from a copy of the source, so that the checkout is not written to."""
     source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for folder in ("hpcsolve", "cuda_src"):
+    for folder in ("hpcsolve", "cuda_src", "jobs"):
         shutil.copytree(REPOSITORY / folder, source / folder, ignore=shutil.ignore_patterns("__pycache__"))
     for file in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(REPOSITORY / file, source)
@@ -38,7 +38,10 @@ def test_all_kernels_and_modules_are_in_it(wheel):
     kernels = {f"hpcsolve/cuda_src/{path.relative_to(KERNELS)}" for path in KERNELS.rglob("*.cu*")}
     modules = {str(path.relative_to(REPOSITORY)) for path in PACKAGE.rglob("*.py")}
     assert kernels
+    examples = {f"hpcsolve/jobs/{path.name}" for path in (REPOSITORY / "jobs").iterdir() if path.is_file()}
+    examples.remove("hpcsolve/jobs/README.md")
     assert kernels | modules | {"hpcsolve/py.typed"} <= names
+    assert {name for name in names if name.startswith("hpcsolve/jobs/")} == examples
     assert {name.split("/")[0] for name in names} <= {"hpcsolve", wheel.name.split("-py3")[0] + ".dist-info"}
 
 
@@ -49,7 +52,7 @@ def test_it_says_what_it_needs(wheel):
     assert "MIT License" in read["LICENSE"]
     assert "Requires-Python: >=3.10" in read["METADATA"]
     extras = {line.split(": ")[1] for line in read["METADATA"].splitlines() if line.startswith("Provides-Extra")}
-    assert extras == {"mpi", "local", "cuda", "plot", "test", "dev"}
+    assert extras == {"mpi", "local", "cuda", "plot", "completion", "test", "dev"}
 
 
 def test_it_finds_its_own_kernels(wheel, tmp_path):
@@ -62,6 +65,17 @@ def test_it_finds_its_own_kernels(wheel, tmp_path):
     assert done.stdout.splitlines() == [str(tmp_path / part) for part in inside]
 
 
+def test_it_writes_an_example(wheel, tmp_path):
+    zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
+    done = subprocess.run(
+        [sys.executable, "-c", NEW], cwd=tmp_path, env={"PYTHONPATH": str(tmp_path / "installed")},
+        capture_output=True, text=True, check=False, timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    for name in ("eu-capitals.toml", "eu-capitals.tsp"):
+        assert (tmp_path / name).read_text() == (REPOSITORY / "jobs" / name).read_text().replace("jobs/", "")
+
+
 @pytest.fixture(scope="module")
 def distributed(tmp_path_factory):
     """Return the names of the files in the source distribution, and of those that git tracks."""
@@ -70,8 +84,9 @@ def distributed(tmp_path_factory):
     if listed.returncode != 0:
         pytest.skip("not a git checkout")
     tracked = [name for name in listed.stdout.split("\0") if name and (REPOSITORY / name).is_file()]
-    assert (REPOSITORY / "hpcsolve" / "cuda_src").readlink() == Path("../cuda_src")
-    for name in [*tracked, "hpcsolve/cuda_src"]:
+    links = {"hpcsolve/cuda_src": "../cuda_src", "hpcsolve/jobs": "../jobs"}
+    assert {name: str((REPOSITORY / name).readlink()) for name in links} == links
+    for name in [*tracked, *links]:
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(REPOSITORY / name, source / name, follow_symlinks=False)
     done = subprocess.run(

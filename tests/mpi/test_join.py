@@ -59,7 +59,7 @@ def test_a_launcher_of_another_mpi_is_refused(run_process, mpiexec_path, variabl
     assert "\n" not in line
     assert line.startswith(f"hpcsolve: error: {launcher}")
     assert "the MPI library of each, M" in line or "Open MPI v" in line
-    assert "finds 1: the launcher belongs to another MPI; start it with" in line
+    assert "finds 1: the launcher belongs to another MPI; use" in line
 
 
 def test_mpich_under_a_launcher_with_pmix_only(run_process, mpiexec_path):

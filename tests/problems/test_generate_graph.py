@@ -185,9 +185,9 @@ def test_too_large_graphs_allocate_nothing(kind, monkeypatch):
 
 
 BAD = [
-    ("road", {"n": 5}, "unknown generator 'road' .did you mean 'road-graph'"),
+    ("road", {"n": 5}, "unknown generator 'road'; did you mean road-graph"),
     ("road-graph", {}, "road-graph needs the key n"),
-    ("road-graph", {"n": 5, "sead": 1}, "no key 'sead' .did you mean 'seed'"),
+    ("road-graph", {"n": 5, "sead": 1}, "no key 'sead'; did you mean seed"),
     ("road-graph", {"n": 0}, "n is 0; it must be 1 to"),
     ("road-graph", {"n": 2**31}, "n is 2147483648"),
     ("road-graph", {"n": 5, "shuffle": 1}, "shuffle is 1; it must be true or false"),

@@ -86,10 +86,10 @@ def test_seeds_and_kinds_differ():
 
 
 BAD = [
-    ("uniform", {"n": 5}, "unknown generator 'uniform' .did you mean 'uniform-tsp'"),
+    ("uniform", {"n": 5}, "unknown generator 'uniform'; did you mean uniform-tsp"),
     ("zzz", {"n": 5}, "the generators are uniform-tsp, clustered-tsp, random-matrix"),
     ("uniform-tsp", {}, "needs the key n"),
-    ("uniform-tsp", {"n": 5, "sead": 1}, "no key 'sead' .did you mean 'seed'"),
+    ("uniform-tsp", {"n": 5, "sead": 1}, "no key 'sead'; did you mean seed"),
     ("uniform-tsp", {"n": 5, "clusters": 1}, "no key 'clusters'"),
     ("uniform-tsp", {"n": "5"}, "n is '5'; it must be an integer"),
     ("uniform-tsp", {"n": 5.0}, "n is 5.0"),

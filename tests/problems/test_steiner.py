@@ -36,8 +36,8 @@ def graph_of(weights: list[float], terminals: list[int] | None, directed: bool =
     (graph_of([1, 1 / 3], [0, 2]), "not decimals of at most nine places"),
     (graph_of([2**61, 2**61], [0, 2]), f"weigh {2**62} together; at most {2**62 - 1}"),
     (from_edges([0, 2, 3], [1, 3, 4], n=6, terminals=[0, 3, 5, 4], labels=range(1, 7), name="parts"),
-     "they are in 3 components: one of 2 vertices with terminal 1; one of 3 vertices with terminals 4, 5; "
-     "one of 1 vertices with terminal 6"),
+     "which are in 3 components: one of 2 vertices with terminal 1; one of 3 vertices with terminals 4, 5; "
+     "one of 1 vertex with terminal 6"),
     (from_edges([0], [1], n=40, terminals=range(40), name="dust"), "in 39 components: .*; and 34 more"),
 ])
 def test_what_is_no_problem_is_one_line(graph: Graph, message: str) -> None:

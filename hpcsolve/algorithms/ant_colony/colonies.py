@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.ant_colony.buffers import tour_at
-from hpcsolve.algorithms.base import Report, StopCriteria
+from hpcsolve.algorithms.base import Interrupted, Report, StopCriteria, never
 from hpcsolve.device.base import Buffer
 from hpcsolve.parallel.comm import Comm
 
@@ -24,6 +24,8 @@ NO_TOUR = 2**62
 """A length above that of any tour."""
 MOST_ROWS = 1024
 """Rows of the history above which every other one is dropped."""
+SECONDS_BETWEEN = 0.1
+"""Seconds between agreements on whether the run was interrupted, where the criteria need no agreement."""
 
 
 class Search(Protocol):
@@ -116,18 +118,28 @@ class AgreedStop:
     ----------
     target
         In lengths of `AntInstance`.
+    interrupted
+        Whether this rank was asked to end the run.
     best, improved
         The best length of all colonies that this rank knows of, and its iteration.
+    reason, complete
+        Why the search ended, in words, and whether it was not interrupted.
+    agreement
+        The next iteration at which the ranks agree, where no criterion makes them agree at each.
     """
 
     comm: Comm
     criteria: StopCriteria
     target: int | None
+    interrupted: Interrupted = never
     # The clock is looked up when it is called: benchmarks replace it.
     started: float = field(default_factory=lambda: time.perf_counter())
     seconds_wait: float = 0.0
     best: int = NO_TOUR
     improved: int = 0
+    reason: str = ""
+    complete: bool = True
+    agreement: int = 0
 
     def seconds(self) -> float:
         """Return the seconds since the start."""
@@ -135,20 +147,35 @@ class AgreedStop:
 
     def is_last(self, iteration: int, best: int) -> bool:
         """Return whether the search ends with this iteration. `best` is that of this rank's colonies. Collective."""
-        criteria, seconds = self.criteria, self.seconds()
-        if any(one is not None for one in (criteria.seconds, criteria.target, criteria.stagnation)):
+        criteria, seconds, asked = self.criteria, self.seconds(), False
+        always = any(one is not None for one in (criteria.seconds, criteria.target, criteria.stagnation))
+        if always or iteration >= self.agreement:
             waiting = time.perf_counter()
-            all_ranks = self.comm.allgather((best, seconds))
+            all_ranks = self.comm.allgather((best, seconds, self.interrupted()))
             self.seconds_wait += time.perf_counter() - waiting
-            best, seconds = min(one for one, _ in all_ranks), all_ranks[0][1]
+            best, seconds = min(one for one, _, _ in all_ranks), all_ranks[0][1]
+            asked = any(one for _, _, one in all_ranks)
+            self.agreement = next_agreement(iteration, seconds)
         if best < self.best:
             self.best, self.improved = best, iteration
-        return (
-            (criteria.iterations is not None and iteration + 1 >= criteria.iterations)
-            or (criteria.seconds is not None and seconds >= criteria.seconds)
-            or (self.target is not None and best <= self.target)
-            or (criteria.stagnation is not None and iteration - self.improved >= criteria.stagnation)
-        )
+        done = iterations_in_words(iteration + 1)
+        met = self._criterion(iteration, best, seconds, done)
+        self.complete = bool(met) or not asked
+        self.reason = met or (f"interrupted after {done}, {seconds:.3g} s" if asked else "")
+        return bool(self.reason)
+
+    def _criterion(self, iteration: int, best: int, seconds: float, done: str) -> str:
+        """Return the criterion that is met after this iteration, in words, or ""."""
+        criteria = self.criteria
+        if criteria.iterations is not None and iteration + 1 >= criteria.iterations:
+            return f"{done} done after {seconds:.3g} s"
+        if criteria.seconds is not None and seconds >= criteria.seconds:
+            return f"{criteria.seconds:g} s reached after {done}"
+        if self.target is not None and best <= self.target:
+            return f"target {criteria.target:.10g} reached after {done}"
+        if criteria.stagnation is not None and iteration - self.improved >= criteria.stagnation:
+            return f"no better tour in {iterations_in_words(criteria.stagnation)}, after {done}"
+        return ""
 
     def done(self, iteration: int) -> float:
         """Return the fraction of all iterations, or of the time, that is done."""
@@ -158,6 +185,17 @@ class AgreedStop:
         if self.criteria.seconds:
             parts.append(self.seconds() / self.criteria.seconds)
         return min(1.0, max(parts))
+
+
+def next_agreement(iteration: int, seconds: float) -> int:
+    """Return the iteration that ends about `SECONDS_BETWEEN` later at the present pace. Each gap at most doubles."""
+    done = iteration + 1
+    return done + int(done * min(1.0, SECONDS_BETWEEN / max(seconds, 1e-9)))
+
+
+def iterations_in_words(count: int) -> str:
+    """Return `1 iteration`, `12 iterations`."""
+    return f"{count} iteration{'s' * (count != 1)}"
 
 
 def explore(

@@ -88,14 +88,14 @@ def require_fit(tsp: Tsp, parameters: Parameters) -> None:
     """
     if parameters.alpha != 1:
         why = "other powers of pheromone would not be the same bits on every machine"
-        raise InputError(f"ant-colony.alpha: {parameters.alpha} is not possible, only 1: {why}; change beta instead")
+        raise InputError(f"ant-colony.alpha: only 1 is possible, since {why}; change beta instead")
     for key in ("beta", "rho", "optimum"):
         value = getattr(parameters, key)
         if value is not None and not math.isfinite(value):
             raise InputError(f"ant-colony.{key}: expected a finite number, got {value}")
     if not FEWEST_CITIES <= tsp.n <= MOST_CITIES:
         what = f"{tsp.n} cities; ant-colony takes {FEWEST_CITIES} to {MOST_CITIES}"
-        raise InputError(f"{what}{', held-karp the fewer' if tsp.n < FEWEST_CITIES else ''}", tsp.name)
+        raise InputError(f"{what}{'; held-karp solves fewer' if tsp.n < FEWEST_CITIES else ''}", tsp.name)
     local_search_of(parameters, tsp.symmetric)
     _require_costs(tsp)
 
@@ -108,7 +108,7 @@ def _require_costs(tsp: Tsp) -> None:
         raise InputError(f"{what}; ant-colony needs one between any two cities: give it a large cost", tsp.name)
     low, high = _cost_range(tsp)
     if high - min(low, 0) > LARGEST_COST:
-        what = f"costs reach from {low} to {high} in units of 1/{tsp.scale}"
+        what = f"costs range from {low} to {high} in units of 1/{tsp.scale}"
         raise InputError(f"{what}; ant-colony takes a range up to {LARGEST_COST}: round or scale them", tsp.name)
 
 

@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
-
-import msgspec
 
 from hpcsolve.algorithms.ant_colony.colonies import AgreedStop, explore, no_incumbents, random_keys
 from hpcsolve.algorithms.ant_colony.instance import ant_instance
 from hpcsolve.algorithms.ant_colony.outcome import outcome
 from hpcsolve.algorithms.ant_colony.parameters import MOST_CITIES, Parameters, ants_of, require_fit
 from hpcsolve.algorithms.ant_colony.search import device_bytes, host_bytes, open_search, powers
-from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Interrupted, Outcome, Report, StopCriteria, never
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.partition import even_shares
-from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.tsp import Tsp
 
 STOPS = ("seconds", "target", "iterations", "stagnation")
 DEFAULT_ITERATIONS = 1000
 """Iterations where the job has no `[stop]` at all."""
-TRIAL_CITIES = 25
-"""Cities of the instance that measures the rate of work."""
 
 
 def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
@@ -61,15 +57,9 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
     return Estimate(device, host, work, operation, (0,) * ranks, details, largest)
 
 
-def trial(tsp: Tsp, parameters: Parameters) -> tuple[Tsp, Parameters, str]:
-    """Return a small random instance of the same kind, the parameters with one colony, and its name."""
-    small = random_matrix(TRIAL_CITIES, symmetric=tsp.symmetric)
-    return small, msgspec.structs.replace(parameters, colonies=1), f"{TRIAL_CITIES} cities"
-
-
 def run(
     tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    criteria: StopCriteria = NO_STOP, seed: int = 1,
+    criteria: StopCriteria = NO_STOP, seed: int = 1, interrupted: Interrupted = never,
 ) -> Outcome:
     """Return the best tour of all colonies. `tsp` is the same on all ranks, and so is the outcome but for `rank`."""
     if criteria == NO_STOP:
@@ -78,7 +68,7 @@ def run(
     shift = tsp.n * instance.offset
     # From the decimal digits as written: 1.15 in hundredths is 115, which floats miss.
     target = None if criteria.target is None else math.floor(Fraction(str(criteria.target)) * tsp.scale) - shift
-    stop = AgreedStop(comm, criteria, target)
+    stop = AgreedStop(comm, criteria, target, interrupted)
     made = comm.bcast(powers(instance, parameters) if comm.rank == 0 else None)
     assert made is not None
     mine = even_shares(parameters.colonies, comm.size)[comm.rank]
@@ -89,6 +79,7 @@ def run(
         own = [(length + shift) / tsp.scale for length in (best, mean)]
         return f"best {own[0]:.10g}, mean {own[1]:.10g}"
 
+    report(0.0)
     history, iterations = explore(search, incumbents, stop, parameters.migration, report, tell)
     rank = {
         "operations": len(mine) * ants_of(parameters, tsp.n) * tsp.n * iterations,
@@ -97,4 +88,5 @@ def run(
     }
     if search:
         search.close()
-    return outcome(tsp, instance, incumbents, history, iterations, parameters, comm, rank)
+    found = outcome(tsp, instance, incumbents, history, iterations, parameters, comm, rank)
+    return replace(found, ended=stop.reason, complete=stop.complete)

@@ -45,7 +45,7 @@ def run(core: Core, reduced: ReducedCosts, device: Device, comm: Comm, report: R
     """Return the optimum, which rank 0 finds. Raises `InputError` above `MOST_CITIES`."""
     m = len(core.cities)
     if m > MOST_CITIES:
-        raise InputError(f'held-karp.layout: "compact" ends at {MOST_CITIES + 1} cities; use "planes"')
+        raise InputError(f'held-karp.layout: "compact" takes at most {MOST_CITIES + 1} cities; use "planes"')
     order: list[int] | None = [] if m == 0 and reduced.cost[0, 0] < reduced.infinity else None
     rank: dict[str, float | int] = {}
     if comm.rank == 0 and reduced.feasible and m > 0:

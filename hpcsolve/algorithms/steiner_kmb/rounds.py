@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.base import Report, StopCriteria
+from hpcsolve.algorithms.base import Interrupted, Report, StopCriteria, never
 from hpcsolve.algorithms.shortest_paths.row_engine import RowSearch
 from hpcsolve.algorithms.steiner_kmb.node_table import NodeTable
 from hpcsolve.algorithms.steiner_kmb.node_tree import Candidates, NodeTree, PlacedTree, merged
@@ -21,25 +21,48 @@ NO_VERTICES = np.empty(0, np.uint32)
 
 @dataclass
 class AgreedStop:
-    """The time limit and the target of a run, on which rank 0 decides for all ranks.
+    """The time limit and the target of a run, on which rank 0 decides for all ranks, and interruptions of any rank.
 
     Attributes
     ----------
     target
         A weight, scaled as those of the graph.
+    interrupted
+        Whether this rank was asked to end the run.
+    met, broken_off
+        The criterion that was met, in words on rank 0, "" if none was; whether any rank was interrupted before.
     """
 
     comm: Comm
     criteria: StopCriteria
     target: int | None
+    interrupted: Interrupted = never
     started: float = field(default_factory=time.perf_counter)
+    met: str = ""
+    broken_off: bool = False
 
     def is_over(self, weight: int | None = None) -> bool:
-        """Return whether the time is up or a tree of this weight (given on rank 0) meets the target. Collective."""
-        if self.criteria.seconds is None and self.target is None:
-            return False
-        late = self.criteria.seconds is not None and time.perf_counter() - self.started >= self.criteria.seconds
-        return self.comm.bcast(late or (weight is not None and self.target is not None and weight <= self.target))
+        """Return whether the run must end: late, a tree of this weight (given on rank 0) will do, or interrupted.
+
+        Collective.
+        """
+        self.met = self._criterion(weight)
+        votes = self.comm.allgather((bool(self.met), self.interrupted()))
+        over, asked = votes[0][0], any(asked for _, asked in votes)
+        self.broken_off = asked and not over
+        return over or asked
+
+    def ended(self, rounds: int) -> str:
+        """Return why the run ended, in words, or "" if it just came to its end."""
+        reason = "interrupted" if self.broken_off else self.met
+        return reason and f"{reason} {f'in round {rounds}' if rounds else 'before the first round'}"
+
+    def _criterion(self, weight: int | None) -> str:
+        if self.criteria.seconds is not None and time.perf_counter() - self.started >= self.criteria.seconds:
+            return f"{self.criteria.seconds:g} s reached"
+        if weight is not None and self.target is not None and weight <= self.target:
+            return f"target {self.criteria.target:.10g} reached"
+        return ""
 
 
 @dataclass

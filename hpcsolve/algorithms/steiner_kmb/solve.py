@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Interrupted, Outcome, Report, StopCriteria, never
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, ROW_ENGINES, kernel_files
 from hpcsolve.algorithms.steiner_kmb.dual_ascent import Bound, ascended, best_bound
 from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
@@ -75,18 +75,18 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
 
 def run(
     graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    criteria: StopCriteria = NO_STOP, seed: int = 1,
+    criteria: StopCriteria = NO_STOP, seed: int = 1, interrupted: Interrupted = never,
 ) -> Outcome:
     """Return a Steiner tree with its certificate. `graph` is the same on all ranks, and so is the answer."""
     target = None if criteria.target is None else math.floor(Fraction(str(criteria.target)) * graph.scale)
-    stop = AgreedStop(comm, criteria, target)
+    stop = AgreedStop(comm, criteria, target, interrupted)
     tables: Tables = {}
     found: Certified | None = None
-    with _on_host(device) as host:
+    with on_host(device) as host:
         whole = network(graph, host)
         report(0.0, "lower bound")
         bound = ascended(whole, comm)  # first: rank 0, which has the reductions next, has fewer ascents
-        smaller, closure_tree = comm.once_per_host(partial(_prepared, graph, host))
+        smaller, closure_tree = comm.once_per_host(partial(prepared, graph, host))
         net = network(smaller.graph, host)
         matrix = None
         if parameters.matrix:
@@ -103,10 +103,12 @@ def run(
         "operations": work.relaxed, "bytes_sent": work.sent, "seconds_kernel": work.seconds,
         "seconds_wait": time.perf_counter() - started,
     }
-    return Outcome(found.answer(None if matrix is None else matrix.as_table()), tables, rank)
+    answer = found.answer(None if matrix is None else matrix.as_table())
+    return Outcome(answer, tables, rank, stop.ended(work.rounds), not stop.broken_off)
 
 
-def _prepared(graph: Graph, host: Device) -> tuple[ReducedGraph, ClosureTree]:
+def prepared(graph: Graph, host: Device) -> tuple[ReducedGraph, ClosureTree]:
+    """Return the reduced graph, and the minimum spanning tree of its terminal distance graph."""
     smaller = reduced(graph)
     return smaller, closure(network(smaller.graph, host))
 
@@ -139,7 +141,7 @@ def _certified(
 
 
 @contextmanager
-def _on_host(device: Device) -> Iterator[Device]:
+def on_host(device: Device) -> Iterator[Device]:
     """Give the job's device if it is the CPU, else one core of the CPU beside it."""
     if device.info.kind == "cpu":
         yield device

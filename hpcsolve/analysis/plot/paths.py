@@ -93,7 +93,7 @@ def _finish(result: Result, axes: Axes, paths: list[NDArray[np.int64]], places: 
     set_title(axes, result, f"{len(paths)} shortest path{'s' * (len(paths) != 1)}", pad=above)
     finish_map(axes, places)
     if len(paths) < total:
-        add_note(axes, f"the first {len(paths)} of {total} queries")
+        add_note(axes, f"{len(paths)} of {total} queries")
     legend = axes.legend(fontsize="small", loc="lower left", bbox_to_anchor=(0.08, 1), ncols=2, frameon=False)
     for text in legend.get_texts():
         text.set_parse_math(False)

@@ -13,5 +13,5 @@ def clean(text: object) -> str:
 
 
 def number(value: float) -> str:
-    """Return a number as `13918` or, with at most nine digits, `0.25`; `inf` and `nan` as they are."""
+    """Return a number as `13918` or, with at most nine digits, `0.25`, and `inf` and `nan` as they are."""
     return str(int(value)) if float(value).is_integer() else f"{value:.9g}"

@@ -95,7 +95,7 @@ def require_count(file: InputFile, stated: int, count: int, what: str, line: int
     """
     if stated != count:
         hint = "; it may be truncated" if count < stated else ""
-        raise file.error(f"the header says {stated} {what}, the file has {count}{hint}", line)
+        raise file.error(f"the header says {stated} {what}, but the file has {count}{hint}", line)
 
 
 def require_undirected(file: InputFile, directed: bool | None) -> None:

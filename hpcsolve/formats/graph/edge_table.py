@@ -148,7 +148,7 @@ def _header(file: InputFile, first: Row, weight: str | None) -> bool:
     if names_columns(cells) or (weight is not None and weight in cells):
         return True
     if weight is not None:
-        raise file.error(f"no column is called {shown(weight)}; there are {', '.join(cells)[:80]}", line)
+        raise file.error(f"no column is called {shown(weight)}; there are {_listed(cells)}", line)
     if len(cells) == 2 or (len(cells) == 3 and NUMBER.fullmatch(cells[2])):
         return False
     if len(cells) == 3 and cells[2]:
@@ -169,14 +169,14 @@ def _columns(file: InputFile, first: Row, header: bool, weight: str | None) -> E
         tail, head = 0, 1
     if weight is not None:
         if weight not in cells or cells.count(weight) > 1:
-            raise file.error(f"no column is called {shown(weight)}; there are {', '.join(cells)[:80]}", line)
+            raise file.error(f"no column is called {shown(weight)}; there are {_listed(cells)}", line)
         return EdgeColumns(tail, head, cells.index(weight))
     known = _only(file, titles, WEIGHT, line)
     others = [column for column in range(len(cells)) if column not in (tail, head)]
     if known is not None or not others or all(titles[column] in _NUMBERED for column in others):
         return EdgeColumns(tail, head, known)
     if len(others) > 1:
-        names = ", ".join(cells[column] for column in others)[:80]
+        names = _listed([cells[column] for column in others])
         raise file.error(f"it is not clear which column is the weight, of {names}; name it: weight = ...", line)
     return EdgeColumns(tail, head, others[0])
 
@@ -188,6 +188,11 @@ def _only(file: InputFile, titles: Sequence[str], spellings: Sequence[str], line
         cure = "choose with weight = ..." if spellings is WEIGHT else "rename or remove one"
         raise file.error(f"the columns {first} and {second} may mean the same; {cure}", line)
     return found[0] if found else None
+
+
+def _listed(titles: Sequence[str]) -> str:
+    """Return titles as a message shows them, printable and short."""
+    return repr(", ".join(titles)[:80])[1:-1]
 
 
 def _vertices(

@@ -6,8 +6,6 @@ rounded, and `inf` means that there is no arc. Fixed edges and problems other th
 
 from __future__ import annotations
 
-import difflib
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -30,6 +28,7 @@ from hpcsolve.problems.decimals import BadNumber, is_number, shown
 from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.rounding import Costs, Precision, costs_from_texts
 from hpcsolve.problems.tsp import Tsp, from_costs, largest_cost, require_memory
+from hpcsolve.wording import did_you_mean
 
 _OTHER_TYPES = {
     "SOP": "SOP (sequential ordering) is not solved; hpcsolve solves TSP and ATSP",
@@ -82,9 +81,8 @@ def _require_supported_sections(parts: TsplibParts) -> None:
 
 
 def _unknown(key: str, word: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(word, known, n=1)
-    hint = f", did you mean {close[0]}?" if close else ""
-    return f"{key} {shown(word)} is not known{hint}; known are {', '.join(known)}"
+    hint = did_you_mean(word, known, f"; known are {', '.join(known)}")
+    return f"{key} {shown(word)} is not known{hint}"
 
 
 def _read_coordinates(parts: TsplibParts, n: int, weight_type: str) -> Tsp:
@@ -222,7 +220,7 @@ def _require_count(parts: TsplibParts, section: TsplibSection, order: EntryOrder
     fits = [name for name, other in entry_orders().items() if other.count(n) == count]
     hint = f" (as {' or '.join(fits)} would have)" if fits else ""
     last = line_of_word(parts, section, min(count, wanted) if count > wanted else max(count - 1, 0))
-    raise parts.file.error(f"{section.name} has {count} numbers{hint}, {word} of {n} cities has {wanted}", last)
+    raise parts.file.error(f"{section.name} has {count} numbers{hint}, but {word} of {n} cities has {wanted}", last)
 
 
 def _require_symmetric(parts: TsplibParts, tsp: Tsp) -> None:

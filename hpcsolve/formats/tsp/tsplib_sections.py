@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hpcsolve.formats.files import InputFile, decode, words
 from hpcsolve.problems.decimals import shown
+from hpcsolve.wording import did_you_mean, nearest
 
 KEYS = (
     "NAME",
@@ -79,7 +79,7 @@ class TsplibParts:
         """Return the value of a keyword. Raises `InputError`, with an example line, if the file does not have it."""
         if name in self.keys and self.keys[name].value:
             return self.keys[name]
-        close = difflib.get_close_matches(name, [key for key in self.keys if key not in KEYS], n=1)
+        close = nearest(name, [key for key in self.keys if key not in KEYS])
         if close:
             raise self.file.error(f"{close[0]} is not known and {name} is missing", self.keys[close[0]].line)
         line = min((section.line for section in self.sections.values()), default=self.file.last_line)
@@ -196,8 +196,7 @@ def _require_known(file: InputFile, word: str, rest: bytes, line: int, sections:
     if word in sections:
         raise file.error(f"{word} is given twice, first on line {sections[word].line}", line)
     if word not in SECTIONS:
-        close = difflib.get_close_matches(word, SECTIONS, n=1)
-        raise file.error(f"unknown section {word}" + (f", did you mean {close[0]}?" if close else ""), line)
+        raise file.error(f"unknown section {word}{did_you_mean(word, SECTIONS)}", line)
     if rest.strip(b" \t:"):
         raise file.error(f"{shown(decode(rest).strip())} after {word}; data begin on the next line", line)
 

@@ -10,16 +10,18 @@ from numpy.typing import ArrayLike, NDArray
 from hpcsolve.errors import InputError
 from hpcsolve.formats.decimal_text import decimal, shortest
 from hpcsolve.formats.files import write_text
+from hpcsolve.formats.tsp.city_names import with_comment
 from hpcsolve.formats.tsp.distances import distance_matrix
+from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp, largest_cost
 
 
 def write_tsplib(tsp: Tsp, path: str) -> None:
     """Write an instance, completely or not at all, so that `read` returns the same costs.
 
-    It is written as EUC_2D if that gives the same costs from the coordinates, else as EXPLICIT FULL_MATRIX (cities
-    without coordinates are then numbered from 1). Decimal costs are written as decimals, which TSPLIB itself does not
-    have.
+    It is written as EUC_2D (or GEO) if that gives the same costs from the coordinates, else as EXPLICIT FULL_MATRIX
+    (cities without coordinates are then numbered from 1). Names stand in the comment. Decimal costs are written as
+    decimals, which TSPLIB itself does not have.
 
     Parameters
     ----------
@@ -62,25 +64,29 @@ def tsplib_text(tsp: Tsp) -> str:
         row, column = np.argwhere(forbidden)[0]
         what = f"{tsp.name} has no arc from city {tsp.labels[row]} to {tsp.labels[column]}"
         raise InputError(f"{what}, which TSPLIB cannot express; write it as {tsp.name}.npy")
-    head = [f"NAME : {_one_line(tsp.name)}", *_comments(tsp.comment)]
+    weight_type = "GEO" if tsp.coordinates_kind == DEGREES_MINUTES else "EUC_2D"
+    from_coordinates = _is_distance(tsp, weight_type)
+    labels = tsp.labels if from_coordinates or _shows(tsp) else np.arange(1, tsp.n + 1)
+    head = [f"NAME : {_one_line(tsp.name)}", *_comments(with_comment(tsp, labels))]
     head += [f"TYPE : {'TSP' if tsp.symmetric else 'ATSP'}", f"DIMENSION : {tsp.n}"]
-    body = _coordinate_lines(tsp) if _is_euclidean(tsp) else _matrix_lines(tsp)
+    body = _coordinate_lines(tsp, weight_type) if from_coordinates else _matrix_lines(tsp)
     return "\n".join([*head, *body, "EOF", ""])
 
 
-def _is_euclidean(tsp: Tsp) -> bool:
+def _is_distance(tsp: Tsp, weight_type: str) -> bool:
+    """Return whether TSPLIB's distances between the coordinates are the costs."""
     points = tsp.coordinates
     if points is None or points.shape[1] != 2 or tsp.scale != 1 or tsp.labels.min() < 0:
         return False
-    cost = distance_matrix(points, "EUC_2D", largest_cost(tsp.n))
+    cost = distance_matrix(points, weight_type, largest_cost(tsp.n))
     if cost is None:
         return False
     np.fill_diagonal(cost, FORBIDDEN)
     return np.array_equal(cost, tsp.cost)
 
 
-def _coordinate_lines(tsp: Tsp) -> Iterator[str]:
-    yield "EDGE_WEIGHT_TYPE : EUC_2D"
+def _coordinate_lines(tsp: Tsp, weight_type: str) -> Iterator[str]:
+    yield f"EDGE_WEIGHT_TYPE : {weight_type}"
     yield "NODE_COORD_SECTION"
     assert tsp.coordinates is not None
     yield from _points(tsp.labels, tsp.coordinates)
@@ -89,17 +95,22 @@ def _coordinate_lines(tsp: Tsp) -> Iterator[str]:
 def _matrix_lines(tsp: Tsp) -> Iterator[str]:
     yield "EDGE_WEIGHT_TYPE : EXPLICIT"
     yield "EDGE_WEIGHT_FORMAT : FULL_MATRIX"
-    shows = tsp.coordinates is not None and tsp.coordinates.shape[1] == 2 and _ascending(tsp.labels)
-    if shows:
+    if _shows(tsp):
         yield "DISPLAY_DATA_TYPE : TWOD_DISPLAY"
     yield "EDGE_WEIGHT_SECTION"
     for row in range(tsp.n):
         costs = tsp.cost[row].tolist()
         costs[row] = 0
         yield " ".join(decimal(cost, tsp.scale) for cost in costs)
-    if shows and tsp.coordinates is not None:
+    if _shows(tsp) and tsp.coordinates is not None:
         yield "DISPLAY_DATA_SECTION"
         yield from _points(tsp.labels, tsp.coordinates)
+
+
+def _shows(tsp: Tsp) -> bool:
+    """Return whether a matrix is written with coordinates to draw it, and so with labels."""
+    plane = tsp.coordinates is not None and tsp.coordinates.shape[1] == 2 and not tsp.coordinates_kind
+    return plane and _ascending(tsp.labels)
 
 
 def _ascending(labels: NDArray[np.int64]) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from hpcsolve.errors import InputError
+from hpcsolve.wording import did_you_mean
 
 Problem = TypeVar("Problem")
 
@@ -29,19 +29,14 @@ def call_generator(generators: Mapping[str, Callable[..., Problem]], name: str, 
         value.
     """
     if name not in generators:
-        suggestion = _suggestion(name, generators)
-        raise InputError(f"unknown generator {name!r}{suggestion}; the generators are {', '.join(generators)}")
+        hint = did_you_mean(name, generators, f"; the generators are {', '.join(generators)}")
+        raise InputError(f"unknown generator {name!r}{hint}")
     parameters = inspect.signature(generators[name]).parameters
     for key in keys:
         if key not in parameters:
-            suggestion = _suggestion(key, parameters)
-            raise InputError(f"{name} has no key {key!r}{suggestion}; its keys are {', '.join(parameters)}")
+            hint = did_you_mean(key, parameters, f"; its keys are {', '.join(parameters)}")
+            raise InputError(f"{name} has no key {key!r}{hint}")
     for key, parameter in parameters.items():
         if parameter.default is parameter.empty and key not in keys:
             raise InputError(f"{name} needs the key {key}")
     return generators[name](**keys)
-
-
-def _suggestion(word: str, known: Mapping[str, object]) -> str:
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -21,6 +21,7 @@ from hpcsolve.job.generators import makers
 from hpcsolve.output.contents import INSTANCE_GROUPS, Contents
 from hpcsolve.problems.generate.by_name import call_generator
 from hpcsolve.problems.rounding import Precision, decimals_of
+from hpcsolve.wording import did_you_mean
 
 MODULES = {name: f"hpcsolve.runner.kinds.{name}" for name in INSTANCE_GROUPS}
 """Name of a kind of problem -> its module, which has the record `KIND`."""
@@ -113,9 +114,16 @@ def require_kind(contents: Contents, job: Job, file: str) -> None:
 def kind_of_generator(name: str) -> str:
     """Return the name of the kind of problem that a generator makes.
 
-    For an unknown generator it is "tsp", so that the error names those generators.
+    Raises
+    ------
+    InputError
+        There is no such generator.
     """
-    return next((kind for kind in MODULES if name in makers(kind)), "tsp")
+    kinds = {generator: kind for kind in MODULES for generator in makers(kind)}
+    if name not in kinds:
+        hint = did_you_mean(name, kinds, f"; the generators are {', '.join(kinds)}")
+        raise InputError(f"unknown generator {name!r}{hint}")
+    return kinds[name]
 
 
 def read_instance(job: Job, file: str | None = None) -> InstanceOf[Any]:

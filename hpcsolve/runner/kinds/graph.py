@@ -17,6 +17,7 @@ from hpcsolve.problems.graph_convert import from_networkx, from_scipy
 from hpcsolve.problems.rounding import Precision, rounding_values
 from hpcsolve.problems.steiner import with_terminals, with_terminals_at
 from hpcsolve.runner.kinds import ProblemKind
+from hpcsolve.wording import counted, did_you_mean
 
 OPTIONS = ("coordinates", "directed", "terminals", "weight")
 """Keys of the job's table `{ file = ..., ... }`."""
@@ -37,7 +38,8 @@ def read(path: str, options: Mapping[str, Any], precision: Precision, whole: boo
     """
     for key in options:
         if key not in OPTIONS:
-            raise InputError(f"instance: no key {key!r} beside file; there are {', '.join(OPTIONS)}")
+            hint = did_you_mean(key, OPTIONS, f"; the keys are {', '.join(OPTIONS)}")
+            raise InputError(f"instance: no key {key!r} beside file{hint}")
     coordinates, directed, terminals, weight = (options.get(key) for key in OPTIONS)
     if not isinstance(coordinates, (str, type(None))) or not isinstance(directed, (bool, type(None))):
         raise InputError("instance: coordinates must be the name of a file, and directed true or false")
@@ -105,8 +107,9 @@ def size(problem: Graph) -> int:
 
 def headline(problem: Graph) -> str:
     """Return `NY, 264346 vertices, 730100 arcs, directed`."""
-    arcs = f"{problem.arcs} arcs, directed" if problem.directed else f"{problem.edges} edges, undirected"
-    return f"{problem.name}, {problem.n} vertices, {arcs}"
+    edges = f"{counted(problem.edges, 'edge')}, undirected"
+    arcs = f"{counted(problem.arcs, 'arc')}, directed" if problem.directed else edges
+    return f"{problem.name}, {counted(problem.n, 'vertex')}, {arcs}"
 
 
 def values(instance: GraphInstance) -> dict[str, Any]:

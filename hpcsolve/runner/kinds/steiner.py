@@ -13,6 +13,7 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.steiner import require_problem
 from hpcsolve.runner.kinds import graph
+from hpcsolve.wording import counted
 
 
 def read(path: str, options: Mapping[str, Any], precision: Precision) -> GraphInstance:
@@ -29,7 +30,8 @@ def given(problem: Any, options: Mapping[str, Any], precision: Precision) -> Gra
 def headline(problem: Graph) -> str:
     """Return `alue7080, 34479 vertices, 55494 edges, 2344 terminals`."""
     assert problem.terminals is not None
-    return f"{problem.name}, {problem.n} vertices, {problem.edges} edges, {len(problem.terminals)} terminals"
+    terminals = counted(len(problem.terminals), "terminal")
+    return f"{problem.name}, {counted(problem.n, 'vertex')}, {counted(problem.edges, 'edge')}, {terminals}"
 
 
 def values(instance: GraphInstance) -> dict[str, Any]:

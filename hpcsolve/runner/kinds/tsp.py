@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,17 +10,19 @@ from typing import Any
 from hpcsolve import formats
 from hpcsolve.errors import InputError
 from hpcsolve.formats import Instance
+from hpcsolve.formats.tsp.city_names import with_names
 from hpcsolve.problems.data_frame import from_data_frame, is_data_frame
 from hpcsolve.problems.rounding import Precision, rounding_values
 from hpcsolve.problems.tsp import Tsp, fitted, from_matrix
 from hpcsolve.runner.kinds import ProblemKind
+from hpcsolve.wording import counted
 
 
 def read(path: str, options: Mapping[str, Any], precision: Precision) -> Instance:
     """Read a TSPLIB file or a matrix. Raises as `formats.read` and `fitted`."""
     _refuse(options)
     found = formats.read(path, precision)
-    return replace(found, problem=fitted(_with_names(found.problem), precision))
+    return replace(found, problem=fitted(with_names(found.problem), precision))
 
 
 def _refuse(options: Mapping[str, Any]) -> None:
@@ -37,7 +38,7 @@ def size(problem: Tsp) -> int:
 
 def headline(problem: Tsp) -> str:
     """Return `eu-capitals, 27 cities, symmetric`."""
-    return f"{problem.name}, {problem.n} cities, {'symmetric' if problem.symmetric else 'asymmetric'}"
+    return f"{problem.name}, {counted(problem.n, 'city')}, {'symmetric' if problem.symmetric else 'asymmetric'}"
 
 
 def given(problem: Any, options: Mapping[str, Any], precision: Precision) -> Tsp:
@@ -89,18 +90,6 @@ def values(instance: Instance) -> dict[str, Any]:
         "coordinates_kind": tsp.coordinates_kind,
         **dict(zip("xyz", axes)),
     }
-
-
-def _with_names(tsp: Tsp) -> Tsp:
-    """Return the instance with city names if its comment has a line `CITY <label> <name>` for each city.
-
-    TSPLIB has no other place for names.
-    """
-    found = {int(label): name for label, name in re.findall(r"(?m)^CITY (\d{1,18}) (.+)$", tsp.comment)}
-    if tsp.city_names or set(found) != set(tsp.labels.tolist()):
-        return tsp
-    rest = re.sub(r"(?m)^CITY \d+ .+\n?", "", tsp.comment).strip()
-    return replace(tsp, city_names=tuple(found[label].strip() for label in tsp.labels.tolist()), comment=rest)
 
 
 KIND = ProblemKind("cities", read, given, formats.write, content_hash, identity, size, headline, values)

@@ -1,0 +1,58 @@
+"""`hpcsolve completion`: prints a completion file for a shell."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from hpcsolve.cli.options import add_command, on_rank_0
+from hpcsolve.errors import EnvironmentFault
+from hpcsolve.parallel.printing import show
+
+SHELLS = ("bash", "zsh", "fish")
+FILES = ("FILE", "JOB.toml", "SWEEP.toml", "RESULT.h5", "A", "B")
+"""What stands for a file in `--help`."""
+FOLDERS = ("FOLDER",)
+
+
+def add(commands: Any) -> None:
+    """Declare the command and its options."""
+    parser = add_command(commands, "completion", _completion, "print a completion file; docs/running.md says where to")
+    parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))
+
+
+def _completion(options: argparse.Namespace) -> int:
+    def completion() -> int:
+        try:
+            import shtab
+        except ImportError:
+            raise EnvironmentFault("shtab is not installed: pip install 'hpcsolve[completion]'") from None
+        from hpcsolve.cli import command_parser
+
+        parser, commands = command_parser()
+        for each in commands.values():
+            for action in each._actions:
+                _describe(action, shtab.FILE, shtab.DIRECTORY)
+        show(shtab.complete(parser, options.shell).rstrip())
+        return 0
+
+    return on_rank_0(completion)
+
+
+def _describe(action: argparse.Action, file: Any, folder: Any) -> None:
+    """Say what can be written in place of a word: the words themselves, or a file or folder."""
+    from hpcsolve.algorithms.registry import NAMES
+    from hpcsolve.job.examples import examples
+    from hpcsolve.job.generators import makers
+    from hpcsolve.runner.kinds import MODULES
+
+    if action.dest == "algorithm":
+        action.choices = NAMES
+    elif action.dest == "example":
+        action.choices = list(examples())
+    elif action.metavar == "KIND":
+        action.choices = [name for kind in MODULES for name in makers(kind)]
+    elif action.metavar in FILES:
+        action.complete = file  # type: ignore[attr-defined]  # where shtab looks
+    elif action.metavar in FOLDERS:
+        action.complete = folder  # type: ignore[attr-defined]  # where shtab looks

@@ -1,0 +1,61 @@
+"""Mistakes on the command line: one line that says what was meant, and exit code 2."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
+
+from hpcsolve.errors import InputError
+from hpcsolve.parallel.environment import announced_rank
+from hpcsolve.parallel.printing import warn
+from hpcsolve.wording import did_you_mean
+
+RESULTS = (".h5", ".hdf5")
+
+
+class OneLineParser(argparse.ArgumentParser):
+    """A parser whose errors are one line, under mpiexec from one rank only."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print what is wrong, and leave with the exit code of bad input."""
+        if announced_rank(os.environ) == 0:
+            warn(f"hpcsolve: error: {message}" + ("" if message.endswith("?") else f"; see {self.prog} --help"))
+        sys.exit(InputError.exit_code)
+
+
+def refuse_unknown_command(parser: OneLineParser, commands: Mapping[str, OneLineParser], words: Sequence[str]) -> None:
+    """Leave with an error that names the command that is meant, unless the first word is one or asks for help."""
+    first = words[0] if words else ""
+    if first in commands or first in ("-h", "--help", "--version"):
+        return
+    if not first:
+        parser.error(f"name a command: {', '.join(commands)}")
+    if first.startswith("-"):
+        parser.error(f"{first} stands before the command; write it behind, as in hpcsolve run job.toml {first} ...")
+    if os.path.isfile(first):
+        parser.error(f"{first} is a file, not a command; did you mean hpcsolve {command_for(first)} {first}?")
+    hint = did_you_mean(first, commands, f"; the commands are {', '.join(commands)}")
+    parser.error(f"unknown command {first!r}{hint}")
+
+
+def refuse_unknown_options(parser: OneLineParser, rest: Sequence[str]) -> None:
+    """Leave with an error that names the option that was meant, unless there are no words left."""
+    if not rest:
+        return
+    option = next((word for word in rest if word.startswith("-") and len(word) > 1), None)
+    if option is not None:
+        known = [name for action in parser._actions for name in action.option_strings]
+        parser.error(f"unknown option {option}{did_you_mean(option.partition('=')[0], known)}")
+    if rest[0].startswith("="):
+        parser.error("KEY=VALUE is one word, without blanks, as in --set held-karp.path=open")
+    parser.error(f"{rest[0]!r} is one word too many")
+
+
+def command_for(file: str) -> str:
+    """Return the command that suits a file: a job is run, a result verified, and an instance solved."""
+    if file.endswith(".toml"):
+        return "run"
+    return "verify" if file.endswith(RESULTS) else "solve"

@@ -1,0 +1,169 @@
+"""GeoJSON lines as a graph: vertices are the coordinates of lines, edges join consecutive ones.
+
+Source: RFC 7946. LineString and MultiLineString features count; points, polygons and elevations are skipped. Weights
+are great-circle lengths in metres, rounded to millimetres. With `weight`, the name of a property, each line is one edge
+between its ends, which weighs what the property says; a line that passes through the end of another one is then
+refused, since its property cannot be shared out. A vertex is named as the file has it: "16.37,48.21".
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hpcsolve.formats.decimal_text import shortest
+from hpcsolve.formats.files import InputFile
+from hpcsolve.formats.graph.columns import weights_in
+from hpcsolve.formats.json_text import json_of
+from hpcsolve.problems.decimals import BadNumber, shown
+from hpcsolve.problems.geographic import DEGREES, great_circle, out_of_range
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.graph_build import assembled
+from hpcsolve.problems.weights import number_table
+
+_TYPES = rb'"(?:FeatureCollection|Feature|LineString|MultiLineString|GeometryCollection)"'
+_SIGNATURE = re.compile(rb'\{(?s:.{0,4000}?)"type"\s*:\s*' + _TYPES)
+
+Place = tuple[float, float]
+"""Longitude and latitude, as in the file."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a feature.
+
+    Attributes
+    ----------
+    properties
+        Those of its feature.
+    line
+        The number of the line of the file on which its geometry begins, if that can be told.
+    """
+
+    places: list[Place]
+    properties: Mapping[str, Any]
+    line: int
+
+
+def looks_like_geojson(content: bytes) -> bool:
+    """Return whether the file is a JSON object that says that it is of a type of GeoJSON near its beginning."""
+    return _SIGNATURE.match(content.lstrip()) is not None and b'"coordinates"' in content
+
+
+def read_geojson(file: InputFile, directed: bool | None = None, weight: str | None = None) -> Graph:
+    """Return the graph of all lines, with coordinates in decimal degrees.
+
+    Parameters
+    ----------
+    directed
+        Whether lines lead one way only; by default no.
+    weight
+        The property with the weight of a line.
+
+    Raises
+    ------
+    InputError
+        With file and line: it is not JSON, has no lines, or coordinates that are no degrees.
+    """
+    lines = list(_lines(file))
+    if not lines:
+        raise file.error("has no LineString and no MultiLineString", file.first_line)
+    if weight is not None:
+        _refuse_crossings(file, lines)
+        lines = [Line([line.places[0], line.places[-1]], line.properties, line.line) for line in lines]
+    position: dict[Place, int] = {}
+    for line in lines:
+        for place in line.places:
+            position.setdefault(place, len(position))
+    pairs = [(position[a], position[b], line) for line in lines for a, b in zip(line.places, line.places[1:])]
+    ends = np.array([(a, b) for a, b, _ in pairs], dtype=np.int64)
+    points = np.array(list(position), dtype=np.float64)[:, ::-1].copy()
+    if weight is None:
+        values: Any = np.rint(1000 * great_circle(points[ends[:, 0]], points[ends[:, 1]])) / 1000
+    else:
+        values = _numbers(file, [_property(file, line, weight) for _, _, line in pairs], pairs)
+    numbers = np.array([line.line for _, _, line in pairs], dtype=np.int64)
+    weights, scale = weights_in(file, values, numbers, len(position))
+    return assembled(
+        file.stem or "graph", len(position), ends[:, 0].copy(), ends[:, 1].copy(), weights, scale=scale,
+        directed=bool(directed), coordinates=points, coordinates_kind=DEGREES,
+        vertex_names=tuple(f"{shortest(x)},{shortest(y)}" for x, y in position),
+    )
+
+
+def _lines(file: InputFile) -> Iterator[Line]:
+    content = json_of(file)
+    whole = isinstance(content, dict) and content.get("type") == "FeatureCollection"
+    features = content.get("features") if whole else [content]
+    if not isinstance(features, list):
+        raise file.error("the FeatureCollection has no list of features", file.first_line)
+    starts = [file.line(found.start()) for found in re.finditer(rb'"geometry"', file.content)]
+    for index, feature in enumerate(features):
+        number = starts[index] if len(starts) == len(features) else file.first_line
+        if not isinstance(feature, dict):
+            raise file.error(f"feature {index} is not an object", number)
+        geometry = feature.get("geometry") if feature.get("type") == "Feature" else feature
+        properties = feature.get("properties")
+        for places in _geometry_lines(file, geometry, number):
+            yield Line(places, properties if isinstance(properties, dict) else {}, number)
+
+
+def _geometry_lines(file: InputFile, geometry: Any, line: int) -> Iterator[list[Place]]:
+    if not isinstance(geometry, dict):
+        return
+    kind, coordinates = geometry.get("type"), geometry.get("coordinates")
+    if kind == "GeometryCollection":
+        raise file.error("a GeometryCollection is not read; write its lines as features", line)
+    parts = {"LineString": [coordinates], "MultiLineString": coordinates}.get(str(kind), [])
+    if not isinstance(parts, list):
+        raise file.error("the coordinates are not a list", line)
+    for part in parts:
+        if not isinstance(part, list) or len(part) < 2:
+            raise file.error("a line needs a list of at least two places", line)
+        yield [_place(file, place, line) for place in part]
+
+
+def _place(file: InputFile, place: Any, line: int) -> Place:
+    numbers = place[:2] if isinstance(place, list) and len(place) >= 2 else []
+    if len(numbers) != 2 or not all(isinstance(x, (int, float)) and not isinstance(x, bool) for x in numbers):
+        raise file.error(f"expected [longitude, latitude], found {shown(json.dumps(place))}", line)
+    for value, what in zip(numbers, ("longitude", "latitude")):
+        wrong = out_of_range(value, what) if abs(value) < 1e300 else f"the {what} is too large"
+        if wrong:
+            raise file.error(wrong, line)
+    return float(numbers[0]), float(numbers[1])
+
+
+def _refuse_crossings(file: InputFile, lines: list[Line]) -> None:
+    """Refuse lines of which an inner place is on another line too."""
+    count: dict[Place, int] = {}
+    for line in lines:
+        for place in set(line.places):
+            count[place] = count.get(place, 0) + 1
+    for line in lines:
+        for place in line.places[1:-1]:
+            if count[place] > 1 or place in (line.places[0], line.places[-1]):
+                where = f"{shortest(place[0])},{shortest(place[1])}"
+                message = f"the line passes through {where}, where another one meets it, so that it is several edges"
+                raise file.error(f"{message}; split it there, or remove weight for lengths in metres", line.line)
+
+
+def _numbers(file: InputFile, values: list[float], pairs: list[tuple[int, int, Line]]) -> Any:
+    try:
+        return number_table(values)
+    except BadNumber as problem:
+        raise file.error(f"the weight {problem.reason}", pairs[problem.index][2].line) from None
+
+
+def _property(file: InputFile, line: Line, weight: str) -> float:
+    value = line.properties.get(weight)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        found = repr(", ".join(map(str, line.properties))[:80])[1:-1] or "none"
+        has = f"is {shown(str(value))}" if weight in line.properties else f"is missing; properties are {found}"
+        raise file.error(f"{weight!r} of a line {has}; give each line a number", line.line)
+    return value

@@ -1,0 +1,232 @@
+"""GraphML, GML and node-link JSON, read by networkx where it is installed: the only formats that need it.
+
+Attributes of nodes are taken for coordinates: `lat` and `lon`, or `x` and `y` (which are degrees if the attribute `crs`
+of the graph says so, as OSMnx writes it), or `pos`. Nodes whose attribute `terminal` is true are terminals.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+import xml.etree.ElementTree as xml
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.errors import InputError
+from hpcsolve.formats.files import InputFile, decode, write_text
+from hpcsolve.formats.graph.columns import require_undirected
+from hpcsolve.formats.graph.geojson import looks_like_geojson
+from hpcsolve.formats.graph.lines import NUMBER
+from hpcsolve.formats.json_text import json_of
+from hpcsolve.problems.geographic import DEGREES, out_of_range
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.graph_convert import from_networkx, to_networkx
+from hpcsolve.problems.place_columns import LATITUDE, LONGITUDE
+
+_GML = re.compile(rb'\s*(?:#[^\n]*\s+|(?i:creator|comment)\s+"[^"]*"\s*|(?i:version)\s+\S+\s+)*(?i:graph)\s*\[')
+_DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")
+_DEFINITIONS = re.compile(r"<!(?:DOCTYPE|ENTITY)", re.I)
+_NODE = re.compile(r"<(?:\w+:)?node[\s/>]")
+_WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})", re.ASCII)
+_TRUE = (True, 1, "1", "true", "True")
+
+
+def looks_like_graphml(content: bytes) -> bool:
+    """Return whether the file begins with XML whose first element is `graphml`."""
+    return content.lstrip().startswith(b"<") and b"<graphml" in content[:4096]
+
+
+def looks_like_gml(content: bytes) -> bool:
+    """Return whether the file begins with `graph [`, perhaps after its creator and version."""
+    return _GML.match(content[:4096]) is not None
+
+
+def looks_like_node_link(content: bytes) -> bool:
+    """Return whether the file is a JSON object with nodes, and with links or edges."""
+    if not content.lstrip().startswith(b"{") or looks_like_geojson(content):
+        return False
+    return b'"nodes"' in content and (b'"links"' in content or b'"edges"' in content)
+
+
+def read_graphml(file: InputFile, directed: bool | None = None, weight: str | None = None) -> Graph:
+    """Return the graph of a GraphML file. Raises `InputError` with file and line."""
+    text = _DECLARATION.sub("", decode(file.content), count=1)
+    definition = _DEFINITIONS.search(text)
+    if definition is not None:  # entities may expand without end, or name other files
+        raise file.error(f"{definition[0]} is not read, since GraphML needs no definitions; remove it", file.first_line)
+
+    def parse(networkx: ModuleType) -> Any:
+        graph = networkx.read_graphml(io.BytesIO(text.encode()))
+        if len(graph) > len(_NODE.findall(text)):  # networkx adds a node for every end of an edge
+            raise ValueError("an edge leads to a node that the file does not define")
+        return graph
+
+    return _read(file, parse, directed, weight)
+
+
+def read_gml(file: InputFile, directed: bool | None = None, weight: str | None = None) -> Graph:
+    """Return the graph of a GML file. The nodes' labels are the names if all have different ones, else ids count.
+
+    Raises
+    ------
+    InputError
+        With file and line.
+    """
+    lines = decode(file.content).split("\n")
+
+    def parse(networkx: ModuleType) -> Any:
+        try:
+            return networkx.parse_gml(lines, label="label")
+        except networkx.NetworkXError as problem:
+            if "label" not in str(problem):
+                raise
+            return networkx.parse_gml(lines, label="id")
+
+    return _read(file, parse, directed, weight)
+
+
+def read_node_link(file: InputFile, directed: bool | None = None, weight: str | None = None) -> Graph:
+    """Return the graph of node-link JSON, what `networkx.node_link_data` gives. Raises `InputError` with file and line.
+    """
+    content = json_of(file)
+
+    def build(networkx: ModuleType) -> Any:
+        graph = networkx.MultiDiGraph() if content.get("directed") else networkx.MultiGraph()
+        graph.graph.update(dict(content.get("graph") or {}))
+        for node in content["nodes"]:
+            graph.add_node(_node(node["id"]), **{key: value for key, value in node.items() if key != "id"})
+        for edge in content["links"] if "links" in content else content["edges"]:
+            ends = [_node(edge[key]) for key in ("source", "target")]
+            for end in ends:
+                if end not in graph:
+                    raise ValueError(f"an edge leads to {end!r}, which is not among the nodes")
+            graph.add_edges_from([(*ends, {key: value for key, value in edge.items() if key != "key"})])
+        return graph
+
+    return _read(file, build, directed, weight)
+
+
+def write_graphml(graph: Graph, path: str) -> None:
+    """Write GraphML by networkx, with coordinates and terminals as attributes of the nodes.
+
+    Raises
+    ------
+    InputError
+        networkx is not installed, two vertices have the same name, or all names are numbers.
+    EnvironmentFault
+        The file cannot be written.
+    """
+    names = graph.vertex_names
+    if len(set(names)) < len(names) or (names and all(map(_WHOLE.fullmatch, names))):
+        raise InputError("its vertices' names are numbers or not all different, so that GraphML cannot tell them",
+                         graph.name)
+    result = to_networkx(graph)
+    axes = ("lat", "lon") if graph.coordinates_kind == DEGREES else ("x", "y", "z")
+    nodes = list(result.nodes)
+    for node, place in zip(nodes, () if graph.coordinates is None else graph.coordinates.tolist()):
+        result.nodes[node].update(zip(axes, place))
+    for position in () if graph.terminals is None else graph.terminals.tolist():
+        result.nodes[nodes[position]]["terminal"] = True
+    text = "\n".join(_networkx("writing GraphML").generate_graphml(result))
+    write_text(text + "\n", path)
+
+
+def _networkx(purpose: str, name: str | None = None) -> ModuleType:
+    try:
+        import networkx
+    except ImportError:
+        raise InputError(f"{purpose} needs networkx: pip install networkx", name) from None
+    module: ModuleType = networkx
+    return module
+
+
+def _read(file: InputFile, parse: Callable[[ModuleType], Any], directed: bool | None, weight: str | None) -> Graph:
+    networkx = _networkx("reading this format", file.name)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = parse(networkx)
+    except xml.ParseError as problem:
+        raise file.error(f"is not XML: {str(problem).split(':')[0]}", problem.position[0]) from None
+    except Exception as problem:  # noqa: BLE001 (networkx raises whatever its parsers meet)
+        what = " ".join(str(problem).split())[:200]
+        line = re.search(r"line (\d+)", what)
+        number = int(line[1]) if line else file.first_line
+        raise file.error(f"networkx cannot read it: {type(problem).__name__}: {what}", number) from None
+    if isinstance(found, list):
+        raise file.error("holds several graphs; give a file with one", file.first_line)
+    return _converted(file, networkx, found, directed, weight)
+
+
+def _converted(file: InputFile, networkx: ModuleType, found: Any, directed: bool | None, weight: str | None) -> Graph:
+    if directed and not found.is_directed():
+        require_undirected(file, directed)
+    if directed is False and found.is_directed():
+        found = networkx.MultiGraph(found)
+    if all(isinstance(node, str) and _WHOLE.fullmatch(node) for node in found.nodes):
+        found = networkx.relabel_nodes(found, {node: int(node) for node in found.nodes})
+    for _, _, attributes in found.edges(data=True):
+        attributes.update({key: float(value) for key, value in attributes.items() if _is_text_of_number(value)})
+    try:
+        graph = from_networkx(found, "weight" if weight is None else weight, name=file.name)
+        coordinates, kind = _coordinates(found, [data for _, data in found.nodes(data=True)])
+        if len(set(graph.labels.tolist())) < graph.n:
+            raise InputError("two nodes have the same number", file.name)
+    except (InputError, OverflowError) as error:
+        raise file.error(" ".join(str(error).removeprefix(f"{file.name}: ").split()), file.first_line) from None
+    terminals = [index for index, (_, data) in enumerate(found.nodes(data=True)) if data.get("terminal") in _TRUE]
+    return replace(
+        graph, name=file.stem or "graph", coordinates=coordinates, coordinates_kind=kind,
+        terminals=np.array(terminals, dtype=np.int64) if terminals else None,
+    )
+
+
+def _node(value: Any) -> Any:
+    return tuple(map(_node, value)) if isinstance(value, list) else value
+
+
+def _is_text_of_number(value: Any) -> bool:
+    return isinstance(value, str) and len(value) < 400 and NUMBER.fullmatch(value) is not None
+
+
+def _coordinates(graph: Any, nodes: Sequence[Mapping[str, Any]]) -> tuple[NDArray[np.float64] | None, str]:
+    """Return the coordinates, shape (n, 2 or 3), and their kind, or None if a node has none."""
+    degrees = any(mark in str(graph.graph.get("crs", "")).lower() for mark in ("4326", "crs84"))
+    for north in LATITUDE:
+        for east in LONGITUDE:
+            places = _table([[data.get(north), data.get(east)] for data in nodes])
+            if places is not None:
+                return _degrees(places), DEGREES
+    places = _table([[data.get("x"), data.get("y")] for data in nodes])
+    if places is not None:
+        return (_degrees(places[:, ::-1].copy()), DEGREES) if degrees else (places, "")
+    return _table([data.get("pos") for data in nodes]), ""
+
+
+def _table(rows: Sequence[Any]) -> NDArray[np.float64] | None:
+    """Return numbers or texts of numbers as an array, or None if one is missing or something else."""
+    if not rows or not all(isinstance(row, (list, tuple)) and len(row) in (2, 3) for row in rows):
+        return None
+    cells = [cell for row in rows for cell in row]
+    if any(isinstance(x, bool) or not (isinstance(x, (int, float)) or _is_text_of_number(x)) for x in cells):
+        return None
+    if len({len(row) for row in rows}) > 1:
+        return None
+    table = np.array([[float(x) for x in row] for row in rows])
+    return table if np.isfinite(table).all() else None
+
+
+def _degrees(places: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return latitudes and longitudes. Raises `InputError` if they cannot be degrees."""
+    for place in places.tolist():
+        for value, what in zip(place, ("latitude", "longitude")):
+            wrong = out_of_range(value, what)
+            if wrong:
+                raise InputError(wrong)
+    return places

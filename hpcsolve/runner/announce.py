@@ -1,0 +1,74 @@
+"""The lines that a run prints of itself and of its answer. All ranks call these functions, and rank 0 prints."""
+
+from __future__ import annotations
+
+import socket
+
+import hpcsolve
+from hpcsolve.algorithms.base import Outcome
+from hpcsolve.answers.base import Verdict
+from hpcsolve.output.contents import Contents
+from hpcsolve.output.log import Log
+from hpcsolve.output.schema import require_whole
+from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.rounding import statement
+from hpcsolve.runner.kinds import kind_of
+from hpcsolve.runner.planned import PlannedRun
+from hpcsolve.runner.timings import seconds_line
+
+
+def say_head(planned: PlannedRun, comm: Comm, log: Log) -> None:
+    """Say what is solved, on which ranks, and what will become of an answer that the output holds. Collective."""
+    what = kind_of(planned.job).headline(planned.instance.problem)
+    log.say(f"hpcsolve {hpcsolve.__version__}: {planned.job.settings.algorithm}, {what}")
+    values = kind_of(planned.job).values(planned.instance)
+    if values["rounded_to"] is not None:
+        log.say(f"costs:  {statement(values['rounded_to'], values['rounding_error'] or 0.0)}")
+    hosts = comm.allgather(socket.gethostname())
+    where = ", ".join(f"{hosts.count(host)} on {host}" for host in dict.fromkeys(hosts))
+    log.say(f"ranks:  {comm.size} ({where})")
+    if planned.earlier is not None and not planned.earlier.complete:
+        log.say(f"output: {planned.output} holds a result of this job, {planned.earlier.in_words}; "
+                "a complete or a better one will replace it")
+
+
+def say_devices(reason: str, comm: Comm, log: Log) -> None:
+    """Say which device each rank uses, and why. Collective."""
+    reasons = comm.allgather(reason)
+    for text in dict.fromkeys(reasons):
+        ranks = [rank for rank, other in enumerate(reasons) if other == text]
+        who = "every rank" if len(ranks) == comm.size else f"rank{'s' * (len(ranks) > 1)} {', '.join(map(str, ranks))}"
+        log.say(f"device: {who}: {text}")
+    log.note(f"device of this rank: {reason}")
+
+
+def say_existing(planned: PlannedRun, log: Log) -> None:
+    """Print the result that the output holds already."""
+    assert planned.existing is not None
+    log.say(f"{planned.output}: this job is done already; its result:")
+    for line in require_whole(planned.existing, str(planned.output)).lines(planned.existing):
+        log.answer(line)
+    log.answer(f"check:  {planned.existing_verdict}")
+    log.answer(f"file:   {planned.output}")
+
+
+def say_end(outcome: Outcome, log: Log) -> None:
+    """Say why the search ended before its natural end, and after how much work."""
+    if outcome.ended:
+        log.say(f"stopped: {outcome.ended}")
+
+
+def say_answer(planned: PlannedRun, contents: Contents, verdict: Verdict, log: Log) -> None:
+    """Print the answer, the verdict on it, the times and the file. Called on rank 0."""
+    for line in require_whole(contents, str(planned.output)).lines(contents):
+        log.answer(line)
+    log.answer(f"check:  {verdict}")
+    log.say(seconds_line(contents))
+    if planned.output is None:
+        return
+    if planned.keeps_earlier(contents):
+        assert planned.earlier is not None
+        log.answer(f"file:   {planned.output} keeps the result of an earlier run ({planned.earlier.in_words})")
+    else:
+        rest = "" if contents.attributes["complete"] else ", not complete: the same job will run again and replace it"
+        log.answer(f"file:   {planned.output}{rest}")

@@ -1,0 +1,226 @@
+"""Ctrl-C and SIGTERM in a search that has an answer: it is checked and written, and the same job may replace it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import hpcsolve as package
+from hpcsolve.output.reader import read_result
+
+ANTS = """algorithm = "ant-colony"
+instance = { generate = "uniform-tsp", n = 60, seed = 1 }
+output = "out.h5"
+[stop]
+seconds = 50
+"""
+TREE = """algorithm = "steiner-kmb"
+instance = { generate = "road-steiner", n = 6000, terminals = 300, seed = 2 }
+output = "out.h5"
+[steiner-kmb]
+mode = "best"
+shakes = 100000
+"""
+JOBS = {"ants": ANTS, "tree": TREE}
+HPCSOLVE = [sys.executable, "-m", "hpcsolve"]
+MESSAGE = "hpcsolve: interrupted: the best answer so far will be written; another Ctrl-C ends the run at once\n"
+
+Start = Callable[..., "subprocess.CompletedProcess[str]"]
+Whom = Callable[["subprocess.Popen[str]", Path], int]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with both jobs."""
+    for name, job in JOBS.items():
+        (tmp_path / f"{name}.toml").write_text(job)
+    return tmp_path
+
+
+def signalled(
+    command: Sequence[str], folder: Path, signals: Sequence[tuple[float, int]], whom: Whom
+) -> tuple[int, list[str], str]:
+    """Start a run, send signals after seconds in the search, and return exit code, lines and standard error."""
+    with subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if line.startswith("memory:"):
+                break
+        for seconds, number in signals:
+            time.sleep(seconds)
+            os.kill(whom(process, folder), number)
+        try:
+            output, errors = process.communicate(timeout=40)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return process.returncode, [*lines, *output.splitlines(keepends=True)], errors
+
+
+def itself(process: subprocess.Popen[str], folder: Path) -> int:
+    """Return the process that was started."""
+    return process.pid
+
+
+def rank(number: int) -> Whom:
+    """Return a function that finds this rank of the run, which works in the run's folder."""
+
+    def find(process: subprocess.Popen[str], folder: Path) -> int:
+        for entry in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                variables = (entry / "environ").read_bytes().split(b"\0")
+                if os.readlink(entry / "cwd") == str(folder) and f"PMI_RANK={number}".encode() in variables:
+                    return int(entry.name)
+        raise AssertionError(f"no rank {number}")
+
+    return find
+
+
+def require_incomplete(folder: Path, lines: list[str], hpcsolve: Start) -> None:
+    """Check the file and the lines of an interrupted run."""
+    assert any(line.startswith("stopped: interrupted ") for line in lines), lines
+    assert any(line.startswith("check:  PASS") for line in lines)
+    assert lines[-1] == "file:   out.h5, not complete: the same job will run again and replace it\n"
+    result = package.load(folder / "out.h5")
+    assert result.verified and not result.complete
+    done = hpcsolve("verify", "out.h5", cwd=folder)
+    assert done.returncode == 0 and "check:  PASS" in done.stdout and "not complete" in done.stdout
+    assert sorted(os.listdir(folder)) == ["ants.toml", "out.h5", "tree.toml"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("job", JOBS)
+def test_one_process_writes_its_best(job: str, number: int, folder: Path, hpcsolve: Start, test_device: str) -> None:
+    """A second SIGTERM makes no difference. One press of Ctrl-C may come twice within a moment."""
+    command = [*HPCSOLVE, "run", f"{job}.toml", "--device", test_device]
+    code, lines, errors = signalled(command, folder, [(1.0, number), (0.05, number)], itself)
+    assert (code, errors) == (75, MESSAGE), lines
+    require_incomplete(folder, lines, hpcsolve)
+
+
+@pytest.mark.parametrize(
+    ("job", "count", "number", "to"),
+    [("ants", 1, signal.SIGINT, None), ("ants", 2, signal.SIGINT, None), ("tree", 3, signal.SIGTERM, None),
+     ("ants", 3, signal.SIGTERM, 2), ("tree", 4, signal.SIGINT, 1), ("ants", 4, signal.SIGTERM, 0)],
+)
+def test_ranks_agree(
+    job: str, count: int, number: int, to: int | None, mpiexec_path: str, folder: Path, hpcsolve: Start
+) -> None:
+    """The signal goes to mpiexec, which passes it on to all ranks, or to one rank."""
+    command = [mpiexec_path, "-n", str(count), *HPCSOLVE, "run", f"{job}.toml", "--device", "cpu"]
+    code, lines, errors = signalled(command, folder, [(1.0, number)], itself if to is None else rank(to))
+    assert code == 75, (lines, errors)
+    assert errors == (MESSAGE if to in (None, 0) else "")
+    require_incomplete(folder, lines, hpcsolve)
+
+
+def test_ranks_agree_without_a_criterion_that_needs_it(mpiexec_path: str, folder: Path, hpcsolve: Start) -> None:
+    """With a number of iterations alone no rank needs to hear of the others, unless one is interrupted."""
+    (folder / "ants.toml").write_text(ANTS.replace("seconds = 50", "iterations = 10000000\n[ant-colony]\ncolonies = 4"))
+    command = [mpiexec_path, "-n", "3", *HPCSOLVE, "run", "ants.toml", "--device", "cpu"]
+    code, lines, errors = signalled(command, folder, [(1.5, signal.SIGTERM)], rank(1))
+    assert (code, errors) == (75, ""), lines
+    require_incomplete(folder, lines, hpcsolve)
+
+
+def test_a_second_ctrl_c_ends_at_once(folder: Path) -> None:
+    """Even where checking and writing would take long."""
+    program = "import sys, time, hpcsolve.runner.conclude as c; c.check = lambda *_: time.sleep(60); "
+    program += "from hpcsolve.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", program, "run", "ants.toml", "--device", "cpu"]
+    started = time.monotonic()
+    code, _, errors = signalled(command, folder, [(1.0, signal.SIGINT), (1.0, signal.SIGINT)], itself)
+    assert (code, errors) == (130, f"{MESSAGE}hpcsolve: interrupted\n")
+    assert time.monotonic() - started < 10
+    assert sorted(os.listdir(folder)) == ["ants.toml", "tree.toml"]
+
+
+def test_the_same_job_replaces_an_incomplete_result(folder: Path, hpcsolve: Start) -> None:
+    """Until then nothing is lost: a worse answer does not replace a better one."""
+    run = [*HPCSOLVE, "run", "ants.toml", "--device", "cpu"]
+    assert signalled(run, folder, [(1.0, signal.SIGINT)], itself)[0] == 75
+    first = (folder / "out.h5").read_bytes()
+    code, lines, _ = signalled(run, folder, [(0.3, signal.SIGINT)], itself)
+    assert code == 75 and (folder / "out.h5").read_bytes() == first
+    cost = read_result(folder / "out.h5").attributes["cost"]
+    assert lines[-1] == f"file:   out.h5 keeps the result of an earlier run (cost {cost}, not complete)\n"
+    assert f"output: out.h5 holds a result of this job, cost {cost}, not complete; " in "".join(lines)
+    (folder / "quick.toml").write_text(ANTS.replace("seconds = 50", "iterations = 30"))
+    for _ in range(2):
+        done = hpcsolve("run", "quick.toml", "--device", "cpu", "--overwrite", cwd=folder)
+        assert done.returncode == 0 and "stopped: 30 iterations done after " in done.stdout
+    assert read_result(folder / "out.h5").attributes["complete"]
+
+
+def test_an_incomplete_result_never_replaces_a_complete_one(folder: Path, hpcsolve: Start) -> None:
+    """Not even with --overwrite: a user may start the run again and think better of it."""
+    job = ANTS.replace("seconds = 50", "seconds = 3")
+    (folder / "ants.toml").write_text(job)
+    done = hpcsolve("run", "ants.toml", "--device", "cpu", cwd=folder)
+    assert done.returncode == 0 and "stopped: 3 s reached after " in done.stdout
+    before = (folder / "out.h5").read_bytes()
+    run = [*HPCSOLVE, "run", "ants.toml", "--device", "cpu", "--overwrite"]
+    code, lines, _ = signalled(run, folder, [(0.3, signal.SIGINT)], itself)
+    assert code == 75 and "(cost " in lines[-1] and lines[-1].endswith(", complete)\n")
+    assert (folder / "out.h5").read_bytes() == before
+    again = hpcsolve("run", "ants.toml", "--device", "cpu", cwd=folder)
+    assert again.returncode == 0 and "this job is done already" in again.stdout
+
+
+PROGRAM = """
+import signal, sys, threading, time, os
+import numpy as np
+import hpcsolve
+own = (lambda *_: None) if sys.argv[1] == "own" else signal.getsignal(signal.SIGINT)
+signal.signal(signal.SIGINT, own)
+costs = np.random.default_rng(1).integers(1, 100, (60, 60))
+hpcsolve.solve(costs, "ant-colony", device="cpu", stop={"iterations": 1})  # compiles the kernels
+def press():
+    for _ in range(int(float(sys.argv[2]) / 0.1)):  # until the search has begun
+        time.sleep(0.1)
+        if signal.getsignal(signal.SIGINT) is not own:
+            break
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=press, daemon=True).start()
+try:
+    found = hpcsolve.solve(costs, "ant-colony", device="cpu", stop={"seconds": 4}, output="out.h5")
+    print("solved", found.complete)
+except hpcsolve.Interrupted as stopped:
+    result = stopped.result
+    print("interrupted", result.complete, result.verified, len(result.tour), isinstance(stopped, KeyboardInterrupt))
+except KeyboardInterrupt:
+    print("lost")
+print(signal.getsignal(signal.SIGINT) is own, signal.getsignal(signal.SIGTERM) is signal.SIG_DFL)
+"""
+
+
+@pytest.mark.parametrize(("handler", "said"), [("default", "interrupted False True 60 True"), ("own", "solved True")])
+def test_solve_in_a_program(handler: str, said: str, folder: Path, run_process: Start, hpcsolve: Start) -> None:
+    """The exception carries the best. A program's own handler stays in force, and handlers are as before afterwards."""
+    longest = "20" if handler == "default" else "1.5"
+    done = run_process([sys.executable, "-c", PROGRAM, handler, longest], timeout=100, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [said, "True True"]
+    assert package.load(folder / "out.h5").complete == (handler == "own")
+
+
+def test_solve_in_a_thread(folder: Path) -> None:
+    """Where no handler may be installed, `solve` works as ever."""
+    costs = "[[0, 1, 9, 9], [9, 0, 1, 9], [9, 9, 0, 1], [1, 9, 9, 0]]"
+    call = f"print(hpcsolve.solve({costs}, 'ant-colony', device='cpu', stop={{'iterations': 5}}).cost)"
+    program = f"import threading, hpcsolve\nthread = threading.Thread(target=lambda: {call})\n"
+    program += "thread.start()\nthread.join()\n"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, cwd=folder)
+    assert (done.returncode, done.stdout) == (0, "4\n"), done.stderr

@@ -1,0 +1,151 @@
+"""`hpcsolve solve`: the algorithm follows from the instance, and the job that it writes gives the same result."""
+
+import os
+import sys
+
+import msgspec
+import numpy as np
+import pytest
+
+import hpcsolve as package
+from hpcsolve.errors import InputError
+from hpcsolve.runner import choose as choosing
+from hpcsolve.runner.choose import choose
+from tests.cli.lines import error_line
+
+CITIES = "TYPE : TSP\nDIMENSION : {n}\nEDGE_WEIGHT_TYPE : EUC_2D\nNODE_COORD_SECTION\n{rows}\nEOF\n"
+GRAPH = "p sp 4 6\na 1 2 3\na 2 1 3\na 2 3 4\na 3 2 4\na 3 4 5\na 4 3 5\n"
+EDGES = "1 2 3\n2 3 4\n3 4 5\n4 1 6\n1 3 6\n"
+TREE = (
+    "33D32945 STP File, STP Format Version 1.0\nSECTION Graph\nNodes 4\nEdges 3\nE 1 2 3\nE 2 3 4\nE 3 4 5\nEND\n"
+    "SECTION Terminals\nTerminals 2\nT 1\nT 4\nEND\nEOF\n"
+)
+
+
+def write_cities(path, n):
+    points = np.random.default_rng(n).integers(0, 1000, (n, 2))
+    path.write_text(CITIES.format(n=n, rows="\n".join(f"{i} {x} {y}" for i, (x, y) in enumerate(points, 1))))
+    return str(path)
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """The working directory, with instances of every kind."""
+    monkeypatch.chdir(tmp_path)
+    write_cities(tmp_path / "nine.tsp", 9)
+    write_cities(tmp_path / "sixty.tsp", 60)
+    for name, text in (("roads.gr", GRAPH), ("tree.stp", TREE), ("links.csv", EDGES)):
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_few_cities_are_proven_and_the_job_gives_the_same_result(files, hpcsolve, test_device):
+    (files / "mine").mkdir()
+    (files / "nine.tsp").rename("mine/nine.tsp")
+    nine = ("solve", "mine/nine.tsp", "--write-job", "jobs.toml")
+    done = hpcsolve(*nine, "--seconds", "9", "--device", test_device)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("read:   mine/nine.tsp\nchoice: held-karp, since 9 cities are few enough for a proof")
+    assert "proven optimal" in done.stdout and "file:   results/nine.h5" in done.stdout
+    job = msgspec.toml.decode((files / "jobs.toml").read_text())
+    assert job == {"algorithm": "held-karp", "instance": "mine/nine.tsp", "output": "results/nine.h5",
+                   "device": test_device}
+    again = hpcsolve("run", "jobs.toml")
+    assert again.returncode == 0 and "this job is done already" in again.stdout
+    assert hpcsolve("run", "jobs.toml", "--output", "again.h5").returncode == 0
+    first, second = package.load("results/nine.h5"), package.load("again.h5")
+    assert first.tour.tolist() == second.tour.tolist() and first.cost == second.cost
+
+
+def test_the_job_file_is_not_overwritten(files, hpcsolve):
+    (files / "mine.toml").write_text("# mine\n")
+    done = hpcsolve("solve", "nine.tsp", "--write-job", "mine.toml", "--device", "cpu")
+    assert done.returncode == 2 and "mine.toml: the job file exists; choose another" in error_line(done)
+    assert (files / "mine.toml").read_text() == "# mine\n"
+
+
+def test_ranks_have_a_colony_each(files, mpiexec, test_device):
+    done = mpiexec(2, "solve", "sixty.tsp", "--set", "stop.iterations=5", "--device", test_device)
+    assert done.returncode == 0, done.stderr
+    line = "choice: ant-colony, since 60 cities are too many for a proof of the optimum; it stops after 5 iterations"
+    assert line in done.stdout.splitlines() and done.stdout.count("choice:") == 1
+    assert "colonies: 2:" in done.stdout
+
+
+def table(*arguments, **keywords):
+    found = choose(*arguments, **keywords).table
+    return {**found, "instance": os.path.relpath(found["instance"])}
+
+
+def test_the_choice_follows_from_the_instance(files):
+    ants = {"algorithm": "ant-colony", "instance": "sixty.tsp", "output": "results/sixty.h5", "ant-colony": {}}
+    assert table("sixty.tsp") == {**ants, "stop": {"seconds": choosing.SECONDS, "stagnation": choosing.STAGNATION}}
+    assert table("sixty.tsp", seconds=5.0) == {**ants, "stop": {"seconds": 5.0}}
+    tree = {"algorithm": "steiner-kmb", "instance": "tree.stp", "output": "results/tree.h5"}
+    assert table("tree.stp") == {**tree, "stop": {}, "steiner-kmb": {"exchange": True}}
+    assert table("tree.stp", seconds=5.0) == {**tree, "stop": {"seconds": 5.0}, "steiner-kmb": {"mode": "best"}}
+    assert choose("tree.stp").reason == "steiner-kmb, since the graph has 2 terminals"
+
+
+def test_a_set_key_names_the_algorithm(files):
+    found = choose("roads.gr", overrides=["shortest-paths.sources=[1]"])
+    assert found.job.settings.algorithm == "shortest-paths" and found.job.parameters.sources == [1]
+    assert found.reason == "shortest-paths, as asked"
+    found = choose("links.csv", overrides=["instance.terminals=[1, 4]"])
+    assert found.job.settings.algorithm == "steiner-kmb" and found.job.settings.instance["terminals"] == [1, 4]
+    assert found.job.settings.instance["file"] == str(files / "links.csv")
+
+
+@pytest.mark.parametrize(("limit", "value", "why"), [
+    ("_free_memory", lambda device: 1000, "would take"), ("RATE", 1.0, "would take up to"),
+])
+def test_a_proof_must_fit_memory_and_time(limit, value, why, files, monkeypatch):
+    assert choose("nine.tsp").job.settings.algorithm == "held-karp"
+    monkeypatch.setattr(choosing, limit, value)
+    found = choose("nine.tsp")
+    assert found.job.settings.algorithm == "ant-colony" and f"since a proof for 9 cities {why}" in found.reason
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["roads.gr"], "roads.gr: is a graph of 4 vertices without terminals; say what to find: distances from a vertex, "
+                   "--set shortest-paths.sources='[1]', or a tree that joins some, --set instance.terminals='[1, 4]'"),
+    (["links.csv"], "links.csv: is a graph of 4 vertices without terminals"),
+    (["named.csv"], "named.csv: is a graph of 3 vertices without terminals; say what to find: distances from a vertex, "
+                    "--set shortest-paths.sources='[\"Aa\"]', or a tree that joins some, --set instance."),
+    (["three.csv"], "three.csv: may be a table of distances or a list of edges; say which, as in --algorithm"),
+    (["job.toml"], "job.toml: is a job, not an instance; did you mean hpcsolve run job.toml?"),
+    (["none.tsp"], "/none.tsp: cannot be read: No such file or directory"),
+    (["words.csv"], "words.csv: cannot be read: as cities: line 1: "),
+    (["-"], "standard input: name the algorithm too"),
+    (["nine.tsp", "held-carp"], "--algorithm: algorithm: unknown algorithm 'held-carp'; did you mean held-karp?"),
+    (["nine.tsp", "held-karp", 3.0], "--seconds: stop.seconds: held-karp has no partial answer"),
+    (["nine.tsp", None, None, ["instance=a.tsp"]], "--set: instance: the instance is nine.tsp; leave this key out"),
+    (["nine.tsp", None, None, ["held-karp.pth=open"]], "--set: held-karp.pth: unknown key; did you mean path?"),
+    (["nine.tsp", None, None, ["sed=1"]], "--set: sed: unknown key; did you mean seed?"),
+])
+def test_what_cannot_be_solved_is_one_line(arguments, message, files):
+    (files / "named.csv").write_text("Aa,Bb,1\nBb,Cc,2\nCc,Aa,4\nAa,Cc,5\nBb,Aa,7\n")
+    (files / "three.csv").write_text("0 1 2\n1 0 2\n3 2 0\n")
+    (files / "words.csv").write_text("1,2,3\n4\n")
+    (files / "job.toml").write_text('# mine\nalgorithm = "held-karp"\ninstance = "nine.tsp"\n')
+    with pytest.raises(InputError) as error:
+        choose(*arguments)
+    text = str(error.value)
+    assert message in text if message.startswith("/") else text.startswith(message)
+    assert "\n" not in text
+
+
+def test_a_result_is_no_instance(files, hpcsolve):
+    assert hpcsolve("solve", "nine.tsp", "--device", "cpu", "--output", "r.h5").returncode == 0
+    done = hpcsolve("solve", "r.h5")
+    assert done.returncode == 2
+    assert "r.h5: is a result, not an instance; hpcsolve verify r.h5 checks its answer" in error_line(done)
+    # Another kind of problem with this output is another job, not a damaged file.
+    done = hpcsolve("solve", "tree.stp", "--device", "cpu", "--output", "r.h5")
+    assert done.returncode == 2 and "is the result of another job or instance" in error_line(done)
+
+
+def test_standard_input_with_a_named_algorithm(files, run_process):
+    command = f"cat nine.tsp | '{sys.executable}' -m hpcsolve solve - --algorithm held-karp --quiet --device cpu"
+    done = run_process(["bash", "-c", command], timeout=60)
+    assert done.returncode == 0 and "file:   results/stdin.h5" in done.stdout, done.stderr
