@@ -62,7 +62,7 @@ def _solved(options: argparse.Namespace, skipped: list[str]) -> dict[Layout, lis
     small = [n for n in sizes if n <= most]
     room = MeasuredDevice().memory_free() // 2
     fits = [n for n in small if 2 * published.full_table_bytes(n) <= room]
-    skipped += [f"compact: n = {n} skipped, two tables take more than half of the free memory" for n in small[len(fits):]]
+    skipped += [f"compact: n = {n} skipped, its tables take more than half of the memory" for n in small[len(fits):]]
     return {"planes": sizes, "compact": fits}
 
 
