@@ -34,7 +34,8 @@ planned bytes divided by them. The layout `compact` has that table, and some sma
 
 HOW_RESIDENT = """\
 Whole processes, layout `planes`, asymmetric costs: by how many bytes the plan, and the resident memory that the system
-reports of `hpcsolve run` at its peak, exceed those of 12 cities (Python and its libraries are in both)."""
+reports of `hpcsolve run` at its peak, exceed those of 12 cities. Those have Python and its
+libraries, and some 15 MB that are free again before the tables are allocated: small n stay below the plan."""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ def study(options: argparse.Namespace, folder: Path) -> list[str]:
     report.draw(rows, str(folder / "held-karp-time.svg"), post)
     used = memory.measure(solved, partial(_device, options.device), chosen(options, 13, 30, 36))
     memory.draw(used, folder / "held-karp-memory.svg")
-    processes = memory.resident(chosen(options, [13], *[[n for n in solved["planes"] if n >= 20]] * 2))
+    processes = memory.resident(chosen(options, [13], [24, 26], [24, 26, 28]))
     return [
         "# Held-Karp, beside two posts", "", HEAD, "",
         "## Time against n", "", TIMES.format(most=published.TEXTURES_MOST), *(f"- {line}" for line in skipped), "",
