@@ -14,5 +14,6 @@ collect.py   the content of the result file
 timings.py   the line that says how long the run took
 verify.py    `hpcsolve verify`: checks the answer in a result file
 forecast.py  `hpcsolve estimate`: the memory and time that a job would need
+phases.py    the time of a job by phases, by doing some of its work
 info.py      `hpcsolve info`: versions, devices, compilers
 """

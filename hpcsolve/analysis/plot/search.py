@@ -110,11 +110,11 @@ def plot_layers(result: Result, axes: Axes | None = None) -> Axes:
     axes, layers = axes_for(axes), np.arange(len(states))
     axes.bar(layers, states, color=BLUE, label="states")
     axes.set_xlabel("layer")
-    axes.set_ylabel("states (blue bars)")
+    axes.set_ylabel("states (bars)")
     axes.set_xticks(layers if len(layers) <= 16 else layers[::4])
     right = axes.twinx()
     right.plot(layers, seconds, "o-", color=VERMILION, linewidth=1, markersize=4, label="seconds")
-    right.set_ylabel("kernel seconds (red dots)")
+    right.set_ylabel("kernel seconds (dots)")
     right.set_ylim(bottom=0)
     set_title(axes, result, f"{number(int(states.sum()))} states, {float(seconds.sum()):.3g} s in kernels")
     return axes
