@@ -16,12 +16,14 @@ from hpcsolve.device.select import open_device
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import Job
+from hpcsolve.output.heartbeat import Say, say_nothing
 from hpcsolve.output.progress import size
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.runner.kinds import kind_of, read_instance
+from hpcsolve.runner.kinds import kind_of
 from hpcsolve.runner.memory import process_bytes
 from hpcsolve.runner.phases import Phases, process_age, with_trial
 from hpcsolve.runner.planned import with_instance
+from hpcsolve.runner.reading import read_reporting
 from hpcsolve.wording import counted
 
 MPI_BYTES = 20 << 20
@@ -84,7 +86,9 @@ class Forecast:
         yield f"fits                    {verdict}; the largest that fits: {largest} {kind.size_unit}"
 
 
-def forecast(job: Job, ranks: int, memory: int | None = None, seconds_build: float = 0.0) -> Forecast:
+def forecast(
+    job: Job, ranks: int, memory: int | None = None, seconds_build: float = 0.0, say: Say = say_nothing
+) -> Forecast:
     """Read a job's instance, and return what the job would need.
 
     Parameters
@@ -94,6 +98,8 @@ def forecast(job: Job, ranks: int, memory: int | None = None, seconds_build: flo
         memory of this machine.
     seconds_build
         Seconds that this process took to compile kernels, which a run does not need again.
+    say
+        Says how far reading is.
 
     Raises
     ------
@@ -102,7 +108,7 @@ def forecast(job: Job, ranks: int, memory: int | None = None, seconds_build: flo
     """
     starting = (process_age() - seconds_build) * (MPI_START if ranks > 1 else 1)
     begun = time.perf_counter()
-    planned = with_instance(job, read_instance(job), job.settings.output)
+    planned = with_instance(job, read_reporting(job, say), job.settings.output)
     phases, problem = Phases(starting, time.perf_counter() - begun), planned.instance.problem
     device, fault = _device_of_a_rank(planned.job, ranks)
     with device or nullcontext():

@@ -90,7 +90,7 @@ def _needed_bytes(planned: PlannedRun, memories: list[Any], info: DeviceInfo, lo
         make_folder(Path(planned.output))
     log.say(memory_line(estimate, memories))
     if idle := estimate.details.get(WITHOUT_WORK):
-        log.say(f"idle:   {idle} of {len(memories)} ranks without work: the problem is too small to share with so many")
+        log.say(f"idle:   {idle} of {len(memories)} ranks have no work: the problem is too small to share with so many")
     return estimate.needed
 
 

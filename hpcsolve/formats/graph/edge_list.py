@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from hpcsolve.errors import InputError
+from hpcsolve.formats.cells import cells_of, delimiter_of
 from hpcsolve.formats.decimal_text import decimal
 from hpcsolve.formats.files import InputFile, decode, words, write_text
 from hpcsolve.formats.graph.columns import weights_in
@@ -22,8 +23,6 @@ from hpcsolve.formats.graph.edge_table import (
     HEAD,
     TAIL,
     begins_with_id,
-    cells_of,
-    mark_of,
     names_columns,
     positions_by_label,
     read_edge_table,
@@ -147,7 +146,7 @@ def _first_cells(content: bytes) -> list[list[str]]:
     """Return the cells of the first two lines that are neither blank nor comments, of which there is at least one."""
     lines = [decode(line) for line in re.findall(rb"(?m)^[ \t]*([^\s#%][^\n]*)", content[:_LONGEST_HEAD])[:2]]
     try:
-        return [cells_of(line, mark_of(lines[0])) for line in lines] or [[""]]
+        return [cells_of(line, delimiter_of(lines[0])) for line in lines] or [[""]]
     except csv.Error:
         return [[""]]
 

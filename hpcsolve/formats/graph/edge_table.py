@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.formats.cells import cells_of, delimiter_of, listed
 from hpcsolve.formats.files import InputFile, decode, words
 from hpcsolve.formats.graph.columns import weights_in
 from hpcsolve.formats.graph.lines import NUMBER, Numbers, numbers_of
@@ -84,25 +85,6 @@ def begins_with_id(titles: Sequence[str]) -> bool:
     return titles[0].lower() in _NUMBERED
 
 
-def cells_of(line: str, mark: str | None) -> list[str]:
-    """Return the cells of a line, which `mark` separates, None for blanks.
-
-    Raises
-    ------
-    csv.Error
-        A cell has more than 100 KB.
-    """
-    if '"' not in line:
-        return [cell.strip() for cell in line.split(mark)] if mark else words(line)
-    return [cell.strip() for cell in next(csv.reader([line.strip()], delimiter=mark or " ", skipinitialspace=True))]
-
-
-def mark_of(line: str) -> str | None:
-    """Return what separates the cells of a line: a semicolon, tab or comma, or None for blanks."""
-    unquoted = re.sub(r'"[^"]*"', "", line)
-    return next((mark for mark in (";", "\t", ",") if mark in unquoted), None)
-
-
 def positions_by_label(
     file: InputFile, tails: Numbers, heads: Numbers, lines: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
@@ -128,17 +110,18 @@ def positions_by_label(
 
 
 def _rows(file: InputFile) -> Iterator[Row]:
-    mark: str | None = None
-    first = True
+    delimiter: str | None = None
+    found = False
     for number, line in enumerate(decode(file.content).split("\n"), start=1):
         if not words(line) or line.lstrip(" \t")[:1] in ("#", "%"):
             continue
-        mark, first = (mark_of(line) if first else mark), False
+        if not found:
+            delimiter, found = delimiter_of(line), True
         try:
-            yield number, cells_of(line, mark)
+            yield number, cells_of(line, delimiter)
         except csv.Error as problem:
             raise file.error(f"not a line of a table: {problem}", number) from None
-    if first:
+    if not found:
         raise file.error("expected two vertices and perhaps a weight on each line", file.last_line)
 
 
@@ -148,7 +131,7 @@ def _header(file: InputFile, first: Row, weight: str | None) -> bool:
     if names_columns(cells) or (weight is not None and weight in cells):
         return True
     if weight is not None:
-        raise file.error(f"no column is called {shown(weight)}; there are {_listed(cells)}", line)
+        raise file.error(f"no column is called {shown(weight)}; there are {listed(cells)}", line)
     if len(cells) == 2 or (len(cells) == 3 and NUMBER.fullmatch(cells[2])):
         return False
     if len(cells) == 3 and cells[2]:
@@ -169,14 +152,14 @@ def _columns(file: InputFile, first: Row, header: bool, weight: str | None) -> E
         tail, head = 0, 1
     if weight is not None:
         if weight not in cells or cells.count(weight) > 1:
-            raise file.error(f"no column is called {shown(weight)}; there are {_listed(cells)}", line)
+            raise file.error(f"no column is called {shown(weight)}; there are {listed(cells)}", line)
         return EdgeColumns(tail, head, cells.index(weight))
     known = _only(file, titles, WEIGHT, line)
     others = [column for column in range(len(cells)) if column not in (tail, head)]
     if known is not None or not others or all(titles[column] in _NUMBERED for column in others):
         return EdgeColumns(tail, head, known)
     if len(others) > 1:
-        names = _listed([cells[column] for column in others])
+        names = listed([cells[column] for column in others])
         raise file.error(f"it is not clear which column is the weight, of {names}; name it: weight = ...", line)
     return EdgeColumns(tail, head, others[0])
 
@@ -188,11 +171,6 @@ def _only(file: InputFile, titles: Sequence[str], spellings: Sequence[str], line
         cure = "choose with weight = ..." if spellings is WEIGHT else "rename or remove one"
         raise file.error(f"the columns {first} and {second} may mean the same; {cure}", line)
     return found[0] if found else None
-
-
-def _listed(titles: Sequence[str]) -> str:
-    """Return titles as a message shows them, printable and short."""
-    return repr(", ".join(titles)[:80])[1:-1]
 
 
 def _vertices(

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from hpcsolve.formats.cells import listed
 from hpcsolve.formats.decimal_text import shortest
 from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.graph.columns import weights_in
@@ -163,7 +164,7 @@ def _numbers(file: InputFile, values: list[float], pairs: list[tuple[int, int, L
 def _property(file: InputFile, line: Line, weight: str) -> float:
     value = line.properties.get(weight)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        found = repr(", ".join(map(str, line.properties))[:80])[1:-1] or "none"
+        found = listed(map(str, line.properties)) or "none"
         has = f"is {shown(str(value))}" if weight in line.properties else f"is missing; properties are {found}"
         raise file.error(f"{weight!r} of a line {has}; give each line a number", line.line)
     return value

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
+from hpcsolve.formats.cells import cells_of, delimiter_of
 from hpcsolve.formats.files import InputFile, decode, words
 from hpcsolve.formats.graph.lines import Numbers, Records
 from hpcsolve.problems.decimals import shown
@@ -107,24 +108,16 @@ def _rows(file: InputFile, what: Sequence[str]) -> Iterator[tuple[int, list[str]
     for number, line in enumerate(decode(file.content).split("\n"), start=1):
         if not words(line) or _COMMENT.match(line):
             continue
-        unquoted = re.sub(r'"[^"]*"', "", line)
-        mark = next((mark for mark in (";", "\t", ",") if mark in unquoted), " ")
         if len(what) == 1 and '"' not in line:
             row = [line.strip(_BLANKS)]
         else:
             try:
-                row = [cell.strip(_BLANKS) for cell in _cells(line.strip(_BLANKS), mark)]
+                row = cells_of(line.strip(_BLANKS), delimiter_of(line.strip(_BLANKS)))
             except csv.Error as problem:
                 raise file.error(f"not a line of names: {problem}", number) from None
         if len(row) != len(what) or not all(row):
             raise file.error(f"expected {', '.join(what)}, found {shown(line.strip(_BLANKS))}", number)
         yield number, row
-
-
-def _cells(line: str, mark: str) -> list[str]:
-    if mark == " " and '"' not in line:
-        return words(line)
-    return next(csv.reader([line], delimiter=mark, skipinitialspace=True))
 
 
 def _whole(file: InputFile, values: Numbers, lines: NDArray[np.int64]) -> NDArray[np.int64]:

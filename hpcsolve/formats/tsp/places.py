@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hpcsolve.errors import InputError
+from hpcsolve.formats.cells import cells_of, delimiter_of
 from hpcsolve.formats.decimal_text import shortest
 from hpcsolve.formats.files import InputFile, decode, write_text
 from hpcsolve.problems.decimals import is_number, shown
@@ -44,7 +45,7 @@ def looks_like_places(content: bytes) -> bool:
     assert found is not None
     header = decode(found[1])
     try:
-        return has_place_columns(next(csv.reader([header], delimiter=_delimiter(header), skipinitialspace=True), []))
+        return has_place_columns(cells_of(header, delimiter_of(header) or ","))
     except csv.Error:
         return False
 
@@ -103,17 +104,13 @@ def write_places(tsp: Tsp, path: str) -> None:
     write_text(stream.getvalue(), path)
 
 
-def _delimiter(header: str) -> str:
-    return next((mark for mark in (";", "\t", ",") if mark in header), ",")
-
-
 def _rows(file: InputFile) -> Iterator[tuple[int, list[str]]]:
     """Yield the first line and the cells of the header and of each row that is not blank."""
     found = _HEADER.match(file.content)
     assert found is not None
     begin, line = found.start(1), file.line(found.start(1))
     text = io.StringIO(decode(file.content[begin:]), newline="\n")
-    rows = csv.reader(text, delimiter=_delimiter(decode(found[1])), skipinitialspace=True, strict=True)
+    rows = csv.reader(text, delimiter=delimiter_of(decode(found[1])) or ",", skipinitialspace=True, strict=True)
     while True:
         first = line + rows.line_num
         try:

@@ -96,7 +96,8 @@ def _number(text: str) -> float:
 
 def _measured(job: Measured, file: Path, output: Path) -> Need:
     """Run the job, and return what it took."""
-    run = [sys.executable, "-m", "hpcsolve", "run", str(file), "--quiet", "--overwrite"]
+    run = [sys.executable, "-m", "hpcsolve", "run", str(file), "--quiet"]
+    output.unlink(missing_ok=True)
     begun = time.perf_counter()
     _done([*([mpiexec(), "-n", str(job.ranks)] if job.ranks > 1 else []), *run])
     seconds = time.perf_counter() - begun
