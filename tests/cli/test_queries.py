@@ -135,7 +135,7 @@ def test_what_is_said(job, run, hpcsolve):
     lines = [line for line in first.stdout.splitlines() if line.startswith("query:")]
     right = expected(random_graph(**KEYS), PAIRS)
     assert lines == [
-        f"query:  {a} -> {b}: " + ("not reached" if distance is None else f"{distance}, {len(path)} vertices")
+        f"query:  {a} -> {b}: " + ("not reached" if distance is None else f"{distance}, {len(path)} {'vertex' if len(path) == 1 else 'vertices'}")
         for (a, b), (distance, path) in zip(PAIRS, right, strict=True)
     ]
     assert "this job is done already" in run(folder).stdout
