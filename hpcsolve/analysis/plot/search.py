@@ -11,6 +11,7 @@ from hpcsolve.analysis.plot.canvas import axes_for, set_title
 from hpcsolve.analysis.plot.needs import column
 from hpcsolve.analysis.plot.palette import BLUE, GREEN, GREY, ORANGE, VERMILION
 from hpcsolve.analysis.plot.texts import number
+from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,7 +88,7 @@ def plot_colonies(result: Result, axes: Axes | None = None) -> Axes:
     axes.set_ylabel("cost (the instance's own unit)")
     axes.legend(fontsize="small", framealpha=0.6)
     spread = f"{number(own.min())} to {number(own.max())}"
-    set_title(axes, result, f"{len(own)} {'colony' if len(own) == 1 else 'colonies'}, {spread}")
+    set_title(axes, result, f"{counted(len(own), 'colony')}, {spread}")
     return axes
 
 
