@@ -23,8 +23,8 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.runner.ahead import build_for
 from hpcsolve.runner.kinds import kind_of, precision_of
-from hpcsolve.runner.planned import PlannedRun, planned_run, with_earlier
-from hpcsolve.runner.reading import read_aloud, say_source
+from hpcsolve.runner.planned import PlannedRun, with_earlier, with_instance
+from hpcsolve.runner.reading import read_reporting, say_source
 from hpcsolve.runner.run import run_job
 
 if TYPE_CHECKING:
@@ -159,13 +159,13 @@ class _Silent(Log):
 
 
 def _planned(job: Job, problem: ProblemLike, options: Mapping[str, Any], write: bool, log: Log) -> PlannedRun:
-    planned = planned_run(job, _instance(job, problem, options, log), job.settings.output if write else None)
+    planned = with_instance(job, _instance(job, problem, options, log), job.settings.output if write else None)
     return with_earlier(planned)
 
 
 def _instance(job: Job, problem: ProblemLike, options: Mapping[str, Any], log: Log) -> InstanceOf[Any]:
     if isinstance(problem, (str, os.PathLike)):
-        return read_aloud(job, log.say)
+        return read_reporting(job, log.say)
     kind = kind_of(job)
     given = kind.given(problem, options, precision_of(job))
     return InstanceOf(given, IN_MEMORY, kind.content_hash(given), "memory")

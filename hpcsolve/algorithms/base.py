@@ -148,15 +148,16 @@ class Trial:
     setup
         Seconds of what a rank does once, before the work.
     work
-        Seconds that the job's work takes on the rank with most of it; if `open_end`, the most that it takes, or None.
+        Seconds that the job's work takes on the rank with most of it. With an `open_end` it is the most that it takes,
+        or None if there is no limit.
     measured_on
         What was solved, in words.
-    answers
-        How many times as many rows the tables of the job have on a rank.
+    row_ratio
+        Rows that a rank has of the job's tables, divided by the rows of the trial's tables.
     open_end
         Why the end of the work cannot be foreseen, or "" if it can.
     tables
-        More tables with some rows of the answer, beside those of `outcome`.
+        Tables of the job's answer, with some of their rows, that `outcome` does not have.
     """
 
     problem: Any
@@ -165,14 +166,14 @@ class Trial:
     setup: float
     work: float | None
     measured_on: str
-    answers: float = 1.0
+    row_ratio: float = 1.0
     open_end: str = ""
     tables: tuple[DistanceTable, ...] = ()
 
 
 @dataclass
 class Stopwatch:
-    """A `Report` that tells a run's set-up from its work. Algorithms report 0.0 where the work begins."""
+    """A `Report` that measures a run's set-up. Algorithms report 0.0 where the work begins."""
 
     started: float = field(default_factory=lambda: time.perf_counter())
     setup: float = 0.0

@@ -29,10 +29,10 @@ def _estimate(options: argparse.Namespace) -> int:
         from hpcsolve.runner.forecast import forecast
 
         job = load_job(options.job, options.set, device=options.device)
-        found = forecast(job, options.ranks, options.memory, sum(seconds_build))
+        found = forecast(job, options.ranks, options.memory, sum(seconds_build), show)
         show("\n".join(found.lines()))
         if options.memory is not None and not found.fits:
-            raise ResourceError("the job does not fit the memory; see above")
+            raise ResourceError("the job does not fit in the memory of --memory; the lines above say what it needs")
         return 0
 
     def prepare() -> None:

@@ -6,14 +6,13 @@ The check uses nothing of a solver: ends and weights are looked up in the graph,
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.graph import Graph, vertex_positions
+from hpcsolve.problems.graph import Graph, vertex_positions, with_terminals_at
 from hpcsolve.problems.weights import Weights
 from hpcsolve.wording import counted
 
@@ -37,12 +36,6 @@ def with_terminals(graph: Graph, vertices: Iterable[Any]) -> Graph:
         return with_terminals_at(graph, vertex_positions(graph, list(vertices)))
     except InputError as error:
         raise InputError(f"terminals: {error}") from None
-
-
-def with_terminals_at(graph: Graph, found: Indices) -> Graph:
-    """Return the graph with the vertices at these positions as its terminals, each once."""
-    first = np.sort(np.unique(found, return_index=True)[1])
-    return replace(graph, terminals=found[first], repeated_terminals=len(found) - len(first))
 
 
 def require_problem(graph: Graph) -> Graph:
@@ -69,7 +62,7 @@ def require_problem(graph: Graph) -> Graph:
 
 
 def largest_weight(n: int, edges: int) -> int:
-    """Return the largest weight of so many edges, for the sum of all to stay below 2 ** 62."""
+    """Return the largest weight an edge may have for the sum of this many edges to stay below 2 ** 62."""
     return MOST_WEIGHT // max(edges, 1)
 
 

@@ -16,16 +16,20 @@ from hpcsolve.device.select import open_device
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import Job
+from hpcsolve.output.heartbeat import Say, say_nothing
 from hpcsolve.output.progress import size
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.runner.kinds import kind_of, read_instance
+from hpcsolve.runner.kinds import kind_of
 from hpcsolve.runner.memory import process_bytes
 from hpcsolve.runner.phases import Phases, process_age, with_trial
-from hpcsolve.runner.planned import planned_run
+from hpcsolve.runner.planned import with_instance
+from hpcsolve.runner.reading import read_reporting
 from hpcsolve.wording import counted
 
-MPI_BYTES, MPI_START = 20 << 20, 1.3
-"""What an MPI library takes in each process, and how many times as long a process takes to start with others."""
+MPI_BYTES = 20 << 20
+"""Memory that an MPI library takes in each process."""
+MPI_START = 1.3
+"""Time that a process takes to start together with others, divided by the time that it takes alone."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +41,9 @@ class Forecast:
     memory
         Bytes free for each rank, counted as `Estimate.needed` counts.
     process
-        Bytes of the process of rank 0, with Python, the instance, and what it takes on the host.
+        Bytes of host memory of rank 0's whole process, with Python and the instance.
     device
-        What each rank works on.
+        The device of each rank, in words.
     """
 
     job: Job
@@ -71,7 +75,7 @@ class Forecast:
         yield f"host memory per rank    {_range(estimate.host_bytes)}, for messages and tables, without Python's own"
         if shared:
             yield f"shared on a host        {size(shared)}, once for all its ranks; each GPU has a copy"
-        yield f"all ranks               {size(sum(estimate.needed) - shared * (self.ranks - 1))}"
+        yield f"memory of all ranks     {size(sum(estimate.needed) - shared * (self.ranks - 1))}"
         yield f"process of rank 0       {size(self.process)} of host memory, with Python and the instance"
         yield f"messages per rank       {_range(estimate.bytes_sent)}"
         yield from (f"{name:23} {value}" for name, value in estimate.details.items())
@@ -82,7 +86,9 @@ class Forecast:
         yield f"fits                    {verdict}; the largest that fits: {largest} {kind.size_unit}"
 
 
-def forecast(job: Job, ranks: int, memory: int | None = None, seconds_build: float = 0.0) -> Forecast:
+def forecast(
+    job: Job, ranks: int, memory: int | None = None, seconds_build: float = 0.0, say: Say = say_nothing
+) -> Forecast:
     """Read a job's instance, and return what the job would need.
 
     Parameters
@@ -92,6 +98,8 @@ def forecast(job: Job, ranks: int, memory: int | None = None, seconds_build: flo
         memory of this machine.
     seconds_build
         Seconds that this process took to compile kernels, which a run does not need again.
+    say
+        Says how far reading is.
 
     Raises
     ------
@@ -100,7 +108,7 @@ def forecast(job: Job, ranks: int, memory: int | None = None, seconds_build: flo
     """
     starting = (process_age() - seconds_build) * (MPI_START if ranks > 1 else 1)
     begun = time.perf_counter()
-    planned = planned_run(job, read_instance(job), job.settings.output)
+    planned = with_instance(job, read_reporting(job, say), job.settings.output)
     phases, problem = Phases(starting, time.perf_counter() - begun), planned.instance.problem
     device, fault = _device_of_a_rank(planned.job, ranks)
     with device or nullcontext():
@@ -117,7 +125,7 @@ def forecast(job: Job, ranks: int, memory: int | None = None, seconds_build: flo
 
 
 def _device_of_a_rank(job: Job, ranks: int) -> tuple[Device | None, str]:
-    """Return the device of a rank if all ranks divide the cores of this machine, or None and why there is none."""
+    """Return the device of one of the ranks that divide this machine's cores, or None and why there is none."""
     settings = job.settings
     try:
         device, _ = open_device(settings.device, SerialComm(), threads=settings.threads)
@@ -147,6 +155,7 @@ def parsed_size(text: str) -> int:
 
 
 def _range(counts: Sequence[int]) -> str:
+    """Return the smallest and the largest number of bytes in words: `1.5 MiB (1,048,576 to 1,572,864 bytes)`."""
     low, high = min(counts), max(counts)
     exact = f"{high:,} bytes" if low == high else f"{low:,} to {high:,} bytes"
     return exact if high < 1024 else f"{size(high)} ({exact})"

@@ -100,7 +100,7 @@ def memory_line(estimate: Estimate, memories: Sequence[RankMemory]) -> str:
 
 
 def process_bytes(needed: int) -> int:
-    """Return the bytes that this process has at most when it takes so many more. Reading may have taken more still."""
+    """Return the peak memory of this process if it takes so many bytes more. The peak may already lie behind it."""
     return max(peak_resident_memory(), resident_memory() + needed)
 
 

@@ -1,4 +1,4 @@
-"""The time of a job by phases, known from some of its work, which is done here and now as a run does it."""
+"""Estimates the time of a job by phases: does some of its work, and checks and writes that answer, as a run does."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Phases:
     reading
         Reading or generating the instance.
     trial
-        Some of the work, which says how long solving takes, or None if it failed.
+        The work that was done to learn how long solving takes, or None if it failed.
     checking, writing
-        Of the whole answer.
+        Checking and writing the whole answer.
     fault
         Why the trial failed.
     """
@@ -52,12 +52,12 @@ class Phases:
 
     @property
     def solving(self) -> float | None:
-        """Seconds of solving: at most, if its end is open. None if nobody knows."""
+        """Seconds of solving, or the most if its end is open, or None if there is no limit."""
         return None if self.trial is None or self.trial.work is None else self.trial.setup + self.trial.work
 
     @property
     def total(self) -> float | None:
-        """Seconds of the whole command: at most, if the end of solving is open. None if nobody knows."""
+        """Seconds of the whole command, or the most if the end of solving is open, or None if there is no limit."""
         if self.solving is None:
             return None
         return self.starting + self.reading + self.solving + self.checking + self.writing
@@ -73,9 +73,10 @@ class Phases:
         yield f"solving                 {self._words(self.solving)}{why}; measured now with {self.trial.measured_on}"
         yield f"checking                {duration(self.checking)}"
         yield f"writing                 {duration(self.writing)}"
-        yield f"time                    {self._words(self.total)}{', all in all' if self.total else why}"
+        yield f"time                    {self._words(self.total)}{', the sum' if self.total else why}"
 
     def _words(self, seconds: float | None) -> str:
+        """Return `about 12 s`, `at most about 12 s` or `not known`."""
         if seconds is None:
             return "not known"
         return f"{'at most ' if self.trial and self.trial.open_end else ''}about {duration(seconds)}"
@@ -88,7 +89,7 @@ def process_age() -> float:
 
 
 def with_trial(phases: Phases, planned: PlannedRun, ranks: int, device: Device) -> Phases:
-    """Return the phases with the time of solving, checking and writing, by doing some of it on a rank's device."""
+    """Return the phases with the time of solving, checking and writing, from a trial on a rank's device."""
     settings = planned.job.settings
     try:
         trial = planned.solver.trial(
@@ -101,7 +102,7 @@ def with_trial(phases: Phases, planned: PlannedRun, ranks: int, device: Device) 
 
 
 def _afterwards(planned: PlannedRun, trial: Trial, device: Device) -> tuple[float, float]:
-    """Return the seconds that checking and writing the whole answer take, by those of the trial's answer."""
+    """Return the seconds that checking and writing the whole answer take, extrapolated from the trial's answer."""
     job = Job(msgspec.structs.replace(planned.job.settings, threads=device.info.units), trial.parameters)
     comm, tables = SerialComm(), [*trial.outcome.rows.values(), *trial.tables]
     with tempfile.TemporaryDirectory() as folder:
@@ -114,8 +115,8 @@ def _afterwards(planned: PlannedRun, trial: Trial, device: Device) -> tuple[floa
     assert done.contents is not None
     writing = float(done.contents.value("ranks", "seconds_write")[0])
     begun = time.perf_counter()
-    for table in tables:  # compressed again: of all that is written, this alone grows with the rows
+    for table in tables:  # compressed again: only this part of writing grows with the rows
         deque(chunks(table, comm, device.info.units), maxlen=0)
-    packing = time.perf_counter() - begun
-    known = 0.0 if trial.tables else min(writing, packing)
-    return both - writing, writing - known + packing * trial.answers
+    compressing = time.perf_counter() - begun
+    included = 0.0 if trial.tables else min(writing, compressing)  # of it in `writing`
+    return both - writing, writing - included + compressing * trial.row_ratio

@@ -74,7 +74,7 @@ def run_job(
 
 
 def _check_estimate(planned: PlannedRun, device: Device, comm: Comm, log: Log) -> int:
-    """Refuse a run that does not fit, make the output's folder, and return the bytes estimated for this rank."""
+    """Refuse a run that does not fit in memory, make the output's folder, and return this rank's estimated bytes."""
     memories = comm.gather(memory_of(device))
     needed = on_rank_0(comm, lambda: _needed_bytes(planned, memories or [], device.info, log))
     estimated = process_bytes(needed[comm.rank])
@@ -90,7 +90,7 @@ def _needed_bytes(planned: PlannedRun, memories: list[Any], info: DeviceInfo, lo
         make_folder(Path(planned.output))
     log.say(memory_line(estimate, memories))
     if idle := estimate.details.get(WITHOUT_WORK):
-        log.say(f"idle:   {idle} of {len(memories)} ranks without work: the problem is too small to share with so many")
+        log.say(f"idle:   {idle} of {len(memories)} ranks have no work: the problem is too small to share with so many")
     return estimate.needed
 
 

@@ -36,7 +36,7 @@ FIGURES = {
     "kmb": [f"steiner-{part}-road-200-12" for part in ("at-once", "engines", "sweeps", "terminals")],
 }
 TABLES = {
-    "held-karp": ["n", "program", "n"],
+    "held-karp": ["n", "program", "n", "n"],
     "near-far": ["road:400: search", "road:400: rank", "road:400: delta", "rmat:6: delta"],
     "ants": ["instance"] * 6,
     "kmb": ["the study's program", "road:200:12, k 12", *[f"road:200:12, k 12: {what}" for what in "kp"],
@@ -127,6 +127,15 @@ def test_memory_is_what_was_planned() -> None:
         assert int(shown[str(n)]["full table, post"]) == published.full_table_bytes(n)
     compact = by_case[13, memory.LAYOUTS["compact"][0]]
     assert 0 < compact.planned - published.full_table_bytes(13) < 30000, "its table, and small ones beside it"
+
+
+def test_resident_memory_is_about_what_was_planned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = memory.measure({"planes": [], "compact": []}, HostDevice, 26)
+    found = memory.resident([26])
+    assert list(found) == [26]
+    shown = tables("\n".join(memory.resident_table(found, rows)))[0][0]
+    assert shown["resident"] == str(found[26]) and 0.8 < float(shown["resident / planned"]) < 1.2
 
 
 @pytest.fixture(scope="module")

@@ -249,9 +249,10 @@ def test_an_answer_that_fails_its_check_is_exit_1(lie, ranks, job, start_ranks, 
 
 def test_a_full_disk_ends_all_ranks_with_one_line(job, start_ranks, test_device):
     program = (
-        "import sys\nfrom hpcsolve.runner import run\nfrom tests.full_disk import fill_disk\n"
-        "write = run.write_with_tables\ndef full(*arguments):\n    fill_disk(200_000)\n    return write(*arguments)\n"
-        "run.write_with_tables = full\nfrom hpcsolve.cli import main\nsys.exit(main(sys.argv[1:]))\n"
+        "import sys\nfrom hpcsolve.runner import conclude\nfrom tests.full_disk import fill_disk\n"
+        "write = conclude.write_with_tables\n"
+        "def full(*arguments):\n    fill_disk(200_000)\n    return write(*arguments)\n"
+        "conclude.write_with_tables = full\nfrom hpcsolve.cli import main\nsys.exit(main(sys.argv[1:]))\n"
     )
     folder = job("sources = [1, 2, 3, 4]", '{ generate = "grid-graph", rows = 300, columns = 300 }')
     options = ("--device", test_device, "--set", "share-gpu=true")

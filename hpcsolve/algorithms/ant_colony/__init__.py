@@ -17,7 +17,7 @@ search.py        the search that the parameters ask for
 colonies.py      colonies over ranks: iterations, incumbents, stop criteria
 outcome.py       the best tour, a table of colonies with statistics, the history
 solve.py         estimate and run
-trial.py         the time of a job, by its first iterations
+trial.py         the time of a job, from its first iterations
 """
 
 from hpcsolve.algorithms.ant_colony.outcome import COLONIES, HISTORY

@@ -40,10 +40,11 @@ def device_bytes(parameters: Parameters, n: int, symmetric: bool, colonies: int)
     return nbytes(max_min.shapes(n, colonies, ants)) + scratch
 
 
-def host_bytes(parameters: Parameters, n: int, colonies: int, kind: str) -> int:
-    """Return the bytes of host memory beside it: the instance, its tables while they are uploaded, and incumbents.
+def host_bytes(parameters: Parameters, n: int, colonies: int, device_kind: str) -> int:
+    """Return the bytes of host memory: the instance, its tables while they are uploaded, and incumbents.
 
-    The instance is renumbered first, in stripes of rows with 64-bit numbers. On a CPU the device's bytes come later.
+    The instance is renumbered first, in stripes of rows with 64-bit numbers. On a CPU, the bytes that `device_bytes`
+    counts are free then, since they are allocated later.
     """
     if colonies == 0:
         return 0
@@ -51,7 +52,7 @@ def host_bytes(parameters: Parameters, n: int, colonies: int, kind: str) -> int:
     if parameters.variant == "ant-system":
         tables = 16 * n * n + colonies * n * (8 * n + 4 * ant_system.RECORD + 2)
     stripes = 4 * n * n + 2 * n * list_width(n) + 8 * min(n, ROWS_AT_ONCE) * (2 * n + list_width(n))
-    return max(tables, stripes - (device_bytes(parameters, n, True, colonies) if kind == "cpu" else 0))
+    return max(tables, stripes - (device_bytes(parameters, n, True, colonies) if device_kind == "cpu" else 0))
 
 
 @dataclass(frozen=True)

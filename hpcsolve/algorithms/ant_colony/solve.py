@@ -53,8 +53,7 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
         return low
 
     work = parameters.colonies * ants * tsp.n
-    operation = "choice of a city; work and time of one iteration"
-    return Estimate(device, host, work, operation, (0,) * ranks, details, largest)
+    return Estimate(device, host, work, "choice of a city, in one iteration", (0,) * ranks, details, largest)
 
 
 def run(

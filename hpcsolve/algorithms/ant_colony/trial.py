@@ -1,4 +1,4 @@
-"""How long a job takes, by its first iterations."""
+"""Estimates how long a job takes from its first iterations."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.parallel.partition import even_shares
 from hpcsolve.problems.tsp import Tsp
+from hpcsolve.wording import counted
 
 SECONDS = 1.0
-"""Seconds of iterations."""
+"""Seconds that the trial iterates for."""
 
 
 def trial(tsp: Tsp, parameters: Parameters, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
@@ -29,11 +30,11 @@ def trial(tsp: Tsp, parameters: Parameters, criteria: StopCriteria, ranks: int, 
     each = seconds / count
     limits = [] if criteria.seconds is None else [criteria.seconds + each]
     limits += [] if criteria.iterations is None else [criteria.iterations * each]
-    measured_on = f"{count} iteration{'s' * (count > 1)}, {each:.2g} s each"
+    measured_on = f"{counted(count, 'iteration')}, {each:.2g} s each"
     return Trial(tsp, given, outcome, watch.setup, min(limits, default=None), measured_on, open_end=_open_end(criteria))
 
 
 def _open_end(criteria: StopCriteria) -> str:
-    """Return which criteria end the search at a time that nobody knows."""
+    """Return which criteria may end the search at a time that cannot be foreseen, in words, or ""."""
     keys = [key for key in ("target", "stagnation") if getattr(criteria, key) is not None]
     return f"[stop] {' or '.join(keys)} may end it at any time" if keys else ""

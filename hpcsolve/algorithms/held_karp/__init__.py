@@ -15,7 +15,7 @@ recover.py   the tour, from where its halves meet
 compact.py   the layout for study: one table of all states
 small.py     the same with one table in numpy, for the smallest problems
 bound.py     a heuristic tour, which gives an upper bound
-trial.py     the time of a job, by that of a smaller one
+trial.py     the time of a job, from that of a smaller one
 """
 
 from hpcsolve.algorithms.base import Algorithm

@@ -72,9 +72,9 @@ def run(
 
 
 def largest_cost(n: int, edges: int) -> int:
-    """Return the largest cost of n cities for 32-bit states: a tour, of a symmetric instance doubled, stays below 2^31.
+    """Return the largest cost of n cities with which every sum of costs fits a state of 32 bits.
 
-    The depot of an open path may be one more city.
+    Costs of symmetric instances are doubled, and a tour must stay below 2^31. An open path adds a depot to the cities.
     """
     return (2**30 - 1) // (n + 1)
 
@@ -82,7 +82,7 @@ def largest_cost(n: int, edges: int) -> int:
 def fits(tsp: Tsp, parameters: Parameters) -> bool:
     """Return whether states of 32 bits suffice for the costs as they are. Raises as `core_problem`."""
     core = core_problem(tsp, parameters)
-    if len(core.cities) > MOST_CITIES:  # refused later
+    if len(core.cities) > MOST_CITIES:  # `estimate` refuses them with a better message
         return True
     try:
         reduce_costs(core.cost)

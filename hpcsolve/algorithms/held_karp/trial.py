@@ -1,4 +1,4 @@
-"""How long a job takes, by the work of a smaller one: their numbers of operations are known exactly."""
+"""Estimates how long a job takes from a smaller one, since the numbers of operations of both are known exactly."""
 
 from __future__ import annotations
 
@@ -12,25 +12,27 @@ from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.tsp import Tsp
 
 CITIES = {"planes": 26, "compact": 20}
-"""The most cities that are solved, by layout. They take some tenths of a second on four cores."""
-FEW_CITIES = 12
-HIGH = {2: 900, 4: 2 * 10**7}
-"""Costs for which a state has so many bytes."""
+"""Layout -> most cities of the instance that is solved. They take some tenths of a second on four cores."""
+WARM_UP_CITIES = 12
+"""Cities of the instance that is solved first, to load the kernels."""
+LARGEST_RANDOM_COST = {2: 900, 4: 2 * 10**7}
+"""Bytes of a state -> the largest random cost of an instance whose states need so many bytes."""
 
 
 def trial(tsp: Tsp, parameters: Parameters, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
     """Solve a random instance with states of the same kind, and as many cities as take a second at most."""
     reduced, given = reduce_costs(core_problem(tsp, parameters).cost), Parameters(layout=parameters.layout)
+    high = LARGEST_RANDOM_COST[reduced.itemsize]
 
     def solved(cities: int) -> tuple[Tsp, Outcome, float]:
-        small, watch = random_matrix(cities, high=HIGH[reduced.itemsize], symmetric=reduced.symmetric), Stopwatch()
+        small, watch = random_matrix(cities, high=high, symmetric=reduced.symmetric), Stopwatch()
         return small, run(small, device, SerialComm(), given, silent, NO_STOP, seed), watch.seconds()
 
-    setup = solved(FEW_CITIES)[2]  # loads the kernels
+    setup = solved(WARM_UP_CITIES)[2]
     small, outcome, seconds = solved(min(tsp.n, CITIES[parameters.layout]))
     own, whole = estimate(small, given, 1, device.info), estimate(tsp, parameters, ranks, device.info)
-    times = _operations_a_rank(whole) / _operations_a_rank(own) if reduced.feasible else 0.0
-    return Trial(small, given, outcome, setup, seconds * times, f"{small.n} random cities")
+    ratio = _operations_a_rank(whole) / _operations_a_rank(own) if reduced.feasible else 0.0
+    return Trial(small, given, outcome, setup, seconds * ratio, f"{small.n} random cities")
 
 
 def _operations_a_rank(need: Estimate) -> float:

@@ -21,7 +21,7 @@ searcher.py      a graph on a device, ready to be searched
 tables.py        the answer to sources: tables of distances
 pairs.py         the answer to queries: paths between pairs of vertices
 solve.py         what the runner calls
-trial.py         the time of a job, by some of its searches
+trial.py         the time of a job, from some of its searches
 """
 
 from hpcsolve.algorithms.base import Algorithm

@@ -63,7 +63,7 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
     if asked.pairs is not None:
         details["queries"] = len(asked.pairs)
     shared = search_graph_bytes(graph.n, graph.arcs, graph.directed, keys)
-    # The first rank lays the graph out, before it takes memory for searches and answers.
+    # Rank 0 lays the graph out before it takes memory for searches and answers, so the larger of the two counts.
     layout = layout_bytes(graph.n, graph.arcs, graph.directed, keys) - shared
     layout -= memory[0][0] if info.kind == "cpu" else 0
     memory[0] = memory[0][0], max(memory[0][1], layout)
@@ -120,7 +120,7 @@ def run(
     while keys is not None:
         kind = keys
         search_graph = comm.once_per_host(partial(lay_out, graph, kind))
-        give_back_freed_memory()  # the layout's; rows may need as much
+        give_back_freed_memory()  # what laying out took: rows may need as much
         with searcher(graph, device, kind, engine, _scaled(parameters.delta, graph), cutoff, search_graph=search_graph,
                       searches=len(share), batch=parameters.batch) as prepared:
             report(0.0)

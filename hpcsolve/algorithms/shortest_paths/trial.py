@@ -1,4 +1,4 @@
-"""How long a job takes, by some of its own searches, on the graph itself."""
+"""Estimates how long a job takes from some of its own searches, on the graph itself."""
 
 from __future__ import annotations
 
@@ -14,28 +14,29 @@ from hpcsolve.answers.distances import PathQuestion
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.graph import Graph
+from hpcsolve.wording import counted
 
 ARCS = 1 << 24
-"""Arcs, for each search at a time, that searches have together: some tenths of a second. At least one is made."""
+"""Arcs of the searches that follow each other on a block, of which there is at least one: some tenths of a second."""
 
 
 def trial(graph: Graph, parameters: Parameters, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
-    """Make some of the searches of the job, taken evenly from all."""
+    """Make some of the job's searches, evenly spaced among all."""
     asked = question(graph, parameters)
-    all_of = searches(asked)
-    busiest = -(-all_of // ranks)
+    total = searches(asked)
+    busiest = -(-total // ranks)  # searches of the rank that has most
     at_once = chosen_engine(parameters.engine, graph, busiest, device.info).at_once(busiest, device.info)
     count = min(busiest, at_once * -(-ARCS // max(1, graph.arcs)))
-    some = _some(graph, parameters, asked, np.linspace(0, all_of, count, endpoint=False).astype(np.int64))
+    some = _some(graph, parameters, asked, np.linspace(0, total, count, endpoint=False).astype(np.int64))
     watch = Stopwatch()
     outcome = run(graph, device, SerialComm(), some, watch, NO_STOP, seed)
-    times = busiest / count
-    measured_on = f"{count} of {all_of} search{'es' * (all_of > 1)}"
-    return Trial(graph, some, outcome, watch.setup, (watch.seconds() - watch.setup) * times, measured_on, times)
+    ratio = busiest / count
+    measured_on = f"{count} of {counted(total, 'search')}"
+    return Trial(graph, some, outcome, watch.setup, (watch.seconds() - watch.setup) * ratio, measured_on, ratio)
 
 
 def _some(graph: Graph, parameters: Parameters, asked: PathQuestion, numbers: NDArray[np.int64]) -> Parameters:
-    """Return the parameters that ask for these searches alone."""
+    """Return the parameters that ask only for the searches with these numbers."""
     if asked.pairs is not None:
         pairs = asked.pairs[np.isin(asked.pairs[:, 0], np.unique(asked.pairs[:, 0])[numbers])]
         queries = [(int(source), int(target)) for source, target in graph.labels[pairs]]

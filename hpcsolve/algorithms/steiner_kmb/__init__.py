@@ -25,7 +25,7 @@ node_table.py   its table of distances, of which each rank has some columns (one
 node_tree.py    its spanning tree of nodes, on rank 0 (one_steiner.cu: graft)
 outcome.py      what a run returns
 memory.py       the memory of a run
-trial.py        the time of a job, by mode fast and some searches
+trial.py        the time of a job, from mode fast and some searches
 solve.py        what the runner calls
 """
 

@@ -40,7 +40,7 @@ from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
 
 MOST_PAIRS = 1 << 16
-"""The most pairs that a rank looks at, and that it collects before it reduces them to a spanning forest."""
+"""The most pairs that a rank looks at together, or collects before it reduces them to a spanning forest."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def kmb_tree(
 
 
 def cutoff_of(closure_tree: ClosureTree, parameters: Parameters) -> int:
-    """Return the distance at which a search may end."""
+    """Return the distance beyond which no search of mode kmb goes."""
     near = parameters.halt == "bottleneck" and not parameters.matrix
     return closure_tree.bottleneck if near else closure_tree.weight
 
@@ -144,7 +144,7 @@ def spanned_rows(
 
 
 def _near_pairs(sources: Indices, rows: NDArray[Any], longest: int) -> Pairs:
-    """Return the pairs in these rows that are at most so far apart, each from its smaller terminal."""
+    """Return the pairs in these rows whose distance is at most `longest`, each pair once, from its smaller terminal."""
     row, column = np.nonzero(rows <= longest)
     ahead = column > sources[row]
     row, column = row[ahead], column[ahead]

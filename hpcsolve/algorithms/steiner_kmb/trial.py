@@ -1,4 +1,4 @@
-"""How long a job takes: mode fast is run as a whole, and of mode kmb some searches besides."""
+"""Estimates how long a job takes from a whole run of mode fast, and from some searches of mode kmb."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.graph import Graph
 
 ARCS = 1 << 22
-"""Arcs, for each search at a time, that searches have together. At least one is made."""
+"""Arcs of the searches that follow each other on a block, of which there is at least one."""
 BEST = 'mode "best" ends when no vertex makes its tree lighter'
 
 
@@ -39,8 +39,8 @@ def trial(graph: Graph, parameters: Parameters, criteria: StopCriteria, ranks: i
         return Trial(graph, given, outcome, setup, 0.0, "the job itself")
     if parameters.mode == "kmb":
         searched = _searched(graph, parameters, ranks, device)
-        return Trial(graph, given, outcome, setup, searched.seconds, searched.words, searched.times,
-                     tables=searched.tables)
+        return Trial(graph, given, outcome, setup, searched.seconds, searched.measured_on,
+                     searched.row_ratio, tables=searched.tables)
     limit = None if criteria.seconds is None else max(0.0, criteria.seconds - setup)
     why = f"{BEST}{'; [stop] seconds would end it' if limit is None else ', or with the round that is under way'}"
     return Trial(graph, given, outcome, setup, limit, "mode fast", open_end=why)
@@ -48,11 +48,19 @@ def trial(graph: Graph, parameters: Parameters, criteria: StopCriteria, ranks: i
 
 @dataclass(frozen=True)
 class _Searched:
-    """What some searches of mode kmb say: seconds of all of a rank's, how many were made, rows of the matrix."""
+    """What some searches of mode kmb say of all.
+
+    Attributes
+    ----------
+    seconds
+        Seconds of all searches of a rank, estimated.
+    measured_on, row_ratio, tables
+        As in `Trial`.
+    """
 
     seconds: float
-    words: str
-    times: float
+    measured_on: str
+    row_ratio: float
     tables: tuple[DistanceTable, ...]
 
 
@@ -63,8 +71,8 @@ def _searched(graph: Graph, parameters: Parameters, ranks: int, device: Device) 
         net, info, cutoff = network(smaller.graph, host), device.info, cutoff_of(tree, parameters)
         k, keys = len(net.terminals), keys_for(smaller.graph, cutoff)
         share = len(shares_of_walk(k, ranks)[0])
-        together = GROUP if row_engine(parameters.engine) else 1
-        count = min(share, together * concurrent_blocks(info) * -(-ARCS // max(1, smaller.graph.arcs)))
+        a_block = GROUP if row_engine(parameters.engine) else 1  # searches that a block makes together
+        count = min(share, a_block * concurrent_blocks(info) * -(-ARCS // max(1, smaller.graph.arcs)))
         matrix = Matrix(smaller.member, range(count), np.zeros((count, len(smaller.member)), keys.dtype))
         sources = sources_of(walk(net, tree), SerialComm(), matrix) if parameters.matrix else walk(net, tree)[:count]
         watch = Stopwatch()
@@ -76,7 +84,7 @@ def _searched(graph: Graph, parameters: Parameters, ranks: int, device: Device) 
             ends = np.stack([tree.first, tree.second], axis=1).astype(np.int64)
             ends = ends[np.argsort(ends[:, 0], kind="stable")][: max(1, (k - 1) * count // k)]
             path_edges(net, ready, ends, SerialComm(), silent)
-        times = share / count
+        ratio = share / count
         tables = (matrix.as_table(),) if parameters.matrix else ()
-        return _Searched(before + (watch.seconds() - before) * times, f"mode fast, and {count} of {k} searches", times,
+        return _Searched(before + (watch.seconds() - before) * ratio, f"mode fast, and {count} of {k} searches", ratio,
                          tables)

@@ -1,7 +1,7 @@
-"""GraphML, GML and node-link JSON, read by networkx where it is installed: the only formats that need it.
+"""GraphML, GML and node-link JSON, the only formats that need networkx.
 
-Attributes of nodes are taken for coordinates: `lat` and `lon`, or `x` and `y` (which are degrees if the attribute `crs`
-of the graph says so, as OSMnx writes it), or `pos`. Nodes whose attribute `terminal` is true are terminals.
+Coordinates are attributes of the nodes: `lat` and `lon`, or `x` and `y` (which are degrees if the graph's attribute
+`crs` says so, as in files of OSMnx), or `pos`. Nodes whose attribute `terminal` is true are terminals.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def read_graphml(file: InputFile, directed: bool | None = None, weight: str | No
 
 
 def read_gml(file: InputFile, directed: bool | None = None, weight: str | None = None) -> Graph:
-    """Return the graph of a GML file. The nodes' labels are the names if all have different ones, else ids count.
+    """Return the graph of a GML file. Nodes have their `label` as name if all labels differ, else their `id`.
 
     Raises
     ------
@@ -92,17 +92,16 @@ def read_gml(file: InputFile, directed: bool | None = None, weight: str | None =
 
 
 def read_node_link(file: InputFile, directed: bool | None = None, weight: str | None = None) -> Graph:
-    """Return the graph of node-link JSON, what `networkx.node_link_data` gives. Raises `InputError` with file and line.
-    """
+    """Return the graph of what `networkx.node_link_data` gives, as JSON. Raises `InputError` with file and line."""
     content = json_of(file)
 
     def build(networkx: ModuleType) -> Any:
         graph = networkx.MultiDiGraph() if content.get("directed") else networkx.MultiGraph()
         graph.graph.update(dict(content.get("graph") or {}))
         for node in content["nodes"]:
-            graph.add_node(_node(node["id"]), **{key: value for key, value in node.items() if key != "id"})
+            graph.add_node(_hashable(node["id"]), **{key: value for key, value in node.items() if key != "id"})
         for edge in content["links"] if "links" in content else content["edges"]:
-            ends = [_node(edge[key]) for key in ("source", "target")]
+            ends = [_hashable(edge[key]) for key in ("source", "target")]
             for end in ends:
                 if end not in graph:
                     raise ValueError(f"an edge leads to {end!r}, which is not among the nodes")
@@ -124,8 +123,8 @@ def write_graphml(graph: Graph, path: str) -> None:
     """
     names = graph.vertex_names
     if len(set(names)) < len(names) or (names and all(map(_WHOLE.fullmatch, names))):
-        raise InputError("its vertices' names are numbers or not all different, so that GraphML cannot tell them",
-                         graph.name)
+        what = "two vertices have the same name, or all names are numbers, which GraphML cannot express"
+        raise InputError(f"{what}; rename vertices", graph.name)
     result = to_networkx(graph)
     axes = ("lat", "lon") if graph.coordinates_kind == DEGREES else ("x", "y", "z")
     nodes = list(result.nodes)
@@ -165,7 +164,8 @@ def _read(file: InputFile, parse: Callable[[ModuleType], Any], directed: bool | 
 
 
 def _converted(file: InputFile, networkx: ModuleType, found: Any, directed: bool | None, weight: str | None) -> Graph:
-    if directed and not found.is_directed():
+    """Return a graph of networkx as ours, with the coordinates and terminals that are attributes of its nodes."""
+    if not found.is_directed():
         require_undirected(file, directed)
     if directed is False and found.is_directed():
         found = networkx.MultiGraph(found)
@@ -187,8 +187,9 @@ def _converted(file: InputFile, networkx: ModuleType, found: Any, directed: bool
     )
 
 
-def _node(value: Any) -> Any:
-    return tuple(map(_node, value)) if isinstance(value, list) else value
+def _hashable(node: Any) -> Any:
+    """Return a node with tuples in place of lists, which JSON makes of tuples."""
+    return tuple(map(_hashable, node)) if isinstance(node, list) else node
 
 
 def _is_text_of_number(value: Any) -> bool:
@@ -196,7 +197,7 @@ def _is_text_of_number(value: Any) -> bool:
 
 
 def _coordinates(graph: Any, nodes: Sequence[Mapping[str, Any]]) -> tuple[NDArray[np.float64] | None, str]:
-    """Return the coordinates, shape (n, 2 or 3), and their kind, or None if a node has none."""
+    """Return the coordinates, shape (n, 2 or 3), or None if a node lacks them, and their kind."""
     degrees = any(mark in str(graph.graph.get("crs", "")).lower() for mark in ("4326", "crs84"))
     for north in LATITUDE:
         for east in LONGITUDE:
@@ -210,7 +211,7 @@ def _coordinates(graph: Any, nodes: Sequence[Mapping[str, Any]]) -> tuple[NDArra
 
 
 def _table(rows: Sequence[Any]) -> NDArray[np.float64] | None:
-    """Return numbers or texts of numbers as an array, or None if one is missing or something else."""
+    """Return rows of numbers (or texts of numbers) as an array, or None if one is missing or something else."""
     if not rows or not all(isinstance(row, (list, tuple)) and len(row) in (2, 3) for row in rows):
         return None
     cells = [cell for row in rows for cell in row]

@@ -1,10 +1,10 @@
-"""`hpcsolve estimate` beside what the jobs then take: seconds of the whole command, and bytes.
+"""Compares `hpcsolve estimate` with what the jobs then take: seconds of the whole command, and bytes.
 
     python -m jobs.benchmarks.estimates                       # five jobs of each algorithm, about five minutes
     python -m jobs.benchmarks.estimates steiner-kmb           # those of one algorithm
 
 Prints Markdown. Estimate and run of a job follow each other, and the least seconds of each count. Seconds mean nothing
-on a machine that is busier at one of them than at the other: look at the load. A ratio is the estimate divided by what
+if other programs slow one of the two down: look at the load. A ratio is the estimate divided by what
 was measured. Device bytes are those of rank 0; host bytes are those of its process.
 """
 
@@ -39,7 +39,7 @@ UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "s": 1, "min": 60
 
 @dataclass(frozen=True)
 class Need:
-    """What a job takes: seconds (None if they are not known), device bytes and host bytes of rank 0."""
+    """What a job takes: seconds (None if not known, the most if `at_most`), device bytes and host bytes of rank 0."""
 
     seconds: float | None
     device: int
@@ -96,7 +96,8 @@ def _number(text: str) -> float:
 
 def _measured(job: Measured, file: Path, output: Path) -> Need:
     """Run the job, and return what it took."""
-    run = [sys.executable, "-m", "hpcsolve", "run", str(file), "--quiet", "--overwrite"]
+    run = [sys.executable, "-m", "hpcsolve", "run", str(file), "--quiet"]
+    output.unlink(missing_ok=True)
     begun = time.perf_counter()
     _done([*([mpiexec(), "-n", str(job.ranks)] if job.ranks > 1 else []), *run])
     seconds = time.perf_counter() - begun

@@ -1,4 +1,4 @@
-"""The jobs of the benchmark: five of each algorithm, from a blink to about half a minute."""
+"""The jobs of the benchmark: five of each algorithm, which take from less than a second to about half a minute."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from hpcsolve.algorithms import held_karp
 from hpcsolve.algorithms.base import silent
@@ -14,6 +15,7 @@ from jobs.benchmarks.common.charts import save
 from jobs.benchmarks.common.table import markdown
 from jobs.benchmarks.held_karp import published
 from jobs.benchmarks.held_karp.measure import FIRST, LAYOUTS, Layout, random_costs
+from jobs.benchmarks.held_karp.whole_process import run_job
 
 SYMMETRIC = "symmetric, costs to 10^3"
 CASES: dict[str, tuple[Layout, str]] = {
@@ -29,6 +31,11 @@ HOW = """\
 Bytes of device memory (on a CPU of host memory) by one rank. Planned: by `hpcsolve estimate`, before the run. Measured:
 the most that the run had allocated at a time. Full table: the bytes of the post's table, 4 (n - 1) 2^(n - 2), and the
 planned bytes divided by them. The layout `compact` has that table, and some small ones beside it."""
+
+HOW_RESIDENT = """\
+Whole processes, layout `planes`, asymmetric costs: by how many bytes the plan, and the resident memory that the system
+reports of `hpcsolve run` at its peak, exceed those of 12 cities. Those have Python and its
+libraries, and some 15 MB that are free again before the tables are allocated: small n stay below the plan."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +75,22 @@ def _memory(n: int, case: str, solve: bool, open_device: Callable[[], Device]) -
     with open_device() as device:
         held_karp.run(tsp, device, SerialComm(), parameters, silent)
         return Memory(n, case, planned, device.memory_peak)
+
+
+def resident(sizes: list[int]) -> dict[int, int]:
+    """Return, by n, the bytes by which the resident memory of `hpcsolve run` exceeds that of a run with 12 cities."""
+    with TemporaryDirectory() as name:
+        peaks = {n: run_job(Path(name), "random-matrix", n, 1, "cpu").peak_bytes for n in [12, *sizes]}
+    return {n: peaks[n] - peaks[12] for n in sizes}
+
+
+def resident_table(found: dict[int, int], rows: list[Memory]) -> list[str]:
+    """Return a table in Markdown that compares resident memory with the plan of asymmetric costs."""
+    case = next(iter(CASES))
+    planned = {row.n: row.planned for row in rows if row.case == case}
+    cells = [[str(n), str(planned[n] - planned[12]), str(bytes_), f"{bytes_ / (planned[n] - planned[12]):.2f}"]
+             for n, bytes_ in found.items()]
+    return [HOW_RESIDENT, "", *markdown(["n", "planned", "resident", "resident / planned"], cells)]
 
 
 def table(rows: list[Memory]) -> list[str]:

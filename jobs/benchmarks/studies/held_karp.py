@@ -12,7 +12,6 @@ from pathlib import Path
 
 from hpcsolve.device.base import Device
 from hpcsolve.device.select import open_device
-from hpcsolve.errors import ResourceError
 from hpcsolve.parallel.comm import SerialComm
 from jobs.benchmarks.common.answers import require_equal
 from jobs.benchmarks.common.table import markdown
@@ -26,8 +25,8 @@ from jobs.benchmarks.studies.sizes import chosen
 HEAD = """\
 Two posts: one solves the layers as textures in a browser (WebGL) and in pure Python, the other by a numba CUDA program
 whose one table, by a compact index of the set without its last city, has (n - 1) 2^(n - 2) values of 32 bits.
-hpcsolve's layout `compact` is the second post's scheme, `planes` (the default) its own. Instances are random matrices,
-asymmetric with costs to 1000."""
+hpcsolve's layout `compact` is the second post's scheme, for study, `planes` (the default) its own. Instances are random
+matrices, asymmetric with costs to 1000."""
 TIMES = """\
 Rivals: the table in C++ (OpenMP, here one thread) and a Python program with a dictionary, which stands for the first
 post's; its own times are not known here, nor those in the browser, which ends at {most} cities."""
@@ -36,17 +35,19 @@ post's; its own times are not known here, nor those in the browser, which ends a
 def study(options: argparse.Namespace, folder: Path) -> list[str]:
     """Measure, draw, and return the report in Markdown."""
     skipped: list[str] = []
-    rows = list(_rows(options, skipped))
+    solved = _solved(options, skipped)
+    rows = list(_rows(options, solved, skipped))
     post = {f"{published.NUMBA}: about 2 s": (published.NUMBA_N, published.NUMBA_SECONDS)}
     report.draw(rows, str(folder / "held-karp-time.svg"), post)
-    used = memory.measure(_solved(options), partial(_device, options.device), chosen(options, 13, 30, 36))
+    used = memory.measure(solved, partial(_device, options.device), chosen(options, 13, 30, 36))
     memory.draw(used, folder / "held-karp-memory.svg")
+    processes = memory.resident(chosen(options, [13], [24, 26], [24, 26, 28]))
     return [
         "# Held-Karp, beside two posts", "", HEAD, "",
         "## Time against n", "", TIMES.format(most=published.TEXTURES_MOST), *(f"- {line}" for line in skipped), "",
         *report.rival_table([row for row in rows if not row.solver.endswith("GPU")]), "",
         "## The second post's figure", "", *_beside_post(rows), "",
-        "## Memory against n", "", *memory.table(used),
+        "## Memory against n", "", *memory.table(used), "", *memory.resident_table(processes, used),
     ]
 
 
@@ -54,18 +55,22 @@ def _device(name: str) -> Device:
     return MeasuredDevice(1) if name == "cpu" else open_device(name, SerialComm())[0]
 
 
-def _solved(options: argparse.Namespace) -> dict[Layout, list[int]]:
-    """Return the sizes that are solved in each layout."""
+def _solved(options: argparse.Namespace, skipped: list[str]) -> dict[Layout, list[int]]:
+    """Return the sizes that are solved in each layout, and add what memory leaves out to `skipped`."""
     sizes: list[int] = chosen(options, [12], [12, 14, 16, 18, 20, 22, 24], [12, 14, 16, 18, 20, 22, 24, 26, 28])
     most = chosen(options, 12, 22, 26)
-    return {"planes": sizes, "compact": [n for n in sizes if n <= most]}
+    small = [n for n in sizes if n <= most]
+    room = MeasuredDevice().memory_free() // 2
+    fits = [n for n in small if 2 * published.full_table_bytes(n) <= room]
+    skipped += [f"compact: n = {n} skipped, its tables take more than half of the memory" for n in small[len(fits):]]
+    return {"planes": sizes, "compact": fits}
 
 
-def _rows(options: argparse.Namespace, skipped: list[str]) -> Iterator[Row]:
+def _rows(options: argparse.Namespace, solved: dict[Layout, list[int]], skipped: list[str]) -> Iterator[Row]:
     """Measure hpcsolve on one core, and on the GPU that the options name, and the rivals on one core."""
     rivals, missing = all_rivals(1)
     skipped += missing
-    effort, solved = Effort(chosen(options, 1, 3, 5), chosen(options, 1.0, 5.0, 60.0)), _solved(options)
+    effort = Effort(chosen(options, 1, 3, 5), chosen(options, 1.0, 5.0, 60.0))
     gpu = nullcontext() if options.device == "cpu" else _device(options.device)
     with MeasuredDevice(1) as core, gpu as card:
         for n in solved["planes"]:
@@ -81,10 +86,7 @@ def _rows_of(
     tsp = random_costs(n, FIRST)
     layouts = [layout for layout, sizes in solved.items() if n in sizes]
     for layout in layouts:
-        try:
-            yield _reported(own_row(tsp, FIRST, core, effort, layout))
-        except ResourceError as error:
-            skipped.append(f"{layout}, n = {n}: {error}")
+        yield _reported(own_row(tsp, FIRST, core, effort, layout))
     for layout in layouts if card else []:
         row = own_row(tsp, FIRST, card, effort, layout)
         yield _reported(replace(row, solver=f"{row.solver}, GPU"))
