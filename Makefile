@@ -35,14 +35,15 @@ test-gpu: compiler $(INSTALLED) pycuda  ## every test, with a GPU as the device
 	@HPCSOLVE_TEST_DEVICE=cuda $(BIN)/python -m pytest -q
 
 # Python 3.10 or 3.11: there are no wheels of these versions for newer ones.
-test-oldest: compiler  ## files and the command line, with the oldest libraries that setup.cfg allows
+test-oldest: compiler  ## files, plots and the command line, with the oldest libraries that setup.cfg allows
 	@$(FAIL)
 	"$(PYTHON)" -m venv --clear build/oldest
 	"$(PYTHON)" tests/oldest.py >build/oldest/requirements.txt
 	build/oldest/bin/python -m pip install -q --only-binary :all: -r build/oldest/requirements.txt \
 		|| fail "the oldest libraries cannot be installed: name Python 3.10 or 3.11, as in make test-oldest PYTHON=python3.11"
 	build/oldest/bin/python -m pip install -q --no-deps -e .
-	build/oldest/bin/python -m pytest -q -n 2 --dist loadfile tests/cli tests/formats tests/mpi
+	build/oldest/bin/python -m pytest -q -n 2 --dist loadfile \
+		tests/analysis tests/answers tests/cli tests/formats tests/mpi tests/problems tests/sweep
 
 lint: $(DEVELOPER)  ## ruff, mypy --strict, clang-format, shell syntax
 	@$(BIN)/ruff check .
