@@ -58,7 +58,7 @@ check-races: compiler $(INSTALLED)  ## every kernel with real threads under Thre
 bench: compiler $(INSTALLED)  ## Held-Karp against its rivals: ratios, a table, a chart
 	@$(BIN)/python -m jobs.benchmarks.held_karp
 
-docs: compiler $(DEVELOPER)  ## write anew what docs/ has from the code: keys, datasets, the picture
+docs: compiler $(DEVELOPER)  ## write anew what docs/ has from the code: keys, datasets, pictures
 	@rm -rf build/picture
 	$(BIN)/python -m hpcsolve.job.reference docs/jobs.md
 	$(BIN)/python -m hpcsolve.formats.reference docs/jobs.md
@@ -68,6 +68,7 @@ docs: compiler $(DEVELOPER)  ## write anew what docs/ has from the code: keys, d
 		$(BIN)/hpcsolve run jobs/$$job.toml --device cpu --quiet --output build/picture/$$job.h5
 	done
 	$(BIN)/python docs/picture.py build/picture/eu-capitals.h5 build/picture/district-heating.h5 docs/picture.svg
+	$(BIN)/python docs/ten_minutes.py docs/ten-minutes
 
 clean:  ## remove what make and Python made; results stay
 	@rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

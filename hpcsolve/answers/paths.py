@@ -114,7 +114,7 @@ def summary(contents: Contents) -> str:
     """Return `2 queries, 1 reached; 300 vertices`."""
     distance = np.asarray(contents.value("solution", "distance"))
     reached = int((distance != unreached_of(distance.dtype)).sum())
-    return f"{distance.size} queries, {reached} reached; {contents.value('instance', 'vertices')} vertices"
+    return f"{counted(distance.size, 'query')}, {reached} reached; {contents.value('instance', 'vertices')} vertices"
 
 
 def rows(contents: Contents) -> Iterator[Rows]:

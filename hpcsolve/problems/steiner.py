@@ -55,7 +55,8 @@ def require_problem(graph: Graph) -> Graph:
     """
     name = graph.name
     if graph.directed:
-        raise InputError("a Steiner problem is undirected; if arcs stand for edges, set directed = false", name)
+        raise InputError("a Steiner problem is undirected; if arcs stand for edges, set instance.directed = false, or "
+                         "solve graph.to_undirected() of networkx", name)
     if graph.terminals is None or not len(graph.terminals):
         raise InputError("has no terminals; take a SteinLib or PACE file, or name at least one in `terminals`", name)
     if graph.weights.dtype.kind == "f":

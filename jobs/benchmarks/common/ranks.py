@@ -23,7 +23,7 @@ def run_on_ranks(job: Path, count: int) -> float:
     """
     mpiexec = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
     if mpiexec is None:
-        raise EnvironmentFault("no mpiexec beside this Python or on the PATH: pip install 'hpcsolve[local]'")
+        raise EnvironmentFault("no mpiexec beside this Python or on the PATH: pip install mpich")
     run = [sys.executable, "-m", "hpcsolve", "run", str(job), "--quiet", "--overwrite"]
     command = [mpiexec, "-n", str(count), *run]
     begin = time.perf_counter()
