@@ -19,9 +19,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL = help
 .PHONY: help run test test-gpu test-oldest lint check-cuda check-races bench docs clean compiler pycuda
+.PHONY: study-held-karp study-near-far study-ants study-kmb
 
 help:  ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 17
 
 run: compiler $(INSTALLED)  ## prove the shortest round trip through the EU capitals, on two ranks
 	@$(BIN)/mpiexec -n 2 $(BIN)/hpcsolve run jobs/eu-capitals.toml --device cpu
@@ -57,6 +58,22 @@ check-races: compiler $(INSTALLED)  ## every kernel with real threads under Thre
 
 bench: compiler $(INSTALLED)  ## Held-Karp against its rivals: ratios, a table, a chart
 	@$(BIN)/python -m jobs.benchmarks.held_karp
+
+# FULL=1: the source's own sizes. DEVICE=cuda: hpcsolve on a GPU. GRAPH=NAME: another road network (study-near-far).
+STUDY = $(BIN)/python -m jobs.benchmarks.studies $(@:study-%=%) $(if $(FULL),--full) \
+	$(if $(DEVICE),--device $(DEVICE)) $(if $(GRAPH),--graph $(GRAPH))
+
+study-held-karp: compiler $(DEVELOPER)  ## Held-Karp beside two posts: time and memory against n; FULL=1 for all sizes
+	@$(STUDY)
+
+study-near-far: compiler $(DEVELOPER)  ## "Two buckets is all you need": search space, Dijkstra rank, delta and batch
+	@$(STUDY)
+
+study-ants: compiler $(DEVELOPER)  ## Ant System beside Zhou, He and Qiu: Tables C1 to C6, Figure C1
+	@$(STUDY)
+
+study-kmb: compiler $(DEVELOPER)  ## Steiner trees beside a study on GPUs: engines, k-pull, p-SSSP, terminals
+	@$(STUDY)
 
 docs: compiler $(DEVELOPER)  ## write anew what docs/ has from the code: keys, datasets, pictures
 	@rm -rf build/picture

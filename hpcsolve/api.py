@@ -23,8 +23,8 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.runner.ahead import build_for
 from hpcsolve.runner.kinds import kind_of, precision_of
-from hpcsolve.runner.planned import PlannedRun, planned_run, with_earlier
-from hpcsolve.runner.reading import read_aloud, say_source
+from hpcsolve.runner.planned import PlannedRun, with_earlier, with_instance
+from hpcsolve.runner.reading import read_reporting, say_source
 from hpcsolve.runner.run import run_job
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ def solve(
     Parameters
     ----------
     problem
-        For tours costs from row to column, `inf` where there is no arc, or places: a matrix, or a DataFrame (`lat` and
-        `lon`, or costs whose index equals the columns). For graphs a sparse matrix of scipy or a graph of networkx. For
-        both the path of a file, or a `Tsp` or `Graph` of hpcsolve.
+        For tours, costs from row to column, `inf` where there is no arc, or places: a matrix, or a DataFrame (`lat`
+        and `lon`, or costs whose index equals the columns). For graphs, a sparse matrix of scipy or a graph of
+        networkx. For both, the path of a file, or a `Tsp` or `Graph` of hpcsolve.
     algorithm
         As in a job file.
     comm
@@ -143,7 +143,7 @@ def _job(
 
 def _stop_table(stop: object) -> dict[str, Any]:
     if stop is not None and not isinstance(stop, Mapping):
-        raise InputError(f'stop={stop!r}: name what to stop at, as in stop={{"seconds": {stop!r}}}')
+        raise InputError(f'stop={stop!r} does not say what to stop at; write for example stop={{"seconds": {stop!r}}}')
     return dict(stop or {})
 
 
@@ -159,13 +159,13 @@ class _Silent(Log):
 
 
 def _planned(job: Job, problem: ProblemLike, options: Mapping[str, Any], write: bool, log: Log) -> PlannedRun:
-    planned = planned_run(job, _instance(job, problem, options, log), job.settings.output if write else None)
+    planned = with_instance(job, _instance(job, problem, options, log), job.settings.output if write else None)
     return with_earlier(planned)
 
 
 def _instance(job: Job, problem: ProblemLike, options: Mapping[str, Any], log: Log) -> InstanceOf[Any]:
     if isinstance(problem, (str, os.PathLike)):
-        return read_aloud(job, log.say)
+        return read_reporting(job, log.say)
     kind = kind_of(job)
     given = kind.given(problem, options, precision_of(job))
     return InstanceOf(given, IN_MEMORY, kind.content_hash(given), "memory")
@@ -176,7 +176,7 @@ def _instance_key(problem: ProblemLike, options: Mapping[str, Any]) -> str | dic
     if not isinstance(problem, (str, os.PathLike)):
         return IN_MEMORY
     if options.get("weight", "") is None:
-        raise InputError("weight=None is for graphs of networkx; of a file name the attribute or column of the weights")
+        raise InputError("weight=None is for graphs of networkx; for a file, name the attribute or column of weights")
     path = os.path.abspath(problem)
     return {"file": path, **{key: _plain(value) for key, value in options.items()}} if options else path
 

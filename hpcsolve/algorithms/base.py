@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
@@ -137,6 +138,57 @@ def never() -> bool:
 
 
 @dataclass(frozen=True)
+class Trial:
+    """Some of a job's work, which was done on one rank to learn how long all of it takes.
+
+    Attributes
+    ----------
+    problem, parameters, outcome
+        What was solved, and what was found.
+    setup
+        Seconds of what a rank does once, before the work.
+    work
+        Seconds that the job's work takes on the rank with most of it. With an `open_end` it is the most that it takes,
+        or None if there is no limit.
+    measured_on
+        What was solved, in words.
+    row_ratio
+        Rows that a rank has of the job's tables, divided by the rows of the trial's tables.
+    open_end
+        Why the end of the work cannot be foreseen, or "" if it can.
+    tables
+        Tables of the job's answer, with some of their rows, that `outcome` does not have.
+    """
+
+    problem: Any
+    parameters: Any
+    outcome: Outcome
+    setup: float
+    work: float | None
+    measured_on: str
+    row_ratio: float = 1.0
+    open_end: str = ""
+    tables: tuple[DistanceTable, ...] = ()
+
+
+@dataclass
+class Stopwatch:
+    """A `Report` that measures a run's set-up. Algorithms report 0.0 where the work begins."""
+
+    started: float = field(default_factory=lambda: time.perf_counter())
+    setup: float = 0.0
+
+    def __call__(self, done: float, message: str = "") -> None:
+        """Note the time if nothing is done yet."""
+        if done == 0.0:
+            self.setup = self.seconds()
+
+    def seconds(self) -> float:
+        """Return the seconds since the start."""
+        return time.perf_counter() - self.started
+
+
+@dataclass(frozen=True)
 class Algorithm:
     """All that the rest of hpcsolve knows of an algorithm. Its package has one, named `ALGORITHM`.
 
@@ -156,6 +208,9 @@ class Algorithm:
         Function of (problem, device, communicator, parameters, report, stop criteria, seed of the random numbers,
         `Interrupted`): the outcome of a run. All ranks call it with the same problem. An algorithm that honours `stops`
         also ends soon once any rank is interrupted, on which the ranks agree.
+    trial
+        Function of (problem, parameters, stop criteria, number of ranks, device, seed): does some of a job's work on
+        this rank's device, in a second or two or as long as a single piece of it takes, to learn the time of all of it.
     kernel_files
         Files of cuda_src that a run loads, without suffix; none if it has no kernels.
     host_kernel_files
@@ -180,9 +235,6 @@ class Algorithm:
     fits
         Function of (problem, parameters): whether the algorithm can take the costs of this instance, exact as they are,
         which may be larger.
-    trial
-        Function of (problem, parameters): a small problem with its parameters and its name, to measure the rate of
-        work; None where the work cannot be foreseen.
     """
 
     name: str
@@ -191,6 +243,7 @@ class Algorithm:
     parameters: type[msgspec.Struct]
     estimate: Callable[[Any, Any, int, DeviceInfo], Estimate]
     run: Callable[[Any, Device, Comm, Any, Report, StopCriteria, int, Interrupted], Outcome]
+    trial: Callable[[Any, Any, StopCriteria, int, Device, int], Trial]
     kernel_files: tuple[str, ...] = ()
     host_kernel_files: tuple[str, ...] = ()
     stops: tuple[str, ...] = ()
@@ -201,7 +254,6 @@ class Algorithm:
     check: Callable[[Any, Any, Outcome], str | None] = lambda problem, parameters, outcome: None
     largest_cost: Callable[[int, int], int] = lambda n, edges: (2**62 - 1) // max(n, 1)
     fits: Callable[[Any, Any], bool] = lambda problem, parameters: True
-    trial: Callable[[Any, Any], tuple[Any, Any, str] | None] = lambda problem, parameters: None
 
     def stop_keys(self, parameters: Any) -> tuple[str, ...]:
         """Return the keys of `[stop]` that the algorithm honours with these parameters."""

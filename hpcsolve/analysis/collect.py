@@ -30,15 +30,15 @@ COLUMNS = {
     "name": "Name of the instance",
     "n": "Number of cities or vertices",
     "cost": "Cost in the instance's own unit, exact; missing where an answer has none",
-    "bound": "Lower bound that is proven, the cost itself if it is proven optimal; missing without a proof",
-    "gap": "(cost - bound) / bound, else that to the optimum which the job names, of the best colony",
+    "bound": "Proven lower bound, equal to the cost if that is proven optimal; missing without a proof",
+    "gap": "(cost - bound) / bound; without a bound, that of the best colony to the optimum which the job names",
     "optimal": "Whether the cost is proven to be optimal",
     "verified": "Whether the answer passed the independent check",
-    "complete": "Whether the run was not ended from outside",
+    "complete": "Whether the run came to its end, by itself or by a stop criterion, and was not interrupted",
     "seconds": "Time of the whole run on rank 0, from reading the instance to writing the result",
-    "seconds_kernel": "Time in kernels, on the rank where it is longest",
-    "bytes": "Most memory allocated on the devices at a time, added up over the ranks",
-    "bytes_resident": "Most memory of the processes at a time, added up over the ranks",
+    "seconds_kernel": "Time in kernels, on the rank with the longest",
+    "bytes": "Peak memory allocated on the devices, summed over the ranks",
+    "bytes_resident": "Peak resident memory of the processes, summed over the ranks",
     "ranks": "Number of ranks",
     "host": "Names of the hosts",
     "hardware": "Names of the devices",
@@ -58,13 +58,13 @@ def collect(files: Files) -> Table:
     Parameters
     ----------
     files
-        Paths, patterns such as `results/*.h5`, or folders, of which all `*.h5` are taken; one of them or several.
-        Rows are in the order of the paths, whose numbers count as numbers.
+        One or several paths, patterns such as `results/*.h5`, or folders, of which all `*.h5` are taken. Rows are
+        sorted by path, with numbers in the paths compared as numbers.
 
     Raises
     ------
     InputError
-        There is no file of a name or pattern, or no file is a result.
+        A path does not exist, a pattern matches no file, or no file is a result.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def found_files(names: Iterable[str | os.PathLike[str]]) -> list[str]:
     """Return the files that paths, patterns and folders stand for, each once. Raises as `collect`."""
     found = [path for name in names for path in _matches(os.fspath(name))]
     if not found:
-        raise InputError("no result file is named")
+        raise InputError("no result file is given")
     return sorted(dict.fromkeys(found), key=_natural)
 
 
@@ -107,7 +107,7 @@ def _matches(name: str) -> list[str]:
         return matches
     matches = [name] if os.path.exists(name) else glob.glob(name, recursive=True)
     if not matches:
-        raise InputError("there is no such file, and no file fits it as a pattern", name)
+        raise InputError("there is no such file, and no file matches it as a pattern", name)
     return matches
 
 
@@ -159,17 +159,17 @@ def _ranks(contents: Contents) -> dict[str, Any]:
     hosts, devices = (list(columns.get(name, np.array([]))) for name in ("host", "device"))
     return {
         "seconds": Result(contents).seconds if len(hosts) else None,
-        "seconds_kernel": _of(columns, "seconds_kernel", np.max, float),
-        "bytes": _of(columns, "peak_bytes", np.sum, int),
-        "bytes_resident": _of(columns, "peak_resident_bytes", np.sum, int),
+        "seconds_kernel": _reduced(columns, "seconds_kernel", np.max, float),
+        "bytes": _reduced(columns, "peak_bytes", np.sum, int),
+        "bytes_resident": _reduced(columns, "peak_resident_bytes", np.sum, int),
         "ranks": len(hosts),
         "host": " ".join(dict.fromkeys(hosts)),
         "hardware": ", ".join(dict.fromkeys(device.partition(": ")[0] for device in devices)),
     }
 
 
-def _of(columns: Mapping[str, Any], name: str, reduce: Any, kind: type) -> Any:
-    """Return one number for a column of `/ranks`, or None if it is missing."""
+def _reduced(columns: Mapping[str, Any], name: str, reduce: Any, kind: type) -> Any:
+    """Return a column of `/ranks` reduced to one number, or None if it is missing or empty."""
     return kind(reduce(columns[name])) if len(columns.get(name, ())) else None
 
 
@@ -177,10 +177,10 @@ def _job_keys(contents: Contents) -> dict[str, Any]:
     return dict(_flat(msgspec.toml.decode(str(contents.value("job", "toml")))))
 
 
-def _flat(table: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield dotted key and value of all keys, a list as the TOML text that it has in a job."""
+def _flat(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the dotted key and the value of all keys. A list becomes its TOML text."""
     for key, value in table.items():
         if isinstance(value, dict):
-            yield from _flat(value, f"{above}{key}.")
+            yield from _flat(value, f"{prefix}{key}.")
         else:
-            yield f"{above}{key}", value_text(value) if isinstance(value, list) else value
+            yield f"{prefix}{key}", value_text(value) if isinstance(value, list) else value

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     import pandas
     from scipy.sparse import csr_array
 
-RESULT = "the result"
-
 
 def to_pandas(contents: Contents) -> pandas.DataFrame:
     """Return the answer as a table. Raises as `hpcsolve.Result.to_pandas`."""
@@ -23,7 +21,7 @@ def to_pandas(contents: Contents) -> pandas.DataFrame:
         import pandas
     except ModuleNotFoundError:
         raise EnvironmentFault("pandas is not installed: pip install pandas") from None
-    blocks = [pandas.DataFrame(dict(block)) for block in require_whole(contents, RESULT).rows(contents)]
+    blocks = [pandas.DataFrame(dict(block)) for block in require_whole(contents).rows(contents)]
     return blocks[0] if len(blocks) == 1 else pandas.concat(blocks, ignore_index=True)
 
 
@@ -61,5 +59,5 @@ def to_csr(contents: Contents, number: int | None) -> csr_array[Any]:
 
 
 def edges_of(contents: Contents, number: int | None) -> Edges:
-    """Return the edges of the answer. Raises `InputError` if it has none, or a search or query must be named."""
-    return require_whole(contents, RESULT).edges(contents, number)
+    """Return the edges of the answer. Raises `InputError` if it has none, or `number` is missing or wrong."""
+    return require_whole(contents).edges(contents, number)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 PHASES = ("read", "build", "run", "check", "write")
-"""The phases of a run that follow one another, as in `/ranks`."""
+"""The phases of a run, in order, as in `/ranks`."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class Result(tour.TourMixin, paths.PathsMixin, tree.TreeMixin):
         Raises
         ------
         InputError
-            The result has several searches or queries and none is named, or distances without predecessors.
+            The result has several searches or queries and `number` is missing, or has distances without predecessors.
         EnvironmentFault
             networkx is not installed.
         """
@@ -165,12 +165,12 @@ class Result(tour.TourMixin, paths.PathsMixin, tree.TreeMixin):
         Parameters
         ----------
         number
-            As of `to_networkx`.
+            As in `to_networkx`.
 
         Raises
         ------
         InputError
-            As of `to_networkx`, or the result does not have the weights.
+            As in `to_networkx`, or the result does not have the weights.
         """
         return convert.to_csr(self.contents, number)
 

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from hpcsolve.analysis.load import Result
 
 LARGEST = 2_000_000
-"""Vertices up to which the network is read for a picture."""
+"""Largest number of vertices of a network that is read for a picture."""
 
 
 def network_of(result: Result) -> Graph | None:
-    """Return the graph that was solved, or None if it cannot be had again.
+    """Return the graph that was solved, or None if it cannot be read or generated again.
 
-    It is read from its file or generated anew, as the result's job says, and must have the SHA-256 of the instance
-    that was solved. There is none for an instance of a program's memory, a file that is gone or was changed, and for
-    more than two million vertices.
+    It is read from its file or generated again, as the result's job says, and must have the SHA-256 of the instance
+    that was solved. So it is None if the instance was in a program's memory, if its file is gone or has changed, and if
+    it has more than two million vertices.
     """
     if result.contents.value("instance", "vertices", 0) > LARGEST:
         return None

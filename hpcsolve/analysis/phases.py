@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 Seconds = NDArray[np.float64]
 OTHER = "other work"
-"""What of the algorithm's time is neither kernel nor copy nor waiting: Python, numpy and messages."""
+"""The algorithm's time outside kernels, copies and waiting: Python, numpy and messages."""
 PHASES = {
     "read": "reading", "build": "compiling or loading kernels", "kernel": "kernels", "copy": "copies",
     "wait": "waiting", OTHER: OTHER, "check": "checking the answer", "write": "writing",
 }
-"""Phase -> in words, in the order in which they are drawn."""
+"""Phase -> its name in words, in the order of drawing."""
 MUCH_WAITING = 0.25
-"""Part of the algorithm's time from which a rank's waiting is worth a word."""
+"""Fraction of the algorithm's time from which a rank's waiting is reported."""
 
 
 def seconds_by_phase(result: Result) -> dict[str, Seconds]:
@@ -41,7 +41,7 @@ def seconds_by_phase(result: Result) -> dict[str, Seconds]:
 def diagnosis(result: Result) -> str:
     """Return one line that says where the time went: `82 % of the time is in kernels`.
 
-    The parts are those of the ranks' time, added over all ranks.
+    Percentages are of the time summed over all ranks.
     """
     phases = seconds_by_phase(result)
     total = sum(float(seconds.sum()) for seconds in phases.values())
@@ -51,12 +51,12 @@ def diagnosis(result: Result) -> str:
     part = float(phases[largest].sum()) / total
     text = f"{100 * part:.0f} % of the time is {PHASES[largest] if largest != 'kernel' else 'in kernels'}"
     if largest == "build":
-        text += ", which a later run finds in the cache"
+        text += "; a later run finds them in the cache"
     return "; ".join([text, *_waiting(phases)])
 
 
 def _waiting(phases: dict[str, Seconds]) -> list[str]:
-    """Return what is to be said of ranks that wait long for others."""
+    """Return one text about the ranks that wait long for others, or none."""
     run = phases["kernel"] + phases["copy"] + phases["wait"] + phases[OTHER]
     part = np.divide(phases["wait"], run, out=np.zeros_like(run), where=run > 0)
     worst = int(np.argmax(part))

@@ -16,6 +16,7 @@ from scipy import stats
 
 from hpcsolve.analysis.table import Table, table_of
 from hpcsolve.errors import InputError
+from hpcsolve.wording import counted
 
 By = str | Sequence[str]
 Law = Literal["power", "exponential"]
@@ -51,7 +52,7 @@ def groups(runs: Table, by: By = ()) -> list[Group]:
 
 
 def _in_order(key: tuple[Any, ...]) -> list[tuple[bool, Any]]:
-    """Return what sorts values of one column, numbers before texts and missing values."""
+    """Return a sort key that puts numbers before texts and missing values."""
     numbers = [isinstance(value, (int, float)) for value in key]
     return [(not number, value if number else str(value)) for number, value in zip(numbers, key)]
 
@@ -62,7 +63,7 @@ def values_of(runs: Table, column: str) -> NDArray[np.float64]:
     Raises
     ------
     InputError
-        The column is missing, or has something else than numbers.
+        The column is missing, or has values that are not numbers.
     """
     numbers = _numbers(runs, column)
     return numbers[~np.isnan(numbers)]
@@ -70,11 +71,11 @@ def values_of(runs: Table, column: str) -> NDArray[np.float64]:
 
 def _numbers(runs: Table, column: str) -> NDArray[np.float64]:
     """Return the numbers of a column, NaN where a run has no value. Raises as `values_of`."""
-    values = runs[column]
-    if values.dtype.kind not in "ifb":
-        other = next((value for value in values.tolist() if not isinstance(value, (int, float, type(None)))), "none")
-        raise InputError(f"the column {column} has other values than numbers, such as {other!r}")
-    return values.astype(np.float64)
+    values = runs[column].tolist()
+    for value in values:
+        if not isinstance(value, (int, float, type(None))):
+            raise InputError(f"the column {column} has values that are not numbers, such as {value!r}")
+    return np.array([np.nan if value is None else float(value) for value in values])
 
 
 def summary(runs: Table, column: str = "cost", by: By = (), confidence: float = 0.95) -> Table:
@@ -88,8 +89,8 @@ def summary(runs: Table, column: str = "cost", by: By = (), confidence: float = 
     Returns
     -------
     Table
-        The columns of `by`, then `runs`, `mean`, `deviation` (of the sample), `low`, `high`, `minimum`, `median`,
-        `maximum`. One run alone has no deviation and no interval.
+        The columns of `by`, then `runs`, `mean`, `deviation` (sample standard deviation), `low`, `high`, `minimum`,
+        `median`, `maximum`. A single run has no deviation and no interval.
     """
     return table_of(group.key | _moments(values_of(group.runs, column), confidence) for group in groups(runs, by))
 
@@ -108,7 +109,7 @@ def _moments(values: NDArray[np.float64], confidence: float) -> dict[str, Any]:
 
 
 def compare(runs: Table, column: str = "cost", by: By = ()) -> Table:
-    """Compare every two groups by the Mann-Whitney U test, which asks whether one tends to have smaller values.
+    """Compare each pair of groups by the Mann-Whitney U test, which asks whether one tends to have smaller values.
 
     Returns
     -------
@@ -124,7 +125,7 @@ def compare(runs: Table, column: str = "cost", by: By = ()) -> Table:
     found = [(group.label, values_of(group.runs, column)) for group in groups(runs, by)]
     found = [(label, values) for label, values in found if len(values)]
     if len(found) < 2:
-        raise InputError(f"there are no two groups to compare by {by!r}: {len(found)} has values of {column}")
+        raise InputError(f"a comparison needs two groups with values of {column}; by={by!r} gives {len(found)}")
     rows = [_compared(*a, *b) for a, b in itertools.combinations(found, 2)]
     return table_of({**row, "p_holm": p} for row, p in zip(rows, _holm([row["p"] for row in rows])))
 
@@ -208,13 +209,14 @@ def points_of(
             raise InputError(f"{name} must be positive to be fitted; one value is {values.min():g}")
     if len(x) < 3 or len(np.unique(x)) < 2:
         whose = f"{group.label}: " if group.key else ""
-        what = f"{column} against {against} takes three points at least, with two values of {against}"
-        raise InputError(f"{whose}{what}; there are {len(x)} with {len(np.unique(x))}")
+        what = f"a fit of {column} against {against} needs at least three points and two values of {against}"
+        have = f"{counted(len(x), 'point')} and {counted(len(np.unique(x)), 'value')}"
+        raise InputError(f"{whose}{what}; there are {have}")
     return x, y
 
 
 def fit(x: NDArray[np.float64], y: NDArray[np.float64], law: Law = "power", confidence: float = 0.95) -> Fit:
-    """Return the law that fits points best, by least squares of the logarithms of y. Both have shape (points,)."""
+    """Return the law fitted to points by least squares on the logarithms of y. x and y have shape (points,)."""
     line = stats.linregress(np.log(x) if law == "power" else x, np.log(y))
     half = float(stats.t.ppf((1 + confidence) / 2, len(x) - 2)) * float(line.stderr)
     slopes = np.array([line.slope, line.slope - half, line.slope + half])

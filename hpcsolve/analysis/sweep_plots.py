@@ -1,10 +1,11 @@
-"""Draws the runs of a sweep with matplotlib (extra `plot`): a box for each group, and how time grows."""
+"""Draws the runs of a sweep with matplotlib (extra `plot`): a box plot by group, and scaling with a fitted law."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsolve.analysis.plot.canvas import axes_for
 from hpcsolve.analysis.plot.palette import BLUE, SERIES, VERMILION
@@ -20,7 +21,9 @@ POINTS_ON_A_LINE = 200
 
 
 def plot_box(runs: Table, column: str = "cost", by: By = (), axes: Axes | None = None) -> Axes:
-    """Draw a box for each group of runs: quartiles and median, whiskers of 1.5 boxes at most, and every run as a dot.
+    """Draw a box for each group of runs: quartiles, median, whiskers, and every run as a dot.
+
+    Whiskers reach at most 1.5 interquartile ranges beyond the box.
 
     Parameters
     ----------
@@ -72,12 +75,12 @@ def plot_scaling(
     axes
         Where to draw; by default a new figure of pyplot.
     law
-        As of `hpcsolve.analysis.statistics.scaling`: "power" has two logarithmic axes, "exponential" one.
+        As in `hpcsolve.analysis.statistics.scaling`: "power" has two logarithmic axes, "exponential" one.
 
     Raises
     ------
     InputError
-        As of `hpcsolve.analysis.statistics.scaling`.
+        As in `hpcsolve.analysis.statistics.scaling`.
     EnvironmentFault
         matplotlib is not installed.
     """
@@ -100,7 +103,7 @@ def plot_scaling(
     return axes
 
 
-def _beside(count: int) -> Any:
-    """Return offsets that keep dots of one group apart, the same in every drawing."""
+def _beside(count: int) -> NDArray[np.float64]:
+    """Return horizontal offsets, shape (count,), that keep the dots of a group apart."""
     return np.linspace(-0.12, 0.12, count) if count > 1 else np.zeros(count)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas
 
 LARGEST_FLOAT_INTEGER = 2**53
-"""Up to this size every integer is a float64."""
+"""Up to this absolute value every integer is exact in float64."""
 NUMBERS = (int, float, Decimal)
 
 
@@ -95,7 +95,7 @@ class Table:
         InputError
             The file exists, and `overwrite` is false.
         EnvironmentFault
-            The disk is full, read-only, ...
+            The file cannot be written.
         """
         if os.path.exists(path) and not overwrite:
             raise InputError("the file exists; choose another one, or give overwrite=True", os.fspath(path))
@@ -118,7 +118,7 @@ class Table:
 
     def __repr__(self) -> str:
         """Return one line with the size of the table and the columns that vary."""
-        return f"<table of {len(self)} rows and {len(self.names)} columns, of which vary: {', '.join(self.varying())}>"
+        return f"<table of {len(self)} rows and {len(self.names)} columns; varying: {', '.join(self.varying())}>"
 
     def _repr_html_(self) -> str:
         """Return the table for a notebook."""
@@ -128,7 +128,7 @@ class Table:
 
 
 def table_of(rows: Iterable[Mapping[str, Any]], names: Sequence[str] | None = None) -> Table:
-    """Return the table of rows that need not have the same names. What a row lacks is None there.
+    """Return the table of rows that may have different names. A value that a row lacks is None.
 
     Parameters
     ----------

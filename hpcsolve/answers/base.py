@@ -64,8 +64,8 @@ class AnswerType:
     summary
         The answer in a few words, given the contents of the result.
     rows
-        The answer as a table for people, in own units and with names, given the contents of the result: yields blocks
-        of rows, each a mapping from column name to values.
+        The answer as a table for people, in the instance's own unit and with names, given the contents of the
+        result: yields blocks of rows, each a mapping from column name to values.
     edges
         The edges of the answer, given the contents of the result and the number of a search or query, or None if there
         is only one.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, distance_tables_of, first_failure, require
 from hpcsolve.answers.dataset import Dataset, datasets
-from hpcsolve.answers.edges import Edges, Rows, names_of
+from hpcsolve.answers.edges import Edges, Rows, names_of, shown_names
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph
@@ -185,13 +185,13 @@ def _require_equal(graph: Graph, claimed: NDArray[Any], found: NDArray[Any], wha
     """Raise a `ValueError` at the first vertex on which two rows differ."""
     other = np.flatnonzero(claimed != found)
     if len(other):
-        raise ValueError(f"{what} vertex {graph.labels[other[0]]} is another one")
+        raise ValueError(f"{what} vertex {graph.labels[other[0]]} is not the one in the result")
 
 
 def lines(contents: Contents) -> Iterator[str]:
     """Yield a line with the sources, and one for each table with its shape and type."""
     sources = np.asarray(contents.value("solution", "source"))
-    labels = np.asarray(contents.value("instance", "vertex_name", contents.value("instance", "label")))
+    labels = shown_names(contents)
     if ((sources >= 0) & (sources < len(labels))).all() and len(sources) <= SHOWN:
         between = " " if labels.dtype.kind in "iu" else ", "
         yield f"source: {between.join(str(label) for label in labels[sources.astype(np.int64)])}"
@@ -217,13 +217,14 @@ def rows(contents: Contents) -> Iterator[Rows]:
     sources, targets = _ends(contents)
     stored = [name for name in datasets(Distances) if name in contents.tables]
     tables = {name: np.asarray(contents.value("solution", name)) for name in stored}
-    for row, distance in enumerate(tables.pop("distance")):
+    distances = tables.pop("distance")
+    single = len(sources) == len(distances)
+    for row, distance in enumerate(distances):
         table = {"vertex" if targets is None else "target": names if targets is None else names[targets]}
         table["distance"] = own_distances(contents, distance)
         for name, found in tables.items():
             table[name] = names.astype(object)[found[row]]
             table[name][found[row] == NO_VERTEX] = None
-        single = len(sources) == len(contents.value("solution", "distance"))
         yield {"source": np.repeat(names[sources[row : row + 1]], len(distance)), **table} if single else table
 
 

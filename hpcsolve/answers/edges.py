@@ -43,9 +43,14 @@ class Edges:
 
 def names_of(contents: Contents) -> NDArray[Any]:
     """Return a name for each city or vertex, shape (n,): its name if all have different ones, else its number."""
-    numbers = np.asarray(contents.value("instance", "label"))
+    names, numbers = shown_names(contents), np.asarray(contents.value("instance", "label"))
+    return names if len(set(names.tolist())) == len(numbers) else numbers
+
+
+def shown_names(contents: Contents) -> NDArray[Any]:
+    """Return the names of the cities or vertices, not always unique, or else their numbers, shape (n,)."""
     names = contents.value("instance", "city_name", contents.value("instance", "vertex_name"))
-    return numbers if names is None or len(set(names)) < len(numbers) else np.asarray(names, object)
+    return np.asarray(contents.value("instance", "label")) if names is None else np.asarray(names, object)
 
 
 def places_of(contents: Contents, kind: str | None = None) -> dict[str, NDArray[np.float64]]:

@@ -14,7 +14,7 @@ from hpcsolve.answers import distances
 from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, first_failure, require
 from hpcsolve.answers.dataset import Dataset, own_unit
 from hpcsolve.answers.distances import LENGTH_TYPES, SHOWN, UNREACHED, PathQuestion
-from hpcsolve.answers.edges import Edges, Rows, names_of
+from hpcsolve.answers.edges import Edges, Rows, names_of, shown_names
 from hpcsolve.answers.vertices import DistancesMixin
 from hpcsolve.errors import InputError
 from hpcsolve.formats import queries_sha256
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hpcsolve.output.contents import Contents
     from hpcsolve.parallel.comm import Comm
 
+_NAMES = ("source", "target", "distance", "offset", "path")
 _PATH = "Vertices of all paths, both ends included, positions from 0: query i has path[offset[i]:offset[i+1]]"
 
 
@@ -80,9 +81,6 @@ def verify(contents: Contents, problem: Graph, question: PathQuestion, rows: Row
     return Verdict(True, "every path added up, every distance and path found again by a search on the host")
 
 
-_NAMES = ("source", "target", "distance", "offset", "path")
-
-
 def _check_queries(graph: Graph, question: PathQuestion, pairs: NDArray[Any]) -> None:
     """Refuse queries that are not those of the job."""
     if question.pairs is None:
@@ -96,7 +94,7 @@ def _check_queries(graph: Graph, question: PathQuestion, pairs: NDArray[Any]) ->
 def lines(contents: Contents) -> Iterator[str]:
     """Yield one line per query with its distance, or one line with the number of queries if there are many."""
     columns = {name: np.asarray(contents.value("solution", name)) for name in _NAMES[:3]}
-    labels = np.asarray(contents.value("instance", "vertex_name", contents.value("instance", "label")))
+    labels = shown_names(contents)
     scale = max(1, int(contents.value("instance", "scale")))
     reached = columns["distance"] != unreached_of(columns["distance"].dtype)
     lengths = np.diff(contents.value("solution", "offset"))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, rounding_of
 from hpcsolve.answers.dataset import Column, Dataset, columns, own_unit
-from hpcsolve.answers.edges import Edges, Rows, places_of
+from hpcsolve.answers.edges import Edges, Rows, places_of, shown_names
 from hpcsolve.problems.tsp import Tsp, check_tour
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def lines(contents: Contents) -> Iterator[str]:
 def _cities(contents: Contents) -> str:
     """Return the cities in order, by name or by label."""
     tour = np.asarray(contents.value("solution", "tour"))
-    names = contents.value("instance", "city_name", contents.value("instance", "label"))
+    names = shown_names(contents)
     if not ((tour >= 0) & (tour < len(names))).all():
         return "/solution/tour names cities that the instance does not have"
     if len(tour) > LONGEST_TOUR:
@@ -212,8 +212,7 @@ class TourMixin:
     @property
     def tour_labels(self) -> list[Any]:
         """The cities in order, by name, or by their numbers in the instance's file."""
-        labels = self.contents.value("instance", "city_name", self.contents.value("instance", "label"))
-        in_order: list[Any] = np.asarray(labels)[self.tour].tolist()
+        in_order: list[Any] = shown_names(self.contents)[self.tour].tolist()
         return in_order
 
     @property
@@ -222,6 +221,4 @@ class TourMixin:
         return bool(self.contents.value("solution", "infeasible", False))
 
 
-TOUR = AnswerType(
-    "tour", (Tour, NoTour), check, verify, lines, summary, rows, edges, {"legs": LEGS}, beside
-)
+TOUR = AnswerType("tour", (Tour, NoTour), check, verify, lines, summary, rows, edges, {"legs": LEGS}, beside)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, rounding_of
 from hpcsolve.answers.dataset import Column, Dataset, columns, datasets, own_unit
-from hpcsolve.answers.edges import Edges, Rows, names_of
+from hpcsolve.answers.edges import Edges, Rows, names_of, shown_names
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.answers.tour import COST
 from hpcsolve.answers.vertices import VertexMixin
@@ -50,9 +50,9 @@ class Tree:
     v: Annotated[NDArray[np.int32], Dataset("int32", _ENDS.format("larger"), "edge")]
     weight: Annotated[NDArray[np.int64], Dataset("int64", _WEIGHT, "edge", scaled=True)]
     lower_bound: Annotated[int, Dataset("int64", _BOUND, scaled=True)]
-    ratio: Annotated[float, Dataset("float64", "So many times the optimum at most: cost / lower_bound")]
+    ratio: Annotated[float, Dataset("float64", "Upper bound on cost / optimum: cost / lower_bound")]
     closure_mst: Annotated[int, Dataset("int64", _CLOSURE, scaled=True)]
-    closure_bottleneck: Annotated[int, Dataset("int64", "Its longest edge", scaled=True)]
+    closure_bottleneck: Annotated[int, Dataset("int64", "Longest edge of that spanning tree", scaled=True)]
     proof: Annotated[
         str | None, Dataset("text", "Method that proves the lower bound, where neither prices nor closure_mst do")
     ] = None
@@ -226,7 +226,7 @@ def lines(contents: Contents) -> Iterator[str]:
                    f"{counted(of['ends'], 'leaf')}, {counted(of['passed'], 'vertex')} of degree 2")
         yield f"reduced: {counts.get('vertices')} vertices, {counts.get('edges')} edges (removed: {removed})"
     u, v = (np.asarray(contents.value("solution", name)) for name in ("u", "v"))
-    labels = np.asarray(contents.value("instance", "vertex_name", contents.value("instance", "label")))
+    labels = shown_names(contents)
     known = all(((end >= 0) & (end < len(labels))).all() for end in (u, v))
     if len(u) == len(v) <= SHOWN and known:
         yield f"tree:   {', '.join(f'{labels[a]} - {labels[b]}' for a, b in zip(u, v)) or 'one vertex'}"

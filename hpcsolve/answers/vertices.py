@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.answers.distances import own_distances
+from hpcsolve.answers.edges import shown_names
 from hpcsolve.errors import InputError
 from hpcsolve.problems.labels import positions_of
 from hpcsolve.problems.verify.distances import unreached_of
@@ -22,11 +24,8 @@ class VertexMixin:
 
     def named(self, positions: Any) -> list[Any]:
         """Return the names of the vertices at these positions, or their numbers in the instance's file."""
-        found: list[Any] = self._vertex_names()[np.asarray(positions, dtype=np.int64)].tolist()
+        found: list[Any] = shown_names(self.contents)[np.asarray(positions, dtype=np.int64)].tolist()
         return found
-
-    def _vertex_names(self) -> NDArray[Any]:
-        return np.asarray(self.contents.value("instance", "vertex_name", self.contents.value("instance", "label")))
 
     def _position(self, vertex: Any) -> int:
         labels, names = (self.contents.value("instance", name, ()) for name in ("label", "vertex_name"))
@@ -54,9 +53,7 @@ class DistancesMixin(VertexMixin):
         Shape (searches, vertices), (searches, targets) or (queries,); empty if the result has no distances. The exact
         integers are `contents.value("solution", "distance")`.
         """
-        values = np.asarray(self.contents.value("solution", "distance", np.empty((0, 0))))
-        scale = int(self.contents.value("instance", "scale"))
-        return np.where(values == unreached_of(values.dtype), np.inf, values / scale)
+        return own_distances(self.contents, np.asarray(self.contents.value("solution", "distance", np.empty((0, 0)))))
 
     @property
     def predecessor(self) -> NDArray[np.int32]:

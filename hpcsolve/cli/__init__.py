@@ -1,4 +1,4 @@
-"""The command line: a module with each command, whose `add` declares it and whose other functions run it.
+"""The command line: a module for each command, whose `add` declares it and whose other functions run it.
 
 `--help` must answer at once, so numpy, h5py, msgspec and MPI are imported inside the functions that run a command.
 """
@@ -35,7 +35,7 @@ COMMANDS = (
 """The modules of the commands, in the order of `--help`."""
 
 INTERRUPTED = 130
-"""Exit code after Ctrl-C, the one that shells use."""
+"""Exit code after Ctrl-C, as in shells."""
 
 EPILOG = """\
 examples:

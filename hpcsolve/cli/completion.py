@@ -11,13 +11,14 @@ from hpcsolve.parallel.printing import show
 
 SHELLS = ("bash", "zsh", "fish")
 FILES = ("FILE", "JOB.toml", "SWEEP.toml", "RESULT.h5", "A", "B")
-"""What stands for a file in `--help`."""
+"""The metavars in `--help` that stand for a file."""
 FOLDERS = ("FOLDER",)
 
 
 def add(commands: Any) -> None:
     """Declare the command and its options."""
-    parser = add_command(commands, "completion", _completion, "print a completion file; docs/running.md says where to")
+    text = "print a completion file; docs/running.md says where to put it"
+    parser = add_command(commands, "completion", _completion, text)
     parser.add_argument("shell", metavar="SHELL", choices=SHELLS, help=", ".join(SHELLS))
 
 
@@ -40,7 +41,7 @@ def _completion(options: argparse.Namespace) -> int:
 
 
 def _describe(action: argparse.Action, file: Any, folder: Any) -> None:
-    """Say what can be written in place of a word: the words themselves, or a file or folder."""
+    """Tell shtab how to complete an argument: with one of some names, with a file, or with a folder."""
     from hpcsolve.algorithms.registry import NAMES
     from hpcsolve.job.examples import examples
     from hpcsolve.job.generators import makers

@@ -21,23 +21,24 @@ def add(commands: Any) -> None:
 
 
 def _estimate(options: argparse.Namespace) -> int:
+    seconds_build: list[float] = []
+
     def estimate() -> int:
         from hpcsolve.errors import ResourceError
         from hpcsolve.job.load import load_job
         from hpcsolve.runner.forecast import forecast
-        from hpcsolve.runner.kinds import read_instance
 
         job = load_job(options.job, options.set, device=options.device)
-        found = forecast(job, read_instance(job), options.ranks, options.memory)
+        found = forecast(job, options.ranks, options.memory, sum(seconds_build), show)
         show("\n".join(found.lines()))
         if options.memory is not None and not found.fits:
-            raise ResourceError("the job does not fit the memory; see above")
+            raise ResourceError("the job does not fit in the memory of --memory; the lines above say what it needs")
         return 0
 
     def prepare() -> None:
         from hpcsolve.runner.ahead import prepare_run
 
-        prepare_run(options.job, options.set, options.device, show_on_rank_0())
+        seconds_build.append(prepare_run(options.job, options.set, options.device, show_on_rank_0()))
 
     return on_rank_0(estimate, prepare)
 

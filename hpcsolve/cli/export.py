@@ -15,7 +15,7 @@ def add(commands: Any) -> None:
     parser.add_argument("result", metavar="RESULT.h5")
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="its suffix names the format")
     parser.add_argument("--overwrite", action="store_true", help="replace the file if it exists")
-    text = "the search or query to write, from 0, where the format has one of them (.dot)"
+    text = "which search or query to write, from 0, for formats that hold only one (.dot)"
     parser.add_argument("--number", type=int, metavar="N", help=text)
 
 

@@ -13,9 +13,9 @@ from hpcsolve.parallel.printing import show
 
 def add(commands: Any) -> None:
     """Declare the command and its options."""
-    parser = add_command(commands, "new", _new, "write an example job with its data, to begin with; list the examples")
-    parser.add_argument("example", nargs="?", metavar="NAME", help="an example; without it all are listed")
-    parser.add_argument("folder", nargs="?", default=".", metavar="FOLDER", help="where to (default: here)")
+    parser = add_command(commands, "new", _new, "write an example job with its data; without NAME, list the examples")
+    parser.add_argument("example", nargs="?", metavar="NAME", help="an example; by default all are listed")
+    parser.add_argument("folder", nargs="?", default=".", metavar="FOLDER", help="folder to write into (default: here)")
 
 
 def _new(options: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""What several commands share: how they are declared, common options, and running on rank 0."""
+"""What several commands share: the declaration of a command, common options, and running on rank 0."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEVICES = "auto, cpu, cuda, cuda:1 or a GPU's UUID"
 def add_command(
     commands: Any, name: str, command: Callable[[argparse.Namespace], int], text: str
 ) -> argparse.ArgumentParser:
-    """Declare a command, and return its parser for its options.
+    """Declare a command, and return the parser to which its options are added.
 
     Parameters
     ----------
@@ -46,20 +46,20 @@ def add_set(parser: argparse.ArgumentParser, text: str) -> None:
 
 
 def on_rank_0(command: Callable[[], int], prepare: Callable[[], object] | None = None) -> int:
-    """Run a command that needs no other rank on rank 0, also if it was started under mpiexec."""
+    """Run a command that needs no other rank on rank 0 alone, even under mpiexec, and return its exit code."""
     from hpcsolve.parallel import launch
 
     return launch.guard(lambda comm: launch.on_rank_0(comm, command), prepare)
 
 
 def show_on_rank_0(quiet: bool = False) -> Callable[[str], None]:
-    """Return a function that prints a line before MPI has started if this process will be rank 0, else ignores it."""
+    """Return a function that prints a line on the future rank 0 and nothing on others, for use before MPI starts."""
     speaks = environment.announced_rank(os.environ) == 0 and not quiet
     return show if speaks else lambda line: None
 
 
 def require_new(options: argparse.Namespace) -> None:
-    """Refuse an output file that exists, unless the options allow to replace it."""
+    """Raise an `InputError` if the output file exists and `--overwrite` is not given."""
     if os.path.exists(options.output) and not options.overwrite:
         raise InputError(f"{options.output}: the file exists; choose another one, or replace it with --overwrite")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from hpcsolve.cli.options import add_command, on_rank_0, require_new
 from hpcsolve.parallel.printing import show
+from hpcsolve.wording import counted
 
 
 def add(commands: Any) -> None:
@@ -30,8 +31,7 @@ def _report(options: argparse.Namespace) -> int:
         content, path = page(options.results).encode(), Path(options.output)
         make_folder(path)
         write_bytes(path, content)
-        count = len(options.results)
-        show(f"{path}: {count} {'result' if count == 1 else 'results'}, {size(len(content))}")
+        show(f"{path}: {counted(len(options.results), 'result')}, {size(len(content))}")
         return 0
 
     return on_rank_0(report)

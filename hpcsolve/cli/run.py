@@ -13,6 +13,7 @@ from hpcsolve.parallel.interrupts import CTRL_C_AND_TERM
 if TYPE_CHECKING:
     from hpcsolve.output.log import Log
     from hpcsolve.parallel.comm import Comm
+    from hpcsolve.runner.planned import PlannedRun
 
 
 def add(commands: Any) -> None:
@@ -53,7 +54,7 @@ def _run(options: argparse.Namespace) -> int:
     return guard(run, prepare)
 
 
-def _planned(options: argparse.Namespace, log: Log) -> Any:
+def _planned(options: argparse.Namespace, log: Log) -> PlannedRun:
     from hpcsolve.job.load import load_job
     from hpcsolve.runner.planned import plan_run
     from hpcsolve.sweep.axes import require_one_job

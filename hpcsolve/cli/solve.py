@@ -40,10 +40,10 @@ def _solve(options: argparse.Namespace) -> int:
         say = show_on_rank_0(options.quiet)
         say(f"read:   {options.instance}")  # before the imports, which take seconds where the disk is slow
         from hpcsolve.runner.ahead import build_for
-        from hpcsolve.runner.reading import saying_how_far
+        from hpcsolve.runner.reading import reporting_progress
 
         try:
-            with saying_how_far(options.instance, say):
+            with reporting_progress(options.instance, say):
                 chosen.append(_choose(options))
         except HpcsolveError as error:
             failed.append(error)  # rank 0 reports it for all ranks

@@ -9,9 +9,10 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from hpcsolve.cli.options import add_command, add_set, at_least_one
+from hpcsolve.cli.options import DEVICES, add_command, add_set, at_least_one
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.printing import show, warn
+from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from hpcsolve.sweep.expand import Run, Sweep
 
 RUN = [sys.executable, "-m", "hpcsolve.cli.sweep_run"]
-"""Starts a run; the arguments of `hpcsolve` follow."""
+"""Program and arguments that start a run, to which those of `hpcsolve` are appended."""
 WITH_LAUNCHER = "a sweep starts its runs itself, each as one process: start it without mpiexec or srun"
 
 
@@ -28,13 +29,13 @@ def add(commands: Any) -> None:
     text = "solve a job whose keys may be lists or ranges, for every combination of their values"
     parser = add_command(commands, "sweep", _sweep, text)
     parser.add_argument("sweep", metavar="SWEEP.toml", help='a job file with values to try, such as seed = "1..20"')
-    text = "runs at a time (default: as many as the cores allow, if the job says how many threads a run has; else 1)"
+    text = "runs at a time (default: as many as the cores allow if the job sets `threads`, else 1)"
     parser.add_argument("-j", "--jobs", type=at_least_one, metavar="N", help=text)
     add_set(parser, "set a key of the job to another value, list or range; may be repeated")
-    parser.add_argument("--device", help="auto, cpu, cuda, cuda:1 or a GPU's UUID")
+    parser.add_argument("--device", help=DEVICES)
     parser.add_argument("--output", metavar="FOLDER", help="the folder of the results (default: results/SWEEP)")
-    parser.add_argument("--overwrite", action="store_true", help="run all, and replace the results that exist")
-    parser.add_argument("--dry-run", action="store_true", help="print the commands of what is missing, and run nothing")
+    parser.add_argument("--overwrite", action="store_true", help="run every job, and replace existing results")
+    parser.add_argument("--dry-run", action="store_true", help="print the commands of the missing runs, run nothing")
     parser.add_argument("--quiet", action="store_true", help="print only failures")
 
 
@@ -66,7 +67,7 @@ def _run_sweep(options: argparse.Namespace) -> int:
 
 
 def _script(sweep: Sweep, missing: Sequence[Run]) -> list[str]:
-    """Return the commands of the missing runs as lines of a shell script, which has the others as comments."""
+    """Return the lines of a shell script: the commands of the missing runs, and a comment for each other run."""
     left = {run.index for run in missing}
     lines = [f"{run.command}  # {run.index}" if run.index in left else f"# {run.index} is done: {run.name}"
              for run in sweep.runs]
@@ -74,8 +75,10 @@ def _script(sweep: Sweep, missing: Sequence[Run]) -> list[str]:
 
 
 def _summary(sweep: Sweep, missing: Sequence[Run]) -> str:
-    axes = " x ".join(f"{len(values)} of {key}" for key, values in sweep.axes.items())
-    return f"{len(sweep.runs)} runs ({axes}), {len(sweep.runs) - len(missing)} are done, {len(missing)} to run"
+    from hpcsolve.sweep.expand import axes_in_words
+
+    runs, done = counted(len(sweep.runs), "run"), len(sweep.runs) - len(missing)
+    return f"{runs} ({axes_in_words(sweep.axes)}), {done} done, {len(missing)} to run"
 
 
 def _run_missing(sweep: Sweep, missing: Sequence[Run], options: argparse.Namespace) -> int:
@@ -102,9 +105,5 @@ def _run_missing(sweep: Sweep, missing: Sequence[Run], options: argparse.Namespa
         warn(f"hpcsolve: {failure.run.name}: exit code {failure.exit_code}: {failure.reason}")
     solved = len(sweep.runs) - len(failures)
     log.say(f"done:   {solved} of {len(sweep.runs)} runs solved, {duration(time.monotonic() - started)}")
-    log.say(f"next:   hpcsolve collect '{os.path.join(sweep.folder, '*.h5')}' -o {_table_of(sweep)}")
+    log.say(f"next:   hpcsolve collect '{os.path.join(sweep.folder, '*.h5')}' -o {os.path.normpath(sweep.folder)}.csv")
     return max((failure.exit_code for failure in failures), default=0)
-
-
-def _table_of(sweep: Sweep) -> str:
-    return f"{os.path.normpath(sweep.folder)}.csv"

@@ -1,7 +1,7 @@
 """One run of a sweep: `hpcsolve run`, which ends as if by Ctrl-C when the sweep is gone.
 
-The sweep holds the other end of the pipe that is standard input here, and sends nothing. So reading ends when the sweep
-closes the pipe, or when the sweep itself ends, by SIGKILL too.
+Standard input is a pipe from the sweep, which sends nothing. So reading returns only when the sweep closes the pipe, or
+when the process of the sweep has ended, even by SIGKILL.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import time
 from hpcsolve import cli
 
 SECONDS_TO_END = 10.0
-"""Time to end, and to write what there is. After that the process is killed."""
+"""Time that the run has to write its result so far and end. After that the process is killed."""
 
 
 def main() -> int:
     """Run the command line, and return its exit code."""
     sys.argv[0] = "hpcsolve"
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell inherits it ignored
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell starts background jobs with SIGINT ignored
     threading.Thread(target=_end_with_the_sweep, daemon=True).start()
     return cli.main(sys.argv[1:])
 

@@ -1,4 +1,4 @@
-"""Mistakes on the command line: one line that says what was meant, and exit code 2."""
+"""Reports mistakes on the command line: one line that says what was probably meant, and exit code 2."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ class OneLineParser(argparse.ArgumentParser):
     """A parser whose errors are one line, under mpiexec from one rank only."""
 
     def error(self, message: str) -> NoReturn:
-        """Print what is wrong, and leave with the exit code of bad input."""
+        """Print what is wrong, and exit with the code of bad input."""
         if announced_rank(os.environ) == 0:
             warn(f"hpcsolve: error: {message}" + ("" if message.endswith("?") else f"; see {self.prog} --help"))
         sys.exit(InputError.exit_code)
 
 
 def refuse_unknown_command(parser: OneLineParser, commands: Mapping[str, OneLineParser], words: Sequence[str]) -> None:
-    """Leave with an error that names the command that is meant, unless the first word is one or asks for help."""
+    """Exit with an error that suggests a command, unless the first word is a command or asks for help."""
     first = words[0] if words else ""
     if first in commands or first in ("-h", "--help", "--version"):
         return
     if not first:
-        parser.error(f"name a command: {', '.join(commands)}")
+        parser.error(f"a command is missing; the commands are {', '.join(commands)}")
     if first.startswith("-"):
-        parser.error(f"{first} stands before the command; write it behind, as in hpcsolve run job.toml {first} ...")
+        parser.error(f"{first} must follow the command, as in hpcsolve run job.toml {first} ...")
     if os.path.isfile(first):
         parser.error(f"{first} is a file, not a command; did you mean hpcsolve {command_for(first)} {first}?")
     hint = did_you_mean(first, commands, f"; the commands are {', '.join(commands)}")
@@ -42,7 +42,7 @@ def refuse_unknown_command(parser: OneLineParser, commands: Mapping[str, OneLine
 
 
 def refuse_unknown_options(parser: OneLineParser, rest: Sequence[str]) -> None:
-    """Leave with an error that names the option that was meant, unless there are no words left."""
+    """Exit with an error about the first unknown option or argument, unless there is none."""
     if not rest:
         return
     option = next((word for word in rest if word.startswith("-") and len(word) > 1), None)
@@ -50,8 +50,8 @@ def refuse_unknown_options(parser: OneLineParser, rest: Sequence[str]) -> None:
         known = [name for action in parser._actions for name in action.option_strings]
         parser.error(f"unknown option {option}{did_you_mean(option.partition('=')[0], known)}")
     if rest[0].startswith("="):
-        parser.error("KEY=VALUE is one word, without blanks, as in --set held-karp.path=open")
-    parser.error(f"{rest[0]!r} is one word too many")
+        parser.error("KEY=VALUE must not contain blanks; write --set held-karp.path=open")
+    parser.error(f"unexpected argument {rest[0]!r}")
 
 
 def command_for(file: str) -> str:

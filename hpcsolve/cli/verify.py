@@ -15,8 +15,8 @@ CHECK_FAILED = 1
 def add(commands: Any) -> None:
     """Declare the command and its options."""
     parser = add_command(commands, "verify", _verify, "check the answers in result files, in plain numpy")
-    parser.add_argument("results", metavar="RESULT.h5", nargs="+", help="of several, one line each is printed")
-    parser.add_argument("--instance", metavar="FILE", help="the instance of the only result, if its file has moved")
+    parser.add_argument("results", metavar="RESULT.h5", nargs="+", help="with several, one line is printed for each")
+    parser.add_argument("--instance", metavar="FILE", help="the instance, if it has moved; with one result only")
 
 
 def _verify(options: argparse.Namespace) -> int:
@@ -36,7 +36,7 @@ def _verify_one(options: argparse.Namespace) -> int:
 def _verify_all(options: argparse.Namespace) -> int:
     """Print a line for each file, and return the greatest exit code of all."""
     if options.instance is not None:
-        raise InputError("--instance names the instance of one result; give one RESULT.h5 with it")
+        raise InputError("--instance goes with one RESULT.h5, not with several; verify them one at a time")
     return max([_verify_in_a_line(path) for path in options.results])
 
 

@@ -96,10 +96,15 @@ def _field(path: Path, name: str, default: int = _UNLIMITED // 1024) -> int:
         return default
 
 
-def resident_memory() -> int:
-    """Return the bytes that this process has now. What it has freed is given back to the system first."""
+def give_back_freed_memory() -> None:
+    """Give memory back to the system that this process has freed, but that its C library keeps."""
     with suppress(AttributeError, OSError):  # other C libraries than glibc have no such function
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def resident_memory() -> int:
+    """Return the bytes that this process has now, after it has given back what it has freed."""
+    give_back_freed_memory()
     return _field(Path("/proc/self/status"), "VmRSS", default=0) * 1024
 
 

@@ -71,18 +71,18 @@ class Format(Generic[Problem]):
     description
         What a file looks like, in a few words, for the documentation.
     read
-        Function that returns the problem in an `InputFile`. Those of graph formats also take `directed`, as
-        `formats.read_graph` does, those of tours `precision`, as `formats.read` does.
+        Function that returns the problem in an `InputFile`. Readers of graphs also take `directed` (see
+        `formats.read_graph`), readers of travelling salesman problems `precision` (see `formats.read`).
     signature
-        Function that returns whether content is of this format and cannot be of another one. None: no content shows it.
+        Function that returns whether content is certainly of this format. None: no content is certain.
     resembles
-        Function that returns whether content may be of this format. None: it cannot be guessed.
+        Function that returns whether content may be of this format. None: the format is never guessed from content.
     write
         Function that writes a problem to a path ("-" is standard output). None: the format is only read.
     binary
         Whether the files are not text.
     takes_weight
-        Whether edges have several attributes or columns; `read` then takes `weight`, the name of one of them.
+        Whether edges may have several attributes or columns. Then `read` takes `weight`, the name of one of them.
     """
 
     name: str
@@ -122,7 +122,7 @@ def read_instance(
     others, wrong_kind
         The formats of the other kind of problem, and the message for a file in one of them, with {} for its title.
     options
-        Further arguments of the readers.
+        Positional arguments of `Format.read` after the file.
     weight
         The attribute or column with the weights, for a format that `takes_weight`.
 
@@ -131,10 +131,10 @@ def read_instance(
     InputError
         The file is missing, damaged or of none of the formats. The message names file and line.
     OtherKindError
-        It has one of the other formats.
+        The file is in one of `others`.
     """
     path = os.fspath(path)
-    file, found = _opened(path, (*formats, *others))
+    file, found = opened(path, (*formats, *others))
     if found is None:
         known = ", ".join(f"{format.title} ({', '.join(format.suffixes)})" for format in formats)
         raise file.error(f"the format is not known; hpcsolve reads {known}", file.first_line)
@@ -148,10 +148,10 @@ def read_instance(
 
 
 def write_instance(problem: Problem, path: str, formats: Sequence[Format[Problem]]) -> None:
-    """Write a problem in the format of the path's suffix, or in the first format that can be written if none has it.
+    """Write a problem in the format that the path's suffix selects, by default the first format that is written.
 
-    Of several formats with the suffix it is the first one that can express the problem. Those that content shows come
-    first, since they say more.
+    Where several formats have the suffix, the first one that can express the problem is written. Those with a
+    `signature` are tried first, since they keep more of the problem (places keep their coordinates, a matrix does not).
 
     Raises
     ------
@@ -165,14 +165,20 @@ def write_instance(problem: Problem, path: str, formats: Sequence[Format[Problem
         assert format.write is not None
         try:
             return format.write(problem, path)
-        except InputError:  # the last one says why the suffix does not fit the problem
+        except InputError:  # the error of the last format is the one that is raised
             continue
     assert last.write is not None
     last.write(problem, path)
 
 
-def _opened(path: str, formats: Sequence[Format[Any]]) -> tuple[InputFile, Format[Any] | None]:
-    """Return a file (as text unless its format is binary) and its format."""
+def opened(path: str, formats: Sequence[Format[Any]]) -> tuple[InputFile, Format[Any] | None]:
+    """Return a file (as text unless its format is binary) and its format, None if none of these formats fits.
+
+    Raises
+    ------
+    InputError
+        The file is missing, damaged, or of a kind that hpcsolve cannot read.
+    """
     file = open_file(path)
     for format in formats:
         if format.binary and format.signature is not None and format.signature(file.content):

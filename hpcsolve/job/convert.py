@@ -112,7 +112,7 @@ def _meant(key: str, path: str, known: Mapping[str, list[str]]) -> str:
 
 
 def _line_of(text: str, key: str) -> int | None:
-    """Return the line of a dotted key, else that of its table, or None if neither is easy to find."""
+    """Return the line of a dotted key, or that of its table, or None if the text has neither on a line of its own."""
     *tables, last = key.split(".")
     table, quoted = ".".join(tables), f"[\"']?{re.escape(last)}[\"']?"
     current = ""
@@ -124,4 +124,3 @@ def _line_of(text: str, key: str) -> int | None:
         if named or dotted or (header and f"{current}.".startswith(f"{key}.")):
             return number
     return _line_of(text, table) if tables else None
-

@@ -42,14 +42,14 @@ def write_example(name: str, folder: Path) -> list[Path]:
         raise InputError(f"unknown example {name!r}{hint}")
     source = _folder()
     text = (source / f"{name}.toml").read_text(encoding="utf-8")
-    job = text.replace("jobs/", "").encode()  # in the commands that comments show
+    job = text.replace("jobs/", "").encode()  # its comments show commands for the repository's root
     files = {f"{name}.toml": job}
     files |= {file: (source / file).read_bytes() for file in _texts(msgspec.toml.decode(text))
               if (source / file).is_file()}
     for file, content in files.items():
         path = folder / file
         if path.exists() and (not path.is_file() or path.read_bytes() != content):
-            raise InputError("is there already, with another content; name another folder", str(path))
+            raise InputError("exists already with another content; name another folder", str(path))
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -60,7 +60,7 @@ def write_example(name: str, folder: Path) -> list[Path]:
 
 
 def _folder() -> Path:
-    """Return the folder of the examples, which is a link to another folder in a checkout."""
+    """Return the folder of the examples. In a checkout it is a link to `jobs/` of the repository."""
     folder = Path(__file__).resolve().parent.parent / "jobs"
     if not (folder / "eu-capitals.toml").is_file():
         raise EnvironmentFault(f"{folder} has no example jobs: install hpcsolve again")

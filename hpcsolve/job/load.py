@@ -26,8 +26,8 @@ LARGEST_JOB = 1 << 20
 FILES = ("file", "coordinates", "terminals")
 """Keys of the table `instance = { ... }` that may name files."""
 TOML_ERRORS = (msgspec.DecodeError, ValueError, RecursionError)
-"""What msgspec raises for a text that is not TOML: its own error (not a ValueError up to msgspec 0.20), ValueError for
-an integer of thousands of digits, RecursionError for tables that are nested too deep."""
+"""What msgspec raises for a text that is not TOML: its own error (no ValueError up to msgspec 0.20), ValueError for an
+integer of thousands of digits, RecursionError for tables that are nested too deep."""
 
 
 def load_job(path: str, overrides: Sequence[str] = (), **replaced: str | None) -> Job:
@@ -127,12 +127,9 @@ def _complete(job: Job, folder: Path) -> str | dict[str, Any]:
 
     Mistakes in it are found later, when the instance is read.
     """
-    instance = job.settings.instance
-    if isinstance(instance, str):
-        return instance if instance in ("-", IN_MEMORY) else os.path.abspath(folder / instance)
-    files = {key: instance[key] for key in FILES if isinstance(instance.get(key), str)}
-    if "file" in files:
-        return {**instance, **{key: _absolute(folder, name) for key, name in files.items()}}
+    instance: str | dict[str, Any] = absolute_files(["instance"], job.settings.instance, folder)
+    if isinstance(instance, str) or "file" in instance:
+        return instance
     maker = makers(algorithm(job.settings.algorithm).kind).get(str(instance.get("generate", "")))
     keys = inspect.signature(maker).parameters.values() if inspect.isfunction(maker) else ()
     defaults = {key.name: key.default for key in keys if isinstance(key.default, (int, str))}
@@ -148,14 +145,10 @@ def absolute_files(keys: Sequence[str], value: Any, folder: Path) -> Any:
     if keys[0] in NAMES:
         files += [[keys[0], key] for key in algorithm(keys[0]).file_keys]
     if list(keys) in files and isinstance(value, str):
-        return value if value in ("", "-", IN_MEMORY) else os.path.abspath(folder / value)
+        return value if value in ("-", IN_MEMORY) else os.path.abspath(folder / value)
     if list(keys) == ["instance"] and isinstance(value, dict):
         return {key: absolute_files(["instance", key], inner, folder) for key, inner in value.items()}
     return value
-
-
-def _absolute(folder: Path, name: str) -> str:
-    return name if name == "-" else os.path.abspath(folder / name)
 
 
 def _read_text(path: str) -> str:

@@ -11,6 +11,7 @@ reference.py     lists all datasets, for docs/result-file.md
 provenance.py    versions, compiler and launch, the group `/provenance`
 log.py           the lines of a run, on the screen and in files
 progress.py      the progress of a run
+heartbeat.py     a line every few seconds in a long phase
 toml.py          writes a job as TOML
 markdown.py      replaces the generated part of a document
 """

@@ -1,4 +1,4 @@
-"""Says every few seconds how far a long phase is, so that no user waits in front of a silent screen."""
+"""Prints a line every few seconds in a long phase, so that no user waits in front of a silent screen."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ INTERVAL = 5.0
 """Seconds between two lines."""
 
 Say = Callable[[str], None]
-"""A function that prints a line, or does not: `Log.say`."""
+"""A function that takes a line and may print it, such as `Log.say`."""
 
 
-def unsaid(line: str) -> None:
+def say_nothing(line: str) -> None:
     """Print nothing."""
 
 

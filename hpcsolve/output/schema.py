@@ -73,7 +73,7 @@ def answer_in(contents: Contents) -> AnswerType | None:
     return answer_type_of_names({*contents.groups.get("solution", {}), *contents.tables})
 
 
-def require_whole(contents: Contents, file: str) -> AnswerType:
+def require_whole(contents: Contents, file: str = "the result") -> AnswerType:
     """Return the kind of answer in a result, which must have job, instance and a complete answer.
 
     Raises

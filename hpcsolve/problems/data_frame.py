@@ -28,8 +28,8 @@ def from_data_frame(frame: Any, precision: Precision | None = None, name: str = 
     ----------
     frame
         Either a square matrix of costs, from the row's city to the column's, whose index equals its columns: integers
-        are the labels of the cities, all else their names. Or a table with columns of latitudes and longitudes, as in
-        `formats.tsp.places`, where a text index gives the names if no column does.
+        are the labels of the cities, other values their names. Or a table with columns of latitudes and longitudes, as
+        in `formats.tsp.places`, where an index of texts gives the names if no column does.
     precision
         As in `from_matrix`.
 
@@ -52,7 +52,7 @@ def _labels(frame: Any, name: str) -> list[Any]:
     rows, columns = list(frame.index), list(frame.columns)
     if rows == columns:
         if _integers(rows) and len(set(rows)) < len(rows):
-            raise InputError("two cities have the same number in the index of the DataFrame; number them anew", name)
+            raise InputError("two cities have the same number in the index of the DataFrame; give each its own", name)
         return rows
     if len(rows) != len(columns):
         raise InputError(f"the DataFrame has {len(rows)} rows and {len(columns)} columns; the matrix is square", name)

@@ -114,7 +114,7 @@ def exact_from_floats(values: NDArray[np.floating[Any]], limit: int) -> tuple[ND
             result = np.full(len(values), FORBIDDEN, dtype=np.int64)
             result[finite] = quick[0]
             return result, quick[1]
-    for part in (values[:_PROBE], values):  # mostly the first numbers show already that decimals do not fit
+    for part in (values[:_PROBE], values):  # usually the first numbers show that the decimals do not fit
         texts = [repr(x) for x in part.tolist()] if values.dtype == np.float64 else [str(x) for x in part]
         found = exact_from_texts(texts, limit)
     return found
@@ -143,7 +143,7 @@ def few_decimals(values: NDArray[np.float64], limit: int) -> tuple[NDArray[np.in
 
 
 def _not_a_cost(text: str) -> str:
-    """Say why a text cannot be a cost."""
+    """Return why a text cannot be a cost."""
     word = text.lower()
     if word in ("nan", "+nan", "-nan"):
         return "is NaN; give a number, or inf if the arc does not exist"
@@ -195,6 +195,6 @@ def _scaled(value: ExactDecimal, token: str, decimals: int, limit: int, index: i
 
 
 def too_large(token: str, limit: int) -> str:
-    """Say why a cost is refused whose sums would not fit 62 bits."""
+    """Return why a cost is refused: sums of such costs would not fit 62 bits."""
     quoted = shown(token)[1:-1]
     return f"is too large: {quoted} exceeds {limit}, so that a tour's cost may overflow; scale the costs down"

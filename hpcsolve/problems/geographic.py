@@ -1,7 +1,7 @@
 """Places on the globe: great-circle distances between latitudes and longitudes in decimal degrees.
 
-Source of the formula: R. W. Sinnott, Virtues of the Haversine, Sky and Telescope 68 (1984), page 159. Against an
-ellipsoid a great-circle distance is wrong by at most about 0.6 per cent.
+Source of the formula: R. W. Sinnott, Virtues of the Haversine, Sky and Telescope 68 (1984), page 159. A great-circle
+distance differs from the distance on the Earth's ellipsoid by at most about 0.6 per cent.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ counted. An undirected graph holds each edge as two arcs.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -91,6 +91,12 @@ class Graph:
 def vertex_positions(graph: Graph, vertices: ArrayLike | Iterable[Any]) -> NDArray[np.int64]:
     """Return the positions (from 0) of vertices by label or name, with the errors of `positions_of`."""
     return positions_of(graph.labels, vertices, graph.name, "vertex", "vertices", graph.vertex_names)
+
+
+def with_terminals_at(graph: Graph, positions: NDArray[np.int64]) -> Graph:
+    """Return the graph with the vertices at these positions as its terminals. Repeated ones are dropped and counted."""
+    first = np.sort(np.unique(positions, return_index=True)[1])
+    return replace(graph, terminals=positions[first], repeated_terminals=len(positions) - len(first))
 
 
 def require_order(n: int, name: str) -> None:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.problems.decimals import BadNumber
-from hpcsolve.problems.graph import Graph, require_in_range, require_order
+from hpcsolve.problems.graph import Graph, require_in_range, require_order, with_terminals_at
 from hpcsolve.problems.rounding import Precision
 from hpcsolve.problems.weights import Weights, exact_weights, narrowed, number_table, rounded_weights
 
@@ -85,7 +85,7 @@ def assembled(
     terminals: NDArray[np.int64] | None = None,
     **fields: Any,
 ) -> Graph:
-    """Return the graph of arcs that have been checked. Loops, parallel arcs and terminals are as in `from_edges`.
+    """Return the graph of arcs that have been checked, without loops and the heavier ones of parallel arcs.
 
     Parameters
     ----------
@@ -104,20 +104,21 @@ def assembled(
     if not directed:
         tails, heads = np.concatenate([tails, heads]), np.concatenate([heads, tails])
         weights = np.concatenate([weights, weights])
-    offsets, kept, least = _rows(n, tails, heads, weights)
-    least = narrowed(least)
-    dropped = len(tails) - len(kept)
-    kept_terminals = None if terminals is None else _first_of_each(terminals, n, name)
-    return Graph(
-        name, offsets, kept, least, directed, np.arange(n, dtype=np.int64) if labels is None else labels,
-        parallel_arcs=dropped if directed else dropped // 2, loops=loops, terminals=kept_terminals,
-        repeated_terminals=0 if terminals is None or kept_terminals is None else len(terminals) - len(kept_terminals),
-        **fields,
+    offsets, row_heads, row_weights = _rows(n, tails, heads, weights)
+    dropped = len(tails) - len(row_heads)
+    graph = Graph(
+        name, offsets, row_heads, narrowed(row_weights), directed,
+        np.arange(n, dtype=np.int64) if labels is None else labels,
+        parallel_arcs=dropped if directed else dropped // 2, loops=loops, **fields,
     )
+    if terminals is None:
+        return graph
+    require_in_range(terminals, n, name, f"terminal {{value}} is out of range 0 to {n - 1}")
+    return with_terminals_at(graph, terminals)
 
 
 def fitted(graph: Graph, precision: Precision, whole: bool) -> Graph:
-    """Return a graph as an algorithm takes it, with weights rounded where they must be or where the job says so.
+    """Return the graph that an algorithm takes: with rounded weights where they do not fit or where the job says so.
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ def fitted(graph: Graph, precision: Precision, whole: bool) -> Graph:
     Raises
     ------
     InputError
-        The weights must be rounded, but may not be; or as in `rounding.rounded`.
+        The weights do not fit, and the job forbids rounding; or as in `rounding.rounded`.
     """
     floats = graph.weights.dtype.kind == "f"
     if floats and precision.exact:
@@ -135,7 +136,7 @@ def fitted(graph: Graph, precision: Precision, whole: bool) -> Graph:
         raise InputError(f"exact = true, but weights are not decimals of at most nine places; {way_out}", graph.name)
     if floats and not whole and precision.decimals is None:
         return graph
-    if not floats and not precision.rounds(graph.scale, lambda: precision.fits(graph)):
+    if not floats and not precision.rounds(graph):
         return graph
     weights, scale, error = rounded_weights(graph.weights, graph.scale, (graph.n, graph.edges), precision, graph.name)
     return replace(graph, weights=weights, scale=scale, weight_error=error)
@@ -143,8 +144,8 @@ def fitted(graph: Graph, precision: Precision, whole: bool) -> Graph:
 
 def with_rows(graph: Graph, tails: NDArray[np.int64], heads: NDArray[np.int64], **changed: Any) -> Graph:
     """Return the graph with new tails and heads for its arcs, of which no two may be parallel."""
-    offsets, kept, weights = _rows(graph.n, tails, heads, graph.weights)
-    return replace(graph, offsets=offsets, heads=kept, weights=weights, **changed)
+    offsets, row_heads, weights = _rows(graph.n, tails, heads, graph.weights)
+    return replace(graph, offsets=offsets, heads=row_heads, weights=weights, **changed)
 
 
 def _rows(
@@ -182,11 +183,6 @@ def _least_of_parallel(
 
 def _first_of_runs(keys: NDArray[np.uint64]) -> NDArray[np.int64]:
     return np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
-
-
-def _first_of_each(terminals: NDArray[np.int64], n: int, name: str) -> NDArray[np.int64]:
-    require_in_range(terminals, n, name, f"terminal {{value}} is out of range 0 to {n - 1}")
-    return terminals[np.sort(np.unique(terminals, return_index=True)[1])]
 
 
 def _ends(values: ArrayLike, what: str, name: str) -> NDArray[np.int64]:

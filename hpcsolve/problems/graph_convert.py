@@ -50,7 +50,7 @@ def to_scipy(graph: Graph) -> Any:
 
 
 def from_networkx(graph: Any, weight: str | None = "weight", *, name: str = "", file: bool = False) -> Graph:
-    """Return the graph of one of networkx, directed or not, with or without parallel edges.
+    """Return the graph of a networkx graph, directed or not, with or without parallel edges.
 
     If all nodes are integers, they are the labels; else the labels are 0..n-1, and the nodes' texts are the names.
     Coordinates are what `node_places` finds.
@@ -58,8 +58,8 @@ def from_networkx(graph: Any, weight: str | None = "weight", *, name: str = "", 
     Parameters
     ----------
     weight
-        The attribute with the weights, which every edge must have, or None: each edge weighs 1. Where no edge has a
-        number, each one weighs 1 by default too, as in networkx.
+        The attribute with the weights, which every edge must have. None: each edge weighs 1, and so it does by default
+        if no edge has any attribute that is a number, as in networkx.
     file
         Whether the graph was read from a file, so that messages name the key of a job.
 
@@ -134,7 +134,7 @@ def to_networkx(graph: Graph) -> Any:
         networkx is not installed.
     """
     try:
-        # By name: networkx serves this function alone, nothing on the run path.
+        # Imported by name, since networkx is optional and only this function needs it.
         networkx = importlib.import_module("networkx")
     except ImportError:
         raise InputError("networkx is not installed: pip install networkx") from None

@@ -1,7 +1,7 @@
-"""Labels, which are the numbers that the input gives its vertices or cities, and names, which are texts beside them.
+"""Labels are the numbers of vertices or cities in the input, names are their texts.
 
-Whoever names a city or a vertex gives a number, which is always a label, or a text, which is always a name. A number is
-refused if another city has it as its name.
+A number always means a label, a text always means a name. A number is refused if it is the label of one city and the
+name of another.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hpcsolve.problems.decimals import shown
 from hpcsolve.wording import nearest
 
 MOST_COMPARED = 10_000
-"""Most names among which a near miss is looked for, since that takes some 10 microseconds for each."""
+"""Number of names that are searched for a similar one, at most: each takes some 10 microseconds."""
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,17})", re.ASCII)
 
 
@@ -33,8 +33,8 @@ def positions_of(
     labels
         Shape (n,): the label of each position.
     searched
-        Integers (labels), of any shape, which is that of the result; or a list that may have texts (names) too. All
-        else that Python may have as a node stands for its text.
+        Integers (labels), of any shape, which is that of the result; or a list that may have texts (names) too. Any
+        other object, such as a node of networkx, stands for its text.
     owner, one, many
         Words for the message, such as "gr17", "city" and "cities". An instance may have no name.
     names
@@ -79,7 +79,7 @@ def _whole_numbers(searched: Any) -> NDArray[np.int64] | None:
 
 
 def _as_integer(item: Any) -> int | None:
-    """Return a label, or None for what is no whole number of 64 bits."""
+    """Return a label, or None if the item is not a whole number of 64 bits."""
     whole = isinstance(item, (int, np.integer)) and not isinstance(item, bool)
     whole = whole or (isinstance(item, (float, np.floating)) and float(item).is_integer())
     return int(item) if whole and -(2**63) <= item < 2**63 else None
@@ -137,9 +137,9 @@ def _by_name(
 
 
 def _hint(labels: NDArray[np.int64], text: str, known: dict[str, list[int]], many: str) -> str:
-    """Return what to write in place of a name that nothing has."""
+    """Return the end of the message about an unknown name: what to write in its place."""
     if _NUMBER.fullmatch(text) and int(text) in labels:
-        return f" by name; {text} is a label of its {many}, a number"
+        return f" by name; {text} is a label of its {many}, to be given as a number"
     if not known:
         return f"; its {many} have numbers, {labels.min()} to {labels.max()}, and no names" if len(labels) else ""
     near = [name for name in known if name[:1].lower() == text[:1].lower()] if len(known) > MOST_COMPARED else known

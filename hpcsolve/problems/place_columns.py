@@ -35,7 +35,7 @@ def place_columns(titles: Sequence[object]) -> PlaceColumns:
     Raises
     ------
     ValueError
-        There are two columns for the same, or none of latitudes or longitudes.
+        Two columns have titles of the same meaning, or none has latitudes or longitudes.
     """
     words = [_word(title) for title in titles]
     latitude, longitude = _only(words, LATITUDE), _only(words, LONGITUDE)

@@ -31,6 +31,7 @@ from hpcsolve.problems.decimals import (
     parsed,
     too_large,
 )
+from hpcsolve.wording import counted
 
 ExactValue = Callable[[int], Fraction]
 """Function that returns the exact value of the number with an index (from 0)."""
@@ -52,11 +53,11 @@ class Precision:
     largest_cost
         Function of the numbers of vertices (or cities) and of arcs (or edges): the largest rounded cost.
     fits
-        Function of a problem with exact costs: whether the algorithm can take them as they are.
+        Function of a problem with exact costs: whether the algorithm takes them as they are.
     exact
         Whether to refuse costs that would have to be rounded.
     decimals
-        Decimals to round to. None: costs are rounded only where they do not fit, to as many decimals as do.
+        Decimals to round to. None: costs are rounded only if they do not fit, to as many decimals as fit.
     """
 
     algorithm: str
@@ -65,8 +66,8 @@ class Precision:
     exact: bool = False
     decimals: int | None = None
 
-    def rounds(self, scale: int, fits: Callable[[], bool]) -> bool:
-        """Return whether exact costs with this scale have to be rounded. `fits` says whether the algorithm takes them.
+    def rounds(self, problem: Any) -> bool:
+        """Return whether the exact costs of a `Tsp` or `Graph` have to be rounded.
 
         Raises
         ------
@@ -74,11 +75,11 @@ class Precision:
             They have to be, but the job says `exact = true`.
         """
         if self.decimals is not None:
-            return scale > int(10**self.decimals)
-        if scale == 1 or fits():  # whole numbers stay, and if they are too large, the algorithm says so
+            return bool(problem.scale > 10**self.decimals)
+        if problem.scale == 1 or self.fits(problem):  # too large whole numbers are refused by the algorithm
             return False
         if self.exact:
-            digits = f"{_decimals(scale)} decimal{'s' * (scale > 10)}"
+            digits = counted(len(str(problem.scale)) - 1, "decimal")
             what = f"exact = true, but {self.algorithm} cannot add up costs of {digits} exactly"
             raise InputError(f"{what}; remove exact, or set round in its place")
         return True
@@ -93,7 +94,7 @@ class Costs(NamedTuple):
 
 
 def costs_from_texts(tokens: Sequence[str], n: int, limit: int, precision: Precision | None, name: str) -> Costs:
-    """Return the costs of n cities that decimal texts name: exact, or rounded if they do not fit and may be.
+    """Return the costs of n cities in decimal texts: exact, or rounded if they do not fit and rounding is allowed.
 
     Parameters
     ----------
@@ -111,9 +112,8 @@ def costs_from_texts(tokens: Sequence[str], n: int, limit: int, precision: Preci
     """
     try:
         return Costs(*exact_from_texts(tokens, limit))
-    except TooManyDigits:
-        if precision is None or precision.exact:
-            raise
+    except TooManyDigits as problem:
+        precision = _rounding(precision, problem)
     known: dict[str, tuple[ExactDecimal, float] | None] = {}
     for index, token in enumerate(tokens):
         if token not in known:
@@ -135,26 +135,34 @@ def costs_from_texts(tokens: Sequence[str], n: int, limit: int, precision: Preci
 def costs_from_floats(
     numbers: NDArray[np.floating[Any]], n: int, limit: int, precision: Precision | None, name: str
 ) -> Costs:
-    """Return the costs of n cities that floats stand for by their shortest decimals, as `costs_from_texts` does."""
+    """Return the costs of n cities in floats, by their shortest decimal form, as `costs_from_texts` does."""
     if numbers.dtype != np.float64:
         return costs_from_texts([str(x) for x in numbers], n, limit, precision, name)
     try:
         return Costs(*exact_from_floats(numbers, limit))
-    except TooManyDigits:
-        if precision is None or precision.exact:
-            raise
+    except TooManyDigits as problem:
+        precision = _rounding(precision, problem)
     return _rounded_table(numbers.astype(np.float64, copy=False), exact_floats(numbers), n, precision, name)
 
 
 def costs_from_integers(costs: Costs, n: int, precision: Precision, name: str) -> Costs:
-    """Return exact costs of n cities with fewer decimals."""
+    """Return exact costs of n cities, rounded to fewer decimals."""
     numbers = np.where(costs.values == FORBIDDEN, np.inf, costs.values / costs.scale)
     return _rounded_table(numbers, lambda index: Fraction(int(costs.values[index]), costs.scale), n, precision, name)
 
 
+def _rounding(precision: Precision | None, problem: TooManyDigits) -> Precision:
+    """Return the precision, or raise the problem if costs may not be rounded."""
+    if precision is None:
+        raise problem
+    if precision.exact:
+        raise TooManyDigits(problem.index, f"{problem.reason}, or remove exact = true")
+    return precision
+
+
 def _rounded_table(numbers: NDArray[np.float64], exact: ExactValue, n: int, precision: Precision, name: str) -> Costs:
     costs = rounded(numbers, exact, (n, len(numbers)), precision, name)
-    return _without_noise(costs, numbers, n) if len(numbers) == n * n else costs  # else it is one triangle
+    return _without_noise(costs, numbers, n) if len(numbers) == n * n else costs  # not for one triangle of a table
 
 
 def rounded(
@@ -167,7 +175,7 @@ def rounded(
     numbers
         Shape (k,): the numbers as the nearest floats, `inf` for an arc that does not exist.
     exact
-        Called for the numbers that floats cannot decide.
+        Called for numbers whose float is too near to a tie.
     size
         The numbers of vertices and of arcs.
     name
@@ -183,14 +191,14 @@ def rounded(
     InputError
         The numbers are too large, or they differ so much that small ones would lose their meaning.
     """
-    there = np.isfinite(numbers)
-    decimals = _decimals_for(numbers[there], precision.largest_cost(*size), precision, name)
+    exists = np.isfinite(numbers)
+    decimals = _decimals_for(numbers[exists], precision.largest_cost(*size), precision, name)
     values = np.full(len(numbers), FORBIDDEN)
-    scaled = numbers[there] * 10.0**decimals
-    values[there] = np.rint(scaled)
-    # A float's product is off by less than this, and so may be its tie.
+    scaled = numbers[exists] * 10.0**decimals
+    values[exists] = np.rint(scaled)
+    # The product of floats is wrong by less than this. So near to a tie it does not tell where to round.
     doubtful = np.abs(np.abs(scaled - np.floor(scaled)) - 0.5) <= np.abs(scaled) * 2.0**-50
-    for index in np.flatnonzero(there)[doubtful].tolist():
+    for index in np.flatnonzero(exists)[doubtful].tolist():
         values[index] = round(exact(index) * 10**decimals)
     return Costs(values, 10**decimals, 0.5 / 10**decimals)
 
@@ -203,7 +211,7 @@ def exact_floats(numbers: NDArray[np.floating[Any]]) -> ExactValue:
 def _without_noise(costs: Costs, numbers: NDArray[np.float64], n: int) -> Costs:
     """Return the rounded costs of an (n, n) table, symmetric if the table is symmetric up to float arithmetic.
 
-    Two costs that differ by noise may lie on both sides of a tie. The one above the diagonal is kept for both then.
+    Two costs that differ by noise may lie on both sides of a tie. Then both become the one above the diagonal.
     """
     values, table = costs.values.reshape(n, n), numbers.reshape(n, n)
     differ = values != values.T
@@ -217,9 +225,9 @@ def _without_noise(costs: Costs, numbers: NDArray[np.float64], n: int) -> Costs:
 
 
 def _decimals_for(numbers: NDArray[np.float64], largest: int, precision: Precision, name: str) -> int:
-    """Return the decimals to round to. Raises as `rounded`."""
+    """Return the decimals to round to, with the errors of `rounded`."""
     span = float(max(numbers.max(initial=0.0), 0.0)) - float(min(numbers.min(initial=0.0), 0.0))
-    # One more for rounding, and a little for the error of the float itself.
+    # One unit more for rounding, and a little for the error of the float itself.
     finest = next((d for d in range(MAXIMUM_DECIMALS, -1, -1) if span * 10.0**d * (1 + 2.0**-50) + 1 <= largest), None)
     asked = precision.decimals
     if finest is None:
@@ -236,7 +244,7 @@ def _decimals_for(numbers: NDArray[np.float64], largest: int, precision: Precisi
 
 
 def _refuse_coarse(least: float, most: float, decimals: int, precision: Precision, name: str) -> None:
-    """Refuse a unit that would change the smallest cost by more than 5 %, and an asked one if it does so to all."""
+    """Refuse a unit that may change the smallest cost by more than 5 %, or, if the job sets it, the largest cost."""
     fewest, unit = FEWEST_UNITS / 10**decimals, unit_text(decimals)
     if precision.decimals is not None and most < fewest:
         raise InputError(f"round = {unit} is too coarse: the largest cost is {most:.6g}", name)
@@ -262,24 +270,20 @@ def rounding_values(arcs: int, scale: int, error: float) -> dict[str, float | No
     Parameters
     ----------
     arcs
-        The most arcs of an answer, such as n for a tour.
+        The largest number of arcs in an answer, such as n for a tour.
     error
-        Of one arc.
+        The largest error of one arc, in the unit of the instance.
     """
     return {"rounded_to": 1 / scale if error else None, "rounding_error": arcs * error or None}
 
 
 def statement(unit: float, error: float) -> str:
-    """Return `rounded to 1e-6; the answer's cost is exact to 3e-5`, given the values of `rounding_values`."""
+    """Return the line of the log about rounding, given `rounding_values`: `rounded to 1e-6; the answer's cost ...`."""
     return f"rounded to {unit_text(decimals_of(unit) or 0)}; the answer's cost is exact to {error_text(error)}"
 
 
 def error_text(error: float) -> str:
-    """Return an error with two digits, rounded up."""
+    """Return the text of an error, rounded up to two digits."""
     least = error * (1 - 2.0**-40)  # 3e-5 shall not become 3.1e-5 because its float is above it
     short = float(Context(prec=2, rounding=ROUND_CEILING).create_decimal_from_float(least))
     return re.sub(r"e-0", "e-", f"{short:g}")
-
-
-def _decimals(scale: int) -> int:
-    return len(str(scale)) - 1

@@ -6,14 +6,13 @@ The check uses nothing of a solver: ends and weights are looked up in the graph,
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.problems.graph import Graph, vertex_positions
+from hpcsolve.problems.graph import Graph, vertex_positions, with_terminals_at
 from hpcsolve.problems.weights import Weights
 from hpcsolve.wording import counted
 
@@ -39,12 +38,6 @@ def with_terminals(graph: Graph, vertices: Iterable[Any]) -> Graph:
         raise InputError(f"terminals: {error}") from None
 
 
-def with_terminals_at(graph: Graph, found: Indices) -> Graph:
-    """Return the graph with the vertices at these positions as its terminals, each once."""
-    first = np.sort(np.unique(found, return_index=True)[1])
-    return replace(graph, terminals=found[first], repeated_terminals=len(found) - len(first))
-
-
 def require_problem(graph: Graph) -> Graph:
     """Return a graph unchanged, or refuse it if it is not a Steiner problem that has a solution.
 
@@ -55,8 +48,8 @@ def require_problem(graph: Graph) -> Graph:
     """
     name = graph.name
     if graph.directed:
-        raise InputError("a Steiner problem is undirected; if arcs stand for edges, set instance.directed = false, or "
-                         "solve graph.to_undirected() of networkx", name)
+        way_out = "set directed = false, or take graph.to_undirected() of networkx"
+        raise InputError(f"a Steiner problem is undirected; if arcs stand for edges, {way_out}", name)
     if graph.terminals is None or not len(graph.terminals):
         raise InputError("has no terminals; take a SteinLib or PACE file, or name at least one in `terminals`", name)
     if graph.weights.dtype.kind == "f":
@@ -69,7 +62,7 @@ def require_problem(graph: Graph) -> Graph:
 
 
 def largest_weight(n: int, edges: int) -> int:
-    """Return the largest weight of so many edges, for the sum of all to stay below 2 ** 62."""
+    """Return the largest weight an edge may have for the sum of this many edges to stay below 2 ** 62."""
     return MOST_WEIGHT // max(edges, 1)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
@@ -53,7 +53,7 @@ class Tsp:
     scale: int = 1
     coordinates: NDArray[np.float64] | None = None
     comment: str = ""
-    city_names: tuple[str, ...] = field(default=())
+    city_names: tuple[str, ...] = ()
     coordinates_kind: str = ""
     cost_error: float = 0.0
 
@@ -69,14 +69,14 @@ class Tsp:
 
 
 def fitted(tsp: Tsp, precision: Precision) -> Tsp:
-    """Return an instance with exact costs as an algorithm takes it, rounded where it must be or where the job says so.
+    """Return the instance that an algorithm takes: with rounded costs where they do not fit or where the job says so.
 
     Raises
     ------
     InputError
-        The costs must be rounded, but may not be; or as in `rounding.rounded`.
+        The costs do not fit, and the job forbids rounding; or as in `rounding.rounded`.
     """
-    if tsp.cost_error or not precision.rounds(tsp.scale, lambda: precision.fits(tsp)):
+    if tsp.cost_error or not precision.rounds(tsp):
         return tsp
     given = Costs(tsp.cost.reshape(-1), tsp.scale)
     costs = costs_from_integers(given, tsp.n, precision, tsp.name)

@@ -58,7 +58,7 @@ def exact_weights(values: ArrayLike, n: int) -> tuple[Weights, int]:
 def rounded_weights(
     weights: Weights, scale: int, size: tuple[int, int], precision: Precision, name: str
 ) -> tuple[Weights, int, float]:
-    """Return weights rounded to fewer decimals, with their scale and the most that one of them differs.
+    """Return weights rounded to fewer decimals, their scale, and the largest error of a weight.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def rounded_weights(
         numbers = weights.astype(np.float64, copy=False)
         values, unit, error = rounded(numbers, exact_floats(numbers), size, precision, name)
         if (values < _EXACT_FLOATS).all() and np.array_equal(values / float(unit), numbers):
-            error = 0.0  # decimals of ten places or more, which were floats only because of their number
+            error = 0.0  # exact after all: floats only since they have ten decimals or more
     return narrowed(values.astype(np.uint64)), unit, error
 
 

@@ -1,4 +1,4 @@
-"""`hpcsolve report`: results as one page that needs neither a network nor a program, with pictures and all numbers.
+"""`hpcsolve report`: one HTML page about results, with pictures and numbers, that needs no network and no server.
 
 page.py      the whole page: a summary of several results, then a section for each
 section.py   the section of one result

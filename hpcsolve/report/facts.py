@@ -13,6 +13,7 @@ from hpcsolve.analysis.plot.needs import kind_of_answer
 from hpcsolve.analysis.plot.texts import number
 from hpcsolve.output.progress import duration, size
 from hpcsolve.output.schema import answer_in
+from hpcsolve.wording import counted
 
 NONE = "-"
 """What a table shows where a result has no such number."""
@@ -35,7 +36,7 @@ class Bounds:
 
     @property
     def gap(self) -> float:
-        """How much greater than the optimum the cost is at most, as a part of the lower bound."""
+        """Upper bound on the relative gap: (upper - lower) / lower."""
         if self.lower == self.upper:
             return 0.0
         return (self.upper - self.lower) / self.lower if self.lower > 0 else math.nan
@@ -54,14 +55,13 @@ def name_of(result: Result) -> str:
 
 def size_of(result: Result) -> str:
     """Return `27 cities`, or `2000 vertices`."""
-    n = len(result.contents.value("instance", "label"))
-    return f"{n} {'cities' if kind_of_answer(result) == 'tour' else 'vertices'}"
+    return counted(result.n, "city" if kind_of_answer(result) == "tour" else "vertex")
 
 
 def answer_of(result: Result) -> str:
     """Return the answer in a few words."""
     answer = answer_in(result.contents)
-    assert answer is not None  # `load` has seen to it
+    assert answer is not None  # `load` has checked it
     return answer.summary(result.contents)
 
 

@@ -18,11 +18,12 @@ from hpcsolve.analysis.plot.places import has_coordinates, places_of
 from hpcsolve.analysis.plot.svg import svg
 from hpcsolve.report.facts import answer_of, ranks_of
 from hpcsolve.report.markup import Markup, element
+from hpcsolve.wording import counted
 
 WIDTH, HEIGHT = 4.8, 3.1
 """Inches of a chart: two stand side by side on a wide page, and on a telephone the letters can still be read."""
 FIELDS = 4
-"""Searches up to which the distances of each are drawn; of more those of the first, and the table."""
+"""Searches up to which each has a map of distances. With more, the first one has, and the table is drawn too."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def figure(result: Result, picture: Picture, name: str) -> Markup:
     Parameters
     ----------
     name
-        As of `analysis.plot.svg.svg`.
+        As in `analysis.plot.svg.svg`.
     """
     try:
         drawn = Markup(svg(partial(picture.draw, result), picture.size, name, picture.text))
@@ -98,8 +99,7 @@ def search_pictures(result: Result) -> Iterator[Picture]:
 
 def time_picture(result: Result) -> Picture:
     """Return the picture of the time by phase and rank."""
-    ranks = ranks_of(result)
-    return Picture(plot.plot_ranks, f"Time by phase on {ranks} {'rank' if ranks == 1 else 'ranks'}.")
+    return Picture(plot.plot_ranks, f"Time by phase on {counted(ranks_of(result), 'rank')}.")
 
 
 def _map_size(result: Result) -> tuple[float, float]:

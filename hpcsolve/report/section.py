@@ -19,7 +19,7 @@ from hpcsolve.report.markup import Markup, element, facts, folded, joined, table
 from hpcsolve.report.pictures import answer_pictures, figure, search_pictures, time_picture
 
 MOST_ROWS = 200
-"""Rows of a table that are written out."""
+"""Most rows of a table that are written out."""
 TABLES = {"tour": "The cities in order", "tree": "The edges of the tree", "paths": "The queries"}
 """Kinds of answers that are written out."""
 
@@ -30,7 +30,7 @@ def section(file: str, result: Result, name: str) -> Markup:
     Parameters
     ----------
     name
-        A word, other than that of any other section, with which its ids begin.
+        Prefix of the section's ids, unique on the page.
     """
     parts = [
         element("h2", f"{name_of(result)}, {result.algorithm}"),
@@ -54,7 +54,7 @@ def _warnings(result: Result) -> Iterator[Markup]:
     if check_of(result) == "FAILED":
         yield element("p", "The check of this answer FAILED: do not use it.", class_="warning")
     if not result.contents.attributes["complete"]:
-        yield element("p", "The run was stopped early: this is the best that it had found.", class_="warning")
+        yield element("p", "The run was interrupted: this is the best answer that it had found.", class_="warning")
 
 
 def _bounds(result: Result) -> Iterator[Markup]:
@@ -97,7 +97,7 @@ def _search(result: Result, name: str) -> Iterator[Markup]:
         columns = {key: np.asarray(layers[key].values) for key in ("states", "bytes", "seconds", "bytes_sent")}
         rows = [[str(i), *(f"{value:.6g}" if isinstance(value, float) else str(value) for value in row)]
                 for i, row in enumerate(zip(*(values.tolist() for values in columns.values())))]
-        yield folded("Numbers of the layers", table(("layer", *columns), rows, "Layers of Held-Karp's table"))
+        yield folded("Layers in numbers", table(("layer", *columns), rows, "Layers of Held-Karp's table"))
 
 
 def _time(result: Result, name: str) -> Iterator[Markup]:
@@ -108,7 +108,7 @@ def _time(result: Result, name: str) -> Iterator[Markup]:
     yield figure(result, time_picture(result), f"{name}t")
     heads = ("rank", "host", "device", "device memory", "sent", *PHASES)
     rows = rank_rows(result)
-    yield folded("Numbers of the ranks", table(heads, rows[:MOST_ROWS], _first("Time by phase and rank", len(rows))))
+    yield folded("Ranks in numbers", table(heads, rows[:MOST_ROWS], _first("Time by phase and rank", len(rows))))
 
 
 def _again(file: str, result: Result) -> Iterator[Markup]:

@@ -45,24 +45,25 @@ def _tour_problem(result: Result) -> str:
     unit = " Costs are great-circle distances in metres." if metres else ""
     text = f"{name_of(result)} has {n} cities; an arc between two of them costs {same}.{unit}"
     if not is_open(result.contents):
-        return f"{text} Wanted is the cheapest round trip that visits each city once."
+        return f"{text} The problem is to find the cheapest round trip that visits each city once."
     verbs = {"start": "begins", "end": "ends"}
     ends = [f"{verb} at {keys[key]}" for key, verb in verbs.items() if keys.get(key) is not None]
-    return f"{text} Wanted is the cheapest path that visits each city once{' and '.join(['', *ends])}."
+    return f"{text} The problem is to find the cheapest path that visits each city once{' and '.join(['', *ends])}."
 
 
 def _tree_problem(result: Result) -> str:
-    return f"Wanted is the lightest tree in it that joins {len(result.terminals)} terminals."
+    return f"The problem is to find the lightest tree in it that joins {len(result.terminals)} terminals."
 
 
 def _paths_problem(result: Result, kind: str) -> str:
     if kind == "paths":
-        return f"Wanted are shortest paths for {counted(len(result.distance), 'query')}, from one vertex to another."
+        return f"The problem is to find shortest paths for {counted(len(result.distance), 'query')}."
     sources, targets = len(result.sources), len(result.targets)
-    start = f"{sources} sources" if sources > 1 else "1 source"
+    start = counted(sources, "source")
     if len(result.distance) == 1 and sources > 1:
-        return f"Wanted is the distance of each vertex from the nearest of {start}."
-    return f"Wanted are the distances from {start} to {f'{targets} targets' if targets else 'all vertices'}."
+        return f"The problem is to find the distance of each vertex from the nearest of {start}."
+    ends = counted(targets, "target") if targets else "all vertices"
+    return f"The problem is to find the distances from {start} to {ends}."
 
 
 def answer(result: Result) -> Iterator[str]:
@@ -98,7 +99,7 @@ def _how_good(result: Result, what: str) -> str:
     if bounds.lower == bounds.upper:
         return f"This is proven to be optimal{rounded}: no {what} costs less."
     if math.isnan(bounds.lower):
-        return f"How far it is from the cheapest {what} is not proven."
+        return f"No lower bound is proven, so it may be far from the cheapest {what}."
     return f"No {what} costs less than {shown(bounds.lower)}, so it is at most {percent(bounds.gap)} above the optimum."
 
 

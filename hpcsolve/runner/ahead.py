@@ -11,15 +11,16 @@ from hpcsolve.device.build import Code
 from hpcsolve.device.gpus import list_gpus
 from hpcsolve.errors import HpcsolveError, ResourceError
 from hpcsolve.job.load import load_job
-from hpcsolve.output.heartbeat import Say, heartbeat, unsaid
+from hpcsolve.output.heartbeat import Say, heartbeat, say_nothing
 from hpcsolve.output.progress import duration
 from hpcsolve.runner.reading import say_source
+from hpcsolve.wording import counted
 
 SECONDS_A_FILE = {"cpu": 2, "gpu": 4}
-"""How long compiling a file takes, about, as measured with g++ 12 and nvcc 13."""
+"""About how many seconds it takes to compile a file, measured with g++ 12 and nvcc 13."""
 
 
-def prepare_run(path: str, overrides: Sequence[str] = (), device: str | None = None, say: Say = unsaid) -> float:
+def prepare_run(path: str, overrides: Sequence[str] = (), device: str | None = None, say: Say = say_nothing) -> float:
     """Build the kernels that a job will load, say what is read next, and return the seconds that building took.
 
     Every process calls this. On each node one process builds, and the others wait.
@@ -40,7 +41,7 @@ def prepare_run(path: str, overrides: Sequence[str] = (), device: str | None = N
     return seconds
 
 
-def build_for(name: str, device: str, say: Say = unsaid) -> None:
+def build_for(name: str, device: str, say: Say = say_nothing) -> None:
     """Build the kernels of an algorithm for the device that a job asks for. Raises as `prepare_run`."""
     architectures = _architectures(device)
     codes = tuple(dict.fromkeys(_codes(name, device, architectures)))
@@ -53,13 +54,13 @@ def build_for(name: str, device: str, say: Say = unsaid) -> None:
             build.build(code)
             done.append(code)
     for code in codes:
-        build.build(code)  # fills a cache: the device asks for it when MPI runs
+        build.build(code)  # kept in this process for the device, which may not start a compiler after MPI_Init
     if not architectures or device.lower() == "auto":
-        build.compiler_identity(build.host_compiler())  # likewise
+        build.compiler_identity(build.host_compiler())  # kept likewise
 
 
 def _codes(name: str, device: str, architectures: Sequence[str]) -> Iterator[Code]:
-    """Yield what a run may load, perhaps twice."""
+    """Yield the code that a run may load. The same code may come twice."""
     solver = algorithm(name)
     yield from map(Code, solver.host_kernel_files)  # they run on the CPU whatever the device
     yield from (Code(file, architecture) for file in solver.kernel_files for architecture in architectures)
@@ -71,8 +72,7 @@ def _compiling(missing: Sequence[Code]) -> str:
     """Return `compiling 5 kernel files with g++, once: about 10 s`."""
     compilers = " and ".join(dict.fromkeys(code.compiler for code in missing))
     seconds = sum(SECONDS_A_FILE["gpu" if code.architecture else "cpu"] for code in missing)
-    files = f"{len(missing)} kernel file{'s' * (len(missing) > 1)}"
-    return f"compiling {files} with {compilers}, once: about {duration(seconds)}"
+    return f"compiling {counted(len(missing), 'kernel file')} with {compilers}, once: about {duration(seconds)}"
 
 
 def _architectures(device: str) -> tuple[str, ...]:

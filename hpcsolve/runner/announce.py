@@ -18,7 +18,7 @@ from hpcsolve.runner.timings import seconds_line
 
 
 def say_head(planned: PlannedRun, comm: Comm, log: Log) -> None:
-    """Say what is solved, on which ranks, and what will become of an answer that the output holds. Collective."""
+    """Say what is solved, on which ranks, and whether an earlier result in the output will be replaced. Collective."""
     what = kind_of(planned.job).headline(planned.instance.problem)
     log.say(f"hpcsolve {hpcsolve.__version__}: {planned.job.settings.algorithm}, {what}")
     values = kind_of(planned.job).values(planned.instance)
@@ -29,7 +29,7 @@ def say_head(planned: PlannedRun, comm: Comm, log: Log) -> None:
     log.say(f"ranks:  {comm.size} ({where})")
     if planned.earlier is not None and not planned.earlier.complete:
         log.say(f"output: {planned.output} holds a result of this job, {planned.earlier.in_words}; "
-                "a complete or a better one will replace it")
+                "a complete result or a better one will replace it")
 
 
 def say_devices(reason: str, comm: Comm, log: Log) -> None:
@@ -53,7 +53,7 @@ def say_existing(planned: PlannedRun, log: Log) -> None:
 
 
 def say_end(outcome: Outcome, log: Log) -> None:
-    """Say why the search ended before its natural end, and after how much work."""
+    """Say why the search was stopped, and after how much work. Say nothing if it ended by itself."""
     if outcome.ended:
         log.say(f"stopped: {outcome.ended}")
 

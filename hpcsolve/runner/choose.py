@@ -39,9 +39,9 @@ STAGNATION = 2000
 RATE = 2e9
 """Min-adds per second that Held-Karp makes on one slow core. Nothing is measured, so that all ranks choose alike."""
 READERS = ("held-karp", "ant-colony", "shortest-paths")
-"""Algorithms for which a file is tried to be read, in this order: what they can take differs in kind and precision."""
-FEW = 4
-"""A table of at most so many rows could also be a list of edges with a row for each edge."""
+"""The algorithms as whose instance a file is read, tried in this order. They differ in kind and precision."""
+MOST_AMBIGUOUS_ROWS = 4
+"""The most rows of a distance table that could also be a list of edges, since such a list has up to 4 columns."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Chosen:
     table
         The keys of the job that differ from their defaults.
     reason
-        The algorithm and why it was chosen, in words.
+        The algorithm, why it was chosen and when it stops, in words.
     """
 
     job: Job
@@ -77,7 +77,8 @@ class Chosen:
         table["instance"] = _relative(table["instance"], folder)
         text = toml_text({key: value for key, value in table.items() if value != {}}, inline=("instance",))
         if os.path.exists(path) and not overwrite and Path(path).read_bytes() != text.encode():
-            raise InputError("the job file exists; choose another --write-job, or replace it with --overwrite", path)
+            way_out = "choose another --write-job, or replace it with --overwrite"
+            raise InputError(f"the job file exists with another content; {way_out}", path)
         write_text(text, path)
 
 
@@ -85,7 +86,7 @@ def choose(
     path: str, name: str | None = None, seconds: float | None = None, overrides: Sequence[str] = (),
     **replaced: str | None,
 ) -> Chosen:
-    """Return the job for an instance.
+    """Return a job for the instance in a file.
 
     Parameters
     ----------
@@ -101,7 +102,7 @@ def choose(
     Raises
     ------
     InputError
-        The file is not an instance, or more must be known to solve it.
+        The file is not an instance, or it does not say what to find in it.
     """
     _refuse_job_or_result(path)
     given: dict[str, Any] = {}
@@ -112,8 +113,8 @@ def choose(
     reason, instance = "as asked", None
     if name is None:
         name, reason, instance = _chosen(path, given, SECONDS if seconds is None else seconds)
-        seconds = None if name == "held-karp" else seconds
-    table = {**_table(name, path, given), **_search(name, seconds, given)}
+        seconds = None if name == "held-karp" else seconds  # it cannot be stopped, but likely ends in time
+    table = {**_table(name, path, given), **_stop_tables(name, seconds, given)}
     options = {"algorithm": "--algorithm"} | ({} if seconds is None else {"stop.seconds": "--seconds"})
     options |= dict.fromkeys(apply_overrides(table, overrides), "--set")
     table |= {key: value for key, value in replaced.items() if value is not None}
@@ -136,8 +137,8 @@ def _ends(stop: StopCriteria) -> str:
     return f"; it stops {' or '.join(ends)}" if ends else ""
 
 
-def _search(name: str, seconds: float | None, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the stop criteria, and what in the algorithm's own table follows from them."""
+def _stop_tables(name: str, seconds: float | None, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the table `[stop]`, and the algorithm's own table with the keys that follow from it."""
     if seconds is not None:
         stop: dict[str, Any] = {"seconds": seconds}
     elif name == "ant-colony" and "stop" not in given:
@@ -169,7 +170,7 @@ def _chosen(path: str, given: Mapping[str, Any], seconds: float) -> tuple[str, s
     """Return the algorithm for the instance in a file, why, and the instance if it was read for this algorithm."""
     if path == "-":
         raise InputError("standard input: name the algorithm too, as in --algorithm held-karp")
-    name, instance = _read(path, given)
+    name, instance = _read_by_first(path, given)
     problem = instance.problem
     if name == "ant-colony":
         return name, "since held-karp cannot take these costs", instance
@@ -189,12 +190,12 @@ def _chosen(path: str, given: Mapping[str, Any], seconds: float) -> tuple[str, s
     )
 
 
-def _read(path: str, given: Mapping[str, Any]) -> tuple[str, InstanceOf[Any]]:
+def _read_by_first(path: str, given: Mapping[str, Any]) -> tuple[str, InstanceOf[Any]]:
     """Return the first algorithm of `READERS` for which a file can be read, and the instance in it."""
     found: dict[str, InstanceOf[Any]] = {}
     faults: dict[str, str] = {}
     others: set[str] = set()
-    for name in READERS[-1:] if "instance" in given else READERS:
+    for name in READERS[-1:] if "instance" in given else READERS:  # only graphs have keys beside `file`
         kind = algorithm(name).kind
         if kind in others:
             continue
@@ -205,7 +206,7 @@ def _read(path: str, given: Mapping[str, Any]) -> tuple[str, InstanceOf[Any]]:
             others.add(kind)
         except InputError as error:
             faults.setdefault(kind, str(error))
-        if kind == "tsp" and name in found and found[name].problem.n > FEW:
+        if kind == "tsp" and name in found and found[name].problem.n > MOST_AMBIGUOUS_ROWS:
             break
     if len(found) == 2:
         raise InputError("may be a table of distances or a list of edges; say which, as in --algorithm held-karp or "
@@ -215,7 +216,7 @@ def _read(path: str, given: Mapping[str, Any]) -> tuple[str, InstanceOf[Any]]:
     if len(set(faults.values())) == 1:
         raise InputError(next(iter(faults.values())))
     place = rf"^{re.escape(os.path.abspath(path))}:(?:(\d+):)? "
-    cities, graph = (re.sub(place, _line, fault) for fault in faults.values())
+    cities, graph = (re.sub(place, _line_prefix, fault) for fault in faults.values())
     raise InputError(f"cannot be read: as cities: {cities}; as a graph: {graph}", path)
 
 
@@ -228,7 +229,8 @@ def _plain_job(name: str, path: str, given: Mapping[str, Any]) -> Job:
     return job_of_table(table, JobText(path, "", dict.fromkeys(plain, "--set")))
 
 
-def _line(place: re.Match[str]) -> str:
+def _line_prefix(place: re.Match[str]) -> str:
+    """Return `line 3: ` in place of the file and the line, or "" in place of the file alone."""
     return f"line {place[1]}: " if place[1] else ""
 
 
@@ -262,7 +264,7 @@ def _free_memory(device: str) -> int:
 
 
 def _relative(instance: Any, folder: str) -> Any:
-    """Return the key `instance` of the command line for a job file in a folder."""
+    """Return the value of the key `instance` with its file relative to a folder."""
     if isinstance(instance, dict):
         return {key: _relative(value, folder) if key == "file" else value for key, value in instance.items()}
     return instance if instance == "-" else os.path.relpath(instance, folder)

@@ -61,7 +61,8 @@ def conclude(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], info: D
     started = time.perf_counter()
     verdict = check(planned, outcome, comm)
     row["seconds_check"] = time.perf_counter() - started
-    rows, tables = comm.gather(row), {name: with_row_ranges(table, comm) for name, table in outcome.rows.items()}
+    rows = comm.gather(row)
+    tables = {name: with_row_ranges(table, comm) for name, table in outcome.rows.items()}
     streams = tables if planned.output is not None else {}
     threads = _own_threads(planned, comm) if streams else 0
     contents: list[Contents] = []
@@ -73,7 +74,7 @@ def conclude(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], info: D
             contents.append(_write(planned, outcome, verdict, rows or [], sources, tables, arriving))
         finally:
             for _, left in arriving.values():
-                deque(left, maxlen=0)  # the other ranks must not wait for ever
+                deque(left, maxlen=0)  # receive the rest, or the other ranks would wait for ever
         say_answer(planned, contents[0], verdict, log)
 
     if comm.rank != 0:
@@ -81,8 +82,8 @@ def conclude(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], info: D
             send(table, comm, threads)
     on_rank_0(comm, write_and_say)
     kept = {name: _whole(table, comm) for name, table in tables.items()} if keep else {}
-    made = _with_tables(contents[0], kept) if contents else None
-    return Finished(made, exit_code_of(verdict, outcome.complete))
+    result = _with_tables(contents[0], kept) if contents else None
+    return Finished(result, exit_code_of(verdict, outcome.complete))
 
 
 def _whole(table: DistanceTable, comm: Comm) -> Column | None:
@@ -115,7 +116,7 @@ def _write(
         return contents()
     if arriving:
         return write_with_tables(Path(planned.output), arriving, contents)
-    file_image(contents())  # made twice: `seconds_write` of the second one says how long the first one took
+    file_image(contents())  # made twice, so that the second one can state in `seconds_write` how long the first took
     final = contents()
     write_bytes(Path(planned.output), file_image(final))
     return final

@@ -1,45 +1,58 @@
-"""`hpcsolve estimate`: forecasts the memory and the time of a job. It solves a small instance to measure the speed."""
+"""`hpcsolve estimate`: forecasts the memory and the time of a job."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from typing import Any
 
-from hpcsolve.algorithms.base import NO_STOP, Estimate, never, silent
+from hpcsolve.algorithms.base import Estimate
 from hpcsolve.algorithms.registry import algorithm
-from hpcsolve.device.base import ONE_CORE, DeviceInfo
+from hpcsolve.device.base import ONE_CORE, Device
 from hpcsolve.device.memory import available_memory
 from hpcsolve.device.select import open_device
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import Job
-from hpcsolve.output.progress import duration, size
+from hpcsolve.output.heartbeat import Say, say_nothing
+from hpcsolve.output.progress import size
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.runner.kinds import kind_of
+from hpcsolve.runner.memory import process_bytes
+from hpcsolve.runner.phases import Phases, process_age, with_trial
+from hpcsolve.runner.planned import with_instance
+from hpcsolve.runner.reading import read_reporting
 from hpcsolve.wording import counted
+
+MPI_BYTES = 20 << 20
+"""Memory that an MPI library takes in each process."""
+MPI_START = 1.3
+"""Time that a process takes to start together with others, divided by the time that it takes alone."""
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """An estimate with the free memory and the measured speed.
+    """An estimate with the free memory and the time.
 
     Attributes
     ----------
     memory
         Bytes free for each rank, counted as `Estimate.needed` counts.
-    rate
-        Operations per second of one rank, measured on this machine, or None if that was not possible.
-    rate_from
-        What the rate was measured on, or why it was not.
+    process
+        Bytes of host memory of rank 0's whole process, with Python and the instance.
+    device
+        The device of each rank, in words.
     """
 
     job: Job
     instance: InstanceOf[Any]
     estimate: Estimate
     memory: int
-    rate: float | None
-    rate_from: str
+    process: int
+    device: str
+    phases: Phases
 
     @property
     def ranks(self) -> int:
@@ -57,80 +70,72 @@ class Forecast:
         shared = estimate.shared_bytes
         what = f"{problem.name}, {kind.size(problem)} {kind.size_unit}"
         yield f"{self.job.settings.algorithm}, {what}, {counted(self.ranks, 'rank')}"
+        yield f"each rank has           {self.device}"
         yield f"device memory per rank  {_range(estimate.device_bytes)}"
         yield f"host memory per rank    {_range(estimate.host_bytes)}, for messages and tables, without Python's own"
         if shared:
             yield f"shared on a host        {size(shared)}, once for all its ranks; each GPU has a copy"
-        yield f"all ranks               {size(sum(estimate.needed) - shared * (self.ranks - 1))}"
+        yield f"memory of all ranks     {size(sum(estimate.needed) - shared * (self.ranks - 1))}"
+        yield f"process of rank 0       {size(self.process)} of host memory, with Python and the instance"
         yield f"messages per rank       {_range(estimate.bytes_sent)}"
         yield from (f"{name:23} {value}" for name, value in estimate.details.items())
         yield f"work                    {estimate.operations:.4g} operations ({estimate.operation})"
-        yield f"time                    {self._time()}"
+        yield from self.phases.lines()
         largest = estimate.largest([self.memory] * self.ranks)
         verdict = f"{'yes' if self.fits else 'no'}: {size(self.memory)} per rank"
         yield f"fits                    {verdict}; the largest that fits: {largest} {kind.size_unit}"
 
-    def _time(self) -> str:
-        if self.rate is None:
-            return f"not known: {self.rate_from}"
-        seconds = self.estimate.operations / self.rate / self.ranks
-        return f"about {duration(seconds)} in kernels if each rank has a device as fast as this one: {self.rate_from}"
 
-
-def forecast(job: Job, instance: InstanceOf[Any], ranks: int, memory: int | None = None) -> Forecast:
-    """Return what a job would need.
+def forecast(
+    job: Job, ranks: int, memory: int | None = None, seconds_build: float = 0.0, say: Say = say_nothing
+) -> Forecast:
+    """Read a job's instance, and return what the job would need.
 
     Parameters
     ----------
     memory
         Bytes free for each rank, including the tables that it shares with others. By default the ranks divide the free
         memory of this machine.
+    seconds_build
+        Seconds that this process took to compile kernels, which a run does not need again.
+    say
+        Says how far reading is.
 
     Raises
     ------
     InputError
-        The job does not fit the instance.
+        The instance is bad, or the job does not fit it.
     """
-    estimate = algorithm(job.settings.algorithm).estimate(instance.problem, job.parameters, ranks, _device_info(job))
-    once = estimate.shared_bytes
-    free = once + max(0, available_memory() - once) // ranks if memory is None else memory
-    rate, source = measured_rate(job, instance.problem)
-    return Forecast(job, instance, estimate, free, rate, source)
+    starting = (process_age() - seconds_build) * (MPI_START if ranks > 1 else 1)
+    begun = time.perf_counter()
+    planned = with_instance(job, read_reporting(job, say), job.settings.output)
+    phases, problem = Phases(starting, time.perf_counter() - begun), planned.instance.problem
+    device, fault = _device_of_a_rank(planned.job, ranks)
+    with device or nullcontext():
+        info = device.info if device else ONE_CORE
+        estimate = algorithm(job.settings.algorithm).estimate(problem, job.parameters, ranks, info)
+        once = estimate.shared_bytes
+        free = once + max(0, available_memory() - once) // ranks if memory is None else memory
+        process = process_bytes(estimate.needed[0] if info.kind == "cpu" else estimate.host_bytes[0] + once)
+        process += MPI_BYTES if ranks > 1 else 0
+        phases = with_trial(phases, planned, ranks, device) if device else replace(phases, fault=fault)
+    threads = f"{counted(info.units, 'thread')} of " if info.kind == "cpu" and device else ""
+    name = f"{threads}{info.name or 'one CPU core'}"
+    return Forecast(planned.job, planned.instance, estimate, free, process, name, phases)
 
 
-def measured_rate(job: Job, problem: Any) -> tuple[float | None, str]:
-    """Measure the rate of this machine's device on a small instance of the same kind.
-
-    Returns
-    -------
-    float or None, str
-        Operations per second, or None if they could not be measured. What they were measured on, or why they were not.
-    """
-    solver = algorithm(job.settings.algorithm)
-    trial = solver.trial(problem, job.parameters)
-    if trial is None:
-        return None, f"the work of {job.settings.algorithm} depends on the instance too much to measure it beforehand"
-    small, parameters, name = trial
+def _device_of_a_rank(job: Job, ranks: int) -> tuple[Device | None, str]:
+    """Return the device of one of the ranks that divide this machine's cores, or None and why there is none."""
+    settings = job.settings
     try:
-        device, _ = open_device(job.settings.device, SerialComm(), threads=job.settings.threads)
-        with device:
-            runs = (solver.run(small, device, SerialComm(), parameters, silent, NO_STOP, job.settings.seed, never)
-                    for _ in range(4))
-            next(runs)  # loads the kernels, so it is not timed
-            rate = max(_rate(run.rank) for run in runs)
+        device, _ = open_device(settings.device, SerialComm(), threads=settings.threads)
+        if device.info.kind == "cpu" and settings.threads is None and ranks > 1:
+            threads = max(1, device.info.units // ranks)
+            device.close()
+            device, _ = open_device(settings.device, SerialComm(), threads=threads)
     except HpcsolveError as error:
         return None, str(error)
-    return rate, f"{rate:.2g} per second, measured now with {name} on {device.info.name}"
-
-
-def _device_info(job: Job) -> DeviceInfo:
-    """Return the description of this machine's device, or of one CPU core if the device cannot be opened."""
-    try:
-        device, _ = open_device(job.settings.device, SerialComm(), threads=job.settings.threads)
-    except HpcsolveError:
-        return ONE_CORE
-    with device:
-        return device.info
+    return device, ""
 
 
 def parsed_size(text: str) -> int:
@@ -149,11 +154,8 @@ def parsed_size(text: str) -> int:
     return int(number)
 
 
-def _rate(row: Any) -> float:
-    return float(row["operations"]) / max(float(row["seconds_kernel"]), 1e-9)
-
-
 def _range(counts: Sequence[int]) -> str:
+    """Return the smallest and the largest number of bytes in words: `1.5 MiB (1,048,576 to 1,572,864 bytes)`."""
     low, high = min(counts), max(counts)
     exact = f"{high:,} bytes" if low == high else f"{low:,} to {high:,} bytes"
     return exact if high < 1024 else f"{size(high)} ({exact})"

@@ -8,7 +8,12 @@ from dataclasses import dataclass
 
 from hpcsolve.algorithms.base import Estimate
 from hpcsolve.device.base import Device
-from hpcsolve.device.memory import available_to_host, available_to_process
+from hpcsolve.device.memory import (
+    available_to_host,
+    available_to_process,
+    peak_resident_memory,
+    resident_memory,
+)
 from hpcsolve.errors import ResourceError
 from hpcsolve.output.progress import size
 from hpcsolve.wording import counted
@@ -92,6 +97,11 @@ def memory_line(estimate: Estimate, memories: Sequence[RankMemory]) -> str:
     rank = max(range(len(memories)), key=lambda rank: need[rank] - free[rank])
     total = sum(need) - estimate.shared_bytes * (len(memories) - len({memory.host for memory in memories}))
     return f"memory: {size(need[rank])} per rank{_once(estimate)} of {size(free[rank])} free, {size(total)} in all"
+
+
+def process_bytes(needed: int) -> int:
+    """Return the peak memory of this process if it takes so many bytes more. The peak may already lie behind it."""
+    return max(peak_resident_memory(), resident_memory() + needed)
 
 
 def _once(estimate: Estimate) -> str:

@@ -17,11 +17,11 @@ from hpcsolve.job import Job
 from hpcsolve.job.load import with_file_hashes
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.hdf5 import has_seal
-from hpcsolve.output.heartbeat import Say, unsaid
+from hpcsolve.output.heartbeat import Say, say_nothing
 from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import require_whole
 from hpcsolve.runner.kinds import kind_of, require_kind
-from hpcsolve.runner.reading import read_aloud
+from hpcsolve.runner.reading import read_reporting
 from hpcsolve.runner.verify import verdict_on
 
 
@@ -78,9 +78,9 @@ class PlannedRun:
 
 
 def plan_run(
-    job: Job, overwrite: bool = False, say: Say = unsaid, instance: InstanceOf[Any] | None = None
+    job: Job, overwrite: bool = False, say: Say = say_nothing, instance: InstanceOf[Any] | None = None
 ) -> PlannedRun:
-    """Return the planned run of a job, with its result if the output holds it already. Say how far reading is.
+    """Return the planned run of a job, with its result if the output holds it already. `say` tells how far reading is.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def plan_run(
     """
     output = job.settings.output
     _require_file_name(output)
-    planned = planned_run(job, instance or read_aloud(job, say), output)
+    planned = with_instance(job, instance or read_reporting(job, say), output)
     if not os.path.exists(output):
         return planned
     if overwrite:
@@ -117,7 +117,7 @@ def with_earlier(planned: PlannedRun) -> PlannedRun:
 
 
 def _earlier(output: str, contents: Contents) -> Earlier | None:
-    """Return what is to be known of an earlier result, or None if it is not verified, or was changed since."""
+    """Return the cost and completeness of an earlier result, or None if it is not verified or was changed since."""
     if not contents.attributes["verified"] or not has_seal(output):
         return None
     return Earlier(contents.attributes["cost"], bool(contents.attributes["complete"]))
@@ -140,8 +140,8 @@ def _verdict(planned: PlannedRun, existing: Contents) -> Verdict:
     return Verdict(True if verified else None if infeasible else False, "when it was solved")
 
 
-def planned_run(job: Job, instance: InstanceOf[Any], output: str | None) -> PlannedRun:
-    """Return the planned run of a job whose instance has been read. Raises as `with_file_hashes`."""
+def with_instance(job: Job, instance: InstanceOf[Any], output: str | None) -> PlannedRun:
+    """Return the planned run of a job with its instance. The output is not looked at. Raises as `with_file_hashes`."""
     job = with_file_hashes(job)
     return PlannedRun(job, instance, job.hash(kind_of(job).identity(instance)), output)
 

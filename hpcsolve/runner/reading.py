@@ -1,4 +1,4 @@
-"""Reads the instance of a job, and says what is read and how far it is."""
+"""Reads the instance of a job, and reports what is read and how far reading is."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ def say_source(job: Job, say: Say) -> None:
         say(f"read:   {os.path.basename(file)}{f', {size(total)}' if total else ''}")
 
 
-def read_aloud(job: Job, say: Say) -> InstanceOf[Any]:
-    """Return the instance of a job, and say every few seconds how far it is. Raises as `kinds.read_instance`."""
-    with saying_how_far(instance_file(job), say):
+def read_reporting(job: Job, say: Say) -> InstanceOf[Any]:
+    """Return the instance of a job, and report every few seconds how far reading is. Raises as `read_instance`."""
+    with reporting_progress(instance_file(job), say):
         return read_instance(job)
 
 
 @contextmanager
-def saying_how_far(file: str, say: Say) -> Iterator[None]:
-    """Say every few seconds how much of a file has been read while the block runs."""
+def reporting_progress(file: str, say: Say) -> Iterator[None]:
+    """Report every few seconds, while the block runs, how much of a file has been read."""
     total, before = _file_size(file), _bytes_read()
 
     def line(seconds: float) -> str:
         share = min(1.0, (_bytes_read() - before) / total) if total else 1.0
-        read = f"{100 * share:.0f} % of the file read" if share < 1 else "all read, taking it apart"
-        return f"read:   {read if total else 'not ready'} after {duration(seconds)}"
+        read = f"{100 * share:.0f} % of the file read" if share < 1 else "whole file read, processing it"
+        return f"read:   {read if total else 'not finished'} after {duration(seconds)}"
 
     with heartbeat(say, line):
         yield

@@ -23,7 +23,7 @@ from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.runner.announce import say_devices, say_end, say_existing, say_head
 from hpcsolve.runner.conclude import Finished, conclude, exit_code_of
 from hpcsolve.runner.kinds import kind_of
-from hpcsolve.runner.memory import check_memory, memory_line, memory_of
+from hpcsolve.runner.memory import check_memory, memory_line, memory_of, process_bytes
 from hpcsolve.runner.planned import PlannedRun
 
 INTERRUPTED = "hpcsolve: interrupted: the best answer so far will be written; another Ctrl-C ends the run at once"
@@ -69,15 +69,15 @@ def run_job(
         with Interrupts(signals if stoppable else (), INTERRUPTED if comm.rank == 0 else "") as interrupts:
             outcome, seconds["seconds_run"] = _run_algorithm(planned, device, comm, log, interrupts)
             say_end(outcome, log)
-            row = _rank_row(device, reason, outcome, seconds) | {"estimated_bytes": estimated}
+            row = rank_row(device, reason, outcome, seconds) | {"estimated_bytes": estimated}
             return conclude(planned, outcome, row, device.info, comm, log, keep)
 
 
 def _check_estimate(planned: PlannedRun, device: Device, comm: Comm, log: Log) -> int:
-    """Refuse a run that does not fit, make the output's folder, and return the bytes estimated for this rank."""
+    """Refuse a run that does not fit in memory, make the output's folder, and return this rank's estimated bytes."""
     memories = comm.gather(memory_of(device))
     needed = on_rank_0(comm, lambda: _needed_bytes(planned, memories or [], device.info, log))
-    estimated = needed[comm.rank] + peak_resident_memory()
+    estimated = process_bytes(needed[comm.rank])
     log.note(f"memory of this rank: {estimated} bytes estimated, including the process before the run")
     return estimated
 
@@ -90,7 +90,7 @@ def _needed_bytes(planned: PlannedRun, memories: list[Any], info: DeviceInfo, lo
         make_folder(Path(planned.output))
     log.say(memory_line(estimate, memories))
     if idle := estimate.details.get(WITHOUT_WORK):
-        log.say(f"idle:   {idle} of {len(memories)} ranks without work: the problem is too small to share with so many")
+        log.say(f"idle:   {idle} of {len(memories)} ranks have no work: the problem is too small to share with so many")
     return estimate.needed
 
 
@@ -105,7 +105,8 @@ def _run_algorithm(
     return outcome, time.perf_counter() - started
 
 
-def _rank_row(device: Device, reason: str, outcome: Outcome, seconds: Mapping[str, float]) -> dict[str, Any]:
+def rank_row(device: Device, reason: str, outcome: Outcome, seconds: Mapping[str, float]) -> dict[str, Any]:
+    """Return this rank's row of `/ranks`."""
     own = {"host": socket.gethostname(), "device": f"{device.info.name}: {reason}", "uuid": device.info.uuid}
     peaks = {"peak_bytes": device.memory_peak, "peak_resident_bytes": peak_resident_memory()}
     return {**own, **peaks, **outcome.rank, **seconds}

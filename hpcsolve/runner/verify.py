@@ -64,7 +64,7 @@ def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdi
         where = found.path or "what its generator makes now"
         what = "is not the instance that was solved (another SHA-256); give the file of that instance with --instance"
         raise InputError(f"{path}: {where} {what}")
-    if all(os.path.exists(name) for name in named_files(job).values()):
+    if all(map(os.path.exists, named_files(job).values())):  # else their SHA-256 in the job must do
         job = with_file_hashes(job)
     verdict = verdict_on(job, path, contents, found)
     if not contents.attributes["complete"]:
@@ -91,7 +91,7 @@ def verdict_on(job: Job, path: str, contents: Contents, found: InstanceOf[Any]) 
 
 
 def _wrong_scale_factor(contents: Contents, solver: Algorithm, answer: AnswerType) -> str | None:
-    """Return which dataset has no `scale_factor` though it is scaled, or has one though it is not, or None."""
+    """Return a message if a dataset lacks `scale_factor` though it is scaled, or has one though it is not, or None."""
     if contents.scale == 1:
         return None
     found = {f"/solution/{name}": table.dataset.scaled for name, table in contents.tables.items()}

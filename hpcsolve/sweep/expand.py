@@ -22,6 +22,7 @@ from hpcsolve.job.convert import JobText
 from hpcsolve.job.load import absolute_files, job_of_table, read_table
 from hpcsolve.output.toml import value_text
 from hpcsolve.sweep.axes import Axes, axes_of, require_axes
+from hpcsolve.wording import counted
 
 MOST_RUNS = 100_000
 LONGEST_NAME = 200
@@ -37,11 +38,11 @@ class Run:
     index
         Its number in the sweep, from 0.
     name
-        Its varied keys with their values, `instance.n=20,seed=3`. No other run of the sweep has it.
+        Its varied keys with their values, `instance.n=20,seed=3`. Unique in the sweep.
     job
-        The checked job, with its output.
+        The job, checked, with the path of its result file.
     arguments
-        The arguments of `hpcsolve` that run it.
+        The arguments of `hpcsolve` that solve the job.
     """
 
     index: int
@@ -65,21 +66,21 @@ class Sweep:
 
 
 def expand(path: str, overrides: Sequence[str] = (), output: str | None = None) -> Sweep:
-    """Return the runs of a sweep file, all jobs checked.
+    """Return the runs of a sweep file, after a check of all jobs.
 
     Parameters
     ----------
     path
         The sweep file.
     overrides
-        Texts `key=value` in place of values of the file, where the value may be a list or a range too.
+        Texts `key=value` that replace values of the file; a value may be a list or a range.
     output
         Folder of the results, by default the key `output`, or `results/NAME` for a file NAME.toml.
 
     Raises
     ------
     InputError
-        One line with file and line, or the key.
+        The file or a job in it is not valid. The message names file and line, or the key.
     """
     table, text = read_table(path, overrides)
     axes = _all_axes(table, text)
@@ -101,7 +102,7 @@ def _run(
     """Return the run with the values of a point. `fixed` has the overrides that are the same for all runs."""
     name = _name(point)
     output = os.path.join(folder, f"{name}.h5")
-    values = {key: absolute_files(key.split("."), value, _home(key, text)) for key, value in point.items()}
+    values = {key: absolute_files(key.split("."), value, _base_folder(key, text)) for key, value in point.items()}
     job = job_of_table(_with_values(table, values), text, output=output)
     if job.settings.instance == "-":
         raise text.error("instance", "a sweep cannot read it from standard input; name a file")
@@ -122,19 +123,19 @@ def _all_axes(table: Mapping[str, Any], text: JobText) -> Axes:
 
 
 def _value_at(table: Any, key: str) -> Any:
-    """Return the value of a dotted key, or None if it is gone."""
+    """Return the value of a dotted key, or None if the table lacks it."""
     for part in key.split("."):
         table = table.get(part) if isinstance(table, Mapping) else None
     return table
 
 
-def _home(key: str, text: JobText) -> Path:
+def _base_folder(key: str, text: JobText) -> Path:
     """Return the folder that paths among the values of a key are relative to."""
     return Path() if key in text.overridden else Path(text.file).parent
 
 
 def _with_values(table: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of the table with other values of dotted keys."""
+    """Return a copy of the table in which dotted keys have these values."""
     changed = dict(table)
     for key, value in values.items():
         first, _, rest = key.partition(".")
@@ -145,30 +146,35 @@ def _with_values(table: Mapping[str, Any], values: Mapping[str, Any]) -> dict[st
 def _require_few(axes: Axes, path: str) -> None:
     count = math.prod(len(values) for values in axes.values())
     if count > MOST_RUNS:
-        what = " x ".join(f"{len(values)} values of {key}" for key, values in axes.items())
-        raise InputError(f"{what} make {count} runs; a sweep has at most {MOST_RUNS}", path)
+        raise InputError(f"{axes_in_words(axes)} make {count} runs; a sweep has at most {MOST_RUNS}", path)
+
+
+def axes_in_words(axes: Axes) -> str:
+    """Return the numbers of values: `4 values of instance.n x 5 values of seed`."""
+    return " x ".join(f"{counted(len(values), 'value')} of {key}" for key, values in axes.items())
 
 
 def _require_folder(folder: Any, text: JobText) -> None:
     if not isinstance(folder, str) or not folder or "\0" in folder or folder.endswith(".h5"):
-        raise text.error("output", f"{folder!r} is not the name of a folder, which takes a file for each run")
+        raise text.error("output", f"{folder!r} is not the name of a folder, which gets a result file per run")
 
 
 def _require_distinct(key: str, values: Sequence[Any], text: JobText) -> None:
-    shown = [_shown(value) for value in values]
-    for number, one in enumerate(shown):
-        if one in shown[:number]:
-            raise text.error(key, f"the value {value_text(values[number])} is there twice")
+    seen: set[str] = set()
+    for value in values:
+        if _shown(value) in seen:
+            raise text.error(key, f"the value {value_text(value)} is there twice; remove one")
+        seen.add(_shown(value))
 
 
 def _name(point: Mapping[str, Any]) -> str:
-    """Return the name of a run. If it is too long, it ends in a hash of the whole name."""
+    """Return the name of a run. A name that is too long is cut, and ends in a hash of the whole."""
     name = ",".join(f"{key}={_shown(value)}" for key, value in point.items())
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 11]}-{_digest(name)}"
 
 
 def _shown(value: Any) -> str:
-    """Return a value as part of a file name. What a file name cannot show has a hash behind it."""
+    """Return a value as part of a file name. A value that is shortened or altered for that is followed by its hash."""
     text = value if isinstance(value, str) else value_text(value)
     plain = re.sub(r"[^\w.+-]+", "-", text, flags=re.ASCII).strip("-.")[:60]
     return plain if plain == text else f"{plain}-{_digest(text)}".lstrip("-")

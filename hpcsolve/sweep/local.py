@@ -1,7 +1,7 @@
-"""Runs what is missing of a sweep on this machine, several runs at a time, each as a process of its own.
+"""Executes the missing runs of a sweep on this machine, several at a time, each as a process of its own.
 
 The standard input of a run is a pipe from the sweep, on which nothing is ever sent. A run ends when the pipe closes
-(`hpcsolve.cli.sweep_run`): Ctrl-C closes the pipes, and so does the end of the sweep by any signal.
+(`hpcsolve.cli.sweep_run`). Ctrl-C closes all pipes, and so does the end of the sweep's process by any signal.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ SECONDS_TO_END = 15.0
 """Time that the runs have to end after Ctrl-C, and to write what they have. After that they are killed."""
 SECONDS_BETWEEN_LOOKS = 0.02
 TAIL_BYTES = 1 << 16
+"""How much of the end of a run's output is searched for the reason of its failure."""
 KILLED = 128
-"""A shell's exit code of a process that a signal ended is this number plus that of the signal."""
+"""A shell reports a process that a signal ended with this exit code plus the number of the signal."""
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that did not solve its job, with its exit code and why in one line."""
+    """A run that failed, with its exit code and the reason in one line."""
 
     run: Run
     exit_code: int
@@ -64,12 +65,12 @@ def cores() -> int:
 
 
 def number_at_once(runs: Iterable[Run]) -> int:
-    """Return how many runs fit the cores, given the threads of a run. It is 1 if a run takes all cores or a GPU.
+    """Return how many runs fit on the cores at a time, by their threads, or 1 if a run takes all cores or a GPU.
 
     Raises
     ------
     InputError
-        The number of threads that a job or OMP_NUM_THREADS asks for is not possible.
+        A job or OMP_NUM_THREADS asks for a number of threads that is not possible.
     """
     settings = [run.job.settings for run in runs]
     if any(one.device.lower() != "cpu" for one in settings) and _has_gpu():
@@ -88,16 +89,16 @@ def _has_gpu() -> bool:
 def run_all(
     runs: Sequence[Run], at_once: int, command: Sequence[str], report: Callable[[float, str], None]
 ) -> list[Failure]:
-    """Run jobs as processes, and return those that failed. A failure does not stop the others.
+    """Execute runs as processes, and return the failures. A failure does not stop the other runs.
 
     Parameters
     ----------
     at_once
         Most processes at a time.
     command
-        Program and arguments in front of those of a run.
+        Program and arguments to which the arguments of a run are appended.
     report
-        Called with the fraction of the runs that have ended, and their number in words.
+        Called with the fraction of the runs that have ended, and a text such as `3 of 20 runs`.
 
     Raises
     ------
@@ -124,7 +125,7 @@ def run_all(
 
 
 def _environment(at_once: int) -> Mapping[str, str]:
-    """Return the environment of the runs, which divide the cores unless OMP_NUM_THREADS is set."""
+    """Return the environment of the runs, which share the cores equally unless OMP_NUM_THREADS is set."""
     share = {"OMP_NUM_THREADS": str(max(1, cores() // at_once))} if at_once > 1 else {}
     return {**share, **os.environ}
 
@@ -154,7 +155,7 @@ def _end(active: Sequence[_Started]) -> None:
 
 
 def _failure(ended: _Started) -> Failure | None:
-    """Return why a run failed, or None if it did not. Close its files."""
+    """Return the failure of a run that has ended, or None if it succeeded, and close its files."""
     code = ended.process.returncode
     with ended.printed as file, ended.process:
         if code == 0:
@@ -170,4 +171,4 @@ def _reason(printed: str) -> str:
     """Return the line of a run's output that says why it failed: its last error, a failed check, or the last line."""
     lines = [line.strip() for line in printed.splitlines() if line.strip()]
     told = [line for line in lines if line.startswith(("hpcsolve: ", "check:  FAIL"))]
-    return (told or lines or ["it printed nothing"])[-1].removeprefix("hpcsolve: ").removeprefix("error: ")
+    return (told or lines or ["the run printed nothing"])[-1].removeprefix("hpcsolve: ").removeprefix("error: ")

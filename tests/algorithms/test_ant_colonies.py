@@ -130,7 +130,7 @@ def test_a_long_history_is_thinned():
 
 
 REFUSED = {
-    "alpha: 2.0 is not possible": {"alpha": 2.0},
+    "alpha: only 1 is possible": {"alpha": 2.0},
     "beta: expected a finite number, got nan": {"beta": float("nan")},
     "rho: expected a finite number, got nan": {"rho": float("nan")},
     "local-search: ant-system has none": {"variant": "ant-system", "local_search": "2-opt"},

@@ -161,7 +161,7 @@ def test_the_command_writes_what_the_function_returns(folder, runs, tmp_path, hp
 
 
 @pytest.mark.parametrize("names, error", [
-    (["gone-*.h5"], "gone-*.h5: there is no such file, and no file fits it as a pattern"), ([], "no result file"),
+    (["gone-*.h5"], "gone-*.h5: there is no such file, and no file matches it as a pattern"), ([], "no result file"),
 ])
 def test_no_file_is_an_error(names, error, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -17,7 +17,7 @@ def timed(results, ranks, **seconds):
 @pytest.mark.parametrize(("ranks", "seconds", "said"), [
     (1, {"kernel": 8, "run": 9, "write": 1}, "80 % of the time is in kernels"),
     (1, {"build": 30, "run": 10},
-     "75 % of the time is compiling or loading kernels, which a later run finds in the cache"),
+     "75 % of the time is compiling or loading kernels; a later run finds them in the cache"),
     (1, {"run": 10, "read": 2.5}, "80 % of the time is other work"),
     (1, {}, "no time was measured"),
     (1, {"kernel": 4, "wait": 6, "run": 10}, "60 % of the time is waiting"),  # nobody else is there to wait for

@@ -36,6 +36,11 @@ def test_runs_without_a_value_do_not_count():
     assert (one["mean"], one["deviation"], one["low"]) == (7, None, None)
 
 
+def test_costs_above_float_integers_beside_a_run_without_a_cost():
+    rows = summary(table(cost=[2**60, None, 2**60 + 2]), "cost").rows
+    assert rows[0]["runs"] == 2 and rows[0]["mean"] == pytest.approx(2**60)
+
+
 def test_groups_are_in_the_order_of_their_values():
     runs = table(n=[20, 8, 20, 100], kind=["b", "a", "a", "b"], cost=[1, 2, 3, 4])
     assert [group.key for group in groups(runs, "n")] == [{"n": 8}, {"n": 20}, {"n": 100}]
@@ -112,11 +117,11 @@ def test_each_group_has_a_fit():
 
 @pytest.mark.parametrize("call, error", [
     (lambda runs: summary(runs, "costs"), "no column 'costs'"),
-    (lambda runs: summary(runs, "mode"), "the column mode has other values than numbers, such as 'a'"),
-    (lambda runs: compare(runs, "cost", by="same"), "no two groups to compare by 'same'"),
+    (lambda runs: summary(runs, "mode"), "the column mode has values that are not numbers, such as 'a'"),
+    (lambda runs: compare(runs, "cost", by="same"), "two groups with values of cost; by='same' gives 1"),
     (lambda runs: scaling(runs, "cost"), "cost must be positive to be fitted; one value is 0"),
     (lambda runs: scaling(runs, "seconds", law="linear"), "there is no law 'linear'"),
-    (lambda runs: scaling(runs, "seconds", by="mode"), "a: seconds against n takes three points at least"),
+    (lambda runs: scaling(runs, "seconds", by="mode"), "a: a fit of seconds against n needs at least three points"),
 ])
 def test_mistakes_are_named(call, error):
     runs = table(cost=[0, 1, 2], n=[1, 2, 3], seconds=[1.0, 2.0, 3.0], mode=list("aab"), same=[1, 1, 1])

@@ -205,5 +205,7 @@ def test_charts(small: Instance, tmp_path: Path) -> None:
     charts.draw_solvers(small, [own, rival, late], tmp_path)
     charts.draw_at_once(small, {1: own, 2: rival}, tmp_path)
     charts.draw_terminals(small, {8: [own, rival], 15: [rival, late]}, tmp_path)
+    charts.draw_engines(small, [Timing("dijkstra", 0.1, 20), Timing("tile", 0.05, 20)], tmp_path)
+    charts.draw_sweeps(small, [variants.Sweep(1, 0.1, 20.0), variants.Sweep(2, 0.11, 22.0)], tmp_path)
     drawn = sorted(path.name for path in tmp_path.iterdir() if "<svg" in path.read_text())
-    assert drawn == [f"steiner-{part}-small.svg" for part in ("at-once", "solvers", "terminals")]
+    assert drawn == [f"steiner-{part}-small.svg" for part in ("at-once", "engines", "solvers", "sweeps", "terminals")]

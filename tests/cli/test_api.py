@@ -88,6 +88,10 @@ def test_the_attribute_with_the_lengths_of_streets(test_device):
     assert alike.distance.tolist() == [[0, 1, 1]]
     with pytest.raises(InputError, match=r"no edge has the attribute 'weight'; edges have length, osmid"):
         hpcsolve.solve(streets, "shortest-paths", device=test_device, sources=[1])
+    with pytest.raises(InputError, match="weight=None is for graphs of networkx"):
+        hpcsolve.solve("streets.edges", "shortest-paths", device=test_device, sources=[1], weight=None)
+    with pytest.raises(InputError, match=r"undirected; if arcs stand for edges, .*, or take graph.to_undirected\(\)"):
+        hpcsolve.solve(streets, "steiner-kmb", device=test_device, terminals=[1, 3], weight="length")
     for other in (networkx.to_scipy_sparse_array(streets, weight="length"), [[0, 1], [1, 0]]):
         with pytest.raises(InputError, match=r"weight= names an attribute|list is not a graph"):
             hpcsolve.solve(other, "shortest-paths", device=test_device, sources=[1], weight="length")

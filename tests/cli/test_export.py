@@ -142,11 +142,11 @@ def test_distances_and_paths(export, folder):
 @pytest.mark.parametrize(("name", "suffix", "message"), [
     ("tour", ".pace", "of kind tour, not a Steiner tree; hpcsolve export can write it as .csv, .geojson, .dot, .tour"),
     ("open", ".tour", "the answer is an open path, and a TSPLIB tour is closed; hpcsolve export can write it as "),
-    ("tree", ".tour", "the answer is no tour; hpcsolve export can write it as .csv, .dot, .pace"),
+    ("tree", ".tour", "the answer is not a tour; hpcsolve export can write it as .csv, .dot, .pace"),
     ("tree", ".geojson", "the instance has no coordinates; hpcsolve export can write it as .csv, .dot, .pace"),
     ("targets", ".dot", "solve it with predecessors = true; hpcsolve export can write it as .csv"),
     ("rows", ".dot", "2 searches, numbered from 0: choose one, with number=0 or --number 0"),
-    ("none", ".csv", "the answer is that there is no tour; there is nothing to write"),
+    ("none", ".csv", "the answer states that there is no tour; there is nothing to write"),
     ("tour", ".kml", "no format has the suffix '.kml'; there are .csv, .geojson, .dot, .tour, .pace"),
     ("tour", "", "no format has the suffix ''"),
 ])

@@ -23,11 +23,11 @@ FILES = {
 }
 
 COMMANDS = {  # command -> the end of its only line
-    "": "hpcsolve: error: name a command: ",
+    "": "hpcsolve: error: a command is missing; the commands are ",
     "verfy r.h5": "unknown command 'verfy'; did you mean verify?",
     "job.toml": "job.toml is a file, not a command; did you mean hpcsolve run job.toml?",
     "cities.tsp": "cities.tsp is a file, not a command; did you mean hpcsolve solve cities.tsp?",
-    "--device cpu run job.toml": "--device stands before the command; write it behind",
+    "--device cpu run job.toml": "--device must follow the command",
     "run cities.tsp": "is it an instance? hpcsolve solve cities.tsp",
     "estimate cities.tsp": "is it an instance? hpcsolve solve cities.tsp",
     "solve job.toml": "job.toml: is a job, not an instance; did you mean hpcsolve run job.toml?",
@@ -35,7 +35,7 @@ COMMANDS = {  # command -> the end of its only line
     "verify job.toml": "job.toml: is not an HDF5 file; a result is the .h5 file that hpcsolve run wrote",
     "tree r.h5": "r.h5: the answer is of kind tour, not a Steiner tree",
     "run job.toml --ouput x.h5": "unknown option --ouput; did you mean --output?",
-    "run job.toml --set held-karp.path = open": "KEY=VALUE is one word, without blanks, as in --set held-karp.pat",
+    "run job.toml --set held-karp.path = open": "KEY=VALUE must not contain blanks; write --set held-karp.pat",
     "run job.toml --set path=open": "--set: path: unknown key; did you mean path in the table [held-karp]?",
     "run job.toml --device gpu": "--device: device: 'gpu': expected auto, cpu, cuda, cuda:1 or a GPU's UUID",
     "run misspelt.toml": "misspelt.toml:1: algoritm: unknown key; did you mean algorithm?",

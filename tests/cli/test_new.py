@@ -59,7 +59,7 @@ def test_nothing_is_overwritten(hpcsolve, tmp_path):
     (tmp_path / "lisbon-to-helsinki.toml").unlink()
     done = hpcsolve("new", "lisbon-to-helsinki", cwd=tmp_path)
     assert done.returncode == 2
-    assert "eu-capitals.tsp: is there already, with another content; name another folder" in error_line(done)
+    assert "eu-capitals.tsp: exists already with another content; name another folder" in error_line(done)
     del before["lisbon-to-helsinki.toml"]
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == before
 
@@ -69,6 +69,6 @@ def test_a_misspelt_example(tmp_path):
     with pytest.raises(InputError, match=r"unknown example 'river'; did you mean river-crossings or river-town\?"):
         write_example("river", tmp_path)
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="exists already"):
         (tmp_path / "old-town.csv").mkdir()
         write_example("old-town", tmp_path)

@@ -14,6 +14,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.output.reader import read_result
 from hpcsolve.problems.generate.graph import random_graph
 from hpcsolve.problems.verify.distances import unreached_of
+from hpcsolve.wording import counted
 from tests.cli.lines import error_line
 from tests.cli.stored import solution
 from tests.cli.wrong_solver import require_found_out
@@ -135,13 +136,13 @@ def test_what_is_said(job, run, hpcsolve):
     lines = [line for line in first.stdout.splitlines() if line.startswith("query:")]
     right = expected(random_graph(**KEYS), PAIRS)
     assert lines == [
-        f"query:  {a} -> {b}: " + ("not reached" if distance is None else f"{distance}, {len(path)} vertices")
+        f"query:  {a} -> {b}: " + ("not reached" if distance is None else f"{distance}, {counted(len(path), 'vertex')}")
         for (a, b), (distance, path) in zip(PAIRS, right, strict=True)
     ]
     assert "this job is done already" in run(folder).stdout
     many = job(PAIRS * 3)
     said = run(many, "--overwrite").stdout
-    assert f"query:  30 queries, {3 * sum(bool(path) for _, path in right)} of them reached" in said
+    assert f"query:  30 queries, {3 * sum(bool(path) for _, path in right)} reached" in said
 
 
 def test_a_file_of_queries_by_any_name_and_in_any_form_is_the_same_job(job, run):

@@ -79,7 +79,7 @@ def test_a_refusal_reaches_all_ranks(folder, mpiexec, test_device):
     big = ("--set", "instance.n=40", "--output", "big.h5", "--set", "share-gpu=true")
     done = mpiexec(2, "run", "one-way.toml", "--device", test_device, *big, cwd=folder)
     assert done.returncode == 3
-    assert done.stderr.count("the largest that fits on 2 ranks like these") == 1
+    assert done.stderr.count("cities fit on 2 ranks with this memory") == 1
     assert not (folder / "big.h5").exists()
 
 

@@ -60,7 +60,7 @@ def test_few_cities_are_proven_and_the_job_gives_the_same_result(files, hpcsolve
 def test_the_job_file_is_not_overwritten(files, hpcsolve):
     (files / "mine.toml").write_text("# mine\n")
     done = hpcsolve("solve", "nine.tsp", "--write-job", "mine.toml", "--device", "cpu")
-    assert done.returncode == 2 and "mine.toml: the job file exists; choose another" in error_line(done)
+    assert done.returncode == 2 and "mine.toml: the job file exists with another content" in error_line(done)
     assert (files / "mine.toml").read_text() == "# mine\n"
 
 

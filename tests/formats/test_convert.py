@@ -88,7 +88,7 @@ def test_the_kind_follows_from_the_suffix_or_the_content(tmp_path):
     assert read_graph(tmp_path / "h.csv").problem.n == 3
     with pytest.raises(InputError, match=r"is of another kind of problem \(places\) than the format of the target"):
         convert(str(tmp_path / "p.csv"), str(tmp_path / "q.gr"))
-    with pytest.raises(InputError, match=r"no format that is written has the suffix '\.xlsx'; there are TSPLIB"):
+    with pytest.raises(InputError, match=r"hpcsolve writes no format with the suffix '\.xlsx'; it writes TSPLIB"):
         convert(str(tmp_path / "p.csv"), str(tmp_path / "q.xlsx"))
 
 

@@ -69,7 +69,7 @@ def test_a_property_as_weight(tmp_path):
     (GEOJSON.replace("2.5", '"far"'), {"weight": "km"}, ":3: 'km' of a line is 'far'; give each line a number"),
     (GEOJSON.replace("2.5", "-2.5"), {"weight": "km"}, ":3: the weight is negative"),
     (collection([feature([[0, 0], [1, 1], [2, 2]], km=1), feature([[1, 1], [3, 3]], km=1)]), {"weight": "km"},
-     ":1: the line passes through 1,1, where another one meets it, so that it is several edges; split it there"),
+     ":1: the line passes through 1,1, where another one meets it, so it is several edges; split it there"),
     (GEOJSON.replace("48.22", "5340000.5"), {}, ":3: the latitude 5.34e+06 is outside of -90 to 90"),
     (GEOJSON.replace("48.22", "1e999"), {}, ":3: the latitude is too large"),
     (GEOJSON.replace("48.22", '"x"'), {}, ":3: expected [longitude, latitude], found '[16.38, \"x\"]'"),

@@ -110,7 +110,7 @@ def test_mistakes(tmp_path, text, message):
 
 
 def test_a_table_without_header_names_the_cure(tmp_path):
-    with pytest.raises(InputError, match="or to a table of places a header such as name,lat,lon"):
+    with pytest.raises(InputError, match="or write a header such as name,lat,lon over a table of places"):
         read_text(tmp_path, "Wien,Graz,Linz\nWien,48.21,16.37\n")
 
 

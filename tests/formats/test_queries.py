@@ -53,7 +53,7 @@ def test_labels_may_be_negative(tmp_path):
     ("1 2\n3\n", "p:2: expected a source, a target, found '3'"),
     ("1 2\n\n3 4 5\n", "p:3: expected a source, a target, found '3 4 5'"),
     ("1,2,3\n", "p:1: expected a source, a target, found '1,2,3'"),
-    ("1 two\n", "p:1: lattice has no vertex '1' by name; 1 is a label of its vertices, a number"),
+    ("1 two\n", "p:1: lattice has no vertex '1' by name; 1 is a label of its vertices, to be given as a number"),
     ("source target\n1 2\n", "p:1: lattice has no vertex 'source'; its vertices have numbers, 1 to 5, and no names"),
     ("a b\nWien Graz Linz\n", "p:2: expected a source, a target, found 'Wien Graz Linz'"),
     ("a;b\nWien;\n", "p:2: expected a source, a target, found 'Wien;'"),

@@ -30,7 +30,7 @@ def test_a_file_of_terminals(tmp_path):
     ("content", "line", "words"),
     [
         ("# none\n", 1, "there is no terminal"),
-        ("10\nhouse\n", 1, "path has no vertex '10' by name; 10 is a label of its vertices, a number"),
+        ("10\nhouse\n", 1, "path has no vertex '10' by name; 10 is a label of its vertices, to be given as a number"),
         ("house\n", 1, "path has no vertex 'house'; its vertices have numbers, 10 to 40, and no names"),
         ("10\n20 30\n", 2, "expected a terminal, found '20 30'"),
         ("# a\n\xa0\n", 2, "path has no vertex '\\xa0'"),

@@ -44,7 +44,7 @@ def test_lists_of_both():
     (["vienna"], "town has no city 'vienna'; did you mean 'Vienna'?"),
     (["Xyz"], "town has no city 'Xyz'; its cities have names such as 'Vienna'"),
     (["Graz"], "town has 2 cities named 'Graz', such as 11 and 12; give the number"),
-    (["13"], "town has no city '13' by name; 13 is a label of its cities, a number"),
+    (["13"], "town has no city '13' by name; 13 is a label of its cities, to be given as a number"),
     ([9], "town has no city 9; its cities are numbered 10 to 13"),
     ([10], "10 is the number of 'Vienna' in town, and another city has '10' as its name; write the name that you mean"),
     ([2**70], "town has no city '1180591620717411303424'"),

@@ -43,7 +43,7 @@ def results(folder, name):
 def test_a_sweep_runs_what_is_missing(folder, hpcsolve):
     first = hpcsolve("sweep", "sizes.toml", "-j", "2", cwd=folder)
     assert first.returncode == 0, first.stderr
-    assert "4 runs (2 of instance.n x 2 of instance.seed), 0 are done, 4 to run" in first.stdout
+    assert "4 runs (2 values of instance.n x 2 values of instance.seed), 0 done, 4 to run" in first.stdout
     written = results(folder, "sizes")
     assert list(written) == [f"instance.n={n},instance.seed={seed}.h5" for n in (5, 7) for seed in (1, 2)]
     found = load(folder / "results" / "sizes" / "instance.n=7,instance.seed=2.h5")
@@ -53,7 +53,7 @@ def test_a_sweep_runs_what_is_missing(folder, hpcsolve):
         f"hpcsolve run sizes.toml --set instance.n=6 --set instance.seed={seed} "
         f"--output results/sizes/instance.n=6,instance.seed={seed}.h5  # {number}" for seed, number in ((1, 2), (2, 3))]
     more = hpcsolve("sweep", "sizes.toml", "--set", "instance.n=5..7", "--device", "auto", cwd=folder)
-    assert "6 runs (3 of instance.n x 2 of instance.seed), 4 are done, 2 to run" in more.stdout
+    assert "6 runs (3 values of instance.n x 2 values of instance.seed), 4 done, 2 to run" in more.stdout
     assert results(folder, "sizes").items() > written.items() and len(results(folder, "sizes")) == 6
     assert 'device = "auto"' in load(folder / "results" / "sizes" / "instance.n=6,instance.seed=1.h5").job
 
@@ -119,7 +119,7 @@ def test_killed_half_way_and_started_again(folder, hpcsolve, name):
         assert f"{len(kept)} of 5 runs are done; the same command goes on from there" in output
         assert errors == "hpcsolve: interrupted\n"
     again = hpcsolve("sweep", "slow.toml", cwd=folder)
-    assert again.returncode == 0 and f"{len(kept)} are done, {5 - len(kept)} to run" in again.stdout
+    assert again.returncode == 0 and f"{len(kept)} done, {5 - len(kept)} to run" in again.stdout
     assert results(folder, "slow").items() >= kept.items() and len(results(folder, "slow")) == 5
 
 

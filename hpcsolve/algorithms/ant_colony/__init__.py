@@ -17,19 +17,20 @@ search.py        the search that the parameters ask for
 colonies.py      colonies over ranks: iterations, incumbents, stop criteria
 outcome.py       the best tour, a table of colonies with statistics, the history
 solve.py         estimate and run
+trial.py         the time of a job, from its first iterations
 """
 
 from hpcsolve.algorithms.ant_colony.outcome import COLONIES, HISTORY
 from hpcsolve.algorithms.ant_colony.parameters import LARGEST_COST, Parameters, fits
 from hpcsolve.algorithms.ant_colony.search import KERNEL_FILES
-from hpcsolve.algorithms.ant_colony.solve import STOPS, estimate, run, trial
+from hpcsolve.algorithms.ant_colony.solve import STOPS, estimate, run
+from hpcsolve.algorithms.ant_colony.trial import trial
 from hpcsolve.algorithms.base import Algorithm
 from hpcsolve.answers.tour import TOUR
 
 ALGORITHM = Algorithm(
-    "ant-colony", "tsp", (TOUR,), Parameters, estimate, run, KERNEL_FILES, stops=STOPS,
+    "ant-colony", "tsp", (TOUR,), Parameters, estimate, run, trial, KERNEL_FILES, stops=STOPS,
     groups={"colonies": COLONIES, "history": HISTORY}, largest_cost=lambda n, edges: LARGEST_COST, fits=fits,
-    trial=trial,
 )
 
 __all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

@@ -19,13 +19,14 @@ from hpcsolve.algorithms.ant_colony.buffers import tour_at
 from hpcsolve.algorithms.base import Interrupted, Report, StopCriteria, never
 from hpcsolve.device.base import Buffer
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.wording import counted
 
 NO_TOUR = 2**62
 """A length above that of any tour."""
 MOST_ROWS = 1024
 """Rows of the history above which every other one is dropped."""
 SECONDS_BETWEEN = 0.1
-"""Seconds between agreements on whether the run was interrupted, where the criteria need no agreement."""
+"""Seconds after which the ranks agree again on whether the run was interrupted, where no criterion needs it sooner."""
 
 
 class Search(Protocol):
@@ -112,7 +113,7 @@ class History:
 
 @dataclass
 class AgreedStop:
-    """When the search ends, on which all ranks agree.
+    """The decision when the search ends, on which all ranks agree.
 
     Attributes
     ----------
@@ -123,9 +124,9 @@ class AgreedStop:
     best, improved
         The best length of all colonies that this rank knows of, and its iteration.
     reason, complete
-        Why the search ended, in words, and whether it was not interrupted.
+        Why the search ended, in words; False if an interruption ended it.
     agreement
-        The next iteration at which the ranks agree, where no criterion makes them agree at each.
+        The next iteration after which the ranks agree, if no criterion makes them agree after each.
     """
 
     comm: Comm
@@ -158,23 +159,23 @@ class AgreedStop:
             self.agreement = next_agreement(iteration, seconds)
         if best < self.best:
             self.best, self.improved = best, iteration
-        done = iterations_in_words(iteration + 1)
-        met = self._criterion(iteration, best, seconds, done)
+        work = counted(iteration + 1, "iteration")
+        met = self._criterion(iteration, best, seconds, work)
         self.complete = bool(met) or not asked
-        self.reason = met or (f"interrupted after {done}, {seconds:.3g} s" if asked else "")
+        self.reason = met or (f"interrupted after {work}, {seconds:.3g} s" if asked else "")
         return bool(self.reason)
 
-    def _criterion(self, iteration: int, best: int, seconds: float, done: str) -> str:
-        """Return the criterion that is met after this iteration, in words, or ""."""
+    def _criterion(self, iteration: int, best: int, seconds: float, work: str) -> str:
+        """Return the criterion that is met after this iteration and so much work (`12 iterations`), or ""."""
         criteria = self.criteria
         if criteria.iterations is not None and iteration + 1 >= criteria.iterations:
-            return f"{done} done after {seconds:.3g} s"
+            return f"{work} done after {seconds:.3g} s"
         if criteria.seconds is not None and seconds >= criteria.seconds:
-            return f"{criteria.seconds:g} s reached after {done}"
+            return f"{criteria.seconds:g} s reached after {work}"
         if self.target is not None and best <= self.target:
-            return f"target {criteria.target:.10g} reached after {done}"
+            return f"target {criteria.target:.10g} reached after {work}"
         if criteria.stagnation is not None and iteration - self.improved >= criteria.stagnation:
-            return f"no better tour in {iterations_in_words(criteria.stagnation)}, after {done}"
+            return f"no better tour in {counted(criteria.stagnation, 'iteration')}, after {work}"
         return ""
 
     def done(self, iteration: int) -> float:
@@ -191,11 +192,6 @@ def next_agreement(iteration: int, seconds: float) -> int:
     """Return the iteration that ends about `SECONDS_BETWEEN` later at the present pace. Each gap at most doubles."""
     done = iteration + 1
     return done + int(done * min(1.0, SECONDS_BETWEEN / max(seconds, 1e-9)))
-
-
-def iterations_in_words(count: int) -> str:
-    """Return `1 iteration`, `12 iterations`."""
-    return f"{count} iteration{'s' * (count != 1)}"
 
 
 def explore(

@@ -56,7 +56,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     local_search
         Of mmas: how every tour is improved. "auto" is "4-opt", or "insertion" where costs are asymmetric.
     migration
-        Number of iterations after which each colony's best tour joins the next colony; 0: never.
+        Number of iterations after which each colony's best tour is copied to the next colony; 0: never.
     optimum
         The cheapest tour's cost, if it is known, in the instance's own unit: gaps are counted from it.
     """

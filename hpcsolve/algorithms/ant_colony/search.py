@@ -12,7 +12,13 @@ from hpcsolve.algorithms.ant_colony import ant_system, local_search, max_min
 from hpcsolve.algorithms.ant_colony.ant_system import AntSystem, Strategy
 from hpcsolve.algorithms.ant_colony.buffers import nbytes
 from hpcsolve.algorithms.ant_colony.fixed_point import unit_of
-from hpcsolve.algorithms.ant_colony.instance import ROWS_AT_ONCE, AntInstance, candidate_heuristic, heuristic_table
+from hpcsolve.algorithms.ant_colony.instance import (
+    ROWS_AT_ONCE,
+    AntInstance,
+    candidate_heuristic,
+    heuristic_table,
+    list_width,
+)
 from hpcsolve.algorithms.ant_colony.max_min import Improver, MaxMin, Rules, rules
 from hpcsolve.algorithms.ant_colony.parameters import Parameters, ants_of, local_search_of, rho_of
 from hpcsolve.device.base import Buffer, Device
@@ -34,18 +40,19 @@ def device_bytes(parameters: Parameters, n: int, symmetric: bool, colonies: int)
     return nbytes(max_min.shapes(n, colonies, ants)) + scratch
 
 
-def host_bytes(parameters: Parameters, n: int, colonies: int, kind: str) -> int:
-    """Return the bytes of host memory beside it: the instance, its tables while they are uploaded, and incumbents.
+def host_bytes(parameters: Parameters, n: int, colonies: int, device_kind: str) -> int:
+    """Return the bytes of host memory: the instance, its tables while they are uploaded, and incumbents.
 
-    The instance is renumbered first, in stripes of rows with 64-bit numbers. On a CPU the device's bytes come later.
+    The instance is renumbered first, in stripes of rows with 64-bit numbers. On a CPU, the bytes that `device_bytes`
+    counts are free then, since they are allocated later.
     """
     if colonies == 0:
         return 0
     tables = 4 * n * n + 1024 * n + colonies * n * (256 + 8)
     if parameters.variant == "ant-system":
         tables = 16 * n * n + colonies * n * (8 * n + 4 * ant_system.RECORD + 2)
-    stripes = 4 * n * n + 512 * n + 3 * 8 * n * min(n, ROWS_AT_ONCE)
-    return max(tables, stripes - (device_bytes(parameters, n, True, colonies) if kind == "cpu" else 0))
+    stripes = 4 * n * n + 2 * n * list_width(n) + 8 * min(n, ROWS_AT_ONCE) * (2 * n + list_width(n))
+    return max(tables, stripes - (device_bytes(parameters, n, True, colonies) if device_kind == "cpu" else 0))
 
 
 @dataclass(frozen=True)

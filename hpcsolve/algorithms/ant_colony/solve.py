@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-import msgspec
-
 from hpcsolve.algorithms.ant_colony.colonies import AgreedStop, explore, no_incumbents, random_keys
 from hpcsolve.algorithms.ant_colony.instance import ant_instance
 from hpcsolve.algorithms.ant_colony.outcome import outcome
@@ -18,14 +16,11 @@ from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Interrupte
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.partition import even_shares
-from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.tsp import Tsp
 
 STOPS = ("seconds", "target", "iterations", "stagnation")
 DEFAULT_ITERATIONS = 1000
 """Iterations where the job has no `[stop]` at all."""
-TRIAL_CITIES = 25
-"""Cities of the instance that measures the rate of work."""
 
 
 def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
@@ -58,14 +53,7 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
         return low
 
     work = parameters.colonies * ants * tsp.n
-    operation = "choice of a city; work and time of one iteration"
-    return Estimate(device, host, work, operation, (0,) * ranks, details, largest)
-
-
-def trial(tsp: Tsp, parameters: Parameters) -> tuple[Tsp, Parameters, str]:
-    """Return a small random instance of the same kind, the parameters with one colony, and its name."""
-    small = random_matrix(TRIAL_CITIES, symmetric=tsp.symmetric)
-    return small, msgspec.structs.replace(parameters, colonies=1), f"{TRIAL_CITIES} cities"
+    return Estimate(device, host, work, "choice of a city, in one iteration", (0,) * ranks, details, largest)
 
 
 def run(
@@ -90,6 +78,7 @@ def run(
         own = [(length + shift) / tsp.scale for length in (best, mean)]
         return f"best {own[0]:.10g}, mean {own[1]:.10g}"
 
+    report(0.0)
     history, iterations = explore(search, incumbents, stop, parameters.migration, report, tell)
     rank = {
         "operations": len(mine) * ants_of(parameters, tsp.n) * tsp.n * iterations,

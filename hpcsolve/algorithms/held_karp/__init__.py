@@ -15,17 +15,19 @@ recover.py   the tour, from where its halves meet
 compact.py   the layout for study: one table of all states
 small.py     the same with one table in numpy, for the smallest problems
 bound.py     a heuristic tour, which gives an upper bound
+trial.py     the time of a job, from that of a smaller one
 """
 
 from hpcsolve.algorithms.base import Algorithm
 from hpcsolve.algorithms.held_karp.core import Parameters, asked
 from hpcsolve.algorithms.held_karp.outcome import LAYERS
-from hpcsolve.algorithms.held_karp.solve import KERNEL_FILES, estimate, fits, largest_cost, run, trial
+from hpcsolve.algorithms.held_karp.solve import KERNEL_FILES, estimate, fits, largest_cost, run
+from hpcsolve.algorithms.held_karp.trial import trial
 from hpcsolve.answers.tour import TOUR
 
 ALGORITHM = Algorithm(
-    "held-karp", "tsp", (TOUR,), Parameters, estimate, run, KERNEL_FILES, groups={"layers": LAYERS}, asked=asked,
-    largest_cost=largest_cost, fits=fits, trial=trial,
+    "held-karp", "tsp", (TOUR,), Parameters, estimate, run, trial, KERNEL_FILES, groups={"layers": LAYERS}, asked=asked,
+    largest_cost=largest_cost, fits=fits,
 )
 
 __all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import msgspec
-
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Interrupted, Outcome, Report, StopCriteria, never
 from hpcsolve.algorithms.held_karp import compact, planes, recover
 from hpcsolve.algorithms.held_karp.core import Core, Parameters, core_problem
@@ -20,7 +18,6 @@ from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, split_cities
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.tsp import Tsp
 
 KERNEL_FILES = ("held_karp/held_karp",)
@@ -28,8 +25,6 @@ MOST_CITIES = 46
 """The most cities for which a block of the kernel has room. Memory ends long before."""
 MOST_RANKS = 512
 """The most ranks of a run, of which at most 2^MOST_TOP have work."""
-TRIAL_CITIES = 25
-"""Cities of the instance that measures the rate of work, in some hundredths of a second."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +72,9 @@ def run(
 
 
 def largest_cost(n: int, edges: int) -> int:
-    """Return the largest cost of n cities for 32-bit states: a tour, of a symmetric instance doubled, stays below 2^31.
+    """Return the largest cost of n cities with which every sum of costs fits a state of 32 bits.
 
-    The depot of an open path may be one more city.
+    Costs of symmetric instances are doubled, and a tour must stay below 2^31. An open path adds a depot to the cities.
     """
     return (2**30 - 1) // (n + 1)
 
@@ -87,19 +82,13 @@ def largest_cost(n: int, edges: int) -> int:
 def fits(tsp: Tsp, parameters: Parameters) -> bool:
     """Return whether states of 32 bits suffice for the costs as they are. Raises as `core_problem`."""
     core = core_problem(tsp, parameters)
-    if len(core.cities) > MOST_CITIES:  # refused later
+    if len(core.cities) > MOST_CITIES:  # `estimate` refuses them with a better message
         return True
     try:
         reduce_costs(core.cost)
     except InputError:
         return False
     return True
-
-
-def trial(tsp: Tsp, parameters: Parameters) -> tuple[Tsp, Parameters, str]:
-    """Return a small random instance of the same kind, the parameters without start and end, and its name."""
-    small = random_matrix(TRIAL_CITIES, symmetric=tsp.symmetric)
-    return small, msgspec.structs.replace(parameters, start=None, end=None), f"{TRIAL_CITIES} cities"
 
 
 def _prepare(tsp: Tsp, parameters: Parameters) -> _Prepared:

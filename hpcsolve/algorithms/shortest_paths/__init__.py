@@ -21,17 +21,19 @@ searcher.py      a graph on a device, ready to be searched
 tables.py        the answer to sources: tables of distances
 pairs.py         the answer to queries: paths between pairs of vertices
 solve.py         what the runner calls
+trial.py         the time of a job, from some of its searches
 """
 
 from hpcsolve.algorithms.base import Algorithm
 from hpcsolve.algorithms.shortest_paths.question import Parameters, asked, sha256_of_queries
-from hpcsolve.algorithms.shortest_paths.solve import KERNEL_FILES, SEARCHES, check, estimate, run, trial
+from hpcsolve.algorithms.shortest_paths.solve import KERNEL_FILES, SEARCHES, check, estimate, run
+from hpcsolve.algorithms.shortest_paths.trial import trial
 from hpcsolve.answers.distances import DISTANCES
 from hpcsolve.answers.paths import PATHS
 
 ALGORITHM = Algorithm(
-    "shortest-paths", "graph", (DISTANCES, PATHS), Parameters, estimate, run, KERNEL_FILES,
-    groups={"searches": SEARCHES}, file_keys={"queries": sha256_of_queries}, asked=asked, check=check, trial=trial,
+    "shortest-paths", "graph", (DISTANCES, PATHS), Parameters, estimate, run, trial, KERNEL_FILES,
+    groups={"searches": SEARCHES}, file_keys={"queries": sha256_of_queries}, asked=asked, check=check,
 )
 
 __all__ = ["ALGORITHM", "Parameters", "check", "estimate", "run"]

@@ -79,7 +79,7 @@ def search_graph_bytes(n: int, arcs: int, directed: bool, keys: Keys) -> int:
 
 
 def layout_bytes(n: int, arcs: int, directed: bool, keys: Keys) -> int:
-    """Return the bytes that `lay_out` takes at its peak, in which it has some arrays of 64-bit positions of arcs."""
+    """Return the peak memory of `lay_out`, which works with several arrays of 64-bit positions of arcs."""
     width = 2 * keys.dtype.itemsize
     return 44 * n + (48 + width) * arcs if directed else 32 * n + (20 + width) * arcs
 

@@ -28,6 +28,7 @@ from hpcsolve.algorithms.shortest_paths.tables import SearchRows, answer_of, row
 from hpcsolve.answers.dataset import Column, Dataset, columns
 from hpcsolve.answers.distances import PathQuestion
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
+from hpcsolve.device.memory import give_back_freed_memory
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
@@ -62,7 +63,7 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
     if asked.pairs is not None:
         details["queries"] = len(asked.pairs)
     shared = search_graph_bytes(graph.n, graph.arcs, graph.directed, keys)
-    # The first rank lays the graph out, before it takes memory for searches and answers.
+    # Rank 0 lays the graph out before it takes memory for searches and answers, so the larger of the two counts.
     layout = layout_bytes(graph.n, graph.arcs, graph.directed, keys) - shared
     layout -= memory[0][0] if info.kind == "cpu" else 0
     memory[0] = memory[0][0], max(memory[0][1], layout)
@@ -119,8 +120,10 @@ def run(
     while keys is not None:
         kind = keys
         search_graph = comm.once_per_host(partial(lay_out, graph, kind))
+        give_back_freed_memory()  # what laying out took: rows may need as much
         with searcher(graph, device, kind, engine, _scaled(parameters.delta, graph), cutoff, search_graph=search_graph,
                       searches=len(share), batch=parameters.batch) as prepared:
+            report(0.0)
             mine = _answer(prepared, asked, share, parameters, report)
             seconds = prepared.timer.seconds
             cut = cutoff is None or kind.encode_one(cutoff) > prepared.cutoff
@@ -130,14 +133,6 @@ def run(
             return _outcome(mine, kind, asked, share, parameters, comm, rank)
         keys, engine = _next(kind, prepared.engine)
     raise InputError("a shortest path is longer than 2^64 - 2; scale the weights down", graph.name)
-
-
-def trial(graph: Graph, parameters: Parameters) -> tuple[Graph, Parameters, str] | None:
-    """Return one search of this very graph, to measure the rate of work, or None if it has no arcs."""
-    if not graph.arcs:
-        return None
-    hub = int(graph.labels[int(np.argmax(np.diff(graph.offsets)))])
-    return graph, Parameters(sources=[hub], predecessors=parameters.predecessors), f"one search, from vertex {hub}"
 
 
 def check(graph: Graph, parameters: Parameters, outcome: Outcome) -> str | None:

@@ -24,6 +24,8 @@ rounds.py       its rounds, in which all ranks take part, and their end
 node_table.py   its table of distances, of which each rank has some columns (one_steiner.cu: measure, links)
 node_tree.py    its spanning tree of nodes, on rank 0 (one_steiner.cu: graft)
 outcome.py      what a run returns
+memory.py       the memory of a run
+trial.py        the time of a job, from mode fast and some searches
 solve.py        what the runner calls
 """
 
@@ -31,12 +33,13 @@ from hpcsolve.algorithms.base import Algorithm
 from hpcsolve.algorithms.steiner_kmb.outcome import REDUCTIONS
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters, asked
 from hpcsolve.algorithms.steiner_kmb.solve import HOST_KERNEL_FILES, KERNEL_FILES, STOPS, can_stop, estimate, run
+from hpcsolve.algorithms.steiner_kmb.trial import trial
 from hpcsolve.answers.dataset import datasets
 from hpcsolve.answers.tree import TREE, Prices
 from hpcsolve.problems.steiner import fits, largest_weight
 
 ALGORITHM = Algorithm(
-    "steiner-kmb", "steiner", (TREE,), Parameters, estimate, run, KERNEL_FILES, HOST_KERNEL_FILES, STOPS,
+    "steiner-kmb", "steiner", (TREE,), Parameters, estimate, run, trial, KERNEL_FILES, HOST_KERNEL_FILES, STOPS,
     groups={"prices": datasets(Prices), "reductions": REDUCTIONS}, can_stop=can_stop, asked=asked,
     largest_cost=largest_weight, fits=lambda graph, parameters: fits(graph),
 )

@@ -40,7 +40,7 @@ from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
 
 MOST_PAIRS = 1 << 16
-"""The most pairs that a rank looks at, and that it collects before it reduces them to a spanning forest."""
+"""The most pairs that a rank looks at together, or collects before it reduces them to a spanning forest."""
 
 
 @dataclass(frozen=True)
@@ -81,15 +81,15 @@ def kmb_tree(
     matrix
         A table to be filled. Each rank then searches from the terminals of its rows, to all terminals.
     """
-    cutoff = closure_tree.bottleneck if parameters.halt == "bottleneck" and matrix is None else closure_tree.weight
+    cutoff = cutoff_of(closure_tree, parameters)
     keys = keys_for(graph, cutoff)
     search_graph = comm.once_per_host(partial(lay_out, graph, keys))
-    sources = _sources(walk(net, closure_tree), comm, matrix)
+    sources = sources_of(walk(net, closure_tree), comm, matrix)
     with searcher(graph, device, keys, parameters.engine, cutoff=cutoff, search_graph=search_graph,
                   searches=len(sources)) as prepared:
         engine, targets = parameters.engine, net.terminals.astype(np.int64)
         with row_search(prepared, graph, engine, parameters.at_once, targets, len(sources)) as rows:
-            mine, relaxed = _spanned_rows(net, sources, closure_tree.bottleneck, rows, keys, report, matrix)
+            mine, relaxed = spanned_rows(net, sources, closure_tree.bottleneck, rows, keys, report, matrix)
         gathered = comm.gather(mine)
         chosen = comm.bcast(None if gathered is None else _spanned(net, gathered))
         assert chosen is not None
@@ -103,20 +103,26 @@ def kmb_tree(
     return None if found is None else spanning_tree(net, np.unique(np.concatenate(found))), work
 
 
+def cutoff_of(closure_tree: ClosureTree, parameters: Parameters) -> int:
+    """Return the distance beyond which no search of mode kmb goes."""
+    near = parameters.halt == "bottleneck" and not parameters.matrix
+    return closure_tree.bottleneck if near else closure_tree.weight
+
+
 def keys_for(graph: Graph, farthest: int) -> Keys:
     """Return the narrowest keys that hold every weight, and distances up to `farthest`."""
     heaviest = int(graph.weights.max()) if graph.arcs else 0
     return WORD if max(heaviest, farthest) <= WORD.limit else LONG
 
 
-def _sources(order: Indices, comm: Comm, matrix: Matrix | None) -> Indices:
+def sources_of(order: Indices, comm: Comm, matrix: Matrix | None) -> Indices:
     """Return the terminals that this rank searches from, those near each other together."""
     if matrix is not None:
         return order[np.isin(order, matrix.own)]
     return order[shares_of_walk(len(order), comm.size)[comm.rank]]
 
 
-def _spanned_rows(
+def spanned_rows(
     net: Network, sources: Indices, longest: int, search: RowSearch, keys: Keys, report: Report, matrix: Matrix | None
 ) -> tuple[Pairs, int]:
     """Search from terminals. Return a spanning forest of the pairs up to `longest`, and the number of arcs relaxed."""
@@ -138,7 +144,7 @@ def _spanned_rows(
 
 
 def _near_pairs(sources: Indices, rows: NDArray[Any], longest: int) -> Pairs:
-    """Return the pairs in these rows that are at most so far apart, each from its smaller terminal."""
+    """Return the pairs in these rows whose distance is at most `longest`, each pair once, from its smaller terminal."""
     row, column = np.nonzero(rows <= longest)
     ahead = column > sources[row]
     row, column = row[ahead], column[ahead]

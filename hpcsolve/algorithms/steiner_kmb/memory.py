@@ -1,7 +1,7 @@
-"""The memory of a run, by what is in it at the same time. `tests/algorithms/test_memory.py` compares it with runs.
+"""Estimates the memory of a run from the arrays that exist at the same time, as tests/algorithms/test_memory.py checks.
 
-Only the reductions (reduce.py) know what is left of a graph. A single count of degrees says it within some per cent,
-in no time.
+What the reductions (reduce.py) leave of a graph is known only after them. An estimate from the degrees of the vertices
+is right within a few per cent, and takes hardly any time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import exact_sum
 
 REDUCING = 62
-"""Bytes for each arc that is left, while it gets its place in the rows of the smaller graph."""
+"""Bytes for each arc that is left while the smaller graph is built."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Memory:
 
 
 def left_of(graph: Graph) -> Sizes:
-    """Return about how much the reductions leave of a graph. Leaves and vertices of chains go, each with an edge."""
+    """Estimate what the reductions leave of a graph: they remove leaves and vertices of chains, each with one edge."""
     passing = np.diff(graph.offsets) <= 2
     passing[graph.terminals] = False
     gone = int(passing.sum())
@@ -59,19 +59,19 @@ def memory(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo) -
     """Return what a run on so many ranks, each with such a device, takes at its peak."""
     assert graph.terminals is not None
     left, k, keys = left_of(graph), len(graph.terminals), distance_keys(graph, parameters)
-    alone = parameters.mode == "fast"
-    searches = [0] * ranks if alone else [len(share) for share in shares_of_walk(k, ranks)]
-    shared = _reduced_bytes(graph, left) + (0 if alone else search_graph_bytes(left.n, left.arcs, False, keys))
+    fast = parameters.mode == "fast"
+    searches = [0] * ranks if fast else [len(share) for share in shares_of_walk(k, ranks)]
+    shared = _reduced_bytes(graph, left) + (0 if fast else search_graph_bytes(left.n, left.arcs, False, keys))
     tables = _table_bytes(left, k, parameters, ranks, keys)
     whole, smaller = _network_bytes(graph.n, graph.arcs), _network_bytes(left.n, left.arcs)
     on_device, on_host = [], []
     for rank, count in enumerate(searches):
         first = rank == 0
         device, beside = _search_bytes(graph, left, parameters, info, keys, count) if count else (0, 0)
-        # All ranks have both networks. The first one reduces the graph, and makes the tree.
+        # All ranks have both networks. Rank 0 also reduces the graph, and makes the tree.
         before = max(_ascent_bytes(graph) - shared, REDUCING * left.arcs * first)
         tree = max(24 * graph.n, _exchange_bytes(left, parameters)) * first
-        if info.kind == "cpu":
+        if info.kind == "cpu":  # one memory for both: the host's part is its peak beyond what the device allocates
             most = max(device + _scratch_bytes(left, k, parameters, info, keys, first), _ascent_bytes(graph))
             beside, device = device + beside, most
         else:
@@ -109,7 +109,7 @@ def _ascent_bytes(graph: Graph) -> int:
 def _reduced_bytes(graph: Graph, left: Sizes) -> int:
     """Return the bytes of a `ReducedGraph`: graph, edges, and the origins of the edges of each step.
 
-    The first round has all edges. Where it pays, another one follows, with about the edges that are left.
+    The first step has all edges. If it removed many, another one follows, on about the edges that are left.
     """
     again = (graph.arcs - left.arcs) * WORTHWHILE > graph.arcs
     return 44 * graph.arcs + (28 + 24 * again) * left.arcs + 32 * left.n

@@ -30,7 +30,7 @@ class AgreedStop:
     interrupted
         Whether this rank was asked to end the run.
     met, broken_off
-        The criterion that was met, in words on rank 0, "" if none was; whether any rank was interrupted before.
+        The criterion that was met, in words on rank 0, "" if none was; whether an interruption came first.
     """
 
     comm: Comm
@@ -42,7 +42,7 @@ class AgreedStop:
     broken_off: bool = False
 
     def is_over(self, weight: int | None = None) -> bool:
-        """Return whether the run must end: late, a tree of this weight (given on rank 0) will do, or interrupted.
+        """Return whether a criterion is met, with a tree of this weight (given on rank 0), or any rank is interrupted.
 
         Collective.
         """
@@ -58,6 +58,7 @@ class AgreedStop:
         return reason and f"{reason} {f'in round {rounds}' if rounds else 'before the first round'}"
 
     def _criterion(self, weight: int | None) -> str:
+        """Return the criterion that is met by now, in words, or ""."""
         if self.criteria.seconds is not None and time.perf_counter() - self.started >= self.criteria.seconds:
             return f"{self.criteria.seconds:g} s reached"
         if weight is not None and self.target is not None and weight <= self.target:

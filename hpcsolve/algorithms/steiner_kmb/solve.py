@@ -82,11 +82,11 @@ def run(
     stop = AgreedStop(comm, criteria, target, interrupted)
     tables: Tables = {}
     found: Certified | None = None
-    with _on_host(device) as host:
+    with on_host(device) as host:
         whole = network(graph, host)
         report(0.0, "lower bound")
         bound = ascended(whole, comm)  # first: rank 0, which has the reductions next, has fewer ascents
-        smaller, closure_tree = comm.once_per_host(partial(_prepared, graph, host))
+        smaller, closure_tree = comm.once_per_host(partial(prepared, graph, host))
         net = network(smaller.graph, host)
         matrix = None
         if parameters.matrix:
@@ -107,7 +107,8 @@ def run(
     return Outcome(answer, tables, rank, stop.ended(work.rounds), not stop.broken_off)
 
 
-def _prepared(graph: Graph, host: Device) -> tuple[ReducedGraph, ClosureTree]:
+def prepared(graph: Graph, host: Device) -> tuple[ReducedGraph, ClosureTree]:
+    """Return the reduced graph, and the minimum spanning tree of its terminal distance graph."""
     smaller = reduced(graph)
     return smaller, closure(network(smaller.graph, host))
 
@@ -140,7 +141,7 @@ def _certified(
 
 
 @contextmanager
-def _on_host(device: Device) -> Iterator[Device]:
+def on_host(device: Device) -> Iterator[Device]:
     """Give the job's device if it is the CPU, else one core of the CPU beside it."""
     if device.info.kind == "cpu":
         yield device

@@ -24,16 +24,16 @@ Points = NDArray[np.float64]
 
 
 def no_lines(contents: Contents) -> str | None:
-    """Return why an answer is not on the globe, or None."""
+    """Return why an answer cannot be placed on the globe, or None if it can."""
     if contents.value("solution", "infeasible"):
-        return "the answer is that there is no tour"
+        return "the answer states that there is no tour"
     if "lon" in places_of(contents):
         return None
     if not places_of(contents):
         return "the instance has no coordinates"
     if contents.value("instance", "coordinates_kind") is None:
         return "the file does not say whether its coordinates are latitudes and longitudes (run its job again for that)"
-    return "its coordinates are not latitudes and longitudes, and GeoJSON has no others"
+    return "its coordinates are not latitudes and longitudes, which GeoJSON needs"
 
 
 def features(contents: Contents, number: int | None) -> Iterator[str]:
@@ -41,7 +41,7 @@ def features(contents: Contents, number: int | None) -> Iterator[str]:
     places = places_of(contents)
     points = np.stack([places["lon"], places["lat"]], axis=1)
     found = {"tour": _tour, "tree": _tree, "paths": _paths, "distances": _distances}
-    make = found[require_whole(contents, "the result").name]
+    make = found[require_whole(contents).name]
     before = '{"type": "FeatureCollection", "features": [\n'
     for feature in make(contents, points):
         yield before + json.dumps(feature, ensure_ascii=False)
@@ -50,7 +50,7 @@ def features(contents: Contents, number: int | None) -> Iterator[str]:
 
 
 def _tour(contents: Contents, points: Points) -> Iterator[Feature]:
-    answer = require_whole(contents, "the result")
+    answer = require_whole(contents)
     legs = answer.edges(contents, None)
     order = np.append(legs.tails, legs.heads[-1:]) if len(legs.tails) else legs.vertices
     about = {"name": contents.value("instance", "name"), "cost": contents.attributes["cost"]}
@@ -61,7 +61,7 @@ def _tour(contents: Contents, points: Points) -> Iterator[Feature]:
 
 
 def _tree(contents: Contents, points: Points) -> Iterator[Feature]:
-    answer, names = require_whole(contents, "the result"), names_of(contents).tolist()
+    answer, names = require_whole(contents), names_of(contents).tolist()
     edges = answer.edges(contents, None)
     for block in answer.rows(contents):
         for row, u, v in zip(records(block), edges.tails.tolist(), edges.heads.tolist()):
@@ -71,7 +71,7 @@ def _tree(contents: Contents, points: Points) -> Iterator[Feature]:
 
 
 def _paths(contents: Contents, points: Points) -> Iterator[Feature]:
-    answer = require_whole(contents, "the result")
+    answer = require_whole(contents)
     for block in answer.rows(contents):
         for row in records(block):
             way = points[answer.edges(contents, row["query"]).vertices]
@@ -83,7 +83,7 @@ def _paths(contents: Contents, points: Points) -> Iterator[Feature]:
 def _distances(contents: Contents, points: Points) -> Iterator[Feature]:
     targets = contents.value("solution", "target")
     ends = points if targets is None else points[np.asarray(targets, np.int64)]
-    for block in require_whole(contents, "the result").rows(contents):
+    for block in require_whole(contents).rows(contents):
         reached = (pair for pair in zip(records(block), ends) if pair[0]["distance"] is not None)
         yield from (_feature(_point(place), row) for row, place in reached)
 
@@ -109,14 +109,14 @@ def _line(way: Points) -> Feature:
 def _cut(way: Points) -> list[list[list[float]]]:
     """Return the parts of a line between its crossings of the 180th meridian."""
     parts = [[way[0].tolist()]]
-    for (east, north), (far_east, far_north) in pairwise(way.tolist()):
-        if abs(far_east - east) > 180:
-            edge = 180.0 if east > 0 else -180.0
-            share = (edge - east) / (far_east + 2 * edge - east)
-            crossing = north + share * (far_north - north)
-            parts[-1].append([edge, crossing])
-            parts.append([[-edge, crossing]])
-        parts[-1].append([far_east, far_north])
+    for (lon, lat), (next_lon, next_lat) in pairwise(way.tolist()):
+        if abs(next_lon - lon) > 180:
+            meridian = 180.0 if lon > 0 else -180.0
+            fraction = (meridian - lon) / (next_lon + 2 * meridian - lon)
+            crossing = lat + fraction * (next_lat - lat)
+            parts[-1].append([meridian, crossing])
+            parts.append([[-meridian, crossing]])
+        parts[-1].append([next_lon, next_lat])
     return parts
 
 

@@ -16,14 +16,14 @@ from hpcsolve.output.schema import require_whole
 
 
 def no_rows(contents: Contents) -> str | None:
-    """Return why an answer has no rows, or None."""
-    return "the answer is that there is no tour" if contents.value("solution", "infeasible") else None
+    """Return why an answer has no rows, or None if it has some."""
+    return "the answer states that there is no tour" if contents.value("solution", "infeasible") else None
 
 
 def csv_lines(contents: Contents, number: int | None) -> Iterator[str]:
     """Yield the header, then blocks of lines. Unreached vertices and missing values are empty, paths are JSON lists."""
     header: list[str] = []
-    for block in require_whole(contents, "the result").rows(contents):
+    for block in require_whole(contents).rows(contents):
         stream = io.StringIO()
         table = csv.writer(stream, lineterminator="\n")
         if not header:

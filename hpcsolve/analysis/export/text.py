@@ -17,9 +17,9 @@ from hpcsolve.output.schema import answer_in, require_whole
 
 
 def no_cycle(contents: Contents) -> str | None:
-    """Return why an answer is no closed tour, or None."""
+    """Return why an answer is not a closed tour, or None if it is."""
     if not len(contents.value("solution", "tour", ())):
-        return "the answer is no tour"
+        return "the answer is not a tour"
     return "the answer is an open path, and a TSPLIB tour is closed" if tour.is_open(contents) else None
 
 
@@ -34,7 +34,7 @@ def tsplib_tour(contents: Contents, number: int | None) -> Iterator[str]:
 
 
 def no_tree(contents: Contents) -> str | None:
-    """Return why an answer is no Steiner tree, or None."""
+    """Return why an answer is not a Steiner tree, or None if it is."""
     found = answer_in(contents)
     return None if found is TREE else f"the answer is of kind {found.name if found else 'unknown'}, not a Steiner tree"
 
@@ -47,11 +47,11 @@ def pace(contents: Contents, number: int | None) -> Iterator[str]:
 
 
 def no_edges(contents: Contents) -> str | None:
-    """Return why an answer has no edges to draw, or None."""
+    """Return why an answer has no edges, or None if it has some."""
     if contents.value("solution", "infeasible"):
-        return "the answer is that there is no tour"
+        return "the answer states that there is no tour"
     try:
-        require_whole(contents, "the result").edges(contents, 0)
+        require_whole(contents).edges(contents, 0)
     except InputError as error:
         return str(error).removeprefix("the result: ")
     return None
@@ -59,7 +59,7 @@ def no_edges(contents: Contents) -> str | None:
 
 def dot(contents: Contents, number: int | None) -> Iterator[str]:
     """Yield a graph for Graphviz, whose nodes have positions as identifiers and names as labels."""
-    found, names = require_whole(contents, "the result").edges(contents, number), names_of(contents).tolist()
+    found, names = require_whole(contents).edges(contents, number), names_of(contents).tolist()
     kind, arrow = ("digraph", "->") if found.directed else ("graph", "--")
     terminals = set(np.asarray(contents.value("instance", "terminal", ())).tolist())
     yield f"{kind} {_quoted(contents.value('instance', 'name'))} {{\n"
@@ -74,6 +74,6 @@ def dot(contents: Contents, number: int | None) -> Iterator[str]:
 
 
 def _quoted(name: object) -> str:
-    """Return a text in quotes, in which Graphviz finds no escape sequences and no end."""
+    """Return a text quoted for Graphviz, with control characters, backslashes and quotes made harmless."""
     text = "".join(mark if mark.isprintable() else " " for mark in str(name))
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SIZE = (7.0, 5.4)
 """Width and height of a new figure in inches."""
 RASTER_FROM = 1500
-"""Marks in one picture from which they become pixels in SVG and PDF, since each would take some 100 bytes there."""
+"""From this number of marks on, they are rasterized in SVG and PDF, where each would take some 100 bytes."""
 
 
 def require_matplotlib() -> None:

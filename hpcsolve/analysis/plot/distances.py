@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.analysis.plot.canvas import RASTER_FROM, axes_for, set_title
-from hpcsolve.analysis.plot.names import write_names
+from hpcsolve.analysis.plot.names import with_names, write_names
 from hpcsolve.analysis.plot.needs import column, positions, require_answer
 from hpcsolve.analysis.plot.network import draw_network
 from hpcsolve.analysis.plot.palette import DISTANCE_MAP, FIELD_INK, FIELD_PAPER, GREY, SERIES, VERMILION
@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from hpcsolve.analysis.load import Result
 
 MOST_LINES = 8
-"""Searches that are drawn as lines side by side."""
+"""Most searches that are drawn as lines in one picture."""
 LARGEST_IMAGE = 1000
-"""Rows and columns of a table that are drawn; of larger ones every second, third, ... one."""
+"""Most rows and columns of a table that are drawn. Of a larger table every second, third, ... one is drawn."""
 NAMED_UP_TO = 30
+"""Sources, rows or columns up to which names are written."""
 
 
 def plot_distances(
@@ -40,11 +41,11 @@ def plot_distances(
     Parameters
     ----------
     axes, geographic
-        As of `plot_tour`.
+        As in `plot_tour`.
     source
         Name or number of the source; by default the first one.
     network
-        As of `plot_tree`, but False by default.
+        As in `plot_tree`, but False by default.
 
     Raises
     ------
@@ -57,7 +58,7 @@ def plot_distances(
     if result.contents.value("solution", "target") is not None:
         raise InputError("plot_distances draws distances to all vertices; plot_matrix draws a table for targets")
     axes, sources = axes_for(axes), result.sources
-    together = len(result.distance) == 1 and len(sources) > 1
+    together = len(result.distance) == 1 and len(sources) > 1  # one search from all sources
     places = places_of(result, geographic)
     if places is None:
         return _plot_reached(result, axes, together)
@@ -126,7 +127,7 @@ def plot_voronoi(
     Parameters
     ----------
     axes, geographic
-        As of `plot_tour`.
+        As in `plot_tour`.
     names
         Whether to write the sources' names or numbers beside them, where there is room; by default up to 30.
 
@@ -141,7 +142,7 @@ def plot_voronoi(
     nearest = column(result, "solution", "nearest", "plot_voronoi (voronoi = true in the job)")[0]
     places = places_of(result, geographic)
     if places is None:
-        raise InputError("plot_voronoi needs coordinates, which this result does not have; plot_distances does not")
+        raise InputError("plot_voronoi needs coordinates, which this result does not have; use plot_distances")
     axes, points = axes_for(axes), places.points
     sources, raster = positions(result, "solution", "source", "plot_voronoi"), len(points) > RASTER_FROM
     colors = np.array([GREY, *(SERIES[number % len(SERIES)] for number in range(len(sources)))])
@@ -157,7 +158,7 @@ def plot_voronoi(
     )
     set_title(axes, result, f"the nearest of {len(sources)} sources")
     finish_map(axes, places)
-    if names if names is not None else len(sources) <= NAMED_UP_TO:
+    if with_names(names, len(sources), NAMED_UP_TO):
         write_names(axes, stars, result.sources, stars, stars[:0])
     if (nearest < 0).any():
         add_note(axes, f"grey: {int((nearest < 0).sum())} of {len(points)} vertices are not reached")
@@ -213,5 +214,6 @@ def _label_sides(axes: Axes, rows: list[Any], columns: list[Any], words: tuple[s
         if few:
             turn = 90 if set_ticks == axes.set_xticks and len(labels) > 8 else 0
             set_ticks(range(len(labels)), [clean(name) for name in labels], fontsize="small", parse_math=False)
-            axes.tick_params("x", rotation=turn) if turn else None
+            if turn:
+                axes.tick_params("x", rotation=turn)
         set_label(word if few else f"{word} (number in the file, from 0)", fontsize="small")

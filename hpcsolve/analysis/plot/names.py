@@ -25,6 +25,11 @@ SIDES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
 """Where a name may stand beside its point: right, left, above, below, then the corners."""
 
 
+def with_names(names: bool | None, count: int, most: int) -> bool:
+    """Return whether to write names: what the caller says, or by default whether there are at most `most`."""
+    return count <= most if names is None else names
+
+
 def write_names(axes: Axes, points: Points, names: Sequence[Any], marks: Points, lines: Points) -> None:
     """Write names beside points, as many as have room, with a note below the picture if some have none.
 
@@ -44,7 +49,7 @@ def write_names(axes: Axes, points: Points, names: Sequence[Any], marks: Points,
     from matplotlib.text import Text
 
     label = axes.get_xlabel()
-    add_note(axes, "0 names")  # a line that the note may need
+    add_note(axes, "0 names")  # reserves the line of the note
     for _ in range(2):  # settles limits and layout, on which pixels depend; each follows from the other
         axes.figure.canvas.figure.draw_without_rendering()
     axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim(), adjustable="box")  # final, even if the note goes
@@ -61,11 +66,11 @@ def write_names(axes: Axes, points: Points, names: Sequence[Any], marks: Points,
         extent = Text.get_window_extent(text)  # without the box's own margin
         boxes = _boxes(to_pixels(point), extent.width, extent.height, GAP * pixel)
         free = [box for box in boxes if _inside(box, room) and not _overlaps(box, taken)]
-        free = [box for box in free if not _count(box, marked, RADIUS * pixel)]
+        free = [box for box in free if not _points_in(box, marked, RADIUS * pixel)]
         if not free:
             text.remove()
             continue
-        best = min(free, key=lambda box: _count(box, crossed))
+        best = min(free, key=lambda box: _points_in(box, crossed))
         text.set_position(((best[:2] - to_pixels(point)) / pixel).tolist())
         taken, shown = np.vstack([taken, best]), shown + 1
     axes.set_xlabel(label)
@@ -92,8 +97,8 @@ def _overlaps(box: Points, taken: Points) -> bool:
     return bool(((taken[:, :2] < box[2:]) & (box[:2] < taken[:, 2:])).all(axis=1).any())
 
 
-def _count(box: Points, points: Points, radius: float = 0.0) -> int:
-    """Return how many points lie in a box or nearer to it than the radius."""
+def _points_in(box: Points, points: Points, radius: float = 0.0) -> int:
+    """Return how many points lie in a box that is wider by the radius on each side."""
     return int(((box[:2] - radius < points) & (points < box[2:] + radius)).all(axis=1).sum())
 
 

@@ -1,4 +1,4 @@
-"""What a result must have to be drawn. Each function refuses others with one line."""
+"""Checks that a result has what a picture needs. Other results raise an `InputError` of one line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def kind_of_answer(result: Result) -> str:
 
 
 def require_answer(result: Result, kind: str, function: str) -> None:
-    """Refuse a result of another kind than the function draws.
+    """Raise an `InputError` if the answer is of another kind than the function draws.
 
     Raises
     ------
@@ -61,11 +61,6 @@ def positions(result: Result, group: str, name: str, function: str) -> NDArray[n
         There is no such dataset, or it has a position that no city or vertex has.
     """
     found = column(result, group, name, function).astype(np.int64)
-    if len(found) and (found.min() < 0 or found.max() >= order(result)):
+    if len(found) and (found.min() < 0 or found.max() >= result.n):
         raise InputError(f"{function}: /{group}/{name} has positions that the instance does not have")
     return found
-
-
-def order(result: Result) -> int:
-    """Return the number of cities or vertices."""
-    return len(result.contents.value("instance", "label"))

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from hpcsolve.analysis.plot.canvas import axes_for, set_title
 from hpcsolve.analysis.plot.names import write_names
-from hpcsolve.analysis.plot.needs import column, kind_of_answer, order, positions
+from hpcsolve.analysis.plot.needs import column, kind_of_answer, positions
 from hpcsolve.analysis.plot.network import draw_network
 from hpcsolve.analysis.plot.palette import SERIES
 from hpcsolve.analysis.plot.places import Places, add_note, finish_map, places_of
 from hpcsolve.analysis.plot.texts import clean, number
 from hpcsolve.errors import InputError
+from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 MOST_PATHS = len(SERIES)
 """Paths that are drawn if the caller does not say which."""
 STYLES = ("-", "--", ":")
-"""Kinds of line, so that paths of one colour differ too."""
+"""Line styles, which tell apart the paths that share a colour."""
 
 
 def plot_path(
@@ -39,7 +40,7 @@ def plot_path(
     Parameters
     ----------
     axes, geographic, network
-        As of `plot_tree`.
+        As in `plot_tree`.
     queries
         Numbers of queries from 0; by default the first six.
     ends
@@ -61,7 +62,8 @@ def plot_path(
         line, color = places.points[path], SERIES[index % len(SERIES)]
         style = STYLES[index // len(SERIES) % len(STYLES)]
         axes.plot(line[:, 0], line[:, 1], style, color=color, linewidth=2, zorder=2, label=name)
-        axes.plot(line[[0, -1], 0], line[[0, -1], 1], "o", color=color, markersize=5, zorder=3) if len(path) else None
+        if len(path):
+            axes.plot(line[[0, -1], 0], line[[0, -1], 1], "o", color=color, markersize=5, zorder=3)
     _finish(result, axes, paths, places)
     return axes
 
@@ -69,7 +71,7 @@ def plot_path(
 def _paths_of(result: Result, queries: Sequence[int] | None, ends: tuple[Any, Any] | None
               ) -> tuple[list[NDArray[np.int64]], list[str]]:
     """Return the positions along each path, and what to call it."""
-    labels = np.array(result.named(range(order(result))), dtype=object)
+    labels = np.array(result.named(range(result.n)), dtype=object)
     if ends is not None:
         where = {name: position for position, name in enumerate(labels.tolist())}
         along = np.array([where[name] for name in result.path(*ends)], np.int64)
@@ -90,7 +92,7 @@ def _paths_of(result: Result, queries: Sequence[int] | None, ends: tuple[Any, An
 def _finish(result: Result, axes: Axes, paths: list[NDArray[np.int64]], places: Places) -> None:
     total = len(result.distance) if kind_of_answer(result) == "paths" else 1
     above = 13.0 * -(-len(paths) // 2) + 8  # room for the legend
-    set_title(axes, result, f"{len(paths)} shortest path{'s' * (len(paths) != 1)}", pad=above)
+    set_title(axes, result, counted(len(paths), "shortest path"), pad=above)
     finish_map(axes, places)
     if len(paths) < total:
         add_note(axes, f"{len(paths)} of {total} queries")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.analysis.plot.needs import order
 from hpcsolve.answers import edges
 from hpcsolve.problems.geographic import DEGREES_MINUTES, EARTH_RADIUS
 
@@ -22,7 +21,7 @@ Points = NDArray[np.float64]
 KILOMETRES_PER_DEGREE = EARTH_RADIUS / 1000 * math.pi / 180
 """Of latitude."""
 BAR = 0.25
-"""Largest part of the picture's width that the scale bar takes."""
+"""Largest fraction of the picture's width that the scale bar takes."""
 MARGINS = (0.1, 0.06)
 """Room on each side of a map, in x and in y, as fractions of its size: names are wider than high."""
 
@@ -70,7 +69,7 @@ def places_of(result: Result, geographic: bool | None = None) -> Places | None:
 def on_a_ring(result: Result, sequence: NDArray[np.int64]) -> Places:
     """Return places on a circle, for cities without coordinates, in the order of the sequence."""
     angle = math.pi / 2 - np.linspace(0, 2 * np.pi, len(sequence), endpoint=False)
-    points = np.full((order(result), 2), np.nan)
+    points = np.full((result.n, 2), np.nan)
     points[sequence] = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     return Places(points, note="without coordinates: on a circle, in the order of the tour")
 
@@ -116,12 +115,12 @@ def add_note(axes: Axes, note: str) -> None:
 
 
 def _aspect(places: Places) -> float:
-    """Return how many times as long as a unit of x a unit of y is drawn: degrees of longitude are the shorter ones."""
-    return 1 / _shrinking(places) if places.geographic else 1.0
+    """Return the drawn length of a unit of y over that of a unit of x, above 1 for latitude over longitude."""
+    return 1 / _longitude_over_latitude(places) if places.geographic else 1.0
 
 
-def _shrinking(places: Places) -> float:
-    """Return a degree of longitude over one of latitude, in the middle of the picture."""
+def _longitude_over_latitude(places: Places) -> float:
+    """Return the length of a degree of longitude over one of latitude, at the middle latitude of the picture."""
     latitudes = places.points[:, 1]
     return max(0.1, math.cos(math.radians((np.nanmin(latitudes) + np.nanmax(latitudes)) / 2)))
 
@@ -133,7 +132,7 @@ def _draw_scale_bar(axes: Axes, places: Places, ink: str | None) -> None:
 
     axes.apply_aspect()  # the limits are final only now
     low, high = axes.get_xlim()
-    unit = KILOMETRES_PER_DEGREE * _shrinking(places) if places.geographic else 1.0
+    unit = KILOMETRES_PER_DEGREE * _longitude_over_latitude(places) if places.geographic else 1.0
     length = round_length((high - low) * unit * BAR)
     if not length > 0:
         return

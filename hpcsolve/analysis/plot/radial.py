@@ -36,7 +36,7 @@ def around_a_centre(n: int, u: NDArray[np.int64], v: NDArray[np.int64], terminal
     root = _centre(near, int(terminals[0]))
     before = _predecessors(near, root)
     leaves = _leaves_below(before)
-    depth, free = {NO_VERTEX: -1}, {NO_VERTEX: 0.0}
+    depth, free = {NO_VERTEX: -1}, {NO_VERTEX: 0.0}  # free: where the sector of the next child begins, in radians
     points = np.full((n, 2), np.nan)
     for vertex, parent in before.items():
         share = 2 * math.pi * leaves[vertex] / leaves[root]
@@ -48,7 +48,7 @@ def around_a_centre(n: int, u: NDArray[np.int64], v: NDArray[np.int64], terminal
 
 
 def _centre(near: Neighbours, start: int) -> int:
-    """Return the middle of a path with the most edges."""
+    """Return the middle vertex of a longest path of the tree, by number of edges."""
     one_end = list(_predecessors(near, start))[-1]
     before = _predecessors(near, one_end)
     path = [list(before)[-1]]

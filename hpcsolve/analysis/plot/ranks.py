@@ -9,6 +9,7 @@ import numpy as np
 from hpcsolve.analysis.phases import OTHER, PHASES, seconds_by_phase
 from hpcsolve.analysis.plot.canvas import axes_for, set_title
 from hpcsolve.analysis.plot.palette import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILION
+from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +58,7 @@ def plot_ranks(result: Result, axes: Axes | None = None) -> Axes:
     axes.set_ylim(0, None)
     handles, labels = axes.get_legend_handles_labels()
     axes.legend(handles[::-1], labels[::-1], fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
-    set_title(axes, result, f"time of {ranks} {'rank' if ranks == 1 else 'ranks'}")
+    set_title(axes, result, f"time of {counted(ranks, 'rank')}")
     return axes
 
 

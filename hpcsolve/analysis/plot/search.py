@@ -11,6 +11,7 @@ from hpcsolve.analysis.plot.canvas import axes_for, set_title
 from hpcsolve.analysis.plot.needs import column
 from hpcsolve.analysis.plot.palette import BLUE, GREEN, GREY, ORANGE, VERMILION
 from hpcsolve.analysis.plot.texts import number
+from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,7 +88,7 @@ def plot_colonies(result: Result, axes: Axes | None = None) -> Axes:
     axes.set_ylabel("cost (the instance's own unit)")
     axes.legend(fontsize="small", framealpha=0.6)
     spread = f"{number(own.min())} to {number(own.max())}"
-    set_title(axes, result, f"{len(own)} {'colony' if len(own) == 1 else 'colonies'}, {spread}")
+    set_title(axes, result, f"{counted(len(own), 'colony')}, {spread}")
     return axes
 
 
@@ -110,11 +111,11 @@ def plot_layers(result: Result, axes: Axes | None = None) -> Axes:
     axes, layers = axes_for(axes), np.arange(len(states))
     axes.bar(layers, states, color=BLUE, label="states")
     axes.set_xlabel("layer")
-    axes.set_ylabel("states (blue bars)")
+    axes.set_ylabel("states (bars)")
     axes.set_xticks(layers if len(layers) <= 16 else layers[::4])
     right = axes.twinx()
     right.plot(layers, seconds, "o-", color=VERMILION, linewidth=1, markersize=4, label="seconds")
-    right.set_ylabel("kernel seconds (red dots)")
+    right.set_ylabel("kernel seconds (dots)")
     right.set_ylim(bottom=0)
     set_title(axes, result, f"{number(int(states.sum()))} states, {float(seconds.sum()):.3g} s in kernels")
     return axes

@@ -1,4 +1,4 @@
-"""A picture as SVG inside a page, whose style sheet gives it its colours, light or dark."""
+"""Makes a picture an SVG element of a page, whose style sheet sets the colours, light or dark."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def svg(draw: Callable[[Axes], object], size: tuple[float, float], name: str, te
     size
         Width and height in inches, before the page scales the picture.
     name
-        A word of letters and digits, another one for each picture of a page. It begins all of the picture's ids.
+        Prefix of the picture's ids, of letters and digits, unique on the page.
     text
-        What the picture shows, for those who cannot see it.
+        Text alternative for readers who cannot see the picture.
 
     Raises
     ------
@@ -67,7 +67,7 @@ def svg(draw: Callable[[Axes], object], size: tuple[float, float], name: str, te
         whole = Bbox.from_extents(0, drawn.y0 - PAD, size[0], drawn.y1 + PAD)  # without the title's room
         figure.savefig(content, format="svg", metadata={"Date": None}, bbox_inches=whole)
     picture = ElementTree.fromstring(content.getvalue())
-    for parent in picture.findall(".//{*}style/.."):  # its rules would hold for the whole page
+    for parent in picture.findall(".//{*}style/.."):  # its rules would apply to the whole page
         for child in parent.findall("{*}style"):
             parent.remove(child)
     for child in picture.findall("{*}metadata"):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hpcsolve.analysis.plot.canvas import RASTER_FROM, axes_for, set_title
-from hpcsolve.analysis.plot.names import write_names
+from hpcsolve.analysis.plot.names import with_names, write_names
 from hpcsolve.analysis.plot.needs import positions, require_answer
 from hpcsolve.analysis.plot.palette import BLUE, GREEN, VERMILION
 from hpcsolve.analysis.plot.places import finish_map, on_a_ring, places_of
@@ -62,6 +62,6 @@ def plot_tour(
     proven = ", proven optimal" if result.optimal else ""
     set_title(axes, result, f"cost {number(result.cost)}{proven}, {len(tour)} cities")
     finish_map(axes, places)
-    if names if names is not None else len(tour) <= NAMED_UP_TO:
+    if with_names(names, len(tour), NAMED_UP_TO):
         write_names(axes, stops, result.tour_labels, stops, line)
     return axes

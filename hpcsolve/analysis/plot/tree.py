@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hpcsolve.analysis.plot.canvas import RASTER_FROM, axes_for, set_title
-from hpcsolve.analysis.plot.names import write_names
-from hpcsolve.analysis.plot.needs import order, positions, require_answer
+from hpcsolve.analysis.plot.names import with_names, write_names
+from hpcsolve.analysis.plot.needs import positions, require_answer
 from hpcsolve.analysis.plot.network import draw_network, line_of_edges
 from hpcsolve.analysis.plot.palette import BLUE, VERMILION
 from hpcsolve.analysis.plot.places import finish_map, places_of
@@ -35,7 +35,7 @@ def plot_tree(
     Parameters
     ----------
     axes, geographic
-        As of `plot_tour`.
+        As in `plot_tour`.
     names
         Whether to write the terminals' names or numbers beside them, where there is room; by default up to 60.
     network
@@ -54,7 +54,7 @@ def plot_tree(
     u, v = (positions(result, "solution", end, "plot_tree") for end in "uv")
     terminals = positions(result, "instance", "terminal", "plot_tree")
     known = places_of(result, geographic)
-    places = known or around_a_centre(order(result), u, v, terminals)
+    places = known or around_a_centre(result.n, u, v, terminals)
     if known is not None:
         draw_network(axes, result, places.points, network)
     line, ends = line_of_edges(places.points, u, v), places.points[terminals]
@@ -67,6 +67,6 @@ def plot_tree(
     good = ", proven optimal" if ratio == 1 else f", at most {ratio:.4g} times the optimum"
     set_title(axes, result, f"cost {number(result.cost)}{good}, {len(terminals)} terminals")
     finish_map(axes, places)
-    if names if names is not None else len(terminals) <= NAMED_UP_TO:
+    if with_names(names, len(terminals), NAMED_UP_TO):
         write_names(axes, ends, result.terminals, ends, line)
     return axes

@@ -108,4 +108,9 @@ def arc_lines(graph: Graph, key: str, chosen: NDArray[np.int64]) -> Iterator[str
     """Yield a line for each chosen arc: the key, the tail and the head from 1, the exact weight."""
     tails, heads, weights = graph.tails()[chosen] + 1, graph.heads[chosen] + 1, graph.weights[chosen]
     for tail, head, weight in zip(tails.tolist(), heads.tolist(), weights.tolist(), strict=True):
-        yield f"{key} {tail} {head} {decimal(weight, graph.scale) if isinstance(weight, int) else repr(weight)}"
+        yield f"{key} {tail} {head} {weight_text(weight, graph.scale)}"
+
+
+def weight_text(weight: int | float, scale: int) -> str:
+    """Return a weight in the unit of the input, as text that reads back exactly. Floats have scale 1."""
+    return decimal(weight, scale) if isinstance(weight, int) else repr(weight)

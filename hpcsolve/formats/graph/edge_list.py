@@ -1,8 +1,8 @@
 """Edge lists: two vertices and perhaps a weight on each line, between blanks, commas, semicolons or tabs.
 
-Lines that begin with # or % are comments. A first line of words, not numbers, may name the columns, of which there may
-then be more. Ids are whole numbers below 2^63, and vertices are ordered by them; or they are texts, which are names. A
-graph is undirected, unless a comment begins with "Directed graph" (as in files of SNAP).
+Lines that begin with # or % are comments. The first line may have titles of the columns; there may then be more than
+three. Vertices are either whole numbers below 2^63, by which they are ordered, or names. A graph is undirected, unless
+a comment begins with "Directed graph" (as in files of SNAP).
 """
 
 from __future__ import annotations
@@ -15,15 +15,13 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats.decimal_text import decimal
+from hpcsolve.formats.cells import cells_of, delimiter_of
 from hpcsolve.formats.files import InputFile, decode, words, write_text
-from hpcsolve.formats.graph.columns import weights_in
+from hpcsolve.formats.graph.columns import weight_text, weights_in
 from hpcsolve.formats.graph.edge_table import (
     HEAD,
     TAIL,
     begins_with_id,
-    cells_of,
-    mark_of,
     names_columns,
     positions_by_label,
     read_edge_table,
@@ -62,8 +60,9 @@ def read_edge_list(file: InputFile, directed: bool | None = None, weight: str | 
     InputError
         With file and line.
     """
-    first = _first_lines(file.content)
-    width = next((len(row) for _, row in first if all(map(NUMBER.fullmatch, row))), 0)
+    first_lines = _first_lines(file.content)
+    width = next((len(row) for _, row in first_lines if all(map(NUMBER.fullmatch, row))), 0)
+    # The quick reader below is for numbers alone, in the order tail, head, weight.
     if weight is not None or width not in (2, 3) or not _is_in_order(_first_cells(file.content)[0]):
         found = [decode(text).strip() for text in re.findall(rb"(?m)^[ \t]*[#%]+([^\n]*)", file.content)]
         comment = "\n".join(filter(None, found))
@@ -74,7 +73,7 @@ def read_edge_list(file: InputFile, directed: bool | None = None, weight: str | 
     for line, text in records.others:
         if _COMMENT.match(text.encode()):
             comments.append(text.lstrip(" \t#%").strip())
-        elif line != first[0][0]:
+        elif line != first_lines[0][0]:  # which may have titles
             raise file.error(f"expected {', '.join(what)}, found {shown(text)}", line)
     labels, tails, heads = positions_by_label(file, records.columns[0], records.columns[1], records.lines)
     values = np.ones(len(tails), dtype=np.uint64) if width == 2 else records.columns[2]
@@ -86,7 +85,7 @@ def read_edge_list(file: InputFile, directed: bool | None = None, weight: str | 
 
 
 def write_edge_list(graph: Graph, path: str) -> None:
-    """Write lines `u,v,w` below these titles, with names or labels. A path with `.tsv` gets tabs between them.
+    """Write the titles `u,v,w`, then a line for each edge, with names or labels. In a `.tsv` file tabs separate them.
 
     Raises
     ------
@@ -95,36 +94,39 @@ def write_edge_list(graph: Graph, path: str) -> None:
     EnvironmentFault
         The file cannot be written.
     """
-    names = graph.vertex_names or tuple(map(str, graph.labels.tolist()))
-    used = np.zeros(graph.n, dtype=bool)
-    used[graph.heads] = used[graph.tails()] = True
-    if not used.all():
-        raise InputError(f"vertex {names[int(np.argmin(used))]} has no edge, so that an edge list lacks it", graph.name)
-    unclear = [name for name in graph.vertex_names if NUMBER.fullmatch(name.strip()) or name.strip()[:1] in "#%"]
-    if unclear:
-        raise InputError(f"an edge list cannot have {shown(unclear[0])} as a vertex's name", graph.name)
-    if not graph.vertex_names and graph.labels.min(initial=0) < 0:
-        raise InputError(f"the label {graph.labels.min()} is negative, which an edge list cannot hold", graph.name)
-    mark, tails = "\t" if path.lower().endswith(".tsv") else ",", graph.tails()
+    names = [" ".join(name.split()) for name in graph.vertex_names] or list(map(str, graph.labels.tolist()))
+    _require_expressible(graph, names)
+    tails = graph.tails()
     chosen = np.arange(graph.arcs) if graph.directed else np.flatnonzero(tails <= graph.heads)
     rows = zip(tails[chosen].tolist(), graph.heads[chosen].tolist(), graph.weights[chosen].tolist())
-    stream = io.StringIO("# Directed graph\n" if graph.directed else "")
-    stream.seek(0, io.SEEK_END)
-    table = csv.writer(stream, delimiter=mark, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+    stream = io.StringIO()
+    if graph.directed:
+        stream.write("# Directed graph\n")
+    table = csv.writer(stream, delimiter="\t" if path.lower().endswith(".tsv") else ",", lineterminator="\n")
     table.writerow(["u", "v", "w"])
-    table.writerows((_written(names[a]), _written(names[b]), _number(w, graph.scale)) for a, b, w in rows)
+    table.writerows((names[a], names[b], weight_text(w, graph.scale)) for a, b, w in rows)
     write_text(stream.getvalue(), path)
 
 
-def _written(name: str) -> str:
-    return " ".join(name.split())
-
-
-def _number(weight: int | float, scale: int) -> str:
-    return decimal(weight, scale) if isinstance(weight, int) else repr(weight)
+def _require_expressible(graph: Graph, names: Sequence[str]) -> None:
+    """Refuse vertices that an edge list would lose or that would be read as something else. Raises `InputError`."""
+    used = np.zeros(graph.n, dtype=bool)
+    used[graph.heads] = used[graph.tails()] = True
+    if not used.all():
+        what = f"vertex {names[int(np.argmin(used))]} has no edge, and an edge list has only vertices with edges"
+        raise InputError(f"{what}; write it as .gr", graph.name)
+    if graph.vertex_names:
+        for name in names:
+            if not name or name[0] in "#%" or NUMBER.fullmatch(name):
+                what = f"a vertex has the name {shown(name)}, which an edge list cannot have; it may not be empty,"
+                raise InputError(f"{what} a number, or begin with # or %", graph.name)
+    elif graph.labels.min(initial=0) < 0:
+        what = f"the label {graph.labels.min()} is negative, which an edge list cannot have"
+        raise InputError(f"{what}; write it as .gr", graph.name)
 
 
 def _is_directed(directed: bool | None, comments: Iterable[str]) -> bool:
+    """Return whether lines are arcs: as asked, or else as the comments say."""
     said = any(comment.lower().startswith("directed graph") for comment in comments)
     return said if directed is None else directed
 
@@ -135,19 +137,20 @@ def _is_edge_of_names(cells: Sequence[str]) -> bool:
 
 
 def _is_in_order(cells: Sequence[str]) -> bool:
-    """Return whether the first line has numbers, or no titles that say that ends and weight are not in this order."""
+    """Return whether the columns are tail, head, weight, as far as the cells of the first line tell."""
     if not names_columns(cells):
         return not begins_with_id(cells)
     first, second, *rest = [cell.lower() for cell in cells]
-    return first in TAIL and second in HEAD and not (names_columns([*rest, "u"]) or names_columns([*rest, "v"])
-                                                     or (rest and begins_with_id(rest)))
+    if any(title in (*TAIL, *HEAD) for title in rest) or (rest and begins_with_id(rest)):
+        return False
+    return first in TAIL and second in HEAD
 
 
 def _first_cells(content: bytes) -> list[list[str]]:
     """Return the cells of the first two lines that are neither blank nor comments, of which there is at least one."""
     lines = [decode(line) for line in re.findall(rb"(?m)^[ \t]*([^\s#%][^\n]*)", content[:_LONGEST_HEAD])[:2]]
     try:
-        return [cells_of(line, mark_of(lines[0])) for line in lines] or [[""]]
+        return [cells_of(line, delimiter_of(lines[0])) for line in lines] or [[""]]
     except csv.Error:
         return [[""]]
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.formats.cells import cells_of, delimiter_of, listed
 from hpcsolve.formats.files import InputFile, decode, words
 from hpcsolve.formats.graph.columns import weights_in
 from hpcsolve.formats.graph.lines import NUMBER, Numbers, numbers_of
@@ -17,12 +18,13 @@ from hpcsolve.problems.decimals import shown
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import assembled
 
+# Titles of columns, in any case.
 TAIL = ("u", "from", "source", "src", "tail", "node1")
 HEAD = ("v", "to", "target", "dst", "head", "node2")
 WEIGHT = ("w", "weight", "length", "distance", "cost")
-"""Titles of columns, in any case."""
+_EDGE_ID = ("id", "key", "edge", "fid", "osmid", "no", "nr", "")
+"""Titles of columns that number the edges, and that are never taken for weights."""
 EXAMPLE = "id,u,v,w"
-_NUMBERED = ("id", "key", "edge", "fid", "osmid", "no", "nr", "")
 _LABEL = re.compile(r"\d{1,18}", re.ASCII)
 _LARGEST_ID = 2**63 - 1
 
@@ -45,12 +47,13 @@ def read_edge_table(file: InputFile, directed: bool, weight: str | None, comment
     Parameters
     ----------
     weight
-        The title of the column with the weights. None: the one that is called so, or the third of three.
+        The title of the column with the weights. None: the column with a title of `WEIGHT`, else the only one beside
+        the ends. Without such a column each edge weighs 1.
 
     Raises
     ------
     InputError
-        With file and line: it is not clear which columns hold what, or a cell is missing or no number.
+        With file and line: it is not clear which columns hold what, a cell is missing, or a weight is not a number.
     """
     rows = list(_rows(file))
     header = _header(file, rows[0], weight)
@@ -60,7 +63,7 @@ def read_edge_table(file: InputFile, directed: bool, weight: str | None, comment
         raise file.error("there are no edges below the first line", rows[0][0])
     for line, cells in body:
         if len(cells) != len(rows[0][1]):
-            raise file.error(f"{len(cells)} cells; line {rows[0][0]} has {len(rows[0][1])}", line)
+            raise file.error(f"{len(cells)} cells, but line {rows[0][0]} has {len(rows[0][1])}", line)
         if not cells[columns.tail] or not cells[columns.head]:
             raise file.error("a vertex is missing", line)
     lines = np.array([line for line, _ in body], dtype=np.int64)
@@ -81,32 +84,19 @@ def names_columns(titles: Sequence[str]) -> bool:
 
 def begins_with_id(titles: Sequence[str]) -> bool:
     """Return whether the first column numbers the edges."""
-    return titles[0].lower() in _NUMBERED
-
-
-def cells_of(line: str, mark: str | None) -> list[str]:
-    """Return the cells of a line, which `mark` separates, None for blanks.
-
-    Raises
-    ------
-    csv.Error
-        A cell has more than 100 KB.
-    """
-    if '"' not in line:
-        return [cell.strip() for cell in line.split(mark)] if mark else words(line)
-    return [cell.strip() for cell in next(csv.reader([line.strip()], delimiter=mark or " ", skipinitialspace=True))]
-
-
-def mark_of(line: str) -> str | None:
-    """Return what separates the cells of a line: a semicolon, tab or comma, or None for blanks."""
-    unquoted = re.sub(r'"[^"]*"', "", line)
-    return next((mark for mark in (";", "\t", ",") if mark in unquoted), None)
+    return titles[0].lower() in _EDGE_ID
 
 
 def positions_by_label(
     file: InputFile, tails: Numbers, heads: Numbers, lines: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the labels in ascending order, and the positions of both ends."""
+    """Return the labels in ascending order, and the positions of tails and heads among them.
+
+    Raises
+    ------
+    InputError
+        With file and line: an end is not a whole number from 0 to 2^63 - 1.
+    """
     for ends in (tails, heads):
         wrong = (ends < 0) | (ends > _LARGEST_ID)
         if ends.dtype.kind == "f":
@@ -128,27 +118,30 @@ def positions_by_label(
 
 
 def _rows(file: InputFile) -> Iterator[Row]:
-    mark: str | None = None
-    first = True
+    """Yield the lines that are neither blank nor comments. The first one shows what separates the cells of all."""
+    delimiter: str | None = None
+    found = False
     for number, line in enumerate(decode(file.content).split("\n"), start=1):
         if not words(line) or line.lstrip(" \t")[:1] in ("#", "%"):
             continue
-        mark, first = (mark_of(line) if first else mark), False
+        if not found:
+            delimiter, found = delimiter_of(line), True
         try:
-            yield number, cells_of(line, mark)
+            yield number, cells_of(line, delimiter)
         except csv.Error as problem:
             raise file.error(f"not a line of a table: {problem}", number) from None
-    if first:
+    if not found:
         raise file.error("expected two vertices and perhaps a weight on each line", file.last_line)
 
 
 def _header(file: InputFile, first: Row, weight: str | None) -> bool:
-    """Return whether the first line has titles."""
+    """Return whether the first line has titles. Raises `InputError` if they lack `weight`."""
     line, cells = first
-    if names_columns(cells) or (weight is not None and weight in cells):
+    if weight is not None and cells.count(weight) != 1:
+        which = "two columns are" if weight in cells else "no column is"
+        raise file.error(f"{which} called {shown(weight)}; there are {listed(cells)}", line)
+    if weight is not None or names_columns(cells):
         return True
-    if weight is not None:
-        raise file.error(f"no column is called {shown(weight)}; there are {_listed(cells)}", line)
     if len(cells) == 2 or (len(cells) == 3 and NUMBER.fullmatch(cells[2])):
         return False
     if len(cells) == 3 and cells[2]:
@@ -158,6 +151,7 @@ def _header(file: InputFile, first: Row, weight: str | None) -> bool:
 
 
 def _columns(file: InputFile, first: Row, header: bool, weight: str | None) -> EdgeColumns:
+    """Return the columns of ends and weight. Raises `InputError` if the titles leave them open."""
     line, cells = first
     if not header:
         return EdgeColumns(0, 1, 2 if len(cells) == 3 else None)
@@ -168,31 +162,25 @@ def _columns(file: InputFile, first: Row, header: bool, weight: str | None) -> E
             raise file.error(f"it is not clear which columns are the ends; call them u and v, as in {EXAMPLE}", line)
         tail, head = 0, 1
     if weight is not None:
-        if weight not in cells or cells.count(weight) > 1:
-            raise file.error(f"no column is called {shown(weight)}; there are {_listed(cells)}", line)
         return EdgeColumns(tail, head, cells.index(weight))
     known = _only(file, titles, WEIGHT, line)
     others = [column for column in range(len(cells)) if column not in (tail, head)]
-    if known is not None or not others or all(titles[column] in _NUMBERED for column in others):
+    if known is not None or not others or all(titles[column] in _EDGE_ID for column in others):
         return EdgeColumns(tail, head, known)
     if len(others) > 1:
-        names = _listed([cells[column] for column in others])
-        raise file.error(f"it is not clear which column is the weight, of {names}; name it: weight = ...", line)
+        names = listed([cells[column] for column in others])
+        raise file.error(f"it is not clear which column is the weight: {names}; choose with weight = ...", line)
     return EdgeColumns(tail, head, others[0])
 
 
 def _only(file: InputFile, titles: Sequence[str], spellings: Sequence[str], line: int) -> int | None:
+    """Return the column with one of these titles, None if there is none. Raises `InputError` if there are two."""
     found = [index for index, title in enumerate(titles) if title in spellings]
     if len(found) > 1:
         first, second = (titles[index] for index in found[:2])
         cure = "choose with weight = ..." if spellings is WEIGHT else "rename or remove one"
         raise file.error(f"the columns {first} and {second} may mean the same; {cure}", line)
     return found[0] if found else None
-
-
-def _listed(titles: Sequence[str]) -> str:
-    """Return titles as a message shows them, printable and short."""
-    return repr(", ".join(titles)[:80])[1:-1]
 
 
 def _vertices(
@@ -211,6 +199,7 @@ def _vertices(
 
 
 def _numbers(file: InputFile, body: Sequence[Row], column: int) -> Numbers:
+    """Return the numbers in a column. Raises `InputError` with file and line if a cell is not a number."""
     cells = [cells[column] for _, cells in body]
     for (line, _), text in zip(body, cells):
         if not NUMBER.fullmatch(text):

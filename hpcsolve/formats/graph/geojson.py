@@ -1,9 +1,9 @@
-"""GeoJSON lines as a graph: vertices are the coordinates of lines, edges join consecutive ones.
+"""GeoJSON lines as a graph: the places of all lines are its vertices, edges join consecutive places of a line.
 
 Source: RFC 7946. LineString and MultiLineString features count; points, polygons and elevations are skipped. Weights
 are great-circle lengths in metres, rounded to millimetres. With `weight`, the name of a property, each line is one edge
-between its ends, which weighs what the property says; a line that passes through the end of another one is then
-refused, since its property cannot be shared out. A vertex is named as the file has it: "16.37,48.21".
+between its ends with the weight in that property. A line that meets another one between its ends is then refused, since
+it is several edges, whose weights nothing tells. A vertex has its coordinates in the file as its name: "16.37,48.21".
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from hpcsolve.formats.cells import listed
 from hpcsolve.formats.decimal_text import shortest
 from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.graph.columns import weights_in
@@ -41,17 +42,17 @@ class Line:
     ----------
     properties
         Those of its feature.
-    line
-        The number of the line of the file on which its geometry begins, if that can be told.
+    file_line
+        The line of the file on which its geometry begins, or the file's first line if that cannot be told.
     """
 
     places: list[Place]
     properties: Mapping[str, Any]
-    line: int
+    file_line: int
 
 
 def looks_like_geojson(content: bytes) -> bool:
-    """Return whether the file is a JSON object that says that it is of a type of GeoJSON near its beginning."""
+    """Return whether the file is a JSON object with coordinates, and one of GeoJSON's types near its beginning."""
     return _SIGNATURE.match(content.lstrip()) is not None and b'"coordinates"' in content
 
 
@@ -61,21 +62,21 @@ def read_geojson(file: InputFile, directed: bool | None = None, weight: str | No
     Parameters
     ----------
     directed
-        Whether lines lead one way only; by default no.
+        Whether lines are arcs, from the first place to the last; by default they are edges.
     weight
         The property with the weight of a line.
 
     Raises
     ------
     InputError
-        With file and line: it is not JSON, has no lines, or coordinates that are no degrees.
+        With file and line: it is not JSON, has no lines, or coordinates that are not degrees.
     """
     lines = list(_lines(file))
     if not lines:
         raise file.error("has no LineString and no MultiLineString", file.first_line)
     if weight is not None:
         _refuse_crossings(file, lines)
-        lines = [Line([line.places[0], line.places[-1]], line.properties, line.line) for line in lines]
+        lines = [Line([line.places[0], line.places[-1]], line.properties, line.file_line) for line in lines]
     position: dict[Place, int] = {}
     for line in lines:
         for place in line.places:
@@ -87,8 +88,8 @@ def read_geojson(file: InputFile, directed: bool | None = None, weight: str | No
         values: Any = np.rint(1000 * great_circle(points[ends[:, 0]], points[ends[:, 1]])) / 1000
     else:
         values = _numbers(file, [_property(file, line, weight) for _, _, line in pairs], pairs)
-    numbers = np.array([line.line for _, _, line in pairs], dtype=np.int64)
-    weights, scale = weights_in(file, values, numbers, len(position))
+    file_lines = np.array([line.file_line for _, _, line in pairs], dtype=np.int64)
+    weights, scale = weights_in(file, values, file_lines, len(position))
     return assembled(
         file.stem or "graph", len(position), ends[:, 0].copy(), ends[:, 1].copy(), weights, scale=scale,
         directed=bool(directed), coordinates=points, coordinates_kind=DEGREES,
@@ -140,7 +141,7 @@ def _place(file: InputFile, place: Any, line: int) -> Place:
 
 
 def _refuse_crossings(file: InputFile, lines: list[Line]) -> None:
-    """Refuse lines of which an inner place is on another line too."""
+    """Refuse lines that meet another line, or themselves, between their ends."""
     count: dict[Place, int] = {}
     for line in lines:
         for place in set(line.places):
@@ -149,21 +150,21 @@ def _refuse_crossings(file: InputFile, lines: list[Line]) -> None:
         for place in line.places[1:-1]:
             if count[place] > 1 or place in (line.places[0], line.places[-1]):
                 where = f"{shortest(place[0])},{shortest(place[1])}"
-                message = f"the line passes through {where}, where another one meets it, so that it is several edges"
-                raise file.error(f"{message}; split it there, or remove weight for lengths in metres", line.line)
+                message = f"the line passes through {where}, where another one meets it, so it is several edges"
+                raise file.error(f"{message}; split it there, or remove weight for lengths in metres", line.file_line)
 
 
 def _numbers(file: InputFile, values: list[float], pairs: list[tuple[int, int, Line]]) -> Any:
     try:
         return number_table(values)
     except BadNumber as problem:
-        raise file.error(f"the weight {problem.reason}", pairs[problem.index][2].line) from None
+        raise file.error(f"the weight {problem.reason}", pairs[problem.index][2].file_line) from None
 
 
 def _property(file: InputFile, line: Line, weight: str) -> float:
     value = line.properties.get(weight)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        found = repr(", ".join(map(str, line.properties))[:80])[1:-1] or "none"
+        found = listed(map(str, line.properties)) or "none"
         has = f"is {shown(str(value))}" if weight in line.properties else f"is missing; properties are {found}"
-        raise file.error(f"{weight!r} of a line {has}; give each line a number", line.line)
+        raise file.error(f"{weight!r} of a line {has}; give each line a number", line.file_line)
     return value

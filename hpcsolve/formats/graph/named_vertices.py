@@ -1,7 +1,7 @@
-"""Vertices that a file beside the graph's names, one or more on each line: what queries and terminals share.
+"""Files that list vertices of a graph, one or more on each line: what files of queries and of terminals share.
 
-Lines that begin with # or c are comments. A file has either labels, which are whole numbers, or names. Names are words;
-on a line with commas, semicolons or tabs they stand between these, and quotes hold a name with blanks together.
+Lines that begin with # or c are comments. A file has either labels, which are whole numbers, or names. Commas,
+semicolons, tabs or blanks separate the names on a line. A name that contains the separator stands in quotes.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
+from hpcsolve.formats.cells import cells_of, delimiter_of
 from hpcsolve.formats.files import InputFile, decode, words
 from hpcsolve.formats.graph.lines import Numbers, Records
 from hpcsolve.problems.decimals import shown
@@ -29,7 +30,7 @@ _COMMENT = re.compile(r"[ \t]*(?:#|c(?:[ \t]|$))")
 
 @dataclass(frozen=True, eq=False)
 class NamedVertices:
-    """The vertices that a file names.
+    """The vertices that a file lists, by label or by name.
 
     Attributes
     ----------
@@ -49,7 +50,7 @@ class NamedVertices:
         Raises
         ------
         InputError
-            With file and line: the graph has no such vertex, or two.
+            With file and line: the graph has no such vertex, or several of this name.
         """
         try:
             return _positions(graph, self.labels)
@@ -58,7 +59,7 @@ class NamedVertices:
             raise self.file.error(self._mistake(graph, first)[1], int(self.lines[first])) from None
 
     def _mistake(self, graph: Graph, last: int) -> tuple[int, str]:
-        """Return whether there is a mistake up to a row, 0 or 1, and what it is."""
+        """Return 1 and the message if a row up to `last` has a mistake, else 0 and an empty text."""
         try:
             _positions(graph, self.labels[: last + 1])
         except InputError as error:
@@ -67,7 +68,7 @@ class NamedVertices:
 
 
 def has_names(file: InputFile) -> bool:
-    """Return whether a line that is no comment has anything else than numbers."""
+    """Return whether any line except comments has something other than numbers."""
     return _NAMES.search(file.content) is not None
 
 
@@ -77,7 +78,7 @@ def names_in(file: InputFile, what: Sequence[str]) -> NamedVertices:
     Raises
     ------
     InputError
-        With file and line: a line has another number of names.
+        With file and line: a line has more or fewer names.
     """
     rows = list(_rows(file, what))
     labels = np.array([row for _, row in rows], dtype=object).reshape(-1, len(what))
@@ -107,24 +108,16 @@ def _rows(file: InputFile, what: Sequence[str]) -> Iterator[tuple[int, list[str]
     for number, line in enumerate(decode(file.content).split("\n"), start=1):
         if not words(line) or _COMMENT.match(line):
             continue
-        unquoted = re.sub(r'"[^"]*"', "", line)
-        mark = next((mark for mark in (";", "\t", ",") if mark in unquoted), " ")
         if len(what) == 1 and '"' not in line:
             row = [line.strip(_BLANKS)]
         else:
             try:
-                row = [cell.strip(_BLANKS) for cell in _cells(line.strip(_BLANKS), mark)]
+                row = cells_of(line.strip(_BLANKS), delimiter_of(line.strip(_BLANKS)))
             except csv.Error as problem:
                 raise file.error(f"not a line of names: {problem}", number) from None
         if len(row) != len(what) or not all(row):
             raise file.error(f"expected {', '.join(what)}, found {shown(line.strip(_BLANKS))}", number)
         yield number, row
-
-
-def _cells(line: str, mark: str) -> list[str]:
-    if mark == " " and '"' not in line:
-        return words(line)
-    return next(csv.reader([line], delimiter=mark, skipinitialspace=True))
 
 
 def _whole(file: InputFile, values: Numbers, lines: NDArray[np.int64]) -> NDArray[np.int64]:

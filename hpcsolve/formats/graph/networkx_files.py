@@ -1,4 +1,4 @@
-"""GraphML, GML and node-link JSON, read by networkx where it is installed: the only formats that need it.
+"""GraphML, GML and node-link JSON, the only formats that need networkx.
 
 Attributes of nodes are taken for coordinates (`hpcsolve.problems.node_places`), and nodes whose attribute `terminal` is
 true are terminals.
@@ -69,7 +69,7 @@ def read_graphml(file: InputFile, directed: bool | None = None, weight: str | No
 
 
 def read_gml(file: InputFile, directed: bool | None = None, weight: str | None = None) -> Graph:
-    """Return the graph of a GML file. The nodes' labels are the names if all have different ones, else ids count.
+    """Return the graph of a GML file. Nodes have their `label` as name if all labels differ, else their `id`.
 
     Raises
     ------
@@ -90,17 +90,16 @@ def read_gml(file: InputFile, directed: bool | None = None, weight: str | None =
 
 
 def read_node_link(file: InputFile, directed: bool | None = None, weight: str | None = None) -> Graph:
-    """Return the graph of node-link JSON, what `networkx.node_link_data` gives. Raises `InputError` with file and line.
-    """
+    """Return the graph of what `networkx.node_link_data` gives, as JSON. Raises `InputError` with file and line."""
     content = json_of(file)
 
     def build(networkx: ModuleType) -> Any:
         graph = networkx.MultiDiGraph() if content.get("directed") else networkx.MultiGraph()
         graph.graph.update(dict(content.get("graph") or {}))
         for node in content["nodes"]:
-            graph.add_node(_node(node["id"]), **{key: value for key, value in node.items() if key != "id"})
+            graph.add_node(_hashable(node["id"]), **{key: value for key, value in node.items() if key != "id"})
         for edge in content["links"] if "links" in content else content["edges"]:
-            ends = [_node(edge[key]) for key in ("source", "target")]
+            ends = [_hashable(edge[key]) for key in ("source", "target")]
             for end in ends:
                 if end not in graph:
                     raise ValueError(f"an edge leads to {end!r}, which is not among the nodes")
@@ -122,8 +121,8 @@ def write_graphml(graph: Graph, path: str) -> None:
     """
     names = graph.vertex_names
     if len(set(names)) < len(names) or (names and all(map(_WHOLE.fullmatch, names))):
-        raise InputError("its vertices' names are numbers or not all different, so that GraphML cannot tell them",
-                         graph.name)
+        what = "two vertices have the same name, or all names are numbers, which GraphML cannot express"
+        raise InputError(f"{what}; rename vertices", graph.name)
     result = to_networkx(graph)
     axes = ("lat", "lon") if graph.coordinates_kind == DEGREES else ("x", "y", "z")
     nodes = list(result.nodes)
@@ -163,7 +162,8 @@ def _read(file: InputFile, parse: Callable[[ModuleType], Any], directed: bool | 
 
 
 def _converted(file: InputFile, networkx: ModuleType, found: Any, directed: bool | None, weight: str | None) -> Graph:
-    if directed and not found.is_directed():
+    """Return a graph of networkx as ours, with the coordinates and terminals that are attributes of its nodes."""
+    if not found.is_directed():
         require_undirected(file, directed)
     if directed is False and found.is_directed():
         found = networkx.MultiGraph(found)
@@ -183,8 +183,9 @@ def _converted(file: InputFile, networkx: ModuleType, found: Any, directed: bool
     )
 
 
-def _node(value: Any) -> Any:
-    return tuple(map(_node, value)) if isinstance(value, list) else value
+def _hashable(node: Any) -> Any:
+    """Return a node with tuples in place of lists, which JSON makes of tuples."""
+    return tuple(map(_hashable, node)) if isinstance(node, list) else node
 
 
 def _numbers(value: Any) -> Any:

@@ -1,8 +1,8 @@
 """Files of queries: each line has a source and a target, between which a shortest path is asked for.
 
-A file has either `source target` on each line, numbers or names, with comments after # or c, or the point-to-point
-format of the 9th DIMACS Implementation Challenge: `p aux sp p2p QUERIES`, then `q source target`. Vertices have their
-labels or names in the graph's file.
+A file has either `source target` on each line, with comments after # or c, or the point-to-point format of the 9th
+DIMACS Implementation Challenge: `p aux sp p2p QUERIES`, then `q source target`. Vertices are given by their labels or
+names in the graph's file.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def read_queries(path: str, sha256: str | None = None) -> Queries:
     found = names_in(file, _WHAT) if has_names(file) and not _DIMACS.match(file.content) else _numbers(file)
     result = Queries(file, found.labels, found.lines)
     if sha256 not in (None, result.sha256):
-        what = "has other queries than the job (its SHA-256 differs); to use them, --set shortest-paths.queries=FILE"
+        what = "has other queries than the job (its SHA-256 differs); --set shortest-paths.queries=FILE takes these"
         raise file.error(what)
     return result
 
@@ -72,7 +72,7 @@ def _numbers(file: InputFile) -> NamedVertices:
 
 
 def queries_sha256(labels: NDArray[Any]) -> str:
-    """Return the SHA-256 of queries, labels or names of shape (queries, 2), in their order."""
+    """Return the SHA-256 of queries in their order, given labels or names of shape (queries, 2)."""
     if labels.dtype.kind not in "iu":
         return hashlib.sha256(json.dumps(labels.tolist()).encode()).hexdigest()
     return hashlib.sha256(np.ascontiguousarray(labels, "<i8").tobytes()).hexdigest()

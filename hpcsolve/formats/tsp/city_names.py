@@ -1,4 +1,4 @@
-"""Names of cities in the comment of a TSPLIB file, which has no other place for them: a line `CITY LABEL NAME` each."""
+"""Names of cities in the comment of a TSPLIB file, which has no other place for them: lines `CITY LABEL NAME`."""
 
 from __future__ import annotations
 

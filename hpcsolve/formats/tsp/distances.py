@@ -121,10 +121,10 @@ def _radians(points: Points) -> Points:
 
 
 def first_decimal_degrees(points: Points) -> tuple[int, int] | None:
-    """Return city and axis of the first coordinate that has 60 minutes or more, if that shows decimal degrees.
+    """Return city and axis of the first coordinate with 60 minutes or more, or None if up to 2 % have as many.
 
     Of random decimal degrees 40 % have such a fraction. Published files have a few by mistake (3 of the 1070 in
-    TSPLIB's ali535), which their published optimum keeps. So up to 2 % are accepted.
+    TSPLIB's ali535), and their published optima count on them.
     """
     minutes = 100.0 * np.abs(points - np.trunc(points))
     wrong = minutes >= 60.0 - 1e-7  # 10.6 is read as a float below 10.60

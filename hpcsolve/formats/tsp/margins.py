@@ -3,7 +3,7 @@
 Numbers in the margins could be costs as well. They are labels if nothing else fits:
 
 - In the first row and column: the first cell is empty, the row equals the column, all are different, and a cell of the
-  diagonal is not empty. Whoever leaves out the diagonal of a plain matrix leaves all of it out.
+  diagonal is not empty. In a plain matrix, whose first cell is on the diagonal, all of the diagonal would be empty.
 - In the first row alone: there is one row more than columns, the numbers are whole and different, and the diagonal
   below them is zero or empty, which a damaged matrix would hardly have.
 
@@ -27,7 +27,6 @@ TableRow = tuple[int, list[str]]
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _ZERO = re.compile(r"[+-]?0*(0|\.0|0\.)0*|-?", re.ASCII)
-_PLACES = ", or to a table of places a header such as name,lat,lon"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +61,14 @@ def _named(file: InputFile, rows: list[TableRow]) -> Table:
         return Table(body, tuple(first))
     names = tuple(first[1:])
     if len(first) != len(body) + 1:
-        message = f"a first row of {len(first)} names over {len(body)} rows; give each city one name{_PLACES}"
-        raise file.error(message, first_line)
+        message = f"a first row of {len(first)} names over {len(body)} rows; give each city one name"
+        raise file.error(f"{message}, or write a header such as name,lat,lon over a table of places", first_line)
     for (line, cells), name in zip(body, names, strict=True):
         if len(cells) != len(first):
-            raise file.error(f"{len(cells)} cells under a first row of {len(first)} names; each city has one", line)
+            raise file.error(f"{len(cells)} cells under a first row of {len(first)}; give each city one cell", line)
         if cells[0] != name:
-            raise file.error(f"this row is named {shown(cells[0])}, its column {shown(name)}; order them alike", line)
+            what = f"this row is named {shown(cells[0])}, but its column {shown(name)}"
+            raise file.error(f"{what}; give rows and columns the same order", line)
     return Table([(line, cells[1:]) for line, cells in body], names)
 
 
@@ -89,8 +89,8 @@ def _has_both_margins(file: InputFile, rows: list[TableRow]) -> bool:
         return False
     has_diagonal = any(cells[index] for index, (_, cells) in enumerate(rows))
     if has_diagonal and len(_numbers(margin)) < len(margin):
-        message = "the first row and column may be labels, of which two are the same; if they are costs, write 0 into"
-        raise file.error(f"{message} the first cell", line)
+        message = "the first row and column may be labels, but two of these are the same; make labels different, or"
+        raise file.error(f"{message} write 0 into the first cell of costs", line)
     if not has_diagonal and len(_numbers(margin)) == len(margin):
         message = "the first row and column may be labels or costs; write 0 into every cell of the diagonal of costs"
         raise file.error(message, line)
@@ -108,5 +108,5 @@ def _has_numbered_columns(rows: list[TableRow]) -> bool:
 
 
 def _numbers(texts: Sequence[str]) -> set[float]:
-    """Return the different numbers among these texts."""
+    """Return the set of the numbers in these texts."""
     return {int(text) if _WHOLE.fullmatch(text) else float(text) for text in texts}

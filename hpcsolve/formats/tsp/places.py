@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hpcsolve.errors import InputError
+from hpcsolve.formats.cells import cells_of, delimiter_of
 from hpcsolve.formats.decimal_text import shortest
 from hpcsolve.formats.files import InputFile, decode, write_text
 from hpcsolve.problems.decimals import is_number, shown
@@ -29,7 +30,7 @@ _WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 
 @dataclass(frozen=True)
 class Place:
-    """A line of the table. The label is None where the table has no numbers."""
+    """A line of the table. The label is None if the id is not a whole number, or if there are no ids."""
 
     line: int
     name: str
@@ -44,7 +45,7 @@ def looks_like_places(content: bytes) -> bool:
     assert found is not None
     header = decode(found[1])
     try:
-        return has_place_columns(next(csv.reader([header], delimiter=_delimiter(header), skipinitialspace=True), []))
+        return has_place_columns(cells_of(header, delimiter_of(header) or ","))
     except csv.Error:
         return False
 
@@ -55,7 +56,7 @@ def read_places(file: InputFile, precision: Precision | None = None) -> Tsp:
     Raises
     ------
     InputError
-        With file and line: columns are missing or named twice, a line has too few or too many cells, or a number is
+        With file and line: a column is missing or there twice, a line has too few or too many cells, or a number is
         missing or out of range.
     """
     rows = _rows(file)
@@ -68,17 +69,17 @@ def read_places(file: InputFile, precision: Precision | None = None) -> Tsp:
     if not found:
         raise file.error("there are no places below the header", line)
     require_memory(len(found))
-    numbered = _require_labels(file, columns, found)
+    numbered = _has_labels(file, columns, found)
     named = columns.name is not None or (columns.label is not None and not numbered)
     return from_places(
         [place.latitude for place in found], [place.longitude for place in found], file.stem or "places",
         city_names=[place.name for place in found] if named else (),
-        labels=[place.label or 0 for place in found] if numbered else None,
+        labels=[place.label for place in found if place.label is not None] if numbered else None,
     )
 
 
 def write_places(tsp: Tsp, path: str) -> None:
-    """Write a table of places, which holds their names, numbers, latitudes and longitudes.
+    """Write a table of places with the columns id, name (where there are names), lat and lon.
 
     Raises
     ------
@@ -103,17 +104,13 @@ def write_places(tsp: Tsp, path: str) -> None:
     write_text(stream.getvalue(), path)
 
 
-def _delimiter(header: str) -> str:
-    return next((mark for mark in (";", "\t", ",") if mark in header), ",")
-
-
 def _rows(file: InputFile) -> Iterator[tuple[int, list[str]]]:
-    """Yield the first line and the cells of the header and of each row that is not blank."""
+    """Yield the header and each row that is not blank: the number of its first line, and its cells."""
     found = _HEADER.match(file.content)
     assert found is not None
     begin, line = found.start(1), file.line(found.start(1))
     text = io.StringIO(decode(file.content[begin:]), newline="\n")
-    rows = csv.reader(text, delimiter=_delimiter(decode(found[1])), skipinitialspace=True, strict=True)
+    rows = csv.reader(text, delimiter=delimiter_of(decode(found[1])) or ",", skipinitialspace=True, strict=True)
     while True:
         first = line + rows.line_num
         try:
@@ -157,8 +154,14 @@ def _label(text: str) -> int | None:
     return int(text) if _WHOLE.fullmatch(text) else None
 
 
-def _require_labels(file: InputFile, columns: PlaceColumns, places: Sequence[Place]) -> bool:
-    """Return whether all ids are whole numbers, which must then be different. If one is, beside names, all must be."""
+def _has_labels(file: InputFile, columns: PlaceColumns, places: Sequence[Place]) -> bool:
+    """Return whether all ids are whole numbers.
+
+    Raises
+    ------
+    InputError
+        Two of them are the same; or only some are whole numbers, although there is a column of names too.
+    """
     without = next((place for place in places if place.label is None), None)
     if without is not None:
         if columns.name is not None and any(place.label is not None for place in places):

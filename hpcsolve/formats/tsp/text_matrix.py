@@ -2,7 +2,7 @@
 
 A cost is from the row's city to the column's; `inf` or an empty CSV cell is a forbidden arc; the diagonal is ignored;
 decimals are scaled exactly, or rounded if they are too many. Names or numbers of the cities may stand in the first row,
-or in the first row and the first column, as `DataFrame.to_csv` of pandas writes them; margins.py tells them from costs.
+or in the first row and the first column, as `DataFrame.to_csv` of pandas writes them (see margins.py).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from hpcsolve.errors import InputError
+from hpcsolve.formats.cells import cells_of, delimiter_of
 from hpcsolve.formats.decimal_text import decimal
 from hpcsolve.formats.files import InputFile, decode, words, write_text
 from hpcsolve.formats.tsp.margins import TableRow, without_margins
@@ -85,7 +86,7 @@ def looks_like_text_matrix(content: bytes) -> bool:
     """Return whether one of the first two lines that are neither blank nor comments has a number in it."""
     rows = _table_lines(content[: 1 << 20])[:2]
     try:
-        return any(is_number(cell) for _, line in rows for cell in _cells(line, _delimiter(line)))
+        return any(is_number(cell) for _, line in rows for cell in _cells(line, delimiter_of(line)))
     except csv.Error:  # a cell of more than 100 KB
         return False
 
@@ -95,25 +96,15 @@ def _table_lines(content: bytes) -> list[tuple[int, str]]:
     return [(number, line) for number, line in lines if line.strip() and not line.lstrip().startswith("#")]
 
 
-def _delimiter(line: str) -> str | None:
-    """Return what separates the cells of a line: a semicolon, tab or comma, or None for blanks."""
-    unquoted = re.sub(r'"[^"]*"', "", line)
-    return next((mark for mark in (";", "\t", ",") if mark in unquoted), None)
-
-
 def _cells(line: str, delimiter: str | None) -> list[str]:
-    if delimiter is None:
-        return words(line)
-    if '"' not in line:
-        return [cell.strip() for cell in line.split(delimiter)]
-    return [cell.strip() for cell in next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))]
+    return words(line) if delimiter is None else cells_of(line, delimiter)  # no quotes between blanks
 
 
 def _rows(file: InputFile) -> list[TableRow]:
     lines = _table_lines(file.content)
     if not lines:
         raise file.error("there are no rows, only comments", file.last_line)
-    delimiter = _delimiter(lines[0][1])
+    delimiter = delimiter_of(lines[0][1])
     rows = []
     for number, line in lines:
         try:

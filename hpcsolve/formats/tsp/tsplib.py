@@ -86,7 +86,7 @@ def _unknown(key: str, word: str, known: list[str]) -> str:
 
 
 def _read_coordinates(parts: TsplibParts, n: int, weight_type: str) -> Tsp:
-    """Return an instance whose costs are the distances between its cities."""
+    """Return an instance whose costs are the distances between the cities' coordinates."""
     if "EDGE_WEIGHT_SECTION" in parts.sections:
         message = f"there is an EDGE_WEIGHT_SECTION, but EDGE_WEIGHT_TYPE is {weight_type} and not EXPLICIT"
         raise parts.file.error(message, parts.sections["EDGE_WEIGHT_SECTION"].line)

@@ -81,7 +81,7 @@ class TsplibParts:
             return self.keys[name]
         close = nearest(name, [key for key in self.keys if key not in KEYS])
         if close:
-            raise self.file.error(f"{close[0]} is not known and {name} is missing", self.keys[close[0]].line)
+            raise self.file.error(f"{close[0]} is not known; did you mean {name}?", self.keys[close[0]].line)
         line = min((section.line for section in self.sections.values()), default=self.file.last_line)
         line = self.keys[name].line if name in self.keys else line
         raise self.file.error(f"{name} is missing; add a line like `{name}: {example}`", line)
@@ -155,7 +155,7 @@ def line_of_word(parts: TsplibParts, section: TsplibSection, index: int) -> int:
 
 
 def dimension_of(parts: TsplibParts) -> int:
-    """Return the number of cities that the key DIMENSION has. Raises an InputError with its line if it has none."""
+    """Return the number of cities by the key DIMENSION. Raises `InputError` with file and line if there is none."""
     key = parts.required("DIMENSION", "42")
     n = integer_of(key.value)
     if n is None or n < 1:
@@ -164,7 +164,7 @@ def dimension_of(parts: TsplibParts) -> int:
 
 
 def label_of(parts: TsplibParts, word: str, line: int) -> int:
-    """Return the city's number that a word is. Raises an InputError with its line if it is none."""
+    """Return a word as a city's number. Raises `InputError` with file and line if it is not a number of at least 0."""
     label = integer_of(word)
     if label is None:
         raise parts.file.error(f"a city's number must be a whole number, found {shown(word)}", line)

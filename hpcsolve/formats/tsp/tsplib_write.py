@@ -19,9 +19,9 @@ from hpcsolve.problems.tsp import FORBIDDEN, Tsp, largest_cost
 def write_tsplib(tsp: Tsp, path: str) -> None:
     """Write an instance, completely or not at all, so that `read` returns the same costs.
 
-    It is written as EUC_2D (or GEO) if that gives the same costs from the coordinates, else as EXPLICIT FULL_MATRIX
-    (cities without coordinates are then numbered from 1). Names stand in the comment. Decimal costs are written as
-    decimals, which TSPLIB itself does not have.
+    It is written as EUC_2D (or GEO) if that gives the same costs from the coordinates, else as EXPLICIT FULL_MATRIX.
+    Cities of a matrix without coordinates are numbered from 1. Names of cities stand in the comment. Decimal costs are
+    written as decimals, which TSPLIB itself does not have.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def tsplib_text(tsp: Tsp) -> str:
         raise InputError(f"{what}, which TSPLIB cannot express; write it as {tsp.name}.npy")
     weight_type = "GEO" if tsp.coordinates_kind == DEGREES_MINUTES else "EUC_2D"
     from_coordinates = _is_distance(tsp, weight_type)
-    labels = tsp.labels if from_coordinates or _shows(tsp) else np.arange(1, tsp.n + 1)
+    labels = tsp.labels if from_coordinates or _is_drawable(tsp) else np.arange(1, tsp.n + 1)
     head = [f"NAME : {_one_line(tsp.name)}", *_comments(with_comment(tsp, labels))]
     head += [f"TYPE : {'TSP' if tsp.symmetric else 'ATSP'}", f"DIMENSION : {tsp.n}"]
     body = _coordinate_lines(tsp, weight_type) if from_coordinates else _matrix_lines(tsp)
@@ -95,26 +95,22 @@ def _coordinate_lines(tsp: Tsp, weight_type: str) -> Iterator[str]:
 def _matrix_lines(tsp: Tsp) -> Iterator[str]:
     yield "EDGE_WEIGHT_TYPE : EXPLICIT"
     yield "EDGE_WEIGHT_FORMAT : FULL_MATRIX"
-    if _shows(tsp):
+    if _is_drawable(tsp):
         yield "DISPLAY_DATA_TYPE : TWOD_DISPLAY"
     yield "EDGE_WEIGHT_SECTION"
     for row in range(tsp.n):
         costs = tsp.cost[row].tolist()
         costs[row] = 0
         yield " ".join(decimal(cost, tsp.scale) for cost in costs)
-    if _shows(tsp) and tsp.coordinates is not None:
+    if _is_drawable(tsp) and tsp.coordinates is not None:
         yield "DISPLAY_DATA_SECTION"
         yield from _points(tsp.labels, tsp.coordinates)
 
 
-def _shows(tsp: Tsp) -> bool:
-    """Return whether a matrix is written with coordinates to draw it, and so with labels."""
+def _is_drawable(tsp: Tsp) -> bool:
+    """Return whether a matrix is written with coordinates to draw it, which also keep the labels."""
     plane = tsp.coordinates is not None and tsp.coordinates.shape[1] == 2 and not tsp.coordinates_kind
-    return plane and _ascending(tsp.labels)
-
-
-def _ascending(labels: NDArray[np.int64]) -> bool:
-    return bool(labels[0] >= 0 and (np.diff(labels) > 0).all())
+    return plane and bool(tsp.labels[0] >= 0 and (np.diff(tsp.labels) > 0).all())
 
 
 def _points(labels: NDArray[np.int64], points: NDArray[np.float64]) -> Iterator[str]:

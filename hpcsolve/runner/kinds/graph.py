@@ -11,11 +11,11 @@ import numpy as np
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import GraphInstance, read_graph, read_terminals, write_graph
-from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.graph import Graph, with_terminals_at
 from hpcsolve.problems.graph_build import fitted
 from hpcsolve.problems.graph_convert import from_networkx, from_scipy
 from hpcsolve.problems.rounding import Precision, rounding_values
-from hpcsolve.problems.steiner import with_terminals, with_terminals_at
+from hpcsolve.problems.steiner import with_terminals
 from hpcsolve.runner.kinds import ProblemKind
 from hpcsolve.wording import counted, did_you_mean
 

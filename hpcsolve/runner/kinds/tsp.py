@@ -21,12 +21,12 @@ from hpcsolve.wording import counted
 
 def read(path: str, options: Mapping[str, Any], precision: Precision) -> Instance:
     """Read a TSPLIB file or a matrix. Raises as `formats.read` and `fitted`."""
-    _refuse(options)
+    _refuse_options(options)
     found = formats.read(path, precision)
     return replace(found, problem=fitted(with_names(found.problem), precision))
 
 
-def _refuse(options: Mapping[str, Any]) -> None:
+def _refuse_options(options: Mapping[str, Any]) -> None:
     """Refuse any key beside `file`."""
     for key in options:
         raise InputError(f"instance: no key {key!r} beside file, for a travelling salesman problem")
@@ -48,7 +48,7 @@ def given(problem: Any, options: Mapping[str, Any], precision: Precision) -> Tsp
 
     Raises as `from_matrix` and `fitted`.
     """
-    _refuse(options)
+    _refuse_options(options)
     return fitted(_made(problem, precision), precision)
 
 

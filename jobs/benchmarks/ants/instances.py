@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,24 +12,53 @@ from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read
+from hpcsolve.problems.generate.tsp import uniform_tsp
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp
 
 
 @dataclass(frozen=True)
 class Instance:
-    """A published instance and the length of its optimal tour."""
+    """A published instance and the length of its optimal tour, or a generated one that stands in for it.
+
+    Attributes
+    ----------
+    optimum
+        None if it is not known.
+    stands_for
+        Name of the published instance for which a generated one of the same size stands in, else "".
+    """
 
     tsp: Tsp
-    optimum: int
+    optimum: int | None
+    stands_for: str = ""
 
     @property
     def name(self) -> str:
         """The instance's name in TSPLIB, such as `pcb442`."""
         return self.tsp.name
 
+    @property
+    def published_name(self) -> str:
+        """The name under which published figures are found: its own, or that for which it stands in."""
+        return self.stands_for or self.name
+
     def gap(self, cost: float) -> float:
-        """Return by how many percent a cost is above the optimum."""
-        return 100 * (cost / self.optimum - 1)
+        """Return by how many percent a cost is above the optimum, NaN if that is not known."""
+        return 100 * (cost / self.optimum - 1) if self.optimum else float("nan")
+
+
+def stand_in(name: str) -> Instance:
+    """Return uniform random cities, as many as a published instance has: the number in its name."""
+    n = int("".join(filter(str.isdigit, name)))
+    return Instance(replace(uniform_tsp(n, seed=1), name=f"uniform-{n}"), None, name)
+
+
+def read_or_generate(name: str) -> Instance:
+    """Return a published instance, or if it or its optimum is missing, its stand-in."""
+    try:
+        return read_instances([name])[0]
+    except InputError:
+        return stand_in(name)
 
 
 def read_instances(names: list[str]) -> list[Instance]:

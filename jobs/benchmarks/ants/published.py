@@ -22,6 +22,9 @@ GPU: dict[str, float] = {
 }
 """Milliseconds an iteration of the study's own GPU program, with the fastest of its strategies."""
 
+DYNAMIC = {"pr2392": 41.8}
+"""Table C5: how many times as fast as the study's CPU program its strategy ST-DYNAMIC is."""
+
 OTHER_GPUS = {
     "Cecilia et al. 2013, C2050 (I-Roulette)": {"pr1002": 149.9, "pr2392": 2026.0},
     "Uchida et al. 2012, GTX 580": {"pr1002": 87.1, "pr2392": 2085.0},

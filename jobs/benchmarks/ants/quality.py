@@ -116,8 +116,9 @@ def _statistics(series: Series, runs: list[Run]) -> list[str]:
             against = f"{100 * (costs.mean() / study[0] - 1):+.2f} %" if study else ""
             cpu = np.mean([run.cpu for run in runs if (run.instance, run.solver) == (name, solver)])
             spread = f"{_deviation(costs):.0f}" if len(costs) > 1 else ""
+            above = f"{gap(costs.mean()):.1f} %" if instance.optimum else ""
             lines.append([name, solver, str(len(costs)), f"{costs.mean():.0f}", str(costs.min()), str(costs.max()),
-                          spread, f"{gap(costs.mean()):.1f} %", against, f"{cpu:.1f}"])
+                          spread, above, against, f"{cpu:.1f}"])
     return markdown(names, lines)
 
 

@@ -63,9 +63,16 @@ def _best(seconds: np.ndarray) -> Timing:
 
 @dataclass(frozen=True)
 class Row:
-    """The timings on an instance, by strategy of hpcsolve and by rule of ant_system.cpp."""
+    """The timings on an instance, by strategy of hpcsolve and by rule of ant_system.cpp.
+
+    Attributes
+    ----------
+    published_name
+        The instance of the literature whose times stand beside ours.
+    """
 
     instance: str
+    published_name: str
     strategies: dict[str, Timing]
     rules: dict[str, Timing]
 
@@ -86,7 +93,7 @@ def measure(all_instances: list[Instance], strategies: list[str], plain_up_to: i
             if rule not in PLAIN or n <= plain_up_to:
                 rules[rule] = reference_timing(instance, library, rule, WINDOWS, 1 if rule in PLAIN else width)
                 _report(instance, f"double precision, {rule}", rules[rule])
-        rows.append(Row(instance.name, times, rules))
+        rows.append(Row(instance.name, instance.published_name, times, rules))
     return rows
 
 
@@ -98,10 +105,21 @@ def _report(instance: Instance, what: str, timing: Timing) -> None:
 def tables(rows: list[Row]) -> list[str]:
     """Return tables in Markdown: beside double precision, beside the literature, and the strategies side by side."""
     first = next(iter(rows[0].strategies))
-    return [*_beside_reference(rows, first), "", *_beside_literature(rows, first), "", *_strategies(rows, first)]
+    others = [name for name in rows[0].strategies if name != first]
+    text = "hpcsolve's strategies, which draw from the same distribution; in brackets the ratio to the first one's."
+    return [*beside_reference(rows, first), "", *beside_literature(rows, first), "",
+            *([text, "", *side_by_side(rows, first, others)] if others else [])]
 
 
-def _beside_reference(rows: list[Row], first: str) -> list[str]:
+def published_times(rows: list[Row]) -> dict[str, dict[str, float]]:
+    """Return milliseconds an iteration that papers report, by program and by our instance."""
+    known = {"Zhou et al., i7-4770": published.CPU, "Zhou et al., GTX 780": published.GPU, **published.OTHER_GPUS}
+    return {name: {row.instance: times[row.published_name] for row in rows if row.published_name in times}
+            for name, times in known.items()}
+
+
+def beside_reference(rows: list[Row], first: str) -> list[str]:
+    """Return the table of hpcsolve's times and those in double precision."""
     names = {"candidates": "full candidate list", "textbook": "textbook", "head-tail": "head and tail"}
     text = f"Milliseconds an iteration, the best of {WINDOWS} windows; in brackets the ratio to hpcsolve's."
     times = {
@@ -111,20 +129,16 @@ def _beside_reference(rows: list[Row], first: str) -> list[str]:
     return [text, "", *_beside(rows, first, times)]
 
 
-def _beside_literature(rows: list[Row], first: str) -> list[str]:
+def beside_literature(rows: list[Row], first: str) -> list[str]:
+    """Return the table of hpcsolve's times and those of the literature."""
     text = "Milliseconds that papers report; in brackets the ratio to hpcsolve's on this machine."
-    times = {"Zhou et al., i7-4770": published.CPU, "Zhou et al., GTX 780": published.GPU,
-             **published.OTHER_GPUS}
-    return [text, "", *_beside(rows, first, times)]
+    return [text, "", *_beside(rows, first, published_times(rows))]
 
 
-def _strategies(rows: list[Row], first: str) -> list[str]:
-    others = [name for name in rows[0].strategies if name != first]
-    if not others:
-        return []
-    text = "hpcsolve's strategies, which draw from the same distribution; in brackets the ratio to the first one's."
+def side_by_side(rows: list[Row], first: str, others: list[str]) -> list[str]:
+    """Return the table of one strategy's times and of others'."""
     times = {name: {row.instance: row.strategies[name].milliseconds for row in rows} for name in others}
-    return [text, "", *_beside(rows, first, times)]
+    return _beside(rows, first, times)
 
 
 def _beside(rows: list[Row], first: str, others: Mapping[str, Mapping[str, float]]) -> list[str]:

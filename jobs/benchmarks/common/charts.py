@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,21 @@ def save(figure: Any, path: Path) -> None:
     rcParams["svg.hashsalt"] = "hpcsolve"
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+
+
+def number_ticks(axis: Any, places: Sequence[float]) -> None:
+    """Mark these places of an axis, and no others, with plain numbers."""
+    axis.set_ticks(places, [f"{place:g}" for place in places])
+    axis.set_ticks([], minor=True)
+
+
+def plain_decades(axis: Any) -> None:
+    """Mark 1, 2 and 5 of each decade of a logarithmic axis with plain numbers."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def file_part(name: str) -> str:

@@ -13,6 +13,14 @@ from pathlib import Path
 from hpcsolve.errors import EnvironmentFault
 
 
+def mpiexec() -> str:
+    """Return the path of `mpiexec`. Raises `EnvironmentFault` if there is none."""
+    found = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
+    if found is None:
+        raise EnvironmentFault("no mpiexec beside this Python or on the PATH: pip install mpich")
+    return found
+
+
 def run_on_ranks(job: Path, count: int) -> float:
     """Run a job on `count` ranks and return the wall-clock seconds of the whole command.
 
@@ -21,11 +29,8 @@ def run_on_ranks(job: Path, count: int) -> float:
     EnvironmentFault
         If there is no mpiexec, or if the command fails; the message then quotes what it printed.
     """
-    mpiexec = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
-    if mpiexec is None:
-        raise EnvironmentFault("no mpiexec beside this Python or on the PATH: pip install mpich")
     run = [sys.executable, "-m", "hpcsolve", "run", str(job), "--quiet", "--overwrite"]
-    command = [mpiexec, "-n", str(count), *run]
+    command = [mpiexec(), "-n", str(count), *run]
     begin = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     wall = time.perf_counter() - begin

@@ -12,38 +12,25 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
 
 os.environ["OMP_WAIT_POLICY"] = "passive"  # waiting threads would count as CPU time
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
-from hpcsolve.algorithms import held_karp
-from hpcsolve.algorithms.base import Outcome, silent
 from hpcsolve.device.base import Device
 from hpcsolve.device.select import open_device
 from hpcsolve.parallel.comm import SerialComm
-from hpcsolve.problems.generate.tsp import random_matrix
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp, check_tour
 from jobs.benchmarks.common.charts import require_matplotlib
 from jobs.benchmarks.common.command import end_with, new_parser
 from jobs.benchmarks.common.machine import describe_load, describe_machine
-from jobs.benchmarks.common.timing import best_of, load
+from jobs.benchmarks.common.timing import load
 from jobs.benchmarks.held_karp import report
+from jobs.benchmarks.held_karp.measure import Effort, all_rows
 from jobs.benchmarks.held_karp.peak import MeasuredDevice, peak_rate
 from jobs.benchmarks.held_karp.report import Row
-from jobs.benchmarks.held_karp.rivals import TEXTBOOK, Rival, all_rivals
+from jobs.benchmarks.held_karp.rivals import all_rivals
 from jobs.benchmarks.held_karp.whole_process import whole_processes
 
 SIZES = [12, 14, 16, 18, 20, 22, 24, 26, 28]
-KINDS = {
-    "asymmetric, costs to 10^3": (1000, False), "asymmetric, costs to 10^6": (10**6, False),
-    "symmetric, costs to 10^3": (1000, True), "symmetric, costs to 10^6": (10**6, True),
-}
-"""Largest cost of each kind, and whether it is symmetric.
-
-Rivals are timed on the first kind. Costs to 10^6 need 32-bit states."""
-CHECKED = 22
-"""Up to this n one rival also solves the other kinds, not timed, to check hpcsolve's optimum."""
 
 
 def main() -> int:
@@ -67,7 +54,7 @@ def _report(options: argparse.Namespace, device: Device, cores: set[int]) -> lis
     rivals, skipped = all_rivals(options.threads)
     peak, load_before = peak_rate(device, options.repeats), load()
     rows = []
-    for row in _rows(options, device, rivals, skipped):
+    for row in all_rows(options.sizes, device, rivals, skipped, Effort(options.repeats, options.seconds)):
         print(row.progress(), file=sys.stderr, flush=True)
         rows.append(row)
     peak = max(peak, peak_rate(device, options.repeats))
@@ -100,55 +87,6 @@ def _device(options: argparse.Namespace) -> Device:
     if options.device == "cpu":
         return MeasuredDevice(options.threads)
     return open_device(options.device, SerialComm())[0]
-
-
-def _rows(options: argparse.Namespace, device: Device, rivals: list[Rival], skipped: list[str]) -> Iterator[Row]:
-    """Measure hpcsolve and the rivals on every instance, and add rivals without memory for their table to `skipped`."""
-    for n in sorted(set(options.sizes)):
-        for kind, (high, symmetric) in KINDS.items():
-            tsp = random_matrix(n, seed=n, high=high, symmetric=symmetric)
-            yield _measure(tsp, kind, device, options)
-            timed = kind == next(iter(KINDS))
-            for rival in rivals:
-                if n > rival.largest or not (timed or (rival.name == TEXTBOOK and n <= CHECKED)):
-                    continue
-                if timed and rival.table_bytes(n) > MeasuredDevice().memory_free() // 2:
-                    gigabytes = rival.table_bytes(n) / 1e9
-                    skipped.append(f"{rival.name}: n = {n} skipped, its table of {gigabytes:.1f} GB is more than half "
-                                   "of the free memory")
-                    continue
-                yield _measure_rival(rival, tsp, kind, options if timed else None)
-
-
-def _measure(tsp: Tsp, kind: str, device: Device, options: argparse.Namespace) -> Row:
-    """Measure hpcsolve from the costs to the tour, and check the tour."""
-    kernels: list[tuple[float, float | None]] = []
-
-    def solve() -> Outcome:
-        outcome = held_karp.run(tsp, device, SerialComm(), held_karp.Parameters(), silent)
-        by_events = float(outcome.rank["seconds_kernel"]), None
-        kernels.append(device.kernel_seconds() if isinstance(device, MeasuredDevice) else by_events)
-        return outcome
-
-    measured = best_of(solve, options.repeats, options.seconds)
-    outcome = measured.value
-    assert isinstance(outcome, Outcome)
-    value = check_tour(tsp, outcome.solution["tour"].values)
-    if value != outcome.cost:
-        raise AssertionError(f"n = {tsp.n}: the tour costs {value}, not {outcome.cost}")
-    details = held_karp.estimate(tsp, held_karp.Parameters(), 1).details
-    states = str(details.get("states", "small table")).split(",")[0]
-    return Row(tsp.n, kind, report.HPCSOLVE, "h", value, measured.wall, measured.cpu, measured.runs, states,
-               min(wall for wall, _ in kernels), min((cpu for _, cpu in kernels if cpu is not None), default=None),
-               int(outcome.rank["operations"]))
-
-
-def _measure_rival(rival: Rival, tsp: Tsp, kind: str, options: argparse.Namespace | None) -> Row:
-    """Measure a rival, or without options run it once for its answer alone."""
-    call = rival.prepare(tsp.cost * (tsp.cost != FORBIDDEN))
-    measured = best_of(call, options.repeats if options else 1, options.seconds if options else 0.0)
-    times = (measured.wall, measured.cpu) if options else (None, None)
-    return Row(tsp.n, kind, rival.name, rival.letter, int(str(measured.value)), *times, measured.runs)
 
 
 def _exit_code(rows: list[Row]) -> int:

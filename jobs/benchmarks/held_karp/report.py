@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,7 +69,7 @@ class Row:
     @property
     def seconds(self) -> float:
         """CPU time, or for hpcsolve on a GPU wall-clock time."""
-        return (self.wall if self.solver == HPCSOLVE and self.kernel_cpu is None else self.cpu) or math.nan
+        return (self.wall if self.kernel is not None and self.kernel_cpu is None else self.cpu) or math.nan
 
     @property
     def kernel_seconds(self) -> float:
@@ -94,7 +95,7 @@ def tables(rows: list[Row], peak: float, skipped: list[str]) -> list[str]:
         "", "## hpcsolve", "",
         *_hpcsolve_table([row for row in rows if row.solver == HPCSOLVE], peak),
         "", f"## Rivals: {kind}", "",
-        *_rival_table([row for row in rows if row.kind == kind]),
+        *rival_table([row for row in rows if row.kind == kind]),
         "", _checked(rows),
         "", "## CPU seconds against n", "",
         *_chart([row for row in rows if row.kind == kind]),
@@ -119,7 +120,7 @@ def _hpcsolve_table(rows: list[Row], peak: float) -> list[str]:
     return lines
 
 
-def _rival_table(rows: list[Row]) -> list[str]:
+def rival_table(rows: list[Row]) -> list[str]:
     """Return the table of all solvers' times on one kind of costs."""
     lines = [
         HOW_COMPARED, "",
@@ -181,8 +182,14 @@ def _column(seconds: float) -> int:
     return min(max(round((math.log10(seconds) - low) / (high - low) * CHART_WIDTH), 0), CHART_WIDTH)
 
 
-def draw(rows: list[Row], path: str) -> None:
-    """Draw CPU seconds against n for all solvers, and for hpcsolve's kernels on all kinds of costs."""
+def draw(rows: list[Row], path: str, published: Mapping[str, tuple[int, float]] | None = None) -> None:
+    """Draw CPU seconds against n for all solvers, and for hpcsolve's kernels on all kinds of costs.
+
+    Parameters
+    ----------
+    published
+        n and seconds of a program that others measured, by its name.
+    """
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(7.5, 5.5), layout="constrained")
@@ -190,8 +197,11 @@ def draw(rows: list[Row], path: str) -> None:
     for name, times in _curves(rows).items():
         style = "--" if "kernels" in name else "o-"
         axes.semilogy(list(times), list(times.values()), style, label=name, markersize=4, linewidth=1.2)
-    axes.set(xlabel="cities", ylabel="CPU seconds", title=f"Held-Karp, {rows[0].kind}; best of several runs")
-    axes.set_xticks(sorted({row.n for row in rows}))
+    for name, point in (published or {}).items():
+        axes.semilogy(*([number] for number in point), "*", color="black", label=name, markersize=11)
+    title = f"Held-Karp, {rows[0].kind}; best of several runs"
+    axes.set(xlabel="cities", ylabel="CPU seconds (GPU: wall-clock)", title=title)
+    axes.set_xticks(sorted({row.n for row in rows} | {n for n, _ in (published or {}).values()}))
     axes.grid(True, alpha=0.3)
     axes.legend(fontsize=7)
     charts.save(figure, Path(path))

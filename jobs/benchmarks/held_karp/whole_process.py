@@ -50,9 +50,10 @@ def whole_processes(threads: int, repeats: int, device: str) -> list[str]:
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
     with tempfile.TemporaryDirectory() as folder:
-        _run(Path(folder), *WARM_UP, threads, device)
+        run_job(Path(folder), *WARM_UP, threads, device)
         for title, (kind, n) in JOBS.items():
-            done = [_run(Path(folder), kind, n, threads, device) for _ in range(repeats if n < 30 else min(repeats, 2))]
+            count = repeats if n < 30 else min(repeats, 2)
+            done = [run_job(Path(folder), kind, n, threads, device) for _ in range(count)]
             failed = next((process for process in done if process.code), None)
             if failed:
                 lines.append(f"| {title} | not run: {failed.message} | | | | | |")
@@ -66,7 +67,7 @@ def whole_processes(threads: int, repeats: int, device: str) -> list[str]:
     return lines
 
 
-def _run(folder: Path, kind: str, n: int, threads: int, device: str) -> Process:
+def run_job(folder: Path, kind: str, n: int, threads: int, device: str) -> Process:
     """Run a job on a generated instance and return what the process took."""
     job, output = folder / "job.toml", folder / "result.h5"
     job.write_text(f'algorithm = "held-karp"\ninstance = {{ generate = "{kind}", n = {n}, seed = 1 }}\n'

@@ -64,12 +64,12 @@ def draw_queries(name: str, points: list[Point], folder: Path) -> None:
     """Draw efficiency and microseconds against Dijkstra rank."""
     figure = Figure(figsize=(9, 4), layout="constrained")
     efficiency, time = figure.add_subplot(1, 2, 1), figure.add_subplot(1, 2, 2)
-    for solver in dict.fromkeys(point.solver for point in points):
+    for number, solver in enumerate(dict.fromkeys(point.solver for point in points)):
         mine = [point for point in points if point.solver == solver]
-        ranks = [1 << point.rank for point in mine]
-        time.loglog(ranks, [1e6 * point.seconds for point in mine], "o-", base=2, label=solver, markersize=4)
+        ranks, style = [1 << point.rank for point in mine], {"color": f"C{number}", "label": solver, "markersize": 4}
+        time.loglog(ranks, [1e6 * point.seconds for point in mine], "o-", base=2, **style)
         if solver != DIJKSTRA:
-            efficiency.semilogx(ranks, [point.efficiency for point in mine], "o-", base=2, label=solver, markersize=4)
+            efficiency.semilogx(ranks, [point.efficiency for point in mine], "o-", base=2, **style)
     time.set_yscale("log")
     time.set(xlabel="Dijkstra rank of the target", title=f"{name}: CPU microseconds for a query")
     efficiency.set(xlabel="Dijkstra rank of the target", ylim=(0, 1.05), title="Dijkstra's arcs / Near-Far's")

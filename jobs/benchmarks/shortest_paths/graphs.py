@@ -34,6 +34,8 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_convert import to_scipy
 
 NEW_YORK = "new-york"
+FILES = {NEW_YORK: "USA-road-d.NY"}
+"""Names of files without suffix, where they are not the graph's name."""
 SEARCH_ALONE = WANTS_DISTANCES | UNCHECKED
 """What a search returns by default: distances, without the check that every run of hpcsolve makes."""
 GENERATED: dict[str, Callable[[int], dict[str, int]]] = {
@@ -43,7 +45,8 @@ GENERATED: dict[str, Callable[[int], dict[str, int]]] = {
     "rmat": lambda size: {"scale": size},
 }
 """Kinds of generated graphs: the generator's parameters for a size."""
-HOW_TO_NAME = f"{NEW_YORK}, or a kind and a size: road:1000000, grid:1024 (side), geometric:500000, rmat:20 (scale)"
+HOW_TO_NAME = f"""{NEW_YORK}, the NAME of HPCSOLVE_DATA/roads/NAME.gr and NAME.co (DIMACS arcs and coordinates, \
+perhaps .gz), or a kind and a size: road:1000000, grid:1024 (side), geometric:500000, rmat:20 (scale)"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,16 +117,16 @@ def read_network(name: str, sources: int) -> Network:
 
 
 def _read(name: str) -> Graph:
-    if name == NEW_YORK:
-        return read_graph(*map(str, _new_york())).problem
+    if ":" not in name:
+        return read_graph(*map(str, _roads(name))).problem
     kind, parameters = _generator(name)
     return generate_graph(kind, **parameters)
 
 
 def job_instance(name: str) -> str:
     """Return the value of `instance` that stands for this graph in a job file."""
-    if name == NEW_YORK:
-        roads, coordinates = _new_york()
+    if ":" not in name:
+        roads, coordinates = _roads(name)
         return f'{{ file = "{roads}", coordinates = "{coordinates}" }}'
     kind, parameters = _generator(name)
     return f'{{ generate = "{kind}", ' + ", ".join(f"{key} = {value}" for key, value in parameters.items()) + " }"
@@ -136,14 +139,15 @@ def _generator(name: str) -> tuple[str, dict[str, int]]:
     return f"{kind}-graph", GENERATED[kind](int(size))
 
 
-def _new_york() -> tuple[Path, Path]:
-    """Return the paths of the files with arcs and with coordinates."""
-    folder = Path(os.environ.get("HPCSOLVE_DATA") or "") / "roads"
-    files = folder / "USA-road-d.NY.gr.gz", folder / "USA-road-d.NY.co.gz"
-    if "HPCSOLVE_DATA" not in os.environ or not all(file.exists() for file in files):
-        raise InputError(f"HPCSOLVE_DATA must name a folder with roads/{files[0].name} and .co.gz; "
-                         "or choose other --graphs")
-    return files
+def _roads(name: str) -> tuple[Path, Path]:
+    """Return the paths of a road network's files with arcs and with coordinates."""
+    stem, data = FILES.get(name, name), os.environ.get("HPCSOLVE_DATA")
+    for suffix in ("", ".gz", ".xz"):
+        files = Path(data or "") / "roads" / f"{stem}.gr{suffix}", Path(data or "") / "roads" / f"{stem}.co{suffix}"
+        if data and all(file.exists() for file in files):
+            return files
+    raise InputError(f"HPCSOLVE_DATA must name a folder with roads/{stem}.gr and {stem}.co, perhaps .gz; "
+                     f"or name another graph: {HOW_TO_NAME}")
 
 
 def solve(prepared: Searcher, searches: Searches, wanted: int = SEARCH_ALONE) -> tuple[NDArray[Any], Solved]:

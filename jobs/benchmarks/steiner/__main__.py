@@ -23,7 +23,6 @@ from types import ModuleType
 
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", RAYON_NUM_THREADS="1")
 
-from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.device.select import open_device
 from hpcsolve.parallel.comm import SerialComm
@@ -32,7 +31,7 @@ from jobs.benchmarks.common.command import add_charts, add_repeats, end_with, ne
 from jobs.benchmarks.common.machine import describe_load, describe_machine
 from jobs.benchmarks.common.timing import load
 from jobs.benchmarks.steiner import quality, ranks, speed, variants
-from jobs.benchmarks.steiner.instances import HOW_TO_NAME, Instance, every_name, read_instance
+from jobs.benchmarks.steiner.instances import HOW_TO_NAME, every_name, read_instance
 from jobs.benchmarks.steiner.rivals import all_rivals
 
 Report = tuple[list[str], bool]
@@ -98,25 +97,9 @@ def _variants(options: argparse.Namespace, charts: ModuleType | None) -> Report:
     with device:
         lines = [variants.HOW.format(terminals=options.terminals, repeats=options.repeats), ""]
         for name in options.instances:
-            lines += _variants_of(read_instance(name), device, options, charts)
+            instance, folder = read_instance(name), charts and Path(options.charts)
+            lines += variants.report(instance, device, options.terminals, options.repeats, folder)
     return lines, True
-
-
-def _variants_of(
-    instance: Instance, device: Device, options: argparse.Namespace, charts: ModuleType | None
-) -> list[str]:
-    """Return the tables of one instance: the slow engines on some of its terminals, the fast ones up to all."""
-    some, repeats = instance.with_terminals(options.terminals), options.repeats
-    at_once = variants.by_searches_at_once(some, device, repeats)
-    terminals = variants.by_terminals(instance, device, repeats)
-    if charts:
-        charts.draw_at_once(some, at_once, Path(options.charts))
-        charts.draw_terminals(instance, terminals, Path(options.charts))
-    return [
-        *variants.engine_table(some, variants.by_engine(some, device, repeats)), "",
-        *variants.sweep_table(some, variants.by_sweeps(some, device, repeats)), "",
-        *variants.at_once_table(some, at_once), "", *variants.terminal_table(instance, terminals), "",
-    ]
 
 
 def _options() -> argparse.Namespace:

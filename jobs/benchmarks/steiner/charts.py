@@ -7,9 +7,10 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from jobs.benchmarks.common.charts import file_part, save
+from jobs.benchmarks.common.charts import file_part, number_ticks, plain_decades, save
 from jobs.benchmarks.steiner.instances import Instance
 from jobs.benchmarks.steiner.runs import Timing
+from jobs.benchmarks.steiner.variants import STUDY, Sweep
 
 
 def draw_solvers(instance: Instance, rows: list[Timing], folder: Path) -> None:
@@ -27,12 +28,43 @@ def draw_solvers(instance: Instance, rows: list[Timing], folder: Path) -> None:
     _finish(figure, axes, folder / f"steiner-solvers-{file_part(instance.name)}.svg")
 
 
+def draw_engines(instance: Instance, rows: list[Timing], folder: Path) -> None:
+    """Draw a bar for each engine: its time divided by that of dijkstra. Those of the study have another colour."""
+    figure, axes = _figure()
+    base = next(row.seconds for row in rows if row.solver == "dijkstra") or 1
+    ordered = sorted(rows, key=lambda row: row.seconds or 0)
+    ratios = [(row.seconds or 0) / base for row in ordered]
+    names = [f"{row.solver} ({STUDY[row.solver]})" if row.solver in STUDY else row.solver for row in ordered]
+    bars = axes.barh(names, ratios, color=["tab:orange" if row.solver in STUDY else "tab:blue" for row in ordered])
+    axes.bar_label(bars, [f"{ratio:.2g}" for ratio in ratios], padding=3)
+    axes.margins(x=0.1)
+    axes.set(xlabel="time / dijkstra's (orange: the study's variants, with their names there)",
+             title=f"{instance.name}, {len(instance.terminals)} terminals: mode kmb by every engine")
+    _finish(figure, axes, folder / f"steiner-engines-{file_part(instance.name)}.svg")
+
+
+def draw_sweeps(instance: Instance, rows: list[Sweep], folder: Path) -> None:
+    """Draw time and rounds of k-pull against k, both divided by those of k = 1."""
+    figure, axes = _figure()
+    ks = [row.sweeps for row in rows]
+    axes.plot(ks, [row.seconds / rows[0].seconds for row in rows], "o-", label="time")
+    axes.plot(ks, [row.rounds / rows[0].rounds for row in rows], "s--", label="dependent rounds")
+    number_ticks(axes.xaxis, ks)
+    axes.set_ylim(bottom=0)
+    axes.set(xlabel="k: sweeps between two checks", ylabel="divided by that of k = 1",
+             title=f"{instance.name}, {len(instance.terminals)} terminals: k-pull")
+    axes.legend(fontsize=8)
+    _finish(figure, axes, folder / f"steiner-sweeps-{file_part(instance.name)}.svg")
+
+
 def draw_at_once(instance: Instance, rows: dict[int, Timing], folder: Path) -> None:
     """Draw seconds against the number of searches at once."""
     figure, axes = _figure()
-    axes.loglog(list(rows), [row.seconds or 0 for row in rows.values()], "o-", base=2)
-    axes.set_yscale("log")
-    axes.set(xlabel="searches at once", ylabel="seconds", title=f"{instance.name}: p-SSSP")
+    axes.semilogx(list(rows), [row.seconds or 0 for row in rows.values()], "o-", base=2)
+    number_ticks(axes.xaxis, list(rows))
+    axes.set_ylim(bottom=0)
+    axes.set(xlabel="p: searches at once", ylabel="seconds for a tree",
+             title=f"{instance.name}, {len(instance.terminals)} terminals: p-SSSP")
     _finish(figure, axes, folder / f"steiner-at-once-{file_part(instance.name)}.svg")
 
 
@@ -42,7 +74,9 @@ def draw_terminals(instance: Instance, rows: dict[int, list[Timing]], folder: Pa
     for number, first in enumerate(next(iter(rows.values()))):
         points = [(count, timings[number].seconds) for count, timings in rows.items() if timings[number].seconds]
         axes.loglog(*zip(*points), "o-", label=first.solver, markersize=4)
-    axes.set(xlabel="terminals", ylabel="seconds for a tree", title=instance.name)
+    number_ticks(axes.xaxis, list(rows))
+    plain_decades(axes.yaxis)
+    axes.set(xlabel="terminals", ylabel="seconds for a tree", title=f"{instance.name}: more and more terminals")
     axes.legend(fontsize=8)
     _finish(figure, axes, folder / f"steiner-terminals-{file_part(instance.name)}.svg")
 
@@ -53,5 +87,6 @@ def _figure() -> tuple[Figure, Axes]:
 
 
 def _finish(figure: Figure, axes: Axes, path: Path) -> None:
+    axes.set_axisbelow(True)
     axes.grid(True, alpha=0.3)
     save(figure, path)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -53,6 +54,28 @@ class Sweep:
     sweeps: int
     seconds: float
     rounds: float
+
+
+def report(instance: Instance, device: Device, terminals: int, repeats: int, charts: Path | None) -> list[str]:
+    """Return the four tables of one instance: slow engines on at most `terminals` terminals, fast ones on up to all.
+
+    Parameters
+    ----------
+    charts
+        Folder for the charts, or None.
+    """
+    some = instance.with_terminals(terminals)
+    engine_rows, sweeps = by_engine(some, device, repeats), by_sweeps(some, device, repeats)
+    at_once, more = by_searches_at_once(some, device, repeats), by_terminals(instance, device, repeats)
+    if charts:
+        from jobs.benchmarks.steiner import charts as draw
+
+        draw.draw_engines(some, engine_rows, charts)
+        draw.draw_sweeps(some, sweeps, charts)
+        draw.draw_at_once(some, at_once, charts)
+        draw.draw_terminals(instance, more, charts)
+    return [*engine_table(some, engine_rows), "", *sweep_table(some, sweeps), "", *at_once_table(some, at_once), "",
+            *terminal_table(instance, more), ""]
 
 
 def by_engine(instance: Instance, device: Device, repeats: int) -> list[Timing]:

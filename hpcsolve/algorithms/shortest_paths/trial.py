@@ -1,0 +1,45 @@
+"""Estimates how long a job takes from some of its own searches, on the graph itself."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.base import NO_STOP, StopCriteria, Stopwatch, Trial
+from hpcsolve.algorithms.shortest_paths.engines import chosen_engine
+from hpcsolve.algorithms.shortest_paths.question import Parameters, question
+from hpcsolve.algorithms.shortest_paths.solve import run, searches
+from hpcsolve.answers.distances import PathQuestion
+from hpcsolve.device.base import Device
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.graph import Graph
+from hpcsolve.wording import counted
+
+ARCS = 1 << 24
+"""Arcs of the searches that follow each other on a block, of which there is at least one: some tenths of a second."""
+
+
+def trial(graph: Graph, parameters: Parameters, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
+    """Make some of the job's searches, evenly spaced among all."""
+    asked = question(graph, parameters)
+    total = searches(asked)
+    busiest = -(-total // ranks)  # searches of the rank that has most
+    at_once = chosen_engine(parameters.engine, graph, busiest, device.info).at_once(busiest, device.info)
+    count = min(busiest, at_once * -(-ARCS // max(1, graph.arcs)))
+    some = _some(graph, parameters, asked, np.linspace(0, total, count, endpoint=False).astype(np.int64))
+    watch = Stopwatch()
+    outcome = run(graph, device, SerialComm(), some, watch, NO_STOP, seed)
+    ratio = busiest / count
+    measured_on = f"{count} of {counted(total, 'search')}"
+    return Trial(graph, some, outcome, watch.setup, (watch.seconds() - watch.setup) * ratio, measured_on, ratio)
+
+
+def _some(graph: Graph, parameters: Parameters, asked: PathQuestion, numbers: NDArray[np.int64]) -> Parameters:
+    """Return the parameters that ask only for the searches with these numbers."""
+    if asked.pairs is not None:
+        pairs = asked.pairs[np.isin(asked.pairs[:, 0], np.unique(asked.pairs[:, 0])[numbers])]
+        queries = [(int(source), int(target)) for source, target in graph.labels[pairs]]
+        return msgspec.structs.replace(parameters, queries=queries, queries_sha256=None)
+    sources = asked.sources if parameters.voronoi else asked.sources[numbers]
+    return msgspec.structs.replace(parameters, sources=graph.labels[sources].tolist())

@@ -1,0 +1,90 @@
+"""Estimates how long a job takes from a whole run of mode fast, and from some searches of mode kmb."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+import numpy as np
+
+from hpcsolve.algorithms.base import NO_STOP, StopCriteria, Stopwatch, Trial, silent
+from hpcsolve.algorithms.shortest_paths.engines import row_engine
+from hpcsolve.algorithms.shortest_paths.rows import row_search
+from hpcsolve.algorithms.shortest_paths.searcher import searcher
+from hpcsolve.algorithms.shortest_paths.tile import GROUP
+from hpcsolve.algorithms.shortest_paths.tuning import concurrent_blocks
+from hpcsolve.algorithms.steiner_kmb.kmb import cutoff_of, keys_for, path_edges, sources_of, spanned_rows
+from hpcsolve.algorithms.steiner_kmb.matrix import Matrix
+from hpcsolve.algorithms.steiner_kmb.network import network
+from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk, walk
+from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
+from hpcsolve.algorithms.steiner_kmb.solve import on_host, prepared, run
+from hpcsolve.answers.table import DistanceTable
+from hpcsolve.device.base import Device
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.graph import Graph
+
+ARCS = 1 << 22
+"""Arcs of the searches that follow each other on a block, of which there is at least one."""
+BEST = 'mode "best" ends when no vertex makes its tree lighter'
+
+
+def trial(graph: Graph, parameters: Parameters, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
+    """Make a tree by mode fast, which takes a second for half a million vertices, and some searches of mode kmb."""
+    given = msgspec.structs.replace(parameters, mode="fast", matrix=False, halt="bottleneck")
+    watch = Stopwatch()
+    outcome = run(graph, device, SerialComm(), given, silent, NO_STOP, seed)
+    setup = watch.seconds()
+    if parameters.mode == "fast":
+        return Trial(graph, given, outcome, setup, 0.0, "the job itself")
+    if parameters.mode == "kmb":
+        searched = _searched(graph, parameters, ranks, device)
+        return Trial(graph, given, outcome, setup, searched.seconds, searched.measured_on,
+                     searched.row_ratio, tables=searched.tables)
+    limit = None if criteria.seconds is None else max(0.0, criteria.seconds - setup)
+    why = f"{BEST}{'; [stop] seconds would end it' if limit is None else ', or with the round that is under way'}"
+    return Trial(graph, given, outcome, setup, limit, "mode fast", open_end=why)
+
+
+@dataclass(frozen=True)
+class _Searched:
+    """What some searches of mode kmb say of all.
+
+    Attributes
+    ----------
+    seconds
+        Seconds of all searches of a rank, estimated.
+    measured_on, row_ratio, tables
+        As in `Trial`.
+    """
+
+    seconds: float
+    measured_on: str
+    row_ratio: float
+    tables: tuple[DistanceTable, ...]
+
+
+def _searched(graph: Graph, parameters: Parameters, ranks: int, device: Device) -> _Searched:
+    """Make some searches of mode kmb, from terminals near each other, and find some of the paths."""
+    with on_host(device) as host:
+        smaller, tree = prepared(graph, host)
+        net, info, cutoff = network(smaller.graph, host), device.info, cutoff_of(tree, parameters)
+        k, keys = len(net.terminals), keys_for(smaller.graph, cutoff)
+        share = len(shares_of_walk(k, ranks)[0])
+        a_block = GROUP if row_engine(parameters.engine) else 1  # searches that a block makes together
+        count = min(share, a_block * concurrent_blocks(info) * -(-ARCS // max(1, smaller.graph.arcs)))
+        matrix = Matrix(smaller.member, range(count), np.zeros((count, len(smaller.member)), keys.dtype))
+        sources = sources_of(walk(net, tree), SerialComm(), matrix) if parameters.matrix else walk(net, tree)[:count]
+        watch = Stopwatch()
+        with searcher(smaller.graph, device, keys, parameters.engine, cutoff=cutoff, searches=count) as ready:
+            targets = net.terminals.astype(np.int64)
+            with row_search(ready, smaller.graph, parameters.engine, parameters.at_once, targets, count) as rows:
+                before = watch.seconds()
+                spanned_rows(net, sources, tree.bottleneck, rows, keys, silent, matrix if parameters.matrix else None)
+            ends = np.stack([tree.first, tree.second], axis=1).astype(np.int64)
+            ends = ends[np.argsort(ends[:, 0], kind="stable")][: max(1, (k - 1) * count // k)]
+            path_edges(net, ready, ends, SerialComm(), silent)
+        ratio = share / count
+        tables = (matrix.as_table(),) if parameters.matrix else ()
+        return _Searched(before + (watch.seconds() - before) * ratio, f"mode fast, and {count} of {k} searches", ratio,
+                         tables)

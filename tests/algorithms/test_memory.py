@@ -1,0 +1,71 @@
+"""The estimated memory of jobs of each algorithm, beside what the arrays of a run take at their peak.
+
+Python's tracemalloc counts the bytes of numpy's arrays, and so those of a CPU's buffers too. These are the same in
+every run. Only the libraries are left out, which are loaded by a run before.
+"""
+
+import tracemalloc
+
+import pytest
+
+from hpcsolve.algorithms.base import StopCriteria, silent
+from hpcsolve.algorithms.registry import algorithm
+from hpcsolve.device.host import HostDevice
+from hpcsolve.job.generators import makers
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.generate.by_name import call_generator
+
+ROADS = ("road-graph", {"n": 30000})
+POWER = ("rmat-graph", {"scale": 13, "edge_factor": 16})
+TERMINALS = ("road-steiner", {"n": 20000, "terminals": 500})
+JOBS = {
+    "planes": ("held-karp", ("random-matrix", {"n": 19}), {}),
+    "planes, symmetric": ("held-karp", ("uniform-tsp", {"n": 21}), {}),
+    "planes, 32-bit states": ("held-karp", ("random-matrix", {"n": 19, "high": 10**8}), {}),
+    "compact": ("held-karp", ("random-matrix", {"n": 17}), {"layout": "compact"}),
+    "open path": ("held-karp", ("uniform-tsp", {"n": 20}), {"path": "open"}),
+    "one colony": ("ant-colony", ("uniform-tsp", {"n": 400}), {}),
+    "colonies": ("ant-colony", ("random-matrix", {"n": 300}), {"colonies": 20}),
+    "many cities": ("ant-colony", ("uniform-tsp", {"n": 1500}), {"local_search": "none"}),
+    "ant system": ("ant-colony", ("uniform-tsp", {"n": 400}), {"variant": "ant-system"}),
+    "ant systems": ("ant-colony", ("uniform-tsp", {"n": 200}), {"variant": "ant-system", "colonies": 6}),
+    "rows": ("shortest-paths", ROADS, {"sources": list(range(1, 101))}),
+    "predecessors": ("shortest-paths", ROADS, {"sources": list(range(1, 101)), "predecessors": True}),
+    "a power law, one source": ("shortest-paths", POWER, {"sources": [1]}),
+    "targets": ("shortest-paths", ROADS, {"sources": list(range(1, 101)), "targets": [5, 6]}),
+    "queries": ("shortest-paths", ROADS, {"queries": [(1, 9000), (3, 29000), (200, 4)]}),
+    "fast": ("steiner-kmb", TERMINALS, {}),
+    "fast, a power law": ("steiner-kmb", ("power-law-steiner", {"n": 5000, "edges": 45000, "terminals": 300}), {}),
+    "kmb": ("steiner-kmb", TERMINALS, {"mode": "kmb"}),
+    "kmb, a matrix": ("steiner-kmb", ("road-steiner", {"n": 9000, "terminals": 1500}), {"mode": "kmb", "matrix": True}),
+    "kmb by single searches": ("steiner-kmb", TERMINALS, {"mode": "kmb", "engine": "dijkstra"}),
+    "best": ("steiner-kmb", TERMINALS, {"mode": "best", "shakes": 0}),
+}
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_an_estimate_is_within_a_fifth_of_what_a_run_takes(name):
+    solver, problem, parameters = solved = _job(*JOBS[name])
+    _peak(*solved)
+    with HostDevice(2) as device:
+        need = solver.estimate(problem, parameters, 1, device.info)
+    traced, on_device = _peak(*solved)
+    assert abs(need.needed[0] - traced) <= 0.2 * traced, (need.needed[0] / traced, need, traced)
+    assert abs(need.device_bytes[0] - on_device) <= 0.2 * on_device, (need.device_bytes[0], on_device)
+
+
+def _job(name, instance, parameters):
+    solver = algorithm(name)
+    return solver, call_generator(makers(solver.kind), instance[0], instance[1]), solver.parameters(**parameters)
+
+
+def _peak(solver, problem, parameters):
+    """Return the bytes that the arrays of a run take at their peak, and those of its device."""
+    stop = StopCriteria(iterations=3) if solver.name == "ant-colony" else StopCriteria()
+    tracemalloc.start()
+    with HostDevice(2) as device:
+        outcome = solver.run(problem, device, SerialComm(), parameters, silent, stop, 1)
+        peak, on_device = tracemalloc.get_traced_memory()[1], device.memory_peak
+    tracemalloc.stop()
+    assert outcome.answer is not None
+    return peak, on_device
