@@ -112,7 +112,7 @@ def solve(
     3
     """
     ranks = comm or SerialComm()
-    options = ({} if terminals is None else {"terminals": list(terminals)}) | _weight_option(weight)
+    options = _terminals_option(terminals) | _weight_option(weight)
     job = _job(problem, options, parameters, {
         "algorithm": algorithm, "output": os.fspath(output or ""), "device": device, "threads": threads, "seed": seed,
         "share-gpu": share_gpu, "exact": exact, "round": round, "stop": _stop_table(stop)})
@@ -137,6 +137,7 @@ def _job(
     problem: ProblemLike, options: Mapping[str, Any], parameters: dict[str, object], settings: dict[str, object]
 ) -> Job:
     own = {str(settings["algorithm"]): _keys(parameters)}
+    settings = {key: _plain(value) for key, value in settings.items()}
     job = job_from_table({**settings, "instance": _instance_key(problem, options), **own})
     return with_files_from(Path.cwd(), job)
 
@@ -145,6 +146,12 @@ def _stop_table(stop: object) -> dict[str, Any]:
     if stop is not None and not isinstance(stop, Mapping):
         raise InputError(f'stop={stop!r} does not say what to stop at; write for example stop={{"seconds": {stop!r}}}')
     return dict(stop or {})
+
+
+def _terminals_option(terminals: Iterable[Any] | None) -> dict[str, Any]:
+    if isinstance(terminals, str):
+        raise InputError(f"terminals={terminals!r}: give a list, as in terminals=[{terminals!r}]")
+    return {} if terminals is None else {"terminals": list(terminals)}
 
 
 def _weight_option(weight: str | None) -> dict[str, Any]:
@@ -187,9 +194,11 @@ def _keys(parameters: dict[str, object]) -> dict[str, object]:
 
 
 def _plain(value: object) -> object:
-    """Return numpy's numbers and arrays, and paths, as values that TOML has."""
+    """Return numpy's numbers and arrays, and paths, as values that TOML has, in tables and lists too."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.tolist()
     if isinstance(value, os.PathLike):
         return os.fspath(value)
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
     return [_plain(inner) for inner in value] if isinstance(value, (list, tuple)) else value

@@ -190,7 +190,8 @@ def edges(contents: Contents, number: int | None = None) -> Edges:
     tails, heads = _ends(order, is_open(contents))
     legs = contents.own("legs", "cost") if len(tails) else np.empty(0)
     weights = legs if legs is not None and len(legs) == len(tails) else None
-    return Edges(tails, heads, weights, not contents.value("instance", "symmetric"), order)
+    there_and_back = len(tails) == 2 == len(order)  # two arcs, which as one edge would lose half of the cost
+    return Edges(tails, heads, weights, there_and_back or not contents.value("instance", "symmetric"), order)
 
 
 def is_open(contents: Contents) -> bool:

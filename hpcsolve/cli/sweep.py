@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hpcsolve.cli.options import DEVICES, add_command, add_set, at_least_one
@@ -51,6 +50,8 @@ def _sweep(options: argparse.Namespace) -> int:
 
 
 def _run_sweep(options: argparse.Namespace) -> int:
+    from dataclasses import replace
+
     from hpcsolve.sweep.expand import expand
     from hpcsolve.sweep.local import is_done
 

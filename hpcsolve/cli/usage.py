@@ -48,6 +48,8 @@ def refuse_unknown_options(parser: OneLineParser, rest: Sequence[str]) -> None:
     option = next((word for word in rest if word.startswith("-") and len(word) > 1), None)
     if option is not None:
         known = [name for action in parser._actions for name in action.option_strings]
+        if option in known:
+            parser.error(f"{option} stands behind --, where words are files; write it before --")
         parser.error(f"unknown option {option}{did_you_mean(option.partition('=')[0], known)}")
     if rest[0].startswith("="):
         parser.error("KEY=VALUE must not contain blanks; write --set held-karp.path=open")

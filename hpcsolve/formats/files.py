@@ -9,6 +9,7 @@ import lzma
 import os
 import re
 import sys
+import unicodedata
 import zlib
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -23,6 +24,8 @@ STANDARD_INPUT = "<stdin>"
 
 _CONTROL = bytes(code for code in range(32) if code not in b"\t\n\v\f\r")
 _WORD = re.compile(r"[^ \t\n\v\f\r]+")
+_EXCEL = re.compile(rb'"?sep=[,;|\t]?"?[,;\t]*(?=\n)', re.IGNORECASE)
+"""The line with which Excel is told what separates the cells of a table."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ def open_file(path: str) -> InputFile:
 
 
 def as_text(file: InputFile) -> InputFile:
-    """Return the file with plain newlines, in UTF-8, without a byte order mark.
+    """Return the file with plain newlines, in UTF-8, without a byte order mark and without the text of a line `sep=;`.
 
     Raises
     ------
@@ -112,15 +115,22 @@ def as_text(file: InputFile) -> InputFile:
     content = content.removeprefix(b"\xef\xbb\xbf").removesuffix(b"\x1a")
     if b"\r" in content:
         content = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    excel = _EXCEL.match(content)
+    if excel:
+        content = content[excel.end() :]  # its line stays, blank, so that lines keep their numbers
     result = InputFile(file.name, content, file.sha256)
     _refuse_control_characters(result)
     return result
 
 
 def decode(text: bytes) -> str:
-    """Return bytes of a name or comment as text. They are UTF-8, or Latin-1 in old files."""
+    """Return bytes of a name or comment as text. They are UTF-8, or Latin-1 in old files.
+
+    Unicode has two ways to write some letters, such as an u with two dots. The text has the composed one (NFC), so that
+    names that look the same are the same.
+    """
     try:
-        return text.decode()
+        return unicodedata.normalize("NFC", text.decode())
     except UnicodeDecodeError:
         return text.decode("latin-1")
 

@@ -7,6 +7,7 @@ name of another.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -120,14 +121,19 @@ def _is_other_number(name: str, label: int) -> bool:
 def _positions_by_name(names: Sequence[str]) -> dict[str, list[int]]:
     known: dict[str, list[int]] = {}
     for position, name in enumerate(names):
-        known.setdefault(name, []).append(position)
+        known.setdefault(_composed(name), []).append(position)
     return known
+
+
+def _composed(name: str) -> str:
+    """Return a name in the one of Unicode's ways of writing it (NFC) in which it is compared."""
+    return unicodedata.normalize("NFC", name)
 
 
 def _by_name(
     labels: NDArray[np.int64], item: Any, known: dict[str, list[int]], owner: str, one: str, many: str
 ) -> int:
-    found = known.get(str(item), [])
+    found = known.get(_composed(str(item)), [])
     if len(found) > 1:
         numbers = f"{labels[found[0]]} and {labels[found[1]]}"
         raise InputError(f"{owner} has {len(found)} {many} named {str(item)!r}, such as {numbers}; give the number")

@@ -201,3 +201,9 @@ def test_the_module_shows_what_it_has():
     text = pydoc.plain(pydoc.render_doc(hpcsolve))
     assert "Solve a problem and return its result." in text and "Read a result file." in text
     assert "Return the answer as a `pandas.DataFrame`" in text
+
+
+def test_the_legs_of_two_cities_add_up():
+    """The two legs of a symmetric instance are two arcs, not one edge."""
+    result = hpcsolve.solve([[0, 5], [5, 0]], device="cpu")
+    assert result.to_networkx().size("weight") == result.cost == result.to_csr().sum() == 10

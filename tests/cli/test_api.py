@@ -95,3 +95,15 @@ def test_the_attribute_with_the_lengths_of_streets(test_device):
     for other in (networkx.to_scipy_sparse_array(streets, weight="length"), [[0, 1], [1, 0]]):
         with pytest.raises(InputError, match=r"weight= names an attribute|list is not a graph"):
             hpcsolve.solve(other, "shortest-paths", device=test_device, sources=[1], weight="length")
+
+
+def test_numbers_of_numpy_are_taken():
+    cost = np.random.default_rng(3).integers(1, 100, (7, 7))
+    best = hpcsolve.solve(cost, device="cpu").cost
+    found = hpcsolve.solve(cost, "ant-colony", device="cpu", seed=np.int64(2), stop={"target": np.float64(best)})
+    assert found.cost == best
+
+
+def test_a_text_is_no_list_of_terminals():
+    with pytest.raises(InputError, match=r"terminals='AB': give a list, as in terminals=\['AB'\]"):
+        hpcsolve.solve(np.zeros((2, 2)), "steiner-kmb", terminals="AB")

@@ -28,6 +28,7 @@ COMMANDS = {  # command -> the end of its only line
     "job.toml": "job.toml is a file, not a command; did you mean hpcsolve run job.toml?",
     "cities.tsp": "cities.tsp is a file, not a command; did you mean hpcsolve solve cities.tsp?",
     "--device cpu run job.toml": "--device must follow the command",
+    "solve -- cities.tsp --quiet": "--quiet stands behind --, where words are files; write it before --",
     "run cities.tsp": "is it an instance? hpcsolve solve cities.tsp",
     "estimate cities.tsp": "is it an instance? hpcsolve solve cities.tsp",
     "solve job.toml": "job.toml: is a job, not an instance; did you mean hpcsolve run job.toml?",
@@ -92,7 +93,7 @@ def streets():
 
 SQUARE = [[0, 1, 2], [1, 0, 3], [2, 3, 0]]
 CALLS = {  # what is called in Python -> part of the message
-    "a number to stop at": (lambda: package.solve(SQUARE, "ant-colony", stop=5), 'as in stop={"seconds": 5}'),
+    "a number to stop at": (lambda: package.solve(SQUARE, "ant-colony", stop=5), 'for example stop={"seconds": 5}'),
     "a key of stop": (lambda: package.solve(SQUARE, "ant-colony", seconds=5), "mean seconds in the table [stop]?"),
     "a misspelt key": (lambda: package.solve(SQUARE, pth="open"), "held-karp.pth: unknown key; did you mean path?"),
     "a Python name": (lambda: package.solve(SQUARE, "held_karp"), "'held_karp'; did you mean held-karp?"),

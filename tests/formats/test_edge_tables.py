@@ -1,5 +1,6 @@
 """Edge lists of names, and of columns that a first line names, are read as written. What is unclear is refused."""
 
+import unicodedata
 from fractions import Fraction
 
 import pytest
@@ -11,7 +12,7 @@ from hpcsolve.formats import read_graph, write_graph
 from hpcsolve.problems.graph_build import from_edges
 
 names = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), min_size=1, max_size=6).map(
-    lambda text: " ".join(text.split())).filter(bool)
+    lambda text: unicodedata.normalize("NFC", " ".join(text.split()))).filter(bool)
 
 
 def read_text(folder, text, name="t.csv", **options):

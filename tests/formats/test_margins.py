@@ -1,6 +1,7 @@
 """Names and numbers in the margins of a table of costs are told from costs, or refused where they cannot be."""
 
 import io
+import unicodedata
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hpcsolve.problems.tsp import FORBIDDEN, from_costs, from_matrix
 
 labels = st.lists(st.integers(-3, 12) | st.integers(-(10**17), 10**17), min_size=2, max_size=6, unique=True)
 names = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), max_size=8).map(
-    lambda text: " ".join(text.split()))
+    lambda text: unicodedata.normalize("NFC", " ".join(text.split())))
 small = st.integers(0, 4)
 
 

@@ -3,6 +3,7 @@
 import csv
 import io
 import math
+import unicodedata
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +19,7 @@ from hpcsolve.problems.geographic import EARTH_RADIUS, from_places
 
 latitudes, longitudes = st.floats(-90, 90), st.floats(-180, 180)
 names = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "S", "Zs"]), min_size=1, max_size=12).map(
-    lambda text: " ".join(text.split())).filter(bool)
+    lambda text: unicodedata.normalize("NFC", " ".join(text.split()))).filter(bool)
 
 
 def read_text(folder, text, name="places.csv"):

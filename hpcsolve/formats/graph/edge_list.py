@@ -22,6 +22,7 @@ from hpcsolve.formats.graph.edge_table import (
     HEAD,
     TAIL,
     begins_with_id,
+    names_axes,
     names_columns,
     positions_by_label,
     read_edge_table,
@@ -60,6 +61,8 @@ def read_edge_list(file: InputFile, directed: bool | None = None, weight: str | 
     InputError
         With file and line.
     """
+    if file.content.lstrip().startswith(b"<"):
+        raise file.error("is HTML or XML, not a list of edges", file.first_line)
     first_lines = _first_lines(file.content)
     width = next((len(row) for _, row in first_lines if all(map(NUMBER.fullmatch, row))), 0)
     # The quick reader below is for numbers alone, in the order tail, head, weight.
@@ -139,7 +142,7 @@ def _is_edge_of_names(cells: Sequence[str]) -> bool:
 def _is_in_order(cells: Sequence[str]) -> bool:
     """Return whether the columns are tail, head, weight, as far as the cells of the first line tell."""
     if not names_columns(cells):
-        return not begins_with_id(cells)
+        return not begins_with_id(cells) and not names_axes(cells)
     first, second, *rest = [cell.lower() for cell in cells]
     if any(title in (*TAIL, *HEAD) for title in rest) or (rest and begins_with_id(rest)):
         return False

@@ -67,6 +67,8 @@ def read_edge_table(file: InputFile, directed: bool, weight: str | None, comment
         if not cells[columns.tail] or not cells[columns.head]:
             raise file.error("a vertex is missing", line)
     lines = np.array([line for line, _ in body], dtype=np.int64)
+    if not header or not names_columns(rows[0][1]):
+        _refuse_places(file, body, columns)
     labels, names, tails, heads = _vertices(file, body, columns, lines)
     values = np.ones(len(body), dtype=np.uint64) if columns.weight is None else _numbers(file, body, columns.weight)
     weights, scale = weights_in(file, values, lines, len(labels))
@@ -80,6 +82,11 @@ def names_columns(titles: Sequence[str]) -> bool:
     """Return whether titles say which columns hold the two ends of an edge."""
     found = [title.lower() for title in titles]
     return any(title in TAIL for title in found) and any(title in HEAD for title in found)
+
+
+def names_axes(titles: Sequence[str]) -> bool:
+    """Return whether titles say that columns hold coordinates."""
+    return {"x", "y"} <= {title.lower() for title in titles}
 
 
 def begins_with_id(titles: Sequence[str]) -> bool:
@@ -153,12 +160,12 @@ def _header(file: InputFile, first: Row, weight: str | None) -> bool:
 def _columns(file: InputFile, first: Row, header: bool, weight: str | None) -> EdgeColumns:
     """Return the columns of ends and weight. Raises `InputError` if the titles leave them open."""
     line, cells = first
-    if not header:
+    if not header and not names_axes(cells):
         return EdgeColumns(0, 1, 2 if len(cells) == 3 else None)
     titles = [cell.lower() for cell in cells]
     tail, head = _only(file, titles, TAIL, line), _only(file, titles, HEAD, line)
     if tail is None or head is None:
-        if len(cells) > 3 or begins_with_id(cells) or tail is not None or head is not None:
+        if len(cells) > 3 or begins_with_id(cells) or names_axes(cells) or tail is not None or head is not None:
             raise file.error(f"it is not clear which columns are the ends; call them u and v, as in {EXAMPLE}", line)
         tail, head = 0, 1
     if weight is not None:
@@ -181,6 +188,15 @@ def _only(file: InputFile, titles: Sequence[str], spellings: Sequence[str], line
         cure = "choose with weight = ..." if spellings is WEIGHT else "rename or remove one"
         raise file.error(f"the columns {first} and {second} may mean the same; {cure}", line)
     return found[0] if found else None
+
+
+def _refuse_places(file: InputFile, body: Sequence[Row], columns: EdgeColumns) -> None:
+    """Refuse ends without titles if those of one column alone are numbers: these may be coordinates of the others."""
+    numbers = [all(NUMBER.fullmatch(cells[column]) for _, cells in body) for column in (columns.tail, columns.head)]
+    texts = [not any(NUMBER.fullmatch(cells[column]) for _, cells in body) for column in (columns.tail, columns.head)]
+    if any(numbers) and any(texts):
+        cure = f"write titles such as {EXAMPLE} above edges, or name,lat,lon above places"
+        raise file.error(f"one end of each line is a name, the other one a number; {cure}", body[0][0])
 
 
 def _vertices(

@@ -99,6 +99,7 @@ def read_geojson(file: InputFile, directed: bool | None = None, weight: str | No
 
 def _lines(file: InputFile) -> Iterator[Line]:
     content = json_of(file)
+    _require_degrees(file, content)
     whole = isinstance(content, dict) and content.get("type") == "FeatureCollection"
     features = content.get("features") if whole else [content]
     if not isinstance(features, list):
@@ -112,6 +113,14 @@ def _lines(file: InputFile) -> Iterator[Line]:
         properties = feature.get("properties")
         for places in _geometry_lines(file, geometry, number):
             yield Line(places, properties if isinstance(properties, dict) else {}, number)
+
+
+def _require_degrees(file: InputFile, content: Any) -> None:
+    """Refuse a file with the key `crs` of older GeoJSON, unless it says that coordinates are degrees."""
+    system = content.get("crs") if isinstance(content, dict) else None
+    if system is not None and not re.search(r"crs84|4326|wgs ?84\b", json.dumps(system), re.IGNORECASE):
+        what = f"its coordinates are of the system {shown(json.dumps(system))}"
+        raise file.error(f"{what}; export it with longitudes and latitudes (EPSG:4326)", file.first_line)
 
 
 def _geometry_lines(file: InputFile, geometry: Any, line: int) -> Iterator[list[Place]]:

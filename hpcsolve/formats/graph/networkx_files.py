@@ -31,6 +31,7 @@ _GML = re.compile(rb'\s*(?:#[^\n]*\s+|(?i:creator|comment)\s+"[^"]*"\s*|(?i:vers
 _DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")
 _DEFINITIONS = re.compile(r"<!(?:DOCTYPE|ENTITY)", re.I)
 _NODE = re.compile(r"<(?:\w+:)?node[\s/>]")
+_COMMENT = re.compile(r"<!--.*?-->|<!\[CDATA\[.*?\]\]>", re.S)
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})", re.ASCII)
 _TRUE = (True, 1, "1", "true", "True")
 
@@ -59,10 +60,15 @@ def read_graphml(file: InputFile, directed: bool | None = None, weight: str | No
     if definition is not None:  # entities may expand without end, or name other files
         raise file.error(f"{definition[0]} is not read, since GraphML needs no definitions; remove it", file.first_line)
 
+    plain = _COMMENT.sub("", text)
+
     def parse(networkx: ModuleType) -> Any:
         graph = networkx.read_graphml(io.BytesIO(text.encode()))
-        if len(graph) > len(_NODE.findall(text)):  # networkx adds a node for every end of an edge
+        nodes = len(_NODE.findall(plain))
+        if len(graph) > nodes:  # networkx adds a node for every end of an edge
             raise ValueError("an edge leads to a node that the file does not define")
+        if len(graph) < nodes:
+            raise ValueError("a node is defined twice, or inside another one, or in another graph of the file")
         return graph
 
     return _read(file, parse, directed, weight)
@@ -94,11 +100,17 @@ def read_node_link(file: InputFile, directed: bool | None = None, weight: str | 
     content = json_of(file)
 
     def build(networkx: ModuleType) -> Any:
+        if not isinstance(content.get("directed", False), bool):
+            raise ValueError(f"directed is {content['directed']!r}, which must be true or false")
+        if content.get("links") and content.get("edges"):
+            raise ValueError("there are both links and edges; keep one of them")
         graph = networkx.MultiDiGraph() if content.get("directed") else networkx.MultiGraph()
         graph.graph.update(dict(content.get("graph") or {}))
         for node in content["nodes"]:
+            if _hashable(node["id"]) in graph:
+                raise ValueError(f"the node {node['id']!r} is there twice")
             graph.add_node(_hashable(node["id"]), **{key: value for key, value in node.items() if key != "id"})
-        for edge in content["links"] if "links" in content else content["edges"]:
+        for edge in content.get("links") or content.get("edges") or ():
             ends = [_hashable(edge[key]) for key in ("source", "target")]
             for end in ends:
                 if end not in graph:

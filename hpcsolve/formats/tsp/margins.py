@@ -4,8 +4,9 @@ Numbers in the margins could be costs as well. They are labels if nothing else f
 
 - In the first row and column: the first cell is empty, the row equals the column, all are different, and a cell of the
   diagonal is not empty. In a plain matrix, whose first cell is on the diagonal, all of the diagonal would be empty.
-- In the first row alone: there is one row more than columns, the numbers are whole and different, and the diagonal
-  below them is zero or empty, which a damaged matrix would hardly have.
+- Names in the first row alone: the diagonal is the same everywhere, which that of `id,x,y` with coordinates is not.
+- Numbers in the first row alone: there is one row more than columns, the numbers are whole and different, and the
+  diagonal below them is zero or empty, which a damaged matrix would hardly have.
 
 Where both readings fit, the table is refused.
 """
@@ -58,6 +59,7 @@ def without_margins(file: InputFile, rows: list[TableRow]) -> Table:
 def _named(file: InputFile, rows: list[TableRow]) -> Table:
     (first_line, first), body = rows[0], rows[1:]
     if len(first) == len(body):
+        _require_one_diagonal(file, body)
         return Table(body, tuple(first))
     names = tuple(first[1:])
     if len(first) != len(body) + 1:
@@ -70,6 +72,19 @@ def _named(file: InputFile, rows: list[TableRow]) -> Table:
             what = f"this row is named {shown(cells[0])}, but its column {shown(name)}"
             raise file.error(f"{what}; give rows and columns the same order", line)
     return Table([(line, cells[1:]) for line, cells in body], names)
+
+
+def _require_one_diagonal(file: InputFile, body: list[TableRow]) -> None:
+    """Refuse rows under names whose diagonal has different costs, as a table of coordinates `id,x,y` has."""
+    found: set[str | float] = set()
+    for index, (line, cells) in enumerate(body):
+        cell = cells[index] if index < len(cells) else ""
+        none = _ZERO.fullmatch(cell) or not is_number(cell)
+        found.add(0.0 if none else float(cell))
+        if len(found) > 1:
+            cure = "write 0 into the diagonal of costs, or a header such as name,lat,lon over a table of places"
+            message = f"the diagonal has {shown(cell)}, unlike the rows above, so that the columns may not be cities"
+            raise file.error(f"{message}; {cure}", line)
 
 
 def _labelled(texts: Sequence[str], body: list[TableRow]) -> Table:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from hpcsolve.formats.tsp.tsplib_sections import integers_only
 from hpcsolve.problems.decimals import BadNumber, is_number, shown
 from hpcsolve.problems.rounding import Costs, Precision, costs_from_texts
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_costs, largest_cost, require_memory
+
+_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}\.\d{3}", re.ASCII)
 
 
 def read_text_matrix(file: InputFile, precision: Precision | None = None) -> Tsp:
@@ -38,6 +40,7 @@ def read_text_matrix(file: InputFile, precision: Precision | None = None) -> Tsp
         if len(cells) != n:
             what = f"{len(cells)} cells in a table of {n} rows; the matrix must be square"
             raise file.error(what, line)
+    _refuse_half(file, rows)
     require_memory(n)
     cost, scale, error = _costs(file, rows, precision)
 
@@ -112,7 +115,34 @@ def _rows(file: InputFile) -> list[TableRow]:
             rows.append((number, _cells(line, delimiter)))
         except csv.Error as problem:
             raise file.error(f"not a row of a CSV table: {problem}", number) from None
+    if delimiter == ";":
+        _refuse_thousands(file, rows)
     return rows
+
+
+def _refuse_thousands(file: InputFile, rows: Sequence[TableRow]) -> None:
+    """Refuse cells between semicolons if each point has three digits behind it, but some numbers have no point.
+
+    Spreadsheets that write semicolons may write 1.000 for a thousand.
+    """
+    numbers = [(line, cell) for line, cells in rows for cell in cells if is_number(cell)]
+    pointed = [(line, cell) for line, cell in numbers if "." in cell]
+    if pointed and len(pointed) < len(numbers) and all(_THOUSANDS.fullmatch(cell) for _, cell in pointed):
+        line, cell = pointed[0]
+        plain = cell.replace(".", "")
+        cure = f"write {plain}, or commas in place of the semicolons if the point is a decimal one"
+        raise file.error(f"{cell} may be {plain} or {float(cell):g}; {cure}", line)
+
+
+def _refuse_half(file: InputFile, rows: Sequence[TableRow]) -> None:
+    """Refuse a matrix with all costs on one side of the diagonal, and empty cells on the other."""
+    n = len(rows)
+    above = {cell for index, (_, cells) in enumerate(rows) for cell in cells[index + 1 :]}
+    below = {cell for index, (_, cells) in enumerate(rows) for cell in cells[:index]}
+    if n > 2 and above != below and {""} in (above, below):
+        side = "above" if above == {""} else "below"
+        message = f"all cells {side} the diagonal are empty; write both costs of two cities, or inf where no arc is"
+        raise file.error(message, rows[0][0])
 
 
 def _refuse_decimal_commas(file: InputFile, line: str, delimiter: str | None, number: int) -> None:
