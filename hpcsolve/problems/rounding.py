@@ -221,7 +221,9 @@ def _without_noise(costs: Costs, numbers: NDArray[np.float64], n: int) -> Costs:
     if difference.max() > _NOISE * np.abs(table[np.isfinite(table)]).max():
         return costs
     mirrored = np.where(np.tri(n, dtype=bool), values.T, values)
-    return Costs(mirrored.reshape(-1), costs.scale, costs.error + float(difference[differ].max()))
+    # The exact value of each is a decimal, or integer / scale, within a unit in the last place of its float.
+    noise = float(difference[differ].max() + 2 * np.spacing(np.abs(table[differ]).max()))
+    return Costs(mirrored.reshape(-1), costs.scale, costs.error + noise)
 
 
 def _decimals_for(numbers: NDArray[np.float64], largest: int, precision: Precision, name: str) -> int:

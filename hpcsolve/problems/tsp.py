@@ -125,6 +125,8 @@ def from_costs(
         Shape (n, n), int64, `FORBIDDEN` where there is no arc. The diagonal is ignored.
     labels
         By default 0..n-1.
+    city_names
+        Dropped if all are blank.
     location
         Tells where an entry was read, for the message if it is too large.
 
@@ -142,9 +144,8 @@ def from_costs(
         row, column = (int(i) for i in np.unravel_index(np.argmax(beyond), beyond.shape))
         what = f"the cost from city {numbers[row]} to city {numbers[column]} {too_large(str(cost[row, column]), limit)}"
         raise InputError(what, *((name, None) if location is None else location(row, column)))
-    return Tsp(
-        name, cost, numbers, scale, coordinates, comment, tuple(city_names), coordinates_kind, cost_error
-    )
+    names = tuple(city_names) if any(map(str.strip, city_names)) else ()
+    return Tsp(name, cost, numbers, scale, coordinates, comment, names, coordinates_kind, cost_error)
 
 
 def from_matrix(

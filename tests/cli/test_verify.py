@@ -41,7 +41,7 @@ def test_an_instance_belongs_to_one_file(folder, hpcsolve):
     (folder / "costs.csv").rename(folder / "moved.csv")
     assert hpcsolve("verify", "good.h5", "--instance", "moved.csv", cwd=folder).returncode == 0
     both = hpcsolve("verify", "good.h5", "good2.h5", "--instance", "moved.csv", cwd=folder)
-    assert both.returncode == 2 and "give one RESULT.h5 with it" in error_line(both)
+    assert both.returncode == 2 and "--instance goes with one RESULT.h5" in error_line(both)
     unnamed = hpcsolve("verify", "good.h5", "good2.h5", cwd=folder)
     assert unnamed.returncode == 2 and unnamed.stdout.count("if it has moved, give it with --instance") == 2
 

@@ -114,6 +114,14 @@ def test_what_is_written_is_read(tmp_path_factory, cities, data, file, scale):
     assert both.all() and (tsp.cost[finite] * again.scale == again.cost[finite] * tsp.scale).all()
 
 
-def test_names_that_are_numbers_are_not_written(tmp_path):
+def test_blank_names_are_no_names(tmp_path):
+    """A margin of empty cells would be read as a row and a column of forbidden arcs."""
+    tsp = from_matrix([[0, 1], [1, 0]], city_names=["", " "])
+    write(tsp, str(tmp_path / "m.csv"))
+    assert tsp.city_names == () and read(tmp_path / "m.csv").problem.n == 2
+
+
+@pytest.mark.parametrize("cities", [["1", "2.5"], ["", "1"], ["inf", ""]])
+def test_names_that_are_numbers_are_not_written(tmp_path, cities):
     with pytest.raises(InputError, match="names are numbers, which a table cannot tell from labels"):
-        write(from_matrix([[0, 1], [1, 0]], city_names=["1", "2.5"]), str(tmp_path / "m.csv"))
+        write(from_matrix([[0, 1], [1, 0]], city_names=cities), str(tmp_path / "m.csv"))

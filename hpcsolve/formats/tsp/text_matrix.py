@@ -60,11 +60,11 @@ def write_text_matrix(tsp: Tsp, path: str) -> None:
     Raises
     ------
     InputError
-        The names are numbers, which would be read as labels.
+        The names are numbers or blank, which would be read as labels or costs.
     EnvironmentFault
         The file cannot be written.
     """
-    if tsp.city_names and all(map(is_number, tsp.city_names)):
+    if tsp.city_names and all(is_number(name) or not name.strip() for name in tsp.city_names):
         raise InputError("its cities' names are numbers, which a table cannot tell from labels", tsp.name)
     mark = "\t" if path.lower().endswith(".tsv") else ","
     write_text("".join(f"{mark.join(cells)}\n" for cells in _written_rows(tsp)), path)
