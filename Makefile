@@ -76,7 +76,7 @@ study-ants: compiler $(DEVELOPER)  ## Ant System beside Zhou, He and Qiu: Tables
 study-kmb: compiler $(DEVELOPER)  ## Steiner trees beside a study on GPUs: engines, k-pull, p-SSSP, terminals
 	@$(STUDY)
 
-docs: compiler $(DEVELOPER)  ## write anew what docs/ has from the code: keys, datasets, the picture
+docs: compiler $(DEVELOPER)  ## write anew what docs/ has from the code: keys, datasets, pictures
 	@rm -rf build/picture
 	$(BIN)/python -m hpcsolve.job.reference docs/jobs.md
 	$(BIN)/python -m hpcsolve.formats.reference docs/jobs.md
@@ -86,6 +86,7 @@ docs: compiler $(DEVELOPER)  ## write anew what docs/ has from the code: keys, d
 		$(BIN)/hpcsolve run jobs/$$job.toml --device cpu --quiet --output build/picture/$$job.h5
 	done
 	$(BIN)/python docs/picture.py build/picture/eu-capitals.h5 build/picture/district-heating.h5 docs/picture.svg
+	$(BIN)/python docs/ten_minutes.py docs/ten-minutes
 
 clean:  ## remove what make and Python made; results stay
 	@rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-_PLURALS = {"vertex": "vertices", "search": "searches"}
+_PLURALS = {"vertex": "vertices", "search": "searches", "leaf": "leaves"}
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:

@@ -19,6 +19,7 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import check_tree
 from hpcsolve.problems.verify.host_paths import check_columns
 from hpcsolve.problems.verify.steiner_bound import closure_bound, closure_spanning_tree, ratio_of, replayed
+from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
     from hpcsolve.output.contents import Contents
@@ -220,9 +221,9 @@ def lines(contents: Contents) -> Iterator[str]:
     """Yield the size of the reduced graph, the tree, its cost and the lower bound."""
     counts = {name: int(column.values) for name, column in contents.groups.get("reductions", {}).items()}
     if counts:
-        texts = {"contracted": "edges of weight 0", "parallel": "parallel edges", "ends": "leaves",
-                 "passed": "vertices of degree 2"}
-        removed = ", ".join(f"{counts.get(name, 0)} {text}" for name, text in texts.items())
+        of = {name: counts.get(name, 0) for name in ("contracted", "parallel", "ends", "passed")}
+        removed = (f"{counted(of['contracted'], 'edge')} of weight 0, {counted(of['parallel'], 'parallel edge')}, "
+                   f"{counted(of['ends'], 'leaf')}, {counted(of['passed'], 'vertex')} of degree 2")
         yield f"reduced: {counts.get('vertices')} vertices, {counts.get('edges')} edges (removed: {removed})"
     u, v = (np.asarray(contents.value("solution", name)) for name in ("u", "v"))
     labels = shown_names(contents)

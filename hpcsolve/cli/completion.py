@@ -27,7 +27,7 @@ def _completion(options: argparse.Namespace) -> int:
         try:
             import shtab
         except ImportError:
-            raise EnvironmentFault("shtab is not installed: pip install 'hpcsolve[completion]'") from None
+            raise EnvironmentFault("shtab is not installed: pip install shtab") from None
         from hpcsolve.cli import command_parser
 
         parser, commands = command_parser()

@@ -77,7 +77,7 @@ def load_driver() -> Any:
     try:
         import pycuda.driver as cuda
     except ModuleNotFoundError:
-        raise ResourceError("PyCUDA is not installed (pip install 'hpcsolve[cuda]')") from None
+        raise ResourceError("PyCUDA is not installed (pip install pycuda)") from None
     except ImportError as error:
         raise ResourceError(f"PyCUDA finds no NVIDIA driver ({error})") from None
     try:

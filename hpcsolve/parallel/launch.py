@@ -75,7 +75,7 @@ def _join_mpi() -> MpiComm:
     except (ImportError, RuntimeError) as error:  # RuntimeError: the library is missing or did not start
         raise EnvironmentFault(
             f"started as one of several ranks, but MPI cannot be used from Python ({_one_line(error)}): "
-            "run `pip install mpi4py` with this machine's MPI, or `pip install 'hpcsolve[local]'` on a workstation"
+            "run `pip install mpi4py` with this machine's MPI, or `pip install mpi4py mpich` on a workstation"
         ) from error
     problem = mismatch(comm.size, comm.mpi_library)
     if problem:

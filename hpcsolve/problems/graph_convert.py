@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import numbers
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.node_places import node_places
 
 
 def from_scipy(matrix: Any, *, directed: bool = True, name: str = "graph") -> Graph:
@@ -47,16 +49,19 @@ def to_scipy(graph: Graph) -> Any:
     return csr_array((weights, graph.heads, offsets), shape=(graph.n, graph.n))
 
 
-def from_networkx(graph: Any, weight: str | None = "weight", *, name: str = "") -> Graph:
+def from_networkx(graph: Any, weight: str | None = "weight", *, name: str = "", file: bool = False) -> Graph:
     """Return the graph of a networkx graph, directed or not, with or without parallel edges.
 
     If all nodes are integers, they are the labels; else the labels are 0..n-1, and the nodes' texts are the names.
+    Coordinates are what `node_places` finds.
 
     Parameters
     ----------
     weight
         The attribute with the weights, which every edge must have. None: each edge weighs 1, and so it does by default
         if no edge has any attribute that is a number, as in networkx.
+    file
+        Whether the graph was read from a file, so that messages name the key of a job.
 
     Raises
     ------
@@ -67,19 +72,22 @@ def from_networkx(graph: Any, weight: str | None = "weight", *, name: str = "") 
     nodes = list(graph.nodes)
     position = {node: index for index, node in enumerate(nodes)}
     tails, heads, attributes = zip(*graph.edges(data=True)) if graph.size() else ((), (), ())
-    values = _edge_values(tails, heads, attributes, weight, title)
+    values = _edge_values(tails, heads, attributes, weight, title, file)
+    coordinates, kind = node_places(graph)
     labelled = all(isinstance(node, (int, np.integer)) and not isinstance(node, bool) for node in nodes)
-    return from_edges(
+    converted = from_edges(
         [position[node] for node in tails], [position[node] for node in heads], values,
         n=len(nodes), directed=graph.is_directed(), name=title,
         labels=[int(node) for node in nodes] if labelled else None,
         vertex_names=() if labelled else tuple(map(str, nodes)),
         comment="Each edge weighs 1, since edges have no numbers" if weight and tails and not values else "",
     )
+    return replace(converted, coordinates=coordinates, coordinates_kind=kind)
 
 
 def _edge_values(
-    tails: Sequence[Any], heads: Sequence[Any], attributes: Sequence[Mapping[str, Any]], weight: str | None, name: str
+    tails: Sequence[Any], heads: Sequence[Any], attributes: Sequence[Mapping[str, Any]], weight: str | None, name: str,
+    file: bool,
 ) -> list[Any] | None:
     """Return the weight of each edge, or None if each one weighs 1."""
     values = [] if weight is None else [data[weight] for data in attributes if weight in data]
@@ -92,21 +100,25 @@ def _edge_values(
     if values:
         index = next(index for index, data in enumerate(attributes) if weight not in data)
         what = f"the edge {tails[index]} - {heads[index]} has no attribute {weight!r}, which other edges have"
-        raise InputError(f"{what}; give it to every edge, or choose another one with weight=", name)
+        raise InputError(f"{what}; give it to every edge, or choose another one with weight{'' if file else '='}", name)
     if weight is not None:
-        _refuse_other_weights(attributes, weight, name)
+        _refuse_other_weights(attributes, weight, name, file)
     return None
 
 
-def _refuse_other_weights(attributes: Sequence[Mapping[str, Any]], weight: str, name: str) -> None:
+def _refuse_other_weights(attributes: Sequence[Mapping[str, Any]], weight: str, name: str, file: bool) -> None:
     """Refuse a weight that no edge has, unless it is the default and edges have no numbers at all."""
     found = {key: value for data in attributes for key, value in data.items() if _is_number(value)}
     if not found and weight == "weight":
         return
     others = sorted(found, key=lambda key: (isinstance(found[key], numbers.Integral), key))  # lengths before ids
-    choice = f'choose with weight=, as in weight="{others[0]}"' if found else "remove weight="
     has = f"edges have {', '.join(others)}" if found else "edges have no attribute that is a number"
-    raise InputError(f"no edge has the attribute {weight!r}; {has}: {choice}, or weight=None for 1 each", name)
+    if file:
+        choice = f"choose with weight, as in --set instance.weight={others[0]}" if found else "leave weight out"
+    else:
+        choice = f'choose with weight=, as in weight="{others[0]}"' if found else "remove weight="
+        choice += ", or weight=None for 1 each"
+    raise InputError(f"no edge has the attribute {weight!r}; {has}: {choice}", name)
 
 
 def _is_number(value: object) -> bool:

@@ -14,6 +14,7 @@ from hpcsolve.analysis.plot.needs import kind_of_answer
 from hpcsolve.analysis.plot.texts import number
 from hpcsolve.answers.base import rounding_of
 from hpcsolve.answers.tour import is_open
+from hpcsolve.problems.geographic import DEGREES
 from hpcsolve.report.facts import bounds_of, name_of, percent, shown
 from hpcsolve.wording import counted
 
@@ -40,7 +41,9 @@ def keys_of(result: Result) -> dict[str, Any]:
 def _tour_problem(result: Result) -> str:
     n, keys = len(result.contents.value("instance", "label")), keys_of(result)
     same = "the same both ways" if result.contents.value("instance", "symmetric") else "not the same both ways"
-    text = f"{name_of(result)} has {n} cities; an arc between two of them costs {same}."
+    metres = result.contents.value("instance", "coordinates_kind", "") == DEGREES
+    unit = " Costs are great-circle distances in metres." if metres else ""
+    text = f"{name_of(result)} has {n} cities; an arc between two of them costs {same}.{unit}"
     if not is_open(result.contents):
         return f"{text} The problem is to find the cheapest round trip that visits each city once."
     verbs = {"start": "begins", "end": "ends"}
@@ -104,9 +107,11 @@ def _distances_answer(result: Result, kind: str) -> Iterator[str]:
     distance = result.distance
     reached = np.isfinite(distance)
     what = "queries have a path" if kind == "paths" else "distances are finite: a path leads there"
-    yield f"{int(reached.sum())} of {distance.size} {what}."
+    if distance.size > 1 or not reached.all():
+        yield f"{int(reached.sum())} of {distance.size} {what}."
     if reached.any():
-        yield f"The greatest distance is {number(float(distance[reached].max()))}, " \
+        yield f"The distance is {number(float(distance.max()))}." if distance.size == 1 else \
+              f"The greatest distance is {number(float(distance[reached].max()))}, " \
               f"the mean {float(distance[reached].mean()):.6g}."
     if kind == "distances" and len(result.predecessor):
         yield "The result has the predecessors too, so the paths can be followed."

@@ -184,8 +184,8 @@ def _chosen(path: str, given: Mapping[str, Any], seconds: float) -> tuple[str, s
     directed = " --set instance.directed=false" * problem.directed
     raise InputError(
         f"is a graph of {counted(problem.n, 'vertex')} without terminals; say what to find: distances from a vertex, "
-        f"--set shortest-paths.sources='[{first}]', or a tree that joins some, --set instance.terminals='[{first}, "
-        f"{last}]'{directed}",
+        f"--set shortest-paths.sources='[{first}]', a path, --set shortest-paths.queries='[[{first}, {last}]]', or a "
+        f"tree that joins some, --set instance.terminals='[{first}, {last}]'{directed}",
         path,
     )
 

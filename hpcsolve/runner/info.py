@@ -44,7 +44,7 @@ def problem_lines(compiler_lines: list[str]) -> Iterator[str]:
     if "not on the PATH" in compiler_lines[0]:
         yield "problem: no C++ compiler: the CPU cannot be used; install a C++ compiler, or load its module"
     if not version("mpi4py"):
-        way_out = "pip install 'hpcsolve[local]' on a workstation, 'hpcsolve[mpi]' on a cluster"
+        way_out = "pip install mpi4py mpich on a workstation, mpi4py alone with the MPI of a cluster"
         yield f"problem: no mpi4py: one rank only; {way_out}"
     elif not shutil.which("mpiexec") and not shutil.which("srun"):
         yield "problem: neither mpiexec nor srun on the PATH: activate the virtual environment, or load the MPI module"

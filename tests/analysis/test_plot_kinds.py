@@ -80,7 +80,7 @@ def test_names_are_not_taken_for_formulas(pyplot, tmp_path):
 def test_no_matplotlib_is_said(monkeypatch, results):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     for name in ("tour", "tree", "distances"):
-        with pytest.raises(EnvironmentFault, match=r"hpcsolve\[plot\]"):
+        with pytest.raises(EnvironmentFault, match="pip install matplotlib"):
             results(name).plot()
 
 

@@ -108,10 +108,11 @@ def test_a_proof_must_fit_memory_and_time(limit, value, why, files, monkeypatch)
 
 @pytest.mark.parametrize(("arguments", "message"), [
     (["roads.gr"], "roads.gr: is a graph of 4 vertices without terminals; say what to find: distances from a vertex, "
-                   "--set shortest-paths.sources='[1]', or a tree that joins some, --set instance.terminals='[1, 4]'"),
+                   "--set shortest-paths.sources='[1]', a path, --set shortest-paths.queries='[[1, 4]]', or a tree "
+                   "that joins some, --set instance.terminals='[1, 4]'"),
     (["links.csv"], "links.csv: is a graph of 4 vertices without terminals"),
     (["named.csv"], "named.csv: is a graph of 3 vertices without terminals; say what to find: distances from a vertex, "
-                    "--set shortest-paths.sources='[\"Aa\"]', or a tree that joins some, --set instance."),
+                    "--set shortest-paths.sources='[\"Aa\"]', a path, --set shortest-paths.queries='[[\"Aa\", "),
     (["three.csv"], "three.csv: may be a table of distances or a list of edges; say which, as in --algorithm"),
     (["job.toml"], "job.toml: is a job, not an instance; did you mean hpcsolve run job.toml?"),
     (["none.tsp"], "/none.tsp: cannot be read: No such file or directory"),

@@ -66,6 +66,20 @@ def test_the_picture_can_be_drawn_anew(results, tmp_path, run_process):
     assert (DOCS / "picture.svg").stat().st_size < 200_000
 
 
+def test_the_pictures_of_ten_minutes_can_be_drawn_anew(tmp_path, run_process):
+    for library in ("matplotlib", "networkx", "pandas"):
+        pytest.importorskip(library, reason=f"no {library}: pip install {library}")
+    done = run_process([sys.executable, str(DOCS / "ten_minutes.py"), str(tmp_path)], timeout=100)
+    assert done.returncode == 0, done.stderr
+    kept = {path.name: path for path in (DOCS / "ten-minutes").iterdir()}
+    page = (DOCS / "ten-minutes.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"!\[.+\]\(ten-minutes/(\S+)\)", page)) == kept.keys() == {p.name for p in tmp_path.iterdir()}
+    for name, path in kept.items():
+        new, old = (re.findall("<text[^>]*>([^<]*)", p.read_text(encoding="utf-8")) for p in (tmp_path / name, path))
+        assert len(new) > 5 and new == old, "run: make docs"
+        assert path.stat().st_size < 100_000
+
+
 def test_the_citation_is_of_this_version():
     citation = (REPOSITORY / "CITATION.cff").read_text(encoding="utf-8")
     fields = dict(re.findall(r"(?m)^([a-z-]+): (.+)$", citation))

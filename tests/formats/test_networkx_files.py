@@ -85,7 +85,8 @@ def test_a_file_of_osmnx(tmp_path):
     assert graph.labels.tolist() == [11, 12, 13] and graph.parallel_arcs == 1 and graph.directed
     assert edges_of(graph) == {(11, 12): 99.5, (12, 13): 48.125, (13, 11): 70}
     assert graph.coordinates.tolist()[0] == [48.21, 16.37] and graph.coordinates_kind == "degrees"
-    with pytest.raises(InputError, match=r"graphml:1: no edge has the attribute 'weight'; edges have length, osmid"):
+    with pytest.raises(InputError, match=r"graphml:1: no edge has the attribute 'weight'; edges have length, osmid: "
+                                         "choose with weight, as in --set instance.weight=length$"):
         read_graph(path)
     found = hpcsolve.solve(path, "shortest-paths", sources=[11], weight="length", device="cpu")
     assert found.distance.tolist() == [[0, 99.5, 147.625]]

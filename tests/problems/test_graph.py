@@ -197,6 +197,33 @@ def test_attributes_as_osmnx_has_them():
         from_networkx(streets, weight="length")
 
 
+@pytest.mark.parametrize(("crs", "keys", "kind", "places"), [
+    ("epsg:4326", "xy", "degrees", [[48.25, 16.5], [47.0, 15.5]]),  # as OSMnx has them
+    ("epsg:32633", "xy", "", [[16.5, 48.25], [15.5, 47.0]]),
+    (None, ("lon", "lat"), "degrees", [[48.25, 16.5], [47.0, 15.5]]),
+    (None, ("lon", "height"), "", None),
+])
+def test_nodes_have_places(crs, keys, kind, places):
+    streets = networkx.MultiDiGraph(crs=crs)
+    for node, place in {7: (16.5, 48.25), 3: (15.5, 47)}.items():
+        streets.add_node(node, **dict(zip(keys, place)))
+    streets.add_edge(7, 3, weight=1)
+    graph = from_networkx(streets)
+    assert graph.coordinates_kind == kind
+    assert places == (None if graph.coordinates is None else graph.coordinates.tolist())
+
+
+def test_places_of_networkx_itself():
+    wheel = networkx.wheel_graph(5)
+    for node, place in networkx.spring_layout(wheel, seed=1).items():
+        wheel.nodes[node]["pos"] = place
+    assert from_networkx(wheel).coordinates.shape == (5, 2)
+    networkx.set_node_attributes(wheel, 95, "lat")
+    networkx.set_node_attributes(wheel, 7, "lon")
+    with pytest.raises(InputError, match="latitude"):
+        from_networkx(wheel)
+
+
 BAD_ATTRIBUTES = [
     ({"km": None}, "'km' of the edge Rome - Bonn is None"),
     ({"km": "12.5"}, "'km' of the edge Rome - Bonn is a str, '12.5'"),

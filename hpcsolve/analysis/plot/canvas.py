@@ -23,7 +23,7 @@ def require_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError:
-        raise EnvironmentFault("matplotlib is not installed: pip install 'hpcsolve[plot]'") from None
+        raise EnvironmentFault("matplotlib is not installed: pip install matplotlib") from None
 
 
 def axes_for(axes: Axes | None) -> Axes:

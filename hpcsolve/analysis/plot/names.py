@@ -50,7 +50,9 @@ def write_names(axes: Axes, points: Points, names: Sequence[Any], marks: Points,
 
     label = axes.get_xlabel()
     add_note(axes, "0 names")  # reserves the line of the note
-    axes.figure.canvas.figure.draw_without_rendering()  # settles the layout, on which pixels depend
+    for _ in range(2):  # settles limits and layout, on which pixels depend; each follows from the other
+        axes.figure.canvas.figure.draw_without_rendering()
+    axes.set(xlim=axes.get_xlim(), ylim=axes.get_ylim(), adjustable="box")  # final, even if the note goes
     pixel = axes.figure.dpi / 72
     to_pixels = axes.transData.transform
     marked, crossed = to_pixels(marks), _dense(to_pixels(lines), 3 * pixel)

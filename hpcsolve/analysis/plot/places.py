@@ -22,6 +22,8 @@ KILOMETRES_PER_DEGREE = EARTH_RADIUS / 1000 * math.pi / 180
 """Of latitude."""
 BAR = 0.25
 """Largest fraction of the picture's width that the scale bar takes."""
+MARGINS = (0.1, 0.06)
+"""Room on each side of a map, in x and in y, as fractions of its size: names are wider than high."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def finish_map(axes: Axes, places: Places, ink: str | None = None) -> None:
     ink
         Colour of the scale bar; by default that of the axes.
     """
-    axes.margins(0.06)
+    _add_margins(axes)
     axes.set_aspect(_aspect(places), adjustable="datalim")
     if places.note:
         axes.set_xticks([])
@@ -93,6 +95,18 @@ def finish_map(axes: Axes, places: Places, ink: str | None = None) -> None:
     axes.set_ylabel(y, fontsize="small")
     axes.tick_params(labelsize="small")
     _draw_scale_bar(axes, places, ink)
+
+
+def _add_margins(axes: Axes) -> None:
+    """Widen the limits around what is drawn.
+
+    The margins count as data, since matplotlib may use margins up for the aspect.
+    """
+    if not np.isfinite(axes.dataLim.extents).all():  # nothing is drawn
+        return
+    room = np.array(MARGINS) * axes.dataLim.size
+    axes.update_datalim([axes.dataLim.min - room, axes.dataLim.max + room])
+    axes.margins(0)
 
 
 def add_note(axes: Axes, note: str) -> None:

@@ -25,6 +25,8 @@ STYLE = {
     "svg.fonttype": "none", "font.family": "DejaVu Sans", "font.size": 8.5, "axes.linewidth": 0.6,
     "legend.fontsize": 7.5, "xtick.major.width": 0.6, "ytick.major.width": 0.6, "savefig.dpi": 170,
 }
+PAD = 0.03
+"""Inches that are empty above and below a picture."""
 FONTS = "'DejaVu Sans', Verdana, 'Segoe UI', sans-serif"
 """Texts are laid out as in DejaVu Sans, which is wide; other fonts fit in as well."""
 
@@ -51,6 +53,7 @@ def svg(draw: Callable[[Axes], object], size: tuple[float, float], name: str, te
     require_matplotlib()
     from matplotlib.figure import Figure
     from matplotlib.style import context
+    from matplotlib.transforms import Bbox
 
     content = io.StringIO()
     with context(["default", {**STYLE, "svg.hashsalt": name}]), warnings.catch_warnings():
@@ -59,7 +62,10 @@ def svg(draw: Callable[[Axes], object], size: tuple[float, float], name: str, te
         draw(figure.add_subplot())
         for axes in figure.axes:
             axes.set_title("")  # the page has a caption
-        figure.savefig(content, format="svg", metadata={"Date": None})
+        figure.draw_without_rendering()
+        drawn = figure.get_tightbbox()
+        whole = Bbox.from_extents(0, drawn.y0 - PAD, size[0], drawn.y1 + PAD)  # without the title's room
+        figure.savefig(content, format="svg", metadata={"Date": None}, bbox_inches=whole)
     picture = ElementTree.fromstring(content.getvalue())
     for parent in picture.findall(".//{*}style/.."):  # its rules would apply to the whole page
         for child in parent.findall("{*}style"):

@@ -1,7 +1,7 @@
 """GraphML, GML and node-link JSON, the only formats that need networkx.
 
-Coordinates are attributes of the nodes: `lat` and `lon`, or `x` and `y` (which are degrees if the graph's attribute
-`crs` says so, as in files of OSMnx), or `pos`. Nodes whose attribute `terminal` is true are terminals.
+Attributes of nodes are taken for coordinates (`hpcsolve.problems.node_places`), and nodes whose attribute `terminal` is
+true are terminals.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ import io
 import re
 import warnings
 import xml.etree.ElementTree as xml
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile, decode, write_text
@@ -24,10 +23,9 @@ from hpcsolve.formats.graph.columns import require_undirected
 from hpcsolve.formats.graph.geojson import looks_like_geojson
 from hpcsolve.formats.graph.lines import NUMBER
 from hpcsolve.formats.json_text import json_of
-from hpcsolve.problems.geographic import DEGREES, out_of_range
+from hpcsolve.problems.geographic import DEGREES
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_convert import from_networkx, to_networkx
-from hpcsolve.problems.place_columns import LATITUDE, LONGITUDE
 
 _GML = re.compile(rb'\s*(?:#[^\n]*\s+|(?i:creator|comment)\s+"[^"]*"\s*|(?i:version)\s+\S+\s+)*(?i:graph)\s*\[')
 _DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")
@@ -183,19 +181,17 @@ def _converted(file: InputFile, networkx: ModuleType, found: Any, directed: bool
         found = networkx.MultiGraph(found)
     if all(isinstance(node, str) and _WHOLE.fullmatch(node) for node in found.nodes):
         found = networkx.relabel_nodes(found, {node: int(node) for node in found.nodes})
-    for _, _, attributes in found.edges(data=True):
-        attributes.update({key: float(value) for key, value in attributes.items() if _is_text_of_number(value)})
+    for attributes in (data for *_, data in (*found.edges(data=True), *found.nodes(data=True))):
+        attributes.update({key: _numbers(value) for key, value in attributes.items()})
     try:
-        graph = from_networkx(found, "weight" if weight is None else weight, name=file.name)
-        coordinates, kind = _coordinates(found, [data for _, data in found.nodes(data=True)])
+        graph = from_networkx(found, "weight" if weight is None else weight, name=file.name, file=True)
         if len(set(graph.labels.tolist())) < graph.n:
             raise InputError("two nodes have the same number", file.name)
     except (InputError, OverflowError) as error:
         raise file.error(" ".join(str(error).removeprefix(f"{file.name}: ").split()), file.first_line) from None
     terminals = [index for index, (_, data) in enumerate(found.nodes(data=True)) if data.get("terminal") in _TRUE]
     return replace(
-        graph, name=file.stem or "graph", coordinates=coordinates, coordinates_kind=kind,
-        terminals=np.array(terminals, dtype=np.int64) if terminals else None,
+        graph, name=file.stem or "graph", terminals=np.array(terminals, dtype=np.int64) if terminals else None
     )
 
 
@@ -204,42 +200,8 @@ def _hashable(node: Any) -> Any:
     return tuple(map(_hashable, node)) if isinstance(node, list) else node
 
 
-def _is_text_of_number(value: Any) -> bool:
-    return isinstance(value, str) and len(value) < 400 and NUMBER.fullmatch(value) is not None
-
-
-def _coordinates(graph: Any, nodes: Sequence[Mapping[str, Any]]) -> tuple[NDArray[np.float64] | None, str]:
-    """Return the coordinates, shape (n, 2 or 3), or None if a node lacks them, and their kind."""
-    degrees = any(mark in str(graph.graph.get("crs", "")).lower() for mark in ("4326", "crs84"))
-    for north in LATITUDE:
-        for east in LONGITUDE:
-            places = _table([[data.get(north), data.get(east)] for data in nodes])
-            if places is not None:
-                return _degrees(places), DEGREES
-    places = _table([[data.get("x"), data.get("y")] for data in nodes])
-    if places is not None:
-        return (_degrees(places[:, ::-1].copy()), DEGREES) if degrees else (places, "")
-    return _table([data.get("pos") for data in nodes]), ""
-
-
-def _table(rows: Sequence[Any]) -> NDArray[np.float64] | None:
-    """Return rows of numbers (or texts of numbers) as an array, or None if one is missing or something else."""
-    if not rows or not all(isinstance(row, (list, tuple)) and len(row) in (2, 3) for row in rows):
-        return None
-    cells = [cell for row in rows for cell in row]
-    if any(isinstance(x, bool) or not (isinstance(x, (int, float)) or _is_text_of_number(x)) for x in cells):
-        return None
-    if len({len(row) for row in rows}) > 1:
-        return None
-    table = np.array([[float(x) for x in row] for row in rows])
-    return table if np.isfinite(table).all() else None
-
-
-def _degrees(places: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return latitudes and longitudes. Raises `InputError` if they cannot be degrees."""
-    for place in places.tolist():
-        for value, what in zip(place, ("latitude", "longitude")):
-            wrong = out_of_range(value, what)
-            if wrong:
-                raise InputError(wrong)
-    return places
+def _numbers(value: Any) -> Any:
+    """Return the number that a text stands for, those of a list, or the value unchanged."""
+    if isinstance(value, list):
+        return [_numbers(each) for each in value]
+    return float(value) if isinstance(value, str) and len(value) < 400 and NUMBER.fullmatch(value) else value

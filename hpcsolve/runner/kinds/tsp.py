@@ -12,6 +12,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats import Instance
 from hpcsolve.formats.tsp.city_names import with_names
 from hpcsolve.problems.data_frame import from_data_frame, is_data_frame
+from hpcsolve.problems.geographic import DEGREES
 from hpcsolve.problems.rounding import Precision, rounding_values
 from hpcsolve.problems.tsp import Tsp, fitted, from_matrix
 from hpcsolve.runner.kinds import ProblemKind
@@ -37,8 +38,9 @@ def size(problem: Tsp) -> int:
 
 
 def headline(problem: Tsp) -> str:
-    """Return `eu-capitals, 27 cities, symmetric`."""
-    return f"{problem.name}, {counted(problem.n, 'city')}, {'symmetric' if problem.symmetric else 'asymmetric'}"
+    """Return `eu-capitals, 27 cities, symmetric`, and the unit of the costs if it is known."""
+    unit = ", costs in metres" if problem.coordinates_kind == DEGREES else ""
+    return f"{problem.name}, {counted(problem.n, 'city')}, {'symmetric' if problem.symmetric else 'asymmetric'}{unit}"
 
 
 def given(problem: Any, options: Mapping[str, Any], precision: Precision) -> Tsp:

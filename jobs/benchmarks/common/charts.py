@@ -14,7 +14,7 @@ def require_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError:
-        raise EnvironmentFault("charts need matplotlib: pip install 'hpcsolve[plot]'") from None
+        raise EnvironmentFault("charts need matplotlib: pip install matplotlib") from None
 
 
 def save(figure: Any, path: Path) -> None:

@@ -17,7 +17,7 @@ def mpiexec() -> str:
     """Return the path of `mpiexec`. Raises `EnvironmentFault` if there is none."""
     found = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
     if found is None:
-        raise EnvironmentFault("no mpiexec beside this Python or on the PATH: pip install 'hpcsolve[local]'")
+        raise EnvironmentFault("no mpiexec beside this Python or on the PATH: pip install mpich")
     return found
 
 
