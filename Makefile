@@ -27,9 +27,9 @@ help:  ## this list
 run: compiler $(INSTALLED)  ## prove the shortest round trip through the EU capitals, on two ranks
 	@$(BIN)/mpiexec -n 2 $(BIN)/hpcsolve run jobs/eu-capitals.toml --device cpu
 
-# Two tests at a time: most wait for the processes that they start.
+# Three tests at a time, also on two cores: most wait for the disk and for the processes that they start.
 test: compiler $(INSTALLED) pycuda  ## every test that needs no GPU
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile
+	@$(BIN)/python -m pytest -q -n 3 --dist loadfile
 
 test-gpu: compiler $(INSTALLED) pycuda  ## every test, with a GPU as the device
 	@HPCSOLVE_TEST_DEVICE=cuda $(BIN)/python -m pytest -q
