@@ -12,7 +12,8 @@
 //
 // Asynchrony. Work given to a stream is done as late as CUDA's rules allow: at the next synchronisation. Copies from pinned
 // memory read it then, copies to pinned memory write it then; pageable memory is read at once. So a missing synchronisation
-// gives wrong data here every time, where a real GPU gives it now and then. All streams of a device are one queue, in order.
+// gives wrong data here every time, where a real GPU gives it now and then. Each stream is a queue of its own: waiting for one
+// stream or event does no work of another, except what cuStreamWaitEvent orders before it.
 //
 // Memory is bounded, filled with 0xCD before use and after, and has guard bytes on both sides that are checked when it is
 // freed. A copy must lie inside one allocation. A context that goes away with memory allocated or pinned says so on stderr.
@@ -89,7 +90,7 @@ API cuDevicePrimaryCtxRelease_v2(CUdevice number) {
   NAMED(number);
   if (!device.retained) return INVALID_CONTEXT;
   if (--device.retained) return SUCCESS;
-  device.queue.drain();
+  device.drain();
   bool broken = device.failure;
   size_t left = device.memory.release_all(), locked = driver().pinned.size();
   device.failure = SUCCESS;
@@ -116,7 +117,7 @@ API cuCtxGetDevice(CUdevice *number) {
 }
 API cuCtxSynchronize() {
   CURRENT;
-  return device.queue.drain(), device.failure;
+  return device.drain(), device.failure;
 }
 
 // --- Memory ---
@@ -133,7 +134,7 @@ API cuMemAlloc_v2(CUdeviceptr *result, size_t bytes) {
 }
 API cuMemFree_v2(CUdeviceptr start) {
   CURRENT;
-  device.queue.drain();  // as the real one: it waits for the device
+  device.drain();  // as the real one: it waits for the device
   if (device.failure) return device.failure;
   return device.memory.release((char *)start) ? SUCCESS : INVALID_VALUE;
 }
@@ -145,7 +146,7 @@ API cuMemHostRegister_v2(void *start, size_t bytes, unsigned) {
 }
 API cuMemHostUnregister(void *start) {
   CURRENT;
-  device.queue.drain();
+  device.drain();
   return driver().pinned.erase((const char *)start) ? SUCCESS : NOT_PINNED;
 }
 API cuMemHostAlloc(void **result, size_t bytes, unsigned flags) {
@@ -160,35 +161,36 @@ API cuMemFreeHost(void *start) {
   return answer;
 }
 
-// --- Copies, all through the queue ---
-API cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, void *) {
+// --- Copies, all through a stream ---
+API cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, void *stream) {
   CURRENT;
   if (!device.memory.holds((char *)to, bytes)) return INVALID_VALUE;
   if (driver().is_pinned(from, bytes)) {
-    device.queue.add([=] { memcpy((char *)to, from, bytes); });
+    device.stream(stream).add([=] { memcpy((char *)to, from, bytes); });
   } else {
     auto copy = std::make_shared<std::string>((const char *)from, bytes);
-    device.queue.add([=] { memcpy((char *)to, copy->data(), bytes); });
+    device.stream(stream).add([=] { memcpy((char *)to, copy->data(), bytes); });
   }
   return SUCCESS;
 }
-API cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, void *) {
+API cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, void *stream) {
   CURRENT;
   if (!device.memory.holds((char *)from, bytes)) return INVALID_VALUE;
-  device.queue.add([=] { memcpy(to, (char *)from, bytes); });
-  if (!driver().is_pinned(to, bytes)) device.queue.drain();
+  Stream &queue = device.stream(stream);
+  queue.add([=] { memcpy(to, (char *)from, bytes); });
+  if (!driver().is_pinned(to, bytes)) queue.drain();
   return device.failure;
 }
-API cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, void *) {
+API cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, void *stream) {
   CURRENT;
   if (!device.memory.holds((char *)to, bytes) || !device.memory.holds((char *)from, bytes)) return INVALID_VALUE;
-  device.queue.add([=] { memcpy((char *)to, (char *)from, bytes); });
+  device.stream(stream).add([=] { memcpy((char *)to, (char *)from, bytes); });
   return SUCCESS;
 }
-API cuMemsetD8Async(CUdeviceptr start, unsigned char value, size_t bytes, void *) {
+API cuMemsetD8Async(CUdeviceptr start, unsigned char value, size_t bytes, void *stream) {
   CURRENT;
   if (!device.memory.holds((char *)start, bytes)) return INVALID_VALUE;
-  device.queue.add([=] { memset((char *)start, value, bytes); });
+  device.stream(stream).add([=] { memset((char *)start, value, bytes); });
   return SUCCESS;
 }
 API cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes) {

@@ -42,7 +42,7 @@ static std::string packed_arguments(void **extra) {
   return std::string(buffer ? buffer : "", bytes);
 }
 API cuLaunchKernel(Function *function, unsigned grid, unsigned grid_y, unsigned grid_z, unsigned block, unsigned block_y,
-                   unsigned block_z, unsigned shared, void *, void **, void **extra) {
+                   unsigned block_z, unsigned shared, void *stream, void **, void **extra) {
   CURRENT;
   if (!function) return INVALID_HANDLE;
   bool flat = grid_y == 1 && grid_z == 1 && block_y == 1 && block_z == 1;
@@ -52,7 +52,7 @@ API cuLaunchKernel(Function *function, unsigned grid, unsigned grid_y, unsigned 
   bool fails = number == setting("STUB_FAIL_KERNEL", 0);
   Device *it = &device;
   auto run = function->packed;
-  device.queue.add([=, arguments = packed_arguments(extra)] {
+  device.stream(stream).add([=, arguments = packed_arguments(extra)] {
     if (fails) it->failure = ILLEGAL_ADDRESS;
     if (!it->failure) run(grid, block, arguments.data());
   });
@@ -62,45 +62,53 @@ API cuLaunchKernel(Function *function, unsigned grid, unsigned grid_y, unsigned 
 // --- Streams and events ---
 API cuStreamCreate(void **stream, unsigned) {
   CURRENT;
-  return *stream = &device, SUCCESS;
+  return *stream = &device.streams.emplace_back(), SUCCESS;
 }
-API cuStreamDestroy_v2(void *) { return cuCtxSynchronize(); }
-API cuStreamSynchronize(void *) { return cuCtxSynchronize(); }
-API cuStreamQuery(void *) { return cuCtxSynchronize(); }
-API cuStreamWaitEvent(void *, Event *, unsigned) { return SUCCESS; }  // one queue: the event is before us
+API cuStreamSynchronize(void *stream) {
+  CURRENT;
+  return device.stream(stream).drain(), device.failure;
+}
+API cuStreamDestroy_v2(void *stream) { return cuStreamSynchronize(stream); }
+API cuStreamQuery(void *stream) { return cuStreamSynchronize(stream); }
+API cuStreamWaitEvent(void *stream, Event *event, unsigned) {
+  CURRENT;
+  if (auto mark = event->mark) device.stream(stream).add([=] { mark->stream->drain(mark->number); });
+  return SUCCESS;
+}
 API cuEventCreate(Event **event, unsigned) {
   CURRENT;
   return *event = new Event, SUCCESS;
 }
-API cuEventRecord(Event *event, void *) {
+API cuEventRecord(Event *event, void *stream) {
   CURRENT;
-  event->pending = true;
-  device.queue.add([=] {
-    event->moment = std::chrono::steady_clock::now();
-    event->pending = false;
-    event->recorded = true;
+  auto mark = event->mark = std::make_shared<Mark>(Mark{&device.stream(stream), 0, false, {}});
+  mark->number = mark->stream->given() + 1;
+  mark->stream->add([=] {
+    mark->moment = std::chrono::steady_clock::now();
+    mark->reached = true;
   });
   return SUCCESS;
 }
-API cuEventSynchronize(Event *) { return cuCtxSynchronize(); }
+API cuEventSynchronize(Event *event) {
+  CURRENT;
+  if (event->mark) event->mark->stream->drain(event->mark->number);
+  return device.failure;
+}
 API cuEventQuery(Event *event) {
   CURRENT;
-  if (!event->pending) return SUCCESS;
-  device.queue.drain();  // the next question will be answered
+  if (!event->mark || event->mark->reached) return SUCCESS;
+  event->mark->stream->drain(event->mark->number);  // the next question will be answered
   return NOT_READY;
 }
 API cuEventElapsedTime_v2(float *milliseconds, Event *start, Event *end) {
   CURRENT;
-  if (!start->recorded || !end->recorded) return INVALID_HANDLE;
-  if (start->pending || end->pending) return NOT_READY;
-  *milliseconds = std::chrono::duration<float, std::milli>(end->moment - start->moment).count();
+  if (!start->mark || !end->mark) return INVALID_HANDLE;
+  if (!start->mark->reached || !end->mark->reached) return NOT_READY;
+  *milliseconds = std::chrono::duration<float, std::milli>(end->mark->moment - start->mark->moment).count();
   return SUCCESS;
 }
 API cuEventElapsedTime(float *milliseconds, Event *start, Event *end) { return cuEventElapsedTime_v2(milliseconds, start, end); }
-API cuEventDestroy_v2(Event *event) {
-  CUresult answer = cuCtxSynchronize();
-  return delete event, answer;
-}
+API cuEventDestroy_v2(Event *event) { return delete event, SUCCESS; }  // its mark stays in the stream
 
 API cuGetErrorString(CUresult error, const char **text) {
   static const std::map<CUresult, const char *> texts = {

@@ -1,4 +1,4 @@
-// What the stub driver is made of: settings, memory, a queue of work, devices. driver.cpp puts CUDA's functions over it.
+// What the stub driver is made of: settings, memory, streams of work, devices. driver.cpp puts CUDA's functions over it.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -96,23 +96,30 @@ class Memory {
   }
 };
 
-// Work in the order it was given. It is done as late as CUDA allows: when somebody waits for it.
-class Queue {
+// A stream: work in the order it was given. It is done as late as CUDA allows, when somebody waits for it.
+class Stream {
  public:
-  void add(std::function<void()> task) {
+  // Returns the number of the task, for `drain`.
+  size_t add(std::function<void()> task) {
     tasks.push_back(std::move(task));
     if (tasks.size() > longest) drain();
+    return given();
   }
-  void drain() {
-    while (!tasks.empty()) {
+  // Does the first `number` tasks of all that were ever given.
+  void drain(size_t number) {
+    while (done < number) {
       auto task = std::move(tasks.front());
       tasks.pop_front();
+      done++;
       task();
     }
   }
+  void drain() { drain(given()); }
+  size_t given() const { return done + tasks.size(); }
 
  private:
-  static constexpr size_t longest = 256;  // a real queue is finite too; this one holds copies of host memory
+  static constexpr size_t longest = 256;  // a real stream is finite too; this one holds copies of host memory
+  size_t done = 0;
   std::deque<std::function<void()>> tasks;
 };
 
@@ -121,12 +128,29 @@ struct Device {
   int retained = 0;
   CUresult failure = SUCCESS;  // of a kernel; stays, as a real context stays broken
   Memory memory;
-  Queue queue;
+  std::deque<Stream> streams{1};  // the first is the null stream; destroyed ones stay
+
+  // Newest stream first, so that what is not ordered by events runs in the order that is least expected.
+  void drain() {
+    for (auto stream = streams.rbegin(); stream != streams.rend(); ++stream) stream->drain();
+  }
+  // The stream of a handle. The null stream waits for all others.
+  Stream &stream(void *handle) {
+    if (!handle) drain();
+    return handle ? *static_cast<Stream *>(handle) : streams.front();
+  }
+};
+
+// The mark of an event's last record, in the work of a stream.
+struct Mark {
+  Stream *stream;
+  size_t number;
+  bool reached = false;
+  std::chrono::steady_clock::time_point moment;
 };
 
 struct Event {
-  bool pending = false, recorded = false;
-  std::chrono::steady_clock::time_point moment;
+  std::shared_ptr<Mark> mark;  // none: never recorded
 };
 
 struct Function {

@@ -35,6 +35,21 @@ print(back.sum())
 context.pop()
 """
 
+TWO_STREAMS = """
+import numpy as np, pycuda.driver as cuda
+cuda.init(); context = cuda.Device(0).retain_primary_context(); context.push()
+work, copies = cuda.Stream(), cuda.Stream()
+device, host = cuda.mem_alloc(4), cuda.pagelocked_zeros(4, np.uint8)
+for waits in (False, True):
+    cuda.memset_d8_async(device, 7, 4, work)
+    if waits:
+        copies.wait_for_event(cuda.Event().record(work))
+    cuda.memcpy_dtoh_async(host, device, copies)
+    copies.synchronize()
+    print(int(host.sum()))
+context.pop()
+"""
+
 NEW_MEMORY = """
 import numpy as np
 from hpcsolve.device.gpus import list_gpus
@@ -71,6 +86,11 @@ def python(stub: Stub, run_process: Start) -> Start:
 def test_pinned_memory_moves_at_a_synchronisation(python: Start) -> None:
     done = python(PINNED_WITHOUT_WAITING)
     assert done.stdout.split() == ["0", "4950", "200"], done.stderr
+
+
+def test_a_stream_that_does_not_wait_for_another_is_ahead_of_it(python: Start) -> None:
+    done = python(TWO_STREAMS)
+    assert done.stdout.split() == [str(4 * 0xCD), "28"], done.stderr
 
 
 def test_new_memory_holds_rubbish(python: Start) -> None:
