@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hpcsolve.device import base, build, source
+from hpcsolve.device.cuda_copies import Downloads
 from hpcsolve.device.cuda_launch import CudaKernel, CudaTimer
 from hpcsolve.device.cuda_memory import Allocation, CudaBuffer, as_shape, count, page_aligned
 from hpcsolve.device.gpus import Gpu, load_driver, load_library
@@ -44,7 +45,9 @@ class CudaDevice:
     stranded
         Memory that is being freed, or that a broken context holds until it is closed.
     pinned
-        What unlocks the page-locked arrays again.
+        The page-locked arrays by address: their bytes, and what unlocks them again.
+    downloads
+        What is under way from the GPU to the host.
 
     Raises
     ------
@@ -56,6 +59,7 @@ class CudaDevice:
 
     gpu: Gpu
     info: base.DeviceInfo = field(init=False)
+    notes: list[str] = field(init=False, default_factory=list)
     allocated: int = 0
     memory_peak: int = 0
     cuda: Any = field(init=False, repr=False)
@@ -67,13 +71,14 @@ class CudaDevice:
     kernels: dict[tuple[str, str], CudaKernel] = field(init=False, repr=False, default_factory=dict)
     allocations: weakref.WeakSet[Allocation] = field(init=False, repr=False, default_factory=weakref.WeakSet)
     stranded: list[Any] = field(init=False, repr=False, default_factory=list)
-    pinned: list[weakref.finalize[..., Any]] = field(init=False, repr=False, default_factory=list)
+    pinned: dict[int, tuple[int, weakref.finalize[..., Any]]] = field(init=False, repr=False, default_factory=dict)
+    downloads: Downloads = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Retain the primary context and make the stream."""
         compiler, units = _compiler_version(), self.gpu.multiprocessors
         self.info = base.DeviceInfo("cuda", self.gpu.name, self.gpu.uuid, compiler, units)
-        self.cuda = load_driver()
+        self.cuda, self.downloads = load_driver(), Downloads(self)
         try:
             self.context = self.cuda.Device(self.gpu.index).retain_primary_context()
         except self.cuda.Error as error:
@@ -137,14 +142,25 @@ class CudaDevice:
         All messages pass through such arrays. The memory is numpy's, so an array stays valid after the device is
         closed.
         """
-        raw, array = page_aligned(as_shape(shape), np.dtype(dtype))
-        if array.nbytes and not self.broken:
-            with self.calling("page-locking"):
-                # PyCUDA 2026.1's register_host_memory drops a reference too many, and crashes.
-                start, size = ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes)
-                if load_library().cuMemHostRegister_v2(start, size, ctypes.c_uint(0)) == 0:
-                    self.pinned.append(weakref.finalize(raw, self._unlock, array.ctypes.data))
-        return array
+        return self.locked(count(as_shape(shape)) * np.dtype(dtype).itemsize)[0].view(dtype).reshape(shape)
+
+    def locked(self, nbytes: int) -> tuple[NDArray[np.uint8], bool]:
+        """Return a host array on page boundaries, and whether the system has locked its pages."""
+        raw, array = page_aligned(nbytes)
+        if not nbytes or self.broken:
+            return array, False
+        with self.calling("page-locking"):
+            # PyCUDA 2026.1's register_host_memory drops a reference too many, and crashes.
+            start, size = ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(nbytes)
+            if load_library().cuMemHostRegister_v2(start, size, ctypes.c_uint(0)) != 0:
+                return array, False
+        self.pinned[array.ctypes.data] = nbytes, weakref.finalize(raw, self._unlock, array.ctypes.data)
+        return array, True
+
+    def is_locked(self, array: NDArray[Any]) -> bool:
+        """Return whether the pages of a contiguous array are locked."""
+        begin, end = array.ctypes.data, array.ctypes.data + array.nbytes
+        return any(start <= begin and end <= start + nbytes for start, (nbytes, _) in self.pinned.items())
 
     def kernel(self, file: str, name: str) -> CudaKernel:
         """Return a kernel of `cuda_src/{file}.cu`. Raises `LaunchError` if it has none of that name."""
@@ -166,10 +182,13 @@ class CudaDevice:
     def synchronize(self) -> None:
         """Wait until everything that is queued is done."""
         with self.calling("waiting for the GPU"):
+            self.downloads.meanwhile()
             self.stream.synchronize()
 
     def release(self, allocation: Allocation) -> None:
         """Free an allocation once the GPU has done what is queued. A second call does nothing."""
+        if self.context is not None and not self.broken:
+            self.downloads.finish_from(allocation)
         pointer, allocation.pointer = allocation.pointer, None
         if pointer is None or self.context is None:
             return
@@ -185,9 +204,11 @@ class CudaDevice:
         """Free everything. A kernel's failure after the last copy affects no result, and is not reported."""
         if self.context is None:
             return
+        self.downloads.stop()
         if not self.broken:
             with suppress(EnvironmentFault):
                 self.synchronize()
+                self.downloads.clear()
                 self._release_all()
                 self.kernels.clear()
                 self.modules.clear()
@@ -197,6 +218,7 @@ class CudaDevice:
         load_library().cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
         # What is left of a broken context: PyCUDA sees that the context is gone, and does not try to free it.
         self.context = self.stream = None
+        self.downloads.clear()
         self.kernels.clear()
         self.modules.clear()
         self.stranded.clear()
@@ -236,10 +258,11 @@ class CudaDevice:
     def _release_all(self) -> None:
         for allocation in list(self.allocations):
             self.release(allocation)
-        for unlock in self.pinned:
+        for _, unlock in list(self.pinned.values()):
             unlock()
 
     def _unlock(self, address: int) -> None:
+        del self.pinned[address]
         if self.context is not None and not self.broken:
             with self.calling("unlocking pages"):
                 load_library().cuMemHostUnregister(ctypes.c_void_p(address))
