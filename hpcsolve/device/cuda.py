@@ -172,7 +172,7 @@ class CudaDevice:
         declaration = source.declaration(build.source_folder(), file, name)
         module = self._module(file)
         with self.calling(f"loading kernel {name}"):
-            function = module.get_function(name).prepare([f"{declaration.layout.size}s"])
+            function = module.get_function(name)
         return CudaKernel(declaration, function, self)
 
     def timer(self) -> CudaTimer:

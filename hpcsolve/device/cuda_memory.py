@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,11 @@ class Allocation:
     device: CudaDevice
     pointer: Any
     nbytes: int
+    address: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Look up the address once: launches need it often."""
+        self.address = int(self.pointer)
 
     def __del__(self) -> None:
         """Free the memory when nothing refers to it any more. An error is seen at the next call."""
@@ -67,7 +72,7 @@ class CudaBuffer:
         """The address of its first element on the GPU. Raises `LaunchError` once it is freed."""
         if self.allocation.pointer is None:
             raise LaunchError(f"{self!r} was freed")
-        return int(self.allocation.pointer) + self.offset
+        return self.allocation.address + self.offset
 
     def view(self, start: int, shape: int | tuple[int, ...]) -> CudaBuffer:
         """Return a part that shares the memory. Raises `LaunchError` if it is not inside."""
