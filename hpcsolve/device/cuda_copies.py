@@ -111,8 +111,8 @@ class Downloads:
         small = 4 * buffer.nbytes < self.piece_bytes
         if small or self.device.is_locked(into) or not (self.pieces or self._make()):
             return None
-        with self.device.calling(_what(buffer.nbytes)) as cuda:
-            ready = cuda.Event().record(self.device.stream)
+        with self.device.calling(_what(buffer.nbytes)):
+            ready = self.device.context.mark(self.device.stream)
             target = into.reshape(-1).view(np.uint8)
             download = CudaDownload(self, buffer, target, ready, missing=buffer.nbytes)
             self.waiting.append(download)
@@ -134,13 +134,14 @@ class Downloads:
     def meanwhile(self) -> None:
         """Hand pieces on until the GPU has done all that its kernels' stream was given. Needs the context."""
         if self.filling or self.waiting:
-            done = self.device.cuda.Event().record(self.device.stream)
+            done = self.device.context.mark(self.device.stream)
             while (self.filling or self.waiting) and not done.query():
                 self._hand_on()
+            self.device.context.spare.append(done)
 
     def stop(self) -> None:
         """Give up what is under way, and end the threads. Afterwards nobody uses the pieces."""
-        if self.stream and not self.device.broken:
+        if self.stream and self.device.is_open:
             with suppress(EnvironmentFault), self.device.calling("ending copies"):
                 self.stream.synchronize()
         if self.threads:
@@ -179,6 +180,7 @@ class Downloads:
             assert download.buffer is not None
             if not download.asked:
                 self.stream.wait_for_event(download.ready)
+                self.device.context.spare.append(download.ready)
             piece.download, piece.target = download, download.target[download.asked :][: self.piece_bytes]
             memory = piece.memory[: len(piece.target)]
             self.device.cuda.memcpy_dtoh_async(memory, download.buffer.address + download.asked, self.stream)

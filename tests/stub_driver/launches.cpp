@@ -43,7 +43,7 @@ static std::string packed_arguments(void **extra) {
 }
 API cuLaunchKernel(Function *function, unsigned grid, unsigned grid_y, unsigned grid_z, unsigned block, unsigned block_y,
                    unsigned block_z, unsigned shared, void *stream, void **, void **extra) {
-  CURRENT;
+  ON_STREAM(stream);
   if (!function) return INVALID_HANDLE;
   bool flat = grid_y == 1 && grid_z == 1 && block_y == 1 && block_z == 1;
   if (!flat || grid < 1 || grid > 0x7fffffffu || block < 1 || block > 1024 || shared > 49152) return INVALID_VALUE;
@@ -59,28 +59,34 @@ API cuLaunchKernel(Function *function, unsigned grid, unsigned grid_y, unsigned 
   return SUCCESS;
 }
 
-// --- Streams and events ---
+// --- Streams and events. Destroying them waits for nothing. ---
 API cuStreamCreate(void **stream, unsigned) {
   CURRENT;
   return *stream = &device.streams.emplace_back(), SUCCESS;
 }
 API cuStreamSynchronize(void *stream) {
-  CURRENT;
+  ON_STREAM(stream);
   return device.stream(stream).drain(), device.failure;
 }
-API cuStreamDestroy_v2(void *stream) { return cuStreamSynchronize(stream); }
+API cuStreamDestroy_v2(void *stream) {
+  ON_STREAM(stream);
+  return device.stream(stream).destroyed = true, SUCCESS;
+}
 API cuStreamQuery(void *stream) { return cuStreamSynchronize(stream); }
 API cuStreamWaitEvent(void *stream, Event *event, unsigned) {
-  CURRENT;
+  ON_STREAM(stream);
+  if (!device.events.count(event)) return INVALID_HANDLE;
   if (auto mark = event->mark) device.stream(stream).add([=] { mark->stream->drain(mark->number); });
   return SUCCESS;
 }
 API cuEventCreate(Event **event, unsigned) {
   CURRENT;
-  return *event = new Event, SUCCESS;
+  *event = new Event;
+  return device.events.emplace(*event, *event), SUCCESS;
 }
 API cuEventRecord(Event *event, void *stream) {
-  CURRENT;
+  ON_STREAM(stream);
+  if (!device.events.count(event)) return INVALID_HANDLE;
   auto mark = event->mark = std::make_shared<Mark>(Mark{&device.stream(stream), 0, false, {}});
   mark->number = mark->stream->given() + 1;
   mark->stream->add([=] {
@@ -90,25 +96,28 @@ API cuEventRecord(Event *event, void *stream) {
   return SUCCESS;
 }
 API cuEventSynchronize(Event *event) {
-  CURRENT;
+  WITH_EVENT(event);
   if (event->mark) event->mark->stream->drain(event->mark->number);
   return device.failure;
 }
 API cuEventQuery(Event *event) {
-  CURRENT;
+  WITH_EVENT(event);
   if (!event->mark || event->mark->reached) return SUCCESS;
   event->mark->stream->drain(event->mark->number);  // the next question will be answered
   return NOT_READY;
 }
 API cuEventElapsedTime_v2(float *milliseconds, Event *start, Event *end) {
-  CURRENT;
-  if (!start->mark || !end->mark) return INVALID_HANDLE;
+  WITH_EVENT(start);
+  if (!device.events.count(end) || !start->mark || !end->mark) return INVALID_HANDLE;
   if (!start->mark->reached || !end->mark->reached) return NOT_READY;
   *milliseconds = std::chrono::duration<float, std::milli>(end->mark->moment - start->mark->moment).count();
   return SUCCESS;
 }
 API cuEventElapsedTime(float *milliseconds, Event *start, Event *end) { return cuEventElapsedTime_v2(milliseconds, start, end); }
-API cuEventDestroy_v2(Event *event) { return delete event, SUCCESS; }  // its mark stays in the stream
+API cuEventDestroy_v2(Event *event) {
+  WITH_EVENT(event);
+  return device.events.erase(event), SUCCESS;  // its mark stays in the stream
+}
 
 API cuGetErrorString(CUresult error, const char **text) {
   static const std::map<CUresult, const char *> texts = {
@@ -119,6 +128,7 @@ API cuGetErrorString(CUresult error, const char **text) {
       {INVALID_HANDLE, "invalid resource handle"}, {NOT_FOUND, "named symbol not found"}, {NOT_READY, "device not ready"},
       {ILLEGAL_ADDRESS, "an illegal memory access was encountered"},
       {LAUNCH_OUT_OF_RESOURCES, "too many resources requested for launch"},
+      {CONTEXT_IS_DESTROYED, "context is destroyed"},
       {ALREADY_PINNED, "part or all of the requested memory range is already mapped"},
       {NOT_PINNED, "pointer does not correspond to a registered memory region"},
       {NOT_SUPPORTED, "operation not supported by the stub driver"}};
