@@ -30,6 +30,8 @@ class DeviceInfo:
     """Name and version of the compiler that builds its kernels."""
     units: int = 1
     """Number of blocks that run at the same time: threads of a CPU, multiprocessors of a GPU."""
+    threads: int = 1
+    """CPU threads of the rank, for kernels that run on the CPU whatever the device."""
 
 
 ONE_CORE = DeviceInfo("cpu", "", "", "")

@@ -24,7 +24,7 @@ from hpcsolve.device.cuda_context import CudaContext
 from hpcsolve.device.cuda_copies import Downloads
 from hpcsolve.device.cuda_launch import CudaKernel, CudaTimer
 from hpcsolve.device.cuda_memory import Allocation, CudaBuffer, as_shape, count, page_aligned
-from hpcsolve.device.gpus import Gpu, load_library
+from hpcsolve.device.gpus import Gpu, driver_version, load_library
 from hpcsolve.errors import EnvironmentFault, ResourceError
 
 
@@ -34,6 +34,8 @@ class CudaDevice:
 
     Attributes
     ----------
+    threads
+        CPU threads that this rank has beside the GPU.
     allocated
         Bytes that are allocated now.
     context
@@ -54,6 +56,7 @@ class CudaDevice:
     """
 
     gpu: Gpu
+    threads: int = 1
     info: base.DeviceInfo = field(init=False)
     notes: list[str] = field(init=False, default_factory=list)
     allocated: int = 0
@@ -68,8 +71,8 @@ class CudaDevice:
 
     def __post_init__(self) -> None:
         """Retain the primary context and make the stream."""
-        compiler, units = _compiler_version(), self.gpu.multiprocessors
-        self.info = base.DeviceInfo("cuda", self.gpu.name, self.gpu.uuid, compiler, units)
+        gpu, compiler = self.gpu, _compiler_version()
+        self.info = base.DeviceInfo("cuda", gpu.name, gpu.uuid, compiler, gpu.multiprocessors, self.threads)
         self.context, self.downloads = CudaContext(self.gpu), Downloads(self)
         with self.calling("making a stream") as cuda:
             self.stream = cuda.Stream()
@@ -235,11 +238,12 @@ class CudaDevice:
     def _module(self, file: str) -> Any:
         if file not in self.modules:
             image = build.cubin(file, self.gpu.architecture)
-            with self.calling(f"loading {file}.cu, compiled for {self.gpu.architecture},") as cuda:
+            made = f"compiled for {self.gpu.architecture} by {self.info.compiler}"
+            with self.calling(f"loading {file}.cu, {made}, the driver for CUDA {driver_version()},") as cuda:
                 self.modules[file] = cuda.module_from_buffer(image)
         return self.modules[file]
 
 
 def _compiler_version() -> str:
-    lines = build.compiler_identity("nvcc").splitlines()
+    lines = build.compiler_identity(build.cuda_compiler()).splitlines()
     return next((line for line in lines if "release" in line), lines[0])

@@ -8,7 +8,6 @@ the driver. It hands pieces on whenever it waits for the GPU, so rows come down 
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -164,7 +163,7 @@ class Downloads:
         if self.filling:
             piece = self.filling.popleft()
             piece.filled.synchronize()
-            self.threads = self.threads or ThreadPoolExecutor(min(MOST_THREADS, len(os.sched_getaffinity(0))))
+            self.threads = self.threads or ThreadPoolExecutor(min(MOST_THREADS, self.device.threads))
             piece.moved = self.threads.submit(np.copyto, piece.target, piece.memory[: len(piece.target)])
             self.moving.append(piece)
         else:

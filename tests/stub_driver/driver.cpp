@@ -26,6 +26,7 @@
 // Settings, from the environment of each process:
 //   STUB_GPUS         number of GPUs (1); CUDA_VISIBLE_DEVICES chooses among them as usual
 //   STUB_MEMORY       bytes of each (1 GiB)
+//   STUB_VERSION      version of CUDA that it is for (13000)
 //   STUB_CAPABILITY   compute capability times ten (90)
 //   STUB_FAIL_LAUNCH  n: the n-th launch is refused at once (too many resources); later ones work
 //   STUB_FAIL_KERNEL  n: the n-th kernel makes an illegal access, seen at the next synchronisation, and by all calls after
@@ -38,7 +39,7 @@ using namespace stub;
 
 // --- Devices ---
 API cuInit(unsigned) { return driver().devices.empty() ? NO_DEVICE : SUCCESS; }
-API cuDriverGetVersion(int *version) { return *version = 13000, SUCCESS; }
+API cuDriverGetVersion(int *version) { return *version = (int)setting("STUB_VERSION", 13000), SUCCESS; }
 API cuDeviceGetCount(int *count) { return *count = (int)driver().devices.size(), SUCCESS; }
 API cuDeviceGet(CUdevice *result, int number) {
   NAMED(number);

@@ -168,7 +168,8 @@ driver.cuMemHostAlloc(ctypes.byref(host), ctypes.c_size_t(8), 0)
 print(register(0), register(4096), driver.cuMemFreeHost(pointer(start)), driver.cuMemHostUnregister(pointer(start)),
       driver.cuMemHostUnregister(host), driver.cuMemFreeHost(host), driver.cuMemFreeHost(host))
 pop = lambda: driver.cuCtxPopCurrent_v2(ctypes.byref(popped))
-print(driver.cuDevicePrimaryCtxRelease_v2(0), driver.cuCtxSynchronize(), pop(), pop(), driver.cuCtxPushCurrent_v2(context))
+released, after = driver.cuDevicePrimaryCtxRelease_v2(0), driver.cuCtxSynchronize()
+print(released, after, pop(), pop(), driver.cuCtxPushCurrent_v2(context))
 """
 
 

@@ -71,11 +71,12 @@ def memory(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo) -
         # All ranks have both networks. Rank 0 also reduces the graph, and makes the tree.
         before = max(_ascent_bytes(graph) - shared, REDUCING * left.arcs * first)
         tree = max(24 * graph.n, _exchange_bytes(left, parameters)) * first
+        scratch = _scratch_bytes(left, k, parameters, info, keys, first)
         if info.kind == "cpu":  # one memory for both: the host's part is its peak beyond what the device allocates
-            most = max(device + _scratch_bytes(left, k, parameters, info, keys, first), _ascent_bytes(graph))
+            most = max(device + scratch, _ascent_bytes(graph))
             beside, device = device + beside, most
         else:
-            most = 0
+            most, beside = 0, max(beside, scratch)
         on_host.append(max(0, whole + max(before, smaller + tables[rank] + max(tree, beside)) - most))
         on_device.append(device)
     return Memory(tuple(on_device), tuple(on_host), shared)
@@ -141,7 +142,7 @@ def _scratch_bytes(left: Sizes, k: int, parameters: Parameters, info: DeviceInfo
     """Return the bytes that a CPU allocates for the kernels of mode best, beside those of its searches."""
     if parameters.mode != "best":
         return 0
-    width, panels = keys.dtype.itemsize, info.units * PANEL
+    width, panels = keys.dtype.itemsize, info.threads * PANEL
     links = (8 + LINKS_A_VERTEX * (4 + width)) * left.n + panels * capacity(k) * (4 + width)
     return max(links, (116 * left.n + 8 * left.arcs) * first)
 

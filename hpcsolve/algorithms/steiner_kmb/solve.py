@@ -142,9 +142,9 @@ def _certified(
 
 @contextmanager
 def on_host(device: Device) -> Iterator[Device]:
-    """Give the job's device if it is the CPU, else one core of the CPU beside it."""
+    """Give the job's device if it is the CPU, else the CPU cores that the rank has beside it."""
     if device.info.kind == "cpu":
         yield device
         return
-    with HostDevice(1) as host:
+    with HostDevice(device.info.threads) as host:
         yield host
