@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL = help
-.PHONY: help run test test-gpu test-oldest lint check-cuda check-races bench docs clean compiler pycuda
+.PHONY: help run test test-gpu test-oldest lint check-cuda check-races check-ptx bench docs clean compiler pycuda
 .PHONY: study-held-karp study-near-far study-ants study-kmb
 
 help:  ## this list
@@ -56,6 +56,9 @@ check-cuda: $(INSTALLED)  ## compile every kernel with nvcc for sm_80 and sm_90,
 
 check-races: compiler $(INSTALLED)  ## every kernel with real threads under ThreadSanitizer, AddressSanitizer, UBSan
 	@$(BIN)/python tests/races/check.py
+
+check-ptx: compiler $(INSTALLED) pycuda  ## nvcc's own code for every kernel, interpreted without a GPU, with three seeds
+	@$(BIN)/python -m tests.ptx.check
 
 bench: compiler $(INSTALLED)  ## Held-Karp against its rivals: ratios, a table, a chart
 	@$(BIN)/python -m jobs.benchmarks.held_karp

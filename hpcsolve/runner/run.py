@@ -69,6 +69,8 @@ def run_job(
         with Interrupts(signals if stoppable else (), INTERRUPTED if comm.rank == 0 else "") as interrupts:
             outcome, seconds["seconds_run"] = _run_algorithm(planned, device, comm, log, interrupts)
             say_end(outcome, log)
+            for line in device.notes:
+                log.say(line)
             row = rank_row(device, reason, outcome, seconds) | {"estimated_bytes": estimated}
             return conclude(planned, outcome, row, device.info, comm, log, keep)
 
