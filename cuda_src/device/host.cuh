@@ -68,6 +68,10 @@ template <class T>
 DEVICE lanes<T> min(lanes<T> a, lanes<T> b) {
   return {a.v < b.v ? a.v : b.v};
 }
+template <class T>
+DEVICE lanes<T> min_add(lanes<T> best, lanes<T> a, lanes<T> b) {
+  return min(best, a + b);
+}
 template <class T, int B, size_t... S>
 DEVICE lanes<T> without_bit(lanes<T> x, std::index_sequence<S...>) {
   typedef typename lanes<T>::vector vector;

@@ -36,45 +36,33 @@
 // jobs/benchmarks/gpu.md has estimates for a GPU.
 #include "held_karp/subsets.cuh"
 
-constexpr int stride = 64;  // of the cost matrix; row 63 is the depot's
-constexpr int depot_row = stride - 1;
+constexpr int stride = 64;  // of the cost matrix; row 63 is the depot's, and 62 is no city: all its costs are infinity
+constexpr int depot_row = stride - 1, no_city = stride - 2;
 constexpr int most_low = 10;  // low cities
 constexpr int most_outside = 38;  // mid and top cities
+constexpr int first_target = 12, target_columns = 40;  // multiples of 4, so that four costs are read at once
 
 // What the registers of a block share. The mid and top cities in the block's sets are sources, the others targets. In
-// `cost`, row and column c are low city c; row most_low + s is source s, and column most_low + t is target t.
+// `cost`, row and column c are low city c; row most_low + s is source s, and column first_target + t is target t.
 template <class T>
 struct block_problem {
-  int sources, targets;
+  T inner[most_low - lane_bits<T>()][1 << most_low];  // the planes of the inner cities
+  int sources, targets, low;
   const T *source[most_outside];  // entry 0 of each plane
   T *target[most_outside];
-  T *inner[most_low];
   int source_city[most_outside], target_city[most_outside];
-  uint32_t cost[most_low + most_outside][most_low + most_outside];  // from row to column
+  alignas(16) uint32_t cost[most_low + most_outside][first_target + target_columns];  // from row to column
 };
 
 template <int N>
 struct constant {
   static constexpr int value = N;
 };
-// Calls f with 0 <= n <= 12 as a compile-time constant, so that a tile of n results stays in registers.
-template <class F>
+// Calls f with 0 <= n <= most as a compile-time constant, so that a tile of n results stays in registers.
+template <int most, class F>
 DEVICE void with_constant(int n, F f) {
-  switch (n) {
-    case 0: return f(constant<0>());
-    case 1: return f(constant<1>());
-    case 2: return f(constant<2>());
-    case 3: return f(constant<3>());
-    case 4: return f(constant<4>());
-    case 5: return f(constant<5>());
-    case 6: return f(constant<6>());
-    case 7: return f(constant<7>());
-    case 8: return f(constant<8>());
-    case 9: return f(constant<9>());
-    case 10: return f(constant<10>());
-    case 11: return f(constant<11>());
-    case 12: return f(constant<12>());
-  }
+  if (n == most) return f(constant<most>());
+  if constexpr (most > 0) with_constant<most - 1>(n, f);
 }
 constexpr int widest_tile = 12;
 
@@ -82,10 +70,11 @@ template <class T>
 constexpr DEVICE uint32_t infinity() {
   return sizeof(T) == 2 ? 0x7fff7fffu : 0x7fffffffu;
 }
-// Lowers best[k] to path + cost[k], for N targets.
+// Lowers best[k] to path + cost[k], for N targets. The costs stand at a multiple of 16 bytes.
 template <int N, class T>
-DEVICE void extend(lanes<T> *best, lanes<T> path, const uint32_t *cost) {
-  UNROLL for (int k = 0; k < N; k++) best[k] = min(best[k], path + splat<T>(cost[k]));
+DEVICE void extend(lanes<T> *best, lanes<T> path, const uint32_t *costs) {
+  const uint32_t *cost = (const uint32_t *)__builtin_assume_aligned(costs, 16);
+  UNROLL for (int k = 0; k < N; k++) best[k] = min_add(best[k], path, splat<T>(cost[k]));
 }
 // Calls f(path, costs) for every city i of S outside the lane cities, with g(S - i, i) and the costs from i.
 template <class T, class F>
@@ -93,7 +82,7 @@ DEVICE void for_each_path(const block_problem<T> &p, uint64_t subset, int positi
   for (int s = 0; s < p.sources; s++) f(load(p.source[s] + position), p.cost[most_low + s]);
   for (uint64_t from = subset; from; from &= from - 1) {
     int i = lowest(from);
-    f(load(p.inner[i] + position - (1 << i)), p.cost[i]);
+    f(load(p.inner[i - lane_bits<T>()] + position - (1 << i)), p.cost[i]);
   }
 }
 // Extends paths from lane cities to lane cities: sweep s makes the values of sets with s lane cities final. Afterwards
@@ -105,13 +94,13 @@ DEVICE void settle(lanes<T> *best, lanes<T> *after, const block_problem<T> &p) {
     UNROLL for (int b = 0; b < n; b++) after[b] = without(best[b], b);
     if (sweep < n)
       UNROLL for (int a = 0; a < n; a++) UNROLL for (int b = 0; b < n; b++) if (a != b) best[a] =
-          min(best[a], after[b] + splat<T>(p.cost[b][a]));
+          min_add(best[a], after[b], splat<T>(p.cost[b][a]));
   }
 }
 // Solves one register for the lane cities and the inner cities. `subset` has the inner cities that its sets have in
 // common, `to` the N others; `position` is the entry of this thread's lane in a plane.
 template <int N, class T>
-DEVICE void solve_low(const block_problem<T> &p, uint64_t subset, uint64_t to, int position, lanes<T> *after) {
+DEVICE void solve_low(block_problem<T> &p, uint64_t subset, uint64_t to, int position, lanes<T> *after) {
   constexpr int n = lane_bits<T>();
   lanes<T> best[n + N];
   int city[n + N];
@@ -119,43 +108,52 @@ DEVICE void solve_low(const block_problem<T> &p, uint64_t subset, uint64_t to, i
   UNROLL for (int k = n; k < n + N; k++, to &= to - 1) city[k] = lowest(to);
   for_each_path(p, subset, position, [&](lanes<T> path, const uint32_t *cost) {
     extend<n>(best, path, cost);
-    UNROLL for (int k = n; k < n + N; k++) best[k] = min(best[k], path + splat<T>(cost[city[k]]));
+    UNROLL for (int k = n; k < n + N; k++) best[k] = min_add(best[k], path, splat<T>(cost[city[k]]));
   });
   settle(best, after, p);
   UNROLL for (int k = n; k < n + N; k++) {
-    UNROLL for (int b = 0; b < n; b++) best[k] = min(best[k], after[b] + splat<T>(p.cost[b][city[k]]));
-    store(p.inner[city[k]] + position, best[k]);
+    UNROLL for (int b = 0; b < n; b++) best[k] = min_add(best[k], after[b], splat<T>(p.cost[b][city[k]]));
+    store(p.inner[city[k] - n] + position, best[k]);
   }
 }
-// Solves one register for the N targets outside the low cities from number `first` on.
+// Solves one register for the N targets outside the low cities from number `first` on, which is a multiple of 4. A
+// plane that is shorter than a register is solved twice, and stored by the threads of its first copy.
 template <int N, class T>
 DEVICE void solve_outside(const block_problem<T> &p, uint64_t subset, int first, int position, const lanes<T> *after) {
   lanes<T> best[N + 1];
+  const int column = first_target + (first & ~3);  // tells the compiler that it is a multiple of 4
   UNROLL for (int k = 0; k < N; k++) best[k] = splat<T>(infinity<T>());
   for_each_path(p, subset, position,
-                [&](lanes<T> path, const uint32_t *cost) { extend<N>(best, path, cost + most_low + first); });
-  UNROLL for (int b = 0; b < lane_bits<T>(); b++) extend<N>(best, after[b], p.cost[b] + most_low + first);
+                [&](lanes<T> path, const uint32_t *cost) { extend<N>(best, path, cost + column); });
+  UNROLL for (int b = 0; b < lane_bits<T>(); b++) extend<N>(best, after[b], p.cost[b] + column);
+  if (lane() * lanes<T>::width >> p.low) return;
   UNROLL for (int k = 0; k < N; k++) store(p.target[first + k] + position, best[k]);
 }
 template <class T>
-DEVICE void solve_register(const block_problem<T> &p, uint64_t subset, uint64_t to, int position) {
+DEVICE void solve_register(block_problem<T> &p, uint64_t subset, uint64_t to, int position) {
   lanes<T> after[lane_bits<T>()];
-  with_constant(count(to), [&](auto N) { solve_low<decltype(N)::value>(p, subset, to, position, after); });
+  with_constant<most_low - lane_bits<T>()>(
+      count(to), [&](auto N) { solve_low<decltype(N)::value>(p, subset, to, position, after); });
   for (int first = 0, left = p.targets; left > 0;) {
-    const int tiles = (left + widest_tile - 1) / widest_tile, n = (left + tiles - 1) / tiles;  // of even width
-    with_constant(n, [&](auto N) { solve_outside<decltype(N)::value>(p, subset, first, position, after); });
+    const int tiles = (left + widest_tile - 1) / widest_tile;  // of about the same width, all but the last of 4, 8, 12
+    const int n = tiles == 1 ? left : (left + 4 * tiles - 1) / (4 * tiles) * 4;
+    with_constant<widest_tile>(
+        n, [&](auto N) { solve_outside<decltype(N)::value>(p, subset, first, position, after); });
     first += n;
     left -= n;
   }
 }
-// Copies the costs between the cities of a block to p.cost, so that the costs to consecutive targets are consecutive.
+// Copies the costs between the cities of a block to p.cost, so that the costs to consecutive targets are consecutive. A
+// register that has more lane cities than there are low cities gets `no_city` in their place.
 template <class T>
-DEVICE void copy_costs(block_problem<T> &p, int low, const uint32_t *cost) {
+DEVICE void copy_costs(block_problem<T> &p, const uint32_t *cost) {
+  const int low = p.low < lane_bits<T>() ? lane_bits<T>() : p.low;
+  auto low_city = [&](int k) { return k < p.low ? k : no_city; };
   for (int r = warp(); r < low + p.sources; r += warps()) {
-    const uint32_t *from = cost + stride * (r < low ? r : p.source_city[r - low]);
+    const uint32_t *from = cost + stride * (r < low ? low_city(r) : p.source_city[r - low]);
     uint32_t *row = p.cost[r < low ? r : most_low + r - low];
-    for (int k = lane(); k < low; k += warp_size) row[k] = from[k];
-    for (int k = lane(); k < p.targets; k += warp_size) row[most_low + k] = from[p.target_city[k]];
+    for (int k = lane(); k < low; k += warp_size) row[k] = from[low_city(k)];
+    for (int k = lane(); k < p.targets; k += warp_size) row[first_target + k] = from[p.target_city[k]];
   }
 }
 
@@ -190,8 +188,7 @@ struct state_memory {
 template <class T>
 DEVICE void solve_step(int step, const city_split &split, const wave_sizes &wave, const layer_tables &tables,
                        const state_memory<T> &states) {
-  alignas(64) __shared__ T inner[(most_low - lane_bits<T>()) << most_low];
-  __shared__ block_problem<T> p;
+  alignas(64) __shared__ block_problem<T> p;
   const int low = split.low, mid = split.mid, top = split.top;
   const int slice = blockIdx.x / wave.chunk_size, nth = blockIdx.x % wave.chunk_size;
   const int *row = tables.slices + slice * (top + 1);
@@ -220,20 +217,20 @@ DEVICE void solve_step(int step, const city_split &split, const wave_sizes &wave
       p.target_city[c - before] = low + c;
     }
   }
-  for (int c = lane_bits<T>() + threadIdx.x; c < low; c += blockDim.x)
-    p.inner[c] = inner + ((size_t)(c - lane_bits<T>()) << low);
   if (threadIdx.x == 0) {
+    p.low = low;
     p.sources = outside ? count(outside) : 1;
     p.targets = mid + top - count(outside);
     if (!outside) p.source[0] = states.depot, p.source_city[0] = depot_row;
   }
   __syncthreads();
-  copy_costs(p, low, tables.cost);
+  copy_costs(p, tables.cost);
   __syncthreads();
-  const int lane_cities = lane_bits<T>();
-  for_each_subset(low - lane_cities, tables.binomial, [&](uint64_t inner_set) {
-    const uint64_t subset = inner_set << lane_cities, all = (1ull << low) - (1ull << lane_cities);
-    solve_register(p, subset, all & ~subset, (int)subset + lane());
+  const int lane_cities = lane_bits<T>(), inner_cities = low > lane_cities ? low - lane_cities : 0;
+  const int own = lane() * lanes<T>::width % (1 << low);  // this thread's entry in a plane of lane cities alone
+  for_each_subset(inner_cities, tables.binomial, [&](uint64_t inner_set) {
+    const uint64_t subset = inner_set << lane_cities, all = (1ull << inner_cities) - 1 << lane_cities;
+    solve_register(p, subset, all & ~subset, (int)subset + own);
   });
 }
 
