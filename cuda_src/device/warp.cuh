@@ -9,6 +9,7 @@ struct lanes {
 };
 
 constexpr int warp_size = 32;  // threads that share a register
+constexpr int registers_together = 2;  // that a thread had best work on at a time, to read what they share once
 // Whether a block is one thread, which may then do its work in any order.
 constexpr bool one_thread_blocks = false;
 
@@ -68,5 +69,6 @@ template <class T>
 DEVICE void lower_to(uint32_t *target, lanes<T> x) {
   atomicMin(target, sizeof(T) == 4 ? x.v : x.v >> 16 < (x.v & 0xffffu) ? x.v >> 16 : x.v & 0xffffu);
 }
+DEVICE int lowest(uint32_t set) { return __ffs((int)set) - 1; }
 DEVICE int lowest(uint64_t set) { return __ffsll((long long)set) - 1; }
 DEVICE int count(uint64_t set) { return __popcll(set); }

@@ -34,128 +34,7 @@
 // at m = 27 and 16 bits 2.4 GB for 2.4e10 min-adds, so arithmetic is the limit and not memory.
 // jobs/benchmarks/held_karp/RESULTS.md compares this with the machine's peak of min-adds (minplus.cu).
 // jobs/benchmarks/gpu.md has estimates for a GPU.
-#include "held_karp/subsets.cuh"
-
-constexpr int stride = 64;  // of the cost matrix; row 63 is the depot's, and 62 is no city: all its costs are infinity
-constexpr int depot_row = stride - 1, no_city = stride - 2;
-constexpr int most_low = 10;  // low cities
-constexpr int most_outside = 38;  // mid and top cities
-constexpr int first_target = 12, target_columns = 40;  // multiples of 4, so that four costs are read at once
-
-// What the registers of a block share. The mid and top cities in the block's sets are sources, the others targets. In
-// `cost`, row and column c are low city c; row most_low + s is source s, and column first_target + t is target t.
-template <class T>
-struct block_problem {
-  T inner[most_low - lane_bits<T>()][1 << most_low];  // the planes of the inner cities
-  int sources, targets, low;
-  const T *source[most_outside];  // entry 0 of each plane
-  T *target[most_outside];
-  int source_city[most_outside], target_city[most_outside];
-  alignas(16) uint32_t cost[most_low + most_outside][first_target + target_columns];  // from row to column
-};
-
-template <int N>
-struct constant {
-  static constexpr int value = N;
-};
-// Calls f with 0 <= n <= most as a compile-time constant, so that a tile of n results stays in registers.
-template <int most, class F>
-DEVICE void with_constant(int n, F f) {
-  if (n == most) return f(constant<most>());
-  if constexpr (most > 0) with_constant<most - 1>(n, f);
-}
-constexpr int widest_tile = 12;
-
-template <class T>
-constexpr DEVICE uint32_t infinity() {
-  return sizeof(T) == 2 ? 0x7fff7fffu : 0x7fffffffu;
-}
-// Lowers best[k] to path + cost[k], for N targets. The costs stand at a multiple of 16 bytes.
-template <int N, class T>
-DEVICE void extend(lanes<T> *best, lanes<T> path, const uint32_t *costs) {
-  const uint32_t *cost = (const uint32_t *)__builtin_assume_aligned(costs, 16);
-  UNROLL for (int k = 0; k < N; k++) best[k] = min_add(best[k], path, splat<T>(cost[k]));
-}
-// Calls f(path, costs) for every city i of S outside the lane cities, with g(S - i, i) and the costs from i.
-template <class T, class F>
-DEVICE void for_each_path(const block_problem<T> &p, uint64_t subset, int position, F f) {
-  for (int s = 0; s < p.sources; s++) f(load(p.source[s] + position), p.cost[most_low + s]);
-  for (uint64_t from = subset; from; from &= from - 1) {
-    int i = lowest(from);
-    f(load(p.inner[i - lane_bits<T>()] + position - (1 << i)), p.cost[i]);
-  }
-}
-// Extends paths from lane cities to lane cities: sweep s makes the values of sets with s lane cities final. Afterwards
-// after[b] = g(S - b, b).
-template <class T>
-DEVICE void settle(lanes<T> *best, lanes<T> *after, const block_problem<T> &p) {
-  constexpr int n = lane_bits<T>();
-  UNROLL for (int sweep = 1; sweep <= n; sweep++) {
-    UNROLL for (int b = 0; b < n; b++) after[b] = without(best[b], b);
-    if (sweep < n)
-      UNROLL for (int a = 0; a < n; a++) UNROLL for (int b = 0; b < n; b++) if (a != b) best[a] =
-          min_add(best[a], after[b], splat<T>(p.cost[b][a]));
-  }
-}
-// Solves one register for the lane cities and the inner cities. `subset` has the inner cities that its sets have in
-// common, `to` the N others; `position` is the entry of this thread's lane in a plane.
-template <int N, class T>
-DEVICE void solve_low(block_problem<T> &p, uint64_t subset, uint64_t to, int position, lanes<T> *after) {
-  constexpr int n = lane_bits<T>();
-  lanes<T> best[n + N];
-  int city[n + N];
-  UNROLL for (int k = 0; k < n + N; k++) best[k] = splat<T>(infinity<T>());
-  UNROLL for (int k = n; k < n + N; k++, to &= to - 1) city[k] = lowest(to);
-  for_each_path(p, subset, position, [&](lanes<T> path, const uint32_t *cost) {
-    extend<n>(best, path, cost);
-    UNROLL for (int k = n; k < n + N; k++) best[k] = min_add(best[k], path, splat<T>(cost[city[k]]));
-  });
-  settle(best, after, p);
-  UNROLL for (int k = n; k < n + N; k++) {
-    UNROLL for (int b = 0; b < n; b++) best[k] = min_add(best[k], after[b], splat<T>(p.cost[b][city[k]]));
-    store(p.inner[city[k] - n] + position, best[k]);
-  }
-}
-// Solves one register for the N targets outside the low cities from number `first` on, which is a multiple of 4. A
-// plane that is shorter than a register is solved twice, and stored by the threads of its first copy.
-template <int N, class T>
-DEVICE void solve_outside(const block_problem<T> &p, uint64_t subset, int first, int position, const lanes<T> *after) {
-  lanes<T> best[N + 1];
-  const int column = first_target + (first & ~3);  // tells the compiler that it is a multiple of 4
-  UNROLL for (int k = 0; k < N; k++) best[k] = splat<T>(infinity<T>());
-  for_each_path(p, subset, position,
-                [&](lanes<T> path, const uint32_t *cost) { extend<N>(best, path, cost + column); });
-  UNROLL for (int b = 0; b < lane_bits<T>(); b++) extend<N>(best, after[b], p.cost[b] + column);
-  if (lane() * lanes<T>::width >> p.low) return;
-  UNROLL for (int k = 0; k < N; k++) store(p.target[first + k] + position, best[k]);
-}
-template <class T>
-DEVICE void solve_register(block_problem<T> &p, uint64_t subset, uint64_t to, int position) {
-  lanes<T> after[lane_bits<T>()];
-  with_constant<most_low - lane_bits<T>()>(
-      count(to), [&](auto N) { solve_low<decltype(N)::value>(p, subset, to, position, after); });
-  for (int first = 0, left = p.targets; left > 0;) {
-    const int tiles = (left + widest_tile - 1) / widest_tile;  // of about the same width, all but the last of 4, 8, 12
-    const int n = tiles == 1 ? left : (left + 4 * tiles - 1) / (4 * tiles) * 4;
-    with_constant<widest_tile>(
-        n, [&](auto N) { solve_outside<decltype(N)::value>(p, subset, first, position, after); });
-    first += n;
-    left -= n;
-  }
-}
-// Copies the costs between the cities of a block to p.cost, so that the costs to consecutive targets are consecutive. A
-// register that has more lane cities than there are low cities gets `no_city` in their place.
-template <class T>
-DEVICE void copy_costs(block_problem<T> &p, const uint32_t *cost) {
-  const int low = p.low < lane_bits<T>() ? lane_bits<T>() : p.low;
-  auto low_city = [&](int k) { return k < p.low ? k : no_city; };
-  for (int r = warp(); r < low + p.sources; r += warps()) {
-    const uint32_t *from = cost + stride * (r < low ? low_city(r) : p.source_city[r - low]);
-    uint32_t *row = p.cost[r < low ? r : most_low + r - low];
-    for (int k = lane(); k < low; k += warp_size) row[k] = from[low_city(k)];
-    for (int k = lane(); k < p.targets; k += warp_size) row[first_target + k] = from[p.target_city[k]];
-  }
-}
+#include "held_karp/block.cuh"
 
 // The numbers of low, mid and top cities.
 struct city_split {
@@ -228,9 +107,15 @@ DEVICE void solve_step(int step, const city_split &split, const wave_sizes &wave
   __syncthreads();
   const int lane_cities = lane_bits<T>(), inner_cities = low > lane_cities ? low - lane_cities : 0;
   const int own = lane() * lanes<T>::width % (1 << low);  // this thread's entry in a plane of lane cities alone
-  for_each_subset(inner_cities, tables.binomial, [&](uint64_t inner_set) {
-    const uint64_t subset = inner_set << lane_cities, all = (1ull << inner_cities) - 1 << lane_cities;
-    solve_register(p, subset, all & ~subset, (int)subset + own);
+  for_each_subset<registers_together>(inner_cities, tables.binomial, [&](const auto &inner_sets) {
+    constexpr int K = sizeof(inner_sets) / sizeof inner_sets[0];
+    register_sets<K> sets;
+    UNROLL for (int k = 0; k < K; k++) {
+      sets.subset[k] = (uint32_t)inner_sets[k] << lane_cities;
+      sets.to[k] = (~inner_sets[k] & ((1ull << inner_cities) - 1)) << lane_cities;
+      sets.position[k] = (int)sets.subset[k] + own;
+    }
+    solve_registers(p, sets);
   });
 }
 
