@@ -116,7 +116,7 @@ class Machine {
   // warps.cpp
   void meet(Thread &);
   uint32_t mask_of(const Thread &) const;
-  void check_lanes(const Thread &, uint32_t lanes) const;
+  bool together(const Thread &, uint32_t lanes) const;
   void shuffle(Block &, unsigned first, uint32_t lanes, const Instruction &);
   void vote(Block &, unsigned first, uint32_t lanes, const Instruction &);
   void match(Block &, unsigned first, uint32_t lanes, const Instruction &);
