@@ -27,7 +27,8 @@ int ptx_launch(void *module, const void *kernel, uint32_t grid, uint32_t block, 
   std::vector<ptx::Region> memory;
   for (size_t k = 0; k < count; k++) memory.push_back({regions[k].start, regions[k].bytes});
   ptx::Settings chosen;
-  chosen.seed = settings->seed, chosen.blocks = settings->blocks, chosen.races = settings->races != 0;
+  chosen.seed = settings->seed, chosen.steps = settings->steps;
+  chosen.blocks = settings->blocks, chosen.races = settings->races != 0;
   try {
     ptx::Machine machine(*static_cast<ptx::Module *>(module), *static_cast<const ptx::Function *>(kernel), chosen,
                          memory);

@@ -11,7 +11,7 @@ struct ptx_region {
   size_t bytes;
 };
 struct ptx_settings {
-  uint64_t seed;
+  uint64_t seed, steps;
   uint32_t blocks, races;
 };
 struct ptx_counts {

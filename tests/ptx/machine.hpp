@@ -34,11 +34,11 @@ struct Region {
   char *start;
   size_t bytes;
 };
+// STUB_PTX_SEED and so on, see interpreter.hpp of the stub driver.
 struct Settings {
-  uint64_t seed = 1;  // of the scheduler
-  unsigned blocks = 2;  // that take turns
-  bool races = true;  // whether to look for races
-  uint64_t steps = 4000000000;  // instructions of all threads after which a launch counts as endless
+  uint64_t seed, steps;  // of the scheduler; instructions after which a launch counts as endless
+  unsigned blocks;       // that take turns
+  bool races;            // whether to look for races
 };
 struct Counts {
   uint64_t steps = 0, meetings = 0, barriers = 0;
@@ -116,7 +116,7 @@ class Machine {
   // warps.cpp
   void meet(Thread &);
   uint32_t mask_of(const Thread &) const;
-  void check_lanes(const Thread &, uint32_t lanes) const;
+  bool together(const Thread &, uint32_t lanes) const;
   void shuffle(Block &, unsigned first, uint32_t lanes, const Instruction &);
   void vote(Block &, unsigned first, uint32_t lanes, const Instruction &);
   void match(Block &, unsigned first, uint32_t lanes, const Instruction &);

@@ -121,10 +121,22 @@ void Machine::release_barrier(Block &block) {
   block.at_barrier = 0;
   counts.barriers++;
 }
+// Nobody can go on: told of a lane that waits for another, which waits elsewhere or with another mask.
 void Machine::deadlock(const Block &block) const {
+  for (const Thread &t : block.threads) {
+    if (t.state != State::AT_WARP) continue;
+    for (uint32_t lane = 0; lane < 32; lane++) {
+      const uint32_t other = t.number / 32 * 32 + lane;
+      if (!(mask_of(t) & block.warps[t.number / 32].alive & 1u << lane)) continue;
+      if (block.threads[other].waits_at != t.waits_at)
+        fail(Code::TIMEOUT, t, *t.waits_at, "the warp has diverged: lane " + std::to_string(lane) + " waits " +
+                                                where(block.threads[other].waits_at->number));
+      if (!together(t, 1u << lane))
+        fail(Code::TIMEOUT, t, *t.waits_at, "lane " + std::to_string(lane) + " comes with another mask");
+    }
+  }
   for (const Thread &t : block.threads)
-    if (t.state == State::AT_WARP || t.state == State::AT_BARRIER)
-      fail(Code::TIMEOUT, t, *t.waits_at, "deadlock: nobody who is waited for can go on");
+    if (t.state == State::AT_BARRIER) fail(Code::TIMEOUT, t, *t.waits_at, "deadlock: nobody can go on");
   __builtin_unreachable();
 }
 

@@ -22,8 +22,7 @@ void Machine::meet(Thread &t) {
   const Instruction &i = *t.waits_at;
   const uint32_t mask = mask_of(t), lanes = mask & warp.alive;
   if (!has(mask, t.number % 32)) fail(Code::FAILED, t, i, "the thread's own lane is not in the mask");
-  if (lanes & warp.running) return;
-  check_lanes(t, lanes);
+  if (lanes & warp.running || !together(t, lanes)) return;
   switch (i.kind) {
     case Kind::SHUFFLE: shuffle(block, first, lanes, i); break;
     case Kind::VOTE: vote(block, first, lanes, i); break;
@@ -35,18 +34,15 @@ void Machine::meet(Thread &t) {
   for (unsigned lane = 0; lane < 32; lane++)
     if (has(lanes, lane)) go_on(block.threads[first + lane]);
 }
-void Machine::check_lanes(const Thread &t, uint32_t lanes) const {
+bool Machine::together(const Thread &t, uint32_t lanes) const {
   for (unsigned lane = 0; lane < 32; lane++) {
     if (!has(lanes, lane)) continue;
     const Thread &other = t.block->threads[t.number / 32 * 32 + lane];
-    if (other.waits_at != t.waits_at || other.frames.size() != t.frames.size())
-      fail(Code::FAILED, t, *t.waits_at,
-           "the warp has diverged: lane " + std::to_string(lane) + " waits " + where(other.waits_at->number));
-    if (mask_of(other) != mask_of(t))
-      fail(Code::FAILED, t, *t.waits_at, "lane " + std::to_string(lane) + " comes with another mask");
+    if (other.waits_at != t.waits_at || other.frames.size() != t.frames.size() || mask_of(other) != mask_of(t))
+      return false;
   }
+  return true;
 }
-
 // shfl: PTX's rule for the lane to read from, and whether it is in range; who is not reads itself.
 void Machine::shuffle(Block &block, unsigned first, uint32_t lanes, const Instruction &i) {
   uint64_t values[32], taken[32];

@@ -36,8 +36,8 @@ API cuModuleUnload(void *) { return cuCtxSynchronize(); }  // the library stays:
 static Function *host_function(void *library, const char *name) {
   auto packed = (void (*)(unsigned, unsigned, const char *))dlsym(library, (std::string(name) + "_launch").c_str());
   if (!packed) return nullptr;
-  return new Function{name, [=](Device &, unsigned grid, unsigned block, const char *arguments, size_t) {
-    return packed(grid, block, arguments), SUCCESS;
+  return new Function{name, [=](Device &, unsigned grid, unsigned block, const std::string &arguments) {
+    return packed(grid, block, arguments.data()), SUCCESS;
   }};
 }
 API cuModuleGetFunction(Function **function, Module *module, const char *name) {
@@ -72,7 +72,7 @@ API cuLaunchKernel(Function *function, unsigned grid, unsigned grid_y, unsigned 
   auto run = function->run;
   device.stream(stream).add([=, arguments = packed_arguments(extra)] {
     if (fails) it->failure = ILLEGAL_ADDRESS;
-    if (!it->failure) it->failure = run(*it, grid, block, arguments.data(), arguments.size());
+    if (!it->failure) it->failure = run(*it, grid, block, arguments);
   });
   return SUCCESS;
 }

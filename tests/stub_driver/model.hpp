@@ -177,7 +177,7 @@ struct Device {
 struct Function {
   std::string name;
   // Runs the kernel with its packed arguments, and returns 0 or a failure.
-  std::function<CUresult(Device &, unsigned grid, unsigned block, const char *arguments, size_t bytes)> run;
+  std::function<CUresult(Device &, unsigned grid, unsigned block, const std::string &arguments)> run;
 };
 
 // "" or absent: all. "1,0" or "GPU-00000001-...": those, in this order; the list ends at the first that is not there.
