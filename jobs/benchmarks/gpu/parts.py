@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
+from jobs.benchmarks.gpu.checks import JOBS
 from jobs.benchmarks.gpu.shapes import SWEEPS
 from jobs.benchmarks.gpu.steps import Step
 
@@ -17,7 +19,6 @@ PROFILED = {
     "tile_search_u4": "kmb-G103", "ant_head_tail_construct": "ant-system-pr2392",
 }
 """Kernels that ncu looks at, and the cases that launch them."""
-ON_DEVICE = {"HPCSOLVE_TEST_DEVICE": "cuda"}
 
 
 def parts(small: bool) -> dict[str, Callable[[], list[Step]]]:
@@ -40,12 +41,12 @@ def truth(small: bool) -> list[Step]:
 
 
 def tests(small: bool) -> list[Step]:
-    """Run the tests on the device: those of devices and kernels first, then those of the algorithms."""
-    few = ("-k", "minplus or test_zeros or test_memory_is_counted") if small else ()
-    runs = {"devices and kernels": ("tests/device", "tests/kernels"), "algorithms": ("tests/algorithms",)}
-    count = "2" if small else "8"
-    return [Step(name, (PYTHON, "-m", "pytest", "-q", "--on-device", "-n", count, *few, *folders), 280, ON_DEVICE)
-            for name, folders in runs.items()]
+    """Run the tests on the device, eight at a time: those of devices and kernels first, then those of the algorithms."""
+    few = {"devices and kernels": "-k minplus tests/device tests/kernels",
+           "algorithms": "-k near-far-block tests/algorithms/test_arriving_rows.py"}
+    whole = {"devices and kernels": "tests/device tests/kernels", "algorithms": "tests/algorithms"}
+    make = ("make", "-C", str(JOBS.parent), "test-gpu", f"BIN={Path(PYTHON).parent}")
+    return [Step(name, (*make, f"TESTS={chosen}"), 280) for name, chosen in (few if small else whole).items()]
 
 
 def sanitizer(small: bool) -> list[Step]:
