@@ -18,7 +18,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL = help
-.PHONY: help run test test-gpu test-oldest lint check-cuda check-races bench docs clean compiler pycuda pycuda-built
+.PHONY: help run test test-gpu test-oldest lint check-cuda check-races check-ptx bench docs clean compiler pycuda
+.PHONY: pycuda-built
 .PHONY: study-held-karp study-near-far study-ants study-kmb
 
 help:  ## this list
@@ -31,9 +32,10 @@ run: compiler $(INSTALLED)  ## prove the shortest round trip through the EU capi
 test: compiler $(INSTALLED) pycuda  ## every test that needs no GPU
 	@$(BIN)/python -m pytest -q -n 3 --dist loadfile
 
-# Eight processes share the GPU. Without a GPU: .venv/bin/python -m tests.stub_driver make test-gpu
+# Eight processes share the GPU. TESTS=tests/kernels: only those. Without a GPU: .venv/bin/python -m tests.stub_driver make
+# test-gpu
 test-gpu: compiler $(INSTALLED) pycuda-built  ## every test that runs on the device, with a GPU as the device
-	@HPCSOLVE_TEST_DEVICE=cuda $(BIN)/python -m pytest -q --on-device -n 8 --dist worksteal
+	@HPCSOLVE_TEST_DEVICE=cuda $(BIN)/python -m pytest -q --on-device -n 8 --dist worksteal $(TESTS)
 
 # Python 3.10 or 3.11: there are no wheels of these versions for newer ones.
 test-oldest: compiler  ## files, plots and the command line, with the oldest libraries that setup.cfg allows
@@ -57,6 +59,9 @@ check-cuda: $(INSTALLED)  ## compile every kernel with nvcc for sm_80 and sm_90,
 
 check-races: compiler $(INSTALLED)  ## every kernel with real threads under ThreadSanitizer, AddressSanitizer, UBSan
 	@$(BIN)/python tests/races/check.py
+
+check-ptx: compiler $(INSTALLED) pycuda  ## nvcc's own code for every kernel, interpreted without a GPU, with three seeds
+	@$(BIN)/python -m tests.ptx.check
 
 bench: compiler $(INSTALLED)  ## Held-Karp against its rivals: ratios, a table, a chart
 	@$(BIN)/python -m jobs.benchmarks.held_karp

@@ -21,6 +21,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from hpcsolve.device import base, build, source
 from hpcsolve.device.cuda_context import CudaContext
+from hpcsolve.device.cuda_copies import Downloads
 from hpcsolve.device.cuda_launch import CudaKernel, CudaTimer
 from hpcsolve.device.cuda_memory import Allocation, CudaBuffer, as_shape, count, page_aligned
 from hpcsolve.device.gpus import Gpu, driver_version, load_library
@@ -42,7 +43,9 @@ class CudaDevice:
     modules, kernels
         What has been loaded, by file, and by file and name.
     pinned
-        What unlocks the page-locked arrays again.
+        The page-locked arrays by address: their bytes, and what unlocks them again.
+    downloads
+        What is under way from the GPU to the host.
 
     Raises
     ------
@@ -55,6 +58,7 @@ class CudaDevice:
     gpu: Gpu
     threads: int = 1
     info: base.DeviceInfo = field(init=False)
+    notes: list[str] = field(init=False, default_factory=list)
     allocated: int = 0
     memory_peak: int = 0
     context: CudaContext = field(init=False, repr=False)
@@ -62,13 +66,14 @@ class CudaDevice:
     modules: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
     kernels: dict[tuple[str, str], CudaKernel] = field(init=False, repr=False, default_factory=dict)
     allocations: weakref.WeakSet[Allocation] = field(init=False, repr=False, default_factory=weakref.WeakSet)
-    pinned: list[weakref.finalize[..., Any]] = field(init=False, repr=False, default_factory=list)
+    pinned: dict[int, tuple[int, weakref.finalize[..., Any]]] = field(init=False, repr=False, default_factory=dict)
+    downloads: Downloads = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Retain the primary context and make the stream."""
         gpu, compiler = self.gpu, _compiler_version()
         self.info = base.DeviceInfo("cuda", gpu.name, gpu.uuid, compiler, gpu.multiprocessors, self.threads)
-        self.context = CudaContext(self.gpu)
+        self.context, self.downloads = CudaContext(self.gpu), Downloads(self)
         with self.calling("making a stream") as cuda:
             self.stream = cuda.Stream()
 
@@ -124,14 +129,25 @@ class CudaDevice:
         All messages pass through such arrays. The memory is numpy's, so an array stays valid after the device is
         closed.
         """
-        raw, array = page_aligned(as_shape(shape), np.dtype(dtype))
-        if array.nbytes and self.is_open:
-            with self.calling("page-locking"):
-                # PyCUDA 2026.1's register_host_memory drops a reference too many, and crashes.
-                start, size = ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes)
-                if load_library().cuMemHostRegister_v2(start, size, ctypes.c_uint(0)) == 0:
-                    self.pinned.append(weakref.finalize(raw, self._unlock, array.ctypes.data))
-        return array
+        return self.locked(count(as_shape(shape)) * np.dtype(dtype).itemsize)[0].view(dtype).reshape(shape)
+
+    def locked(self, nbytes: int) -> tuple[NDArray[np.uint8], bool]:
+        """Return a host array on page boundaries, and whether the system has locked its pages."""
+        raw, array = page_aligned(nbytes)
+        if not nbytes or not self.is_open:
+            return array, False
+        with self.calling("page-locking"):
+            # PyCUDA 2026.1's register_host_memory drops a reference too many, and crashes.
+            start, size = ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(nbytes)
+            if load_library().cuMemHostRegister_v2(start, size, ctypes.c_uint(0)) != 0:
+                return array, False
+        self.pinned[array.ctypes.data] = nbytes, weakref.finalize(raw, self._unlock, array.ctypes.data)
+        return array, True
+
+    def is_locked(self, array: NDArray[Any]) -> bool:
+        """Return whether the pages of a contiguous array are locked."""
+        begin, end = array.ctypes.data, array.ctypes.data + array.nbytes
+        return any(start <= begin and end <= start + nbytes for start, (nbytes, _) in self.pinned.items())
 
     def kernel(self, file: str, name: str) -> CudaKernel:
         """Return a kernel of `cuda_src/{file}.cu`. Raises `LaunchError` if it has none of that name."""
@@ -143,7 +159,7 @@ class CudaDevice:
         declaration = source.declaration(build.source_folder(), file, name)
         module = self._module(file)
         with self.calling(f"loading kernel {name}"):
-            function = module.get_function(name).prepare([f"{declaration.layout.size}s"])
+            function = module.get_function(name)
         return CudaKernel(declaration, function, self)
 
     def timer(self) -> CudaTimer:
@@ -153,10 +169,13 @@ class CudaDevice:
     def synchronize(self) -> None:
         """Wait until everything that is queued is done."""
         with self.calling("waiting for the GPU"):
+            self.downloads.meanwhile()
             self.stream.synchronize()
 
     def release(self, allocation: Allocation) -> None:
         """Free an allocation once the GPU has done what is queued. A second call does nothing."""
+        if self.is_open:
+            self.downloads.finish_from(allocation)
         pointer, allocation.pointer = allocation.pointer, None
         if pointer is not None and self.is_open:
             with self.calling(f"freeing {allocation.nbytes} bytes"):
@@ -165,15 +184,18 @@ class CudaDevice:
 
     def close(self) -> None:
         """Free everything. A kernel's failure after the last copy affects no result, and is not reported."""
+        self.downloads.stop()
         if self.is_open:
             with suppress(EnvironmentFault), self.calling("closing"):
                 self.stream.synchronize()
+                self.downloads.clear()
                 self._release_all()
                 self.stream = None
                 self.kernels.clear()
                 self.modules.clear()
         self.context.close()
         self.stream = None
+        self.downloads.clear()
         self.kernels.clear()
         self.modules.clear()
 
@@ -204,10 +226,11 @@ class CudaDevice:
     def _release_all(self) -> None:
         for allocation in list(self.allocations):
             self.release(allocation)
-        for unlock in self.pinned:
+        for _, unlock in list(self.pinned.values()):
             unlock()
 
     def _unlock(self, address: int) -> None:
+        del self.pinned[address]
         if self.is_open:
             with self.calling("unlocking pages"):
                 load_library().cuMemHostUnregister(ctypes.c_void_p(address))

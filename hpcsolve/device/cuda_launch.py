@@ -33,10 +33,11 @@ class CudaKernel:
             self._launch(grid, block, self.declaration.packed_steps(step, steps, arguments, self.device))
 
     def _launch(self, grid: int, block: int, calls: Iterable[bytes]) -> None:
-        launch, stream = self.function.prepared_async_call, self.device.stream
+        # What PyCUDA's prepared calls do in the end, without packing anew what is packed.
+        launch, stream, blocks, threads = self.function._launch_kernel, self.device.stream, (grid, 1, 1), (block, 1, 1)
         with self.device.calling(f"kernel {self.declaration.kernel}, {grid} blocks of {block} threads,"):
             for packed in calls:
-                launch((grid, 1, 1), (block, 1, 1), stream, packed)
+                launch(blocks, threads, packed, 0, stream)
         self.device.context.last_kernel = self.declaration.kernel
 
 

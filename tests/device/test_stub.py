@@ -44,7 +44,7 @@ def ranks(stub: Stub, start_ranks: Start) -> Start:
 @pytest.mark.parametrize("nvcc", ["threads", "single"])
 def test_every_device_test_passes_on_it(stub: Stub, run_process: Start, nvcc: str) -> None:
     environment = stub.environment(2, nvcc=nvcc, HPCSOLVE_TEST_DEVICE="cuda")
-    files = [str(HERE / "test_protocol.py"), str(HERE / "test_cuda.py")]
+    files = [str(HERE / name) for name in ("test_protocol.py", "test_downloads.py", "test_cuda.py")]
     # -s: complaints of the driver and of PyCUDA go to the real stderr; there must be none.
     done = run_process([sys.executable, "-m", "pytest", "-qs", "--color=no", *files], timeout=200, env=environment)
     assert done.returncode == 0 and re.search(r"\b\d\d+ passed in", done.stdout), done.stdout + done.stderr

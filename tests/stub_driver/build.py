@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -44,6 +45,7 @@ class Stub:
         """
         environment = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
         environment["STUB_GPUS"] = str(gpus)
+        environment["STUB_REAL_NVCC"] = shutil.which("nvcc") or "nvcc"
         environment["LD_LIBRARY_PATH"] = _joined(self.folder / "lib", os.environ.get("LD_LIBRARY_PATH"))
         environment["PATH"] = _joined(self.folder / "bin", os.environ.get("PATH"))
         environment["PYTHONPATH"] = _joined(HERE.parent.parent, os.environ.get("PYTHONPATH"))

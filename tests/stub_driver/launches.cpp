@@ -3,29 +3,47 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "interpreter.hpp"
 #include "model.hpp"
 
 using namespace stub;
 
 // --- Modules and launches ---
-API cuModuleLoadDataEx(void **module, const void *image, unsigned, void *, void *) {
-  CURRENT;
-  if (memcmp(image, "STUBCUBN", 8)) return INVALID_IMAGE;
-  uint64_t bytes;
-  memcpy(&bytes, (const char *)image + 8, 8);
+// A module: a host library, or PTX.
+struct Module {
+  void *library, *ptx;
+};
+static void *open_library(const std::string &image) {
   int file = memfd_create("kernels", 0);  // stays open: dlopen would take a second file of the same number for the first
-  if (file < 0 || write(file, (const char *)image + 16, bytes) != (ssize_t)bytes) return INVALID_IMAGE;
-  *module = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!*module) fprintf(stderr, "stub driver: %s\n", dlerror());
-  return *module ? SUCCESS : INVALID_IMAGE;
+  if (file < 0 || write(file, image.data(), image.size()) != (ssize_t)image.size()) return nullptr;
+  void *library = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) fprintf(stderr, "stub driver: %s\n", dlerror());
+  return library;
 }
-API cuModuleLoadData(void **module, const void *image) { return cuModuleLoadDataEx(module, image, 0, nullptr, nullptr); }
-API cuModuleUnload(void *) { return cuCtxSynchronize(); }  // the library stays: its OpenMP threads may still be there
-API cuModuleGetFunction(Function **function, void *module, const char *name) {
+API cuModuleLoadDataEx(Module **module, const char *image, unsigned, void *, void *) {
   CURRENT;
-  auto packed = (void (*)(unsigned, unsigned, const char *))dlsym(module, (std::string(name) + "_launch").c_str());
-  if (!packed) return NOT_FOUND;
-  return *function = new Function{name, packed}, SUCCESS;
+  const bool ptx = memcmp(image, "STUBPTX1", 8) == 0;
+  if (!ptx && memcmp(image, "STUBCUBN", 8)) return INVALID_IMAGE;
+  uint64_t bytes;
+  memcpy(&bytes, image + 8, 8);
+  const std::string content(image + 16, bytes);
+  Module made = {ptx ? nullptr : open_library(content), ptx ? load_ptx(content) : nullptr};
+  if (!made.library && !made.ptx) return INVALID_IMAGE;
+  return *module = new Module(made), SUCCESS;
+}
+API cuModuleLoadData(Module **module, const char *image) { return cuModuleLoadDataEx(module, image, 0, nullptr, nullptr); }
+API cuModuleUnload(void *) { return cuCtxSynchronize(); }  // the library stays: its OpenMP threads may still be there
+static Function *host_function(void *library, const char *name) {
+  auto packed = (void (*)(unsigned, unsigned, const char *))dlsym(library, (std::string(name) + "_launch").c_str());
+  if (!packed) return nullptr;
+  return new Function{name, [=](Device &, unsigned grid, unsigned block, const std::string &arguments) {
+    return packed(grid, block, arguments.data()), SUCCESS;
+  }};
+}
+API cuModuleGetFunction(Function **function, Module *module, const char *name) {
+  CURRENT;
+  *function = module->ptx ? ptx_function(module->ptx, name) : host_function(module->library, name);
+  return *function ? SUCCESS : NOT_FOUND;
 }
 API cuFuncGetAttribute(int *value, int attribute, Function *) { return *value = attribute == 0 ? 1024 : 0, SUCCESS; }
 API cuFuncSetAttribute(Function *, int, int) { return SUCCESS; }
@@ -51,10 +69,10 @@ API cuLaunchKernel(Function *function, unsigned grid, unsigned grid_y, unsigned 
   if (number == setting("STUB_FAIL_LAUNCH", 0)) return LAUNCH_OUT_OF_RESOURCES;
   bool fails = number == setting("STUB_FAIL_KERNEL", 0);
   Device *it = &device;
-  auto run = function->packed;
+  auto run = function->run;
   device.stream(stream).add([=, arguments = packed_arguments(extra)] {
     if (fails) it->failure = ILLEGAL_ADDRESS;
-    if (!it->failure) run(grid, block, arguments.data());
+    if (!it->failure) it->failure = run(*it, grid, block, arguments);
   });
   return SUCCESS;
 }
@@ -129,6 +147,11 @@ API cuGetErrorString(CUresult error, const char **text) {
       {ILLEGAL_ADDRESS, "an illegal memory access was encountered"},
       {LAUNCH_OUT_OF_RESOURCES, "too many resources requested for launch"},
       {CONTEXT_IS_DESTROYED, "context is destroyed"},
+      {LAUNCH_TIMEOUT, "the launch timed out and was terminated"},
+      {ILLEGAL_INSTRUCTION, "an illegal instruction was encountered"},
+      {MISALIGNED_ADDRESS, "misaligned address"},
+      {INVALID_ADDRESS_SPACE, "operation not supported on global/shared address space"},
+      {LAUNCH_FAILED, "unspecified launch failure"},
       {ALREADY_PINNED, "part or all of the requested memory range is already mapped"},
       {NOT_PINNED, "pointer does not correspond to a registered memory region"},
       {NOT_SUPPORTED, "operation not supported by the stub driver"}};

@@ -31,9 +31,14 @@ enum : CUresult {
   NOT_READY = 600,
   ILLEGAL_ADDRESS = 700,
   LAUNCH_OUT_OF_RESOURCES = 701,
+  LAUNCH_TIMEOUT = 702,
   CONTEXT_IS_DESTROYED = 709,
   ALREADY_PINNED = 712,
   NOT_PINNED = 713,
+  ILLEGAL_INSTRUCTION = 715,
+  MISALIGNED_ADDRESS = 716,
+  INVALID_ADDRESS_SPACE = 717,
+  LAUNCH_FAILED = 719,
   NOT_SUPPORTED = 801,
 };
 
@@ -77,6 +82,13 @@ class Memory {
     if (after == blocks.begin()) return bytes == 0;
     auto block = std::prev(after);
     return start + bytes <= block->first + block->second;
+  }
+  // All allocations, by address, as {start, bytes}.
+  template <class Region>
+  std::vector<Region> regions() const {
+    std::vector<Region> all;
+    for (const auto &[start, bytes] : blocks) all.push_back({start, bytes});
+    return all;
   }
   size_t release_all() {
     size_t left = blocks.size();
@@ -164,7 +176,8 @@ struct Device {
 
 struct Function {
   std::string name;
-  void (*packed)(unsigned grid, unsigned block, const char *buffer);
+  // Runs the kernel with its packed arguments, and returns 0 or a failure.
+  std::function<CUresult(Device &, unsigned grid, unsigned block, const std::string &arguments)> run;
 };
 
 // "" or absent: all. "1,0" or "GPU-00000001-...": those, in this order; the list ends at the first that is not there.

@@ -21,7 +21,7 @@ from hpcsolve.algorithms.steiner_kmb.node_table import LINKS_A_VERTEX, PANEL, ca
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import WORTHWHILE
-from hpcsolve.device.base import DeviceInfo
+from hpcsolve.device.base import DeviceInfo, batches_at_once
 from hpcsolve.parallel.partition import even_shares
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import exact_sum
@@ -131,10 +131,11 @@ def _search_bytes(graph: Graph, left: Sizes, parameters: Parameters, info: Devic
     best = parameters.mode == "best"
     columns = left.n if best else len(graph.terminals)
     request = RowRequest(left.n, columns, count, parameters.at_once)
-    rows = batch_rows(parameters.engine, request, info, keys) * columns * keys.dtype.itemsize
-    device = space + row_bytes(parameters.engine, request, info, keys) + (rows if info.kind == "cuda" else 0)
+    batch = batch_rows(parameters.engine, request, info, keys)
+    rows, held = (many * columns * keys.dtype.itemsize for many in (batch, min(count, batch * batches_at_once(info))))
+    device = space + row_bytes(parameters.engine, request, info, keys) + (held if info.kind == "cuda" else 0)
     layout = layout_bytes(left.n, left.arcs, False, keys) - search_graph_bytes(left.n, left.arcs, False, keys)
-    return device, max(2 * rows, layout - device if info.kind == "cpu" else layout)
+    return device, max(rows + held, layout - device if info.kind == "cpu" else layout)
 
 
 def _scratch_bytes(left: Sizes, k: int, parameters: Parameters, info: DeviceInfo, keys: Keys, first: bool) -> int:

@@ -101,7 +101,7 @@ def run(
     assert found is not None
     rank = {
         "operations": work.relaxed, "bytes_sent": work.sent, "seconds_kernel": work.seconds,
-        "seconds_wait": time.perf_counter() - started,
+        "seconds_copy": work.seconds_copy, "seconds_wait": time.perf_counter() - started,
     }
     answer = found.answer(None if matrix is None else matrix.as_table())
     return Outcome(answer, tables, rank, stop.ended(work.rounds), not stop.broken_off)
