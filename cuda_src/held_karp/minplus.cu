@@ -1,9 +1,9 @@
 // The min-plus product of a cost matrix with rows of values: out[j][r] = min over i of rows[i][r] + cost[i][j].
 //
-// It is not part of any solver. minplus_multiply is the smallest kernel that shows the rule "one source, two compilers";
-// minplus_peak measures a device in the unit of Held-Karp, min-adds a second. Tests and benchmarks run them. A block
-// takes `chunk` positions r; a thread keeps 8 targets in registers. `targets` is a multiple of 8; the bytes of `length`
-// and of `chunk` values are multiples of 64; values stay below 2^15, so that no sum wraps.
+// It is not part of any solver. It is the smallest kernel that shows the rule "one source, two compilers" at the
+// machine's speed. Tests run it. A block takes `chunk` positions r; a thread keeps 8 targets in registers. `targets` is a
+// multiple of 8; the bytes of `length` and of `chunk` values are multiples of 64; values stay below 2^15, so that no sum
+// wraps.
 #include "device/device.cuh"
 
 KERNEL minplus_multiply(int sources, int targets, int length, int chunk, const uint16_t *__restrict__ rows,
@@ -22,21 +22,3 @@ KERNEL minplus_multiply(int sources, int targets, int length, int chunk, const u
     }
 }
 EXPORT_KERNEL(minplus_multiply)
-
-// Does `rounds` times 8 min-adds with each value of `values`, in registers alone: the rate that no other kernel of
-// min-adds exceeds. A thread has 8 values that depend on each other, so that several can be under way. A block takes
-// `chunk` positions, and writes what is left of its values to `out`. Values and cost as above.
-KERNEL minplus_peak(int length, int chunk, int rounds, uint32_t cost, const uint16_t *__restrict__ values,
-                    uint16_t *__restrict__ out) {
-  using lane_type = lanes<uint16_t>;
-  const lane_type more = splat<uint16_t>(cost);
-  int begin = blockIdx.x * chunk, end = begin + chunk < length ? begin + chunk : length;
-  for (int r = begin + threadIdx.x * lane_type::width; r < end; r += blockDim.x * lane_type::width) {
-    lane_type best[8];
-    UNROLL for (int j = 0; j < 8; j++) best[j] = load(values + (size_t)j * length + r);
-    for (int i = 0; i < rounds; i++)
-      UNROLL for (int j = 0; j < 8; j++) best[j] = min_add(best[j], best[(j + 1) % 8], more);
-    UNROLL for (int j = 0; j < 8; j++) store(out + (size_t)j * length + r, best[j]);
-  }
-}
-EXPORT_KERNEL(minplus_peak)

@@ -39,7 +39,7 @@ LOOP = re.compile(r"^(\$L__\w+):$(?:(?!^\$L__)[\s\S])*?bra[\w.]*\s+\1;", re.MULT
 def test_the_peak_equals_numpy(length: int, chunk: int, rounds: int, cost: int, block: int, device: Device) -> None:
     values = np.random.default_rng(length).integers(0, 10000, (8, length)).astype(np.uint16)
     out = device.empty((8, length), np.uint16)
-    kernel = device.kernel("held_karp/minplus", "minplus_peak")
+    kernel = device.kernel("held_karp/min_add", "min_add_repeat")
     kernel(-(-length // chunk), block, length=length, chunk=chunk, rounds=rounds, cost=cost * 0x10001,
            values=device.upload(values), out=out)
     for _ in range(rounds):
@@ -52,9 +52,9 @@ def test_the_peak_reads_no_memory_between_its_min_adds(tmp_path: Path) -> None:
     nvcc, folder = shutil.which(build.cuda_compiler()), build.source_folder()
     if nvcc is None:
         pytest.skip("no nvcc")
-    source, ptx = folder / "held_karp" / "minplus.cu", tmp_path / "minplus.ptx"
+    source, ptx = folder / "held_karp" / "min_add.cu", tmp_path / "min_add.ptx"
     flags = [*build.CUDA_FLAGS.replace("-cubin", "-ptx").split(), "-arch=sm_90", "-I", str(folder)]
     subprocess.run([nvcc, *flags, str(source), "-o", str(ptx)], check=True, timeout=200)
-    kernel = ptx.read_text().partition(".entry minplus_peak(")[2].partition(".entry")[0]
+    kernel = ptx.read_text().partition(".entry min_add_repeat(")[2].partition(".entry")[0]
     inner = [loop[0] for loop in LOOP.finditer(kernel) if loop[0].count("min.u16x2") >= 8]
     assert inner and not any(re.search(r"\b(ld|st)\.", loop) for loop in inner), kernel

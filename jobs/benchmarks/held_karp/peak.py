@@ -11,7 +11,7 @@ from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice, HostTimer
 
 CHAINS, CHUNK, ROUNDS = 8, 512, 1024
-"""Values that depend on each other, positions of a block, and min-adds with each value: see minplus_peak."""
+"""Values that depend on each other, positions of a block, and min-adds with each value, of min_add.cu."""
 BLOCKS_A_MULTIPROCESSOR = 32
 """Four times as many as are at work at a time, so that few multiprocessors wait at the end."""
 LAUNCHES = 50
@@ -55,14 +55,14 @@ class MeasuredDevice(HostDevice):
 
 
 def peak_rate(device: Device, repeats: int) -> float:
-    """Return the 16-bit min-adds a second of the kernel minplus_peak, the best of `4 * repeats` timed spans.
+    """Return the 16-bit min-adds a second of the kernel min_add_repeat, the best of `4 * repeats` timed spans.
 
     On a CPU that is a second of CPU time, so the rate of one core; on a GPU it is a second of wall-clock time.
     """
     on_host = isinstance(device, HostDevice)
     length = CHUNK * device.info.units * (4 if on_host else BLOCKS_A_MULTIPROCESSOR)
     values = device.upload(np.random.default_rng(0).integers(0, 10000, (CHAINS, length)).astype(np.uint16))
-    out, kernel = device.zeros((CHAINS, length), np.uint16), device.kernel("held_karp/minplus", "minplus_peak")
+    out, kernel = device.zeros((CHAINS, length), np.uint16), device.kernel("held_karp/min_add", "min_add_repeat")
     best = np.inf
     for _ in range(4 * repeats):
         timer = device.timer()
