@@ -76,6 +76,7 @@ static inline T atomicOr_block(T *target, T value) {
 }
 static inline void prefetch(const void *) {}
 static inline int __ffsll(long long x) { return __builtin_ffsll(x); }
+static inline int __popc(uint32_t x) { return __builtin_popcount(x); }
 static inline int __popcll(uint64_t x) { return __builtin_popcountll(x); }
 #include "device/warp.cuh"
 

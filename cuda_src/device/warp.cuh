@@ -69,6 +69,6 @@ template <class T>
 DEVICE void lower_to(uint32_t *target, lanes<T> x) {
   atomicMin(target, sizeof(T) == 4 ? x.v : x.v >> 16 < (x.v & 0xffffu) ? x.v >> 16 : x.v & 0xffffu);
 }
-DEVICE int lowest(uint32_t set) { return __ffs((int)set) - 1; }
+DEVICE int lowest(uint32_t set) { return __popc(~set & (set - 1)); }
 DEVICE int lowest(uint64_t set) { return __ffsll((long long)set) - 1; }
 DEVICE int count(uint64_t set) { return __popcll(set); }

@@ -68,21 +68,21 @@ DEVICE void for_each_path(const block_problem<T> &p, const register_sets<K> &set
   }
 }
 // Extends paths from lane cities to lane cities: sweep s makes the values of sets with s lane cities final. Afterwards
-// after[k][b] = g(S - b, b).
+// after[b][k] = g(S - b, b).
 template <int K, int M, class T>
-DEVICE void settle(lanes<T> (*best)[M], lanes<T> (*after)[lane_bits<T>()], const block_problem<T> &p) {
+DEVICE void settle(lanes<T> (*best)[M], lanes<T> (*after)[K], const block_problem<T> &p) {
   constexpr int n = lane_bits<T>();
   UNROLL for (int sweep = 1; sweep <= n; sweep++) {
-    UNROLL for (int k = 0; k < K; k++) UNROLL for (int b = 0; b < n; b++) after[k][b] = without(best[k][b], b);
+    UNROLL for (int k = 0; k < K; k++) UNROLL for (int b = 0; b < n; b++) after[b][k] = without(best[k][b], b);
     if (sweep < n)
       UNROLL for (int a = 0; a < n; a++) UNROLL for (int b = 0; b < n; b++)
           UNROLL for (int k = 0; k < K; k++) if (a != b) best[k][a] =
-              min_add(best[k][a], after[k][b], splat<T>(p.cost[b][a]));
+              min_add(best[k][a], after[b][k], splat<T>(p.cost[b][a]));
   }
 }
 // Solves K registers for the lane cities and their N inner cities.
 template <int N, int K, class T>
-DEVICE void solve_low(block_problem<T> &p, const register_sets<K> &sets, lanes<T> (*after)[lane_bits<T>()]) {
+DEVICE void solve_low(block_problem<T> &p, const register_sets<K> &sets, lanes<T> (*after)[K]) {
   constexpr int n = lane_bits<T>();
   lanes<T> best[K][n + N];
   int city[K][n + N];
@@ -98,7 +98,7 @@ DEVICE void solve_low(block_problem<T> &p, const register_sets<K> &sets, lanes<T
   });
   settle<K>(best, after, p);
   UNROLL for (int k = 0; k < K; k++) UNROLL for (int t = n; t < n + N; t++) {
-    UNROLL for (int b = 0; b < n; b++) best[k][t] = min_add(best[k][t], after[k][b], splat<T>(p.cost[b][city[k][t]]));
+    UNROLL for (int b = 0; b < n; b++) best[k][t] = min_add(best[k][t], after[b][k], splat<T>(p.cost[b][city[k][t]]));
     store(p.inner[city[k][t] - n] + sets.position[k], best[k][t]);
   }
 }
@@ -106,25 +106,22 @@ DEVICE void solve_low(block_problem<T> &p, const register_sets<K> &sets, lanes<T
 // plane that is shorter than a register is solved twice, and stored by the threads of its first copy.
 template <int N, int K, class T>
 DEVICE void solve_outside(const block_problem<T> &p, const register_sets<K> &sets, int first,
-                          const lanes<T> (*after)[lane_bits<T>()]) {
+                          const lanes<T> (*after)[K]) {
+  constexpr int n = lane_bits<T>();
   lanes<T> best[K][N + 1];
   const int column = first_target + (first & ~3);  // tells the compiler that it is a multiple of 4
   UNROLL for (int k = 0; k < K; k++) UNROLL for (int t = 0; t < N; t++) best[k][t] = splat<T>(infinity<T>());
   for_each_path(p, sets, [&](auto count, int from, const lanes<T> *path, const uint32_t *cost) {
     extend<N, decltype(count)::value>(best + from, path, cost + column);
   });
-  UNROLL for (int b = 0; b < lane_bits<T>(); b++) {
-    lanes<T> path[K];
-    UNROLL for (int k = 0; k < K; k++) path[k] = after[k][b];
-    extend<N, K>(best, path, p.cost[b] + column);
-  }
+  UNROLL for (int b = 0; b < n; b++) extend<N, K>(best, after[b], p.cost[b] + column);
   if (lane() * lanes<T>::width >> p.low) return;
   UNROLL for (int k = 0; k < K; k++) UNROLL for (int t = 0; t < N; t++)
       store(p.target[first + t] + sets.position[k], best[k][t]);
 }
 template <int K, class T>
 DEVICE void solve_registers(block_problem<T> &p, const register_sets<K> &sets) {
-  lanes<T> after[K][lane_bits<T>()];
+  lanes<T> after[lane_bits<T>()][K];
   with_constant<most_low - lane_bits<T>()>(count(sets.to[0]),
                                            [&](auto N) { solve_low<decltype(N)::value>(p, sets, after); });
   for (int first = 0, left = p.targets; left > 0;) {
