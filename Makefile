@@ -32,8 +32,8 @@ run: compiler $(INSTALLED)  ## prove the shortest round trip through the EU capi
 test: compiler $(INSTALLED) pycuda  ## every test that needs no GPU
 	@$(BIN)/python -m pytest -q -n 3 --dist loadfile
 
-# Eight processes share the GPU. TESTS=tests/kernels: only those. Without a GPU: .venv/bin/python -m tests.stub_driver make
-# test-gpu
+# Eight processes share the GPU. TESTS=tests/kernels runs only those.
+# Without a GPU: .venv/bin/python -m tests.stub_driver make test-gpu
 test-gpu: compiler $(INSTALLED) pycuda-built  ## every test that runs on the device, with a GPU as the device
 	@HPCSOLVE_TEST_DEVICE=cuda $(BIN)/python -m pytest -q --on-device -n 8 --dist worksteal $(TESTS)
 
