@@ -91,7 +91,7 @@ def search_pictures(result: Result) -> Iterator[Picture]:
     if "layers" in groups:
         yield Picture(plot.plot_layers, "States of each layer of Held-Karp's table, and the seconds of its kernels.")
     if "history" in groups:
-        yield Picture(plot.plot_convergence, "The best cost so far, and where each colony found its best tour.")
+        yield Picture(plot.plot_convergence, "The best cost so far, also of each colony, and its best tour.")
     costs = result.contents.value("colonies", "cost")
     if costs is not None and len(costs) > 1:
         yield Picture(plot.plot_colonies, f"The best cost of each of {len(costs)} colonies.")

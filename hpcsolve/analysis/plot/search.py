@@ -9,7 +9,7 @@ import numpy as np
 
 from hpcsolve.analysis.plot.canvas import axes_for, set_title
 from hpcsolve.analysis.plot.needs import column
-from hpcsolve.analysis.plot.palette import BLUE, GREEN, GREY, ORANGE, VERMILION
+from hpcsolve.analysis.plot.palette import BLUE, GREEN, GREY, ORANGE, SKY, VERMILION
 from hpcsolve.analysis.plot.texts import number
 from hpcsolve.wording import counted
 
@@ -23,7 +23,7 @@ NAMED_COLONIES = 40
 
 
 def plot_convergence(result: Result, axes: Axes | None = None) -> Axes:
-    """Draw the best cost so far and the mean of each iteration, and where each colony found its best tour.
+    """Draw the best cost so far, with a line for each colony, its best tour, and the mean of each iteration.
 
     Parameters
     ----------
@@ -40,6 +40,7 @@ def plot_convergence(result: Result, axes: Axes | None = None) -> Axes:
     step, best, mean = (column(result, "history", name, "plot_convergence") for name in ("step", "best", "mean"))
     axes = axes_for(axes)
     axes.plot(step, mean, "-", color=ORANGE, linewidth=1, label="mean of the iteration")
+    _draw_colonies(result, axes, int(step[-1]))
     axes.step(step, best, where="post", color=BLUE, linewidth=1.6, label="best so far")
     found, costs = (result.contents.own("colonies", name) for name in ("iteration", "cost"))
     if found is not None and costs is not None:
@@ -53,6 +54,18 @@ def plot_convergence(result: Result, axes: Axes | None = None) -> Axes:
     after = f" after {float(seconds[-1]):.3g} s" if seconds is not None and len(seconds) else ""
     set_title(axes, result, f"cost {number(result.cost)}{after}")
     return axes
+
+
+def _draw_colonies(result: Result, axes: Axes, last: int) -> None:
+    """Draw the best cost so far of each colony up to the last iteration, if there are several colonies."""
+    colony, iteration, cost = (result.contents.own("improvements", name) for name in ("colony", "iteration", "cost"))
+    if colony is None or iteration is None or cost is None or len(np.unique(colony)) < 2:
+        return  # one colony is the line of all colonies; results of before have no improvements
+    begins = np.flatnonzero(np.diff(colony)) + 1
+    label: str | None = "best so far of a colony"
+    for steps, costs in zip(np.split(iteration, begins), np.split(cost, begins)):
+        axes.step([*steps, last], [*costs, costs[-1]], where="post", color=SKY, linewidth=0.8, label=label)
+        label = None  # one entry in the legend
 
 
 def _optimum(result: Result) -> float | None:
