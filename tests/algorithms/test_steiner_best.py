@@ -158,9 +158,14 @@ def test_ranks_do_not_matter(graph: Graph, device: Device) -> None:
     def stored(outcome: Outcome) -> dict[str, bytes]:
         return {name: np.asarray(column.values).tobytes() for name, column in outcome.solution.items()}
 
-    first = stored(solved(graph, device))
+    def history(outcome: Outcome) -> list[list[float]]:
+        return [outcome.groups["history"][name].values.tolist() for name in ("step", "best")]
+
+    alone = solved(graph, device)
     for ranks in (2, 3, 4):
-        assert all(stored(other) == first for other in on_ranks(ranks, lambda c: solved(graph, HostDevice(2), c)))
+        found = on_ranks(ranks, lambda c: solved(graph, HostDevice(2), c))
+        assert all(stored(other) == stored(alone) for other in found)
+        assert history(found[0]) == history(alone)
 
 
 def test_shakes_take_half_of_the_nodes_out_and_leave_a_minimum_spanning_tree(device: Device) -> None:

@@ -161,6 +161,17 @@ def test_convergence_and_colonies(results, pyplot):
     assert np.array_equal(plot.plot_colonies(result).lines[0].get_ydata(), costs)
 
 
+def test_convergence_of_a_tree(results, pyplot):
+    result = results("best tree")
+    lines = {line.get_label(): line for line in plot.plot_convergence(result).lines}
+    assert set(lines) == {"best so far", "a lighter tree", "lower bound"}
+    drawn = lines["best so far"]
+    assert np.array_equal(drawn.get_xdata(), result.history["step"])
+    assert np.array_equal(drawn.get_ydata(), result.history["best"])
+    assert lines["a lighter tree"].get_ydata()[-1] == result.cost
+    assert set(lines["lower bound"].get_ydata()) == {result.lower_bound}
+
+
 def test_layers(results, pyplot):
     layers = results("tour").table("layers")
     axes = plot.plot_layers(results("tour"))

@@ -22,7 +22,7 @@ from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_t
 from hpcsolve.algorithms.steiner_kmb.node_table import sent_bytes
 from hpcsolve.algorithms.steiner_kmb.one_steiner import best_tree
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk
-from hpcsolve.algorithms.steiner_kmb.outcome import Certified, Tables, tables_of
+from hpcsolve.algorithms.steiner_kmb.outcome import Certified, Tables, history_of, tables_of
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices, ReducedGraph, reduced
 from hpcsolve.algorithms.steiner_kmb.rounds import AgreedStop
@@ -96,6 +96,7 @@ def run(
         if tree is not None and bound is not None:
             tree = exchanged(net, tree) if parameters.exchange or parameters.mode == "best" else tree
             found, tables = _certified(whole, smaller, closure_tree, tree, bound)
+            tables = {**tables, **history_of(work.history, graph.scale)}
     started = time.perf_counter()
     found = comm.bcast(found)
     assert found is not None
