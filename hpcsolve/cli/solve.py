@@ -34,7 +34,7 @@ def _solve(options: argparse.Namespace) -> int:
 
     chosen: list[Chosen] = []
     failed: list[HpcsolveError] = []
-    seconds_build: list[float] = []
+    seconds: dict[str, float] = {}
 
     def prepare() -> None:
         say = show_on_rank_0(options.quiet)
@@ -42,21 +42,25 @@ def _solve(options: argparse.Namespace) -> int:
         from hpcsolve.runner.ahead import build_for
         from hpcsolve.runner.reading import reporting_progress
 
+        started = time.perf_counter()
         try:
             with reporting_progress(options.instance, say):
                 chosen.append(_choose(options))
         except HpcsolveError as error:
             failed.append(error)  # rank 0 reports it for all ranks
             return
-        settings, started = chosen[0].job.settings, time.perf_counter()
+        seconds["seconds_read"], started = time.perf_counter() - started, time.perf_counter()
+        settings = chosen[0].job.settings
         say(f"choice: {chosen[0].reason}")
         build_for(settings.algorithm, settings.device, say)
-        seconds_build.append(time.perf_counter() - started)
+        seconds["seconds_build"] = time.perf_counter() - started
 
     def run(comm: Comm) -> int:
         from hpcsolve.runner.run import run_job
 
         log = open_log(comm, options)
+        if comm.rank > 0:
+            chosen.clear()  # its memory: rank 0 sends the instance
 
         def planned() -> PlannedRun:
             if failed:
@@ -64,7 +68,7 @@ def _solve(options: argparse.Namespace) -> int:
             log.note(f"choice: {chosen[0].reason}")
             return _planned(chosen[0], options)
 
-        return run_job(comm, planned, log, sum(seconds_build), signals=CTRL_C_AND_TERM).exit_code
+        return run_job(comm, planned, log, **seconds, signals=CTRL_C_AND_TERM).exit_code
 
     return guard(run, prepare)
 

@@ -30,8 +30,8 @@ INTERRUPTED = "hpcsolve: interrupted: the best answer so far will be written; an
 
 
 def run_job(
-    comm: Comm, read: Callable[[], PlannedRun], log: Log, seconds_build: float = 0.0, *, keep: bool = False,
-    signals: tuple[signal.Signals, ...] = CTRL_C,
+    comm: Comm, read: Callable[[], PlannedRun], log: Log, *, seconds_read: float = 0.0, seconds_build: float = 0.0,
+    keep: bool = False, signals: tuple[signal.Signals, ...] = CTRL_C,
 ) -> Finished:
     """Run a job on all ranks.
 
@@ -39,8 +39,8 @@ def run_job(
     ----------
     read
         Returns the planned run. Called on rank 0 only.
-    seconds_build
-        Seconds that building the kernels before MPI took.
+    seconds_read, seconds_build
+        Seconds that reading the instance and building the kernels took before this call.
     keep
         Whether `Finished.contents` gets the values of large tables too.
     signals
@@ -53,7 +53,7 @@ def run_job(
     """
     started = time.perf_counter()
     planned = on_rank_0(comm, read)
-    seconds = {"seconds_read": time.perf_counter() - started}
+    seconds = {"seconds_read": seconds_read + time.perf_counter() - started}
     if planned.existing is not None:
         assert planned.existing_verdict is not None
         say_existing(planned, log)
