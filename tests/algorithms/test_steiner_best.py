@@ -25,7 +25,7 @@ from hpcsolve.algorithms.steiner_kmb.node_table import PANEL, NodeTable, capacit
 from hpcsolve.algorithms.steiner_kmb.node_tree import Candidates, NodeTree
 from hpcsolve.algorithms.steiner_kmb.one_steiner import terminal_tree
 from hpcsolve.algorithms.steiner_kmb.reduce import reduced
-from hpcsolve.algorithms.steiner_kmb.rounds import AgreedStop
+from hpcsolve.algorithms.steiner_kmb.rounds import RoundStop
 from hpcsolve.algorithms.steiner_kmb.trees import closure
 from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
@@ -200,7 +200,7 @@ def test_more_shakes_never_make_the_tree_heavier(device: Device) -> None:
 
 
 @dataclass
-class Impatient(AgreedStop):
+class Impatient(RoundStop):
     """A stop that says that the time is up when it is asked for the `patience`-th time."""
 
     asked: int = 0
@@ -218,7 +218,7 @@ def test_it_can_be_stopped_at_any_time(ranks: int, device: Device, monkeypatch: 
     monkeypatch.setattr(TileRows, "at_once", 8)
     costs, last = [], solved(graph, device).cost
     for patience in (*range(1, 25), 10**6):
-        monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.solve.AgreedStop", partial(Impatient, patience=patience))
+        monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.solve.RoundStop", partial(Impatient, patience=patience))
         found = on_ranks(ranks, lambda comm: solved(graph, HostDevice(1), comm))
         assert is_right(graph, found[0]) and len({outcome.cost for outcome in found}) == 1
         costs.append(found[0].cost)

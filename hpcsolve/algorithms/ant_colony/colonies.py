@@ -116,7 +116,7 @@ class History:
 
 
 @dataclass
-class AgreedStop:
+class ColonyStop:
     """The decision when the search ends, on which all ranks agree.
 
     Attributes
@@ -199,7 +199,7 @@ def next_agreement(iteration: int, seconds: float) -> int:
 
 
 def explore(
-    search: Search | None, incumbents: Incumbents, stop: AgreedStop, migration: int, report: Report,
+    search: Search | None, incumbents: Incumbents, stop: ColonyStop, migration: int, report: Report,
     tell: Callable[[int, float], str],
 ) -> tuple[History, int]:
     """Iterate until a stop criterion is met, and return the history and the number of iterations. Collective.
@@ -233,7 +233,7 @@ def explore(
         iteration += 1
 
 
-def migrate(search: Search | None, incumbents: Incumbents, lengths: NDArray[np.uint64], stop: AgreedStop) -> None:
+def migrate(search: Search | None, incumbents: Incumbents, lengths: NDArray[np.uint64], stop: ColonyStop) -> None:
     """Put each colony's incumbent in the place of the longest tour of the next colony, in a ring. Collective."""
     waiting = time.perf_counter()
     parts = stop.comm.allgather((incumbents.length.copy(), incumbents.tour.copy()))

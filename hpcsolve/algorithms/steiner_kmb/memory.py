@@ -62,21 +62,23 @@ def memory(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo) -
     fast = parameters.mode == "fast"
     searches = [0] * ranks if fast else [len(share) for share in shares_of_walk(k, ranks)]
     shared = _reduced_bytes(graph, left) + (0 if fast else search_graph_bytes(left.n, left.arcs, False, keys))
-    tables = _table_bytes(left, k, parameters, ranks, keys)
-    whole, smaller = _network_bytes(graph.n, graph.arcs), _network_bytes(left.n, left.arcs)
     on_device, on_host = [], []
-    for rank, count in enumerate(searches):
-        first = rank == 0
+    for rank, (count, table) in enumerate(zip(searches, _table_bytes(left, k, parameters, ranks, keys))):
+        first = rank == 0  # it also reduces the graph, and makes the tree
         device, beside = _search_bytes(graph, left, parameters, info, keys, count) if count else (0, 0)
-        # All ranks have both networks. Rank 0 also reduces the graph, and makes the tree.
-        before = max(_ascent_bytes(graph) - shared, REDUCING * left.arcs * first)
-        tree = max(24 * graph.n, _exchange_bytes(left, parameters)) * first
+        # From the reductions on a rank has the network of the smaller graph too, and its table.
+        later = _network_bytes(left.n, left.arcs) + table
+        steps = {
+            "ascents": _ascent_bytes(graph) - shared,  # what is shared is made after them
+            "reductions": REDUCING * left.arcs * first,
+            "searches": later + beside,
+            "tree": later + max(24 * graph.n, _exchange_bytes(left, parameters)) * first,
+        }
         if info.kind == "cpu":  # one memory for both: the host's part is its peak beyond what the device allocates
-            most = max(device + _scratch_bytes(left, k, parameters, info, keys, first), _ascent_bytes(graph))
-            beside, device = device + beside, most
-        else:
-            most = 0
-        on_host.append(max(0, whole + max(before, smaller + tables[rank] + max(tree, beside)) - most))
+            steps["searches"] += device
+            device = max(device + _scratch_bytes(left, k, parameters, info, keys, first), _ascent_bytes(graph))
+        peak = _network_bytes(graph.n, graph.arcs) + max(steps.values())
+        on_host.append(max(0, peak - device) if info.kind == "cpu" else peak)
         on_device.append(device)
     return Memory(tuple(on_device), tuple(on_host), shared)
 

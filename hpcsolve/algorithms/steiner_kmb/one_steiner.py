@@ -26,7 +26,7 @@ from hpcsolve.algorithms.steiner_kmb.node_table import NodeTable, capacity
 from hpcsolve.algorithms.steiner_kmb.node_tree import Candidates, NodeTree, node_tree
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
-from hpcsolve.algorithms.steiner_kmb.rounds import NO_VERTICES, AgreedStop, Rounds
+from hpcsolve.algorithms.steiner_kmb.rounds import NO_VERTICES, Rounds, RoundStop
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree, improved, nearest, shortest_path_tree
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
@@ -38,7 +38,7 @@ KEYS_A_SEED = 1_000_003
 
 def best_tree(
     graph: Graph, net: Network, closure_tree: ClosureTree, device: Device, comm: Comm, parameters: Parameters,
-    report: Report, stop: AgreedStop, seed: int,
+    report: Report, stop: RoundStop, seed: int,
 ) -> tuple[Indices | None, Work]:
     """Return the edges of the best tree, on rank 0, and this rank's work. Collective, parameters as in `kmb.kmb_tree`.
 

@@ -20,7 +20,7 @@ NO_VERTICES = np.empty(0, np.uint32)
 
 
 @dataclass
-class AgreedStop:
+class RoundStop:
     """The time limit and the target of a run, on which rank 0 decides for all ranks, and interruptions of any rank.
 
     Attributes
@@ -91,7 +91,7 @@ class Rounds:
     comm: Comm
     table: NodeTable
     nodes: NodeTree | None
-    stop: AgreedStop
+    stop: RoundStop
     report: Report
     scale: int
     best: int = 0
