@@ -34,7 +34,8 @@ def _solve(options: argparse.Namespace) -> int:
 
     chosen: list[Chosen] = []
     failed: list[HpcsolveError] = []
-    seconds: dict[str, float] = {}
+    seconds_read: list[float] = []
+    seconds_build: list[float] = []
 
     def prepare() -> None:
         say = show_on_rank_0(options.quiet)
@@ -49,11 +50,12 @@ def _solve(options: argparse.Namespace) -> int:
         except HpcsolveError as error:
             failed.append(error)  # rank 0 reports it for all ranks
             return
-        seconds["seconds_read"], started = time.perf_counter() - started, time.perf_counter()
+        seconds_read.append(time.perf_counter() - started)
         settings = chosen[0].job.settings
         say(f"choice: {chosen[0].reason}")
+        started = time.perf_counter()
         build_for(settings.algorithm, settings.device, say)
-        seconds["seconds_build"] = time.perf_counter() - started
+        seconds_build.append(time.perf_counter() - started)
 
     def run(comm: Comm) -> int:
         from hpcsolve.runner.run import run_job
@@ -68,7 +70,8 @@ def _solve(options: argparse.Namespace) -> int:
             log.note(f"choice: {chosen[0].reason}")
             return _planned(chosen[0], options)
 
-        return run_job(comm, planned, log, **seconds, signals=CTRL_C_AND_TERM).exit_code
+        before = {"seconds_read": sum(seconds_read), "seconds_build": sum(seconds_build)}
+        return run_job(comm, planned, log, before, signals=CTRL_C_AND_TERM).exit_code
 
     return guard(run, prepare)
 

@@ -72,6 +72,14 @@ def test_ranks_have_a_colony_each(files, mpiexec, test_device):
     assert "colonies: 2:" in done.stdout
 
 
+def test_one_city_is_singular(files):
+    reasons = [choose(write_cities(files / "some.tsp", n)).reason for n in (1, 2)]
+    assert [reason.split(" for ")[0] for reason in reasons] == [
+        "held-karp, since 1 city is few enough", "held-karp, since 2 cities are few enough"]
+    found = package.solve(choose(write_cities(files / "one.tsp", 1)).instance.problem, device="cpu")
+    assert repr(found) == "<held-karp: cost 0, optimal, 1 city>"
+
+
 def table(*arguments, **keywords):
     found = choose(*arguments, **keywords).table
     return {**found, "instance": os.path.relpath(found["instance"])}
