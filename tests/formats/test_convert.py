@@ -67,6 +67,7 @@ def test_graphs(tmp_path, file, suffix):
     after = read_graph(target).problem
     assert arcs_of(after) == arcs_of(before)
     assert ("each edge became two arcs" in said) == (after.directed and not before.directed)
+    assert ("each two arcs became an edge" in said) == (before.directed and not after.directed)
     lost = said.partition("without ")[2].split(", ")
     assert ("names" in lost) == (after.vertex_names != before.vertex_names)
     assert ("terminals" in lost) == (before.terminals is not None and after.terminals is None)

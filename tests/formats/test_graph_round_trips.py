@@ -102,6 +102,9 @@ def test_metis_as_its_manual_has_it(tmp_path):
     assert (tmp_path / "plain.graph").read_text() == "% t\n4 3\n2 3\n1 3\n1 2\n\n"
     write_graph(from_edges(*ends, weights, n=4, name="t"), str(tmp_path / "t.metis"))
     assert (tmp_path / "t.metis").read_text() == "% t\n4 3 001\n2 5 3 6\n1 5 3 7\n1 6 2 7\n\n"
+    both = from_edges([*ends[0], *ends[1]], [*ends[1], *ends[0]], [*weights, *weights], n=4, directed=True, name="t")
+    write_graph(both, str(tmp_path / "both.metis"))
+    assert (tmp_path / "both.metis").read_text() == (tmp_path / "t.metis").read_text()
     with pytest.raises(InputError, match=r"a METIS graph is undirected; write it as \.gr"):
         write_graph(from_edges(*ends, weights, directed=True), str(tmp_path / "d.metis"))
 

@@ -96,18 +96,18 @@ def write_metis(graph: Graph, path: str) -> None:
     Raises
     ------
     InputError
-        The graph is directed, or a weight is not a whole number above 0, which METIS requires.
+        An arc leads one way or weighs less one way, or a weight is not a whole number above 0, which METIS requires.
     EnvironmentFault
         The file cannot be written.
     """
-    if graph.directed:
+    if graph.directed and arc_without_reverse(graph) is not None:
         raise InputError("has arcs that lead one way, and a METIS graph is undirected; write it as .gr", graph.name)
     if graph.scale != 1 or graph.weights.dtype.kind == "f" or not graph.weights.all():
         raise InputError("a METIS graph has whole weights above 0, and some are not; write it as .gr", graph.name)
     columns = [graph.heads.astype(np.uint64) + 1, graph.weights][: 1 if (graph.weights == 1).all() else 2]
     numbers = [str(number) for number in np.stack(columns, axis=1).ravel().tolist()]
     ends = (graph.offsets * len(columns)).tolist()
-    head = f"{graph.n} {graph.edges}{' 001' if len(columns) == 2 else ''}"
+    head = f"{graph.n} {graph.arcs // 2}{' 001' if len(columns) == 2 else ''}"
     lines = (" ".join(numbers[begin:end]) for begin, end in pairwise(ends))
     write_text("\n".join([*comment_lines(graph, "% "), head, *lines, ""]), path)
 
