@@ -105,7 +105,8 @@ def _lost_of_graph(graph: Graph, copy: Graph) -> list[str]:
     tails, heads = order[copy.tails()], order[copy.heads]
     rows = np.lexsort((heads, tails))
     same = len(order) == graph.n and graph.arcs == copy.arcs and np.array_equal(tails[rows], graph.tails())
-    if not same or not np.array_equal(heads[rows], graph.heads) or not _equal(graph.weights, graph.scale, copy.weights[rows], copy.scale):
+    same = same and np.array_equal(heads[rows], graph.heads)
+    if not same or not _equal(graph.weights, graph.scale, copy.weights[rows], copy.scale):
         what = "the target's format cannot express its vertices, arcs or weights; choose another suffix"
         raise InputError(what, graph.name)
     lost = _lost_labels(graph, copy, graph.vertex_names, copy.vertex_names, np.argsort(order))
