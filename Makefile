@@ -18,8 +18,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL = help
-.PHONY: help run test test-gpu test-oldest lint check-cuda check-races check-ptx bench docs clean compiler pycuda
-.PHONY: pycuda-built
+.PHONY: help run test test-gpu test-slurm test-oldest lint check-cuda check-races check-ptx bench docs clean compiler
+.PHONY: pycuda pycuda-built
 .PHONY: study-held-karp study-near-far study-ants study-kmb
 
 help:  ## this list
@@ -32,10 +32,14 @@ run: compiler $(INSTALLED)  ## prove the shortest round trip through the EU capi
 test: compiler $(INSTALLED) pycuda  ## every test that needs no GPU
 	@$(BIN)/python -m pytest -q -n 3 --dist loadfile
 
-# Eight processes share the GPU. TESTS=tests/kernels: only those. Without a GPU: .venv/bin/python -m tests.stub_driver make
-# test-gpu
+# Eight processes share the GPU. TESTS=tests/kernels runs only those.
+# Without a GPU: .venv/bin/python -m tests.stub_driver make test-gpu
 test-gpu: compiler $(INSTALLED) pycuda-built  ## every test that runs on the device, with a GPU as the device
 	@HPCSOLVE_TEST_DEVICE=cuda $(BIN)/python -m pytest -q --on-device -n 8 --dist worksteal $(TESTS)
+
+# tests/slurm/cluster.py says what is needed; where that is missing, the tests are skipped with the reason.
+test-slurm: compiler $(INSTALLED)  ## real Slurm on two emulated hosts (as root, with slurmd): scripts, signals, faults
+	@HPCSOLVE_TEST_SLURM=1 $(BIN)/python -m pytest -q tests/slurm
 
 # Python 3.10 or 3.11: there are no wheels of these versions for newer ones.
 test-oldest: compiler  ## files, plots and the command line, with the oldest libraries that setup.cfg allows

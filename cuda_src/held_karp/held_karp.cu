@@ -98,6 +98,7 @@ DEVICE void solve_step(int step, const city_split &split, const wave_sizes &wave
   }
   if (threadIdx.x == 0) {
     p.low = low;
+    p.low_rows = low < lane_bits<T>() ? lane_bits<T>() : low;
     p.sources = outside ? count(outside) : 1;
     p.targets = mid + top - count(outside);
     if (!outside) p.source[0] = states.depot, p.source_city[0] = depot_row;

@@ -41,7 +41,7 @@ def truth(small: bool) -> list[Step]:
 
 
 def tests(small: bool) -> list[Step]:
-    """Run the tests on the device, eight at a time: those of devices and kernels first, then those of the algorithms."""
+    """Run the tests on the device, eight at a time: those of devices and kernels, then those of the algorithms."""
     few = {"devices and kernels": "-k minplus tests/device tests/kernels",
            "algorithms": "-k near-far-block tests/algorithms/test_arriving_rows.py"}
     whole = {"devices and kernels": "tests/device tests/kernels", "algorithms": "tests/algorithms"}
