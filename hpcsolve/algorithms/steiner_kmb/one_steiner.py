@@ -82,7 +82,8 @@ def best_tree(
             rounds.shake(seed * KEYS_A_SEED + shakes)
         if best is not None and rounds.history[-1][0] < rounds.number:
             rounds.note(rounds.best)
-        return best, Work(rounds.relaxed, prepared.timer.seconds, table.sent, rounds.number, rounds.history)
+        seconds = prepared.timer.seconds
+        return best, Work(rounds.relaxed, seconds, prepared.seconds_copy, table.sent, rounds.number, rounds.history)
 
 
 def terminal_tree(net: Network, closure_tree: ClosureTree, keys: Keys, room: int) -> NodeTree:
