@@ -65,7 +65,8 @@ def test_the_job_file_is_not_overwritten(files, hpcsolve):
 
 
 def test_ranks_have_a_colony_each(files, mpiexec, test_device):
-    done = mpiexec(2, "solve", "sixty.tsp", "--set", "stop.iterations=5", "--device", test_device)
+    options = ("--set", "stop.iterations=5", "--set", "share-gpu=true")
+    done = mpiexec(2, "solve", "sixty.tsp", *options, "--device", test_device)
     assert done.returncode == 0, done.stderr
     line = "choice: ant-colony, since 60 cities are too many for a proof of the optimum; it stops after 5 iterations"
     assert line in done.stdout.splitlines() and done.stdout.count("choice:") == 1

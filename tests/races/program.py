@@ -158,7 +158,7 @@ def rows_of_many(device: Device) -> None:
             ):
                 if isinstance(search, TileRows):
                     search.threads = 96
-                search.fill(sources, answers[-1])
+                search.start(sources, answers[-1])()
         assert len({rows.tobytes() for rows in answers}) == 1
 
 

@@ -81,6 +81,16 @@ def build_stub(folder: Path) -> Stub:
     return Stub(folder)
 
 
+def without_functions(stub: Stub, folder: Path, *names: str) -> Path:
+    """Return `folder` with a libcuda.so.1 that lacks some functions, as an old driver does."""
+    script, library = folder / "exports.map", folder / "libcuda.so.1"
+    script.write_text(f"{{ local: {'; '.join(names)}; }};")
+    parts = [str(stub.folder / name) for name in ("driver.cpp.o", "launches.cpp.o", "rest.cpp")]
+    _run("g++", *FLAGS, "-shared", "-Wl,-soname,libcuda.so.1", f"-Wl,--version-script={script}", *parts, "-ldl",
+         "-o", str(library))
+    return folder
+
+
 def pycuda_extension() -> Path:
     """Return the path of PyCUDA's compiled module, without importing it."""
     package = importlib.util.find_spec("pycuda")

@@ -12,7 +12,13 @@
 //
 // Asynchrony. Work given to a stream is done as late as CUDA's rules allow: at the next synchronisation. Copies from pinned
 // memory read it then, copies to pinned memory write it then; pageable memory is read at once. So a missing synchronisation
-// gives wrong data here every time, where a real GPU gives it now and then. All streams of a device are one queue, in order.
+// gives wrong data here every time, where a real GPU gives it now and then. Each stream is a queue of its own: waiting for one
+// stream or event does no work of another, except what cuStreamWaitEvent orders before it.
+//
+// Errors. "This leaves the process in an inconsistent state and any further CUDA work will return the same error" (cuda.h on
+// an illegal address), and any function "may also return error codes from previous, asynchronous launches". So after such an
+// error every call about the GPU returns it, to the end of the process: pushing, popping, freeing and releasing too, and what
+// is not popped stays current. A context that was released for the last time is destroyed, with its streams and events.
 //
 // Memory is bounded, filled with 0xCD before use and after, and has guard bytes on both sides that are checked when it is
 // freed. A copy must lie inside one allocation. A context that goes away with memory allocated or pinned says so on stderr.
@@ -20,9 +26,10 @@
 // Settings, from the environment of each process:
 //   STUB_GPUS         number of GPUs (1); CUDA_VISIBLE_DEVICES chooses among them as usual
 //   STUB_MEMORY       bytes of each (1 GiB)
+//   STUB_VERSION      version of CUDA that it is for (13000)
 //   STUB_CAPABILITY   compute capability times ten (90)
 //   STUB_FAIL_LAUNCH  n: the n-th launch is refused at once (too many resources); later ones work
-//   STUB_FAIL_KERNEL  n: the n-th kernel makes an illegal access, seen at the next synchronisation; the context stays broken
+//   STUB_FAIL_KERNEL  n: the n-th kernel makes an illegal access, seen at the next synchronisation, and by all calls after
 //   STUB_FAIL_PINNED  1: host memory cannot be pinned
 //   STUB_FAIL_CONTEXT n: GPU n-1 is in use by somebody else
 // With STUB_NVCC=ptx an image is PTX of the real nvcc, and interpreter.hpp hands it to tests/ptx.
@@ -33,7 +40,7 @@ using namespace stub;
 
 // --- Devices ---
 API cuInit(unsigned) { return driver().devices.empty() ? NO_DEVICE : SUCCESS; }
-API cuDriverGetVersion(int *version) { return *version = 13000, SUCCESS; }
+API cuDriverGetVersion(int *version) { return *version = (int)setting("STUB_VERSION", 13000), SUCCESS; }
 API cuDeviceGetCount(int *count) { return *count = (int)driver().devices.size(), SUCCESS; }
 API cuDeviceGet(CUdevice *result, int number) {
   NAMED(number);
@@ -83,30 +90,41 @@ API cuDeviceComputeCapability(int *major, int *minor, CUdevice number) {
 API cuDevicePrimaryCtxRetain(void **context, CUdevice number) {
   NAMED(number);
   if (setting("STUB_FAIL_CONTEXT", 0) == (size_t)device.number + 1) return DEVICE_UNAVAILABLE;
+  if (device.failure) return device.failure;
   device.retained++;
   return *context = &device, SUCCESS;
 }
 API cuDevicePrimaryCtxRelease_v2(CUdevice number) {
   NAMED(number);
   if (!device.retained) return INVALID_CONTEXT;
-  if (--device.retained) return SUCCESS;
-  device.queue.drain();
-  bool broken = device.failure;
+  if (--device.retained) return device.failure;
+  device.drain();
+  if (device.failure) return device.failure;
   size_t left = device.memory.release_all(), locked = driver().pinned.size();
-  device.failure = SUCCESS;
-  if (left && !broken) fprintf(stderr, "stub driver: GPU %d released with %zu allocations alive\n", device.number, left);
-  if (locked && !broken) fprintf(stderr, "stub driver: GPU %d released with %zu ranges pinned\n", device.number, locked);
+  device.streams.assign(1, {});
+  device.events.clear();
+  if (left) fprintf(stderr, "stub driver: GPU %d released with %zu allocations alive\n", device.number, left);
+  if (locked) fprintf(stderr, "stub driver: GPU %d released with %zu ranges pinned\n", device.number, locked);
   return SUCCESS;
 }
 API cuDevicePrimaryCtxGetState(CUdevice number, unsigned *flags, int *active) {
   NAMED(number);
   return *flags = 0, *active = device.retained > 0, SUCCESS;
 }
-API cuCtxPushCurrent_v2(void *context) { return contexts.push_back(static_cast<Device *>(context)), SUCCESS; }
+API cuCtxPushCurrent_v2(void *context) {
+  LOCK;
+  auto *device = static_cast<Device *>(context);
+  if (!device->retained) return INVALID_CONTEXT;
+  if (device->failure) return device->failure;
+  return contexts.push_back(device), SUCCESS;
+}
 API cuCtxPopCurrent_v2(void **context) {
+  LOCK;
   if (contexts.empty()) return INVALID_CONTEXT;
+  if (contexts.back()->failure) return contexts.back()->failure;
+  bool gone = !contexts.back()->retained;
   if (context) *context = contexts.back();
-  return contexts.pop_back(), SUCCESS;
+  return contexts.pop_back(), gone ? CONTEXT_IS_DESTROYED : SUCCESS;
 }
 API cuCtxGetCurrent(void **context) { return *context = contexts.empty() ? nullptr : contexts.back(), SUCCESS; }
 API cuCtxGetDevice(CUdevice *number) {
@@ -117,7 +135,7 @@ API cuCtxGetDevice(CUdevice *number) {
 }
 API cuCtxSynchronize() {
   CURRENT;
-  return device.queue.drain(), device.failure;
+  return device.drain(), device.failure;
 }
 
 // --- Memory ---
@@ -134,7 +152,7 @@ API cuMemAlloc_v2(CUdeviceptr *result, size_t bytes) {
 }
 API cuMemFree_v2(CUdeviceptr start) {
   CURRENT;
-  device.queue.drain();  // as the real one: it waits for the device
+  device.drain();  // as the real one: it waits for the device
   if (device.failure) return device.failure;
   return device.memory.release((char *)start) ? SUCCESS : INVALID_VALUE;
 }
@@ -142,54 +160,59 @@ API cuMemHostRegister_v2(void *start, size_t bytes, unsigned) {
   CURRENT;
   if (setting("STUB_FAIL_PINNED", 0)) return OUT_OF_MEMORY;
   if (!bytes) return INVALID_VALUE;
-  return driver().pinned.emplace((const char *)start, bytes).second ? SUCCESS : ALREADY_PINNED;
+  if (driver().overlaps_pinned((const char *)start, bytes)) return ALREADY_PINNED;
+  return driver().pinned.emplace((const char *)start, bytes), SUCCESS;
 }
 API cuMemHostUnregister(void *start) {
   CURRENT;
-  device.queue.drain();
+  device.drain();
+  if (driver().host_memory.count(start)) return NOT_PINNED;
   return driver().pinned.erase((const char *)start) ? SUCCESS : NOT_PINNED;
 }
 API cuMemHostAlloc(void **result, size_t bytes, unsigned flags) {
   *result = malloc(bytes);
   CUresult answer = cuMemHostRegister_v2(*result, bytes, flags);
-  if (answer) free(*result);
-  return answer;
+  if (answer) return free(*result), answer;
+  return driver().host_memory.insert(*result), SUCCESS;
 }
 API cuMemFreeHost(void *start) {
+  CURRENT;
+  if (!driver().host_memory.erase(start)) return INVALID_VALUE;
   CUresult answer = cuMemHostUnregister(start);
   if (!answer) free(start);
   return answer;
 }
 
-// --- Copies, all through the queue ---
-API cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, void *) {
-  CURRENT;
+// --- Copies, all through a stream ---
+API cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes, void *stream) {
+  ON_STREAM(stream);
   if (!device.memory.holds((char *)to, bytes)) return INVALID_VALUE;
   if (driver().is_pinned(from, bytes)) {
-    device.queue.add([=] { memcpy((char *)to, from, bytes); });
+    device.stream(stream).add([=] { memcpy((char *)to, from, bytes); });
   } else {
     auto copy = std::make_shared<std::string>((const char *)from, bytes);
-    device.queue.add([=] { memcpy((char *)to, copy->data(), bytes); });
+    device.stream(stream).add([=] { memcpy((char *)to, copy->data(), bytes); });
   }
   return SUCCESS;
 }
-API cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, void *) {
-  CURRENT;
+API cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t bytes, void *stream) {
+  ON_STREAM(stream);
   if (!device.memory.holds((char *)from, bytes)) return INVALID_VALUE;
-  device.queue.add([=] { memcpy(to, (char *)from, bytes); });
-  if (!driver().is_pinned(to, bytes)) device.queue.drain();
+  Stream &queue = device.stream(stream);
+  queue.add([=] { memcpy(to, (char *)from, bytes); });
+  if (!driver().is_pinned(to, bytes)) queue.drain();
   return device.failure;
 }
-API cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, void *) {
-  CURRENT;
+API cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, size_t bytes, void *stream) {
+  ON_STREAM(stream);
   if (!device.memory.holds((char *)to, bytes) || !device.memory.holds((char *)from, bytes)) return INVALID_VALUE;
-  device.queue.add([=] { memcpy((char *)to, (char *)from, bytes); });
+  device.stream(stream).add([=] { memcpy((char *)to, (char *)from, bytes); });
   return SUCCESS;
 }
-API cuMemsetD8Async(CUdeviceptr start, unsigned char value, size_t bytes, void *) {
-  CURRENT;
+API cuMemsetD8Async(CUdeviceptr start, unsigned char value, size_t bytes, void *stream) {
+  ON_STREAM(stream);
   if (!device.memory.holds((char *)start, bytes)) return INVALID_VALUE;
-  device.queue.add([=] { memset((char *)start, value, bytes); });
+  device.stream(stream).add([=] { memset((char *)start, value, bytes); });
   return SUCCESS;
 }
 API cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t bytes) {
