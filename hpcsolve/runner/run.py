@@ -14,12 +14,12 @@ from hpcsolve.algorithms.base import WITHOUT_WORK, Outcome, Report, silent
 from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.device.memory import peak_resident_memory
 from hpcsolve.device.select import open_device
-from hpcsolve.output.hdf5 import make_folder
 from hpcsolve.output.log import Log
 from hpcsolve.output.progress import Progress
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.interrupts import CTRL_C, Interrupts
 from hpcsolve.parallel.launch import on_rank_0
+from hpcsolve.replacing import make_folder
 from hpcsolve.runner.announce import say_devices, say_end, say_existing, say_head
 from hpcsolve.runner.conclude import Finished, conclude, exit_code_of
 from hpcsolve.runner.kinds import kind_of
@@ -69,6 +69,8 @@ def run_job(
         with Interrupts(signals if stoppable else (), INTERRUPTED if comm.rank == 0 else "") as interrupts:
             outcome, seconds["seconds_run"] = _run_algorithm(planned, device, comm, log, interrupts)
             say_end(outcome, log)
+            for line in device.notes:
+                log.say(line)
             row = rank_row(device, reason, outcome, seconds) | {"estimated_bytes": estimated}
             return conclude(planned, outcome, row, device.info, comm, log, keep)
 

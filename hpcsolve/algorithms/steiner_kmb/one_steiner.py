@@ -78,7 +78,7 @@ def best_tree(
                 break
             shakes, joined = shakes + 1, False
             rounds.shake(seed * KEYS_A_SEED + shakes)
-        return best, Work(rounds.relaxed, prepared.timer.seconds, table.sent, rounds.number)
+        return best, Work(rounds.relaxed, prepared.timer.seconds, prepared.seconds_copy, table.sent, rounds.number)
 
 
 def terminal_tree(net: Network, closure_tree: ClosureTree, keys: Keys, room: int) -> NodeTree:
