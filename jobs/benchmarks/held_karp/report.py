@@ -90,7 +90,7 @@ def tables(rows: list[Row], peak: float, skipped: list[str]) -> list[str]:
     kind = rows[0].kind
     device = "the GPU, a second" if rows[0].kernel_cpu is None else "a core, a CPU second"
     return [
-        f"- peak of {device}: {peak:.3g} min-adds of 16-bit values (cuda_src/held_karp/minplus.cu, same process)",
+        f"- peak of {device}: {peak:.3g} min-adds of 16-bit values (cuda_src/held_karp/min_add.cu, same process)",
         *(f"- {reason}" for reason in skipped),
         "", "## hpcsolve", "",
         *_hpcsolve_table([row for row in rows if row.solver == HPCSOLVE], peak),
