@@ -1,4 +1,4 @@
-"""nvcc's own code for every kernel that a GPU may run, with one seed; `make check-ptx` has three, and more mistakes."""
+"""nvcc's own code for every kernel that a GPU may run is right with one seed. `make check-ptx` tries three."""
 
 from __future__ import annotations
 
