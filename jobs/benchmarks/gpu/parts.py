@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from hpcsolve.device.build import cuda_compiler
 from jobs.benchmarks.gpu.checks import JOBS
 from jobs.benchmarks.gpu.shapes import SWEEPS
 from jobs.benchmarks.gpu.steps import Step
@@ -34,7 +35,7 @@ def truth(small: bool) -> list[Step]:
     fault = Step("check fault", (PYTHON, "-m", "jobs.benchmarks.gpu.checks", "fault"), 60, {"STUB_FAIL_KERNEL": "1"})
     return [
         Step("driver", ("nvidia-smi", "-q"), 30),
-        Step("compiler", ("nvcc", "--version"), 30),
+        Step("compiler", (cuda_compiler(), "--version"), 30),
         Step("versions", (PYTHON, "-m", "hpcsolve", "info"), 60),
         *checks, fault,
     ]
