@@ -96,6 +96,9 @@ def minplus(device: Device) -> None:
     costs = device.upload((cost * 0x10001).astype(np.uint32))
     kernel(2, 64, sources=3, targets=8, length=256, chunk=128, rows=device.upload(rows), cost=costs, out=out)
     assert (out.download() == (rows[:, None] + cost[:, :, None]).min(axis=0)).all()
+    peak, down = device.kernel("held_karp/min_add", "min_add_repeat"), device.empty((8, 256), np.uint16)
+    peak(2, 64, length=256, chunk=128, rounds=3, cost=0x10001, values=out, out=down)
+    assert (down.download() <= (rows[:, None] + cost[:, :, None]).min(axis=0)).all()
 
 
 def shortest_paths(device: Device) -> None:
