@@ -133,15 +133,17 @@ DEVICE void solve_registers(block_problem<T> &p, const register_sets<K> &sets) {
   }
 }
 // Copies the costs between the cities of a block to p.cost, so that the costs to consecutive targets are consecutive. A
-// register that has more lane cities than there are low cities gets `no_city` in their place.
+// register that has more lane cities than there are low cities gets `no_city` in their place. The first loop copies
+// more than the low cities, because g++ makes three loads and stores of its constant number of steps.
 template <class T>
 DEVICE void copy_costs(block_problem<T> &p, const uint32_t *cost) {
-  auto low_city = [&](int k) { return k < p.low ? k : no_city; };
   for (int r = warp(); r < p.low_rows + p.sources; r += warps()) {
-    const int s = r - p.low_rows;
-    const uint32_t *from = cost + stride * (s < 0 ? low_city(r) : p.source_city[s]);
+    const int s = r - p.low_rows, city = s >= 0 ? p.source_city[s] : r < p.low ? r : no_city;
+    const uint32_t *from = cost + stride * city;
     uint32_t *row = p.cost[s < 0 ? r : most_low + s];
-    for (int k = lane(); k < p.low_rows; k += warp_size) row[k] = from[low_city(k)];
+    for (int k = lane(); k < first_target; k += warp_size) row[k] = from[k];
+    if (p.low < p.low_rows)
+      for (int k = lane(); k < p.low_rows; k += warp_size) row[k] = from[k < p.low ? k : no_city];
     for (int k = lane(); k < p.targets; k += warp_size) row[first_target + k] = from[p.target_city[k]];
   }
 }

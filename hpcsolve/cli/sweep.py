@@ -8,7 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from hpcsolve.cli.options import DEVICES, add_command, add_set, at_least_one
+from hpcsolve.cli.options import DEVICES, add_command, add_set, at_least_one, not_negative
 from hpcsolve.errors import HpcsolveError, InputError, agree
 from hpcsolve.parallel.printing import show, warn
 from hpcsolve.wording import counted
@@ -39,14 +39,8 @@ def add(commands: Any) -> None:
     text = "print the numbers of the missing runs, such as 0-3,7, for `sbatch --array`; run nothing"
     parser.add_argument("--missing", action="store_true", help=text)
     text = "solve this run alone, as `hpcsolve run` does, also on several ranks"
-    parser.add_argument("--run", type=_number, metavar="NUMBER", help=text)
+    parser.add_argument("--run", type=not_negative, metavar="NUMBER", help=text)
     parser.add_argument("--quiet", action="store_true", help="print only failures")
-
-
-def _number(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise argparse.ArgumentTypeError(f"{text!r} is not the number of a run, counted from 0")
-    return int(text)
 
 
 def _sweep(options: argparse.Namespace) -> int:

@@ -90,6 +90,19 @@ def test_a_signal_queues_the_job_again(ants, expected, mpi):
     assert result_of(ants) == expected
 
 
+def test_a_generated_script_does_the_same(ants, expected):
+    mpi = ants.setup.rpartition("MPI=")[2]
+    words = ["slurm", "ants.toml", "--ranks=2", "--ranks-per-node=1", f"--mpi={mpi}", "--output=result.h5"]
+    script = ants.run(sys.executable, "-m", "hpcsolve", *words).stdout
+    (ants.folder / "generated.sbatch").write_text(script)
+    job = ants.submit("generated.sbatch")
+    wait_until_under_way(ants, job)
+    ants.run("scancel", "--signal=USR1", "--batch", job)
+    facts = ants.end_of(job)
+    assert (facts["JobState"], facts["Restarts"]) == ("COMPLETED", "1"), ants.log(job)
+    assert result_of(ants) == expected
+
+
 def test_a_cancelled_job_is_not_queued_again(ants):
     job = ants.submit(ants.script("requeue", 1), "ants.toml", "--output", "result.h5")
     wait_until_under_way(ants, job)
