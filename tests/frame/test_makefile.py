@@ -132,6 +132,13 @@ def test_no_gpu(checkout):
     assert "passed" not in done.stdout and "error" not in done.stdout
 
 
+def test_on_device_leaves_out_what_runs_on_no_device(run_process, repository):
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "--on-device", "tests/kernels/test_minplus.py"]
+    environment = {**os.environ, "HPCSOLVE_TEST_DEVICE": "cpu"}
+    collected = run_process(command, timeout=60, cwd=repository, env=environment).stdout
+    assert "test_the_peak_equals_numpy" in collected and "test_the_peak_reads_no_memory" not in collected
+
+
 def test_an_installation_that_fails(checkout):
     """For any other reason it prints the last line of the log and where the log is."""
     (checkout / "setup.cfg").write_text("[metadata\n")
