@@ -17,6 +17,7 @@
 //   warp_size                 number of threads that share a register: 32, on a CPU 1
 //   lane(), warp(), warps()   this thread's lane and warp, and the block's number of warps; on a CPU 0, 0 and 1
 //   lower_to(target, x)       sets *target to the minimum of itself and all lanes of x, atomically
+//   element(few, i)           few[i] of an array that is in registers
 //   lowest(set), count(set)   the smallest element of a 64-bit set, and the number of its elements
 //   atomicMin, atomicAdd, atomicOr   for 32 and 64 bits, among all threads; with _block among those of one block
 //   peek(p), prefetch(p)      read a value that atomics may be changing; announce that *p will be read

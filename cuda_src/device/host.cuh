@@ -125,6 +125,10 @@ DEVICE void lower_to(uint32_t *target, lanes<T> x) {
   for (int s = 1; s < lanes<T>::width; s++) least = x.v[s] < least ? x.v[s] : least;
   atomicMin(target, (uint32_t)least);
 }
+template <class T, int n>
+DEVICE T element(const T (&few)[n], int i) {
+  return few[i];
+}
 DEVICE int lowest(uint64_t set) { return __builtin_ctzll(set); }
 DEVICE int count(uint64_t set) { return __builtin_popcountll(set); }
 
