@@ -10,7 +10,8 @@
 // All three have:
 //   KERNEL name(...)          a kernel, which is launched by its name; EXPORT_KERNEL(name) follows it
 //   NULLABLE                  before a pointer for which a launch may pass None, which is nullptr in the kernel
-//   DEVICE                    a function that kernels call;  UNROLL  stands before a loop with a constant count
+//   DEVICE                    a function that kernels call
+//   UNROLL, ROLLED            stand before a loop: with a constant count; that a GPU should not unroll, to save registers
 //   lanes<T>                  this thread's part of a register: +, min, load, store, splat, without, load_mirrored
 //   lane_bits<T>()            binary logarithm of the number of lanes of a register
 //   one_thread_blocks         whether a block is one thread
@@ -20,6 +21,7 @@
 //   element(few, i)           few[i] of an array that is in registers
 //   lowest(set), count(set)   the smallest element of a 64-bit set, and the number of its elements
 //   atomicMin, atomicAdd, atomicOr   for 32 and 64 bits, among all threads; with _block among those of one block
+//   in_global(p)              p, which the compiler may take to point to global memory
 //   peek(p), prefetch(p)      read a value that atomics may be changing; announce that *p will be read
 //   bits_as<To>(x)            the bits of x as another type
 #pragma once

@@ -9,6 +9,7 @@
 
 #define KERNEL static void
 #define DEVICE static inline __attribute__((always_inline))
+#define ROLLED
 #define UNROLL _Pragma("GCC unroll 16")
 #define __shared__
 #define __restrict__ __restrict
@@ -25,6 +26,10 @@ static constexpr index3 threadIdx{0, 0, 0}, blockDim{1, 1, 1};
 static thread_local index3 blockIdx, gridDim;  // several threads of a process may launch at once
 static inline void __syncthreads() {}
 #include "device/atomics.cuh"
+template <class T>
+DEVICE T *in_global(T *p) {
+  return p;
+}
 
 template <class T>
 struct lanes {

@@ -12,6 +12,7 @@
 
 #define KERNEL static void
 #define DEVICE static inline
+#define ROLLED
 #define UNROLL
 #define __device__
 #define __shared__ static
@@ -53,6 +54,10 @@ static inline uint32_t __shfl_xor_sync(uint32_t, uint32_t value, int mask) {
   return other;
 }
 #include "device/atomics.cuh"
+template <class T>
+DEVICE T *in_global(T *p) {
+  return p;
+}
 template <class T>
 static inline T atomicMin_block(T *target, T value) {
   return atomicMin(target, value);

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from hpcsolve.algorithms.ant_colony import local_search
+from hpcsolve.algorithms.shortest_paths import tile, tuning
 from hpcsolve.device.build import cuda_compiler
 from tests.gpu_code.budget import excesses, read_budget, write_budget
 from tests.gpu_code.check import budget_problems, own_problems
@@ -97,6 +99,17 @@ def test_every_kernel_has_a_budget() -> None:
     budget, _ = read_budget()
     assert {name for name, _ in budget} == exported_kernels()
     assert len(budget) == len(exported_kernels()) * len(MULTIPROCESSORS)
+
+
+def test_as_many_blocks_are_resident_as_the_algorithms_count_on() -> None:
+    def resident(kernel: str) -> int:
+        use = read_budget()[0][kernel, "sm_90"]
+        return use.warps * 32 // use.threads
+
+    assert resident("near_far_solve_u4") == tuning.BLOCKS_A_MULTIPROCESSOR
+    assert min(resident("tile_search_u4"), resident("tile_search_u8")) == tile.BLOCKS_A_MULTIPROCESSOR
+    assert {resident(f"local_search_{kind}") for kind in local_search.KINDS.values()} == {
+        local_search.TOURS_A_MULTIPROCESSOR}
 
 
 def test_a_real_kernel_is_checked(tmp_path: Path) -> None:
