@@ -49,7 +49,7 @@ def _run(options: argparse.Namespace) -> int:
 
         log = open_log(comm, options)
         plan = partial(_planned, options, log)
-        return run_job(comm, plan, log, sum(seconds_build), signals=CTRL_C_AND_TERM).exit_code
+        return run_job(comm, plan, log, {"seconds_build": sum(seconds_build)}, signals=CTRL_C_AND_TERM).exit_code
 
     return guard(run, prepare)
 

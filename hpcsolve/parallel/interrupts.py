@@ -12,7 +12,7 @@ from types import FrameType, TracebackType
 from typing import Any
 
 CTRL_C = (signal.SIGINT,)
-CTRL_C_AND_TERM = (signal.SIGINT, signal.SIGTERM)
+CTRL_C_AND_TERM = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 SAME_PRESS = 0.5
 """Seconds within which Ctrl-C is taken as the same press, which a terminal and a launcher may both pass on."""
 

@@ -14,12 +14,12 @@ from hpcsolve.algorithms.base import TO_FILL_GPUS, WITHOUT_WORK, Outcome, Report
 from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.device.memory import peak_resident_memory
 from hpcsolve.device.select import open_device
-from hpcsolve.output.hdf5 import make_folder
 from hpcsolve.output.log import Log
 from hpcsolve.output.progress import Progress
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.interrupts import CTRL_C, Interrupts
 from hpcsolve.parallel.launch import on_rank_0
+from hpcsolve.replacing import make_folder
 from hpcsolve.runner.announce import say_devices, say_end, say_existing, say_head
 from hpcsolve.runner.conclude import Finished, conclude, exit_code_of
 from hpcsolve.runner.kinds import kind_of
@@ -30,8 +30,8 @@ INTERRUPTED = "hpcsolve: interrupted: the best answer so far will be written; an
 
 
 def run_job(
-    comm: Comm, read: Callable[[], PlannedRun], log: Log, seconds_build: float = 0.0, *, keep: bool = False,
-    signals: tuple[signal.Signals, ...] = CTRL_C,
+    comm: Comm, read: Callable[[], PlannedRun], log: Log, before: Mapping[str, float] | None = None, *,
+    keep: bool = False, signals: tuple[signal.Signals, ...] = CTRL_C,
 ) -> Finished:
     """Run a job on all ranks.
 
@@ -39,8 +39,8 @@ def run_job(
     ----------
     read
         Returns the planned run. Called on rank 0 only.
-    seconds_build
-        Seconds that building the kernels before MPI took.
+    before
+        Seconds of reading (`seconds_read`) and of building the kernels (`seconds_build`) that went before this call.
     keep
         Whether `Finished.contents` gets the values of large tables too.
     signals
@@ -53,7 +53,8 @@ def run_job(
     """
     started = time.perf_counter()
     planned = on_rank_0(comm, read)
-    seconds = {"seconds_read": time.perf_counter() - started}
+    earlier = {"seconds_read": 0.0, "seconds_build": 0.0, **(before or {})}
+    seconds = {"seconds_read": earlier["seconds_read"] + time.perf_counter() - started}
     if planned.existing is not None:
         assert planned.existing_verdict is not None
         say_existing(planned, log)
@@ -62,13 +63,15 @@ def run_job(
     settings, started = planned.job.settings, time.perf_counter()
     device, reason = open_device(settings.device, comm, share_gpu=settings.share_gpu, threads=settings.threads)
     with device:
-        seconds["seconds_build"] = seconds_build + time.perf_counter() - started
+        seconds["seconds_build"] = earlier["seconds_build"] + time.perf_counter() - started
         say_devices(reason, comm, log)
         estimated = _check_estimate(planned, device, comm, log)
         stoppable = bool(planned.solver.stop_keys(planned.job.parameters))
         with Interrupts(signals if stoppable else (), INTERRUPTED if comm.rank == 0 else "") as interrupts:
             outcome, seconds["seconds_run"] = _run_algorithm(planned, device, comm, log, interrupts)
             say_end(outcome, log)
+            for line in device.notes:
+                log.say(line)
             row = rank_row(device, reason, outcome, seconds) | {"estimated_bytes": estimated}
             return conclude(planned, outcome, row, device.info, comm, log, keep)
 

@@ -15,12 +15,12 @@ max_min.py       MAX-MIN Ant System on a device (kernels: cuda_src/ants/max_min.
 local_search.py  the improvement of every tour (kernels: cuda_src/ants/local_search.cu)
 search.py        the search that the parameters ask for
 colonies.py      colonies over ranks: iterations, incumbents, stop criteria
-outcome.py       the best tour, a table of colonies with statistics, the history
+outcome.py       the best tour, a table of colonies with statistics, their improvements, the history
 solve.py         estimate and run
 trial.py         the time of a job, from its first iterations
 """
 
-from hpcsolve.algorithms.ant_colony.outcome import COLONIES, HISTORY
+from hpcsolve.algorithms.ant_colony.outcome import COLONIES, HISTORY, IMPROVEMENTS
 from hpcsolve.algorithms.ant_colony.parameters import LARGEST_COST, Parameters, fits
 from hpcsolve.algorithms.ant_colony.search import KERNEL_FILES
 from hpcsolve.algorithms.ant_colony.solve import STOPS, estimate, run
@@ -30,7 +30,8 @@ from hpcsolve.answers.tour import TOUR
 
 ALGORITHM = Algorithm(
     "ant-colony", "tsp", (TOUR,), Parameters, estimate, run, trial, KERNEL_FILES, stops=STOPS,
-    groups={"colonies": COLONIES, "history": HISTORY}, largest_cost=lambda n, edges: LARGEST_COST, fits=fits,
+    groups={"colonies": COLONIES, "improvements": IMPROVEMENTS, "history": HISTORY},
+    largest_cost=lambda n, edges: LARGEST_COST, fits=fits,
 )
 
 __all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

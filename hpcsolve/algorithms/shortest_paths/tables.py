@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
-from hpcsolve.algorithms.shortest_paths.batch import Solved
+from hpcsolve.algorithms.shortest_paths.batch import Rows, Solved
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.question import Parameters
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
@@ -18,11 +18,11 @@ from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_P
 from hpcsolve.algorithms.shortest_paths.tuning import concurrent_blocks
 from hpcsolve.answers.distances import NO_VERTEX, Distances, PathQuestion, distance_table
 from hpcsolve.answers.table import DistanceTable
-from hpcsolve.device.base import DeviceInfo
+from hpcsolve.device.base import DeviceInfo, batches_at_once
 from hpcsolve.problems.verify.distances import roots, unreached_of
 
 OUTPUT_BYTES = 1 << 32
-"""The most memory for rows on a GPU at a time."""
+"""The most memory for rows on a GPU at a time, those that arrive on the host included."""
 
 
 @dataclass(frozen=True)
@@ -53,25 +53,32 @@ def solve_table(
     keys = np.empty((len(seeds), n if targets is None else len(targets)), dtype)
     before = np.empty((len(seeds), n if predecessors else 0), np.uint32)
     whole = WANTS_DISTANCES | (WANTS_PREDECESSORS if predecessors else 0)
-    batches = []
+    batches, arriving = [], Rows(prepared, [])
     step = rows_at_once(n, prepared.keys, prepared.device.info)
+    if targets is not None:
+        step *= batches_at_once(prepared.device.info)
     for first in range(0, len(seeds), step):
         part = slice(first, first + step)
         searches = row_searches(seeds[part], targets, places)
         if targets is None:
-            batches.append(prepared.solve(searches, whole, keys[part], before[part] if predecessors else None))
+            solved, rows = prepared.start(searches, whole, keys[part], before[part] if predecessors else None)
+            batches.append(solved)
+            arriving.wait()  # the rows of the batch before, which arrived during these searches
+            arriving = rows
         else:
             batches.append(prepared.solve(searches, WANTS_TARGETS))
             keys[part] = batches[-1].target_keys.reshape(len(searches), -1)
         report(min(first + step, len(seeds)) / len(seeds))
+    arriving.wait()
     return SearchRows(keys, before.view(np.int32), batches)
 
 
 def rows_at_once(n: int, keys: Keys, info: DeviceInfo) -> int:
-    """Return the number of searches of a batch: several for each block, if their rows fit on a GPU."""
+    """Return the number of searches of a batch: several for each thread of a CPU, one for each block of a GPU."""
     if info.kind == "cpu":
         return 8 * concurrent_blocks(info)
-    return max(1, min(2 * concurrent_blocks(info), OUTPUT_BYTES // (n * (keys.dtype.itemsize + 4))))
+    most = OUTPUT_BYTES // (batches_at_once(info) * n * (keys.dtype.itemsize + 4))
+    return max(1, min(concurrent_blocks(info), most))
 
 
 def answer_of(rows: SearchRows, keys: Keys, share: range, asked: PathQuestion, parameters: Parameters) -> Distances:

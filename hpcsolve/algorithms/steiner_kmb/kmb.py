@@ -15,6 +15,7 @@ by then.)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
 from hpcsolve.algorithms.shortest_paths.pairs import shares, solve_pairs
-from hpcsolve.algorithms.shortest_paths.row_engine import RowSearch
+from hpcsolve.algorithms.shortest_paths.row_engine import RowSearch, filled_rows
 from hpcsolve.algorithms.shortest_paths.rows import row_search
 from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
@@ -58,12 +59,20 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Work:
-    """The work of a rank: arcs relaxed, seconds in kernels, bytes of rows sent, and rounds (in mode best)."""
+    """The work of a rank: arcs relaxed, seconds in kernels and in copies, bytes of rows sent, rounds (in mode best).
+
+    Attributes
+    ----------
+    history
+        Of mode best on rank 0: (rounds, seconds, weight) of each better tree, and of the best at the end.
+    """
 
     relaxed: int
     seconds: float
+    seconds_copy: float = 0.0
     sent: int = 0
     rounds: int = 0
+    history: Sequence[tuple[int, float, int]] = ()
 
 
 def kmb_tree(
@@ -99,7 +108,7 @@ def kmb_tree(
         ends = np.stack([net.terminals[chosen.first], net.terminals[chosen.second]], axis=1).astype(np.int64)
         edges, more = path_edges(net, prepared, ends, comm, report)
         found = comm.gather(edges)
-        work = Work(relaxed + more, prepared.timer.seconds)
+        work = Work(relaxed + more, prepared.timer.seconds, prepared.seconds_copy)
     return None if found is None else spanning_tree(net, np.unique(np.concatenate(found))), work
 
 
@@ -128,10 +137,11 @@ def spanned_rows(
     """Search from terminals. Return a spanning forest of the pairs up to `longest`, and the number of arcs relaxed."""
     empty = np.empty(0, np.int64)
     relaxed, waiting = 0, [Pairs(empty, empty, empty.astype(np.uint64))]
-    for begin in range(0, len(sources), search.at_once):
-        batch = sources[begin : begin + search.at_once]
-        rows = np.empty((len(batch), len(net.terminals)), keys.dtype)
-        relaxed += search.fill(net.terminals[batch], rows)
+    batches = [sources[begin : begin + search.at_once] for begin in range(0, len(sources), search.at_once)]
+    filled, done = filled_rows(search, (net.terminals[batch] for batch in batches), len(net.terminals)), 0
+    for batch in batches:
+        rows, arcs = next(filled)
+        relaxed, done = relaxed + arcs, done + len(batch)
         if matrix is not None:
             matrix.take(batch, rows)
         step = max(1, MOST_PAIRS // rows.shape[1])
@@ -139,7 +149,8 @@ def spanned_rows(
             waiting.append(_near_pairs(batch[first : first + step], rows[first : first + step], longest))
             if sum(len(pairs.first) for pairs in waiting) > MOST_PAIRS:
                 waiting = [_spanned(net, waiting)]
-        report(0.7 * (begin + len(batch)) / len(sources))
+        del rows  # before the next ones are made
+        report(0.7 * done / len(sources))
     return _spanned(net, waiting), relaxed
 
 

@@ -26,7 +26,7 @@ from hpcsolve.algorithms.steiner_kmb.node_table import NodeTable, capacity
 from hpcsolve.algorithms.steiner_kmb.node_tree import Candidates, NodeTree, node_tree
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
-from hpcsolve.algorithms.steiner_kmb.rounds import NO_VERTICES, AgreedStop, Rounds
+from hpcsolve.algorithms.steiner_kmb.rounds import NO_VERTICES, Rounds, RoundStop
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree, improved, nearest, shortest_path_tree
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
@@ -38,7 +38,7 @@ KEYS_A_SEED = 1_000_003
 
 def best_tree(
     graph: Graph, net: Network, closure_tree: ClosureTree, device: Device, comm: Comm, parameters: Parameters,
-    report: Report, stop: AgreedStop, seed: int,
+    report: Report, stop: RoundStop, seed: int,
 ) -> tuple[Indices | None, Work]:
     """Return the edges of the best tree, on rank 0, and this rank's work. Collective, parameters as in `kmb.kmb_tree`.
 
@@ -54,7 +54,8 @@ def best_tree(
     table = NodeTable(net.device, keys, net.n, room, comm)
     rounds = Rounds(comm, table, nodes, stop, report, graph.scale)
     best = exchanged(net, improved(net, shortest_path_tree(net))) if comm.rank == 0 else None
-    rounds.best = 0 if best is None else net.weight(best)
+    if best is not None:
+        rounds.note(net.weight(best))
     new, joined, shakes = np.arange(len(net.terminals), dtype=np.uint32), False, 0
     prepared = searcher(graph, device, keys, parameters.engine, search_graph=search_graph, searches=len(new))
     searches = row_search(prepared, graph, parameters.engine, parameters.at_once, None, len(new))
@@ -65,8 +66,9 @@ def best_tree(
                 break
             tree = _with_paths(net, prepared, rounds)
             lighter = comm.bcast(tree is not None and net.weight(tree) < rounds.best)
-            best = tree if lighter else best
-            rounds.best = 0 if best is None else net.weight(best)
+            if lighter and tree is not None:
+                best = tree
+                rounds.note(net.weight(best))
             if stop.is_over(rounds.best):  # perhaps before the rows of the last nodes were there
                 break
             new = NO_VERTICES
@@ -78,7 +80,10 @@ def best_tree(
                 break
             shakes, joined = shakes + 1, False
             rounds.shake(seed * KEYS_A_SEED + shakes)
-        return best, Work(rounds.relaxed, prepared.timer.seconds, table.sent, rounds.number)
+        if best is not None and rounds.history[-1][0] < rounds.number:
+            rounds.note(rounds.best)
+        seconds = prepared.timer.seconds
+        return best, Work(rounds.relaxed, seconds, prepared.seconds_copy, table.sent, rounds.number, rounds.history)
 
 
 def terminal_tree(net: Network, closure_tree: ClosureTree, keys: Keys, room: int) -> NodeTree:

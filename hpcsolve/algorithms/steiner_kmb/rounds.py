@@ -20,7 +20,7 @@ NO_VERTICES = np.empty(0, np.uint32)
 
 
 @dataclass
-class AgreedStop:
+class RoundStop:
     """The time limit and the target of a run, on which rank 0 decides for all ranks, and interruptions of any rank.
 
     Attributes
@@ -41,6 +41,10 @@ class AgreedStop:
     met: str = ""
     broken_off: bool = False
 
+    def seconds(self) -> float:
+        """Return the seconds since the start."""
+        return time.perf_counter() - self.started
+
     def is_over(self, weight: int | None = None) -> bool:
         """Return whether a criterion is met, with a tree of this weight (given on rank 0), or any rank is interrupted.
 
@@ -59,7 +63,7 @@ class AgreedStop:
 
     def _criterion(self, weight: int | None) -> str:
         """Return the criterion that is met by now, in words, or ""."""
-        if self.criteria.seconds is not None and time.perf_counter() - self.started >= self.criteria.seconds:
+        if self.criteria.seconds is not None and self.seconds() >= self.criteria.seconds:
             return f"{self.criteria.seconds:g} s reached"
         if weight is not None and self.target is not None and weight <= self.target:
             return f"target {self.criteria.target:.10g} reached"
@@ -78,6 +82,8 @@ class Rounds:
         Scale of the graph's weights, for messages.
     best
         The weight of the best tree so far, on rank 0.
+    history
+        As in `kmb.Work`.
     number, relaxed
         Number of rounds so far; number of arcs that this rank has relaxed.
     """
@@ -85,12 +91,18 @@ class Rounds:
     comm: Comm
     table: NodeTable
     nodes: NodeTree | None
-    stop: AgreedStop
+    stop: RoundStop
     report: Report
     scale: int
     best: int = 0
+    history: list[tuple[int, float, int]] = field(default_factory=list)
     number: int = 0
     relaxed: int = 0
+
+    def note(self, weight: int) -> None:
+        """Note the weight of the best tree so far."""
+        self.best = weight
+        self.history.append((self.number, self.stop.seconds(), weight))
 
     def settle(self, search: RowSearch, new: NDArray[np.uint32]) -> None:
         """Repeat rounds, first with these new nodes (numbers, on rank 0), until none helps or the run must stop."""

@@ -26,6 +26,7 @@ from hpcsolve.algorithms.shortest_paths.searches import (
     Searches,
     row_searches,
 )
+from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph
@@ -83,8 +84,8 @@ class Network:
         return to_scipy(self.graph).astype(np.float64)
 
     def prepared(self, engine: EngineName = "near-far-block", delta: float | None = None, batch: int | None = None,
-                 device: HostDevice | None = None) -> Searcher:
-        """Return hpcsolve's search engine for this graph, on one core."""
+                 device: Device | None = None) -> Searcher:
+        """Return hpcsolve's search engine for this graph, on one core unless a device is given."""
         core = device or HostDevice(1)
         return searcher(self.graph, core, self.keys, engine, delta, search_graph=self.search_graph, batch=batch)
 
@@ -109,14 +110,15 @@ def read_network(name: str, sources: int) -> Network:
     InputError
         If there is no such graph.
     """
-    graph = _read(name)
+    graph = read_graph_named(name)
     keys = first_keys(graph)
     candidates = np.flatnonzero(np.diff(graph.offsets))
     chosen = np.random.default_rng(0).choice(candidates, min(sources, len(candidates)), replace=False)
     return Network(name, graph, keys, lay_out(graph, keys), chosen)
 
 
-def _read(name: str) -> Graph:
+def read_graph_named(name: str) -> Graph:
+    """Read or generate a graph by its name. Raises `InputError` if there is none of that name."""
     if ":" not in name:
         return read_graph(*map(str, _roads(name))).problem
     kind, parameters = _generator(name)
