@@ -15,6 +15,7 @@ THREADS = {
     "max_min_construct": buffers.ANT_THREADS,
     "max_min_sample": buffers.ANT_THREADS,
     "max_min": max_min.ROW_THREADS,
+    "min_add": planes.BLOCK_THREADS,
     "minplus": planes.BLOCK_THREADS,
     "roulette": ant_system.Strategy.threads,
     "bellman_ford": tuning.BLOCK_THREADS,
@@ -31,5 +32,8 @@ THREADS = {
 
 
 def threads_of(kernel: str) -> int:
-    """Return the threads of a block."""
-    return THREADS[max((beginning for beginning in THREADS if kernel.startswith(beginning)), key=len)]
+    """Return the threads of a block. Raises `LookupError` for a kernel that nothing is said about here."""
+    known = [beginning for beginning in THREADS if kernel.startswith(beginning)]
+    if not known:
+        raise LookupError(f"add {kernel} to tests/gpu_code/blocks.py: how many threads has a block of it?")
+    return THREADS[max(known, key=len)]
