@@ -169,5 +169,5 @@ def test_continuous_integration_sees_what_a_newcomer_sees(tmp_path):
 def test_help_lists_every_target():
     listed = subprocess.run(["make", "help"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
     names = {line.split()[0] for line in listed.splitlines()}
-    tests = {"test", "test-gpu", "test-oldest", "check-cuda", "check-races"}
+    tests = {"test", "test-gpu", "test-oldest", "check-cuda", "gpu-budget", "check-races"}
     assert names >= tests | {"run", "lint", "bench", "docs", "clean", "help"}
