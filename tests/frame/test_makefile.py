@@ -132,6 +132,13 @@ def test_no_gpu(checkout):
     assert "passed" not in done.stdout and "error" not in done.stdout
 
 
+def test_on_device_leaves_out_what_runs_on_no_device(run_process, repository):
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "--on-device", "tests/kernels/test_minplus.py"]
+    environment = {**os.environ, "HPCSOLVE_TEST_DEVICE": "cpu"}
+    collected = run_process(command, timeout=60, cwd=repository, env=environment).stdout
+    assert "test_the_peak_equals_numpy" in collected and "test_the_peak_reads_no_memory" not in collected
+
+
 def test_an_installation_that_fails(checkout):
     """For any other reason it prints the last line of the log and where the log is."""
     (checkout / "setup.cfg").write_text("[metadata\n")
@@ -162,5 +169,5 @@ def test_continuous_integration_sees_what_a_newcomer_sees(tmp_path):
 def test_help_lists_every_target():
     listed = subprocess.run(["make", "help"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
     names = {line.split()[0] for line in listed.splitlines()}
-    tests = {"test", "test-gpu", "test-oldest", "check-cuda", "check-races"}
+    tests = {"test", "test-gpu", "test-oldest", "check-cuda", "gpu-budget", "check-races"}
     assert names >= tests | {"run", "lint", "bench", "docs", "clean", "help"}
