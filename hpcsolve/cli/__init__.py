@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 import hpcsolve
 from hpcsolve.cli import (
+    build,
     collect,
     completion,
     convert,
@@ -31,7 +32,8 @@ from hpcsolve.cli.usage import OneLineParser, refuse_unknown_command, refuse_unk
 from hpcsolve.parallel.printing import warn
 
 COMMANDS = (
-    solve, new, run, sweep, collect, estimate, slurm, verify, report, export, tree, info, generate, convert, completion,
+    solve, new, run, sweep, collect, estimate, slurm, verify, report, export, tree, info, build, generate, convert,
+    completion,
 )
 """The modules of the commands, in the order of `--help`."""
 

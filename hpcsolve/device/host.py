@@ -160,8 +160,7 @@ class HostDevice:
     def __post_init__(self) -> None:
         """Describe the processor."""
         name = f"{_processor_name()}, {counted(self.threads, 'thread')}"
-        compiler = build.compiler_identity(build.host_compiler()).splitlines()[0]
-        self.info = base.DeviceInfo("cpu", name, "", compiler, self.threads, self.threads)
+        self.info = base.DeviceInfo("cpu", name, "", build.compiler_line(), self.threads, self.threads)
 
     def memory_free(self) -> int:
         """Return the bytes that this process may still allocate."""

@@ -53,6 +53,14 @@ def test_a_check_on_the_stub_driver(
     assert done.returncode == 0 and words in done.stdout and "as it should be" in done.stdout, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("part", ["sanitizer", "profiles"])
+def test_what_another_program_would_watch_runs(part: str, stub: Stub, run_process: Start, repository: Path) -> None:
+    command = parts(True)[part]()[0].command
+    watched = [word.replace("*", "held-karp-10-u2") for word in command[command.index(PYTHON) :]]
+    done = run_process(watched, timeout=120, env=stub.environment(nvcc="single"), cwd=repository)
+    assert done.returncode == 0 and command[0] in ("compute-sanitizer", "ncu"), done.stdout + done.stderr
+
+
 def test_other_bytes_are_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def answer(job: Path, _: Path, device: str, *__: str) -> checks.Solution | str:
         if job.stem == "streets" and device == "cuda":

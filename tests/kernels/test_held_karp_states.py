@@ -18,7 +18,8 @@ from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.tsp import FORBIDDEN
 from tests.oracles import pull_table
 
-SPLITS = [Split(5, 1, 1), Split(5, 3, 1), Split(5, 3, 2), Split(6, 3, 1), Split(5, 5, 1)]
+SPLITS = [Split(5, 1, 1), Split(5, 3, 1), Split(5, 3, 2), Split(6, 3, 1), Split(5, 5, 1), Split(8, 1, 1)]
+"""The last has inner cities on a GPU too."""
 
 
 def random_problem(cities: int, itemsize: int, seed: int) -> ReducedCosts:

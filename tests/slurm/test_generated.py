@@ -68,9 +68,9 @@ def test_no_value_can_make_a_script_run_anything_else(folder, job, override, out
 def test_harmless_values_are_not_refused():
     """Otherwise the test above would test nothing."""
     script = script_of(Request(1, 1, 1, 0, 1, 600, ["hpcsolve", "run", "a b.toml"], "x", "gpu,long", "p_1", "pmix",
-                               ["gcc/13.2", "cuda"], "/home/a b/env"))
+                               ["gcc/13.2", "cuda"], "/opt/a b/env"))
     assert "--partition=gpu,long --account=p_1" in script and "module load gcc/13.2\n" in script
-    assert "source '/home/a b/env/bin/activate'" in script and "'a b.toml'" in script
+    assert "source '/opt/a b/env/bin/activate'" in script and "'a b.toml'" in script
 
 
 def test_the_loop_is_that_of_the_shipped_script():
