@@ -57,9 +57,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="check-ptx", description="Run nvcc's code for all kernels without a GPU.")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="of the scheduler (1 2 3)")
     parser.add_argument("--blocks", type=int, default=3, help="that take turns (3)")
+    parser.add_argument("--capability", type=int, default=90, help="of the GPU, times ten: 80 runs the code for sm_80")
     parser.add_argument("--no-races", action="store_true", help="do not look for races")
     options = parser.parse_args()
-    settings = {"ptx_blocks": options.blocks, "ptx_races": int(not options.no_races)}
+    settings = {"ptx_blocks": options.blocks, "ptx_races": int(not options.no_races), "capability": options.capability}
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(cores()) as pool:
         try:
             stub = ptx_stub(Path(folder))

@@ -74,6 +74,7 @@ struct Instruction {
   int target = -1;
   Compute compute = nullptr;
   Combine combine = nullptr;
+  uint32_t used = ~0u;  // a load's bytes that matter: the compiler may read more in one piece, and says so
   uint32_t number = 0;  // in its module
 };
 

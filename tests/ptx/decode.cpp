@@ -1,5 +1,7 @@
 // Decodes instructions: the opcode's parts and the operands become an Instruction, in which nothing is a string any more.
 // An opcode that is not known is an error, so that no instruction is ever run as something that it is not.
+#include <utility>
+
 #include "parse.hpp"
 
 namespace ptx {
@@ -21,6 +23,7 @@ void Parser::instruction(const std::string &text) {
   const Words words = words_of(text);
   Instruction made_now;
   made_now.number = (uint32_t)made.notes.size();
+  made_now.used = std::exchange(used, ~0u);
   if (!words.guard.empty()) {
     made_now.negated = words.guard[0] == '!';
     made_now.guard = named(words.guard.substr(made_now.negated));

@@ -74,12 +74,13 @@ char *Machine::shared_memory(Thread &t, const Instruction &i, uint32_t address, 
   if (address < first_shared || offset + bytes > block.shared.size())
     fail(Code::ILLEGAL_ADDRESS, t, i,
          text("%" PRIu64 " bytes outside of shared memory, at offset %" PRId64, bytes, offset));
-  char *written = &block.written[offset];
-  if (use != Use::WRITE && memchr(written, 0, bytes))
-    fail(Code::FAILED, t, i,
-         text("reads %" PRIu64 " bytes of shared memory, at offset %" PRIu64 ", that nobody has written", bytes,
-              offset));
-  memset(written, 1, bytes);
+  for (uint32_t k = 0; k < bytes; k++) {
+    char &written = block.written[offset + k];
+    if (use != Use::WRITE && !written && i.used >> k & 1)
+      fail(Code::FAILED, t, i,
+           text("reads %" PRIu64 " bytes of shared memory, at offset %" PRIu64 ", that nobody has written", bytes, offset));
+    if (use == Use::WRITE) written = 1;
+  }
   if (settings.races) note_access(t, i, block.shadow, offset, bytes, use);
   return &block.shared[offset];
 }
@@ -122,7 +123,11 @@ void Machine::note_access(Thread &t, const Instruction &i, Shadow &shadow, size_
   now.block = t.block->number, now.thread = (uint16_t)t.number, now.time = t.clock.time, now.instruction = i.number;
   now.writes = use != Use::READ, now.strong = i.strong, now.whole_grid = i.whole_grid, now.read_only = i.read_only;
   now.used = true;
-  if (const Mark *earlier = shadow.access(offset, bytes, now, t.clock)) fail_race(t, i, *earlier);
+  const uint32_t piece = i.used == ~0u ? bytes : i.bytes;
+  for (uint32_t k = 0; k < bytes; k += piece) {
+    if (!(i.used >> k & 1)) continue;
+    if (const Mark *earlier = shadow.access(offset + k, piece, now, t.clock)) fail_race(t, i, *earlier);
+  }
 }
 
 }  // namespace ptx

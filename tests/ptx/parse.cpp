@@ -163,6 +163,8 @@ void Parser::statement(const Piece &piece) {
       waiting.push_back({{function->tables[table].size(), table}, label});
       function->tables[table].push_back(-1);
     }
+  } else if (sscanf(piece.text.c_str(), ".pragma \"used_bytes_mask %u\"", &used) == 1) {
+    return;
   } else if (piece.text[0] == '.') {
     variable(piece.text);
   } else if (!piece.text.empty()) {

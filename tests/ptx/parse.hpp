@@ -29,6 +29,7 @@ class Parser {
   Reader reader;
   Function *function = nullptr;
   Location location;
+  uint32_t used = ~0u;  // what ".pragma used_bytes_mask" says of the next load
   uint32_t module_shared = 0;
   std::map<std::string, Symbol> symbols;
   std::map<std::string, Slot> slots;                    // parameters, of the function and of its calls

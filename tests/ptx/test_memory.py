@@ -48,6 +48,16 @@ def test_vectors(vector: str, bits: int) -> None:
     assert out.tolist() == numbers[:parts][::-1].tolist()
 
 
+def test_bytes_that_the_compiler_does_not_use_may_be_unwritten() -> None:
+    body = """.shared .align 16 .b8 four[16]; st.shared.v2.u32 [four], {5, 6}; st.shared.u32 [four+8], 7;
+        .pragma "used_bytes_mask 4095"; ld.shared.v4.u32 {%r1, %r2, %r3, %r4}, [four]; mov.b64 %rd1, {%r1, %r3};
+        st.global.u64 [%rd9], %rd1;"""
+    assert run(body) == [5 + (7 << 32)]
+    all_used = kernel(0, [body.replace("4095", "65535")])
+    message = launched(all_used, "one", 1, 1, np.zeros(1, np.uint64))
+    assert "reads 16 bytes of shared memory, at offset 0, that nobody has written" in message
+
+
 OPERATIONS: dict[str, Callable[[int, int], int]] = {
     "add": lambda old, x: old + x,
     "min": min,
