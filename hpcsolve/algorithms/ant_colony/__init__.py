@@ -31,6 +31,7 @@ from hpcsolve.answers.tour import TOUR
 ALGORITHM = Algorithm(
     "ant-colony", "tsp", (TOUR,), Parameters, estimate, run, trial, KERNEL_FILES, stops=STOPS,
     groups={"colonies": COLONIES, "history": HISTORY}, largest_cost=lambda n, edges: LARGEST_COST, fits=fits,
+    can_resume=lambda parameters: True,
 )
 
 __all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Interrupted, Outcome, Report, StopCriteria, never
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.algorithms.held_karp import compact, planes, recover
 from hpcsolve.algorithms.held_karp.core import Core, Parameters, core_problem
 from hpcsolve.algorithms.held_karp.outcome import layers_table, outcome
@@ -15,6 +15,7 @@ from hpcsolve.algorithms.held_karp.plan import Plan, plan
 from hpcsolve.algorithms.held_karp.planes import Statistics
 from hpcsolve.algorithms.held_karp.reduce import ReducedCosts, reduce_costs
 from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, split_cities
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.parallel.comm import Comm
@@ -58,7 +59,7 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
 
 def run(
     tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    criteria: StopCriteria = NO_STOP, seed: int = 1, interrupted: Interrupted = never,
+    criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE,
 ) -> Outcome:
     """Return the optimum, with a proof. `tsp` is the same on all ranks, and so is the outcome but for `rank`."""
     started = time.perf_counter()

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Interrupted, Outcome, Report, StopCriteria, never
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.algorithms.shortest_paths import pairs
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, PUSH, Engine, EngineName, chosen_engine, kernel_files
 from hpcsolve.algorithms.shortest_paths.keys import LONG, Keys, first_keys, wider
@@ -27,6 +27,7 @@ from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher, work
 from hpcsolve.algorithms.shortest_paths.tables import SearchRows, answer_of, rows_at_once, solve_table
 from hpcsolve.answers.dataset import Column, Dataset, columns
 from hpcsolve.answers.distances import PathQuestion
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.device.memory import give_back_freed_memory
 from hpcsolve.errors import InputError
@@ -104,7 +105,7 @@ def _memory(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Parameter
 
 def run(
     graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    criteria: StopCriteria = NO_STOP, seed: int = 1, interrupted: Interrupted = never,
+    criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE,
 ) -> Outcome:
     """Return distances or paths, as asked, checked on the device. `graph` is the same on all ranks.
 

@@ -10,10 +10,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.base import Interrupted, Report, StopCriteria, never
+from hpcsolve.algorithms.base import Report, StopCriteria
 from hpcsolve.algorithms.shortest_paths.row_engine import RowSearch
 from hpcsolve.algorithms.steiner_kmb.node_table import NodeTable
 from hpcsolve.algorithms.steiner_kmb.node_tree import Candidates, NodeTree, PlacedTree, merged
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Wish, agreed
 from hpcsolve.parallel.comm import Comm
 
 NO_VERTICES = np.empty(0, np.uint32)
@@ -27,8 +28,10 @@ class AgreedStop:
     ----------
     target
         A weight, scaled as those of the graph.
-    interrupted
-        Whether this rank was asked to end the run.
+    checkpoints, nbytes
+        Whether this rank was asked to end the run, or whether it is time to save so many bytes.
+    wish
+        What all ranks do now.
     met, broken_off
         The criterion that was met, in words on rank 0, "" if none was; whether an interruption came first.
     """
@@ -36,7 +39,9 @@ class AgreedStop:
     comm: Comm
     criteria: StopCriteria
     target: int | None
-    interrupted: Interrupted = never
+    checkpoints: Checkpoints = NONE
+    nbytes: int = 0
+    wish: Wish = Wish.GO_ON
     started: float = field(default_factory=time.perf_counter)
     met: str = ""
     broken_off: bool = False
@@ -47,8 +52,9 @@ class AgreedStop:
         Collective.
         """
         self.met = self._criterion(weight)
-        votes = self.comm.allgather((bool(self.met), self.interrupted()))
-        over, asked = votes[0][0], any(asked for _, asked in votes)
+        votes = self.comm.allgather((bool(self.met), self.checkpoints.wish(self.nbytes)))
+        self.wish = agreed([wish for _, wish in votes])
+        over, asked = votes[0][0], self.wish == Wish.STOP
         self.broken_off = asked and not over
         return over or asked
 

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Interrupted, Outcome, Report, StopCriteria, never
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, ROW_ENGINES, kernel_files
 from hpcsolve.algorithms.steiner_kmb.dual_ascent import Bound, ascended, best_bound
 from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
@@ -27,6 +27,7 @@ from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices, ReducedGraph, reduced
 from hpcsolve.algorithms.steiner_kmb.rounds import AgreedStop
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree, closure, improved, shortest_path_tree
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
@@ -75,11 +76,11 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
 
 def run(
     graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    criteria: StopCriteria = NO_STOP, seed: int = 1, interrupted: Interrupted = never,
+    criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE,
 ) -> Outcome:
     """Return a Steiner tree with its certificate. `graph` is the same on all ranks, and so is the answer."""
     target = None if criteria.target is None else math.floor(Fraction(str(criteria.target)) * graph.scale)
-    stop = AgreedStop(comm, criteria, target, interrupted)
+    stop = AgreedStop(comm, criteria, target, checkpoints)
     tables: Tables = {}
     found: Certified | None = None
     with on_host(device) as host:
