@@ -54,7 +54,7 @@ class DamagedFileError(HpcsolveError):
 
 
 class Stopped(HpcsolveError):
-    """The run was asked to stop. It has no answer yet; its checkpoint is written, or its search has not begun."""
+    """The run was asked to stop, and its checkpoint is written. It has no answer yet."""
 
     exit_code = 75
 

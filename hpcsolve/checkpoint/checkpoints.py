@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import TypeVar
 
 from hpcsolve.checkpoint.lease import LeaseLost
 from hpcsolve.checkpoint.pace import Pace, next_agreement
@@ -20,6 +21,8 @@ from hpcsolve.checkpoint.state import State
 from hpcsolve.checkpoint.writer import Writer
 from hpcsolve.errors import EnvironmentFault, Stopped
 from hpcsolve.parallel.comm import Comm
+
+T = TypeVar("T")
 
 
 class Wish(IntEnum):
@@ -57,6 +60,8 @@ class Checkpoints:
         Called with a line about each checkpoint, and about each that could not be written.
     hang_timeout
         Seconds without a boundary after which a rank prints its stacks and ends; None: never.
+    stopping
+        Whether this rank has wished to stop.
     """
 
     interrupted: Callable[[], bool] = never
@@ -66,6 +71,7 @@ class Checkpoints:
     note: Callable[[str], None] = ignore
     warn: Callable[[str], None] = ignore
     hang_timeout: float | None = None
+    stopping: bool = False
 
     @property
     def asks(self) -> bool:
@@ -76,7 +82,8 @@ class Checkpoints:
         """Return what this rank wants now, with a state of so many bytes on it. Only rank 0's `SAVE` should count."""
         watch(self.hang_timeout)
         now = self.pace.look()
-        if self.interrupted() or self.pace.is_late(now, nbytes if self.writer else 0):
+        if self.stopping or self.interrupted() or self.pace.is_late(now, nbytes if self.writer else 0):
+            self.stopping = True
             return Wish.STOP
         return Wish.SAVE if self.writer and self.pace.is_due(now, nbytes) else Wish.GO_ON
 
@@ -139,37 +146,60 @@ class Boundary:
     ----------
     synchronize
         Called before the ranks agree, so that work does not pile up in a device's queue.
+
+    Attributes
+    ----------
+    number
+        Number of the last piece of work, from 0.
     """
 
     def __init__(self, comm: Comm, checkpoints: Checkpoints, synchronize: Callable[[], None] = lambda: None) -> None:
         self._comm, self._checkpoints, self._synchronize = comm, checkpoints, synchronize
-        self._started, self._next, self._number = time.perf_counter(), 0, -1
+        self._started, self._next, self.number = time.perf_counter(), 0, -1
 
-    def reached(self, state: Callable[[], State]) -> None:
+    def reached(self, state: Callable[[], State], nbytes: Callable[[], int] = lambda: 0) -> None:
         """Save or stop if it is time. Collective: each rank calls it after the same number of pieces.
 
         Parameters
         ----------
         state
-            Returns the state. It is called when the ranks agree.
+            Returns the state. It is called if it is saved.
+        nbytes
+            Returns about how many bytes this rank's share of the state has. It is called when the ranks agree.
 
         Raises
         ------
         Stopped
             A rank was asked to stop, or the deadline is near. The state is saved.
         """
-        self._number += 1
-        if not self._checkpoints.asks or self._number < self._next:
+        self.number += 1
+        if not self._checkpoints.asks or self.number < self._next:
             return
         self._synchronize()
-        now = state()
-        votes = self._comm.allgather((self._checkpoints.wish(now.nbytes), time.perf_counter() - self._started))
-        self._next = next_agreement(self._number, votes[0][1])
+        votes = self._comm.allgather((self._checkpoints.wish(nbytes()), time.perf_counter() - self._started))
+        self._next = next_agreement(self.number, votes[0][1])
         wish = agreed([vote for vote, _ in votes])
         if wish != Wish.GO_ON:
+            now = state()
             self._checkpoints.save(now, last=wish == Wish.STOP)
-        if wish == Wish.STOP:
-            raise Stopped(now.words)
+            if wish == Wish.STOP:
+                raise Stopped(now.words)
+
+
+    def while_any(
+        self, waiting: list[T], state: Callable[[], State], nbytes: Callable[[], int] = lambda: 0
+    ) -> Iterator[T]:
+        """Take and yield this rank's pieces of work, the last one first, until no rank has any.
+
+        After each piece `reached` is called, with the same parameters. Collective, unless nothing is to be asked.
+        """
+        while self._any(bool(waiting)):
+            if waiting:
+                yield waiting.pop()
+            self.reached(state, nbytes)
+
+    def _any(self, busy: bool) -> bool:
+        return any(self._comm.allgather(busy)) if self._checkpoints.asks else busy
 
 
 def agreed(wishes: list[Wish]) -> Wish:

@@ -39,7 +39,7 @@ class Writer:
         return bool(self._kept)
 
     def write(self, state: State) -> None:
-        """Make a generation. Collective.
+        """Make a generation, unless the last one has the same numbers, which tell states apart. Collective.
 
         Raises
         ------
@@ -48,6 +48,8 @@ class Writer:
         EnvironmentFault
             The disk is full, ... The generations before remain.
         """
+        if self._comm.bcast(bool(self._kept) and self._kept[-1].numbers == state.numbers):
+            return
         self._generation += 1
         name = store.data_name(self._generation, self._token, self._comm.rank)
         fault, file = None, None

@@ -50,7 +50,8 @@ def keeping_of(options: argparse.Namespace) -> Keeping:
     """Return what the options say about checkpoints."""
     from hpcsolve.runner.checkpoints import Keeping
 
-    return Keeping(options.checkpoint_dir, options.checkpoint_interval, options.deadline, options.hang_timeout)
+    return Keeping(options.checkpoint_dir, options.checkpoint_interval, options.deadline, options.hang_timeout,
+                   options.overwrite)
 
 
 def _run(options: argparse.Namespace) -> int:

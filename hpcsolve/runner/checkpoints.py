@@ -43,12 +43,15 @@ class Keeping:
         Seconds from now within which the run must be over; None: no deadline but Slurm's.
     hang_timeout
         Seconds without progress after which a rank prints its stacks and ends; None: never.
+    overwrite
+        Whether checkpoints of another job are removed, and not refused.
     """
 
     folder: str | None = None
     interval: float | None = None
     deadline: float | None = None
     hang_timeout: float | None = None
+    overwrite: bool = False
 
 
 NOTHING_KEPT = Keeping(interval=math.inf)
@@ -70,7 +73,7 @@ def forget_finished(planned: PlannedRun, keeping: Keeping) -> None:
         Writer(folder, SerialComm(), None, planned.hash, None).remove(warn)
 
 
-def saved_in(folder: Path, planned: PlannedRun, comm: Comm, log: Log) -> Saved | None:
+def saved_in(folder: Path, planned: PlannedRun, overwrite: bool, comm: Comm, log: Log) -> Saved | None:
     """Return the checkpoint from which the run goes on, or None. Collective.
 
     Raises
@@ -80,7 +83,7 @@ def saved_in(folder: Path, planned: PlannedRun, comm: Comm, log: Log) -> Saved |
     DamagedFileError
         It has checkpoints, and all of them are damaged.
     """
-    on_rank_0(comm, lambda: _refuse_foreign(folder, planned))
+    on_rank_0(comm, lambda: _refuse_foreign(folder, planned, overwrite))
     saved = newest(folder, comm, lambda line: warn(f"hpcsolve: {line}") if comm.rank == 0 else None)
     if saved is not None:
         log.say(f"resume: {saved.manifest.words}, from {folder}")
@@ -97,7 +100,7 @@ def open_checkpoints(planned: PlannedRun, keeping: Keeping, deadline: float | No
         When the run must be over, on the clock `time.monotonic`; None: never.
     """
     folder = folder_of(planned, keeping)
-    saved = saved_in(folder, planned, comm, log) if folder else None
+    saved = saved_in(folder, planned, keeping.overwrite, comm, log) if folder else None
     lease = on_rank_0(comm, lambda: take_lease(folder)) if folder else None
     writer = Writer(folder, comm, lease, planned.hash, saved) if folder else None
     pace = Pace(keeping.interval, deadline)
@@ -121,10 +124,13 @@ def deadline_of(keeping: Keeping, started: float) -> float | None:
     return time.monotonic() + int(end) - time.time() - SLURM_MARGIN
 
 
-def _refuse_foreign(folder: Path, planned: PlannedRun) -> None:
-    if found := _foreign(folder, planned):
-        way_out = "choose another --output or --checkpoint-dir, or remove the folder"
+def _refuse_foreign(folder: Path, planned: PlannedRun, overwrite: bool) -> None:
+    found = _foreign(folder, planned)
+    if found and not overwrite:
+        way_out = "choose another --output or --checkpoint-dir, or remove them with --overwrite"
         raise InputError(f"{folder}: {found}; {way_out}")
+    if found:
+        Writer(folder, SerialComm(), None, planned.hash, None).remove(warn)
 
 
 def _foreign(folder: Path, planned: PlannedRun) -> str:

@@ -69,7 +69,7 @@ def run(
     statistics = Statistics(seconds_wait=time.perf_counter() - started if comm.rank else 0.0)
     if parameters.layout == "compact":
         return compact.run(prepared.core, prepared.reduced, device, comm, report)
-    return _run_planes(prepared, device, comm, report, statistics)
+    return _run_planes(prepared, device, comm, report, statistics, checkpoints)
 
 
 def largest_cost(n: int, edges: int) -> int:
@@ -97,7 +97,9 @@ def _prepare(tsp: Tsp, parameters: Parameters) -> _Prepared:
     return _Prepared(core, reduce_costs(core.cost))
 
 
-def _run_planes(prepared: _Prepared, device: Device, comm: Comm, report: Report, statistics: Statistics) -> Outcome:
+def _run_planes(
+    prepared: _Prepared, device: Device, comm: Comm, report: Report, statistics: Statistics, checkpoints: Checkpoints
+) -> Outcome:
     core, reduced = prepared.core, prepared.reduced
     order: list[int] | None = None
     part: Plan | None = None
@@ -107,7 +109,7 @@ def _run_planes(prepared: _Prepared, device: Device, comm: Comm, report: Report,
     elif reduced.feasible:
         split = split_cities(len(core.cities))
         part = plan(split, comm.size, comm.rank, reduced.symmetric, reduced.itemsize)
-        meeting = planes.meet(reduced, part, device, comm, report, statistics)
+        meeting = planes.meet(reduced, part, device, comm, report, statistics, checkpoints)
         if meeting.value < reduced.infinity:
             order = comm.bcast(recover.order_through(meeting, reduced, split, device) if comm.rank == 0 else None)
     tables = {"layers": layers_table(part, comm, statistics)} if part else {}

@@ -12,7 +12,7 @@ import numpy as np
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.algorithms.shortest_paths import pairs
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, PUSH, Engine, EngineName, chosen_engine, kernel_files
-from hpcsolve.algorithms.shortest_paths.keys import LONG, Keys, first_keys, wider
+from hpcsolve.algorithms.shortest_paths.keys import KINDS, LONG, Keys, first_keys, wider
 from hpcsolve.algorithms.shortest_paths.pairs import (
     PATH_ROOM,
     SOURCES_A_BATCH,
@@ -22,6 +22,7 @@ from hpcsolve.algorithms.shortest_paths.pairs import (
     solve_pairs,
 )
 from hpcsolve.algorithms.shortest_paths.question import Parameters, question
+from hpcsolve.algorithms.shortest_paths.resume import SearchCheckpoints
 from hpcsolve.algorithms.shortest_paths.search_graph import lay_out, layout_bytes, search_graph_bytes
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher, workspace
 from hpcsolve.algorithms.shortest_paths.tables import SearchRows, answer_of, rows_at_once, solve_table
@@ -117,7 +118,9 @@ def run(
     asked = on_rank_0(comm, lambda: question(graph, parameters))
     share = _shares(asked, comm.size)[comm.rank]
     keys: Keys | None = first_keys(graph)
-    engine, cutoff = parameters.engine, _scaled(parameters.cutoff, graph)
+    engine, cutoff, saved = parameters.engine, _scaled(parameters.cutoff, graph), checkpoints.saved
+    if saved is not None:
+        keys, engine = KINDS[str(saved.numbers["keys"])], str(saved.numbers["engine"])
     while keys is not None:
         kind = keys
         search_graph = comm.once_per_host(partial(lay_out, graph, kind))
@@ -125,14 +128,15 @@ def run(
         with searcher(graph, device, kind, engine, _scaled(parameters.delta, graph), cutoff, search_graph=search_graph,
                       searches=len(share), batch=parameters.batch) as prepared:
             report(0.0)
-            mine = _answer(prepared, asked, share, parameters, report)
+            kept = SearchCheckpoints(comm, checkpoints, share.start, saved, {"keys": kind.code, "engine": engine})
+            mine = _answer(prepared, asked, share, parameters, report, kept)
             seconds = prepared.timer.seconds
             cut = cutoff is None or kind.encode_one(cutoff) > prepared.cutoff
         started = time.perf_counter()
         if not any(comm.allgather(cut and any(batch.cut.any() for batch in mine.batches))):
             rank = _rank_columns(mine, seconds, time.perf_counter() - started)
             return _outcome(mine, kind, asked, share, parameters, comm, rank)
-        keys, engine = _next(kind, prepared.engine)
+        (keys, engine), saved = _next(kind, prepared.engine), None
     raise InputError("a shortest path is longer than 2^64 - 2; scale the weights down", graph.name)
 
 
@@ -149,14 +153,14 @@ def _shares(asked: PathQuestion, size: int) -> list[range]:
     return shares(asked.pairs[by_source(asked.pairs)], size)
 
 
-def _answer(prepared: Searcher, asked: PathQuestion, share: range, parameters: Parameters, report: Report
-            ) -> SearchRows | QueryAnswers:
+def _answer(prepared: Searcher, asked: PathQuestion, share: range, parameters: Parameters, report: Report,
+            kept: SearchCheckpoints) -> SearchRows | QueryAnswers:
     """Return this rank's part of the answer."""
     mine = slice(share.start, share.stop)
     if asked.pairs is not None:
-        return solve_pairs(prepared, asked.pairs[by_source(asked.pairs)][mine], report)
+        return solve_pairs(prepared, asked.pairs[by_source(asked.pairs)][mine], report, kept)
     wanted = parameters.predecessors or parameters.voronoi
-    return solve_table(prepared, asked.seeds[mine], asked.targets, wanted, report)
+    return solve_table(prepared, asked.seeds[mine], asked.targets, wanted, report, kept)
 
 
 def _next(keys: Keys, engine: Engine) -> tuple[Keys | None, EngineName]:

@@ -13,6 +13,7 @@ from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.batch import Solved
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.question import Parameters
+from hpcsolve.algorithms.shortest_paths.resume import WORK, RowTable, SearchCheckpoints, runs_of, solved_of, work_of
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, WANTS_TARGETS, row_searches
 from hpcsolve.algorithms.shortest_paths.tuning import concurrent_blocks
@@ -46,25 +47,30 @@ class SearchRows:
 
 def solve_table(
     prepared: Searcher, seeds: Sequence[NDArray[np.int64]], targets: NDArray[np.int64] | None, predecessors: bool,
-    report: Report,
+    report: Report, kept: SearchCheckpoints | None = None,
 ) -> SearchRows:
-    """Search from each set of seeds, and return the rows."""
+    """Search from each set of seeds, and return the rows. Collective if checkpoints are kept."""
+    kept = kept or SearchCheckpoints()
     n, dtype, places = prepared.graph.n, prepared.keys.dtype, prepared.graph.places()
     keys = np.empty((len(seeds), n if targets is None else len(targets)), dtype)
     before = np.empty((len(seeds), n if predecessors else 0), np.uint32)
     whole = WANTS_DISTANCES | (WANTS_PREDECESSORS if predecessors else 0)
-    batches = []
+    table = RowTable(keys, before, np.zeros((len(seeds), WORK), np.uint64), np.zeros(len(seeds), bool))
+    table.load(kept)
+    batches = {own.start: solved_of(table.work[own.start : own.stop]) for own in runs_of(table.finished)}
     step = rows_at_once(n, prepared.keys, prepared.device.info)
-    for first in range(0, len(seeds), step):
-        part = slice(first, first + step)
+    waiting = [slice(first, min(first + step, own.stop))
+               for own in runs_of(~table.finished) for first in range(own.start, own.stop, step)]
+    for part in kept.while_any(waiting[::-1], table):
         searches = row_searches(seeds[part], targets, places)
         if targets is None:
-            batches.append(prepared.solve(searches, whole, keys[part], before[part] if predecessors else None))
+            found = prepared.solve(searches, whole, keys[part], before[part] if predecessors else None)
         else:
-            batches.append(prepared.solve(searches, WANTS_TARGETS))
-            keys[part] = batches[-1].target_keys.reshape(len(searches), -1)
-        report(min(first + step, len(seeds)) / len(seeds))
-    return SearchRows(keys, before.view(np.int32), batches)
+            found = prepared.solve(searches, WANTS_TARGETS)
+            keys[part] = found.target_keys.reshape(len(searches), -1)
+        batches[part.start], table.work[part], table.finished[part] = found, work_of(found), True
+        report(float(table.finished.mean()))
+    return SearchRows(keys, before.view(np.int32), [batches[first] for first in sorted(batches)])
 
 
 def rows_at_once(n: int, keys: Keys, info: DeviceInfo) -> int:

@@ -47,6 +47,11 @@ def can_stop(parameters: Parameters) -> bool:
     return parameters.mode == "best"
 
 
+def can_resume(parameters: Parameters) -> bool:
+    """Return whether the mode writes checkpoints. The searches of mode "fast" take no longer than reading the graph."""
+    return parameters.mode != "fast"
+
+
 def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
     """Return what a run on so many ranks, each with such a device, will need.
 
@@ -124,7 +129,7 @@ def _tree(
     if parameters.mode == "best":
         return best_tree(smaller.graph, net, closure_tree, device, comm, parameters, report, stop, seed)
     if parameters.mode == "kmb":
-        return kmb_tree(smaller.graph, net, closure_tree, device, comm, parameters, report, matrix)
+        return kmb_tree(smaller.graph, net, closure_tree, device, comm, parameters, report, matrix, stop.checkpoints)
     if comm.rank > 0:
         return None, Work(0, 0.0)
     started = time.perf_counter()
