@@ -18,7 +18,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL = help
-.PHONY: help run test test-gpu test-oldest lint check-cuda check-races bench docs clean compiler pycuda
+.PHONY: help run test test-gpu test-oldest lint check-cuda check-races check-ptx bench docs clean compiler pycuda
+.PHONY: pycuda-built
 .PHONY: study-held-karp study-near-far study-ants study-kmb
 
 help:  ## this list
@@ -31,8 +32,10 @@ run: compiler $(INSTALLED)  ## prove the shortest round trip through the EU capi
 test: compiler $(INSTALLED) pycuda  ## every test that needs no GPU
 	@$(BIN)/python -m pytest -q -n 3 --dist loadfile
 
-test-gpu: compiler $(INSTALLED) pycuda  ## every test, with a GPU as the device
-	@HPCSOLVE_TEST_DEVICE=cuda $(BIN)/python -m pytest -q
+# Eight processes share the GPU. TESTS=tests/kernels: only those. Without a GPU: .venv/bin/python -m tests.stub_driver make
+# test-gpu
+test-gpu: compiler $(INSTALLED) pycuda-built  ## every test that runs on the device, with a GPU as the device
+	@HPCSOLVE_TEST_DEVICE=cuda $(BIN)/python -m pytest -q --on-device -n 8 --dist worksteal $(TESTS)
 
 # Python 3.10 or 3.11: there are no wheels of these versions for newer ones.
 test-oldest: compiler  ## files, plots and the command line, with the oldest libraries that setup.cfg allows
@@ -56,6 +59,9 @@ check-cuda: $(INSTALLED)  ## compile every kernel with nvcc for sm_80 and sm_90,
 
 check-races: compiler $(INSTALLED)  ## every kernel with real threads under ThreadSanitizer, AddressSanitizer, UBSan
 	@$(BIN)/python tests/races/check.py
+
+check-ptx: compiler $(INSTALLED) pycuda  ## nvcc's own code for every kernel, interpreted without a GPU, with three seeds
+	@$(BIN)/python -m tests.ptx.check
 
 bench: compiler $(INSTALLED)  ## Held-Karp against its rivals: ratios, a table, a chart
 	@$(BIN)/python -m jobs.benchmarks.held_karp
@@ -138,3 +144,28 @@ pycuda: $(INSTALLED)
 	*.whl) install '$(HPCSOLVE_PYCUDA_WHEEL)' ;;
 	*) install --find-links '$(HPCSOLVE_PYCUDA_WHEEL)' --only-binary pycuda pycuda ;;
 	esac || echo "make: no PyCUDA wheel for this Python (HPCSOLVE_PYCUDA_WHEEL=file): tests of the CUDA device are skipped"
+
+# PyCUDA has no wheels on PyPI, so pip compiles it where no wheel was given. Its build takes the headers of the toolkit
+# of the nvcc on the PATH, which may be a script elsewhere; options from a file in HOME (no cuRAND: small toolkits lack it);
+# and a libcuda to link with, which only a driver brings: an empty one of that name will do.
+pycuda-built: pycuda
+	@$(FAIL); $(INSTALL)
+	if [ -z '$(INSTALLED)' ] || $(BIN)/python -c 'import pycuda' 2>/dev/null; then exit 0; fi
+	for nvcc in nvcc "$${HPCSOLVE_NVCC:-}"; do
+		said=$$("$$nvcc" -dryrun -c -x cu /dev/null -o /dev/null 2>&1) || continue
+		toolkit=$$(echo "$$said" | sed -n 's/^#$$ TOP=//p')
+		headers=$$(echo "$$said" | sed -n 's/^#$$ INCLUDES="-I\([^"]*\)".*/\1/p')
+		if [ -n "$$toolkit" ]; then break; fi
+	done
+	if [ -z "$${toolkit:-}" ]; then fail "no PyCUDA, and no nvcc to build it: load the CUDA toolkit's module, name its nvcc in" \
+		"HPCSOLVE_NVCC, or name a wheel of PyCUDA, as in make test-gpu HPCSOLVE_PYCUDA_WHEEL=file.whl"; fi
+	echo "make: building PyCUDA with $$toolkit (once; about five minutes)"
+	home=$(CURDIR)/build/pycuda; mkdir -p "$$home"
+	for name in .pip .config .cache .netrc; do
+		if [ -e "$$HOME/$$name" ]; then ln -sfn "$$HOME/$$name" "$$home/$$name"; fi
+	done
+	echo 'CUDA_ENABLE_CURAND = False' >"$$home/.aksetup-defaults.py"
+	echo 'void no_driver(void) {}' | "$(COMPILER)" -x c -shared -fPIC -Wl,-soname,libcuda.so.1 - -o "$$home/libcuda.so"
+	export HOME="$$home" PATH="$$toolkit/bin:$$PATH" CPATH="$$headers" LIBRARY_PATH="$$home" LDFLAGS=-Wl,--no-as-needed
+	install -e '.[cuda]' || fail "pip could not build PyCUDA; why stands in .venv/install.log:" \
+		"$$(grep -m 1 -E 'error:|ERROR' .venv/install.log)"

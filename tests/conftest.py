@@ -34,6 +34,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--on-device", action="store_true", help="only tests that run on the device under test")
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """End the run with one line if HPCSOLVE_TEST_DEVICE names a device that cannot be opened."""
+    from hpcsolve.device.select import open_device
+    from hpcsolve.errors import HpcsolveError
+    from hpcsolve.parallel.comm import SerialComm
+
+    device = os.environ.get("HPCSOLVE_TEST_DEVICE", "cpu")
+    if device == "cpu" or "PYTEST_XDIST_WORKER" in os.environ:
+        return
+    try:
+        open_device(device, SerialComm())[0].close()
+    except HpcsolveError as error:
+        pytest.exit(f"no tests on {device}: {error}", returncode=error.exit_code)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests without a device if `--on-device` is given."""
     if config.getoption("--on-device"):

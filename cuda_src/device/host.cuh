@@ -34,6 +34,7 @@ struct lanes {
 };
 
 constexpr int warp_size = 1;  // threads that share a register
+constexpr int registers_together = 1;  // that a thread had best work on at a time
 // Whether a block is one thread, which may then do its work in any order.
 constexpr bool one_thread_blocks = true;
 
@@ -67,6 +68,10 @@ DEVICE lanes<T> operator+(lanes<T> a, lanes<T> b) {
 template <class T>
 DEVICE lanes<T> min(lanes<T> a, lanes<T> b) {
   return {a.v < b.v ? a.v : b.v};
+}
+template <class T>
+DEVICE lanes<T> min_add(lanes<T> best, lanes<T> a, lanes<T> b) {
+  return min(best, a + b);
 }
 template <class T, int B, size_t... S>
 DEVICE lanes<T> without_bit(lanes<T> x, std::index_sequence<S...>) {
@@ -125,6 +130,7 @@ DEVICE void lower_to(uint32_t *target, lanes<T> x) {
   for (int s = 1; s < lanes<T>::width; s++) least = x.v[s] < least ? x.v[s] : least;
   atomicMin(target, (uint32_t)least);
 }
+DEVICE int lowest(uint32_t set) { return __builtin_ctz(set); }
 DEVICE int lowest(uint64_t set) { return __builtin_ctzll(set); }
 DEVICE int count(uint64_t set) { return __builtin_popcountll(set); }
 

@@ -52,6 +52,15 @@ static inline uint32_t __shfl_xor_sync(uint32_t, uint32_t value, int mask) {
   __syncwarp();
   return other;
 }
+// The smaller of each two 16-bit values of a word, and CUDA's additions with a minimum (DPX), which wrap as these do.
+static inline uint32_t __vminu2(uint32_t a, uint32_t b) {
+  const uint32_t low = (a & 0xffffu) < (b & 0xffffu) ? a & 0xffffu : b & 0xffffu;
+  return low | (a >> 16 < b >> 16 ? a >> 16 : b >> 16) << 16;
+}
+static inline uint32_t __viaddmin_u16x2(uint32_t a, uint32_t b, uint32_t c) {
+  return __vminu2(((a & 0xffff0000u) + (b & 0xffff0000u)) | ((a + b) & 0xffffu), c);
+}
+static inline uint32_t __viaddmin_u32(uint32_t a, uint32_t b, uint32_t c) { return a + b < c ? a + b : c; }
 #include "device/atomics.cuh"
 template <class T>
 static inline T atomicMin_block(T *target, T value) {
@@ -67,6 +76,7 @@ static inline T atomicOr_block(T *target, T value) {
 }
 static inline void prefetch(const void *) {}
 static inline int __ffsll(long long x) { return __builtin_ffsll(x); }
+static inline int __popc(uint32_t x) { return __builtin_popcount(x); }
 static inline int __popcll(uint64_t x) { return __builtin_popcountll(x); }
 #include "device/warp.cuh"
 

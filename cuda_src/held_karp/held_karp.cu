@@ -34,130 +34,7 @@
 // at m = 27 and 16 bits 2.4 GB for 2.4e10 min-adds, so arithmetic is the limit and not memory.
 // jobs/benchmarks/held_karp/RESULTS.md compares this with the machine's peak of min-adds (minplus.cu).
 // jobs/benchmarks/gpu.md has estimates for a GPU.
-#include "held_karp/subsets.cuh"
-
-constexpr int stride = 64;  // of the cost matrix; row 63 is the depot's
-constexpr int depot_row = stride - 1;
-constexpr int most_low = 10;  // low cities
-constexpr int most_outside = 38;  // mid and top cities
-
-// What the registers of a block share. The mid and top cities in the block's sets are sources, the others targets. In
-// `cost`, row and column c are low city c; row most_low + s is source s, and column most_low + t is target t.
-template <class T>
-struct block_problem {
-  int sources, targets;
-  const T *source[most_outside];  // entry 0 of each plane
-  T *target[most_outside];
-  T *inner[most_low];
-  int source_city[most_outside], target_city[most_outside];
-  uint32_t cost[most_low + most_outside][most_low + most_outside];  // from row to column
-};
-
-template <int N>
-struct constant {
-  static constexpr int value = N;
-};
-// Calls f with 0 <= n <= 12 as a compile-time constant, so that a tile of n results stays in registers.
-template <class F>
-DEVICE void with_constant(int n, F f) {
-  switch (n) {
-    case 0: return f(constant<0>());
-    case 1: return f(constant<1>());
-    case 2: return f(constant<2>());
-    case 3: return f(constant<3>());
-    case 4: return f(constant<4>());
-    case 5: return f(constant<5>());
-    case 6: return f(constant<6>());
-    case 7: return f(constant<7>());
-    case 8: return f(constant<8>());
-    case 9: return f(constant<9>());
-    case 10: return f(constant<10>());
-    case 11: return f(constant<11>());
-    case 12: return f(constant<12>());
-  }
-}
-constexpr int widest_tile = 12;
-
-template <class T>
-constexpr DEVICE uint32_t infinity() {
-  return sizeof(T) == 2 ? 0x7fff7fffu : 0x7fffffffu;
-}
-// Lowers best[k] to path + cost[k], for N targets.
-template <int N, class T>
-DEVICE void extend(lanes<T> *best, lanes<T> path, const uint32_t *cost) {
-  UNROLL for (int k = 0; k < N; k++) best[k] = min(best[k], path + splat<T>(cost[k]));
-}
-// Calls f(path, costs) for every city i of S outside the lane cities, with g(S - i, i) and the costs from i.
-template <class T, class F>
-DEVICE void for_each_path(const block_problem<T> &p, uint64_t subset, int position, F f) {
-  for (int s = 0; s < p.sources; s++) f(load(p.source[s] + position), p.cost[most_low + s]);
-  for (uint64_t from = subset; from; from &= from - 1) {
-    int i = lowest(from);
-    f(load(p.inner[i] + position - (1 << i)), p.cost[i]);
-  }
-}
-// Extends paths from lane cities to lane cities: sweep s makes the values of sets with s lane cities final. Afterwards
-// after[b] = g(S - b, b).
-template <class T>
-DEVICE void settle(lanes<T> *best, lanes<T> *after, const block_problem<T> &p) {
-  constexpr int n = lane_bits<T>();
-  UNROLL for (int sweep = 1; sweep <= n; sweep++) {
-    UNROLL for (int b = 0; b < n; b++) after[b] = without(best[b], b);
-    if (sweep < n)
-      UNROLL for (int a = 0; a < n; a++) UNROLL for (int b = 0; b < n; b++) if (a != b) best[a] =
-          min(best[a], after[b] + splat<T>(p.cost[b][a]));
-  }
-}
-// Solves one register for the lane cities and the inner cities. `subset` has the inner cities that its sets have in
-// common, `to` the N others; `position` is the entry of this thread's lane in a plane.
-template <int N, class T>
-DEVICE void solve_low(const block_problem<T> &p, uint64_t subset, uint64_t to, int position, lanes<T> *after) {
-  constexpr int n = lane_bits<T>();
-  lanes<T> best[n + N];
-  int city[n + N];
-  UNROLL for (int k = 0; k < n + N; k++) best[k] = splat<T>(infinity<T>());
-  UNROLL for (int k = n; k < n + N; k++, to &= to - 1) city[k] = lowest(to);
-  for_each_path(p, subset, position, [&](lanes<T> path, const uint32_t *cost) {
-    extend<n>(best, path, cost);
-    UNROLL for (int k = n; k < n + N; k++) best[k] = min(best[k], path + splat<T>(cost[city[k]]));
-  });
-  settle(best, after, p);
-  UNROLL for (int k = n; k < n + N; k++) {
-    UNROLL for (int b = 0; b < n; b++) best[k] = min(best[k], after[b] + splat<T>(p.cost[b][city[k]]));
-    store(p.inner[city[k]] + position, best[k]);
-  }
-}
-// Solves one register for the N targets outside the low cities from number `first` on.
-template <int N, class T>
-DEVICE void solve_outside(const block_problem<T> &p, uint64_t subset, int first, int position, const lanes<T> *after) {
-  lanes<T> best[N + 1];
-  UNROLL for (int k = 0; k < N; k++) best[k] = splat<T>(infinity<T>());
-  for_each_path(p, subset, position,
-                [&](lanes<T> path, const uint32_t *cost) { extend<N>(best, path, cost + most_low + first); });
-  UNROLL for (int b = 0; b < lane_bits<T>(); b++) extend<N>(best, after[b], p.cost[b] + most_low + first);
-  UNROLL for (int k = 0; k < N; k++) store(p.target[first + k] + position, best[k]);
-}
-template <class T>
-DEVICE void solve_register(const block_problem<T> &p, uint64_t subset, uint64_t to, int position) {
-  lanes<T> after[lane_bits<T>()];
-  with_constant(count(to), [&](auto N) { solve_low<decltype(N)::value>(p, subset, to, position, after); });
-  for (int first = 0, left = p.targets; left > 0;) {
-    const int tiles = (left + widest_tile - 1) / widest_tile, n = (left + tiles - 1) / tiles;  // of even width
-    with_constant(n, [&](auto N) { solve_outside<decltype(N)::value>(p, subset, first, position, after); });
-    first += n;
-    left -= n;
-  }
-}
-// Copies the costs between the cities of a block to p.cost, so that the costs to consecutive targets are consecutive.
-template <class T>
-DEVICE void copy_costs(block_problem<T> &p, int low, const uint32_t *cost) {
-  for (int r = warp(); r < low + p.sources; r += warps()) {
-    const uint32_t *from = cost + stride * (r < low ? r : p.source_city[r - low]);
-    uint32_t *row = p.cost[r < low ? r : most_low + r - low];
-    for (int k = lane(); k < low; k += warp_size) row[k] = from[k];
-    for (int k = lane(); k < p.targets; k += warp_size) row[most_low + k] = from[p.target_city[k]];
-  }
-}
+#include "held_karp/block.cuh"
 
 // The numbers of low, mid and top cities.
 struct city_split {
@@ -190,8 +67,7 @@ struct state_memory {
 template <class T>
 DEVICE void solve_step(int step, const city_split &split, const wave_sizes &wave, const layer_tables &tables,
                        const state_memory<T> &states) {
-  alignas(64) __shared__ T inner[(most_low - lane_bits<T>()) << most_low];
-  __shared__ block_problem<T> p;
+  alignas(64) __shared__ block_problem<T> p;
   const int low = split.low, mid = split.mid, top = split.top;
   const int slice = blockIdx.x / wave.chunk_size, nth = blockIdx.x % wave.chunk_size;
   const int *row = tables.slices + slice * (top + 1);
@@ -220,20 +96,26 @@ DEVICE void solve_step(int step, const city_split &split, const wave_sizes &wave
       p.target_city[c - before] = low + c;
     }
   }
-  for (int c = lane_bits<T>() + threadIdx.x; c < low; c += blockDim.x)
-    p.inner[c] = inner + ((size_t)(c - lane_bits<T>()) << low);
   if (threadIdx.x == 0) {
+    p.low = low;
     p.sources = outside ? count(outside) : 1;
     p.targets = mid + top - count(outside);
     if (!outside) p.source[0] = states.depot, p.source_city[0] = depot_row;
   }
   __syncthreads();
-  copy_costs(p, low, tables.cost);
+  copy_costs(p, tables.cost);
   __syncthreads();
-  const int lane_cities = lane_bits<T>();
-  for_each_subset(low - lane_cities, tables.binomial, [&](uint64_t inner_set) {
-    const uint64_t subset = inner_set << lane_cities, all = (1ull << low) - (1ull << lane_cities);
-    solve_register(p, subset, all & ~subset, (int)subset + lane());
+  const int lane_cities = lane_bits<T>(), inner_cities = low > lane_cities ? low - lane_cities : 0;
+  const int own = lane() * lanes<T>::width % (1 << low);  // this thread's entry in a plane of lane cities alone
+  for_each_subset<registers_together>(inner_cities, tables.binomial, [&](const auto &inner_sets) {
+    constexpr int K = sizeof(inner_sets) / sizeof inner_sets[0];
+    register_sets<K> sets;
+    UNROLL for (int k = 0; k < K; k++) {
+      sets.subset[k] = (uint32_t)inner_sets[k] << lane_cities;
+      sets.to[k] = (~inner_sets[k] & ((1ull << inner_cities) - 1)) << lane_cities;
+      sets.position[k] = (int)sets.subset[k] + own;
+    }
+    solve_registers(p, sets);
   });
 }
 

@@ -33,17 +33,26 @@ DEVICE uint64_t spread(uint64_t set, int element) {
   return (set & below) | (set & ~below) << 1;
 }
 
-// Calls f(set) for every subset of `bits` elements, each after all its own subsets. The warps of a block share the sets
-// of one size, with a barrier before the next size; all threads of a warp have the same set. Where a block is one
-// thread, sets come in the order of their numbers instead, which reads memory in order and is a third faster.
-template <class F>
+// Calls f(sets) with all subsets of `bits` elements, K of the same size in each call, and each after all its own
+// subsets. The warps of a block share the sets of one size, with a barrier before the next size; all threads of a warp
+// have the same sets. If a size has not a multiple of K sets, its last set is repeated. Where a block is one thread,
+// sets come in the order of their numbers instead, which reads memory in order and is a third faster.
+template <int K, class F>
 DEVICE void for_each_subset(int bits, const int *binomial, F f) {
   if constexpr (one_thread_blocks) {
-    for (uint64_t set = 0; set < 1ull << bits; set++) f(set);
+    static_assert(K == 1, "neighbouring numbers are not independent sets");
+    for (uint64_t set = 0; set < 1ull << bits; set++) {
+      const uint64_t sets[1] = {set};
+      f(sets);
+    }
   } else {
     for (int size = 0; size <= bits; size++) {
-      for (int rank = warp(); rank < choose(binomial, bits, size); rank += warps())
-        f(colex_unrank(rank, size, binomial));
+      const int last = choose(binomial, bits, size) - 1;
+      for (int rank = K * warp(); rank <= last; rank += K * warps()) {
+        uint64_t sets[K];
+        UNROLL for (int k = 0; k < K; k++) sets[k] = colex_unrank(rank + k < last ? rank + k : last, size, binomial);
+        f(sets);
+      }
       __syncthreads();
     }
   }

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from hpcsolve.output.chunks import chunks
 from hpcsolve.output.contents import Contents
-from hpcsolve.output.hdf5 import make_folder, write_result
+from hpcsolve.output.hdf5 import write_result
 from hpcsolve.output.large_tables import write_with_tables
 from hpcsolve.output.versions import FORMAT_VERSION
 from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.replacing import make_folder
 
 
 def save(contents: Contents, path: Path) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import EnvironmentFault, InputError
-from hpcsolve.output.hdf5 import write_bytes
+from hpcsolve.replacing import write_bytes
 
 if TYPE_CHECKING:
     import pandas

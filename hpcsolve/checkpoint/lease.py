@@ -14,8 +14,8 @@ from pathlib import Path
 
 import msgspec
 
-from hpcsolve.checkpoint.store import replace
 from hpcsolve.errors import EnvironmentFault
+from hpcsolve.replacing import write_bytes
 
 NAME = "lease"
 SLURM = ("SLURM_JOB_ID", "SLURM_RESTART_COUNT")
@@ -59,7 +59,7 @@ def take_lease(folder: Path) -> Lease:
     owner = Owner(token, socket.gethostname(), os.getpid(), slurm)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        replace(folder / NAME, msgspec.json.encode(owner), token)
+        write_bytes(folder / NAME, msgspec.json.encode(owner))
     except OSError as error:
         raise EnvironmentFault(f"{folder}: no checkpoint can be written: {error.strerror}; choose another "
                                "--checkpoint-dir, or --checkpoint-interval never") from None

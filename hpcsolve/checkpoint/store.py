@@ -24,12 +24,13 @@ import numpy as np
 
 from hpcsolve.checkpoint.state import Number, Part
 from hpcsolve.errors import DamagedFileError
+from hpcsolve.replacing import PART, write_bytes
 
 KEPT = 2
 """Number of generations that are kept."""
 MANIFEST = re.compile(r"(\d{8,18})\.manifest")
 DATA = re.compile(r"(\d{8,18})-[0-9a-f]{16}\.\d{1,9}\.data")
-OURS = re.compile(rf"{MANIFEST.pattern}|{DATA.pattern}|(lease|\d+\.manifest)\.[0-9a-f]+\.part|lease")
+OURS = re.compile(rf"{MANIFEST.pattern}|{DATA.pattern}|(lease|{MANIFEST.pattern}){PART.pattern}|lease")
 BLOCK = 1 << 22
 """Bytes that are hashed at a time."""
 
@@ -106,26 +107,10 @@ def data_name(generation: int, token: str, rank: int) -> str:
     return f"{generation:08d}-{token}.{rank}.data"
 
 
-def write_manifest(folder: Path, manifest: Manifest, token: str) -> None:
-    """Make a generation of data files that are on the disk. Raises `OSError`."""
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Make a generation of data files that are on the disk. Raises `EnvironmentFault`."""
     content = msgspec.json.encode(manifest)
-    path = folder / f"{manifest.generation:08d}.manifest"
-    replace(path, content + _seal(content), token)
-
-
-def replace(path: Path, content: bytes, token: str) -> None:
-    """Write a file under another name, sync and rename it, and sync its folder. Raises `OSError`."""
-    part = path.with_name(f"{path.name}.{token}.part")
-    with open(part, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(part, path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    write_bytes(folder / f"{manifest.generation:08d}.manifest", content + _seal(content))
 
 
 def _seal(content: bytes) -> bytes:

@@ -75,7 +75,7 @@ class Writer:
             for file in manifest.files:
                 if (self.folder / file.name).stat().st_size != file.size:
                     return EnvironmentFault(f"{self.folder / file.name}: not written whole")
-            store.write_manifest(self.folder, manifest, self._token)
+            store.write_manifest(self.folder, manifest)
         except FileNotFoundError:
             return EnvironmentFault(f"{self.folder} is not the same folder on all hosts; choose another one with "
                                     "--checkpoint-dir")

@@ -23,8 +23,8 @@ def _report(options: argparse.Namespace) -> int:
     def report() -> int:
         from pathlib import Path
 
-        from hpcsolve.output.hdf5 import make_folder, write_bytes
         from hpcsolve.output.progress import size
+        from hpcsolve.replacing import make_folder, write_bytes
         from hpcsolve.report.page import report as page
 
         require_new(options)

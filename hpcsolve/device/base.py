@@ -30,10 +30,35 @@ class DeviceInfo:
     """Name and version of the compiler that builds its kernels."""
     units: int = 1
     """Number of blocks that run at the same time: threads of a CPU, multiprocessors of a GPU."""
+    threads: int = 1
+    """CPU threads of the rank, for kernels that run on the CPU whatever the device."""
 
 
 ONE_CORE = DeviceInfo("cpu", "", "", "")
 """The device that an estimate assumes where none is open yet."""
+
+
+def batches_at_once(info: DeviceInfo) -> int:
+    """Return the number of batches whose results are held at a time: a GPU works on one while the host gets another."""
+    return 2 if info.kind == "cuda" else 1
+
+
+class Download(Protocol):
+    """A copy from the device that was begun."""
+
+    def wait(self) -> None:
+        """Return when the copy is complete."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """A download that was complete when it began, as a CPU's are."""
+
+    def wait(self) -> None:
+        """Return at once."""
+
+
+DONE = Done()
 
 
 class Buffer(Protocol):
@@ -71,6 +96,13 @@ class Buffer(Protocol):
 
     def download(self, into: NDArray[Any] | None = None) -> NDArray[Any]:
         """Return a host copy, which is `into` (same shape and dtype) if that is given."""
+
+    def start_download(self, into: NDArray[Any]) -> Download:
+        """Begin to copy into a contiguous host array (same shape and dtype), in order after what is queued now.
+
+        Kernels that are launched meanwhile run beside the copy. Until `wait` has returned, the array must not be used,
+        and the buffer not be written to. Freeing the buffer waits for the copy.
+        """
 
     def fill(self, value: int) -> None:
         """Set every byte to `value`."""
@@ -120,6 +152,8 @@ class Device(Protocol):
     """One rank's device, a context manager that frees everything at its end."""
 
     info: DeviceInfo
+    notes: list[str]
+    """What the log should say about it after a run, a line each."""
 
     def memory_free(self) -> int:
         """Return the bytes that can be allocated now."""

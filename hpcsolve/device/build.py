@@ -30,6 +30,8 @@ from hpcsolve.errors import EnvironmentFault
 HOST_FLAGS = "-x c++ -std=c++17 -O3 -march=native -fopenmp -ffp-contract=off -fPIC -shared -Wno-psabi"
 """`-ffp-contract=off` gives the same floating-point results as on any other device."""
 CUDA_FLAGS = "-cubin -std=c++17 -O3 --fmad=false"
+NVCC_SETTINGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN")
+"""Variables of the environment that nvcc reads: options, and the C++ compiler that it calls (its option -ccbin)."""
 
 
 @dataclass(frozen=True)
@@ -93,9 +95,9 @@ def compiler_identity(compiler: str) -> str:
     """
     path = shutil.which(compiler)
     if path is None:
-        nvcc = "install the CUDA toolkit or load its module, or run with --device cpu"
-        fix = nvcc if "nvcc" in compiler else "install a C++ compiler (g++), or run with --device cuda"
-        raise EnvironmentFault(f"{compiler} is not on the PATH: {fix}")
+        nvcc = "install the CUDA toolkit or load its module, name its nvcc in HPCSOLVE_NVCC, or run with --device cpu"
+        cxx = "install a C++ compiler (g++), name one in HPCSOLVE_CXX, or run with --device cuda"
+        raise EnvironmentFault(f"{compiler} is not on the PATH: {nvcc if compiler == cuda_compiler() else cxx}")
     status = os.stat(path)
     return f"{_output([compiler, '--version'])}{status.st_mtime_ns} {status.st_size}"
 
@@ -166,9 +168,12 @@ def _cached(code: Code) -> Path:
 
 def _entry(code: Code) -> Path:
     """Return the path of the code in the cache."""
-    command = _command(code)
-    identity = compiler_identity(code.compiler) + ("" if code.architecture else target_features(code.compiler))
-    key = hashlib.sha256("\0".join([source_hash(code.file), *command, identity]).encode()).hexdigest()[:32]
+    parts = [source_hash(code.file), *_command(code), compiler_identity(code.compiler)]
+    if code.architecture:
+        parts += [f"{name}={os.environ[name]}" for name in NVCC_SETTINGS if os.environ.get(name)]
+    else:
+        parts.append(target_features(code.compiler))
+    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
     return cache_folder() / f"{Path(code.file).name}-{key}{'.cubin' if code.architecture else '.so'}"
 
 
@@ -212,7 +217,8 @@ def _build(file: str, command: list[str], entry: Path) -> None:
         if result.returncode != 0:
             lines = result.stderr.strip().splitlines() or [f"exit code {result.returncode}"]
             first = next((line for word in ("No space left", "error") for line in lines if word in line), lines[0])
-            raise EnvironmentFault(f"{command[0]} could not compile {file}.cu: {first}")
+            advice = "; name an older g++ in NVCC_CCBIN" if "unsupported GNU version" in first else ""
+            raise EnvironmentFault(f"{command[0]} could not compile {file}.cu: {first}{advice}")
         _checksum_file(part).write_text(hashlib.sha256(part.read_bytes()).hexdigest())
         os.replace(_checksum_file(part), _checksum_file(entry))
         os.replace(part, entry)

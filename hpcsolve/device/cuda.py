@@ -1,8 +1,8 @@
 """One NVIDIA GPU as a device, through PyCUDA, with one stream.
 
-The GPU's primary context is retained while the device is open, and current only inside a call. So other users of CUDA
-in this process (an MPI library, say) never see it, and several devices may be open. Launches, fills and event marks are
-queued and return at once; `upload` and `download` return when the copy is done.
+The GPU's primary context is retained while the device is open, and current only inside a call (cuda_context.py). So
+other users of CUDA in this process (an MPI library, say) never see it, and several devices may be open. Launches, fills
+and event marks are queued and return at once; `upload` and `download` return when the copy is done.
 
 An error of the driver becomes one line that names the GPU and the operation. A kernel's failure is seen at a later
 call, so the line also names the last kernel launched. PyCUDA has no type hints, so its objects are `Any` here.
@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,10 +20,12 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from hpcsolve.device import base, build, source
+from hpcsolve.device.cuda_context import CudaContext
+from hpcsolve.device.cuda_copies import Downloads
 from hpcsolve.device.cuda_launch import CudaKernel, CudaTimer
 from hpcsolve.device.cuda_memory import Allocation, CudaBuffer, as_shape, count, page_aligned
-from hpcsolve.device.gpus import Gpu, load_driver, load_library
-from hpcsolve.errors import EnvironmentFault, LaunchError, ResourceError
+from hpcsolve.device.gpus import Gpu, driver_version, load_library
+from hpcsolve.errors import EnvironmentFault, ResourceError
 
 
 @dataclass(eq=False)
@@ -33,18 +34,18 @@ class CudaDevice:
 
     Attributes
     ----------
+    threads
+        CPU threads that this rank has beside the GPU.
     allocated
         Bytes that are allocated now.
-    last_kernel
-        Name of the kernel that was launched last, for messages.
-    broken
-        Whether a failed kernel has broken the context, which can then only be closed.
+    context
+        The GPU's primary context. A kernel that fails breaks it, and closes it.
     modules, kernels
         What has been loaded, by file, and by file and name.
-    stranded
-        Memory that is being freed, or that a broken context holds until it is closed.
     pinned
-        What unlocks the page-locked arrays again.
+        The page-locked arrays by address: their bytes, and what unlocks them again.
+    downloads
+        What is under way from the GPU to the host.
 
     Raises
     ------
@@ -55,49 +56,40 @@ class CudaDevice:
     """
 
     gpu: Gpu
+    threads: int = 1
     info: base.DeviceInfo = field(init=False)
+    notes: list[str] = field(init=False, default_factory=list)
     allocated: int = 0
     memory_peak: int = 0
-    cuda: Any = field(init=False, repr=False)
-    context: Any = field(init=False, repr=False, default=None)
+    context: CudaContext = field(init=False, repr=False)
     stream: Any = field(init=False, repr=False, default=None)
-    last_kernel: str = field(init=False, default="")
-    broken: bool = field(init=False, default=False)
     modules: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
     kernels: dict[tuple[str, str], CudaKernel] = field(init=False, repr=False, default_factory=dict)
     allocations: weakref.WeakSet[Allocation] = field(init=False, repr=False, default_factory=weakref.WeakSet)
-    stranded: list[Any] = field(init=False, repr=False, default_factory=list)
-    pinned: list[weakref.finalize[..., Any]] = field(init=False, repr=False, default_factory=list)
+    pinned: dict[int, tuple[int, weakref.finalize[..., Any]]] = field(init=False, repr=False, default_factory=dict)
+    downloads: Downloads = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         """Retain the primary context and make the stream."""
-        compiler, units = _compiler_version(), self.gpu.multiprocessors
-        self.info = base.DeviceInfo("cuda", self.gpu.name, self.gpu.uuid, compiler, units)
-        self.cuda = load_driver()
-        try:
-            self.context = self.cuda.Device(self.gpu.index).retain_primary_context()
-        except self.cuda.Error as error:
-            raise EnvironmentFault(f"{self.gpu} cannot be used: {error}") from None
+        gpu, compiler = self.gpu, _compiler_version()
+        self.info = base.DeviceInfo("cuda", gpu.name, gpu.uuid, compiler, gpu.multiprocessors, self.threads)
+        self.context, self.downloads = CudaContext(self.gpu), Downloads(self)
         with self.calling("making a stream") as cuda:
             self.stream = cuda.Stream()
 
-    @contextmanager
-    def calling(self, what: str) -> Iterator[Any]:
-        """Yield PyCUDA's driver module while this GPU's context is current, and turn its errors into ours.
+    @property
+    def cuda(self) -> Any:
+        """PyCUDA's module `driver`."""
+        return self.context.cuda
 
-        `what` is the operation, for messages: "allocating 8 bytes".
-        """
-        if self.context is None:
-            raise LaunchError(f"{what}: {self.gpu} is closed")
-        self.context.push()
-        try:
-            yield self.cuda
-        except self.cuda.Error as error:
-            self.broken = self.broken or not self._answers()
-            after = f" (the last kernel launched was {self.last_kernel})" if self.last_kernel else ""
-            raise EnvironmentFault(f"{what} failed on {self.gpu}: {error}{after}") from None
-        finally:
-            self.cuda.Context.pop()
+    def calling(self, what: str) -> AbstractContextManager[Any]:
+        """Give PyCUDA's driver module while this GPU's context is current. See `CudaContext.calling`."""
+        return self.context.calling(what)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the device is open, and no kernel has broken its context."""
+        return self.context.handle is not None
 
     def memory_free(self) -> int:
         """Return the bytes that can be allocated now."""
@@ -137,14 +129,25 @@ class CudaDevice:
         All messages pass through such arrays. The memory is numpy's, so an array stays valid after the device is
         closed.
         """
-        raw, array = page_aligned(as_shape(shape), np.dtype(dtype))
-        if array.nbytes and not self.broken:
-            with self.calling("page-locking"):
-                # PyCUDA 2026.1's register_host_memory drops a reference too many, and crashes.
-                start, size = ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes)
-                if load_library().cuMemHostRegister_v2(start, size, ctypes.c_uint(0)) == 0:
-                    self.pinned.append(weakref.finalize(raw, self._unlock, array.ctypes.data))
-        return array
+        return self.locked(count(as_shape(shape)) * np.dtype(dtype).itemsize)[0].view(dtype).reshape(shape)
+
+    def locked(self, nbytes: int) -> tuple[NDArray[np.uint8], bool]:
+        """Return a host array on page boundaries, and whether the system has locked its pages."""
+        raw, array = page_aligned(nbytes)
+        if not nbytes or not self.is_open:
+            return array, False
+        with self.calling("page-locking"):
+            # PyCUDA 2026.1's register_host_memory drops a reference too many, and crashes.
+            start, size = ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(nbytes)
+            if load_library().cuMemHostRegister_v2(start, size, ctypes.c_uint(0)) != 0:
+                return array, False
+        self.pinned[array.ctypes.data] = nbytes, weakref.finalize(raw, self._unlock, array.ctypes.data)
+        return array, True
+
+    def is_locked(self, array: NDArray[Any]) -> bool:
+        """Return whether the pages of a contiguous array are locked."""
+        begin, end = array.ctypes.data, array.ctypes.data + array.nbytes
+        return any(start <= begin and end <= start + nbytes for start, (nbytes, _) in self.pinned.items())
 
     def kernel(self, file: str, name: str) -> CudaKernel:
         """Return a kernel of `cuda_src/{file}.cu`. Raises `LaunchError` if it has none of that name."""
@@ -156,7 +159,7 @@ class CudaDevice:
         declaration = source.declaration(build.source_folder(), file, name)
         module = self._module(file)
         with self.calling(f"loading kernel {name}"):
-            function = module.get_function(name).prepare([f"{declaration.layout.size}s"])
+            function = module.get_function(name)
         return CudaKernel(declaration, function, self)
 
     def timer(self) -> CudaTimer:
@@ -166,40 +169,35 @@ class CudaDevice:
     def synchronize(self) -> None:
         """Wait until everything that is queued is done."""
         with self.calling("waiting for the GPU"):
+            self.downloads.meanwhile()
             self.stream.synchronize()
 
     def release(self, allocation: Allocation) -> None:
         """Free an allocation once the GPU has done what is queued. A second call does nothing."""
+        if self.is_open:
+            self.downloads.finish_from(allocation)
         pointer, allocation.pointer = allocation.pointer, None
-        if pointer is None or self.context is None:
-            return
-        # PyCUDA does not report errors when it frees memory, so look for a failed kernel first. A broken context frees
-        # its memory when it is closed; until then nothing may be freed.
-        self.stranded.append(pointer)
-        if not self.broken:
+        if pointer is not None and self.is_open:
             with self.calling(f"freeing {allocation.nbytes} bytes"):
-                self.stream.synchronize()
-                self.stranded.pop().free()
+                self.stream.synchronize()  # PyCUDA does not report errors when it frees memory, so look for one first
+                pointer.free()
 
     def close(self) -> None:
         """Free everything. A kernel's failure after the last copy affects no result, and is not reported."""
-        if self.context is None:
-            return
-        if not self.broken:
-            with suppress(EnvironmentFault):
-                self.synchronize()
+        self.downloads.stop()
+        if self.is_open:
+            with suppress(EnvironmentFault), self.calling("closing"):
+                self.stream.synchronize()
+                self.downloads.clear()
                 self._release_all()
+                self.stream = None
                 self.kernels.clear()
                 self.modules.clear()
-                self.stream = None
-        self.context.detach()
-        # PyCUDA makes the context current to release it, and leaves it current.
-        load_library().cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
-        # What is left of a broken context: PyCUDA sees that the context is gone, and does not try to free it.
-        self.context = self.stream = None
+        self.context.close()
+        self.stream = None
+        self.downloads.clear()
         self.kernels.clear()
         self.modules.clear()
-        self.stranded.clear()
 
     def __enter__(self) -> CudaDevice:
         """Return the device itself."""
@@ -225,33 +223,27 @@ class CudaDevice:
         self.memory_peak = max(self.memory_peak, self.allocated)
         return allocation
 
-    def _answers(self) -> bool:
-        """Return whether the context still works: a failed kernel breaks it for good, a refused launch does not."""
-        try:
-            self.cuda.Context.synchronize()
-        except self.cuda.Error:
-            return False
-        return True
-
     def _release_all(self) -> None:
         for allocation in list(self.allocations):
             self.release(allocation)
-        for unlock in self.pinned:
+        for _, unlock in list(self.pinned.values()):
             unlock()
 
     def _unlock(self, address: int) -> None:
-        if self.context is not None and not self.broken:
+        del self.pinned[address]
+        if self.is_open:
             with self.calling("unlocking pages"):
                 load_library().cuMemHostUnregister(ctypes.c_void_p(address))
 
     def _module(self, file: str) -> Any:
         if file not in self.modules:
             image = build.cubin(file, self.gpu.architecture)
-            with self.calling(f"loading {file}.cu, compiled for {self.gpu.architecture},") as cuda:
+            made = f"compiled for {self.gpu.architecture} by {self.info.compiler}"
+            with self.calling(f"loading {file}.cu, {made}, the driver for CUDA {driver_version()},") as cuda:
                 self.modules[file] = cuda.module_from_buffer(image)
         return self.modules[file]
 
 
 def _compiler_version() -> str:
-    lines = build.compiler_identity("nvcc").splitlines()
+    lines = build.compiler_identity(build.cuda_compiler()).splitlines()
     return next((line for line in lines if "release" in line), lines[0])

@@ -33,11 +33,12 @@ class CudaKernel:
             self._launch(grid, block, self.declaration.packed_steps(step, steps, arguments, self.device))
 
     def _launch(self, grid: int, block: int, calls: Iterable[bytes]) -> None:
-        launch, stream = self.function.prepared_async_call, self.device.stream
+        # What PyCUDA's prepared calls do in the end, without packing anew what is packed.
+        launch, stream, blocks, threads = self.function._launch_kernel, self.device.stream, (grid, 1, 1), (block, 1, 1)
         with self.device.calling(f"kernel {self.declaration.kernel}, {grid} blocks of {block} threads,"):
             for packed in calls:
-                launch((grid, 1, 1), (block, 1, 1), stream, packed)
-        self.device.last_kernel = self.declaration.kernel
+                launch(blocks, threads, packed, 0, stream)
+        self.device.context.last_kernel = self.declaration.kernel
 
 
 @dataclass(eq=False)
@@ -69,12 +70,20 @@ class CudaTimer:
         return self.total
 
     def _mark(self) -> Any:
-        with self.device.calling("timing") as cuda:
-            return cuda.Event().record(self.device.stream)
+        with self.device.calling("timing"):
+            return self.device.context.mark(self.device.stream)
 
     def _sum_up(self) -> None:
         if self.spans:
             with self.device.calling("timing"):
                 self.spans[-1][1].synchronize()
                 self.total += sum(end.time_since(start) for start, end in self.spans) / 1e3
-                self.spans.clear()
+            self._give_back()
+
+    def _give_back(self) -> None:
+        self.device.context.spare.extend(event for span in self.spans for event in span)
+        self.spans.clear()
+
+    def __del__(self) -> None:
+        """Keep the events for others."""
+        self._give_back()

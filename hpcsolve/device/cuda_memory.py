@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,11 @@ class Allocation:
     device: CudaDevice
     pointer: Any
     nbytes: int
+    address: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Look up the address once: launches need it often."""
+        self.address = int(self.pointer)
 
     def __del__(self) -> None:
         """Free the memory when nothing refers to it any more. An error is seen at the next call."""
@@ -67,7 +72,7 @@ class CudaBuffer:
         """The address of its first element on the GPU. Raises `LaunchError` once it is freed."""
         if self.allocation.pointer is None:
             raise LaunchError(f"{self!r} was freed")
-        return int(self.allocation.pointer) + self.offset
+        return self.allocation.address + self.offset
 
     def view(self, start: int, shape: int | tuple[int, ...]) -> CudaBuffer:
         """Return a part that shares the memory. Raises `LaunchError` if it is not inside."""
@@ -82,18 +87,27 @@ class CudaBuffer:
         source = np.asarray(array, order="C")
         with self.device.calling(f"a copy of {self.nbytes} bytes to the GPU") as cuda:
             if self.nbytes:
+                self.device.downloads.meanwhile()
                 cuda.memcpy_htod_async(self.address, source, self.device.stream)
                 self.device.stream.synchronize()
 
     def download(self, into: NDArray[Any] | None = None) -> NDArray[Any]:
         """Return a copy, which is `into` (contiguous) if that is given."""
         target = np.empty(self.shape, self.dtype) if into is None else into
-        base.check_host_array(self, target, contiguous=True)
+        self.start_download(target).wait()
+        return target
+
+    def start_download(self, into: NDArray[Any]) -> base.Download:
+        """Begin a copy into a contiguous array. A small one is complete when this returns."""
+        base.check_host_array(self, into, contiguous=True)
+        if started := self.device.downloads.start(self, into):
+            return started
         with self.device.calling(f"a copy of {self.nbytes} bytes from the GPU") as cuda:
             if self.nbytes:
-                cuda.memcpy_dtoh_async(target, self.address, self.device.stream)
+                self.device.downloads.meanwhile()
+                cuda.memcpy_dtoh_async(into, self.address, self.device.stream)
                 self.device.stream.synchronize()
-        return target
+        return base.DONE
 
     def fill(self, value: int) -> None:
         """Set every byte to `value`."""
@@ -118,9 +132,8 @@ def count(shape: tuple[int, ...]) -> int:
     return math.prod(shape)
 
 
-def page_aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+def page_aligned(nbytes: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Return host memory, and an array in it that starts on a page boundary and keeps the memory alive."""
-    nbytes = count(shape) * dtype.itemsize
     raw = np.empty(nbytes + PAGE, np.uint8)
     start = -raw.ctypes.data % PAGE
-    return raw, raw[start : start + nbytes].view(dtype).reshape(shape)
+    return raw, raw[start : start + nbytes]

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 FORMATS = {"u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q", "f4": "f", "f8": "d"}
 """The format character of Python's `struct` for each type code of numpy. `struct` aligns each as C does."""
 POINTER = "P"
+Place: TypeAlias = "tuple[str, np.dtype[Any] | None, bool, bool]"
+"""A value's name, type of what it points to, and whether that is constant and nullable."""
 
 
 @dataclass(frozen=True)
@@ -134,9 +136,45 @@ class Declaration:
         before, behind = values[:place], values[place + 1 :]
         return (self.layout.pack(*before, each, *behind) for each in steps)
 
+    @cached_property
+    def _plan(self) -> list[tuple[str | None, int, list[Place]]]:
+        """What `_values` asks of the parameters, looked up once, since a launch must take microseconds.
+
+        For each run of parameters, and for each struct: its name, the length of its mapping, and its values.
+        """
+        plan: list[tuple[str | None, int, list[Place]]] = []
+        for own in self.parameters:
+            values = own.fields if isinstance(own, Struct) else (own,)
+            places: list[Place] = [(v.name, v.dtype if v.pointer else None, v.constant, v.nullable) for v in values]
+            if isinstance(own, Struct):
+                plan.append((own.name, len(values), places))
+            elif plan and plan[-1][0] is None:
+                plan[-1][2].extend(places)
+            else:
+                plan.append((None, len(self.parameters), places))
+        return plan
+
     def _values(self, arguments: Mapping[str, Argument], device: Device) -> list[Any]:
         """Return numbers and addresses in the order of `layout`. Whether the numbers fit is not checked here."""
-        return list(self._flat(self.parameters, arguments, "", device))
+        values = []
+        try:
+            for group, length, places in self._plan:
+                own: Any = arguments if group is None else arguments[group]
+                if len(own) != length:
+                    raise KeyError
+                for name, dtype, constant, nullable in places:
+                    given = own[name]
+                    if dtype is not None:
+                        if given is None and nullable:
+                            given = 0
+                        elif given.device is device and given.dtype == dtype and (constant or not given.read_only):
+                            given = given.address
+                        else:
+                            raise TypeError
+                    values.append(given)
+        except (KeyError, TypeError, AttributeError):  # something is wrong: look closely
+            return list(self._flat(self.parameters, arguments, "", device))
+        return values
 
     def _flat(self, parameters: Sequence[Value | Struct], arguments: Mapping[str, Argument], prefix: str, device: Device
               ) -> Iterator[Any]:

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import uuid
+import warnings
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from hpcsolve.errors import ResourceError
+
+FUNCTIONS_SINCE = {
+    "cuDevicePrimaryCtxRelease_v2": (11, 0), "cuCtxCreate_v4": (12, 5), "cuEventElapsedTime_v2": (12, 8),
+}
+"""The versions of CUDA (cudaTypedefs.h) that brought functions of the driver which PyCUDA needs or may need."""
 
 
 @dataclass(frozen=True)
@@ -70,16 +78,18 @@ def load_driver() -> Any:
     Raises
     ------
     ResourceError
-        PyCUDA or the driver is missing, or the driver finds no GPU.
+        PyCUDA or the driver is missing, the driver is too old for this PyCUDA, or it finds no GPU.
     """
     # By default the driver numbers the fastest GPU 0, but `cuda:1` must be the GPU 1 of nvidia-smi.
     os.environ.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
     try:
-        import pycuda.driver as cuda
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of an old driver PyCUDA warns in many lines, beside the error
+            import pycuda.driver as cuda
     except ModuleNotFoundError:
         raise ResourceError("PyCUDA is not installed (pip install pycuda)") from None
     except ImportError as error:
-        raise ResourceError(f"PyCUDA finds no NVIDIA driver ({error})") from None
+        raise ResourceError(_why_not_imported(error)) from None
     try:
         cuda.init()
     except cuda.Error as error:
@@ -90,6 +100,13 @@ def load_driver() -> Any:
 def load_library() -> ctypes.CDLL:
     """Return the driver's library, for the few functions that PyCUDA lacks."""
     return ctypes.CDLL("libcuda.so.1")
+
+
+def driver_version() -> str:
+    """Return the version of CUDA that the driver is for, such as `12.4`. It runs what older toolkits made, too."""
+    version = ctypes.c_int()
+    load_library().cuDriverGetVersion(ctypes.byref(version))
+    return f"{version.value // 1000}.{version.value % 1000 // 10}"
 
 
 def _describe(cuda: Any, library: ctypes.CDLL, index: int) -> Gpu:
@@ -113,6 +130,26 @@ def _uuid(library: ctypes.CDLL, index: int) -> str:
     read = getattr(library, "cuDeviceGetUuid_v2", None) or library.cuDeviceGetUuid
     read(content, handle)
     return str(uuid.UUID(bytes=content.raw))
+
+
+def _why_not_imported(error: ImportError) -> str:
+    """Return why PyCUDA's extension could not be loaded: no driver, one that lacks a function, or something else."""
+    if "libcuda" in str(error):
+        return f"PyCUDA finds no NVIDIA driver ({error})"
+    missing = re.search(r"undefined symbol: (cu\w+)", str(error))
+    if missing is None:
+        return f"PyCUDA cannot be loaded ({error}); install it again"
+    own, needed = driver_version(), _needed_version(Path(error.path or os.devnull).read_bytes())
+    return (
+        f"NVIDIA's driver is too old for this PyCUDA: it is for CUDA {own}, without {missing[1]}, "
+        f"and {needed} is needed; update the driver, or build PyCUDA again with the toolkit of CUDA {own}"
+    )
+
+
+def _needed_version(extension: bytes) -> str:
+    """Return the least version of CUDA that has the driver's functions which PyCUDA's extension names."""
+    versions = [version for name, version in FUNCTIONS_SINCE.items() if name.encode() in extension]
+    return "CUDA {}.{} or newer".format(*max(versions)) if versions else "a newer one"
 
 
 def _nothing_visible() -> str:

@@ -82,6 +82,11 @@ class HostBuffer:
             np.copyto(into, self.array)
         return into
 
+    def start_download(self, into: NDArray[Any]) -> base.Download:
+        """Copy into an array."""
+        self.download(into)
+        return base.DONE
+
     def fill(self, value: int) -> None:
         """Set every byte to `value`."""
         base.check_writable(self)
@@ -147,6 +152,7 @@ class HostDevice:
     allocated: int = 0
     memory_peak: int = 0
     info: base.DeviceInfo = field(init=False)
+    notes: list[str] = field(default_factory=list)
     libraries: dict[str, ctypes.CDLL] = field(default_factory=dict)
     kernels: dict[tuple[str, str], HostKernel] = field(repr=False, default_factory=dict)
 
@@ -154,7 +160,7 @@ class HostDevice:
         """Describe the processor."""
         name = f"{_processor_name()}, {counted(self.threads, 'thread')}"
         compiler = build.compiler_identity(build.host_compiler()).splitlines()[0]
-        self.info = base.DeviceInfo("cpu", name, "", compiler, self.threads)
+        self.info = base.DeviceInfo("cpu", name, "", compiler, self.threads, self.threads)
 
     def memory_free(self) -> int:
         """Return the bytes that this process may still allocate."""

@@ -36,7 +36,7 @@ class Ranks(Protocol):
 
 @dataclass(frozen=True)
 class Choice:
-    """What a rank will open, a GPU or a number of CPU threads, and the reason."""
+    """What a rank will open, a GPU or CPU cores, how many CPU threads it has in either case, and the reason."""
 
     gpu: Gpu | None
     threads: int
@@ -57,7 +57,7 @@ def open_device(
     share_gpu
         Whether several ranks may use one GPU.
     threads
-        CPU threads of each rank; by default OMP_NUM_THREADS, else a fair share of the host's cores.
+        CPU threads of each rank, beside a GPU too; by default OMP_NUM_THREADS, else a fair share of the host's cores.
 
     Returns
     -------
@@ -89,15 +89,16 @@ def choose(
     check_request(request)
     host = socket.gethostname() if host is None else host
     kind, why = _choose_kind(request, comm, survey)
+    asked, how = on_all_ranks(comm, lambda: requested_threads(threads, os.environ))
+    # The share is computed even where it is not needed, since all ranks must make the same collective calls.
+    share, sharing = fair_share(comm, host)
+    count, beside = asked or share, f"{counted(asked or share, 'thread')} ({how or sharing})"
     if kind == "cpu":
-        count, how = on_all_ranks(comm, lambda: requested_threads(threads, os.environ))
-        # The share is computed even where it is not needed, since all ranks must make the same collective calls.
-        share, sharing = fair_share(comm, host)
-        return Choice(None, count or share, f"cpu ({why}): {counted(count or share, 'thread')} ({how or sharing})")
+        return Choice(None, count, f"cpu ({why}): {beside}")
     gpu, sight = on_all_ranks(comm, lambda: pick_gpu(request, survey(), comm.local_rank))
     if not share_gpu:
         refuse_sharing(comm.allgather((host, gpu)))
-    return Choice(gpu, 0, f"{gpu} ({why}; {sight})")
+    return Choice(gpu, count, f"{gpu} ({why}; {sight}), beside it the CPU: {beside}")
 
 
 def check_request(request: str) -> None:
@@ -244,4 +245,4 @@ def _open(choice: Choice) -> Device:
         return HostDevice(threads=choice.threads)
     from hpcsolve.device.cuda import CudaDevice
 
-    return CudaDevice(choice.gpu)
+    return CudaDevice(choice.gpu, choice.threads)

@@ -6,16 +6,16 @@ import gzip
 import hashlib
 import io
 import lzma
-import os
 import re
 import sys
 import unicodedata
 import zlib
 from dataclasses import dataclass
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import IO
 
-from hpcsolve.errors import EnvironmentFault, InputError
+from hpcsolve.errors import InputError
+from hpcsolve.replacing import write_bytes
 
 MAXIMUM_BYTES = 4 * 2**30
 """Largest input in bytes, before and after decompression. A small compressed file may expand to no more than this."""
@@ -163,15 +163,7 @@ def write_file(content: bytes, path: str) -> None:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
         return
-    part = f"{path}.{os.getpid()}.part"
-    try:
-        with open(part, "wb") as stream:
-            stream.write(content)
-        os.replace(part, path)
-    except OSError as problem:
-        if os.path.exists(part):
-            os.unlink(part)
-        raise EnvironmentFault(f"{path}: cannot be written: {problem.strerror}") from None
+    write_bytes(Path(path), content)
 
 
 def _refuse_control_characters(file: InputFile) -> None:

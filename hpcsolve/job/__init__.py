@@ -63,7 +63,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     share_gpu
         Whether several ranks may use one GPU.
     threads
-        CPU threads of each rank; by default OMP_NUM_THREADS, else a fair share of the cores.
+        CPU threads of each rank, beside a GPU too; by default OMP_NUM_THREADS, else a fair share of the cores.
     stop
         When to end early, a table; see below.
     """

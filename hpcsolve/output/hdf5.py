@@ -1,8 +1,8 @@
 """Writes the result file: HDF5 with dimension scales and the attributes that the CF conventions name (versions.py).
 
-One process makes the file in memory, writes it as plain bytes to `NAME.<random>.part`, syncs and renames it. So a kill
-leaves the old file or the new one, and a full disk is an ordinary error. (On a full disk libhdf5 itself would leave
-a file that opens with data missing.) Booleans are stored as 0 and 1 (uint8) and texts as variable-length UTF-8, which
+One process makes the file in memory and writes it as plain bytes (`hpcsolve.replacing`). So a kill leaves the old file
+or the new one, and a full disk is an ordinary error. (On a full disk libhdf5 itself would leave a file that opens with
+data missing.) Booleans are stored as 0 and 1 (uint8) and texts as variable-length UTF-8, which
 netCDF, xarray and pandas can read.
 
 The HDF5 bytes are followed by a seal, their SHA-256. libhdf5 may crash on damaged bytes, so the seal is compared before
@@ -14,18 +14,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from hpcsolve.answers.dataset import Column, Dataset
-from hpcsolve.errors import EnvironmentFault
 from hpcsolve.output.contents import GROUPS, Contents, scale_of
 from hpcsolve.output.versions import FILL_VALUE, FORMAT_VERSION, SCALE_FACTOR
+from hpcsolve.replacing import write_bytes
 
 if TYPE_CHECKING:
     import h5py  # else only where a file is made: ranks beside rank 0 never load it
@@ -101,68 +100,40 @@ def sealed(image: bytes) -> bytes:
     return image + SEAL + hashlib.sha256(image).digest()
 
 
+class Seal(Enum):
+    """What the end of a file says about its bytes."""
+
+    WHOLE = "they are those that were written"
+    BROKEN = "they are not those that were written"
+    MISSING = "nothing: the file was opened to be changed, or its end is cut off"
+
+
 def has_seal(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file ends in a seal. A file without one was opened by somebody to change it."""
+    """Return whether a file ends in a seal. A file without one was opened by somebody to change it, or cut off."""
     with open(path, "rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - len(SEAL) - 32))
-        return file.read().startswith(SEAL)
+        return bool(_digest_in_seal(file))
 
 
-def seal_broken(file: BinaryIO) -> bool:
-    """Return whether an open file has a seal that does not match its bytes."""
-    length = len(SEAL) + 32
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - length))
-    seal = file.read(length)
-    if not seal.startswith(SEAL) or len(seal) < length:
-        return False
+def seal_of(file: BinaryIO) -> Seal:
+    """Return whether an open file has a seal, and whether it matches its bytes."""
+    expected = _digest_in_seal(file)
+    if not expected:
+        return Seal.MISSING
+    left = file.tell() - len(SEAL) - len(expected)
     file.seek(0)
-    digest, left = hashlib.sha256(), size - length
+    digest = hashlib.sha256()
     while left and (piece := file.read(min(left, 1 << 20))):
         digest.update(piece)
         left -= len(piece)
-    return seal[len(SEAL) :] != digest.digest()
+    return Seal.WHOLE if digest.digest() == expected else Seal.BROKEN
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Replace a file, so that at any time there is the old file or the new one. Raises as `write_result`."""
-    with replaced(path) as part, open(part, "xb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-@contextmanager
-def replaced(path: Path) -> Iterator[Path]:
-    """Provide a temporary path to write to, and rename it to `path` at the end. Raises as `write_result`."""
-    part = _part(path)
-    try:
-        with _removed_on_error(part):
-            yield part
-            os.replace(part, path)
-    except OSError as error:
-        way_out = "free space or choose another --output"
-        raise EnvironmentFault(f"{path}: cannot be written: {error.strerror}; {way_out}") from None
-
-
-def make_folder(path: Path) -> None:
-    """Make the folder of an output file, and make sure that files can be made in it.
-
-    Raises
-    ------
-    EnvironmentFault
-        The folder cannot be made, or no file can be made in it.
-    """
-    probe = _part(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with _removed_on_error(probe):
-            probe.touch(exist_ok=False)
-            probe.unlink()
-    except OSError as error:
-        what = f"no file can be made in this folder: {error.strerror}; choose another --output"
-        raise EnvironmentFault(f"{path.parent}: {what}") from None
+def _digest_in_seal(file: BinaryIO) -> bytes:
+    """Return the SHA-256 at the end of a file, or nothing if there is no seal. The file is at its end then."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - len(SEAL) - 32))
+    seal = file.read()
+    return seal[len(SEAL) :] if seal.startswith(SEAL) and len(seal) == len(SEAL) + 32 else b""
 
 
 def read_job_text(path: str) -> str:
@@ -208,17 +179,3 @@ def _plain(value: Any) -> Any:
     """Return booleans as numbers. HDF5 would make enumerations of them, which netCDF does not read."""
     array = np.asarray(value)
     return array.astype(np.uint8) if array.dtype == bool else value
-
-
-def _part(path: Path) -> Path:
-    """Return a path beside the file that no other process uses, so that it may be removed."""
-    return path.with_name(f"{path.name}.{secrets.token_hex(6)}.part")
-
-
-@contextmanager
-def _removed_on_error(part: Path) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise

@@ -3,26 +3,37 @@
 On a full disk libhdf5 may crash, or close a file with data missing without an error. Therefore libhdf5 writes through
 a Python file that remembers the first failure and then pretends to succeed. When libhdf5 has closed the file, the
 failure is raised and the incomplete file is removed.
+
+libhdf5 also swallows what is raised while it calls that file, such as Ctrl-C between two lines of Python. Therefore the
+file is read back, and compared with what was to be written, before it gets its seal and its name.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from hpcsolve.answers.table import DistanceTable
+from hpcsolve.errors import DamagedFileError, EnvironmentFault
 from hpcsolve.output.chunks import LEVEL, Chunk, chunk_of
 from hpcsolve.output.contents import Contents
-from hpcsolve.output.hdf5 import SEAL, replaced, write_contents, write_meaning, write_scale_factor
+from hpcsolve.output.hdf5 import SEAL, write_contents, write_meaning, write_scale_factor
+from hpcsolve.output.reader import read_own
+from hpcsolve.replacing import replaced
 
 if TYPE_CHECKING:
     import h5py  # else only where a file is made: ranks beside rank 0 never load it
 
 ChunkedTable = tuple[DistanceTable, Iterator[Chunk]]
 """A table, and its chunks in the order of its rows."""
+Sums = list[tuple[tuple[int, int], int]]
+"""Row and column where each chunk of a table begins, and the CRC-32 of its bytes."""
 
 
 def write_with_tables(path: Path, tables: Mapping[str, ChunkedTable], contents: Callable[[], Contents]) -> Contents:
@@ -51,8 +62,7 @@ def write_with_tables(path: Path, tables: Mapping[str, ChunkedTable], contents: 
         file = _FailureKeeper(raw)
         with h5py.File(file, "w", libver=("earliest", "v110")) as opened:
             group = opened.create_group("solution")
-            for name, (table, chunks) in tables.items():
-                _write_table(group, name, table, chunks)
+            sums = {name: _write_table(group, name, table, chunks) for name, (table, chunks) in tables.items()}
             lengths: dict[str, int] = {}
             for table, _ in tables.values():
                 lengths |= zip(table.dataset.dimensions, table.shape, strict=True)
@@ -64,23 +74,60 @@ def write_with_tables(path: Path, tables: Mapping[str, ChunkedTable], contents: 
                 if table.dataset.scaled:
                     write_scale_factor(group[name], made.scale)
         file.raise_failure()
+        raw.flush()
+        if not _reads_back(part, made, sums):
+            raise EnvironmentFault(f"{path}: cannot be written: what was written reads back differently; try again")
         raw.seek(0)
         seal = _digest(raw)
         raw.seek(0, os.SEEK_END)
         raw.write(SEAL + seal)
-        raw.flush()
-        os.fsync(raw.fileno())
     return made
 
 
-def _write_table(group: h5py.Group, name: str, table: DistanceTable, chunks: Iterator[Chunk]) -> None:
+def _write_table(group: h5py.Group, name: str, table: DistanceTable, chunks: Iterator[Chunk]) -> Sums:
+    """Write a table, and return the check sums of its chunks."""
     options: dict[str, Any] = {"compression": "gzip", "compression_opts": LEVEL, "shuffle": True}
     if table.none is not None:
         options["fillvalue"] = table.dtype.type(table.none)
     dataset = group.create_dataset(name, table.shape, table.dtype, chunks=chunk_of(table), **options)
     write_meaning(dataset, table.dataset, table.none)
+    sums = []
     for place, stored in chunks:
         dataset.id.write_direct_chunk(place, stored)
+        sums.append((place, zlib.crc32(stored)))
+    return sums
+
+
+def _reads_back(path: Path, contents: Contents, sums: Mapping[str, Sums]) -> bool:
+    """Return whether a file holds these attributes and columns, and tables with these check sums."""
+    try:
+        return _holds_chunks(path, sums) and _holds(read_own(path), contents)
+    except (DamagedFileError, KeyError, OSError, RuntimeError, ValueError):
+        return False
+
+
+def _holds_chunks(path: Path, sums: Mapping[str, Sums]) -> bool:
+    import h5py
+
+    with h5py.File(path, locking="best-effort") as file:
+        tables = {name: file["solution"][name].id for name in sums}
+        return all(zlib.crc32(tables[name].read_direct_chunk(place)[1]) == expected
+                   for name, chunks in sums.items() for place, expected in chunks)
+
+
+def _holds(found: Contents, contents: Contents) -> bool:
+    """Return whether the contents that were read are those that were written, with scales that count from 0 on."""
+    pairs = [(found.attributes[name], value) for name, value in contents.attributes.items()]
+    for group, members in found.groups.items():
+        pairs += [(column.values, contents.value(group, name, np.arange(np.size(column.values))))
+                  for name, column in members.items()]
+    count = sum(len(found.groups[group].keys() & members.keys()) for group, members in contents.groups.items())
+    return count == sum(map(len, contents.groups.values())) and all(_same(stored, value) for stored, value in pairs)
+
+
+def _same(stored: Any, value: Any) -> bool:
+    stored, value = np.asarray(stored), np.asarray(value)
+    return np.array_equal(stored, value, equal_nan=stored.dtype.kind == value.dtype.kind == "f")
 
 
 def _digest(file: Any) -> bytes:
@@ -96,7 +143,7 @@ class _FailureKeeper:
 
     def __init__(self, raw: Any) -> None:
         self._raw = raw
-        self._failure: OSError | None = None
+        self._failure: BaseException | None = None
 
     def raise_failure(self) -> None:
         """Raise the first failure, if there was one."""
@@ -145,6 +192,6 @@ class _FailureKeeper:
     def _attempt(self, function: Callable[..., Any], *arguments: Any) -> int:
         try:
             return int(function(*arguments) or 0)
-        except OSError as error:
+        except BaseException as error:  # noqa: BLE001 (libhdf5 would lose it)
             self._failure = error
             return 0

@@ -21,8 +21,9 @@ from hpcsolve.answers.dataset import Column, Dataset
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.errors import DamagedFileError, HpcsolveError, InputError
 from hpcsolve.output.contents import FORMAT, GROUPS, Contents
-from hpcsolve.output.hdf5 import is_hdf5, seal_broken
+from hpcsolve.output.hdf5 import Seal, is_hdf5, seal_of
 from hpcsolve.output.schema import ATTRIBUTES, check_attributes, check_types
+from hpcsolve.output.trial import require_readable
 from hpcsolve.output.versions import FILL_VALUE, SCALE_FACTOR, SCALED_IN_VERSION_1
 
 if TYPE_CHECKING:
@@ -58,16 +59,22 @@ def read_result(
         The file is damaged, or holds something that no result file holds.
     """
     name = os.fspath(path)
-    try:
-        with open(name, "rb") as file:
-            if not is_hdf5(file.read(8)):
-                raise InputError("is not an HDF5 file; a result is the .h5 file that hpcsolve run wrote", name)
-            if seal_broken(file):
-                raise DamagedFileError(f"{name}: damaged: its bytes are not those that were written (SHA-256)")
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", name) from None
-    with _opened(name) as file_of_hdf5:
-        return _contents(file_of_hdf5, groups, name, tables)
+    _require_undamaged(name)
+    with _opened(name) as file:
+        return _contents(file, groups, name, tables)
+
+
+def read_own(path: str | os.PathLike[str]) -> Contents:
+    """Read a file that this process has written, without its seal and its tables. Raises as `read_result`."""
+    with _opened(os.fspath(path)) as file:
+        return _contents(file, tuple(GROUPS), os.fspath(path), False)
+
+
+def read_all(name: str) -> None:
+    """Read all that a result file holds, in the child process that trial.py starts. Raises as `read_result`."""
+    for table in read_own(name).tables:
+        for _ in row_blocks(name, [table]):
+            pass
 
 
 def row_blocks(path: str | os.PathLike[str], names: Sequence[str]) -> Iterator[tuple[int, list[NDArray[Any]]]]:
@@ -89,6 +96,21 @@ def row_blocks(path: str | os.PathLike[str], names: Sequence[str]) -> Iterator[t
         step = max(1, BLOCK_BYTES // max(1, max(d.shape[1] * d.dtype.itemsize for d in datasets)))
         for first in range(0, rows, step):
             yield first, [dataset[first : first + step] for dataset in datasets]
+
+
+def _require_undamaged(name: str) -> None:
+    """Raise the errors of `read_result` that can be found before this process lets libhdf5 open the file."""
+    try:
+        with open(name, "rb") as file:
+            if not is_hdf5(file.read(8)):
+                raise InputError("is not an HDF5 file; a result is the .h5 file that hpcsolve run wrote", name)
+            seal = seal_of(file)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", name) from None
+    if seal is Seal.BROKEN:
+        raise DamagedFileError(f"{name}: damaged: its bytes are not those that were written (SHA-256)")
+    if seal is Seal.MISSING:
+        require_readable(name)
 
 
 @contextmanager

@@ -19,13 +19,14 @@ from hpcsolve.device.base import DeviceInfo
 from hpcsolve.device.select import fair_share
 from hpcsolve.output.chunks import chunks, send
 from hpcsolve.output.contents import Contents
-from hpcsolve.output.hdf5 import file_image, write_bytes
+from hpcsolve.output.hdf5 import file_image
 from hpcsolve.output.large_tables import ChunkedTable, write_with_tables
 from hpcsolve.output.log import Log
 from hpcsolve.output.provenance import provenance, started_as
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import STOPPED_EARLY, on_rank_0
 from hpcsolve.parallel.printing import warn
+from hpcsolve.replacing import write_bytes
 from hpcsolve.runner.announce import say_answer
 from hpcsolve.runner.check import check
 from hpcsolve.runner.collect import contents_of

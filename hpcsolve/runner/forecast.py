@@ -119,7 +119,7 @@ def forecast(
         process = process_bytes(estimate.needed[0] if info.kind == "cpu" else estimate.host_bytes[0] + once)
         process += MPI_BYTES if ranks > 1 else 0
         phases = with_trial(phases, planned, ranks, device) if device else replace(phases, fault=fault)
-    threads = f"{counted(info.units, 'thread')} of " if info.kind == "cpu" and device else ""
+    threads = f"{counted(info.threads, 'thread')} of " if info.kind == "cpu" and device else ""
     name = f"{threads}{info.name or 'one CPU core'}"
     return Forecast(planned.job, planned.instance, estimate, free, process, name, phases)
 
@@ -129,8 +129,8 @@ def _device_of_a_rank(job: Job, ranks: int) -> tuple[Device | None, str]:
     settings = job.settings
     try:
         device, _ = open_device(settings.device, SerialComm(), threads=settings.threads)
-        if device.info.kind == "cpu" and settings.threads is None and ranks > 1:
-            threads = max(1, device.info.units // ranks)
+        if settings.threads is None and ranks > 1:
+            threads = max(1, device.info.threads // ranks)
             device.close()
             device, _ = open_device(settings.device, SerialComm(), threads=threads)
     except HpcsolveError as error:

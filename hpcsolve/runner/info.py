@@ -11,7 +11,7 @@ from pathlib import Path
 
 import hpcsolve
 from hpcsolve.device.build import cache_folder, compiler_identity, cuda_compiler, host_compiler
-from hpcsolve.device.gpus import list_gpus
+from hpcsolve.device.gpus import driver_version, list_gpus
 from hpcsolve.device.memory import available_memory
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.output.progress import size
@@ -66,6 +66,7 @@ def _compiler(name: str) -> str:
 
 def _gpus() -> str:
     try:
-        return ", ".join(f"{gpu} {size(gpu.memory)} {gpu.architecture}" for gpu in list_gpus())
+        gpus = ", ".join(f"{gpu} {size(gpu.memory)} {gpu.architecture}" for gpu in list_gpus())
+        return f"{gpus}; driver for CUDA {driver_version()}"
     except HpcsolveError as error:
         return f"no GPU: {error}"

@@ -103,7 +103,7 @@ def with_trial(phases: Phases, planned: PlannedRun, ranks: int, device: Device) 
 
 def _afterwards(planned: PlannedRun, trial: Trial, device: Device) -> tuple[float, float]:
     """Return the seconds that checking and writing the whole answer take, extrapolated from the trial's answer."""
-    job = Job(msgspec.structs.replace(planned.job.settings, threads=device.info.units), trial.parameters)
+    job = Job(msgspec.structs.replace(planned.job.settings, threads=device.info.threads), trial.parameters)
     comm, tables = SerialComm(), [*trial.outcome.rows.values(), *trial.tables]
     with tempfile.TemporaryDirectory() as folder:
         small = replace(planned, job=job, instance=replace(planned.instance, problem=trial.problem),
@@ -116,7 +116,7 @@ def _afterwards(planned: PlannedRun, trial: Trial, device: Device) -> tuple[floa
     writing = float(done.contents.value("ranks", "seconds_write")[0])
     begun = time.perf_counter()
     for table in tables:  # compressed again: only this part of writing grows with the rows
-        deque(chunks(table, comm, device.info.units), maxlen=0)
+        deque(chunks(table, comm, device.info.threads), maxlen=0)
     compressing = time.perf_counter() - begun
     included = 0.0 if trial.tables else min(writing, compressing)  # of it in `writing`
     return both - writing, writing - included + compressing * trial.row_ratio

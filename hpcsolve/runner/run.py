@@ -16,12 +16,12 @@ from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.device.memory import peak_resident_memory
 from hpcsolve.device.select import open_device
 from hpcsolve.errors import Stopped
-from hpcsolve.output.hdf5 import make_folder
 from hpcsolve.output.log import Log
 from hpcsolve.output.progress import Progress
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.interrupts import CTRL_C, Interrupts, release
 from hpcsolve.parallel.launch import STOPPED_EARLY, on_rank_0
+from hpcsolve.replacing import make_folder
 from hpcsolve.runner.announce import say_devices, say_end, say_existing, say_head
 from hpcsolve.runner.checkpoints import (
     NOTHING_KEPT,
@@ -87,6 +87,8 @@ def run_job(
             except Stopped as stopped:
                 return _stopped(stopped, checkpoints, log)
             say_end(outcome, log)
+            for line in device.notes:
+                log.say(line)
             row = rank_row(device, reason, outcome, seconds) | {"estimated_bytes": estimated}
             return conclude(planned, outcome, row, device.info, comm, log, keep, checkpoints.writer)
 

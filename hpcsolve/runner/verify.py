@@ -19,6 +19,7 @@ from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job, hash_of
 from hpcsolve.job.load import load_job, named_files, with_file_hashes
 from hpcsolve.output.contents import Contents
+from hpcsolve.output.hdf5 import has_seal
 from hpcsolve.output.reader import read_result, row_blocks
 from hpcsolve.output.schema import require_whole
 from hpcsolve.runner.kinds import instance_columns, kind_of, read_instance, require_kind
@@ -73,7 +74,15 @@ def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdi
 
 
 def verdict_on(job: Job, path: str, contents: Contents, found: InstanceOf[Any]) -> Verdict:
-    """Return the verdict on the answer in a file. An error in the check itself means that the values are wrong."""
+    """Return the verdict on the answer in a file, which also says so if the file has lost its seal."""
+    verdict = _verdict_on(job, path, contents, found)
+    if has_seal(path):
+        return verdict
+    return replace(verdict, reason=f"{verdict.reason}; its seal is gone, since it was changed or cut off later")
+
+
+def _verdict_on(job: Job, path: str, contents: Contents, found: InstanceOf[Any]) -> Verdict:
+    """Return the verdict on the answer. An error in the check itself means that the values are wrong."""
     now = instance_columns(job, found)
     for name in COMPARED:
         if not _same(contents, name, now.get(name)):

@@ -6,6 +6,7 @@ each warp shuffle waits for 32 threads.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -67,6 +68,25 @@ def test_steiner_trees_of_gpus_equal_the_cpus(
     done = mpiexec(2, *run, tmp_path / "cuda.h5", "--device", "cuda", env=environment, timeout=200)
     assert done.returncode == 0, done.stdout + done.stderr
     assert solution(tmp_path / "cuda.h5") == expected
+
+
+THREADS = """
+import hpcsolve
+from hpcsolve.algorithms.steiner_kmb import solve
+from hpcsolve.problems.generate.steiner import power_law_steiner
+opened, plain = [], solve.HostDevice
+solve.HostDevice = lambda threads: opened.append(threads) or plain(threads)
+instance = power_law_steiner(n=90, edges=250, terminals=15)
+for keys in {}, {"threads": 3}:
+    hpcsolve.solve(instance, "steiner-kmb", device="cuda", mode="best", shakes=0, **keys)
+print(opened)
+"""
+
+
+def test_work_for_the_cpu_has_all_cores_beside_a_gpu(stub: Stub, run_process: Start) -> None:
+    environment = stub.environment(nvcc="single", OMP_NUM_THREADS="")
+    done = run_process([sys.executable, "-c", THREADS], timeout=200, env=environment)
+    assert done.stdout.strip() == str([len(os.sched_getaffinity(0)), 3]), done.stdout + done.stderr
 
 
 def solution(path: Path) -> dict[str, tuple[object, ...]]:

@@ -44,7 +44,7 @@ def rows(
         if isinstance(search, TileRows):
             search.threads = threads
         found = np.empty((len(sources), graph.n if there is None else len(there)), keys.dtype)
-        assert search.fill(np.array(sources), found) >= 0 and search.at_once > 0
+        assert search.start(np.array(sources), found)() >= 0 and search.at_once > 0
     return [[None if key == keys.unreached else key for key in row] for row in found.tolist()]
 
 
@@ -137,5 +137,5 @@ def test_neighbours_are_visited_together() -> None:
         TileRows(prepared, near, float(np.median(graph.weights)), 32) as tiles,
     ):
         found = np.empty((32, 32), np.uint32)
-        arcs = [tiles.fill(sources, found) / 32 / graph.arcs for sources in (near, apart)]
+        arcs = [tiles.start(sources, found)() / 32 / graph.arcs for sources in (near, apart)]
     assert 1 <= arcs[0] < 3 and 2 * arcs[0] < arcs[1]

@@ -132,16 +132,16 @@ def test_rows_come_back_on_other_ranks(tmp_path: Path) -> None:
 def test_a_full_disk_leaves_the_checkpoints_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever of the writes fails: those of the data, of the manifest, its rename."""
     writer = Writer(tmp_path, SerialComm(), take_lease(tmp_path), JOB, None)
-    state = State({}, [part("row", 0, np.zeros(4))], "")
-    writer.write(state)
+    row = [part("row", 0, np.zeros(4))]
+    writer.write(State({"number": 1}, row, ""))
     for name in ("hpcsolve.checkpoint.store.os.fsync", "hpcsolve.checkpoint.store.os.replace"):
         with monkeypatch.context() as patch:
             patch.setattr(name, full)
             with pytest.raises(EnvironmentFault, match="No space left on device"):
-                writer.write(state)
+                writer.write(State({"number": 2}, row, ""))
         saved, said = found(tmp_path)
         assert saved is not None and saved.manifest.generation == 1 and not said
-    writer.write(state)
+    writer.write(State({"number": 2}, row, ""))
     assert found(tmp_path)[0].manifest.generation == 4  # type: ignore[union-attr]
     assert len(list(tmp_path.iterdir())) == 5, "nothing is left of the failed ones"
 
@@ -152,16 +152,20 @@ def full(*_: object) -> None:
 
 def test_a_run_that_lost_its_lease_writes_nothing(tmp_path: Path) -> None:
     first = Writer(tmp_path, SerialComm(), take_lease(tmp_path), JOB, None)
-    state = State({}, [], "")
-    first.write(state)
+    first.write(State({"number": 1}, [], ""))
     second = Writer(tmp_path, SerialComm(), take_lease(tmp_path), JOB, None)
     with pytest.raises(LeaseLost, match=r"another run of this job, process \d+ on .*, has taken over"):
-        first.write(state)
-    second.write(state)
+        first.write(State({"number": 2}, [], ""))
+    second.write(State({"number": 2}, [], ""))
     second.remove(print)
     assert not tmp_path.exists()
     with pytest.raises(LeaseLost, match="gone"):
         first.require_lease()
+
+
+def test_the_same_state_is_not_written_twice(tmp_path: Path) -> None:
+    write(tmp_path, 1, 1, 2, 2)
+    assert store.generations(tmp_path) == [2, 1]
 
 
 def test_only_our_own_files_are_removed(tmp_path: Path) -> None:

@@ -2,13 +2,18 @@
 
 import os
 import shutil
+import subprocess
+import sys
 
 import h5py
 import numpy as np
 import pytest
 
 from hpcsolve.errors import DamagedFileError
-from hpcsolve.output.hdf5 import has_seal, make_folder, replaced
+from hpcsolve.output import trial
+from hpcsolve.output.hdf5 import has_seal
+from hpcsolve.output.reader import read_result
+from hpcsolve.replacing import make_folder, replaced
 from tests.cli.lines import error_line
 
 JOB = 'algorithm = "held-karp"\ninstance = { generate = "random-matrix", n = 9, seed = 5 }\noutput = "out.h5"\n'
@@ -125,6 +130,30 @@ def test_a_note_beside_a_right_answer_passes(hpcsolve, folder, test_device):
         file.attrs["note"] = "mine"
     again = hpcsolve("run", "job.toml", "--device", test_device, cwd=folder)
     assert again.returncode == 0 and "check:  PASS (every city once" in again.stdout
+    assert "its seal is gone, since it was changed or cut off later" in again.stdout
+
+
+def test_a_file_without_its_end_says_so(hpcsolve, folder):
+    whole = (folder / "out.h5").read_bytes()
+    for length in (1, 20, 48):
+        (folder / "out.h5").write_bytes(whole[:-length])
+        done = hpcsolve("verify", "out.h5", cwd=folder)
+        assert done.returncode == 0 and "its seal is gone" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(("program", "said"), [
+    ("import os; os.abort()", "libhdf5 crashes when it reads it (SIGABRT)"),
+    ("import time; time.sleep(60)", "libhdf5 did not read it within"),
+])
+def test_a_file_that_crashes_libhdf5_is_damaged(program, said, folder, monkeypatch):
+    """Which bytes crash libhdf5 depends on its version, so the child does something else in this test."""
+    monkeypatch.setattr(trial, "PROGRAM", program)
+    monkeypatch.setattr(trial, "SECONDS", 0.5)
+    assert read_result(folder / "out.h5").attributes["complete"], "a file with its seal needs no trial"
+    (folder / "out.h5").write_bytes((folder / "out.h5").read_bytes()[:-1])
+    with pytest.raises(DamagedFileError) as error:
+        read_result(folder / "out.h5")
+    assert said in str(error.value)
 
 
 def test_a_load_of_what_is_not_whole(folder):
@@ -146,3 +175,31 @@ def test_two_runs_with_one_output_leave_each_other_alone(tmp_path):
             second.write_bytes(b"second")
         assert path.read_bytes() == b"second" and first.read_bytes() == b"first"
     assert path.read_bytes() == b"first" and os.listdir(tmp_path) == ["out.h5"]
+
+
+def test_parts_of_dead_processes_are_removed_and_no_others(tmp_path):
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    with replaced(tmp_path / "out.h5") as part:
+        part.touch()
+        own = f"-{os.getpid()}."
+        left = part.name.replace(own, f"-{dead.pid}.")
+        of_other_host = f"out.h5.{'0' * 8}{left[15:]}"
+        others = [part.name.replace(own, "-1."), of_other_host, "other" + left, "my.part", "out.h5.part"]
+        for name in [left, *others]:
+            (tmp_path / name).touch()
+        make_folder(tmp_path / "out.h5")
+        assert sorted(os.listdir(tmp_path)) == sorted([part.name, *others])
+
+
+def test_a_killed_run_leaves_no_part_to_the_next(hpcsolve, folder, repository, run_process, test_device):
+    program = (
+        "import os, sys\nfrom hpcsolve import replacing\n"
+        "def killed(part):\n    os.kill(os.getpid(), 9)\n"
+        "replacing._sync = killed\nfrom hpcsolve.cli import main\nsys.exit(main(sys.argv[1:]))\n"
+    )
+    command = [sys.executable, "-c", program, "run", "job.toml", "--device", test_device, "--output", "again.h5"]
+    assert run_process(command, timeout=60, cwd=folder).returncode == -9
+    assert len(list(folder.glob("again.h5.*.part"))) == 1
+    done = hpcsolve("run", "job.toml", "--device", test_device, "--output", "again.h5", cwd=folder)
+    assert done.returncode == 0 and sorted(map(str, folder.glob("again*"))) == [str(folder / "again.h5")]

@@ -69,3 +69,26 @@ def test_a_compiler_that_fails_is_exit_4(start, tmp_path):
     assert done.returncode == 4, done.stdout + done.stderr
     assert "could not compile held_karp/held_karp.cu: held_karp.cu(3): error: no such thing" in done.stderr
     assert done.stderr.count("hpcsolve: error:") == 1 and not (tmp_path / "out.h5").exists()
+
+
+ROWS = """algorithm = "shortest-paths"
+instance = { generate = "road-graph", n = 30000, seed = 2 }
+output = "out.h5"
+[shortest-paths]
+sources = [%s]
+"""
+
+
+@pytest.mark.parametrize("fail_pinned", [0, 1])
+def test_rows_arrive_with_and_without_page_locked_memory(fail_pinned, start, tmp_path):
+    """Twelve rows at a time, as many as the stub GPU has blocks, are more than the 1 MiB that goes in pieces."""
+    (tmp_path / "job.toml").write_text(ROWS % ", ".join(map(str, range(1, 31))))
+    runs = {device: start(1, 1, "--device", device, "--output", f"{device}.h5", fail_pinned=fail_pinned)
+            for device in ("cpu", "cuda")}
+    assert [done.returncode for done in runs.values()] == [0, 0], runs["cuda"].stderr
+    assert solution(tmp_path / "cuda.h5") == solution(tmp_path / "cpu.h5")
+    contents = read_result(tmp_path / "cuda.h5")
+    assert contents.value("ranks", "seconds_copy") > 0
+    assert contents.value("ranks", "peak_bytes") <= contents.value("ranks", "estimated_bytes")
+    slower = "only 0 bytes of host memory could be page-locked, so copies from the GPU are slower"
+    assert (slower in runs["cuda"].stdout) == fail_pinned and slower not in runs["cpu"].stdout

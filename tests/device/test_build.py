@@ -148,6 +148,32 @@ def test_what_the_code_depends_on_is_in_its_name(cache: Path, monkeypatch: pytes
     assert len(names) == 7 and compiled(cache) == 7
 
 
+def test_what_nvcc_reads_from_the_environment_is_in_a_cubins_name(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for count, (name, value) in enumerate([("", ""), *((name, "x") for name in build.NVCC_SETTINGS)]):
+        if name:
+            monkeypatch.setenv(name, value)
+        for _ in range(2):
+            forget()
+            build.cubin("held_karp/minplus", "sm_90")
+        assert compiled(cache) == count + 1, name
+    before = compiled(cache)
+    library()
+    for name in build.NVCC_SETTINGS:
+        monkeypatch.delenv(name)
+    library()
+    assert compiled(cache) == before + 1  # of the CPU's code, which nvcc has no part in
+
+
+def test_a_host_compiler_that_nvcc_does_not_take_is_told_with_the_way_out(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMPILE_ERROR", "#error -- unsupported GNU version! gcc versions later than 15 are not")
+    with pytest.raises(EnvironmentFault, match=r"15 are not; name an older g\+\+ in NVCC_CCBIN"):
+        build.cubin("held_karp/minplus", "sm_90")
+
+
 def test_a_failed_compile_is_one_line_and_leaves_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMPILE_ERROR", "expected ';'")
     with pytest.raises(EnvironmentFault, match=r"minplus\.cu: x\.cu:7: error: expected ';'") as caught:

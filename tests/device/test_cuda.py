@@ -34,6 +34,7 @@ def primary_context_is_active() -> bool:
 
 
 def test_the_context_is_current_only_inside_calls_and_gone_after_closing() -> None:
+    before = primary_context_is_active()  # in a whole run on a GPU the tests' common device holds it
     device = CudaDevice(list_gpus()[0])
     assert current_context() is None and primary_context_is_active()
     ours, expected = minplus(device, 32)
@@ -42,7 +43,14 @@ def test_the_context_is_current_only_inside_calls_and_gone_after_closing() -> No
         device.kernel("held_karp/minplus", "no_such_kernel")
     assert np.array_equal(ours, expected) and current_context() is None
     device.close()
-    assert current_context() is None and not primary_context_is_active()
+    assert current_context() is None and primary_context_is_active() == before
+
+
+def test_a_context_that_another_holds_outlives_the_device() -> None:
+    with CudaDevice(list_gpus()[0]) as held:
+        test_the_context_is_current_only_inside_calls_and_gone_after_closing()
+        ours, expected = minplus(held, 32)
+    assert np.array_equal(ours, expected)
 
 
 def test_a_block_that_no_gpu_has_is_refused_and_the_device_works_on() -> None:

@@ -200,6 +200,22 @@ def test_the_threads_asked_for_are_used(monkeypatch: pytest.MonkeyPatch) -> None
     assert [choice.threads for choice in select("aa", "cpu", lambda comm: nothing(), threads=2)] == [2, 2]
 
 
+@pytest.mark.parametrize(("request_", "visible"), [("cpu", 0), ("cuda", 4), ("auto", 4)])
+def test_threads_are_counted_and_checked_beside_a_gpu_too(
+    request_: str, visible: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def see(comm: ThreadComm) -> list[Gpu]:
+        return [gpu(i) for i in range(visible)] or nothing()
+
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    choices = select("aaa", request_, see)
+    assert [choice.threads for choice in choices] == [3, 3, 2]
+    assert choices[0].reason.endswith("3 threads (its share of 8 cores for 3 ranks)")
+    assert [choice.threads for choice in select("aa", request_, see, threads=5)] == [5, 5]
+    assert "threads = 60000: it must be at" in refused(select("aa", request_, see, threads=60000), InputError)
+
+
 def test_the_first_error_is_everybodys_and_the_others_give_up() -> None:
     given_up = []
 

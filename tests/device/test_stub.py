@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.stub_driver.build import Stub
+from tests.stub_driver.build import Stub, without_functions
 
 HERE = Path(__file__).parent
 PROGRAM = str(HERE / "device_program.py")
@@ -43,7 +44,7 @@ def ranks(stub: Stub, start_ranks: Start) -> Start:
 @pytest.mark.parametrize("nvcc", ["threads", "single"])
 def test_every_device_test_passes_on_it(stub: Stub, run_process: Start, nvcc: str) -> None:
     environment = stub.environment(2, nvcc=nvcc, HPCSOLVE_TEST_DEVICE="cuda")
-    files = [str(HERE / "test_protocol.py"), str(HERE / "test_cuda.py")]
+    files = [str(HERE / name) for name in ("test_protocol.py", "test_downloads.py", "test_cuda.py")]
     # -s: complaints of the driver and of PyCUDA go to the real stderr; there must be none.
     done = run_process([sys.executable, "-m", "pytest", "-qs", "--color=no", *files], timeout=200, env=environment)
     assert done.returncode == 0 and re.search(r"\b\d\d+ passed in", done.stdout), done.stdout + done.stderr
@@ -103,7 +104,15 @@ def test_what_fails_is_one_line_that_names_it(program: Start, settings: dict[str
 
 def test_no_nvcc_is_one_line(program: Start, tmp_path: Path) -> None:
     code, _, errors = program("cuda", PATH=str(tmp_path))
-    assert code == 4 and "nvcc is not on the PATH" in one_line(errors)
+    assert code == 4 and "nvcc is not on the PATH: install the CUDA toolkit or" in one_line(errors)
+    assert "HPCSOLVE_NVCC" in errors
+
+
+def test_nvcc_may_lie_off_the_path(program: Start, stub: Stub, tmp_path: Path) -> None:
+    for name in ("g++", "as", "ld", "sh"):
+        (tmp_path / name).symlink_to(shutil.which(name) or "")
+    code, output, errors = program("cuda", PATH=str(tmp_path), HPCSOLVE_NVCC=str(stub.folder / "bin" / "nvcc"))
+    assert (code, errors) == (0, "") and "rank 0 has cuda" in output
 
 
 def test_memory_that_cannot_be_pinned_is_used_unpinned(ranks: Start) -> None:
@@ -123,6 +132,32 @@ def test_no_driver_at_all(stub: Stub, run_process: Start) -> None:
         pytest.skip("this machine has an NVIDIA driver and a GPU")
     assert done.returncode == 3 and ("no NVIDIA driver" in done.stderr or "shows no GPU" in done.stderr)
     one_line(done.stderr)
+
+
+@pytest.mark.parametrize("missing", ["cuEventElapsedTime_v2", "cuCtxCreate_v4"])
+def test_an_old_driver_is_told_apart_from_none(
+    stub: Stub, run_process: Start, tmp_path: Path, missing: str
+) -> None:
+    old = without_functions(stub, tmp_path, missing)
+    environment = {**stub.environment(version=12040), "LD_LIBRARY_PATH": str(old)}
+    done = run_process([sys.executable, PROGRAM, "cuda"], timeout=60, env=environment)
+    assert done.returncode == 3
+    line = one_line(done.stderr)
+    assert f"driver is too old for this PyCUDA: it is for CUDA 12.4, without {missing}, and CUDA 12.8 or" in line
+    assert "build PyCUDA again with the toolkit of CUDA 12.4" in line
+
+
+def test_code_that_the_driver_cannot_load_is_told_with_both_versions(program: Start, tmp_path: Path) -> None:
+    nvcc = tmp_path / "nvcc"
+    nvcc.write_text("""#!/bin/sh
+test "$1" = --version && echo "Cuda compilation tools, release 13.0" && exit
+for word in "$@"; do last=$word; done
+printf 'code of another driver' > "$last"
+""")
+    nvcc.chmod(0o755)
+    code, _, errors = program("cuda", version=12040, HPCSOLVE_NVCC=str(nvcc))
+    line = one_line(errors)
+    assert code == 4 and "compiled for sm_90 by Cuda compilation tools, release 13.0, the driver for CUDA 12.4" in line
 
 
 def test_ranks_get_a_gpu_each_and_talk_through_staging(ranks: Start) -> None:

@@ -23,6 +23,7 @@ LAYERS = [  # from the top down; those in one row stand side by side
     {"hpcsolve.device"},
     {"hpcsolve.formats"},
     {"hpcsolve.problems"},
+    {"hpcsolve.replacing"},
     {"hpcsolve.errors", "hpcsolve.wording"},
 ]
 HOMES = {  # library -> the only places that may import it

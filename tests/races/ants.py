@@ -10,12 +10,12 @@ from hpcsolve.algorithms.ant_colony.local_search import KINDS
 from hpcsolve.algorithms.ant_colony.max_min import candidate_lists
 from hpcsolve.algorithms.ant_colony.search import open_search, powers
 from hpcsolve.algorithms.base import StopCriteria, silent
-from hpcsolve.device.host import HostDevice
+from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.tsp import Tsp
 
 
-def ant_colonies(device: HostDevice, tsp: Tsp, directed: Tsp) -> None:
+def ant_colonies(device: Device, tsp: Tsp, directed: Tsp) -> None:
     """Run every way to construct tours and to learn. Roulette's tours are the same for all launches."""
 
     def run(on: Tsp, **parameters: object) -> int | None:
@@ -31,7 +31,7 @@ def ant_colonies(device: HostDevice, tsp: Tsp, directed: Tsp) -> None:
         run(directed if kind == "insertion" else tsp, local_search=kind)
 
 
-def ant_samplers(device: HostDevice, tsp: Tsp) -> None:
+def ant_samplers(device: Device, tsp: Tsp) -> None:
     """Run one step of each sampler from city 3, where only the cities from 21 on are open and may be chosen."""
     n, instance, keys = tsp.n, ant_instance(tsp), np.array([[1, 2]], np.uint32)
     rest = np.arange(21, n)

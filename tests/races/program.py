@@ -13,7 +13,7 @@ import itertools
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -39,6 +39,7 @@ from hpcsolve.algorithms.shortest_paths.searches import (
 )
 from hpcsolve.algorithms.shortest_paths.tile import TileRows
 from hpcsolve.device import build
+from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice, HostKernel
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.steiner import power_law_steiner
@@ -68,7 +69,13 @@ class WatchedDevice(HostDevice):
 def run_kernels() -> None:
     """Run all kernels, and print their names."""
     device = WatchedDevice(threads=2)
-    minplus(device)
+    for case in CASES.values():
+        case(device)
+    print("\n".join(sorted(device.names)))
+
+
+def all_of_held_karp(device: Device) -> None:
+    """Every kind of state and layout. The optima are those of the textbook's table."""
     for n, high, symmetric, layout in [
         (12, 100, False, "planes"),
         (11, 100, True, "planes"),
@@ -78,15 +85,9 @@ def run_kernels() -> None:
         tsp = random_tsp(n, high, symmetric)
         outcome = held_karp.run(tsp, device, SerialComm(), Parameters(layout=layout), silent)
         assert outcome.cost == optimum(tsp.cost), (n, high, symmetric, layout, outcome.cost)
-    shortest_paths(device)
-    steiner_trees(device)
-    rows_of_many(device)
-    ant_colonies(device, random_tsp(40, 100, True), random_tsp(40, 100, False))
-    ant_samplers(device, random_tsp(40, 100, True))
-    print("\n".join(sorted(device.names)))
 
 
-def minplus(device: HostDevice) -> None:
+def minplus(device: Device) -> None:
     """Check a min-plus product of 3 x 8 by 3 x 256."""
     rows = np.arange(3 * 256, dtype=np.uint16).reshape(3, 256)
     cost = np.arange(24, dtype=np.uint32).reshape(3, 8) * 7 % 23
@@ -97,7 +98,7 @@ def minplus(device: HostDevice) -> None:
     assert (out.download() == (rows[:, None] + cost[:, :, None]).min(axis=0)).all()
 
 
-def shortest_paths(device: HostDevice) -> None:
+def shortest_paths(device: Device) -> None:
     """Every engine and kind of key on a small graph with plateaus. All agree, and the device's check finds nothing."""
     rng = np.random.default_rng(5)
     ends, weights = rng.integers(0, 60, (2, 240)), rng.integers(0, 9, 240)
@@ -115,7 +116,7 @@ def shortest_paths(device: HostDevice) -> None:
         paths(device, graph, kind)
 
 
-def paths(device: HostDevice, graph: Graph, kind: Keys) -> None:
+def paths(device: Device, graph: Graph, kind: Keys) -> None:
     """Rows without plateaus, which all blocks share, and paths, by both Near-Far engines."""
     steep = replace(graph, weights=graph.weights + 1)
     answers = []
@@ -133,7 +134,7 @@ def paths(device: HostDevice, graph: Graph, kind: Keys) -> None:
     assert len(set(answers)) == 1
 
 
-def steiner_trees(device: HostDevice) -> None:
+def steiner_trees(device: Device) -> None:
     """The best trees in small graphs, with keys of both widths. The checks of a run accept them."""
     for low in (1, 2**33):
         graph = power_law_steiner(40, 120, 8, low=low, high=low + 60)
@@ -143,7 +144,7 @@ def steiner_trees(device: HostDevice) -> None:
         assert solution["closure_mst"].values == closure_spanning_tree(graph).weight
 
 
-def rows_of_many(device: HostDevice) -> None:
+def rows_of_many(device: Device) -> None:
     """Search rows from more than a group of sources, by every engine that makes them in a way of its own."""
     graph = power_law_steiner(40, 120, 8, low=0, high=60)
     sources = np.arange(40)
@@ -157,7 +158,7 @@ def rows_of_many(device: HostDevice) -> None:
             ):
                 if isinstance(search, TileRows):
                     search.threads = 96
-                search.fill(sources, answers[-1])
+                search.start(sources, answers[-1])()
         assert len({rows.tobytes() for rows in answers}) == 1
 
 
@@ -181,6 +182,24 @@ def optimum(cost: NDArray[np.int64]) -> int:
                 best[whole, j] = min(best[rest, i] + int(cost[i, j]) for i in members if i != j)
     everyone = (1 << n) - 2
     return min(best[everyone, j] + int(cost[j, 0]) for j in range(1, n))
+
+
+def ants(device: Device) -> None:
+    """Colonies of all kinds, and each sampler."""
+    tsp = random_tsp(40, 100, True)
+    ant_colonies(device, tsp, random_tsp(40, 100, False))
+    ant_samplers(device, tsp)
+
+
+CASES: dict[str, Callable[[Device], None]] = {
+    "minplus": minplus,
+    "held-karp": all_of_held_karp,
+    "shortest-paths": shortest_paths,
+    "steiner": steiner_trees,
+    "rows": rows_of_many,
+    "ants": ants,
+}
+"""What is run, by name. Together they launch every kernel."""
 
 
 def run_planted(name: str) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -44,6 +45,7 @@ class Stub:
         """
         environment = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
         environment["STUB_GPUS"] = str(gpus)
+        environment["STUB_REAL_NVCC"] = shutil.which("nvcc") or "nvcc"
         environment["LD_LIBRARY_PATH"] = _joined(self.folder / "lib", os.environ.get("LD_LIBRARY_PATH"))
         environment["PATH"] = _joined(self.folder / "bin", os.environ.get("PATH"))
         environment["PYTHONPATH"] = _joined(HERE.parent.parent, os.environ.get("PYTHONPATH"))
@@ -77,6 +79,16 @@ def build_stub(folder: Path) -> Stub:
     compiler.write_text(f"#!/bin/sh\nexec '{sys.executable}' -S -E '{HERE / 'nvcc.py'}' \"$@\"\n")
     compiler.chmod(0o755)
     return Stub(folder)
+
+
+def without_functions(stub: Stub, folder: Path, *names: str) -> Path:
+    """Return `folder` with a libcuda.so.1 that lacks some functions, as an old driver does."""
+    script, library = folder / "exports.map", folder / "libcuda.so.1"
+    script.write_text(f"{{ local: {'; '.join(names)}; }};")
+    parts = [str(stub.folder / name) for name in ("driver.cpp.o", "launches.cpp.o", "rest.cpp")]
+    _run("g++", *FLAGS, "-shared", "-Wl,-soname,libcuda.so.1", f"-Wl,--version-script={script}", *parts, "-ldl",
+         "-o", str(library))
+    return folder
 
 
 def pycuda_extension() -> Path:

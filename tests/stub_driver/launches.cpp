@@ -3,29 +3,47 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "interpreter.hpp"
 #include "model.hpp"
 
 using namespace stub;
 
 // --- Modules and launches ---
-API cuModuleLoadDataEx(void **module, const void *image, unsigned, void *, void *) {
-  CURRENT;
-  if (memcmp(image, "STUBCUBN", 8)) return INVALID_IMAGE;
-  uint64_t bytes;
-  memcpy(&bytes, (const char *)image + 8, 8);
+// A module: a host library, or PTX.
+struct Module {
+  void *library, *ptx;
+};
+static void *open_library(const std::string &image) {
   int file = memfd_create("kernels", 0);  // stays open: dlopen would take a second file of the same number for the first
-  if (file < 0 || write(file, (const char *)image + 16, bytes) != (ssize_t)bytes) return INVALID_IMAGE;
-  *module = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!*module) fprintf(stderr, "stub driver: %s\n", dlerror());
-  return *module ? SUCCESS : INVALID_IMAGE;
+  if (file < 0 || write(file, image.data(), image.size()) != (ssize_t)image.size()) return nullptr;
+  void *library = dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) fprintf(stderr, "stub driver: %s\n", dlerror());
+  return library;
 }
-API cuModuleLoadData(void **module, const void *image) { return cuModuleLoadDataEx(module, image, 0, nullptr, nullptr); }
-API cuModuleUnload(void *) { return cuCtxSynchronize(); }  // the library stays: its OpenMP threads may still be there
-API cuModuleGetFunction(Function **function, void *module, const char *name) {
+API cuModuleLoadDataEx(Module **module, const char *image, unsigned, void *, void *) {
   CURRENT;
-  auto packed = (void (*)(unsigned, unsigned, const char *))dlsym(module, (std::string(name) + "_launch").c_str());
-  if (!packed) return NOT_FOUND;
-  return *function = new Function{name, packed}, SUCCESS;
+  const bool ptx = memcmp(image, "STUBPTX1", 8) == 0;
+  if (!ptx && memcmp(image, "STUBCUBN", 8)) return INVALID_IMAGE;
+  uint64_t bytes;
+  memcpy(&bytes, image + 8, 8);
+  const std::string content(image + 16, bytes);
+  Module made = {ptx ? nullptr : open_library(content), ptx ? load_ptx(content) : nullptr};
+  if (!made.library && !made.ptx) return INVALID_IMAGE;
+  return *module = new Module(made), SUCCESS;
+}
+API cuModuleLoadData(Module **module, const char *image) { return cuModuleLoadDataEx(module, image, 0, nullptr, nullptr); }
+API cuModuleUnload(void *) { return cuCtxSynchronize(); }  // the library stays: its OpenMP threads may still be there
+static Function *host_function(void *library, const char *name) {
+  auto packed = (void (*)(unsigned, unsigned, const char *))dlsym(library, (std::string(name) + "_launch").c_str());
+  if (!packed) return nullptr;
+  return new Function{name, [=](Device &, unsigned grid, unsigned block, const std::string &arguments) {
+    return packed(grid, block, arguments.data()), SUCCESS;
+  }};
+}
+API cuModuleGetFunction(Function **function, Module *module, const char *name) {
+  CURRENT;
+  *function = module->ptx ? ptx_function(module->ptx, name) : host_function(module->library, name);
+  return *function ? SUCCESS : NOT_FOUND;
 }
 API cuFuncGetAttribute(int *value, int attribute, Function *) { return *value = attribute == 0 ? 1024 : 0, SUCCESS; }
 API cuFuncSetAttribute(Function *, int, int) { return SUCCESS; }
@@ -42,8 +60,8 @@ static std::string packed_arguments(void **extra) {
   return std::string(buffer ? buffer : "", bytes);
 }
 API cuLaunchKernel(Function *function, unsigned grid, unsigned grid_y, unsigned grid_z, unsigned block, unsigned block_y,
-                   unsigned block_z, unsigned shared, void *, void **, void **extra) {
-  CURRENT;
+                   unsigned block_z, unsigned shared, void *stream, void **, void **extra) {
+  ON_STREAM(stream);
   if (!function) return INVALID_HANDLE;
   bool flat = grid_y == 1 && grid_z == 1 && block_y == 1 && block_z == 1;
   if (!flat || grid < 1 || grid > 0x7fffffffu || block < 1 || block > 1024 || shared > 49152) return INVALID_VALUE;
@@ -51,55 +69,72 @@ API cuLaunchKernel(Function *function, unsigned grid, unsigned grid_y, unsigned 
   if (number == setting("STUB_FAIL_LAUNCH", 0)) return LAUNCH_OUT_OF_RESOURCES;
   bool fails = number == setting("STUB_FAIL_KERNEL", 0);
   Device *it = &device;
-  auto run = function->packed;
-  device.queue.add([=, arguments = packed_arguments(extra)] {
+  auto run = function->run;
+  device.stream(stream).add([=, arguments = packed_arguments(extra)] {
     if (fails) it->failure = ILLEGAL_ADDRESS;
-    if (!it->failure) run(grid, block, arguments.data());
+    if (!it->failure) it->failure = run(*it, grid, block, arguments);
   });
   return SUCCESS;
 }
 
-// --- Streams and events ---
+// --- Streams and events. Destroying them waits for nothing. ---
 API cuStreamCreate(void **stream, unsigned) {
   CURRENT;
-  return *stream = &device, SUCCESS;
+  return *stream = &device.streams.emplace_back(), SUCCESS;
 }
-API cuStreamDestroy_v2(void *) { return cuCtxSynchronize(); }
-API cuStreamSynchronize(void *) { return cuCtxSynchronize(); }
-API cuStreamQuery(void *) { return cuCtxSynchronize(); }
-API cuStreamWaitEvent(void *, Event *, unsigned) { return SUCCESS; }  // one queue: the event is before us
+API cuStreamSynchronize(void *stream) {
+  ON_STREAM(stream);
+  return device.stream(stream).drain(), device.failure;
+}
+API cuStreamDestroy_v2(void *stream) {
+  ON_STREAM(stream);
+  return device.stream(stream).destroyed = true, SUCCESS;
+}
+API cuStreamQuery(void *stream) { return cuStreamSynchronize(stream); }
+API cuStreamWaitEvent(void *stream, Event *event, unsigned) {
+  ON_STREAM(stream);
+  if (!device.events.count(event)) return INVALID_HANDLE;
+  if (auto mark = event->mark) device.stream(stream).add([=] { mark->stream->drain(mark->number); });
+  return SUCCESS;
+}
 API cuEventCreate(Event **event, unsigned) {
   CURRENT;
-  return *event = new Event, SUCCESS;
+  *event = new Event;
+  return device.events.emplace(*event, *event), SUCCESS;
 }
-API cuEventRecord(Event *event, void *) {
-  CURRENT;
-  event->pending = true;
-  device.queue.add([=] {
-    event->moment = std::chrono::steady_clock::now();
-    event->pending = false;
-    event->recorded = true;
+API cuEventRecord(Event *event, void *stream) {
+  ON_STREAM(stream);
+  if (!device.events.count(event)) return INVALID_HANDLE;
+  auto mark = event->mark = std::make_shared<Mark>(Mark{&device.stream(stream), 0, false, {}});
+  mark->number = mark->stream->given() + 1;
+  mark->stream->add([=] {
+    mark->moment = std::chrono::steady_clock::now();
+    mark->reached = true;
   });
   return SUCCESS;
 }
-API cuEventSynchronize(Event *) { return cuCtxSynchronize(); }
+API cuEventSynchronize(Event *event) {
+  WITH_EVENT(event);
+  if (event->mark) event->mark->stream->drain(event->mark->number);
+  return device.failure;
+}
 API cuEventQuery(Event *event) {
-  CURRENT;
-  if (!event->pending) return SUCCESS;
-  device.queue.drain();  // the next question will be answered
+  WITH_EVENT(event);
+  if (!event->mark || event->mark->reached) return SUCCESS;
+  event->mark->stream->drain(event->mark->number);  // the next question will be answered
   return NOT_READY;
 }
 API cuEventElapsedTime_v2(float *milliseconds, Event *start, Event *end) {
-  CURRENT;
-  if (!start->recorded || !end->recorded) return INVALID_HANDLE;
-  if (start->pending || end->pending) return NOT_READY;
-  *milliseconds = std::chrono::duration<float, std::milli>(end->moment - start->moment).count();
+  WITH_EVENT(start);
+  if (!device.events.count(end) || !start->mark || !end->mark) return INVALID_HANDLE;
+  if (!start->mark->reached || !end->mark->reached) return NOT_READY;
+  *milliseconds = std::chrono::duration<float, std::milli>(end->mark->moment - start->mark->moment).count();
   return SUCCESS;
 }
 API cuEventElapsedTime(float *milliseconds, Event *start, Event *end) { return cuEventElapsedTime_v2(milliseconds, start, end); }
 API cuEventDestroy_v2(Event *event) {
-  CUresult answer = cuCtxSynchronize();
-  return delete event, answer;
+  WITH_EVENT(event);
+  return device.events.erase(event), SUCCESS;  // its mark stays in the stream
 }
 
 API cuGetErrorString(CUresult error, const char **text) {
@@ -111,6 +146,12 @@ API cuGetErrorString(CUresult error, const char **text) {
       {INVALID_HANDLE, "invalid resource handle"}, {NOT_FOUND, "named symbol not found"}, {NOT_READY, "device not ready"},
       {ILLEGAL_ADDRESS, "an illegal memory access was encountered"},
       {LAUNCH_OUT_OF_RESOURCES, "too many resources requested for launch"},
+      {CONTEXT_IS_DESTROYED, "context is destroyed"},
+      {LAUNCH_TIMEOUT, "the launch timed out and was terminated"},
+      {ILLEGAL_INSTRUCTION, "an illegal instruction was encountered"},
+      {MISALIGNED_ADDRESS, "misaligned address"},
+      {INVALID_ADDRESS_SPACE, "operation not supported on global/shared address space"},
+      {LAUNCH_FAILED, "unspecified launch failure"},
       {ALREADY_PINNED, "part or all of the requested memory range is already mapped"},
       {NOT_PINNED, "pointer does not correspond to a registered memory region"},
       {NOT_SUPPORTED, "operation not supported by the stub driver"}};

@@ -1,4 +1,4 @@
-// What the stub driver is made of: settings, memory, a queue of work, devices. driver.cpp puts CUDA's functions over it.
+// What the stub driver is made of: settings, memory, streams of work, devices. driver.cpp puts CUDA's functions over it.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,14 @@ enum : CUresult {
   NOT_READY = 600,
   ILLEGAL_ADDRESS = 700,
   LAUNCH_OUT_OF_RESOURCES = 701,
+  LAUNCH_TIMEOUT = 702,
+  CONTEXT_IS_DESTROYED = 709,
   ALREADY_PINNED = 712,
   NOT_PINNED = 713,
+  ILLEGAL_INSTRUCTION = 715,
+  MISALIGNED_ADDRESS = 716,
+  INVALID_ADDRESS_SPACE = 717,
+  LAUNCH_FAILED = 719,
   NOT_SUPPORTED = 801,
 };
 
@@ -76,6 +83,13 @@ class Memory {
     auto block = std::prev(after);
     return start + bytes <= block->first + block->second;
   }
+  // All allocations, by address, as {start, bytes}.
+  template <class Region>
+  std::vector<Region> regions() const {
+    std::vector<Region> all;
+    for (const auto &[start, bytes] : blocks) all.push_back({start, bytes});
+    return all;
+  }
   size_t release_all() {
     size_t left = blocks.size();
     while (!blocks.empty()) release(blocks.begin()->first);
@@ -96,24 +110,44 @@ class Memory {
   }
 };
 
-// Work in the order it was given. It is done as late as CUDA allows: when somebody waits for it.
-class Queue {
+// A stream: work in the order it was given. It is done as late as CUDA allows, when somebody waits for it.
+class Stream {
  public:
-  void add(std::function<void()> task) {
+  // Returns the number of the task, for `drain`.
+  size_t add(std::function<void()> task) {
     tasks.push_back(std::move(task));
     if (tasks.size() > longest) drain();
+    return given();
   }
-  void drain() {
-    while (!tasks.empty()) {
+  // Does the first `number` tasks of all that were ever given.
+  void drain(size_t number) {
+    while (done < number) {
       auto task = std::move(tasks.front());
       tasks.pop_front();
+      done++;
       task();
     }
   }
+  void drain() { drain(given()); }
+  bool destroyed = false;  // its work is still done
+  size_t given() const { return done + tasks.size(); }
 
  private:
-  static constexpr size_t longest = 256;  // a real queue is finite too; this one holds copies of host memory
+  static constexpr size_t longest = 256;  // a real stream is finite too; this one holds copies of host memory
+  size_t done = 0;
   std::deque<std::function<void()>> tasks;
+};
+
+// The mark of an event's last record, in the work of a stream.
+struct Mark {
+  Stream *stream;
+  size_t number;
+  bool reached = false;
+  std::chrono::steady_clock::time_point moment;
+};
+
+struct Event {
+  std::shared_ptr<Mark> mark;  // none: never recorded
 };
 
 struct Device {
@@ -121,17 +155,29 @@ struct Device {
   int retained = 0;
   CUresult failure = SUCCESS;  // of a kernel; stays, as a real context stays broken
   Memory memory;
-  Queue queue;
-};
+  std::deque<Stream> streams{1};  // the first is the null stream; destroyed ones stay
+  std::map<Event *, std::unique_ptr<Event>> events;
 
-struct Event {
-  bool pending = false, recorded = false;
-  std::chrono::steady_clock::time_point moment;
+  // Newest stream first, so that what is not ordered by events runs in the order that is least expected.
+  void drain() {
+    for (auto stream = streams.rbegin(); stream != streams.rend(); ++stream) stream->drain();
+  }
+  bool has_stream(void *handle) const {
+    for (const Stream &stream : streams)
+      if (&stream == handle) return !stream.destroyed;
+    return !handle;
+  }
+  // The stream of a handle. The null stream waits for all others.
+  Stream &stream(void *handle) {
+    if (!handle) drain();
+    return handle ? *static_cast<Stream *>(handle) : streams.front();
+  }
 };
 
 struct Function {
   std::string name;
-  void (*packed)(unsigned grid, unsigned block, const char *buffer);
+  // Runs the kernel with its packed arguments, and returns 0 or a failure.
+  std::function<CUresult(Device &, unsigned grid, unsigned block, const std::string &arguments)> run;
 };
 
 // "" or absent: all. "1,0" or "GPU-00000001-...": those, in this order; the list ends at the first that is not there.
@@ -156,6 +202,7 @@ struct Driver {
   std::recursive_mutex mutex;
   std::vector<std::unique_ptr<Device>> devices;
   std::map<const char *, size_t> pinned;
+  std::set<const void *> host_memory;  // from cuMemHostAlloc
   size_t launches = 0;
 
   Driver() {
@@ -169,6 +216,10 @@ struct Driver {
     if (after == pinned.begin()) return false;
     auto range = std::prev(after);
     return static_cast<const char *>(start) + bytes <= range->first + range->second;
+  }
+  bool overlaps_pinned(const char *start, size_t bytes) const {
+    auto after = pinned.lower_bound(start + bytes);
+    return after != pinned.begin() && std::prev(after)->first + std::prev(after)->second > start;
   }
 };
 
@@ -184,12 +235,19 @@ inline thread_local std::vector<Device *> contexts;  // a context is its device
 #define API extern "C" __attribute__((visibility("default"))) CUresult
 #define LOCK std::lock_guard<std::recursive_mutex> lock(driver().mutex)
 // The current context's device; leaves the function if there is none, or if a kernel broke it.
-#define CURRENT                                 \
-  LOCK;                                         \
-  if (contexts.empty()) return INVALID_CONTEXT; \
-  Device &device = *contexts.back();            \
-  if (!device.retained) return INVALID_CONTEXT; \
+#define CURRENT                                      \
+  LOCK;                                              \
+  if (contexts.empty()) return INVALID_CONTEXT;      \
+  Device &device = *contexts.back();                 \
+  if (!device.retained) return CONTEXT_IS_DESTROYED; \
   if (device.failure) return device.failure
+// The same, and leaves the function if the stream, or event, was destroyed.
+#define ON_STREAM(stream) \
+  CURRENT;                \
+  if (!device.has_stream(stream)) return INVALID_HANDLE
+#define WITH_EVENT(event) \
+  CURRENT;                \
+  if (!device.events.count(event)) return INVALID_HANDLE
 // The device of this number.
 #define NAMED(number)                                                                     \
   LOCK;                                                                                   \

@@ -1,7 +1,8 @@
 """The stub driver's nvcc takes the command that hpcsolve gives to nvcc, runs g++, and wraps the library as a "cubin".
 
 STUB_NVCC chooses the build: `threads` (-DHOST_THREADS: real threads a block, the default), `single` (one thread a
-block, vector registers), or `fails` (a compiler error). It is part of the version, and so of the compile cache's keys.
+block, vector registers), `ptx` (the real nvcc, STUB_REAL_NVCC, makes PTX, which tests/ptx interprets), or `fails` (a
+compiler error). It is part of the version, and so of the compile cache's keys.
 An option that it does not know is an error, so that a change of hpcsolve's command is noticed. STUB_NVCC_LOG names a
 file that gets a line a call.
 """
@@ -18,24 +19,30 @@ from pathlib import Path
 
 COMMON = "-x c++ -std=c++17 -march=native -ffp-contract=off -fno-gnu-unique -fPIC -shared -pthread -Wno-psabi"
 FLAVORS = {"threads": "-O2 -DHOST_THREADS", "single": "-O3 -fopenmp", "fails": "-include there-is-no-such-header"}
-MAGIC = b"STUBCUBN"
+PTX = "-ptx -std=c++17 -O3 --fmad=false -lineinfo"
 
 
 def main(arguments: list[str], flavor: str) -> int:
     """Compile or print the version, and return the exit code."""
+    real = os.environ.get("STUB_REAL_NVCC", "nvcc")
     if arguments == ["--version"]:
-        print(f"nvcc: g++ in its place\nCuda compilation tools, release 0.0, stub {flavor}\n{COMMON} {FLAVORS[flavor]}")
-        return 0
+        print(f"nvcc: g++ in its place\nCuda compilation tools, release 0.0, stub {flavor}")
+        print(f"{real} {PTX}" if flavor == "ptx" else f"{COMMON} {FLAVORS[flavor]}", flush=True)
+        return subprocess.run([real, "--version"], check=False).returncode if flavor == "ptx" else 0
     options = command_line().parse_args(arguments)
     if log := os.environ.get("STUB_NVCC_LOG"):
         with open(log, "a") as file:
             file.write(f"{options.source}\n")
-    with tempfile.NamedTemporaryFile(suffix=".so") as library:
-        flags = [*COMMON.split(), *FLAVORS[flavor].split(), "-I", options.include]
-        code = subprocess.run(["g++", *flags, options.source, "-o", library.name], check=False).returncode
-        image = Path(library.name).read_bytes()
+    if flavor == "ptx":
+        command, magic = [real, *PTX.split(), f"-arch={options.arch}"], b"STUBPTX1"
+    else:
+        command, magic = ["g++", *COMMON.split(), *FLAVORS[flavor].split()], b"STUBCUBN"
+    with tempfile.NamedTemporaryFile() as made:
+        command += ["-I", options.include, options.source, "-o", made.name]
+        code = subprocess.run(command, check=False).returncode
+        image = Path(made.name).read_bytes()
     if code == 0:
-        Path(options.output).write_bytes(MAGIC + struct.pack("<Q", len(image)) + image)
+        Path(options.output).write_bytes(magic + struct.pack("<Q", len(image)) + image)
     return code
 
 

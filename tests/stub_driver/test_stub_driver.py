@@ -35,6 +35,21 @@ print(back.sum())
 context.pop()
 """
 
+TWO_STREAMS = """
+import numpy as np, pycuda.driver as cuda
+cuda.init(); context = cuda.Device(0).retain_primary_context(); context.push()
+work, copies = cuda.Stream(), cuda.Stream()
+device, host = cuda.mem_alloc(4), cuda.pagelocked_zeros(4, np.uint8)
+for waits in (False, True):
+    cuda.memset_d8_async(device, 7, 4, work)
+    if waits:
+        copies.wait_for_event(cuda.Event().record(work))
+    cuda.memcpy_dtoh_async(host, device, copies)
+    copies.synchronize()
+    print(int(host.sum()))
+context.pop()
+"""
+
 NEW_MEMORY = """
 import numpy as np
 from hpcsolve.device.gpus import list_gpus
@@ -71,6 +86,11 @@ def python(stub: Stub, run_process: Start) -> Start:
 def test_pinned_memory_moves_at_a_synchronisation(python: Start) -> None:
     done = python(PINNED_WITHOUT_WAITING)
     assert done.stdout.split() == ["0", "4950", "200"], done.stderr
+
+
+def test_a_stream_that_does_not_wait_for_another_is_ahead_of_it(python: Start) -> None:
+    done = python(TWO_STREAMS)
+    assert done.stdout.split() == [str(4 * 0xCD), "28"], done.stderr
 
 
 def test_new_memory_holds_rubbish(python: Start) -> None:
@@ -114,3 +134,52 @@ def test_the_packages_own_build_uses_it(stub: Stub, tmp_path: Path) -> None:
     environment = stub.environment(nvcc_log=tmp_path / "log", HPCSOLVE_CACHE=tmp_path / "cache")
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "b'STUBCUBN'" and (tmp_path / "log").read_text().strip().endswith("minplus.cu")
+
+
+AFTER_A_FAILURE = """
+import ctypes, pycuda.driver as cuda
+from hpcsolve.device.cuda import CudaDevice
+from hpcsolve.device.gpus import list_gpus
+from hpcsolve.errors import EnvironmentFault
+from tests.device.test_protocol import minplus
+driver, one, other = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p(), ctypes.c_size_t()
+driver.cuDevicePrimaryCtxRetain(ctypes.byref(one), 0)
+try:
+    minplus(CudaDevice(list_gpus()[0]), 32)
+except EnvironmentFault:
+    pass
+print(driver.cuCtxPushCurrent_v2(one), driver.cuCtxPopCurrent_v2(ctypes.byref(one)),
+      driver.cuMemGetInfo_v2(ctypes.byref(other), ctypes.byref(other)), driver.cuDevicePrimaryCtxRelease_v2(0),
+      driver.cuDevicePrimaryCtxRetain(ctypes.byref(one), 0))
+"""
+
+HANDLES = """
+import ctypes, mmap
+driver, pointer = ctypes.CDLL("libcuda.so.1"), ctypes.c_void_p
+context, popped, event, stream, host = pointer(), pointer(), pointer(), pointer(), pointer()
+driver.cuInit(0), driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0), driver.cuCtxPushCurrent_v2(context)
+driver.cuEventCreate(ctypes.byref(event), 0), driver.cuStreamCreate(ctypes.byref(stream), 0)
+print(driver.cuEventRecord(event, stream), driver.cuStreamDestroy_v2(stream), driver.cuStreamDestroy_v2(stream),
+      driver.cuEventRecord(event, stream), driver.cuEventDestroy_v2(event), driver.cuEventSynchronize(event))
+pages = mmap.mmap(-1, 3 * 4096)
+start = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+register = lambda begin: driver.cuMemHostRegister_v2(pointer(start + begin), ctypes.c_size_t(8192), 0)
+driver.cuMemHostAlloc(ctypes.byref(host), ctypes.c_size_t(8), 0)
+print(register(0), register(4096), driver.cuMemFreeHost(pointer(start)), driver.cuMemHostUnregister(pointer(start)),
+      driver.cuMemHostUnregister(host), driver.cuMemFreeHost(host), driver.cuMemFreeHost(host))
+pop = lambda: driver.cuCtxPopCurrent_v2(ctypes.byref(popped))
+released, after = driver.cuDevicePrimaryCtxRelease_v2(0), driver.cuCtxSynchronize()
+print(released, after, pop(), pop(), driver.cuCtxPushCurrent_v2(context))
+"""
+
+
+def test_after_a_kernels_failure_every_call_returns_it(stub: Stub, run_process: Start) -> None:
+    environment = stub.environment(nvcc="single", fail_kernel=1)
+    done = run_process([sys.executable, "-c", AFTER_A_FAILURE], timeout=60, env=environment)
+    assert done.stdout.split() == ["700"] * 5, done.stdout + done.stderr
+
+
+def test_what_was_destroyed_or_freed_is_refused(python: Start) -> None:
+    done = python(HANDLES)
+    lines = [list(map(int, line.split())) for line in done.stdout.splitlines()]
+    assert lines == [[0, 0, 400, 400, 0, 400], [0, 712, 1, 0, 713, 0, 1], [0, 709, 709, 201, 201]], done.stderr

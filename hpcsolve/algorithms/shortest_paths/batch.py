@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -15,7 +16,10 @@ from hpcsolve.algorithms.shortest_paths.searches import (
     WANTS_TARGETS,
     Searches,
 )
-from hpcsolve.device.base import Argument, Buffer, Device
+from hpcsolve.device.base import Argument, Buffer, Device, Download
+
+if TYPE_CHECKING:
+    from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 
 NO_ROOM = np.uint64(2**64 - 1)
 """The `path_begin` of a query whose path did not fit in `path`."""
@@ -88,18 +92,41 @@ class Batch:
         return replace(self, searches=self.searches.only(number), asked={**self.asked, "searches": table}, out=own)
 
     def solved(self) -> Solved:
-        """Return what the device found, and give the batch's memory back."""
+        """Return what the device found except its rows, and give the batch's memory back except theirs."""
         found: dict[str, NDArray[Any]] = {
             name: buffer.download() if buffer else np.empty(0, np.uint64)
             for name, buffer in self.out.items() if name not in _ROWS
         }
-        for buffer in (*self.out.values(), *self.asked.values()):
+        others = (buffer for name, buffer in self.out.items() if name not in _ROWS)
+        for buffer in (*others, *self.asked.values()):
             if buffer:
                 buffer.free()
         counts, work = found["counts"].astype(np.int64), found["work"]
         wrong = counts[:, 0] + np.abs(counts[:, 2] - self.searches.seed_counts())  # every root is a seed
         return Solved(wrong, counts[:, 1].astype(np.uint32), work[:, 0], work[:, 1], found["target_distance"],
                       found["path_begin"], found["path_length"], found["path"])
+
+
+@dataclass(eq=False)
+class Rows:
+    """Rows of a batch on their way to the host.
+
+    Attributes
+    ----------
+    arriving
+        The buffers of the rows and their downloads.
+    """
+
+    searcher: Searcher
+    arriving: list[tuple[Buffer, Download]]
+
+    def wait(self) -> None:
+        """Return when all rows are here, and give their memory back."""
+        started = time.perf_counter()
+        for buffer, download in self.arriving:
+            download.wait()
+            buffer.free()
+        self.searcher.seconds_copy += time.perf_counter() - started
 
 
 _ROWS = ("distance", "predecessor")

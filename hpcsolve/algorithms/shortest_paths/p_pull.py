@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.row_engine import RowEngine, RowRequest, RowSearch
+from hpcsolve.algorithms.shortest_paths.row_engine import Finish, RowEngine, RowRequest, RowSearch
 from hpcsolve.device.base import Buffer, DeviceInfo
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ class PPullRows:
         """Number of sources that make a good batch."""
         return self.p
 
-    def fill(self, sources: NDArray[Any], rows: NDArray[Any]) -> int:
-        """Fill rows, shape (sources, columns), with the keys of distances, and return the number of arcs relaxed."""
+    def start(self, sources: NDArray[Any], rows: NDArray[Any]) -> Finish:
+        """Fill rows, shape (sources, columns), with the keys of distances, before it returns."""
         searcher, places = self.prepared, self.prepared.graph.places()
         infinite, relaxed = searcher.keys.unreached >> 1, 0
         for begin in range(0, len(sources), self.p):
@@ -58,7 +58,7 @@ class PPullRows:
             found = keys.download()[places[self.columns]].T
             rows[begin : begin + self.p] = np.where(found == infinite, searcher.keys.unreached, found)
             keys.free()
-        return relaxed
+        return lambda: relaxed
 
     def _settle(self, keys: Buffer) -> int:
         """Sweep until nothing changes, and return the number of arcs relaxed."""

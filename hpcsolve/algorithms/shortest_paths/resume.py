@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.batch import Solved
+from hpcsolve.algorithms.shortest_paths.batch import Rows, Solved
 from hpcsolve.checkpoint.checkpoints import NONE, Boundary, Checkpoints
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.state import Number, Part, State, part
@@ -51,10 +51,11 @@ class SearchCheckpoints:
         return self.boundary.while_any(waiting, lambda: self._state(rows), rows.nbytes)
 
     def _state(self, table: RowTable | QueryTable) -> State:
+        parts = table.parts(self.first)
         done, of = int(table.finished.sum()), len(table.finished)
         before = self.saved.integer("pieces") if self.saved else 0
         numbers = {**self.numbers, "pieces": before + self.boundary.number + 1}
-        return State(numbers, [*self.parts, *table.parts(self.first)], f"after {done} of {of} searches of rank 0")
+        return State(numbers, [*self.parts, *parts], f"after {done} of {of} searches of rank 0")
 
 
 @dataclass
@@ -67,12 +68,28 @@ class RowTable:
         Rows of distances, of predecessors, and of the numbers of the search.
     finished
         Which rows are finished, shape (rows,).
+    under_way
+        Rows that are on their way from the device.
     """
 
     keys: NDArray[Any]
     before: NDArray[np.uint32]
     work: NDArray[np.uint64]
     finished: NDArray[np.bool_]
+    under_way: tuple[slice, Rows] | None = None
+
+    def begin(self, part: slice, rows: Rows) -> None:
+        """Note that rows are on their way, and wait for those before."""
+        self.arrive()
+        self.under_way = part, rows
+
+    def arrive(self) -> None:
+        """Wait for the rows that are on their way."""
+        if self.under_way is not None:
+            part, rows = self.under_way
+            self.under_way = None
+            rows.wait()
+            self.finished[part] = True
 
     def load(self, kept: SearchCheckpoints) -> None:
         """Take the finished rows of a checkpoint."""
@@ -89,7 +106,8 @@ class RowTable:
         return int(self.finished.sum()) * sum(table[:1].nbytes for table in self._tables().values())
 
     def parts(self, first: int) -> list[Part]:
-        """Return the finished rows."""
+        """Return the finished rows, after those that are on their way."""
+        self.arrive()
         return [part(name, first + own.start, table[own.start : own.stop])
                 for own in runs_of(self.finished) for name, table in self._tables().items()]
 

@@ -2,30 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.device.base import DeviceInfo
+from hpcsolve.device.base import DeviceInfo, batches_at_once
 
 if TYPE_CHECKING:
     from hpcsolve.algorithms.shortest_paths.searcher import Searcher
+
+
+Finish: TypeAlias = Callable[[], int]
+"""Waits until rows are filled, and returns the number of arcs relaxed."""
 
 
 class RowSearch(Protocol):
     """Searches that fill rows of keys. They are fastest if sources near each other stand together."""
 
     @property
+    def prepared(self) -> Searcher:
+        """The graph on the device."""
+
+    @property
     def at_once(self) -> int:
         """Number of sources that make a good batch."""
 
-    def fill(self, sources: NDArray[Any], rows: NDArray[Any]) -> int:
-        """Fill rows, shape (sources, columns), with the keys of distances, and return the number of arcs relaxed."""
+    def start(self, sources: NDArray[Any], rows: NDArray[Any]) -> Finish:
+        """Begin to fill rows, shape (sources, columns), with the keys of distances. They may be used after `Finish`."""
 
 
 @dataclass(frozen=True)
@@ -65,3 +74,26 @@ class RowEngine:
     start: Callable[[Searcher, RowRequest, NDArray[np.int64], float], AbstractContextManager[RowSearch]]
     batch: Callable[[RowRequest, DeviceInfo, Keys], int]
     shapes: Callable[[RowRequest, DeviceInfo, Keys], Mapping[str, tuple[Any, Any]]]
+
+
+def filled_rows(search: RowSearch, batches: Iterable[NDArray[Any]], columns: int) -> Iterator[tuple[NDArray[Any], int]]:
+    """Yield for each batch of sources its rows and the number of arcs relaxed. A GPU is a batch ahead of the caller."""
+    ahead = batches_at_once(search.prepared.device.info) - 1
+    under_way: deque[tuple[NDArray[Any], Finish]] = deque()
+    try:
+        for sources in batches:
+            rows = np.empty((len(sources), columns), search.prepared.keys.dtype)
+            under_way.append((rows, search.start(sources, rows)))
+            del rows  # the caller's, who may drop them before the next ones are made
+            if len(under_way) > ahead:
+                yield _finished(*under_way.popleft())
+        while under_way:
+            yield _finished(*under_way.popleft())
+    finally:  # also if the caller wants no more
+        for _, finish in under_way:
+            finish()
+
+
+def _finished(rows: NDArray[Any], finish: Finish) -> tuple[NDArray[Any], int]:
+    relaxed = finish()
+    return rows, relaxed

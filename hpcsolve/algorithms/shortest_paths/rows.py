@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.algorithms.shortest_paths.batch import Rows, Solved
 from hpcsolve.algorithms.shortest_paths.engines import RowEngineName, row_engine
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.row_engine import RowEngine, RowRequest, RowSearch
+from hpcsolve.algorithms.shortest_paths.row_engine import Finish, RowEngine, RowRequest, RowSearch
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_TARGETS, row_searches
 from hpcsolve.algorithms.shortest_paths.tuning import concurrent_blocks, typical_weight
@@ -42,16 +43,24 @@ class SingleRows:
         """Number of sources that make a good batch."""
         return BATCH * self.prepared.blocks
 
-    def fill(self, sources: NDArray[Any], rows: NDArray[Any]) -> int:
-        """Fill rows, shape (sources, columns), with the keys of distances, and return the number of arcs relaxed."""
+    def start(self, sources: NDArray[Any], rows: NDArray[Any]) -> Finish:
+        """Begin to fill rows, shape (sources, columns), with the keys of distances."""
         if not len(sources):
-            return 0
+            return lambda: 0
         places, seeds = self.prepared.graph.places(), list(sources[:, None].astype(np.int64))
         if np.array_equal(self.columns, np.arange(self.prepared.graph.n)):
-            return int(self.prepared.solve(row_searches(seeds, None, places), WANTS_DISTANCES, rows).relaxed.sum())
+            return _finish(*self.prepared.start(row_searches(seeds, None, places), WANTS_DISTANCES, rows))
         found = self.prepared.solve(row_searches(seeds, self.columns, places), WANTS_TARGETS)
         rows[:] = found.target_keys.reshape(rows.shape)
+        return lambda: int(found.relaxed.sum())
+
+
+def _finish(found: Solved, rows: Rows) -> Finish:
+    def finish() -> int:
+        rows.wait()
         return int(found.relaxed.sum())
+
+    return finish
 
 
 def _start(prepared: Searcher, _: RowRequest, columns: NDArray[np.int64], __: float

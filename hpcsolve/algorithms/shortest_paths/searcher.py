@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.batch import Batch, Solved, batch_on
+from hpcsolve.algorithms.shortest_paths.batch import Batch, Rows, Solved, batch_on
 from hpcsolve.algorithms.shortest_paths.engines import NEAR_FAR, Engine, EngineName, chosen_engine
 from hpcsolve.algorithms.shortest_paths.keys import Keys, first_keys
 from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph, lay_out
@@ -37,6 +37,8 @@ class Searcher:
         The grid engine shares vertices with more arcs than this among all blocks.
     threads
         Threads of a block; a CPU has one.
+    seconds_copy
+        Seconds that the host has waited for rows after their searches were done.
     net, work
         Buffers by the names of the kernels' fields: the graph; the arrays that the blocks work in.
     """
@@ -53,6 +55,7 @@ class Searcher:
     hub: int = 4096
     threads: int = BLOCK_THREADS
     timer: Timer = field(init=False)
+    seconds_copy: float = 0.0
     net: dict[str, int | Buffer] = field(init=False)
     work: dict[str, Buffer] = field(init=False)
 
@@ -83,7 +86,16 @@ class Searcher:
         self, searches: Searches, wanted: int, distance: NDArray[Any] | None = None,
         predecessor: NDArray[np.uint32] | None = None, path_room: int = 0,
     ) -> Solved:
-        """Run a batch of searches.
+        """Run a batch of searches. See `start`."""
+        solved, rows = self.start(searches, wanted, distance, predecessor, path_room)
+        rows.wait()
+        return solved
+
+    def start(
+        self, searches: Searches, wanted: int, distance: NDArray[Any] | None = None,
+        predecessor: NDArray[np.uint32] | None = None, path_room: int = 0,
+    ) -> tuple[Solved, Rows]:
+        """Run a batch of searches. Their rows may still be arriving when this returns.
 
         Parameters
         ----------
@@ -98,11 +110,12 @@ class Searcher:
         self.timer.start()
         self.engine.launch(self, batch)
         self.timer.stop()
+        arriving = []
         for array, name in ((distance, "distance"), (predecessor, "predecessor")):
             rows = batch.out[name]
-            if rows is not None:
-                rows.download(array)
-        return batch.solved()
+            if rows is not None and array is not None:
+                arriving.append((rows, rows.start_download(array)))
+        return batch.solved(), Rows(self, arriving)
 
     def launch(self, file: str, blocks: int, batch: Batch, cutoff: int | None = None) -> None:
         """Launch the `solve` kernel of a file on a batch. The cutoff is the searcher's unless another one is given."""

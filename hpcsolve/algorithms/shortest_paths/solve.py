@@ -29,7 +29,7 @@ from hpcsolve.algorithms.shortest_paths.tables import SearchRows, answer_of, row
 from hpcsolve.answers.dataset import Column, Dataset, columns
 from hpcsolve.answers.distances import PathQuestion
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
-from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
+from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo, batches_at_once
 from hpcsolve.device.memory import give_back_freed_memory
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import Comm
@@ -98,7 +98,7 @@ def _memory(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Parameter
         return device + paths + 60 * batch, paths + size * (keys.dtype.itemsize + 12 + 8 * PATH_ROOM)
     columns = graph.n if asked.targets is None else len(asked.targets)
     row = columns * keys.dtype.itemsize + 4 * graph.n * (parameters.predecessors or parameters.voronoi)
-    batch = min(size, rows_at_once(graph.n, keys, info))
+    batch = min(size, rows_at_once(graph.n, keys, info) * batches_at_once(info))
     nearest = 4 * graph.n * size if parameters.voronoi else 0
     in_place = info.kind == "cpu" and asked.targets is None
     return device + (0 if in_place else batch * row) + 64 * batch, size * row + nearest
@@ -130,11 +130,11 @@ def run(
             report(0.0)
             kept = SearchCheckpoints(comm, checkpoints, share.start, saved, {"keys": kind.code, "engine": engine})
             mine = _answer(prepared, asked, share, parameters, report, kept)
-            seconds = prepared.timer.seconds
+            seconds = {"seconds_kernel": prepared.timer.seconds, "seconds_copy": prepared.seconds_copy}
             cut = cutoff is None or kind.encode_one(cutoff) > prepared.cutoff
         started = time.perf_counter()
         if not any(comm.allgather(cut and any(batch.cut.any() for batch in mine.batches))):
-            rank = _rank_columns(mine, seconds, time.perf_counter() - started)
+            rank = _rank_columns(mine, {**seconds, "seconds_wait": time.perf_counter() - started})
             return _outcome(mine, kind, asked, share, parameters, comm, rank)
         (keys, engine), saved = _next(kind, prepared.engine), None
     raise InputError("a shortest path is longer than 2^64 - 2; scale the weights down", graph.name)
@@ -175,13 +175,12 @@ def _scaled(value: float | None, graph: Graph) -> float | None:
 
 
 def _rank_columns(
-    mine: SearchRows | QueryAnswers, seconds_kernel: float, seconds_wait: float
+    mine: SearchRows | QueryAnswers, seconds: Mapping[str, float]
 ) -> dict[str, float | int]:
     return {
         "operations": int(sum(batch.relaxed.sum() for batch in mine.batches)),
         "wrong": int(sum(batch.wrong.sum() for batch in mine.batches)),
-        "seconds_kernel": seconds_kernel,
-        "seconds_wait": seconds_wait,
+        **seconds,
     }
 
 

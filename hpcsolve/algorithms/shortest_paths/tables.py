@@ -19,11 +19,11 @@ from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_P
 from hpcsolve.algorithms.shortest_paths.tuning import concurrent_blocks
 from hpcsolve.answers.distances import NO_VERTEX, Distances, PathQuestion, distance_table
 from hpcsolve.answers.table import DistanceTable
-from hpcsolve.device.base import DeviceInfo
+from hpcsolve.device.base import DeviceInfo, batches_at_once
 from hpcsolve.problems.verify.distances import roots, unreached_of
 
 OUTPUT_BYTES = 1 << 32
-"""The most memory for rows on a GPU at a time."""
+"""The most memory for rows on a GPU at a time, those that arrive on the host included."""
 
 
 @dataclass(frozen=True)
@@ -59,25 +59,31 @@ def solve_table(
     table.load(kept)
     batches = {own.start: solved_of(table.work[own.start : own.stop]) for own in runs_of(table.finished)}
     step = rows_at_once(n, prepared.keys, prepared.device.info)
+    if targets is not None:
+        step *= batches_at_once(prepared.device.info)
     waiting = [slice(first, min(first + step, own.stop))
                for own in runs_of(~table.finished) for first in range(own.start, own.stop, step)]
     for part in kept.while_any(waiting[::-1], table):
         searches = row_searches(seeds[part], targets, places)
         if targets is None:
-            found = prepared.solve(searches, whole, keys[part], before[part] if predecessors else None)
+            solved, rows = prepared.start(searches, whole, keys[part], before[part] if predecessors else None)
+            table.begin(part, rows)  # they arrive during the next searches
         else:
-            found = prepared.solve(searches, WANTS_TARGETS)
-            keys[part] = found.target_keys.reshape(len(searches), -1)
-        batches[part.start], table.work[part], table.finished[part] = found, work_of(found), True
+            solved = prepared.solve(searches, WANTS_TARGETS)
+            keys[part] = solved.target_keys.reshape(len(searches), -1)
+            table.finished[part] = True
+        batches[part.start], table.work[part] = solved, work_of(solved)
         report(float(table.finished.mean()))
+    table.arrive()
     return SearchRows(keys, before.view(np.int32), [batches[first] for first in sorted(batches)])
 
 
 def rows_at_once(n: int, keys: Keys, info: DeviceInfo) -> int:
-    """Return the number of searches of a batch: several for each block, if their rows fit on a GPU."""
+    """Return the number of searches of a batch: several for each thread of a CPU, one for each block of a GPU."""
     if info.kind == "cpu":
         return 8 * concurrent_blocks(info)
-    return max(1, min(2 * concurrent_blocks(info), OUTPUT_BYTES // (n * (keys.dtype.itemsize + 4))))
+    most = OUTPUT_BYTES // (batches_at_once(info) * n * (keys.dtype.itemsize + 4))
+    return max(1, min(concurrent_blocks(info), most))
 
 
 def answer_of(rows: SearchRows, keys: Keys, share: range, asked: PathQuestion, parameters: Parameters) -> Distances:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.algorithms.shortest_paths.batch import Rows
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.row_engine import RowEngine, RowRequest
+from hpcsolve.algorithms.shortest_paths.row_engine import Finish, RowEngine, RowRequest
 from hpcsolve.device.base import Argument, Buffer, DeviceInfo
 
 if TYPE_CHECKING:
@@ -76,11 +77,11 @@ class TileRows:
         """Number of sources that make a good batch."""
         return batch_for(len(self.columns), self.blocks, self.prepared.keys)
 
-    def fill(self, sources: NDArray[Any], rows: NDArray[Any]) -> int:
-        """Fill rows, shape (sources, columns), with the keys of distances, and return the number of arcs relaxed."""
+    def start(self, sources: NDArray[Any], rows: NDArray[Any]) -> Finish:
+        """Begin to fill rows, shape (sources, columns), with the keys of distances."""
         device, searcher, groups = self.prepared.device, self.prepared, -(-len(sources) // GROUP)
         if not groups:
-            return 0
+            return lambda: 0
         places, work = device.upload(searcher.graph.places()[sources]), device.zeros((groups, 2), np.uint64)
         taken, out = device.zeros(1, np.uint32), device.output(rows)
         kernel = device.kernel("paths/tile", f"tile_search_{searcher.keys.code}")
@@ -91,11 +92,16 @@ class TileRows:
                delta=max(1, searcher.keys.encode_one(width)), cutoff=searcher.cutoff, next=taken,
                words=self.work["words"], queues=self.work["queues"], out=found)
         searcher.timer.stop()
-        out.download(rows)
-        relaxed = int(work.download()[:, 0].sum())
-        for buffer in (places, taken, out, work):
-            buffer.free()
-        return relaxed
+        arriving = Rows(searcher, [(out, out.start_download(rows))])
+
+        def finish() -> int:
+            relaxed = int(work.download()[:, 0].sum())
+            arriving.wait()
+            for buffer in (places, taken, work):
+                buffer.free()
+            return relaxed
+
+        return finish
 
 
 def blocks_for(n: int, searches: int, info: DeviceInfo, keys: Keys) -> int:

@@ -27,7 +27,7 @@ from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
 from hpcsolve.algorithms.shortest_paths.pairs import shares, solve_pairs
 from hpcsolve.algorithms.shortest_paths.resume import SearchCheckpoints
-from hpcsolve.algorithms.shortest_paths.row_engine import RowSearch
+from hpcsolve.algorithms.shortest_paths.row_engine import RowSearch, filled_rows
 from hpcsolve.algorithms.shortest_paths.rows import row_search
 from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
@@ -63,10 +63,11 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Work:
-    """The work of a rank: arcs relaxed, seconds in kernels, bytes of rows sent, and rounds (in mode best)."""
+    """The work of a rank: arcs relaxed, seconds in kernels and in copies, bytes of rows sent, rounds (in mode best)."""
 
     relaxed: int
     seconds: float
+    seconds_copy: float = 0.0
     sent: int = 0
     rounds: int = 0
 
@@ -104,7 +105,7 @@ def kmb_tree(
         ends = np.stack([net.terminals[chosen.first], net.terminals[chosen.second]], axis=1).astype(np.int64)
         edges, more = path_edges(net, prepared, ends, comm, report, partial(kept.searches, chosen=chosen))
         found = comm.gather(edges)
-        work = Work(relaxed + more, prepared.timer.seconds)
+        work = Work(relaxed + more, prepared.timer.seconds, prepared.seconds_copy)
     return None if found is None else spanning_tree(net, np.unique(np.concatenate(found))), work
 
 
@@ -139,14 +140,16 @@ def spanned_rows(
     first, second, distance = kept.pairs().T
     relaxed, waiting, done = 0, [Pairs(first, second, distance.astype(np.uint64))], 0
     sources = kept.left(sources)
+    batches = [sources[begin : begin + search.at_once] for begin in range(0, len(sources), search.at_once)]
+    filled = filled_rows(search, (net.terminals[batch] for batch in batches), len(net.terminals))
 
     def state() -> State:
         waiting[:] = [_spanned(net, waiting)]
         return kept.state(waiting[0])
 
-    for batch in kept.batches(sources, search.at_once, state):
-        rows = np.empty((len(batch), len(net.terminals)), keys.dtype)
-        relaxed += search.fill(net.terminals[batch], rows)
+    for batch in kept.each(batches, state):
+        rows, arcs = next(filled)
+        relaxed, done = relaxed + arcs, done + len(batch)
         if matrix is not None:
             matrix.take(batch, rows)
         step = max(1, MOST_PAIRS // rows.shape[1])
@@ -155,7 +158,7 @@ def spanned_rows(
             if sum(len(pairs.first) for pairs in waiting) > MOST_PAIRS:
                 waiting[:] = [_spanned(net, waiting)]
         kept.note(batch)
-        done += len(batch)
+        del rows  # before the next ones are made
         report(0.7 * done / len(sources))
     return _spanned(net, waiting), relaxed
 

@@ -21,7 +21,7 @@ from hpcsolve.algorithms.steiner_kmb.node_table import LINKS_A_VERTEX, PANEL, ca
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import WORTHWHILE
-from hpcsolve.device.base import DeviceInfo
+from hpcsolve.device.base import DeviceInfo, batches_at_once
 from hpcsolve.parallel.partition import even_shares
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import exact_sum
@@ -71,11 +71,12 @@ def memory(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo) -
         # All ranks have both networks. Rank 0 also reduces the graph, and makes the tree.
         before = max(_ascent_bytes(graph) - shared, REDUCING * left.arcs * first)
         tree = max(24 * graph.n, _exchange_bytes(left, parameters)) * first
+        scratch = _scratch_bytes(left, k, parameters, info, keys, first)
         if info.kind == "cpu":  # one memory for both: the host's part is its peak beyond what the device allocates
-            most = max(device + _scratch_bytes(left, k, parameters, info, keys, first), _ascent_bytes(graph))
+            most = max(device + scratch, _ascent_bytes(graph))
             beside, device = device + beside, most
         else:
-            most = 0
+            most, beside = 0, max(beside, scratch)
         on_host.append(max(0, whole + max(before, smaller + tables[rank] + max(tree, beside)) - most))
         on_device.append(device)
     return Memory(tuple(on_device), tuple(on_host), shared)
@@ -130,17 +131,18 @@ def _search_bytes(graph: Graph, left: Sizes, parameters: Parameters, info: Devic
     best = parameters.mode == "best"
     columns = left.n if best else len(graph.terminals)
     request = RowRequest(left.n, columns, count, parameters.at_once)
-    rows = batch_rows(parameters.engine, request, info, keys) * columns * keys.dtype.itemsize
-    device = space + row_bytes(parameters.engine, request, info, keys) + (rows if info.kind == "cuda" else 0)
+    batch = batch_rows(parameters.engine, request, info, keys)
+    rows, held = (many * columns * keys.dtype.itemsize for many in (batch, min(count, batch * batches_at_once(info))))
+    device = space + row_bytes(parameters.engine, request, info, keys) + (held if info.kind == "cuda" else 0)
     layout = layout_bytes(left.n, left.arcs, False, keys) - search_graph_bytes(left.n, left.arcs, False, keys)
-    return device, max(2 * rows, layout - device if info.kind == "cpu" else layout)
+    return device, max(rows + held, layout - device if info.kind == "cpu" else layout)
 
 
 def _scratch_bytes(left: Sizes, k: int, parameters: Parameters, info: DeviceInfo, keys: Keys, first: bool) -> int:
     """Return the bytes that a CPU allocates for the kernels of mode best, beside those of its searches."""
     if parameters.mode != "best":
         return 0
-    width, panels = keys.dtype.itemsize, info.units * PANEL
+    width, panels = keys.dtype.itemsize, info.threads * PANEL
     links = (8 + LINKS_A_VERTEX * (4 + width)) * left.n + panels * capacity(k) * (4 + width)
     return max(links, (116 * left.n + 8 * left.arcs) * first)
 

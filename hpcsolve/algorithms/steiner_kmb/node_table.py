@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.row_engine import RowSearch
+from hpcsolve.algorithms.shortest_paths.row_engine import RowSearch, filled_rows
 from hpcsolve.algorithms.steiner_kmb.network import Given, New, launched
 from hpcsolve.algorithms.steiner_kmb.node_tree import Candidates, PlacedTree, runs
 from hpcsolve.device.base import Device
@@ -103,14 +103,16 @@ class NodeTable:
         nodes, slots = nodes[~self.ready[slots]], slots[~self.ready[slots]]
         shares = even_shares(len(nodes), self.comm.size)
         step, relaxed = agree_minimum(self.comm, search.at_once), 0
-        for begin in range(0, len(shares[0]), step):
-            batches = [range(share.stop)[share.start + begin : share.start + begin + step] for share in shares]
-            mine = batches[self.comm.rank]
-            rows = np.empty((len(mine), self.n), self.keys.dtype)
-            relaxed += search.fill(nodes[mine.start : mine.stop], rows)
-            places = [slots[batch.start : batch.stop] for batch in batches]
+        begins, mine = range(0, len(shares[0]), step), shares[self.comm.rank]
+        batches = (nodes[mine.start : mine.stop][begin : begin + step] for begin in begins)
+        filled = filled_rows(search, batches, self.n)
+        for begin in begins:
+            rows, arcs = next(filled)
+            relaxed += arcs
+            places = [slots[share.start : share.stop][begin : begin + step] for share in shares]
             self._exchange(rows, places)
             self.ready[np.concatenate(places)] = True
+            del rows  # before the next ones are made
             if over(min(1.0, (begin + step) / len(shares[0]))) and begin + step < len(shares[0]):
                 return relaxed, False
         self.ready[:] = False

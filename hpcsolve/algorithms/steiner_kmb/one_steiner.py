@@ -84,7 +84,8 @@ def best_tree(
                 break
             rounds.shakes, rounds.joined = rounds.shakes + 1, False
             rounds.shake(seed * KEYS_A_SEED + rounds.shakes)
-        return rounds.tree, Work(rounds.relaxed, prepared.timer.seconds, table.sent, rounds.number)
+        work = Work(rounds.relaxed, prepared.timer.seconds, prepared.seconds_copy, table.sent, rounds.number)
+        return rounds.tree, work
 
 
 def terminal_tree(net: Network, closure_tree: ClosureTree, keys: Keys, room: int) -> NodeTree:

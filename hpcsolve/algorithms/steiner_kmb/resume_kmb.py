@@ -101,10 +101,9 @@ class KmbCheckpoints:
         parts = self.parts(chosen if self.comm.rank == 0 else chosen.part(nobody))
         return SearchCheckpoints(self.comm, self.checkpoints, first, here, {"phase": PATHS}, parts)
 
-    def batches(self, sources: Indices, size: int, state: Callable[[], State]) -> Iterator[Indices]:
-        """Yield this rank's terminals, so many at a time, until no rank has any. Collective."""
-        waiting = [sources[first : first + size] for first in range(0, len(sources), size)]
-        return self.boundary.while_any(waiting[::-1], state, self.matrix_bytes)
+    def each(self, batches: list[Indices], state: Callable[[], State]) -> Iterator[Indices]:
+        """Yield batches of this rank's terminals until no rank has any. Collective."""
+        return self.boundary.while_any(batches[::-1], state, self.matrix_bytes)
 
     def matrix_bytes(self) -> int:
         """Return about how many bytes of this rank a checkpoint has."""

@@ -107,7 +107,7 @@ def run(
     assert found is not None
     rank = {
         "operations": work.relaxed, "bytes_sent": work.sent, "seconds_kernel": work.seconds,
-        "seconds_wait": time.perf_counter() - started,
+        "seconds_copy": work.seconds_copy, "seconds_wait": time.perf_counter() - started,
     }
     answer = found.answer(None if matrix is None else matrix.as_table())
     return Outcome(answer, tables, rank, stop.ended(work.rounds), not stop.broken_off)
@@ -148,9 +148,9 @@ def _certified(
 
 @contextmanager
 def on_host(device: Device) -> Iterator[Device]:
-    """Give the job's device if it is the CPU, else one core of the CPU beside it."""
+    """Give the job's device if it is the CPU, else the CPU cores that the rank has beside it."""
     if device.info.kind == "cpu":
         yield device
         return
-    with HostDevice(1) as host:
+    with HostDevice(device.info.threads) as host:
         yield host

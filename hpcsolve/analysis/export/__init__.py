@@ -14,7 +14,7 @@ from pathlib import Path
 from hpcsolve.analysis.export import geojson, tables, text
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.output.contents import Contents
-from hpcsolve.output.hdf5 import replaced
+from hpcsolve.replacing import replaced
 
 
 @dataclass(frozen=True)

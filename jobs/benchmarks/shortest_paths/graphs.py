@@ -109,14 +109,15 @@ def read_network(name: str, sources: int) -> Network:
     InputError
         If there is no such graph.
     """
-    graph = _read(name)
+    graph = read_graph_named(name)
     keys = first_keys(graph)
     candidates = np.flatnonzero(np.diff(graph.offsets))
     chosen = np.random.default_rng(0).choice(candidates, min(sources, len(candidates)), replace=False)
     return Network(name, graph, keys, lay_out(graph, keys), chosen)
 
 
-def _read(name: str) -> Graph:
+def read_graph_named(name: str) -> Graph:
+    """Read or generate a graph by its name. Raises `InputError` if there is none of that name."""
     if ":" not in name:
         return read_graph(*map(str, _roads(name))).problem
     kind, parameters = _generator(name)

@@ -1,0 +1,147 @@
+// What one block of Held-Karp computes: the values of all sets that differ in their low cities alone, register by
+// register. held_karp.cu describes the method and the layout.
+#pragma once
+#include "held_karp/subsets.cuh"
+
+constexpr int stride = 64;  // of the cost matrix; row 63 is the depot's, and 62 is no city: all its costs are infinity
+constexpr int depot_row = stride - 1, no_city = stride - 2;
+constexpr int most_low = 10;  // low cities
+constexpr int most_outside = 38;  // mid and top cities
+constexpr int first_target = 12, target_columns = 40;  // multiples of 4, so that four costs are read at once
+
+// What the registers of a block share. The mid and top cities in the block's sets are sources, the others targets. In
+// `cost`, row and column c are low city c; row most_low + s is source s, and column first_target + t is target t.
+template <class T>
+struct block_problem {
+  T inner[most_low - lane_bits<T>()][1 << most_low];  // the planes of the inner cities
+  int sources, targets, low;
+  const T *source[most_outside];  // entry 0 of each plane
+  T *target[most_outside];
+  int source_city[most_outside], target_city[most_outside];
+  alignas(16) uint32_t cost[most_low + most_outside][first_target + target_columns];  // from row to column
+};
+
+template <int N>
+struct constant {
+  static constexpr int value = N;
+};
+// Calls f with 0 <= n <= most as a compile-time constant, so that a tile of n results stays in registers.
+template <int most, class F>
+DEVICE void with_constant(int n, F f) {
+  if (n == most) return f(constant<most>());
+  if constexpr (most > 0) with_constant<most - 1>(n, f);
+}
+constexpr int widest_tile = 12;
+
+template <class T>
+constexpr DEVICE uint32_t infinity() {
+  return sizeof(T) == 2 ? 0x7fff7fffu : 0x7fffffffu;
+}
+// The sets of K registers that are solved together, so that a cost is read once for all. They have equally many inner
+// cities: those of register k are subset[k]. `to` has the other inner cities, and `position` is the entry of this
+// thread's lane in a plane.
+template <int K>
+struct register_sets {
+  uint32_t subset[K], to[K];
+  int position[K];
+};
+// Lowers best[k][t] to path[k] + cost[t], for N targets of K registers. The costs stand at a multiple of 16 bytes.
+template <int N, int K, int M, class T>
+DEVICE void extend(lanes<T> (*best)[M], const lanes<T> *path, const uint32_t *costs) {
+  const uint32_t *cost = (const uint32_t *)__builtin_assume_aligned(costs, 16);
+  UNROLL for (int t = 0; t < N; t++) UNROLL for (int k = 0; k < K; k++) best[k][t] =
+      min_add(best[k][t], path[k], splat<T>(cost[t]));
+}
+// For every city i of S outside the lane cities, calls f(count, k, paths, costs) with the costs from i and g(S - i, i)
+// of `count` registers from number k on: of all for a city outside the low cities, and of one for an inner city.
+template <int K, class T, class F>
+DEVICE void for_each_path(const block_problem<T> &p, const register_sets<K> &sets, F f) {
+  lanes<T> path[K];
+  for (int s = 0; s < p.sources; s++) {
+    UNROLL for (int k = 0; k < K; k++) path[k] = load(p.source[s] + sets.position[k]);
+    f(constant<K>(), 0, path, p.cost[most_low + s]);
+  }
+  UNROLL for (int k = 0; k < K; k++) for (uint32_t from = sets.subset[k]; from; from &= from - 1) {
+    const int i = lowest(from);
+    path[0] = load(&p.inner[i - lane_bits<T>()][sets.position[k] - (1 << i)]);
+    f(constant<1>(), k, path, p.cost[i]);
+  }
+}
+// Extends paths from lane cities to lane cities: sweep s makes the values of sets with s lane cities final. Afterwards
+// after[b][k] = g(S - b, b).
+template <int K, int M, class T>
+DEVICE void settle(lanes<T> (*best)[M], lanes<T> (*after)[K], const block_problem<T> &p) {
+  constexpr int n = lane_bits<T>();
+  UNROLL for (int sweep = 1; sweep <= n; sweep++) {
+    UNROLL for (int k = 0; k < K; k++) UNROLL for (int b = 0; b < n; b++) after[b][k] = without(best[k][b], b);
+    if (sweep < n)
+      UNROLL for (int a = 0; a < n; a++) UNROLL for (int b = 0; b < n; b++)
+          UNROLL for (int k = 0; k < K; k++) if (a != b) best[k][a] =
+              min_add(best[k][a], after[b][k], splat<T>(p.cost[b][a]));
+  }
+}
+// Solves K registers for the lane cities and their N inner cities.
+template <int N, int K, class T>
+DEVICE void solve_low(block_problem<T> &p, const register_sets<K> &sets, lanes<T> (*after)[K]) {
+  constexpr int n = lane_bits<T>();
+  lanes<T> best[K][n + N];
+  int city[K][n + N];
+  UNROLL for (int k = 0; k < K; k++) {
+    uint32_t to = sets.to[k];
+    UNROLL for (int t = 0; t < n + N; t++) best[k][t] = splat<T>(infinity<T>());
+    UNROLL for (int t = n; t < n + N; t++, to &= to - 1) city[k][t] = lowest(to);
+  }
+  for_each_path(p, sets, [&](auto count, int first, const lanes<T> *path, const uint32_t *cost) {
+    extend<n, decltype(count)::value>(best + first, path, cost);
+    UNROLL for (int t = n; t < n + N; t++) UNROLL for (int k = 0; k < decltype(count)::value; k++) best[first + k][t] =
+        min_add(best[first + k][t], path[k], splat<T>(cost[city[first + k][t]]));
+  });
+  settle<K>(best, after, p);
+  UNROLL for (int k = 0; k < K; k++) UNROLL for (int t = n; t < n + N; t++) {
+    UNROLL for (int b = 0; b < n; b++) best[k][t] = min_add(best[k][t], after[b][k], splat<T>(p.cost[b][city[k][t]]));
+    store(p.inner[city[k][t] - n] + sets.position[k], best[k][t]);
+  }
+}
+// Solves K registers for the N targets outside the low cities from number `first` on, which is a multiple of 4. A
+// plane that is shorter than a register is solved twice, and stored by the threads of its first copy.
+template <int N, int K, class T>
+DEVICE void solve_outside(const block_problem<T> &p, const register_sets<K> &sets, int first,
+                          const lanes<T> (*after)[K]) {
+  constexpr int n = lane_bits<T>();
+  lanes<T> best[K][N + 1];
+  const int column = first_target + (first & ~3);  // tells the compiler that it is a multiple of 4
+  UNROLL for (int k = 0; k < K; k++) UNROLL for (int t = 0; t < N; t++) best[k][t] = splat<T>(infinity<T>());
+  for_each_path(p, sets, [&](auto count, int from, const lanes<T> *path, const uint32_t *cost) {
+    extend<N, decltype(count)::value>(best + from, path, cost + column);
+  });
+  UNROLL for (int b = 0; b < n; b++) extend<N, K>(best, after[b], p.cost[b] + column);
+  if (lane() * lanes<T>::width >> p.low) return;
+  UNROLL for (int k = 0; k < K; k++) UNROLL for (int t = 0; t < N; t++)
+      store(p.target[first + t] + sets.position[k], best[k][t]);
+}
+template <int K, class T>
+DEVICE void solve_registers(block_problem<T> &p, const register_sets<K> &sets) {
+  lanes<T> after[lane_bits<T>()][K];
+  with_constant<most_low - lane_bits<T>()>(count(sets.to[0]),
+                                           [&](auto N) { solve_low<decltype(N)::value>(p, sets, after); });
+  for (int first = 0, left = p.targets; left > 0;) {
+    const int tiles = (left + widest_tile - 1) / widest_tile;  // of about the same width, all but the last of 4, 8, 12
+    const int n = tiles == 1 ? left : (left + 4 * tiles - 1) / (4 * tiles) * 4;
+    with_constant<widest_tile>(n, [&](auto N) { solve_outside<decltype(N)::value>(p, sets, first, after); });
+    first += n;
+    left -= n;
+  }
+}
+// Copies the costs between the cities of a block to p.cost, so that the costs to consecutive targets are consecutive. A
+// register that has more lane cities than there are low cities gets `no_city` in their place.
+template <class T>
+DEVICE void copy_costs(block_problem<T> &p, const uint32_t *cost) {
+  const int low = p.low < lane_bits<T>() ? lane_bits<T>() : p.low;
+  auto low_city = [&](int k) { return k < p.low ? k : no_city; };
+  for (int r = warp(); r < low + p.sources; r += warps()) {
+    const uint32_t *from = cost + stride * (r < low ? low_city(r) : p.source_city[r - low]);
+    uint32_t *row = p.cost[r < low ? r : most_low + r - low];
+    for (int k = lane(); k < low; k += warp_size) row[k] = from[low_city(k)];
+    for (int k = lane(); k < p.targets; k += warp_size) row[first_target + k] = from[p.target_city[k]];
+  }
+}

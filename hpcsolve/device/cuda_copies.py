@@ -1,0 +1,223 @@
+"""Downloads from a GPU through page-locked memory, piece by piece, beside kernels. `cuda.py` has their device.
+
+A GPU copies at full speed into page-locked memory only, and locking the pages of a large array takes longer than
+copying it. So a large download passes through a few locked pieces: the GPU fills them one after the other, on a stream
+beside that of the kernels, and threads of the host move them to where they belong. Only the calling thread speaks to
+the driver. It hands pieces on whenever it waits for the GPU, so rows come down while the next searches run.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.errors import EnvironmentFault
+
+if TYPE_CHECKING:
+    from hpcsolve.device.cuda import CudaDevice
+    from hpcsolve.device.cuda_memory import Allocation, CudaBuffer
+
+PIECE_BYTES = 1 << 22
+MOST_PIECES = 8
+MOST_THREADS = 4
+"""Threads of the host that move pieces: one copies about a quarter of what a PCIe bus of today brings."""
+
+
+@dataclass(eq=False)
+class Piece:
+    """Page-locked memory that parts of downloads pass through.
+
+    Attributes
+    ----------
+    filled
+        The event that the GPU has filled it.
+    download, target
+        What it holds a part of, and where that part belongs.
+    moved
+        The copy to the target, by a thread.
+    """
+
+    memory: NDArray[np.uint8]
+    filled: Any
+    download: CudaDownload | None = None
+    target: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+    moved: Future[None] = field(default_factory=Future)
+
+
+@dataclass(eq=False)
+class CudaDownload:
+    """A download under way. See `base.Download`.
+
+    Attributes
+    ----------
+    buffer
+        What is copied; None once it is all here.
+    ready
+        The event that the GPU has done what was queued before the download.
+    asked, missing
+        Bytes that pieces have been asked for, and bytes that are not in the target yet.
+    """
+
+    downloads: Downloads
+    buffer: CudaBuffer | None
+    target: NDArray[np.uint8]
+    ready: Any
+    asked: int = 0
+    missing: int = 0
+
+    def wait(self) -> None:
+        """Return when all of it is here."""
+        self.downloads.finish(self)
+
+
+@dataclass(eq=False)
+class Downloads:
+    """The downloads of a device, in the order in which they began.
+
+    Attributes
+    ----------
+    most
+        Number of pieces that may be made; fewer once the system has refused to lock one.
+    pieces
+        All pieces that were made.
+    free
+        Pieces without content.
+    waiting
+        Downloads that still have bytes to ask for.
+    filling, moving
+        Pieces that the GPU fills, and pieces that threads move, oldest first.
+    """
+
+    device: CudaDevice
+    piece_bytes: int = PIECE_BYTES
+    most: int = MOST_PIECES
+    stream: Any = None
+    threads: ThreadPoolExecutor | None = None
+    pieces: list[Piece] = field(default_factory=list)
+    free: list[Piece] = field(default_factory=list)
+    waiting: deque[CudaDownload] = field(default_factory=deque)
+    filling: deque[Piece] = field(default_factory=deque)
+    moving: deque[Piece] = field(default_factory=deque)
+
+    def start(self, buffer: CudaBuffer, into: NDArray[Any]) -> CudaDownload | None:
+        """Begin a download into a contiguous array. None: it is small, its pages are locked, or none can be locked."""
+        small = 4 * buffer.nbytes < self.piece_bytes
+        if small or self.device.is_locked(into) or not (self.pieces or self._make()):
+            return None
+        with self.device.calling(_what(buffer.nbytes)):
+            ready = self.device.context.mark(self.device.stream)
+            target = into.reshape(-1).view(np.uint8)
+            download = CudaDownload(self, buffer, target, ready, missing=buffer.nbytes)
+            self.waiting.append(download)
+            self._ask()
+        return download
+
+    def finish(self, download: CudaDownload) -> None:
+        """Wait for all of a download."""
+        with self.device.calling(_what(len(download.target))):
+            while download.missing:
+                self._hand_on()
+
+    def finish_from(self, allocation: Allocation) -> None:
+        """Wait for all downloads from this memory."""
+        for download in {id(each): each for each in self._under_way()}.values():
+            if download.buffer and download.buffer.allocation is allocation:
+                self.finish(download)
+
+    def meanwhile(self) -> None:
+        """Hand pieces on until the GPU has done all that its kernels' stream was given. Needs the context."""
+        if self.filling or self.waiting:
+            done = self.device.context.mark(self.device.stream)
+            while (self.filling or self.waiting) and not done.query():
+                self._hand_on()
+            self.device.context.spare.append(done)
+
+    def stop(self) -> None:
+        """Give up what is under way, and end the threads. Afterwards nobody uses the pieces."""
+        if self.stream and self.device.is_open:
+            with suppress(EnvironmentFault), self.device.calling("ending copies"):
+                self.stream.synchronize()
+        if self.threads:
+            self.threads.shutdown()
+        self.waiting.clear()
+        self.filling.clear()
+        self.moving.clear()
+
+    def clear(self) -> None:
+        """Give the pieces back, which unlocks their memory."""
+        self.pieces.clear()
+        self.free.clear()
+        self.most, self.stream = 0, None
+
+    def _under_way(self) -> list[CudaDownload]:
+        return [*(piece.download for piece in (*self.filling, *self.moving) if piece.download), *self.waiting]
+
+    def _hand_on(self) -> None:
+        """Wait until the oldest piece is filled, or moved, and ask for the next ones."""
+        if self.filling:
+            piece = self.filling.popleft()
+            piece.filled.synchronize()
+            self.threads = self.threads or ThreadPoolExecutor(min(MOST_THREADS, self.device.threads))
+            piece.moved = self.threads.submit(np.copyto, piece.target, piece.memory[: len(piece.target)])
+            self.moving.append(piece)
+        else:
+            self.moving[0].moved.result()
+        self._ask()
+
+    def _ask(self) -> None:
+        """Have the GPU fill all free pieces, as far as there is something to copy."""
+        while self.moving and self.moving[0].moved.done():
+            self._empty(self.moving.popleft())
+        while self.waiting and (self.free or self._make()):
+            download, piece = self.waiting[0], self.free.pop()
+            assert download.buffer is not None
+            if not download.asked:
+                self.stream.wait_for_event(download.ready)
+                self.device.context.spare.append(download.ready)
+            piece.download, piece.target = download, download.target[download.asked :][: self.piece_bytes]
+            memory = piece.memory[: len(piece.target)]
+            self.device.cuda.memcpy_dtoh_async(memory, download.buffer.address + download.asked, self.stream)
+            piece.filled.record(self.stream)
+            self.filling.append(piece)
+            download.asked += len(piece.target)
+            if download.asked == len(download.target):
+                self.waiting.popleft()
+
+    def _empty(self, piece: Piece) -> None:
+        """Take a piece back whose content is where it belongs."""
+        piece.moved.result()
+        download, piece.download = piece.download, None
+        assert download is not None
+        download.missing -= len(piece.target)
+        if not download.missing:
+            download.buffer = None
+        piece.target = piece.target[:0]
+        self.free.append(piece)
+
+    def _make(self) -> bool:
+        """Make another piece, if there may be one and its memory can be locked. Return whether there is a new one."""
+        if len(self.pieces) >= self.most:
+            return False
+        memory, locked = self.device.locked(self.piece_bytes)
+        if not locked:
+            self.most = len(self.pieces)
+            self.device.notes.append(
+                f"{self.device.gpu}: only {self.most * self.piece_bytes} bytes of host memory could be page-locked, so "
+                "copies from the GPU are slower (ulimit -l shows the limit)"
+            )
+            return False
+        with self.device.calling("making a stream") as cuda:
+            self.stream = self.stream or cuda.Stream()
+            self.pieces.append(Piece(memory, cuda.Event()))
+        self.free.append(self.pieces[-1])
+        return True
+
+
+def _what(nbytes: int) -> str:
+    return f"a copy of {nbytes} bytes from the GPU"

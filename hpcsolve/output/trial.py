@@ -1,0 +1,48 @@
+"""Tries files without a seal in a child process first, since damaged bytes can crash libhdf5 and the process with it.
+
+A file loses its seal when another tool opens it to change it, or when its end is cut off. hpcsolve wrote no seal before
+there was one either; so such a file is read all the same, if libhdf5 survives that.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from functools import lru_cache
+
+from hpcsolve.errors import DamagedFileError
+
+PROGRAM = "import sys; name, *sys.path = sys.argv[1:]; from hpcsolve.output.reader import read_all; read_all(name)"
+"""What the child runs. It imports from where this process does, and not from the current folder."""
+SECONDS = 60.0
+"""Time that the child has for a small file. A damaged file may keep libhdf5 busy for ever."""
+BYTES_A_SECOND = 1 << 24
+"""Pace at which the child reads a large file, at least."""
+
+
+def require_readable(name: str) -> None:
+    """Let a child process read a file, and make sure that it does not crash.
+
+    Raises
+    ------
+    DamagedFileError
+        libhdf5 crashes when it reads this file, or does not come to an end. Errors that it reports are none here: they
+        will be met again.
+    """
+    state = os.stat(name)
+    if said := _failure(os.path.abspath(name), state.st_size, state.st_mtime_ns):
+        raise DamagedFileError(f"{name}: damaged: {said}")
+
+
+@lru_cache(maxsize=1000)  # a command opens a file several times, and one trial of the same bytes is enough
+def _failure(path: str, size: int, changed: int) -> str:
+    """Return what went wrong in the child, or an empty text. `changed` is the time of the last change."""
+    command = [sys.executable, "-I", "-c", PROGRAM, path, *map(os.path.abspath, sys.path)]
+    timeout = SECONDS + size / BYTES_A_SECOND
+    try:
+        code = subprocess.run(command, capture_output=True, timeout=timeout, check=False).returncode
+    except subprocess.TimeoutExpired:
+        return f"libhdf5 did not read it within {timeout:.0f} s"
+    return f"libhdf5 crashes when it reads it ({signal.Signals(-code).name})" if code < 0 else ""

@@ -1,0 +1,118 @@
+"""Replaces files so that there is the old file or the new one at any time, whatever kills the process.
+
+New bytes go to a part file beside the file, which is synced and renamed at the end. Its name tells who writes it:
+`NAME.<place>-<process>.<random>.part`, where the place stands for the host and its numbering of processes. So part
+files that killed processes left are told from those of living ones, and removed when the file is written again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from hpcsolve.errors import EnvironmentFault
+
+PART = re.compile(r"\.([0-9a-f]{8})-(\d+)\.[0-9a-f]{12}\.part")
+"""End of a part file's name: place, process."""
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Replace a file, or make it. Raises as `replaced`."""
+    with replaced(path) as part, open(part, "xb") as file:
+        file.write(content)
+
+
+@contextmanager
+def replaced(path: Path) -> Iterator[Path]:
+    """Provide the path of a part file, which the block makes and which then replaces the file.
+
+    Raises
+    ------
+    EnvironmentFault
+        The disk is full, read-only, ... An older file of that name is left as it was.
+    """
+    part = _part(path)
+    try:
+        with _removed_on_error(part):
+            yield part
+            _sync(part)
+            os.replace(part, path)
+    except OSError as error:
+        way_out = "free space or choose another place for it"
+        raise EnvironmentFault(f"{path}: cannot be written: {error.strerror}; {way_out}") from None
+    with suppress(OSError):  # not every file system can sync a folder, and the file is in place already
+        _sync(path.parent)
+
+
+def make_folder(path: Path) -> None:
+    """Make the folder of an output file, make sure that files can be made in it, and remove parts that are left there.
+
+    Raises
+    ------
+    EnvironmentFault
+        The folder cannot be made, or no file can be made in it.
+    """
+    probe = _part(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _removed_on_error(probe):
+            probe.touch(exist_ok=False)
+            probe.unlink()
+        remove_dead_parts(path)
+    except OSError as error:
+        what = f"no file can be made in this folder: {error.strerror}; choose another --output"
+        raise EnvironmentFault(f"{path.parent}: {what}") from None
+
+
+def remove_dead_parts(path: Path) -> None:
+    """Remove the part files of a file that processes of this host left when they were killed."""
+    for part in path.parent.iterdir():
+        found = PART.fullmatch(part.name[len(path.name) :]) if part.name.startswith(path.name) else None
+        if found and found[1] == _place() and not _lives(int(found[2])):
+            part.unlink(missing_ok=True)
+
+
+def _part(path: Path) -> Path:
+    """Return a path beside the file that no other process uses, so that it may be removed."""
+    return path.with_name(f"{path.name}.{_place()}-{os.getpid()}.{os.urandom(6).hex()}.part")
+
+
+def _place() -> str:
+    """Return eight digits that stand for the host and its PID namespace, since containers count their own processes."""
+    try:
+        namespace = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        namespace = ""
+    return hashlib.sha256(f"{os.uname().nodename} {namespace}".encode()).hexdigest()[:8]
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it lives, and belongs to somebody else
+        return True
+    return True
+
+
+def _sync(path: Path) -> None:
+    """Wait until a file or folder is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextmanager
+def _removed_on_error(part: Path) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise

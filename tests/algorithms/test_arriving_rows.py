@@ -1,0 +1,76 @@
+"""Rows that come down from a GPU while it searches for the next ones are those of the CPU, to the bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.base import silent
+from hpcsolve.algorithms.shortest_paths import tables
+from hpcsolve.algorithms.shortest_paths.engines import ROW_ENGINES, EngineName
+from hpcsolve.algorithms.shortest_paths.row_engine import filled_rows
+from hpcsolve.algorithms.shortest_paths.rows import row_search
+from hpcsolve.algorithms.shortest_paths.searcher import searcher
+from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
+from hpcsolve.device.select import open_device
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.generate.plane_graphs import road_graph
+from hpcsolve.problems.graph import Graph
+
+PIECE = 1000
+
+
+@pytest.fixture(scope="module")
+def graph() -> Graph:
+    """Return a graph whose row of 1600 bytes takes several pieces."""
+    return road_graph(400, seed=3)
+
+
+@pytest.fixture
+def own(test_device: str) -> Iterator[Device]:
+    """Yield a device of its own, a GPU with small pieces."""
+    with open_device(test_device, SerialComm(), share_gpu=True)[0] as device:
+        if device.info.kind == "cuda":
+            device.downloads.piece_bytes, device.downloads.most = PIECE, 3  # type: ignore[attr-defined]
+        yield device
+
+
+def table(graph: Graph, device: Device, engine: EngineName) -> tuple[NDArray[Any], NDArray[Any], float]:
+    """Return distances and predecessors from all vertices, and the seconds that the host has waited for them."""
+    with searcher(graph, device, engine=engine, searches=graph.n) as prepared:
+        seeds = [np.array([vertex]) for vertex in range(graph.n)]
+        found = tables.solve_table(prepared, seeds, None, True, silent)
+        return found.keys, found.predecessor, prepared.seconds_copy
+
+
+@pytest.mark.parametrize("engine", ["near-far-block", "near-far-grid"])
+def test_batches_of_searches(engine: EngineName, graph: Graph, own: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tables, "rows_at_once", lambda *_: 7)
+    keys, before, seconds = table(graph, own, engine)
+    with HostDevice(1) as host:
+        expected = table(graph, host, engine)
+    assert np.array_equal(keys, expected[0]) and np.array_equal(before, expected[1])
+    assert seconds > 0
+
+
+@pytest.mark.parametrize("engine", [engine.name for engine in ROW_ENGINES] + ["dijkstra"])
+@pytest.mark.parametrize("wanted", [1, 3, 9])
+def test_rows_of_an_engine(engine: str, wanted: int, graph: Graph, own: Device) -> None:
+    """Also if the caller wants no more after some batches, while the next one is under way."""
+    batches = [np.arange(begin, min(begin + 45, graph.n)) for begin in range(0, graph.n, 45)]
+
+    def rows(device: Device) -> list[NDArray[Any]]:
+        with (
+            searcher(graph, device, searches=graph.n) as prepared,
+            row_search(prepared, graph, engine, 45, None, graph.n) as search,
+        ):
+            filled = filled_rows(search, batches, graph.n)
+            return [next(filled)[0] for _ in range(wanted)]
+
+    with HostDevice(1) as host:
+        assert np.array_equal(np.concatenate(rows(own)), np.concatenate(rows(host)))

@@ -1,0 +1,128 @@
+"""`make check-ptx`: nvcc's own code for every kernel that a GPU may run, executed without a GPU.
+
+The real nvcc compiles cuda_src to PTX, the stub driver hands it to the interpreter (machine.hpp), and the cases of
+tests/races/program.py, which check their answers, run on it under the real PyCUDA: once for each seed of the random
+scheduler. Reported are wrong answers, addresses outside of memory, misaligned or in the wrong memory, shared memory
+that is read before it is written, division by 0, warps and blocks that diverge where they should meet, deadlocks, and
+races between barriers (races.hpp). A kernel that no case launches is named.
+
+What stays for a GPU: ptxas and the machine code, the weak order of its memory, limits of registers, speed.
+
+    python -m tests.ptx.check --seeds 4 5 6 --blocks 4
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from hpcsolve.algorithms.registry import NAMES, algorithm
+from hpcsolve.device import build, source
+from tests.ptx.build import ptx_stub
+from tests.races.program import CASES
+from tests.stub_driver.build import CannotBuild, Stub
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What a process of program.py has done.
+
+    Attributes
+    ----------
+    launches, instructions
+        By kernel.
+    problem
+        What is wrong, or an empty string.
+    output
+        What it printed.
+    """
+
+    launches: Counter[str]
+    instructions: Counter[str]
+    problem: str
+    output: str
+
+
+def main() -> int:
+    """Return the exit code. Print what was checked to stdout, and what is wrong to stderr."""
+    parser = argparse.ArgumentParser(prog="check-ptx", description="Run nvcc's code for all kernels without a GPU.")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="of the scheduler (1 2 3)")
+    parser.add_argument("--blocks", type=int, default=3, help="that take turns (3)")
+    parser.add_argument("--no-races", action="store_true", help="do not look for races: half the time")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            stub = ptx_stub(Path(folder))
+        except CannotBuild as reason:
+            print(f"check-ptx: {reason}", file=sys.stderr)
+            return 1
+        settings = {"ptx_blocks": options.blocks, "ptx_races": int(not options.no_races)}
+        problem = check_kernels(stub, options.seeds, settings)
+    if problem:
+        print(f"check-ptx: {problem}", file=sys.stderr)
+    return 1 if problem else 0
+
+
+def check_kernels(stub: Stub, seeds: list[int], settings: dict[str, int]) -> str:
+    """Run every case with every seed, and return what is wrong, or an empty string."""
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for ran in pool.map(lambda file: start(stub, "compile", file), kernel_files()):
+            if ran.problem:
+                return ran.problem
+        tasks = [(seed, case) for seed in seeds for case in CASES]
+        all_ran = list(pool.map(lambda task: start(stub, "run", task[1], ptx_seed=task[0], **settings), tasks))
+    for (seed, case), ran in zip(tasks, all_ran):
+        if ran.problem:
+            return f"{case}, seed {seed}: {ran.problem}"
+    launches = sum((ran.launches for ran in all_ran), Counter())
+    instructions = sum((ran.instructions for ran in all_ran), Counter())
+    if forgotten := gpu_kernels() - set(launches):
+        return f"tests/races/program.py does not launch {', '.join(sorted(forgotten))}"
+    for name in sorted(launches):
+        print(f"{name:<28}{launches[name]:>8} launches{instructions[name]:>14,} instructions")
+    print(f"check-ptx: {len(launches)} kernels, {len(seeds)} seeds, no fault")
+    return ""
+
+
+def start(stub: Stub, *words: str, folder: Path = REPOSITORY, **settings: int) -> Ran:
+    """Run program.py on the stub and read what the interpreter told."""
+    environment = stub.environment(nvcc="ptx", ptx_talk=1, **settings)
+    command = [sys.executable, "-m", "tests.ptx.program", *words]
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
+    launches: Counter[str] = Counter()
+    instructions: Counter[str] = Counter()
+    rest = []
+    for line in done.stderr.splitlines():
+        if line.startswith("ptx: "):
+            _, name, _, _, steps, _, _ = line.split()
+            launches[name] += 1
+            instructions[name] += int(steps)
+        else:
+            rest.append(line)
+    failed = done.returncode != 0 or bool(rest)
+    return Ran(launches, instructions, "\n".join(rest) or f"exit code {done.returncode}" if failed else "", done.stdout)
+
+
+def kernel_files() -> list[str]:
+    """Return the files of cuda_src whose kernels a GPU may run, as `Device.kernel` names them."""
+    folder = build.source_folder()
+    files = {path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.cu")}
+    return sorted(files - {file for name in NAMES for file in algorithm(name).host_kernel_files})
+
+
+def gpu_kernels() -> set[str]:
+    """Return the kernels that a GPU may run."""
+    return {name for file in kernel_files() for name in source.declarations(build.source_folder(), file)}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

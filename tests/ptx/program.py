@@ -1,0 +1,40 @@
+"""Runs kernels on the stub driver with the interpreter, for check.py. To be started in the environment of `ptx_stub`.
+
+    program.py compile FILE ...    compiles files of cuda_src (held_karp/minplus), and runs nothing
+    program.py run CASE ...        runs cases of tests/races/program.py, all of them if none is named
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from hpcsolve.device import build
+from hpcsolve.device.cuda import CudaDevice
+from hpcsolve.device.gpus import list_gpus
+from tests.races.program import CASES
+
+ARCHITECTURE = "sm_90"
+
+
+def main(words: list[str]) -> None:
+    """Do what the words say."""
+    match words:
+        case ["compile", *files]:
+            for file in files:
+                build.cubin(file, ARCHITECTURE)
+        case ["run", *names]:
+            run(names or list(CASES))
+
+
+def run(names: list[str]) -> None:
+    """Run cases, which check their answers, and print how long each took."""
+    with CudaDevice(list_gpus()[0]) as device:
+        for name in names:
+            begin = time.monotonic()
+            CASES[name](device)
+            print(f"{name}: {time.monotonic() - begin:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

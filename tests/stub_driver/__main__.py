@@ -1,0 +1,27 @@
+"""Runs a command on the stub driver: `python -m tests.stub_driver make test-gpu`. STUB_GPUS and the like are kept."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.stub_driver.build import CannotBuild, build_stub
+
+
+def main(command: list[str]) -> int:
+    """Build the driver in a folder of its own, run the command, and return its exit code."""
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            stub = build_stub(Path(folder))
+        except CannotBuild as reason:
+            print(f"there is no stub driver: {reason}", file=sys.stderr)
+            return 4
+        environment = stub.environment(int(os.environ.get("STUB_GPUS", "1")))
+        return subprocess.run(command, env=environment, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
