@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL = help
-.PHONY: help run test test-gpu test-oldest lint check-cuda check-races check-ptx bench docs clean compiler pycuda
+.PHONY: help run test test-faults test-gpu test-oldest lint check-cuda check-races check-ptx bench docs clean compiler pycuda
 .PHONY: pycuda-built
 .PHONY: study-held-karp study-near-far study-ants study-kmb
 
@@ -34,6 +34,9 @@ test: compiler $(INSTALLED) pycuda  ## every test that needs no GPU
 
 # Eight processes share the GPU. TESTS=tests/kernels: only those. Without a GPU: .venv/bin/python -m tests.stub_driver make
 # test-gpu
+test-faults: compiler $(INSTALLED)  ## 200 times SIGKILL at a random moment, and the resumed answer compared: half an hour
+	@HPCSOLVE_KILLS=$${HPCSOLVE_KILLS:-200} $(BIN)/python -m pytest -q -s tests/checkpoint/test_kills.py
+
 test-gpu: compiler $(INSTALLED) pycuda-built  ## every test that runs on the device, with a GPU as the device
 	@HPCSOLVE_TEST_DEVICE=cuda $(BIN)/python -m pytest -q --on-device -n 8 --dist worksteal $(TESTS)
 
