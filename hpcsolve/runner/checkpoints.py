@@ -40,7 +40,7 @@ class Keeping:
     interval
         Seconds between checkpoints; None: as long as makes their cost small; infinite: none are written.
     deadline
-        Seconds from now within which the run must be over; None: no deadline but Slurm's.
+        Seconds from the start within which the run must be over; None: no deadline but Slurm's.
     hang_timeout
         Seconds without progress after which a rank prints its stacks and ends; None: never.
     overwrite
@@ -54,7 +54,7 @@ class Keeping:
     overwrite: bool = False
 
 
-NOTHING_KEPT = Keeping(interval=math.inf)
+NOTHING_KEPT = Keeping(interval=math.inf, deadline=math.inf)
 
 
 def folder_of(planned: PlannedRun, keeping: Keeping) -> Path | None:
@@ -103,7 +103,8 @@ def open_checkpoints(planned: PlannedRun, keeping: Keeping, deadline: float | No
     saved = saved_in(folder, planned, keeping.overwrite, comm, log) if folder else None
     lease = on_rank_0(comm, lambda: take_lease(folder)) if folder else None
     writer = Writer(folder, comm, lease, planned.hash, saved) if folder else None
-    pace = Pace(keeping.interval, deadline)
+    stoppable = folder is not None or planned.solver.stop_keys(planned.job.parameters)
+    pace = Pace(keeping.interval, deadline if stoppable else None)
     say = warn if comm.rank == 0 else log.note
     return Checkpoints(interrupts.noted, saved, writer, pace, log.note, say, keeping.hang_timeout)
 
