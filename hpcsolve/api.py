@@ -78,18 +78,14 @@ def solve(
         For tours, costs from row to column, `inf` where there is no arc, or places: a matrix, or a DataFrame (`lat`
         and `lon`, or costs whose index equals the columns). For graphs, a sparse matrix of scipy or a graph of
         networkx. For both, the path of a file, or a `Tsp` or `Graph` of hpcsolve.
-    algorithm
-        As in a job file.
     comm
         By default this process solves alone. Under mpiexec every rank calls `solve`, with what `hpcsolve.join()` gives,
         after an earlier run has compiled the kernels (docs/python.md).
-    device, threads, share_gpu, seed, exact, round, stop
+    algorithm, device, threads, share_gpu, seed, exact, round, stop
         As in a job file: `stop={"seconds": 60.0}`.
-    output
-        Path of a result file to write, which replaces an existing file. By default none is written.
-    checkpoints
-        Folder in which a folder of checkpoints is kept until the job is solved; the same call goes on from there. By
-        default none are written.
+    output, checkpoints
+        A result file to write, which replaces an existing file, and a folder in which checkpoints are kept until the
+        job is solved, from which the same call goes on. By default nothing is written.
     quiet
         Whether to print nothing.
     terminals

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -112,7 +113,8 @@ def test_killed_at_random_moments(
         pass
     assert solution(folder / "out.h5") == expected
     assert sorted(os.listdir(folder)) == ["job.toml", "out.h5"]
-    assert os.listdir(temporary) == []
+    left = [name for name in os.listdir(temporary) if not re.fullmatch(r"cc\w{6}\.s", name)]
+    assert left == [], "but what g++ leaves, which is asked for the features of the CPU"
     print(f"{name}: {kills} kills")
 
 
