@@ -18,8 +18,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL = help
-.PHONY: help run test test-faults test-gpu test-oldest lint check-cuda check-races check-ptx bench docs clean compiler pycuda
-.PHONY: pycuda-built
+.PHONY: help run test test-faults test-gpu test-slurm test-oldest lint check-cuda check-races check-ptx bench docs clean
+.PHONY: compiler pycuda pycuda-built
 .PHONY: study-held-karp study-near-far study-ants study-kmb
 
 help:  ## this list
@@ -32,13 +32,17 @@ run: compiler $(INSTALLED)  ## prove the shortest round trip through the EU capi
 test: compiler $(INSTALLED) pycuda  ## every test that needs no GPU
 	@$(BIN)/python -m pytest -q -n 3 --dist loadfile
 
-# Eight processes share the GPU. TESTS=tests/kernels: only those. Without a GPU: .venv/bin/python -m tests.stub_driver make
-# test-gpu
 test-faults: compiler $(INSTALLED)  ## 200 times SIGKILL at a random moment, and the resumed answer compared: half an hour
 	@HPCSOLVE_KILLS=$${HPCSOLVE_KILLS:-200} $(BIN)/python -m pytest -q -s tests/checkpoint/test_kills.py
 
+# Eight processes share the GPU. TESTS=tests/kernels runs only those.
+# Without a GPU: .venv/bin/python -m tests.stub_driver make test-gpu
 test-gpu: compiler $(INSTALLED) pycuda-built  ## every test that runs on the device, with a GPU as the device
 	@HPCSOLVE_TEST_DEVICE=cuda $(BIN)/python -m pytest -q --on-device -n 8 --dist worksteal $(TESTS)
+
+# tests/slurm/cluster.py says what is needed; where that is missing, the tests are skipped with the reason.
+test-slurm: compiler $(INSTALLED)  ## real Slurm on two emulated hosts (as root, with slurmd): scripts, signals, faults
+	@HPCSOLVE_TEST_SLURM=1 $(BIN)/python -m pytest -q tests/slurm
 
 # Python 3.10 or 3.11: there are no wheels of these versions for newer ones.
 test-oldest: compiler  ## files, plots and the command line, with the oldest libraries that setup.cfg allows
@@ -138,32 +142,36 @@ compiler:
 	install -e '.[dev,plot]' || fail "pip could not install the extras dev and plot; see the end of .venv/install.log"
 	touch $@
 
+# Installs PyCUDA from a wheel, unless it is there or the environment is not ours to change.
+HAS_PYCUDA = $(BIN)/python -c 'import pycuda' 2>/dev/null || [ -z '$(INSTALLED)' ]
+WHEEL = case '$(HPCSOLVE_PYCUDA_WHEEL)' in \
+	"") false ;; \
+	*.whl) install '$(HPCSOLVE_PYCUDA_WHEEL)' ;; \
+	*) install --find-links '$(HPCSOLVE_PYCUDA_WHEEL)' --only-binary pycuda pycuda ;; \
+	esac
+
 # Without PyCUDA the tests of the CUDA device are skipped; they say so.
 pycuda: $(INSTALLED)
 	@$(INSTALL)
-	if $(BIN)/python -c 'import pycuda' 2>/dev/null || [ -z '$(INSTALLED)' ]; then exit 0; fi
-	case '$(HPCSOLVE_PYCUDA_WHEEL)' in
-	"") false ;;
-	*.whl) install '$(HPCSOLVE_PYCUDA_WHEEL)' ;;
-	*) install --find-links '$(HPCSOLVE_PYCUDA_WHEEL)' --only-binary pycuda pycuda ;;
-	esac || echo "make: no PyCUDA wheel for this Python (HPCSOLVE_PYCUDA_WHEEL=file): tests of the CUDA device are skipped"
+	$(HAS_PYCUDA) || $(WHEEL) || echo "make: no PyCUDA wheel for this Python (HPCSOLVE_PYCUDA_WHEEL=file): tests of" \
+		"the CUDA device are skipped"
 
-# PyCUDA has no wheels on PyPI, so pip compiles it where no wheel was given. Its build takes the headers of the toolkit
-# of the nvcc on the PATH, which may be a script elsewhere; options from a file in HOME (no cuRAND: small toolkits lack it);
-# and a libcuda to link with, which only a driver brings: an empty one of that name will do.
-pycuda-built: pycuda
+# PyCUDA has no wheels on PyPI: where none was given, pip compiles it. Its build takes the headers of the toolkit of the
+# nvcc on the PATH, which may be a script elsewhere; options from a file in HOME (no cuRAND, which small toolkits lack); and
+# a libcuda to link with, which only a driver brings: an empty one of that name will do.
+pycuda-built: $(INSTALLED)
 	@$(FAIL); $(INSTALL)
-	if [ -z '$(INSTALLED)' ] || $(BIN)/python -c 'import pycuda' 2>/dev/null; then exit 0; fi
+	if $(HAS_PYCUDA) || $(WHEEL); then exit 0; fi
 	for nvcc in nvcc "$${HPCSOLVE_NVCC:-}"; do
 		said=$$("$$nvcc" -dryrun -c -x cu /dev/null -o /dev/null 2>&1) || continue
 		toolkit=$$(echo "$$said" | sed -n 's/^#$$ TOP=//p')
 		headers=$$(echo "$$said" | sed -n 's/^#$$ INCLUDES="-I\([^"]*\)".*/\1/p')
 		if [ -n "$$toolkit" ]; then break; fi
 	done
-	if [ -z "$${toolkit:-}" ]; then fail "no PyCUDA, and no nvcc to build it: load the CUDA toolkit's module, name its nvcc in" \
-		"HPCSOLVE_NVCC, or name a wheel of PyCUDA, as in make test-gpu HPCSOLVE_PYCUDA_WHEEL=file.whl"; fi
-	echo "make: building PyCUDA with $$toolkit (once; about five minutes)"
-	home=$(CURDIR)/build/pycuda; mkdir -p "$$home"
+	if [ -z "$${toolkit:-}" ]; then fail "no PyCUDA, and no nvcc to build it with: load the CUDA toolkit's module, name its" \
+		"nvcc in HPCSOLVE_NVCC, or name a wheel of PyCUDA: make test-gpu HPCSOLVE_PYCUDA_WHEEL=file.whl"; fi
+	echo "make: building PyCUDA with the CUDA toolkit in $$toolkit (once; about five minutes)"
+	home="$(CURDIR)/build/pycuda"; mkdir -p "$$home"
 	for name in .pip .config .cache .netrc; do
 		if [ -e "$$HOME/$$name" ]; then ln -sfn "$$HOME/$$name" "$$home/$$name"; fi
 	done

@@ -41,7 +41,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     from hpcsolve.parallel.comm import SerialComm
 
     device = os.environ.get("HPCSOLVE_TEST_DEVICE", "cpu")
-    if device == "cpu" or "PYTEST_XDIST_WORKER" in os.environ:
+    if device == "cpu" or hasattr(session.config, "workerinput"):  # pytest-xdist gives it to its workers
         return
     try:
         open_device(device, SerialComm())[0].close()
@@ -71,6 +71,19 @@ def _session_environment(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
     paths = [str(REPOSITORY), *filter(None, [os.environ.get("PYTHONPATH")])]
     os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _kernels_built_ahead(_session_environment: None, pytestconfig: pytest.Config, test_device: str) -> None:
+    """Build this worker's share of all kernels for the GPU, since nvcc takes longer than some tests wait."""
+    from hpcsolve.device import build
+    from hpcsolve.device.gpus import list_gpus
+
+    if test_device != "cpu" and pytestconfig.getoption("--on-device") and hasattr(pytestconfig, "workerinput"):
+        number, count = int(pytestconfig.workerinput["workerid"][2:]), pytestconfig.workerinput["workercount"]
+        folder, architecture = build.source_folder(), list_gpus()[0].architecture
+        for path in sorted(folder.glob("*/*.cu"))[number::count]:
+            build.build(build.Code(path.relative_to(folder).with_suffix("").as_posix(), architecture))
 
 
 @pytest.fixture(scope="session")

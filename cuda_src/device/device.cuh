@@ -5,19 +5,21 @@
 //   g++ -DHOST_THREADS   device/threads.cuh  the CUDA build on real threads: slow, for race checks and the stub driver
 //
 // A register is 2^lane_bits values side by side. On a CPU it is a vector register of one thread; in the two CUDA builds
-// it is spread over the 32 threads of a warp, one value each. `lanes<T>` is what one thread holds of it.
+// it is spread over the 32 threads of a warp, a word of 32 bits each. `lanes<T>` is what one thread holds of it.
 //
 // All three have:
 //   KERNEL name(...)          a kernel, which is launched by its name; EXPORT_KERNEL(name) follows it
 //   NULLABLE                  before a pointer for which a launch may pass None, which is nullptr in the kernel
 //   DEVICE                    a function that kernels call;  UNROLL  stands before a loop with a constant count
-//   lanes<T>                  this thread's part of a register: +, min, load, store, splat, without, load_mirrored
+//   lanes<T>                  this thread's part of a register: +, min, load, store, splat, without, load_mirrored;
+//                             min_add(best, a, b) is min(best, a + b); lanes<T>::width is its number of values
 //   lane_bits<T>()            binary logarithm of the number of lanes of a register
 //   one_thread_blocks         whether a block is one thread
 //   warp_size                 number of threads that share a register: 32, on a CPU 1
 //   lane(), warp(), warps()   this thread's lane and warp, and the block's number of warps; on a CPU 0, 0 and 1
 //   lower_to(target, x)       sets *target to the minimum of itself and all lanes of x, atomically
-//   lowest(set), count(set)   the smallest element of a 64-bit set, and the number of its elements
+//   registers_together        registers that a thread had best work on at a time, to read what they share once
+//   lowest(set), count(set)   the smallest element of a set of 32 or 64 bits; the number of elements of 64 bits
 //   atomicMin, atomicAdd, atomicOr   for 32 and 64 bits, among all threads; with _block among those of one block
 //   peek(p), prefetch(p)      read a value that atomics may be changing; announce that *p will be read
 //   bits_as<To>(x)            the bits of x as another type

@@ -9,7 +9,8 @@ struct lanes {
 };
 
 constexpr int warp_size = 32;  // threads that share a register
-constexpr int registers_together = 2;  // that a thread had best work on at a time, to read what they share once
+// Two, since a multiprocessor is assumed to execute two instructions in the time of reading a word for each thread.
+constexpr int registers_together = 2;
 // Whether a block is one thread, which may then do its work in any order.
 constexpr bool one_thread_blocks = false;
 

@@ -14,7 +14,7 @@ constexpr int first_target = 12, target_columns = 40;  // multiples of 4, so tha
 template <class T>
 struct block_problem {
   T inner[most_low - lane_bits<T>()][1 << most_low];  // the planes of the inner cities
-  int sources, targets, low;
+  int sources, targets, low, low_rows;  // low_rows is low, or the number of lane cities if that is larger
   const T *source[most_outside];  // entry 0 of each plane
   T *target[most_outside];
   int source_city[most_outside], target_city[most_outside];
@@ -133,15 +133,17 @@ DEVICE void solve_registers(block_problem<T> &p, const register_sets<K> &sets) {
   }
 }
 // Copies the costs between the cities of a block to p.cost, so that the costs to consecutive targets are consecutive. A
-// register that has more lane cities than there are low cities gets `no_city` in their place.
+// register that has more lane cities than there are low cities gets `no_city` in their place. The first loop copies
+// more than the low cities, because g++ makes three loads and stores of its constant number of steps.
 template <class T>
 DEVICE void copy_costs(block_problem<T> &p, const uint32_t *cost) {
-  const int low = p.low < lane_bits<T>() ? lane_bits<T>() : p.low;
-  auto low_city = [&](int k) { return k < p.low ? k : no_city; };
-  for (int r = warp(); r < low + p.sources; r += warps()) {
-    const uint32_t *from = cost + stride * (r < low ? low_city(r) : p.source_city[r - low]);
-    uint32_t *row = p.cost[r < low ? r : most_low + r - low];
-    for (int k = lane(); k < low; k += warp_size) row[k] = from[low_city(k)];
+  for (int r = warp(); r < p.low_rows + p.sources; r += warps()) {
+    const int s = r - p.low_rows, city = s >= 0 ? p.source_city[s] : r < p.low ? r : no_city;
+    const uint32_t *from = cost + stride * city;
+    uint32_t *row = p.cost[s < 0 ? r : most_low + s];
+    for (int k = lane(); k < first_target; k += warp_size) row[k] = from[k];
+    if (p.low < p.low_rows)
+      for (int k = lane(); k < p.low_rows; k += warp_size) row[k] = from[k < p.low ? k : no_city];
     for (int k = lane(); k < p.targets; k += warp_size) row[first_target + k] = from[p.target_city[k]];
   }
 }

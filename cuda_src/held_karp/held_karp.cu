@@ -28,9 +28,15 @@
 // Values are at most infinity, 0x7fff or 0x7fffffff, so the sum of two never wraps. A forbidden arc costs infinity. The
 // cost matrix has 32-bit patterns, each of which holds a 16-bit cost twice.
 //
+// On a GPU a register of 16-bit values has 64 lanes: each thread of the warp holds the values of two neighbouring sets
+// in a word, and one instruction (DPX) is two min-adds. A warp solves two registers at a time, of sets with the same
+// number of inner cities, and reads four costs at once from shared memory. So a source takes 24 such instructions for
+// 12 targets, 3 reads of costs, 2 of values, and 10 others (sm_90).
+//
 // Work. m cities beside the depot take m (m - 1) 2^(m - 2) min-adds. A register with b lane cities, f sources and t
 // targets outside them executes f t + b (f + t) + b (b - 1)^2 of them, of which f t + b (f + t) / 2 + b (b - 1) / 4 are
-// useful: 69 % for b = 4 (16-bit values, AVX2), f = t = 11. A stored value moves twice: 2 mid 2^(m - 1) values in all,
+// useful: 69 % for b = 4 (16-bit values, AVX2), f = t = 11. On a GPU (b = 6) it is 46 % for 32 cities, with the sets that
+// are solved twice because a size has an odd number of them. A stored value moves twice: 2 mid 2^(m - 1) values in all,
 // at m = 27 and 16 bits 2.4 GB for 2.4e10 min-adds, so arithmetic is the limit and not memory.
 // jobs/benchmarks/held_karp/RESULTS.md compares this with the machine's peak of min-adds (minplus.cu).
 // jobs/benchmarks/gpu.md has estimates for a GPU.
@@ -98,6 +104,7 @@ DEVICE void solve_step(int step, const city_split &split, const wave_sizes &wave
   }
   if (threadIdx.x == 0) {
     p.low = low;
+    p.low_rows = low < lane_bits<T>() ? lane_bits<T>() : low;
     p.sources = outside ? count(outside) : 1;
     p.targets = mid + top - count(outside);
     if (!outside) p.source[0] = states.depot, p.source_city[0] = depot_row;

@@ -1,9 +1,9 @@
 // The min-plus product of a cost matrix with rows of values: out[j][r] = min over i of rows[i][r] + cost[i][j].
 //
 // It is not part of any solver. It is the smallest kernel that shows the rule "one source, two compilers" at the
-// machine's peak, and it measures a device in the unit of Held-Karp, min-adds a second. Tests and benchmarks run it. A
-// block takes `chunk` positions r; a thread keeps 8 targets in registers. `targets` is a multiple of 8; the bytes of
-// `length` and of `chunk` values are multiples of 64; values stay below 2^15, so that no sum wraps.
+// machine's speed. Tests run it. A block takes `chunk` positions r; a thread keeps 8 targets in registers. `targets` is a
+// multiple of 8; the bytes of `length` and of `chunk` values are multiples of 64; values stay below 2^15, so that no sum
+// wraps.
 #include "device/device.cuh"
 
 KERNEL minplus_multiply(int sources, int targets, int length, int chunk, const uint16_t *__restrict__ rows,

@@ -97,6 +97,11 @@ class Result(tour.TourMixin, paths.PathsMixin, tree.TreeMixin):
         return self.table("history") if "history" in self.contents.groups else {}
 
     @property
+    def improvements(self) -> dict[str, NDArray[Any]]:
+        """The better tours of each colony over time, as `table("improvements")`, or an empty dict without colonies."""
+        return self.table("improvements") if "improvements" in self.contents.groups else {}
+
+    @property
     def coordinates(self) -> NDArray[np.float64] | None:
         """Coordinates of the cities or vertices, shape (n, 2 or 3), or None if the instance has none."""
         axes = [self.contents.value("instance", axis) for axis in "xyz"]

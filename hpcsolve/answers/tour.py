@@ -15,6 +15,7 @@ from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, rounding_of
 from hpcsolve.answers.dataset import Column, Dataset, columns, own_unit
 from hpcsolve.answers.edges import Edges, Rows, places_of, shown_names
 from hpcsolve.problems.tsp import Tsp, check_tour
+from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
     from hpcsolve.output.contents import Contents
@@ -160,7 +161,7 @@ def _colony_lines(contents: Contents) -> Iterator[str]:
 
 def summary(contents: Contents) -> str:
     """Return `cost 99, optimal, 17 cities`."""
-    cities = f"{contents.value('instance', 'n')} cities"
+    cities = counted(int(contents.value("instance", "n")), "city")
     if contents.value("solution", "infeasible"):
         return f"infeasible, {cities}"
     optimal = ", optimal" if contents.value("solution", "optimal") else ""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 
 import hpcsolve
 from hpcsolve.cli import (
+    build,
     collect,
     completion,
     convert,
@@ -22,6 +23,7 @@ from hpcsolve.cli import (
     new,
     report,
     run,
+    slurm,
     solve,
     sweep,
     tree,
@@ -32,7 +34,8 @@ from hpcsolve.parallel.interrupts import release
 from hpcsolve.parallel.printing import warn
 
 COMMANDS = (
-    solve, new, run, sweep, collect, estimate, verify, report, export, tree, info, generate, convert, completion,
+    solve, new, run, sweep, collect, estimate, slurm, verify, report, export, tree, info, build, generate, convert,
+    completion,
 )
 """The modules of the commands, in the order of `--help`."""
 
@@ -49,6 +52,7 @@ examples:
   hpcsolve sweep sweep.toml -j 4                          a job with lists of values: every combination
   hpcsolve collect 'results/sweep/*.h5' -o table.csv      many results as one table
   hpcsolve estimate job.toml -n 8 --memory 80G            will it fit, how long will it take?
+  hpcsolve slurm job.toml -n 8 --ranks-per-node 4         a script for sbatch, from the estimate
   hpcsolve verify results/eu-capitals.h5                  check the answer again
   hpcsolve export results/eu-capitals.h5 -o tour.csv      the answer for a spreadsheet; .geojson for a map
   hpcsolve report results/eu-capitals.h5 -o report.html   a page with pictures

@@ -83,6 +83,13 @@ def interval(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text!r} is neither a number of seconds nor never")
 
 
+def not_negative(text: str) -> int:
+    """Return the number in a text, which must be at least 0."""
+    if not (text.isascii() and text.isdigit()):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least 0")
+    return int(text)
+
+
 def at_least_one(text: str) -> int:
     """Return the number in a text, which must be at least 1."""
     if not text.isdecimal() or int(text) < 1:

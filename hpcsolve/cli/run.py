@@ -71,8 +71,8 @@ def _run(options: argparse.Namespace) -> int:
 
         log = open_log(comm, options)
         plan = partial(_planned, options, log)
-        keeping = keeping_of(options)
-        return run_job(comm, plan, log, sum(seconds_build), signals=STOPPING, keeping=keeping).exit_code
+        before, keeping = {"seconds_build": sum(seconds_build)}, keeping_of(options)
+        return run_job(comm, plan, log, before, signals=STOPPING, keeping=keeping).exit_code
 
     return guard(run, prepare)
 

@@ -34,6 +34,7 @@ def _solve(options: argparse.Namespace) -> int:
 
     chosen: list[Chosen] = []
     failed: list[HpcsolveError] = []
+    seconds_read: list[float] = []
     seconds_build: list[float] = []
 
     def prepare() -> None:
@@ -42,14 +43,17 @@ def _solve(options: argparse.Namespace) -> int:
         from hpcsolve.runner.ahead import build_for
         from hpcsolve.runner.reading import reporting_progress
 
+        started = time.perf_counter()
         try:
             with reporting_progress(options.instance, say):
                 chosen.append(_choose(options))
         except HpcsolveError as error:
             failed.append(error)  # rank 0 reports it for all ranks
             return
-        settings, started = chosen[0].job.settings, time.perf_counter()
+        seconds_read.append(time.perf_counter() - started)
+        settings = chosen[0].job.settings
         say(f"choice: {chosen[0].reason}")
+        started = time.perf_counter()
         build_for(settings.algorithm, settings.device, say)
         seconds_build.append(time.perf_counter() - started)
 
@@ -57,6 +61,8 @@ def _solve(options: argparse.Namespace) -> int:
         from hpcsolve.runner.run import run_job
 
         log = open_log(comm, options)
+        if comm.rank > 0:
+            chosen.clear()  # its memory: rank 0 sends the instance
 
         def planned() -> PlannedRun:
             if failed:
@@ -64,8 +70,9 @@ def _solve(options: argparse.Namespace) -> int:
             log.note(f"choice: {chosen[0].reason}")
             return _planned(chosen[0], options)
 
+        before = {"seconds_read": sum(seconds_read), "seconds_build": sum(seconds_build)}
         keeping = keeping_of(options)
-        return run_job(comm, planned, log, sum(seconds_build), signals=STOPPING, keeping=keeping).exit_code
+        return run_job(comm, planned, log, before, signals=STOPPING, keeping=keeping).exit_code
 
     return guard(run, prepare)
 

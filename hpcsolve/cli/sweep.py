@@ -8,14 +8,15 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
-from hpcsolve.cli.options import DEVICES, add_command, add_set, at_least_one
-from hpcsolve.errors import InputError
+from hpcsolve.cli.options import DEVICES, add_command, add_set, at_least_one, not_negative
+from hpcsolve.errors import HpcsolveError, InputError, agree
 from hpcsolve.parallel.printing import show, warn
 from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hpcsolve.parallel.comm import Comm
     from hpcsolve.sweep.expand import Run, Sweep
 
 RUN = [sys.executable, "-m", "hpcsolve.cli.sweep_run"]
@@ -35,10 +36,16 @@ def add(commands: Any) -> None:
     parser.add_argument("--output", metavar="FOLDER", help="the folder of the results (default: results/SWEEP)")
     parser.add_argument("--overwrite", action="store_true", help="run every job, and replace existing results")
     parser.add_argument("--dry-run", action="store_true", help="print the commands of the missing runs, run nothing")
+    text = "print the numbers of the missing runs, such as 0-3,7, for `sbatch --array`; run nothing"
+    parser.add_argument("--missing", action="store_true", help=text)
+    text = "solve this run alone, as `hpcsolve run` does, also on several ranks"
+    parser.add_argument("--run", type=not_negative, metavar="NUMBER", help=text)
     parser.add_argument("--quiet", action="store_true", help="print only failures")
 
 
 def _sweep(options: argparse.Namespace) -> int:
+    if options.run is not None:
+        return _one_run(options)
     from hpcsolve.parallel import environment
     from hpcsolve.parallel.launch import guard
 
@@ -49,18 +56,54 @@ def _sweep(options: argparse.Namespace) -> int:
     return guard(lambda comm: _run_sweep(options))
 
 
+def _expanded(options: argparse.Namespace) -> Sweep:
+    from hpcsolve.sweep.expand import expand
+
+    device = [f"device={options.device}"] if options.device else []
+    return expand(options.sweep, [*options.set, *device], options.output)
+
+
+def _one_run(options: argparse.Namespace) -> int:
+    """Solve the run that `--run` names. Every rank finds the same run, or the same error."""
+    from hpcsolve import cli
+
+    try:
+        words = list(_run_with_number(_expanded(options), options.run).arguments)
+    except HpcsolveError as error:
+        return _fail_on_all_ranks(error)
+    return cli.main(words + [f"--{name}" for name in ("overwrite", "quiet") if vars(options)[name]])
+
+
+def _fail_on_all_ranks(error: HpcsolveError) -> int:
+    from hpcsolve.parallel.launch import guard
+
+    def fail(comm: Comm) -> int:
+        agree(comm, error)
+        return error.exit_code
+
+    return guard(fail)
+
+
+def _run_with_number(sweep: Sweep, number: int) -> Run:
+    if number >= len(sweep.runs):
+        raise InputError(f"there is no run {number}: the sweep has {counted(len(sweep.runs), 'run')}, counted from 0")
+    return sweep.runs[number]
+
+
 def _run_sweep(options: argparse.Namespace) -> int:
     from dataclasses import replace
 
-    from hpcsolve.sweep.expand import expand
+    from hpcsolve.sweep.expand import number_ranges
     from hpcsolve.sweep.local import is_done
 
-    device = [f"device={options.device}"] if options.device else []
-    sweep = expand(options.sweep, [*options.set, *device], options.output)
+    sweep = _expanded(options)
     if options.overwrite:
         missing = [replace(run, arguments=(*run.arguments, "--overwrite")) for run in sweep.runs]
     else:
         missing = [run for run in sweep.runs if not is_done(run)]
+    if options.missing:
+        show(number_ranges([run.index for run in missing]))
+        return 0
     if options.dry_run:
         show("\n".join(_script(sweep, missing)))
         return 0

@@ -2,7 +2,8 @@
 
 The cache is the user's own folder (HPCSOLVE_CACHE, else XDG_CACHE_HOME/hpcsolve, else ~/.cache/hpcsolve), closed to
 others. An entry's name is a hash of everything that the machine code depends on: source, headers, command, compiler
-version, CPU features. An entry is written with its SHA-256 under a temporary name and renamed, under a lock, so that
+version, CPU features. Kernels that `hpcsolve build` has made for this kind of CPU or GPU come first, and need no
+compiler (targets.py). An entry is written with its SHA-256 under a temporary name and renamed, under a lock, so that
 one of many ranks on a node builds it and the others wait and load it. An entry whose bytes do not match its SHA-256 is
 built again, never loaded.
 
@@ -20,11 +21,12 @@ import shutil
 import signal
 import stat
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from hpcsolve.device import targets
 from hpcsolve.errors import EnvironmentFault
 
 HOST_FLAGS = "-x c++ -std=c++17 -O3 -march=native -fopenmp -ffp-contract=off -fPIC -shared -Wno-psabi"
@@ -103,14 +105,14 @@ def compiler_identity(compiler: str) -> str:
 
 
 @functools.cache
-def target_features(compiler: str) -> str:
-    """Return the features of this CPU as the compiler sees them. The model's name is not enough."""
-    return _output([compiler, "-march=native", "-Q", "--help=target"])
+def target_features(compiler: str, cpu: str = "native") -> str:
+    """Return the features of a CPU, by default this one, as the compiler sees them. The model's name is not enough."""
+    return _output([compiler, f"-march={cpu}", "-Q", "--help=target"])
 
 
 def is_built(code: Code) -> bool:
     """Return whether the cache has this code. Raises as `host_library`."""
-    return _intact(_entry(code))
+    return _prebuilt(code) is not None or _intact(_entry(code))
 
 
 def build(code: Code) -> None:
@@ -151,19 +153,65 @@ def _cache_name() -> Path:
 def source_hash(file: str) -> str:
     """Return the SHA-256 of `cuda_src/{file}.cu` and of every header."""
     folder = source_folder()
-    digest = hashlib.sha256()
-    for path in [folder / f"{file}.cu", *sorted(folder.rglob("*.cuh"))]:
-        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes())
+    return _hash_of([folder / f"{file}.cu", *sorted(folder.rglob("*.cuh"))])
+
+
+def _hash_of(paths: Iterable[Path], text: str = "") -> str:
+    """Return the SHA-256 of a text, of source files, and of their names."""
+    digest = hashlib.sha256(text.encode())
+    for path in paths:
+        digest.update(path.relative_to(source_folder()).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
 
 def _cached(code: Code) -> Path:
+    prebuilt = _prebuilt(code)
+    if prebuilt is not None:
+        return prebuilt
     entry = _entry(code)
     if not _intact(entry):
         with _lock(entry.with_suffix(".lock")):
             if not _intact(entry):
-                _build(code.file, _command(code), entry)
+                compile_file(code.file, _command(code), entry)
     return entry
+
+
+def _prebuilt(code: Code) -> Path | None:
+    """Return the path of this code if `hpcsolve build` has made it."""
+    ready = ready_target(code.architecture)
+    path = ready.path(code.file) if ready else None
+    return path if path is not None and _intact(path) else None
+
+
+def ready_target(architecture: str) -> targets.Ready | None:
+    """Return what `hpcsolve build` has made for a GPU architecture, or for this CPU if that is empty.
+
+    Options of one's own (HPCSOLVE_CXXFLAGS) are for code that is compiled here.
+    """
+    if not architecture and "HPCSOLVE_CXXFLAGS" in os.environ:
+        return None
+    return targets.find(cache_folder(), target_key(), architecture)
+
+
+def compiler_line(architecture: str = "") -> str:
+    """Return the version of the compiler of this code, in one line. Raises as `compiler_identity`."""
+    ready = ready_target(architecture)
+    if ready:
+        return f"{ready.target.compiler}, for {ready.target.name}"
+    return first_line_of_version(cuda_compiler() if architecture else host_compiler())
+
+
+def first_line_of_version(compiler: str) -> str:
+    """Return the line that has the compiler's version. Raises as `compiler_identity`."""
+    lines = compiler_identity(compiler).splitlines()
+    return next((line for line in lines if "release" in line), lines[0])
+
+
+@functools.cache
+def target_key() -> str:
+    """Return a hash of all kernel sources and options."""
+    folder = source_folder()
+    return _hash_of(sorted(folder.rglob("*.cu*")), f"{HOST_FLAGS}\0{CUDA_FLAGS}")[:16]
 
 
 def _entry(code: Code) -> Path:
@@ -209,7 +257,8 @@ def _lock(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _build(file: str, command: list[str], entry: Path) -> None:
+def compile_file(file: str, command: list[str], entry: Path) -> None:
+    """Compile `cuda_src/{file}.cu`, and write the result and its SHA-256. Raises as `host_library`."""
     folder = source_folder()
     part = entry.with_name(f"{entry.name}.{os.getpid()}.part")
     try:

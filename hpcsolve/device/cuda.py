@@ -71,7 +71,7 @@ class CudaDevice:
 
     def __post_init__(self) -> None:
         """Retain the primary context and make the stream."""
-        gpu, compiler = self.gpu, _compiler_version()
+        gpu, compiler = self.gpu, build.compiler_line(self.gpu.architecture)
         self.info = base.DeviceInfo("cuda", gpu.name, gpu.uuid, compiler, gpu.multiprocessors, self.threads)
         self.context, self.downloads = CudaContext(self.gpu), Downloads(self)
         with self.calling("making a stream") as cuda:
@@ -242,8 +242,3 @@ class CudaDevice:
             with self.calling(f"loading {file}.cu, {made}, the driver for CUDA {driver_version()},") as cuda:
                 self.modules[file] = cuda.module_from_buffer(image)
         return self.modules[file]
-
-
-def _compiler_version() -> str:
-    lines = build.compiler_identity(build.cuda_compiler()).splitlines()
-    return next((line for line in lines if "release" in line), lines[0])

@@ -9,6 +9,7 @@ import ctypes
 import os
 import platform
 import time
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -159,8 +160,7 @@ class HostDevice:
     def __post_init__(self) -> None:
         """Describe the processor."""
         name = f"{_processor_name()}, {counted(self.threads, 'thread')}"
-        compiler = build.compiler_identity(build.host_compiler()).splitlines()[0]
-        self.info = base.DeviceInfo("cpu", name, "", compiler, self.threads, self.threads)
+        self.info = base.DeviceInfo("cpu", name, "", build.compiler_line(), self.threads, self.threads)
 
     def memory_free(self) -> int:
         """Return the bytes that this process may still allocate."""
@@ -212,7 +212,7 @@ class HostDevice:
 
     def _load(self, file: str, name: str) -> HostKernel:
         declaration = source.declaration(build.source_folder(), file, name)
-        library = self.libraries.get(file) or _open_library(build.host_library(file))
+        library = self.libraries.get(file) or _open_library(build.host_library(file), self.threads)
         self.libraries[file] = library
         describe, function = library[f"{name}_signature"], library[f"{name}_launch"]
         describe.restype = ctypes.c_char_p
@@ -255,7 +255,7 @@ class HostDevice:
         return raw[start : start + nbytes].view(dtype).reshape(shape)
 
 
-def _open_library(path: Path) -> ctypes.CDLL:
+def _open_library(path: Path, threads: int) -> ctypes.CDLL:
     """Load a compiled library whose idle threads sleep.
 
     OpenMP reads OMP_WAIT_POLICY once, when the first library loads it. Without the variable, idle threads spin for
@@ -264,11 +264,25 @@ def _open_library(path: Path) -> ctypes.CDLL:
     """
     if "OMP_WAIT_POLICY" in os.environ:
         return ctypes.CDLL(str(path))
+    if threads > 1:
+        _warn_of_spinning(path.parent)
     os.environ["OMP_WAIT_POLICY"] = "passive"
     try:
         return ctypes.CDLL(str(path))
     finally:
         del os.environ["OMP_WAIT_POLICY"]  # the environment is the calling program's
+
+
+def _warn_of_spinning(folder: Path) -> None:
+    """Warn if OpenMP was loaded without a policy before the first library of this folder: its threads will spin."""
+    try:
+        loaded = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    if "/libgomp.so" in loaded and os.path.realpath(folder) not in loaded:
+        text = "OpenMP was loaded before hpcsolve, so idle threads spin and take the cores of others: start the " \
+               "program with OMP_WAIT_POLICY=passive in its environment"
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 def _processor_name() -> str:

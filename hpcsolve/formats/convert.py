@@ -54,8 +54,9 @@ def convert(source: str, target: str, weight: str | None = None) -> str:
         lost = _lost_of_tsp(problem, copy) if is_tsp else _lost_of_graph(problem, copy)
         write_file(Path(written).read_bytes(), target)
     size = counted(problem.n, "city" if is_tsp else "vertex")
-    doubled = "; each edge became two arcs" if not is_tsp and copy.directed > problem.directed else ""
-    return f"{target}: {problem.name}, {size}, {title}{doubled}" + (f"; without {', '.join(lost)}" if lost else "")
+    changed = "" if is_tsp or copy.directed == problem.directed else \
+        "; each edge became two arcs" if copy.directed else "; each two arcs became an edge"
+    return f"{target}: {problem.name}, {size}, {title}{changed}" + (f"; without {', '.join(lost)}" if lost else "")
 
 
 def _formats(source: str, target: str) -> tuple[Format[Any], ...]:
@@ -104,7 +105,7 @@ def _lost_of_graph(graph: Graph, copy: Graph) -> list[str]:
     tails, heads = order[copy.tails()], order[copy.heads]
     rows = np.lexsort((heads, tails))
     same = len(order) == graph.n and graph.arcs == copy.arcs and np.array_equal(tails[rows], graph.tails())
-    same = same and np.array_equal(heads[rows], graph.heads) and (graph.directed <= copy.directed)
+    same = same and np.array_equal(heads[rows], graph.heads)
     if not same or not _equal(graph.weights, graph.scale, copy.weights[rows], copy.scale):
         what = "the target's format cannot express its vertices, arcs or weights; choose another suffix"
         raise InputError(what, graph.name)

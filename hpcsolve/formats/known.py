@@ -9,8 +9,8 @@ from hpcsolve.formats.base import Format
 from hpcsolve.formats.graph.dimacs import looks_like_dimacs, read_dimacs, write_dimacs
 from hpcsolve.formats.graph.edge_list import looks_like_edge_list, read_edge_list, write_edge_list
 from hpcsolve.formats.graph.geojson import looks_like_geojson, read_geojson
-from hpcsolve.formats.graph.matrix_market import looks_like_matrix_market, read_matrix_market
-from hpcsolve.formats.graph.metis import read_metis
+from hpcsolve.formats.graph.matrix_market import looks_like_matrix_market, read_matrix_market, write_matrix_market
+from hpcsolve.formats.graph.metis import read_metis, write_metis
 from hpcsolve.formats.graph.networkx_files import (
     looks_like_gml,
     looks_like_graphml,
@@ -18,8 +18,8 @@ from hpcsolve.formats.graph.networkx_files import (
     read_gml,
     read_graphml,
     read_node_link,
-    write_graphml,
 )
+from hpcsolve.formats.graph.networkx_write import write_gml, write_graphml, write_node_link
 from hpcsolve.formats.graph.pace import looks_like_pace, read_pace
 from hpcsolve.formats.graph.sparse_npz import is_zip, read_sparse_npz
 from hpcsolve.formats.graph.steinlib import looks_like_steinlib, read_steinlib, write_steinlib
@@ -62,7 +62,7 @@ GRAPH_FORMATS: tuple[Format[Graph], ...] = (
     ),
     Format(
         "matrix market", "Matrix Market", (".mtx",), "begins with `%%MatrixMarket matrix coordinate`",
-        read_matrix_market, signature=looks_like_matrix_market,
+        read_matrix_market, signature=looks_like_matrix_market, write=write_matrix_market,
     ),
     Format(
         "dimacs", "DIMACS", (".gr",), "a line `p sp VERTICES ARCS`, then lines `a TAIL HEAD WEIGHT`",
@@ -82,7 +82,7 @@ GRAPH_FORMATS: tuple[Format[Graph], ...] = (
     ),
     Format(
         "gml", "GML", (".gml",), "begins with `graph [`; needs networkx",
-        read_gml, signature=looks_like_gml, takes_weight=True,
+        read_gml, signature=looks_like_gml, write=write_gml, takes_weight=True,
     ),
     Format(
         "geojson", "GeoJSON", (".geojson", ".json"),
@@ -91,11 +91,11 @@ GRAPH_FORMATS: tuple[Format[Graph], ...] = (
     ),
     Format(
         "node-link", "node-link JSON", (".json",), "what `networkx.node_link_data` gives; needs networkx",
-        read_node_link, signature=looks_like_node_link, takes_weight=True,
+        read_node_link, signature=looks_like_node_link, write=write_node_link, takes_weight=True,
     ),
     Format(
         "metis", "METIS", (".graph", ".metis"), "known by its suffix alone: the neighbours of each vertex; undirected",
-        read_metis,
+        read_metis, write=write_metis,
     ),
     Format(
         "edge list", "edge list", (".edges", ".csv", ".tsv"),

@@ -6,7 +6,8 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -85,9 +86,13 @@ def convert(
 def _explained(message: str, struct: type[msgspec.Struct], key: str, value: Any) -> str:
     """Return msgspec's message in the words of job files, or the choices if the key has a fixed set of them."""
     kind = get_type_hints(struct).get(key.replace("-", "_"))
-    if get_origin(kind) is Literal:
-        choices = " or ".join(json.dumps(choice) for choice in get_args(kind))
-        return f"{value!r} is not {choices}{did_you_mean(str(value), get_args(kind))}"
+    alternatives = get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+    choices = [choice for part in alternatives if get_origin(part) is Literal for choice in get_args(part)]
+    if choices and (len(alternatives) == 1 or isinstance(value, str)):
+        lists = [f"a list, such as {json.dumps([value])}" for part in alternatives if get_origin(part) is list]
+        expected = " or ".join([*map(json.dumps, choices), *lists])
+        return f"{value!r} is not {expected}{did_you_mean(str(value), choices)}"
+    message = message.replace("Object contains unknown field", "Unknown key")
     plain = re.sub("`([^`]*)`", lambda quoted: in_words(quoted[1]), message)
     got = f", got {value}" if ">=" in plain or "<=" in plain else ""
     return f"{plain[:1].lower()}{plain[1:]}{got}"

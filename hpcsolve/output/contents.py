@@ -25,6 +25,7 @@ GROUPS = {
     "legs": "The legs of the tour: one row per leg",
     "layers": "Layers of the dynamic program",
     "colonies": "One row per colony",
+    "improvements": "One row per tour that was better than all before in its colony",
     "searches": "One row per search",
     "prices": "A dual solution that proves the lower bound: one row per price",
     "reductions": "What was removed from the graph before the search",

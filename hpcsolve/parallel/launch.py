@@ -9,6 +9,7 @@ traceback, rank and host, and calls MPI_Abort.
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import threading
 import time
@@ -147,6 +148,7 @@ def guard(main: Callable[[Comm], int], prepare: Callable[[], object] | None = No
         if environment.announced_rank(os.environ) == 0:
             _print_error(fault)
         else:
+            _keep_exit_code()
             time.sleep(RANK_0_HEAD_START)
         return fault.exit_code
     if comm.size == 1:
@@ -194,8 +196,18 @@ def _finish(comm: MpiComm, code: int, failure: HpcsolveError | None) -> int:
     if ends is None:
         _abort_alone(comm, code)
         return code
+    _keep_exit_code()
     comm.finalize()
     return max(theirs for theirs, _ in ends)
+
+
+def _keep_exit_code() -> None:
+    """Ignore the SIGTERM with which `srun --kill-on-bad-exit` ends the ranks that exit a moment after the first.
+
+    Otherwise the job would have the exit code 143 instead of that of all ranks.
+    """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
 
 def _end_interrupted(comm: MpiComm) -> None:

@@ -20,6 +20,7 @@ from hpcsolve.problems.decimals import FORBIDDEN as FORBIDDEN
 from hpcsolve.problems.decimals import BadNumber, too_large
 from hpcsolve.problems.labels import positions_of
 from hpcsolve.problems.rounding import Costs, Precision, costs_from_floats, costs_from_integers, costs_from_texts
+from hpcsolve.wording import counted
 
 Location = Callable[[int, int], tuple[str, int]]
 """Function that returns the file and line from which the cost in a row and column was read, for error messages."""
@@ -170,7 +171,8 @@ def from_matrix(
     n = len(table)
     require_memory(n)
     if len(city_names) not in (0, n):
-        raise InputError(f"{len(city_names)} city names for {n} cities; give one name for each city", name)
+        what = f"{counted(len(city_names), 'city name')} for {counted(n, 'city')}"
+        raise InputError(f"{what}; give one name for each city", name)
     try:
         cost, scale, error = _costs(table, precision, name)
     except BadNumber as problem:

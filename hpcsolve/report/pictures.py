@@ -91,7 +91,9 @@ def search_pictures(result: Result) -> Iterator[Picture]:
     if "layers" in groups:
         yield Picture(plot.plot_layers, "States of each layer of Held-Karp's table, and the seconds of its kernels.")
     if "history" in groups:
-        yield Picture(plot.plot_convergence, "The best cost so far, and where each colony found its best tour.")
+        tree = kind_of_answer(result) == "tree"
+        more = "by round of the search, and the lower bound" if tree else "also of each colony, and its best tour"
+        yield Picture(plot.plot_convergence, f"The best cost so far, {more}.")
     costs = result.contents.value("colonies", "cost")
     if costs is not None and len(costs) > 1:
         yield Picture(plot.plot_colonies, f"The best cost of each of {len(costs)} colonies.")

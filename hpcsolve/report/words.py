@@ -43,7 +43,7 @@ def _tour_problem(result: Result) -> str:
     same = "the same both ways" if result.contents.value("instance", "symmetric") else "not the same both ways"
     metres = result.contents.value("instance", "coordinates_kind", "") == DEGREES
     unit = " Costs are great-circle distances in metres." if metres else ""
-    text = f"{name_of(result)} has {n} cities; an arc between two of them costs {same}.{unit}"
+    text = f"{name_of(result)} has {counted(n, 'city')}; an arc between two of them costs {same}.{unit}"
     if not is_open(result.contents):
         return f"{text} The problem is to find the cheapest round trip that visits each city once."
     verbs = {"start": "begins", "end": "ends"}

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
-from hpcsolve.algorithms.registry import algorithm
+from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.device import build
 from hpcsolve.device.build import Code
 from hpcsolve.device.gpus import list_gpus
+from hpcsolve.device.prebuild import build_target
 from hpcsolve.errors import HpcsolveError, ResourceError
 from hpcsolve.job.load import load_job
 from hpcsolve.output.heartbeat import Say, heartbeat, say_nothing
@@ -56,7 +58,23 @@ def build_for(name: str, device: str, say: Say = say_nothing) -> None:
     for code in codes:
         build.build(code)  # kept in this process for the device, which may not start a compiler after MPI_Init
     if not architectures or device.lower() == "auto":
-        build.compiler_identity(build.host_compiler())  # kept likewise
+        build.compiler_line()  # starts the compiler, if kernels are compiled here, and keeps its answer
+
+
+def build_for_target(name: str, is_gpu: bool, say: Say = say_nothing) -> Path:
+    """Build all kernels for a CPU or a GPU that this machine need not have. Raises as `prebuild.build_target`."""
+    files = all_kernel_files(is_gpu)
+    done: list[str] = []
+    with heartbeat(say, lambda seconds: f"build:  {len(done)} of {len(files)} compiled after {duration(seconds)}"):
+        return build_target(name, is_gpu, files, done.append)
+
+
+def all_kernel_files(is_gpu: bool) -> tuple[str, ...]:
+    """Return the kernel files of all algorithms that a GPU or a CPU may load."""
+    solvers = [algorithm(name) for name in NAMES]
+    files = [file for solver in solvers for file in solver.kernel_files]
+    only_on_cpus = [] if is_gpu else [file for solver in solvers for file in solver.host_kernel_files]
+    return tuple(dict.fromkeys(files + only_on_cpus))
 
 
 def _codes(name: str, device: str, architectures: Sequence[str]) -> Iterator[Code]:

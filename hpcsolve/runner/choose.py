@@ -249,7 +249,8 @@ def _for_cities(tsp: Any, given: Mapping[str, Any], seconds: float) -> tuple[str
         return "ant-colony", f"since a proof for {tsp.n} cities would take {size(need)} of memory"
     if likely > seconds:
         return "ant-colony", f"since a proof for {tsp.n} cities would take up to {duration(likely)}"
-    return "held-karp", f"since {tsp.n} cities are few enough for a proof of the optimum"
+    are = "is" if tsp.n == 1 else "are"
+    return "held-karp", f"since {counted(tsp.n, 'city')} {are} few enough for a proof of the optimum"
 
 
 def _free_memory(device: str) -> int:

@@ -10,13 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import hpcsolve
-from hpcsolve.device.build import cache_folder, compiler_identity, cuda_compiler, host_compiler
+from hpcsolve.device.build import cache_folder, compiler_identity, cuda_compiler, host_compiler, ready_target
 from hpcsolve.device.gpus import driver_version, list_gpus
 from hpcsolve.device.memory import available_memory
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.output.progress import size
 from hpcsolve.output.provenance import LIBRARIES, version
 from hpcsolve.wording import counted
+
+BUILT = "kernels    compiled for "
 
 
 def general_lines(mpi_library: str) -> Iterator[str]:
@@ -27,13 +29,15 @@ def general_lines(mpi_library: str) -> Iterator[str]:
 
 
 def compilers() -> list[str]:
-    """Return lines with both compilers and the folder of compiled kernels.
+    """Return lines with both compilers, the folder of compiled kernels, and what `hpcsolve build` made for this CPU.
 
     This starts the compilers, so it must be called before MPI starts.
     """
     lines = [f"{Path(name).name:10} {_compiler(name)}" for name in (host_compiler(), cuda_compiler())]
     try:
         lines.append(f"cache      {cache_folder()}")
+        ready = ready_target("")
+        lines += [f"{BUILT}{ready.target.name} by hpcsolve build, with {ready.target.compiler}"] if ready else []
     except HpcsolveError as error:
         lines.append(f"cache      problem: {error}")
     return lines
@@ -41,7 +45,7 @@ def compilers() -> list[str]:
 
 def problem_lines(compiler_lines: list[str]) -> Iterator[str]:
     """Yield a line for each problem that would prevent a run."""
-    if "not on the PATH" in compiler_lines[0]:
+    if "not on the PATH" in compiler_lines[0] and not compiler_lines[-1].startswith(BUILT):
         yield "problem: no C++ compiler: the CPU cannot be used; install a C++ compiler, or load its module"
     if not version("mpi4py"):
         way_out = "pip install mpi4py mpich on a workstation, mpi4py alone with the MPI of a cluster"

@@ -40,8 +40,8 @@ INTERRUPTED = "hpcsolve: interrupted: {} will be written; another Ctrl-C ends th
 
 
 def run_job(
-    comm: Comm, read: Callable[[], PlannedRun], log: Log, seconds_build: float = 0.0, *, keep: bool = False,
-    signals: tuple[signal.Signals, ...] = CTRL_C, keeping: Keeping = NOTHING_KEPT,
+    comm: Comm, read: Callable[[], PlannedRun], log: Log, before: Mapping[str, float] | None = None, *,
+    keep: bool = False, signals: tuple[signal.Signals, ...] = CTRL_C, keeping: Keeping = NOTHING_KEPT,
 ) -> Finished:
     """Run a job on all ranks.
 
@@ -49,8 +49,8 @@ def run_job(
     ----------
     read
         Returns the planned run. Called on rank 0 only.
-    seconds_build
-        Seconds that building the kernels before MPI took.
+    before
+        Seconds of reading (`seconds_read`) and of building the kernels (`seconds_build`) that went before this call.
     keep
         Whether `Finished.contents` gets the values of large tables too.
     signals
@@ -65,7 +65,8 @@ def run_job(
     """
     started, begun = time.perf_counter(), time.monotonic()
     planned = on_rank_0(comm, read)
-    seconds = {"seconds_read": time.perf_counter() - started}
+    earlier = {"seconds_read": 0.0, "seconds_build": 0.0, **(before or {})}
+    seconds = {"seconds_read": earlier["seconds_read"] + time.perf_counter() - started}
     if planned.existing is not None:
         assert planned.existing_verdict is not None
         say_existing(planned, log)
@@ -76,7 +77,7 @@ def run_job(
     settings, started = planned.job.settings, time.perf_counter()
     device, reason = open_device(settings.device, comm, share_gpu=settings.share_gpu, threads=settings.threads)
     with device:
-        seconds["seconds_build"] = seconds_build + time.perf_counter() - started
+        seconds["seconds_build"] = earlier["seconds_build"] + time.perf_counter() - started
         say_devices(reason, comm, log)
         estimated = _check_estimate(planned, device, comm, log)
         with watched(keeping.hang_timeout), _interrupts(planned, keeping, signals, comm) as interrupts:

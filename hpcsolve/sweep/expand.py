@@ -96,6 +96,14 @@ def expand(path: str, overrides: Sequence[str] = (), output: str | None = None) 
     return Sweep(folder, axes, tuple(runs))
 
 
+def number_ranges(numbers: Sequence[int]) -> str:
+    """Return ascending numbers as Slurm writes the elements of a job array: `0-3,7`."""
+    known = set(numbers)
+    starts = [number for number in numbers if number - 1 not in known]
+    ends = [number for number in numbers if number + 1 not in known]
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in zip(starts, ends))
+
+
 def _run(
     index: int, point: Mapping[str, Any], table: Mapping[str, Any], text: JobText, fixed: Sequence[str], folder: str
 ) -> Run:

@@ -30,8 +30,8 @@ def run(tsp, device, comm=None, stop=None, **parameters):
 
 
 def bits(outcome):
-    """Return all of an outcome that must not depend on the ranks: /solution, and /colonies on rank 0."""
-    groups = {"solution": outcome.solution, **{k: v for k, v in outcome.groups.items() if k == "colonies"}}
+    """Return all of an outcome that must not depend on the ranks: /solution, and most groups beside it on rank 0."""
+    groups = {"solution": outcome.solution, **{k: v for k, v in outcome.groups.items() if k != "history"}}
     return {(g, k): np.asarray(c.values).tobytes() for g, columns in groups.items() for k, c in columns.items()}
 
 
@@ -69,6 +69,19 @@ def test_a_colony_does_not_see_the_others(device):
         assert costs[0][:2].tolist() == costs[1].tolist() and costs[0][:1].tolist() == costs[2].tolist()
     assert len({tuple(key) for key in random_keys(1, range(1000)).tolist()}) == 1000
     assert (random_keys(2, range(3)) != random_keys(3, range(3))).all()
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_improvements_are_what_each_colony_has_after_every_iteration(name, device):
+    """As many runs as iterations, each stopped one later, say when a colony's best became better, and what it was."""
+    tsp, iterations = uniform_tsp(120, seed=4), 12
+    after = [run(tsp, device, stop=StopCriteria(iterations=done), colonies=3, **JOBS[name]).groups
+             for done in range(1, iterations + 1)]
+    best = np.array([groups["colonies"]["cost"].values for groups in after])
+    better = np.vstack([np.ones((1, 3), bool), np.diff(best, axis=0) < 0]).T
+    found = {key: column.values.tolist() for key, column in after[-1]["improvements"].items()}
+    assert found["colony"] == np.nonzero(better)[0].tolist() and found["iteration"] == np.nonzero(better)[1].tolist()
+    assert found["cost"] == best.T[better].tolist() and len(found["cost"]) > 6, "more than the first"
 
 
 def test_stops(device):

@@ -22,8 +22,8 @@ __all__ = ["stub"]
 HERE = Path(__file__).parent
 KERNELS = HERE.parent / "kernels"
 SMALL = (
-    "minplus or test_the_meeting or (brute and 9 and asymmetric and planes) or test_block_sizes_do_not_matter"
-    " or rows_of_a_few_threads or links_are_the_edges"
+    "minplus or test_the_meeting or do_not_wrap or (brute and 9 and asymmetric and planes)"
+    " or test_block_sizes_do_not_matter or rows_of_a_few_threads or links_are_the_edges"
 )
 
 

@@ -25,7 +25,7 @@ from hpcsolve.algorithms.steiner_kmb.node_table import PANEL, NodeTable, capacit
 from hpcsolve.algorithms.steiner_kmb.node_tree import Candidates, NodeTree
 from hpcsolve.algorithms.steiner_kmb.one_steiner import terminal_tree
 from hpcsolve.algorithms.steiner_kmb.reduce import reduced
-from hpcsolve.algorithms.steiner_kmb.rounds import AgreedStop
+from hpcsolve.algorithms.steiner_kmb.rounds import RoundStop
 from hpcsolve.algorithms.steiner_kmb.trees import closure
 from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
@@ -158,9 +158,14 @@ def test_ranks_do_not_matter(graph: Graph, device: Device) -> None:
     def stored(outcome: Outcome) -> dict[str, bytes]:
         return {name: np.asarray(column.values).tobytes() for name, column in outcome.solution.items()}
 
-    first = stored(solved(graph, device))
+    def history(outcome: Outcome) -> list[list[float]]:
+        return [outcome.groups["history"][name].values.tolist() for name in ("step", "best")]
+
+    alone = solved(graph, device)
     for ranks in (2, 3, 4):
-        assert all(stored(other) == first for other in on_ranks(ranks, lambda c: solved(graph, HostDevice(2), c)))
+        found = on_ranks(ranks, lambda c: solved(graph, HostDevice(2), c))
+        assert all(stored(other) == stored(alone) for other in found)
+        assert history(found[0]) == history(alone)
 
 
 def test_shakes_take_half_of_the_nodes_out_and_leave_a_minimum_spanning_tree(device: Device) -> None:
@@ -195,7 +200,7 @@ def test_more_shakes_never_make_the_tree_heavier(device: Device) -> None:
 
 
 @dataclass
-class Impatient(AgreedStop):
+class Impatient(RoundStop):
     """A stop that says that the time is up when it is asked for the `patience`-th time."""
 
     asked: int = 0
@@ -213,7 +218,7 @@ def test_it_can_be_stopped_at_any_time(ranks: int, device: Device, monkeypatch: 
     monkeypatch.setattr(TileRows, "at_once", 8)
     costs, last = [], solved(graph, device).cost
     for patience in (*range(1, 25), 10**6):
-        monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.solve.AgreedStop", partial(Impatient, patience=patience))
+        monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.solve.RoundStop", partial(Impatient, patience=patience))
         found = on_ranks(ranks, lambda comm: solved(graph, HostDevice(1), comm))
         assert is_right(graph, found[0]) and len({outcome.cost for outcome in found}) == 1
         costs.append(found[0].cost)

@@ -42,6 +42,7 @@ PROBLEMS: Mapping[str, tuple[Callable[[], Any], str, dict[str, Any]]] = {
     "infeasible": (lambda: [[0, 1, np.inf], [1, 0, np.inf], [np.inf, 1, 0]], "held-karp", {}),
     "ants": (lambda: uniform_tsp(30), "ant-colony", {"colonies": 3, "optimum": 100, "stop": {"iterations": 8}}),
     "tree": (lambda: road_steiner(60, 7), "steiner-kmb", {"mode": "kmb", "matrix": True}),
+    "best tree": (lambda: road_steiner(400, 40), "steiner-kmb", {"mode": "best"}),
     "tree of names": (lambda: FRIENDS, "steiner-kmb", {"terminals": ["Ann", "Dan", "Eve"]}),
     "distances": (lambda: road_graph(60), "shortest-paths", {"sources": [1, 30], "predecessors": True}),
     "distances of names": (lambda: FRIENDS, "shortest-paths", {"sources": [0, 3]}),

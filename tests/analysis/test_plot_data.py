@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hpcsolve.analysis import plot
-from hpcsolve.analysis.plot.palette import GREY, SERIES
+from hpcsolve.analysis.plot.palette import GREY, SERIES, SKY
 from hpcsolve.formats import write_graph
 from hpcsolve.problems.generate.plane_graphs import road_graph
 from hpcsolve.problems.generate.steiner import road_steiner
@@ -143,6 +143,10 @@ def test_a_query_without_a_path_is_said(pyplot):
     assert axes.get_legend().get_texts()[0].get_text() == "Ann to Lee: not reached"
 
 
+def colony_costs(result, colony):
+    return result.improvements["cost"][result.improvements["colony"] == colony]
+
+
 def test_convergence_and_colonies(results, pyplot):
     result = results("ants")
     history, costs = result.table("history"), result.table("colonies")["cost"]
@@ -150,8 +154,22 @@ def test_convergence_and_colonies(results, pyplot):
     assert np.array_equal(lines["best so far"].get_ydata(), history["best"])
     assert np.array_equal(lines["mean of the iteration"].get_ydata(), history["mean"])
     assert np.array_equal(lines["best tour of a colony"].get_ydata(), costs)
+    assert np.array_equal(lines["best so far of a colony"].get_ydata()[:-1], colony_costs(result, 0))
+    drawn = [line.get_xydata()[-1] for line in plot.plot_convergence(result).lines if line.get_color() == SKY]
+    assert sorted(map(tuple, drawn)) == sorted((7, cost) for cost in costs), "a line a colony, up to the last iteration"
     assert set(lines["optimum that the job names"].get_ydata()) == {100}
     assert np.array_equal(plot.plot_colonies(result).lines[0].get_ydata(), costs)
+
+
+def test_convergence_of_a_tree(results, pyplot):
+    result = results("best tree")
+    lines = {line.get_label(): line for line in plot.plot_convergence(result).lines}
+    assert set(lines) == {"best so far", "a lighter tree", "lower bound"}
+    drawn = lines["best so far"]
+    assert np.array_equal(drawn.get_xdata(), result.history["step"])
+    assert np.array_equal(drawn.get_ydata(), result.history["best"])
+    assert lines["a lighter tree"].get_ydata()[-1] == result.cost
+    assert set(lines["lower bound"].get_ydata()) == {result.lower_bound}
 
 
 def test_layers(results, pyplot):

@@ -155,6 +155,8 @@ def test_numbers_of_a_run(results):
     ants, tour = results["ants"], results["tour"]
     assert ants.table("colonies")["cost"].min() == ants.cost, "in the own unit, as the cost"
     assert list(ants.history) == ["step", "seconds", "best", "mean"] and ants.history["best"][-1] == ants.cost
+    assert list(ants.improvements) == ["colony", "iteration", "cost"] and tour.improvements == {}
+    assert ants.improvements["cost"].min() == ants.cost, "in the own unit, as the cost"
     assert tour.history == {} and tour.n == 8 and results["tree"].n == 4
     ranks = ants.table("ranks")
     assert 0 < ranks["seconds_run"][0] <= ants.seconds < 60 and ranks["seconds_check"][0] > 0

@@ -8,9 +8,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from math import comb
 from pathlib import Path
 
 import pytest
+
+from hpcsolve.algorithms.held_karp.plan import plan
+from hpcsolve.algorithms.held_karp.split import split_cities
+from jobs.benchmarks.held_karp.instructions import Registers, work
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -71,6 +76,15 @@ def test_tables_and_chart(benchmark: Run, tmp_path: Path) -> None:
     assert re.search(r"^- vectors: (AVX-512|AVX2|128-bit)", done.stdout, re.MULTILINE)
     assert re.search(r"^- peak of a core, a CPU second: [\d.e+]+ min-adds", done.stdout, re.MULTILINE)
     assert re.search(r"^  10 \|.*h", done.stdout, re.MULTILINE), "the chart has a line for n = 10"
+
+
+@pytest.mark.parametrize("cities", [12, 17, 25])
+def test_the_counts_for_a_gpu_are_those_of_the_plan(cities: int) -> None:
+    """With registers of one value every min-add is useful, and the empty set is left for the depot's sake."""
+    split = split_cities(cities)
+    from_depot = sum(comb(split.low, inner) * (cities - inner) for inner in range(split.low + 1))
+    expected = plan(split, 1, 0, symmetric=False, itemsize=2).operations() + 2 * from_depot
+    assert work(split, Registers(itemsize=2, lane_bits=0, together=1)).min_adds == expected
 
 
 def test_a_wrong_optimum_fails(benchmark: Run, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hpcsolve.device.host import HostDevice
 from jobs.benchmarks.common.answers import WrongAnswerError
 from jobs.benchmarks.shortest_paths import queries, single, widths
 from jobs.benchmarks.shortest_paths.graphs import Network, read_network
@@ -99,7 +100,7 @@ def test_a_wrong_answer_stops_the_benchmark(small: Network) -> None:
     graph = small.graph
     wrong = replace(small, graph=replace(graph, weights=graph.weights + np.uint32(1)))  # not so in the layout
     with pytest.raises(WrongAnswerError, match="road:300: the solvers found different answers"):
-        single.measure(wrong, 1)
+        single.measure(wrong, 1, HostDevice(1))
 
 
 def test_charts(benchmark: Run, small: Network, tmp_path: Path) -> None:
@@ -108,7 +109,7 @@ def test_charts(benchmark: Run, small: Network, tmp_path: Path) -> None:
 
     done = benchmark("batches", "--graphs", "grid:12", "--repeats", "1", "--charts", str(tmp_path))
     assert done.returncode == 0, done.stderr
-    charts.draw_single([single.measure(small, 1)], tmp_path)
+    charts.draw_single([single.measure(small, 1, HostDevice(1))], tmp_path)
     charts.draw_widths("a", widths.measure(small, [1.0], 1), tmp_path)
     charts.draw_queries("a", queries.measure(small, [1.0], 6, 1), tmp_path)
     drawn = sorted(path.name for path in tmp_path.iterdir() if "<svg" in path.read_text())

@@ -35,10 +35,10 @@ def folder(tmp_path):
 
 
 def kept(path):
-    """Return the bytes of `/solution` and `/colonies`."""
+    """Return the bytes of `/solution`, `/colonies` and `/improvements`."""
     groups = read_result(path).groups
     return {(g, k): (c.values if isinstance(c.values, (str, float)) else np.asarray(c.values).tobytes(), c.description)
-            for g in ("solution", "colonies") for k, c in groups[g].items()}
+            for g in ("solution", "colonies", "improvements") for k, c in groups[g].items()}
 
 
 @pytest.mark.parametrize(("variant", "counts"), [((), (1, 2, 3, 4)), (AS, (1, 3))], ids=["mmas", "ant-system"])

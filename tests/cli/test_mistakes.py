@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import hpcsolve as package
+from hpcsolve.analysis.plot import plot_tour
 from hpcsolve.errors import InputError
 
 CITIES = "TYPE : TSP\nDIMENSION : 4\nEDGE_WEIGHT_TYPE : {}\nNODE_COORD_SECTION\n1 0 0\n2 3 4\n3 6 0\n4 {}\nEOF\n"
@@ -91,6 +92,10 @@ def streets():
     return graph
 
 
+def solve_roads(**keys):
+    return package.solve("roads.gr", "shortest-paths", device="cpu", **keys)
+
+
 SQUARE = [[0, 1, 2], [1, 0, 3], [2, 3, 0]]
 CALLS = {  # what is called in Python -> part of the message
     "a number to stop at": (lambda: package.solve(SQUARE, "ant-colony", stop=5), 'for example stop={"seconds": 5}'),
@@ -101,7 +106,16 @@ CALLS = {  # what is called in Python -> part of the message
         lambda: package.solve(streets(), "shortest-paths", sources=[1]), 'choose with weight=, as in weight="length"'),
     "no square": (lambda: package.solve(np.zeros((2, 3))), "the cost matrix has shape (2, 3); it must be (n, n)"),
     "no instance": (lambda: package.solve("none.tsp"), "none.tsp: cannot be read: No such file or directory"),
-    "a plot of a table": (lambda: package.load("r.h5").table("layer"), "the result has no table 'layer'; it has"),
+    "a table that is not there": (lambda: package.load("r.h5").table("layer"), "result has no table 'layer'; it has"),
+    "a plot of a table": (
+        lambda: plot_tour(solve_roads(sources=[1, 2])),
+        "plot_tour draws a tour; this result of shortest-paths has distances, which result.plot() draws"),
+    "a source that is no list": (
+        lambda: solve_roads(sources="1"), 'shortest-paths.sources: \'1\' is not "terminals" or a list, such as ["1"]'),
+    "a target that is no list": (
+        lambda: solve_roads(sources=[1], targets="terminal"), 'such as ["terminal"]; did you mean terminals?'),
+    "an unknown key of random sources": (
+        lambda: solve_roads(sources={"randm": 2}), "shortest-paths.sources: unknown key randm"),
 }
 
 

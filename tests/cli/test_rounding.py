@@ -97,7 +97,8 @@ def test_verify_reads_the_rounded_costs_again(hpcsolve, folder, test_device, tmp
 
 
 def test_two_ranks_round_alike(mpiexec, folder, test_device):
-    done = mpiexec(2, "run", "held-karp.toml", "--device", test_device, "--output", "two.h5", cwd=folder)
+    options = ("--device", test_device, "--set", "share-gpu=true")
+    done = mpiexec(2, "run", "held-karp.toml", *options, "--output", "two.h5", cwd=folder)
     assert done.returncode == 0, done.stderr
     one = package.solve(cdist(PLACES, PLACES), device=test_device)
     two = package.load(folder / "two.h5")

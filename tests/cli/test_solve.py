@@ -65,11 +65,20 @@ def test_the_job_file_is_not_overwritten(files, hpcsolve):
 
 
 def test_ranks_have_a_colony_each(files, mpiexec, test_device):
-    done = mpiexec(2, "solve", "sixty.tsp", "--set", "stop.iterations=5", "--device", test_device)
+    options = ("--set", "stop.iterations=5", "--set", "share-gpu=true")
+    done = mpiexec(2, "solve", "sixty.tsp", *options, "--device", test_device)
     assert done.returncode == 0, done.stderr
     line = "choice: ant-colony, since 60 cities are too many for a proof of the optimum; it stops after 5 iterations"
     assert line in done.stdout.splitlines() and done.stdout.count("choice:") == 1
     assert "colonies: 2:" in done.stdout
+
+
+def test_one_city_is_singular(files):
+    reasons = [choose(write_cities(files / "some.tsp", n)).reason for n in (1, 2)]
+    assert [reason.split(" for ")[0] for reason in reasons] == [
+        "held-karp, since 1 city is few enough", "held-karp, since 2 cities are few enough"]
+    found = package.solve(choose(write_cities(files / "one.tsp", 1)).instance.problem, device="cpu")
+    assert repr(found) == "<held-karp: cost 0, optimal, 1 city>"
 
 
 def table(*arguments, **keywords):
@@ -150,3 +159,17 @@ def test_standard_input_with_a_named_algorithm(files, run_process):
     command = f"cat nine.tsp | '{sys.executable}' -m hpcsolve solve - --algorithm held-karp --quiet --device cpu"
     done = run_process(["bash", "-c", command], timeout=60)
     assert done.returncode == 0 and "file:   results/stdin.h5" in done.stdout, done.stderr
+
+
+def test_reading_to_choose_is_part_of_the_time_of_reading(files, start_ranks):
+    """Reading takes 0.7 s longer on each of two ranks, before MPI starts."""
+    program = (
+        "import sys, time\nfrom hpcsolve.runner import choose\nfast = choose.read_instance\n"
+        "choose.read_instance = lambda job: (time.sleep(0.7), fast(job))[1]\n"
+        "from hpcsolve.cli import main\nsys.exit(main(sys.argv[1:]))\n"
+    )
+    done = start_ranks(2, sys.executable, "-c", program, "solve", "nine.tsp", "--device", "cpu", "--output", "out.h5")
+    assert done.returncode == 0, done.stderr
+    result = package.load("out.h5")
+    assert (result.table("ranks")["seconds_read"] > 0.7).all() and result.seconds > 0.7
+    assert (result.table("ranks")["seconds_run"] < 0.7).all()

@@ -12,8 +12,11 @@ import pytest
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
 CORES = len(os.sched_getaffinity(0))
+SPINNING = "RuntimeWarning: OpenMP was loaded before hpcsolve, so idle threads spin"
 PROGRAM = f"""
-import os, hpcsolve
+import ctypes, os, sys, hpcsolve
+if "openmp-first" in sys.argv:
+    ctypes.CDLL("libgomp.so.1")
 import numpy as np
 def solve(n, iterations):
     stop = {{"iterations": iterations}}
@@ -27,11 +30,11 @@ print(after.user + after.system - before.user - before.system, os.environ.get("O
 """
 
 
-def solved(run_process: Run, policy: str | None, **more: str) -> tuple[float, str, str]:
+def solved(run_process: Run, policy: str | None, *words: str, **more: str) -> tuple[float, str, str]:
     """Return CPU seconds, OMP_WAIT_POLICY afterwards and standard error of the program, started with this policy."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMP_", "GOMP_"))}
     environment |= more if policy is None else more | {"OMP_WAIT_POLICY": policy}
-    done = run_process([sys.executable, "-c", PROGRAM], timeout=200, env=environment)
+    done = run_process([sys.executable, "-c", PROGRAM, *words], timeout=200, env=environment)
     assert done.returncode == 0, done.stderr
     seconds, after = done.stdout.split()
     return float(seconds), after, done.stderr
@@ -41,8 +44,19 @@ def solved(run_process: Run, policy: str | None, **more: str) -> tuple[float, st
 def test_idle_threads_take_no_time(run_process: Run) -> None:
     """A run takes about 0.1 s of CPU time, and 3.7 s where 4 threads spin."""
     asleep, _, _ = solved(run_process, "passive")
-    by_default, _, _ = solved(run_process, None)
+    by_default, _, errors = solved(run_process, None)
     assert by_default < 3 * asleep + 0.3
+    assert errors == "", "and nothing is warned of"
+
+
+@pytest.mark.skipif(CORES == 1, reason="one core: no thread is idle")
+def test_threads_that_will_spin_are_warned_of_once(run_process: Run) -> None:
+    """OpenMP that another library has loaded keeps its policy, so only the environment can put its threads to sleep."""
+    asleep, _, errors = solved(run_process, "passive", "openmp-first")
+    assert errors == ""
+    spinning, after, errors = solved(run_process, None, "openmp-first")
+    assert errors.count(SPINNING) == 1 and after == "None"
+    assert spinning > asleep
 
 
 @pytest.mark.parametrize(("policy", "known"), [(None, "PASSIVE"), ("passive", "PASSIVE"), ("active", "ACTIVE")])

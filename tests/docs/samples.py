@@ -55,6 +55,7 @@ def _problems(folder: Path) -> Iterator[tuple[Any, str, dict[str, Any]]]:
     yield _friends(1 / 3), "shortest-paths", {"sources": [0], "round": 1e-6}
     yield _friends(1 / 3), "steiner-kmb", {"terminals": ["Ann", "Cleo"]}
     yield _town(5), "steiner-kmb", {"mode": "kmb", "matrix": True}
+    yield _town(9), "steiner-kmb", {"mode": "best"}
     yield _friends(0.25), "steiner-kmb", {"terminals": ["Ann", "Cleo"], "mode": "kmb", "matrix": True}
 
 

@@ -51,7 +51,7 @@ def test_tours(tmp_path, file, suffix):
 
 
 @pytest.mark.parametrize("file", GRAPH)
-@pytest.mark.parametrize("suffix", [".gr", ".stp", ".graphml", ".edges"])
+@pytest.mark.parametrize("suffix", [".gr", ".stp", ".graphml", ".edges", ".mtx", ".metis", ".gml", ".json"])
 def test_graphs(tmp_path, file, suffix):
     """The arcs stay the same in every format, or nothing is written. These samples list vertices in their order."""
     (tmp_path / file).write_bytes(GRAPH[file].content)
@@ -60,12 +60,14 @@ def test_graphs(tmp_path, file, suffix):
     try:
         said = convert(source, target)
     except InputError as error:
-        assert any(words in str(error) for words in ("undirected graph with terminals", "has no edge", "cannot have"))
+        known = ("undirected graph with terminals", "has no edge", "cannot have", "a METIS graph")
+        assert any(words in str(error) for words in known)
         assert not (tmp_path / f"again{suffix}").exists()
         return
     after = read_graph(target).problem
     assert arcs_of(after) == arcs_of(before)
     assert ("each edge became two arcs" in said) == (after.directed and not before.directed)
+    assert ("each two arcs became an edge" in said) == (before.directed and not after.directed)
     lost = said.partition("without ")[2].split(", ")
     assert ("names" in lost) == (after.vertex_names != before.vertex_names)
     assert ("terminals" in lost) == (before.terminals is not None and after.terminals is None)

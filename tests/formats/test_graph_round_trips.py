@@ -1,6 +1,7 @@
 """Graphs that are written and read again, matrices that scipy wrote, and long files, with scipy as oracle."""
 
 import io
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats import read_graph, write_coordinates, write_dimacs, write_steinlib
+from hpcsolve.formats import read_graph, write_coordinates, write_dimacs, write_graph, write_steinlib
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.graph_convert import from_scipy
 from hpcsolve.problems.graph_order import undirected
@@ -68,6 +69,44 @@ def test_steinlib_round_trip(tmp_path_factory, graph):
     again = read_graph(path).problem
     assert_same(again, graph)
     assert np.array_equal(again.terminals, graph.terminals)
+
+
+@given(graphs())
+def test_matrix_market_round_trip(tmp_path_factory, graph):
+    """Nothing is lost but coordinates, and scipy reads the same entries, as far as its numbers can hold them."""
+    path = tmp_path_factory.mktemp("g") / "t.mtx"
+    write_graph(graph, str(path))
+    assert_same(read_graph(path).problem, replace(graph, coordinates=None))
+    matrix = scipy.io.mmread(path).tocoo()
+    entries = zip(matrix.row.tolist(), matrix.col.tolist(), matrix.data.tolist())
+    assert {(a, b): float(weight) for a, b, weight in entries} == {
+        ends: float(weight) for ends, weight in arcs_of(graph).items()}
+
+
+@given(graphs(directed=False))
+def test_metis_round_trip(tmp_path_factory, graph):
+    path = tmp_path_factory.mktemp("g") / "t.graph"
+    if graph.scale != 1 or graph.weights.dtype.kind == "f" or not graph.weights.all():
+        with pytest.raises(InputError, match=r"whole weights above 0, and some are not; write it as \.gr"):
+            write_graph(graph, str(path))
+        return
+    write_graph(graph, str(path))
+    assert_same(read_graph(path).problem, replace(graph, coordinates=None))
+
+
+def test_metis_as_its_manual_has_it(tmp_path):
+    """A vertex without neighbours has an empty line, and the format 001 stands for weights of edges."""
+    ends, weights = ([0, 0, 1], [1, 2, 2]), [5, 6, 7]
+    plain = from_edges(*ends, [1, 1, 1], n=4, name="t")
+    write_graph(plain, str(tmp_path / "plain.graph"))
+    assert (tmp_path / "plain.graph").read_text() == "% t\n4 3\n2 3\n1 3\n1 2\n\n"
+    write_graph(from_edges(*ends, weights, n=4, name="t"), str(tmp_path / "t.metis"))
+    assert (tmp_path / "t.metis").read_text() == "% t\n4 3 001\n2 5 3 6\n1 5 3 7\n1 6 2 7\n\n"
+    both = from_edges([*ends[0], *ends[1]], [*ends[1], *ends[0]], [*weights, *weights], n=4, directed=True, name="t")
+    write_graph(both, str(tmp_path / "both.metis"))
+    assert (tmp_path / "both.metis").read_text() == (tmp_path / "t.metis").read_text()
+    with pytest.raises(InputError, match=r"a METIS graph is undirected; write it as \.gr"):
+        write_graph(from_edges(*ends, weights, directed=True), str(tmp_path / "d.metis"))
 
 
 @st.composite

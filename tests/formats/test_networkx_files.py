@@ -20,6 +20,7 @@ from tests.formats.samples import GRAPHML, samples
 
 names = st.text("abcXYZ éß<&>\"'", min_size=1, max_size=5).filter(lambda text: text == " ".join(text.split()))
 edges = st.lists(st.tuples(names, names, st.integers(0, 9) | st.floats(0.001, 1e9)), min_size=1, max_size=12)
+long = st.lists(st.tuples(names, names, st.integers(2**31, 2**59)), min_size=1, max_size=12)
 
 
 def edges_of(graph):
@@ -53,8 +54,9 @@ def test_what_networkx_writes_is_read(tmp_path_factory, drawn, directed, kind):
         assert not read_graph(path, directed=False).problem.directed
 
 
-@given(edges, st.booleans(), st.booleans(), st.sampled_from(["", "degrees"]))
-def test_what_is_written_is_read(tmp_path_factory, drawn, directed, named, kind):
+@given(edges | long, st.booleans(), st.booleans(), st.sampled_from(["", "degrees"]),
+       st.sampled_from(["graphml", "gml", "json"]))
+def test_what_is_written_is_read(tmp_path_factory, drawn, directed, named, kind, suffix):
     called = tuple(dict.fromkeys(name for a, b, _ in drawn for name in (a, b)))
     place = {name: index for index, name in enumerate(called)}
     graph = from_edges(
@@ -63,7 +65,7 @@ def test_what_is_written_is_read(tmp_path_factory, drawn, directed, named, kind)
         vertex_names=called if named else (), terminals=[0], coordinates=[[i / 7, -i] for i in range(len(called))],
     )
     graph = graph.__class__(**{**vars(graph), "coordinates_kind": kind})
-    path = str(tmp_path_factory.mktemp("g") / "t.graphml")
+    path = str(tmp_path_factory.mktemp("g") / f"t.{suffix}")
     write_graph(graph, path)
     again = read_graph(path).problem
     assert edges_of(again) == edges_of(graph) and again.directed == directed

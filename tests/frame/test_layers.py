@@ -12,7 +12,7 @@ LAYERS = [  # from the top down; those in one row stand side by side
     {"hpcsolve.api"},
     {"hpcsolve.report"},
     {"hpcsolve.analysis"},
-    {"hpcsolve.sweep"},
+    {"hpcsolve.sweep", "hpcsolve.slurm"},
     {"hpcsolve.runner"},
     {"hpcsolve.job"},
     {"hpcsolve.output"},

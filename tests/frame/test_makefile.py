@@ -83,6 +83,47 @@ def test_no_package_index(checkout):
     assert not (checkout / ".venv" / "installed").exists()
 
 
+NO_PYCUDA = f'#!/bin/sh\ncase "$*" in *pycuda*) exit 1;; esac\nexec {sys.executable} "$@"\n'
+
+
+def installed(checkout: Path) -> None:
+    """Put a Python without PyCUDA into the checkout's .venv, as if all else was installed."""
+    (checkout / ".venv" / "bin").mkdir(parents=True)
+    program(checkout / ".venv" / "bin" / "python", NO_PYCUDA)
+    (checkout / ".venv" / "installed").touch()
+
+
+def test_no_pycuda_and_no_nvcc(checkout):
+    installed(checkout)
+    line = make(checkout, "test-gpu", HPCSOLVE_PYCUDA_WHEEL="")
+    assert "no nvcc to build it with: load the CUDA toolkit's module, name its nvcc in HPCSOLVE_NVCC" in line
+    assert "HPCSOLVE_PYCUDA_WHEEL=file.whl" in line
+
+
+def test_a_pycuda_that_cannot_be_built(checkout):
+    """The toolkit is that of an nvcc off the PATH, which says where its headers are."""
+    installed(checkout)
+    nvcc = checkout.parent / "nvcc"
+    program(nvcc, "#!/bin/sh\necho '#$ TOP=/toolkit/bin/..' >&2\necho '#$ INCLUDES=\"-I/toolkit/include\"' >&2\n")
+    script = 'echo "$HOME $PATH $CPATH: error: no cuda.h"\nexit 1\n'
+    program(checkout / ".venv" / "bin" / "python", f"#!/bin/sh\n{script}")
+    program(checkout.parent / "path" / "mkdir", f'#!/bin/sh\nexec {shutil.which("mkdir")} "$@"\n')
+    program(checkout.parent / "path" / "ln", f'#!/bin/sh\nexec {shutil.which("ln")} "$@"\n')
+    line = make(checkout, "test-gpu", HPCSOLVE_PYCUDA_WHEEL="", HPCSOLVE_NVCC=str(nvcc))
+    assert "pip could not build PyCUDA" in line and line.endswith("/toolkit/include: error: no cuda.h")
+    assert "/check out/build/pycuda /toolkit/bin/../bin:" in line
+
+
+def test_no_gpu(checkout):
+    """Without PyCUDA, driver or GPU one line says which, and no test runs into it."""
+    settings = {"HPCSOLVE_TEST_DEVICE": "cuda", "CUDA_VISIBLE_DEVICES": ""}
+    command = [sys.executable, "-m", "pytest", "-q", "--on-device", "tests/device"]
+    done = subprocess.run(command, cwd=REPOSITORY, env={**os.environ, **settings}, capture_output=True, text=True,
+                          check=False, timeout=60)
+    assert done.returncode == 3 and "Exit: no tests on cuda: " in done.stdout + done.stderr
+    assert "passed" not in done.stdout and "error" not in done.stdout
+
+
 def test_an_installation_that_fails(checkout):
     """For any other reason it prints the last line of the log and where the log is."""
     (checkout / "setup.cfg").write_text("[metadata\n")

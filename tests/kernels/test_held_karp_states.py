@@ -18,7 +18,8 @@ from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.tsp import FORBIDDEN
 from tests.oracles import pull_table
 
-SPLITS = [Split(5, 1, 1), Split(5, 3, 1), Split(5, 3, 2), Split(6, 3, 1), Split(5, 5, 1)]
+SPLITS = [Split(5, 1, 1), Split(5, 3, 1), Split(5, 3, 2), Split(6, 3, 1), Split(5, 5, 1), Split(8, 1, 1)]
+"""The last has inner cities on a GPU too."""
 
 
 def random_problem(cities: int, itemsize: int, seed: int) -> ReducedCosts:
@@ -41,17 +42,31 @@ def middle_layer(reduced: ReducedCosts, part: Plan, device: Device) -> np.ndarra
     return layer.reshape(split.slices, split.mid, -1)
 
 
-@pytest.mark.parametrize("itemsize", [2, 4])
-@pytest.mark.parametrize("split", SPLITS, ids=str)
-def test_states_equal_the_table(split: Split, itemsize: int, device: Device) -> None:
-    reduced = random_problem(split.cities, itemsize, seed=split.cities)
-    layer = middle_layer(reduced, plan(split, 1, 0, False, itemsize), device)
+def check_states(reduced: ReducedCosts, split: Split, device: Device) -> None:
+    """Assert that every state of the middle layer is that of the textbook's table, or infinity if that is less."""
+    layer = middle_layer(reduced, plan(split, 1, 0, False, reduced.itemsize), device)
     table = pull_table(np.where(reduced.cost == reduced.infinity, FORBIDDEN, reduced.cost))
     assert layer.shape[2] == comb(split.mid - 1, split.middle) << split.low
     for top_set, city, entry in np.ndindex(layer.shape):
         members = recover.cities_before(Meeting(0, top_set, city, entry), split)
         expected = table[sum(1 << c for c in members), split.low + city]
         assert layer[top_set, city, entry] == min(expected, reduced.infinity), (members, city)
+
+
+@pytest.mark.parametrize("itemsize", [2, 4])
+@pytest.mark.parametrize("split", SPLITS, ids=str)
+def test_states_equal_the_table(split: Split, itemsize: int, device: Device) -> None:
+    check_states(random_problem(split.cities, itemsize, seed=split.cities), split, device)
+
+
+@pytest.mark.parametrize("itemsize", [2, 4])
+@pytest.mark.parametrize("split", SPLITS[3:], ids=str)
+def test_sums_up_to_twice_infinity_do_not_wrap(split: Split, itemsize: int, device: Device) -> None:
+    """A sum that passes the end of its 16 bits would be too small, and change the value beside it on a GPU."""
+    infinity, rng = INFINITY[itemsize], np.random.default_rng(split.low)
+    edges = [0, 1, infinity // 2, infinity // 2 + 1, infinity - 1, infinity]
+    cost = rng.choice(edges, (split.cities + 1, split.cities + 1), p=[0.1, 0.1, 0.2, 0.2, 0.2, 0.2])
+    check_states(ReducedCosts(cost.astype(np.int64), itemsize, 1, 0, True, None), split, device)
 
 
 @pytest.mark.parametrize("split", SPLITS[:4], ids=str)

@@ -10,6 +10,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from hpcsolve.device.build import cuda_compiler
 from tests.stub_driver.build import CannotBuild, Stub, build_stub
 
 HERE = Path(__file__).parent
@@ -46,8 +47,8 @@ def ptx_stub(folder: Path) -> Stub:
     CannotBuild
         PyCUDA, g++ or nvcc is missing.
     """
-    if shutil.which("nvcc") is None:
-        raise CannotBuild("nvcc is not on the PATH")
+    if shutil.which(cuda_compiler()) is None:
+        raise CannotBuild(f"{cuda_compiler()} is not on the PATH")
     stub = build_stub(folder)
     shutil.copy(interpreter(), folder / "lib" / "libptx.so")
     return stub

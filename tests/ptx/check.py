@@ -4,7 +4,8 @@ The real nvcc compiles cuda_src to PTX, the stub driver hands it to the interpre
 tests/races/program.py, which check their answers, run on it under the real PyCUDA: once for each seed of the random
 scheduler. Reported are wrong answers, addresses outside of memory, misaligned or in the wrong memory, shared memory
 that is read before it is written, division by 0, warps and blocks that diverge where they should meet, deadlocks, and
-races between barriers (races.hpp). A kernel that no case launches is named.
+races between barriers (races.hpp). A kernel that no case launches is named. Mistakes planted in the kernels
+(mutants.py) must be found, or the check itself is broken.
 
 What stays for a GPU: ptxas and the machine code, the weak order of its memory, limits of registers, speed.
 
@@ -19,13 +20,15 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.device import build, source
 from tests.ptx.build import ptx_stub
+from tests.ptx.mutants import MUTANTS
 from tests.races.program import CASES
 from tests.stub_driver.build import CannotBuild, Stub
 
@@ -42,14 +45,11 @@ class Ran:
         By kernel.
     problem
         What is wrong, or an empty string.
-    output
-        What it printed.
     """
 
     launches: Counter[str]
     instructions: Counter[str]
     problem: str
-    output: str
 
 
 def main() -> int:
@@ -57,43 +57,65 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="check-ptx", description="Run nvcc's code for all kernels without a GPU.")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="of the scheduler (1 2 3)")
     parser.add_argument("--blocks", type=int, default=3, help="that take turns (3)")
-    parser.add_argument("--no-races", action="store_true", help="do not look for races: half the time")
+    parser.add_argument("--no-races", action="store_true", help="do not look for races")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
+    settings = {"ptx_blocks": options.blocks, "ptx_races": int(not options.no_races)}
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(cores()) as pool:
         try:
             stub = ptx_stub(Path(folder))
         except CannotBuild as reason:
-            print(f"check-ptx: {reason}", file=sys.stderr)
-            return 1
-        settings = {"ptx_blocks": options.blocks, "ptx_races": int(not options.no_races)}
-        problem = check_kernels(stub, options.seeds, settings)
+            problem = str(reason)
+        else:
+            problem = check_kernels(stub, pool, options.seeds, settings) or check_mutants(stub, pool)
     if problem:
         print(f"check-ptx: {problem}", file=sys.stderr)
     return 1 if problem else 0
 
 
-def check_kernels(stub: Stub, seeds: list[int], settings: dict[str, int]) -> str:
+def check_kernels(stub: Stub, pool: Executor, seeds: list[int], settings: dict[str, int]) -> str:
     """Run every case with every seed, and return what is wrong, or an empty string."""
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        for ran in pool.map(lambda file: start(stub, "compile", file), kernel_files()):
-            if ran.problem:
-                return ran.problem
-        tasks = [(seed, case) for seed in seeds for case in CASES]
-        all_ran = list(pool.map(lambda task: start(stub, "run", task[1], ptx_seed=task[0], **settings), tasks))
+    files = kernel_files()
+    parts = [files[k :: cores()] for k in range(cores())]
+    for ran in pool.map(lambda part: start(stub, "compile", *part), parts):
+        if ran.problem:
+            return ran.problem
+    tasks = [(seed, case) for case in CASES for seed in seeds]
+    all_ran = list(pool.map(lambda task: start(stub, "run", task[1], ptx_seed=task[0], **settings), tasks))
     for (seed, case), ran in zip(tasks, all_ran):
         if ran.problem:
             return f"{case}, seed {seed}: {ran.problem}"
     launches = sum((ran.launches for ran in all_ran), Counter())
     instructions = sum((ran.instructions for ran in all_ran), Counter())
-    if forgotten := gpu_kernels() - set(launches):
-        return f"tests/races/program.py does not launch {', '.join(sorted(forgotten))}"
+    if problem := not_launched(launches):
+        return problem
     for name in sorted(launches):
         print(f"{name:<28}{launches[name]:>8} launches{instructions[name]:>14,} instructions")
-    print(f"check-ptx: {len(launches)} kernels, {len(seeds)} seeds, no fault")
+    print(f"check-ptx: {len(launches)} kernels, {len(seeds)} seeds, no fault", flush=True)
     return ""
 
 
-def start(stub: Stub, *words: str, folder: Path = REPOSITORY, **settings: int) -> Ran:
+def not_launched(launches: Collection[str]) -> str:
+    """Return which kernels that a GPU may run are missing, or an empty string."""
+    forgotten = gpu_kernels() - set(launches)
+    return f"tests/races/program.py does not launch {', '.join(sorted(forgotten))}" if forgotten else ""
+
+
+def check_mutants(stub: Stub, pool: Executor) -> str:
+    """Return a planted mistake that is not found, or an empty string."""
+    names = list(MUTANTS)
+    for name, ran in zip(names, pool.map(lambda name: start(stub, "mutant", name, ptx_steps=10**8), names)):
+        if not any(words in ran.problem for words in MUTANTS[name].words):
+            return f"{name} in {MUTANTS[name].file} was not found: the check is blind\n{ran.problem}"
+    print(f"check-ptx: {len(names)} planted mistakes found")
+    return ""
+
+
+def cores() -> int:
+    """Return how many processes may run at a time."""
+    return len(os.sched_getaffinity(0))
+
+
+def start(stub: Stub, *words: str, **settings: int) -> Ran:
     """Run program.py on the stub and read what the interpreter told."""
     environment = stub.environment(nvcc="ptx", ptx_talk=1, **settings)
     command = [sys.executable, "-m", "tests.ptx.program", *words]
@@ -108,8 +130,8 @@ def start(stub: Stub, *words: str, folder: Path = REPOSITORY, **settings: int) -
             instructions[name] += int(steps)
         else:
             rest.append(line)
-    failed = done.returncode != 0 or bool(rest)
-    return Ran(launches, instructions, "\n".join(rest) or f"exit code {done.returncode}" if failed else "", done.stdout)
+    problem = "\n".join(rest) or (f"exit code {done.returncode}" if done.returncode else "")
+    return Ran(launches, instructions, problem)
 
 
 def kernel_files() -> list[str]:

@@ -106,6 +106,6 @@ def compiled(source: Path, include: Path | None = None) -> str:
     """Return what the real nvcc makes of a .cu file, with the headers of cuda_src or of another folder."""
     with tempfile.NamedTemporaryFile(suffix=".ptx") as made:
         folder = include or build.source_folder()
-        command = ["nvcc", *PTX.split(), "-arch=sm_90", "-I", str(folder), str(source), "-o", made.name]
+        command = [build.cuda_compiler(), *PTX.split(), "-arch=sm_90", "-I", str(folder), str(source), "-o", made.name]
         subprocess.run(command, check=True, capture_output=True)
         return Path(made.name).read_text()

@@ -2,6 +2,7 @@
 
     program.py compile FILE ...    compiles files of cuda_src (held_karp/minplus), and runs nothing
     program.py run CASE ...        runs cases of tests/races/program.py, all of them if none is named
+    program.py mutant NAME         runs the case that should bring a planted mistake to light
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import time
 from hpcsolve.device import build
 from hpcsolve.device.cuda import CudaDevice
 from hpcsolve.device.gpus import list_gpus
+from tests.ptx.mutants import MUTANTS, mutated
 from tests.races.program import CASES
 
 ARCHITECTURE = "sm_90"
@@ -23,6 +25,9 @@ def main(words: list[str]) -> None:
         case ["compile", *files]:
             for file in files:
                 build.cubin(file, ARCHITECTURE)
+        case ["mutant", name]:
+            with mutated(MUTANTS[name]):
+                run([MUTANTS[name].case])
         case ["run", *names]:
             run(names or list(CASES))
 

@@ -20,7 +20,7 @@ Number = int | float
 
 
 def width(name: str) -> int:
-    """Return the bits of a type of PTX; of pairs (u16x2), 32."""
+    """Return the bits of a type of PTX, 32 for pairs (u16x2)."""
     return WIDTHS.get(name, 32)
 
 

@@ -57,8 +57,8 @@ def planted() -> Iterator[Module]:
 
 def loaded(headers: Path) -> Module:
     """Return planted.cu as nvcc compiles it, or skip the test where that cannot be."""
-    if shutil.which("nvcc") is None:
-        pytest.skip("nvcc is not on the PATH")
+    if shutil.which(build.cuda_compiler()) is None:
+        pytest.skip(f"{build.cuda_compiler()} is not on the PATH")
     try:
         return Interpreter().load(compiled(PLANTED, headers))
     except CannotBuild as reason:

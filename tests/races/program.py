@@ -24,7 +24,10 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms import held_karp, steiner_kmb
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.held_karp import Parameters
+from hpcsolve.algorithms.held_karp import Parameters, planes
+from hpcsolve.algorithms.held_karp.plan import plan
+from hpcsolve.algorithms.held_karp.reduce import INFINITY, ReducedCosts
+from hpcsolve.algorithms.held_karp.split import Split
 from hpcsolve.algorithms.shortest_paths.engines import NEAR_FAR, ROW_ENGINES, EngineName
 from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD, Keys
 from hpcsolve.algorithms.shortest_paths.rows import row_search
@@ -85,6 +88,18 @@ def all_of_held_karp(device: Device) -> None:
         tsp = random_tsp(n, high, symmetric)
         outcome = held_karp.run(tsp, device, SerialComm(), Parameters(layout=layout), silent)
         assert outcome.cost == optimum(tsp.cost), (n, high, symmetric, layout, outcome.cost)
+    inner_cities(device)
+
+
+def inner_cities(device: Device) -> None:
+    """Solve a problem with more low cities than a register has lane cities, as larger problems have them."""
+    cost = random_tsp(11, 100, False).cost
+    for itemsize in (2, 4):
+        costs = np.where(cost == FORBIDDEN, INFINITY[itemsize], cost)
+        reduced = ReducedCosts(np.roll(costs, (-1, -1), (0, 1)), itemsize, 1, 0, True, None)  # the depot is the last
+        part = plan(Split(8, 1, 1), 1, 0, symmetric=False, itemsize=itemsize)
+        found = planes.meet(reduced, part, device, SerialComm(), silent, planes.Statistics())
+        assert found.value == optimum(cost), (itemsize, found.value)
 
 
 def minplus(device: Device) -> None:
@@ -96,6 +111,9 @@ def minplus(device: Device) -> None:
     costs = device.upload((cost * 0x10001).astype(np.uint32))
     kernel(2, 64, sources=3, targets=8, length=256, chunk=128, rows=device.upload(rows), cost=costs, out=out)
     assert (out.download() == (rows[:, None] + cost[:, :, None]).min(axis=0)).all()
+    peak, down = device.kernel("held_karp/min_add", "min_add_repeat"), device.empty((8, 256), np.uint16)
+    peak(2, 64, length=256, chunk=128, rounds=3, cost=0x10001, values=out, out=down)
+    assert (down.download() <= (rows[:, None] + cost[:, :, None]).min(axis=0)).all()
 
 
 def shortest_paths(device: Device) -> None:

@@ -1,35 +1,43 @@
-"""The Slurm scripts, edited as a user would, under a fake srun and under a real Slurm if there is one."""
+"""The Slurm scripts, edited as a user would, under a fake srun."""
 
 import os
 import re
-import shutil
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-from tests.frame.source import REPOSITORY
+from tests.slurm.scripts import MARK, SCRIPTS, edited
 
-SCRIPTS = sorted((REPOSITORY / "slurm").glob("*.sbatch"))
-MARK = "# <--"
 by_name = pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+PROGRAM = ["hpcsolve", "run", "a job.toml", "--device", "cpu"]
+COMMANDS = {
+    "one_node": PROGRAM,
+    "multi_node": PROGRAM,
+    "cpu_only": [*PROGRAM, "--device", "cpu"],
+    "requeue": PROGRAM,
+    "array": ["hpcsolve", "sweep", *PROGRAM[2:], "--run", "3"],
+}
+WHEN_STOPPED = {"requeue": "requeue 7", "array": "requeue 6_3"}
 
 
-def edited(script: Path, ranks: int, limits: str, setup: str) -> str:
-    """Return the script with its three marked lines changed and nothing else."""
-    lines = script.read_text(encoding="utf-8").splitlines()
-    first, second, third = [number for number, line in enumerate(lines) if MARK in line]
-    sizes = r"--ntasks-per-node=\d+ --gpus-per-node=\d+ --cpus-per-task=\d+"
-    lines[first], count = re.subn(sizes, f"--ntasks-per-node={ranks} --cpus-per-task=1", lines[first])
-    assert count == 1
-    lines[second] = f"#SBATCH {limits}"
-    lines[third] = f"setup() {{ {setup}; }}"
-    return "\n".join(lines) + "\n"
+def with_fakes(folder, script, setup, exit_code=0):
+    """Run an edited script where srun and scontrol print what they get, and srun returns an exit code."""
+    (folder / "srun").write_text(f'#!/bin/sh\nprintf "%s\\n" "$OMP_NUM_THREADS" "$@"\nexit {exit_code}\n')
+    (folder / "scontrol").write_text('#!/bin/sh\necho "$@" >&2\n')
+    for name in ("srun", "scontrol"):
+        (folder / name).chmod(0o755)
+    job = folder / "job.sbatch"
+    job.write_text(edited(script, 2, "--time=1", setup))
+    variables = {"SLURM_CPUS_PER_TASK": "8", "SLURM_JOB_ID": "7", "SLURM_ARRAY_JOB_ID": "6", "SLURM_ARRAY_TASK_ID": "3"}
+    return subprocess.run(
+        ["bash", str(job), "a job.toml", "--device", "cpu"],
+        env={**os.environ, **variables, "PATH": f"{folder}:{os.environ['PATH']}"}, capture_output=True, text=True,
+        check=False, timeout=20,
+    )
 
 
-def test_both_scripts_exist():
-    assert [path.name for path in SCRIPTS] == ["multi_node.sbatch", "one_node.sbatch"]
+def test_every_script_is_known():
+    assert [path.stem for path in SCRIPTS] == sorted(COMMANDS)
 
 
 @by_name
@@ -45,46 +53,28 @@ def test_three_lines_are_to_be_edited(script):
 
 
 @by_name
-def test_srun_gets_the_options_that_matter(script, tmp_path):
-    """A fake srun prints the options that it gets."""
-    (tmp_path / "srun").write_text('#!/bin/sh\nprintf "%s\\n" "$OMP_NUM_THREADS" "$@"\n')
-    (tmp_path / "srun").chmod(0o755)
-    job = tmp_path / "job.sbatch"
-    job.write_text(edited(script, 2, "--time=1", "MPI=pmix"))
-    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "SLURM_CPUS_PER_TASK": "8"}
-    done = subprocess.run(
-        ["bash", str(job), "a job.toml", "--device", "cpu"],
-        env=environment, capture_output=True, text=True, check=True, timeout=20,
-    )
-    expected = ["8", "--mpi=pmix", "--cpus-per-task=8", "--kill-on-bad-exit=1"]
-    assert done.stdout.splitlines() == [*expected, "hpcsolve", "run", "a job.toml", "--device", "cpu"]
-
-
-def require_cluster() -> None:
-    """Skip the test unless a Slurm cluster answers."""
-    if shutil.which("sbatch") is None:
-        pytest.skip("no sbatch on the PATH")
-    answer = subprocess.run(["sinfo", "--noheader"], capture_output=True, text=True, check=False, timeout=60)
-    if answer.returncode != 0 or "idle" not in answer.stdout:
-        pytest.skip(f"no idle Slurm cluster answers: {(answer.stderr or answer.stdout).strip()[:80]}")
+@pytest.mark.parametrize("mpi", ["pmix", ""])
+def test_srun_gets_the_options_that_matter(script, mpi, tmp_path):
+    """Every rank dies with the first, and with an empty `MPI` srun takes the site's default."""
+    done = with_fakes(tmp_path, script, f"MPI={mpi}")
+    assert (done.returncode, done.stderr) == (0, "")
+    threads, *options = done.stdout.splitlines()[: -len(COMMANDS[script.stem])]
+    bound = ["--cpu-bind=cores"] if script.stem == "cpu_only" else []
+    given = [f"--mpi={mpi}"] if mpi else []
+    assert (threads, options) == ("8", [*given, "--cpus-per-task=8", *bound, "--kill-on-bad-exit=1"])
+    assert done.stdout.splitlines()[-len(COMMANDS[script.stem]):] == COMMANDS[script.stem]
 
 
 @by_name
-def test_a_cluster_runs_the_scripts(script, mpiexec_path):
-    """They are submitted in the checkout, a folder that the nodes share."""
-    require_cluster()
-    folder = REPOSITORY / "build" / f"slurm-{os.getpid()}-{script.stem}"
-    folder.mkdir(parents=True)
-    mpi = "pmix" if "--oversubscribe" in subprocess.getoutput(f"{mpiexec_path} --help") else "pmi2"
-    setup = f'PATH="{Path(sys.executable).parent}:$PATH"; MPI={mpi}; export HPCSOLVE_CACHE="{folder}/cache"'
-    (folder / "job.sbatch").write_text(edited(script, 2, "--time=5", setup))
-    job, output = REPOSITORY / "jobs" / "eu-capitals.toml", folder / "result.h5"
-    done = subprocess.run(
-        ["sbatch", "--wait", "--output=job.log", "job.sbatch", str(job), "--device", "cpu", "--output", str(output)],
-        cwd=folder, capture_output=True, text=True, check=False, timeout=240,
-    )
-    log = (folder / "job.log").read_text(encoding="utf-8")
-    assert done.returncode == 0, log
-    assert "PASS" in log
-    assert output.exists()
-    shutil.rmtree(folder)
+@pytest.mark.parametrize("exit_code", [0, 2, 75, 143])
+def test_a_stopped_run_is_queued_again_and_no_other(script, exit_code, tmp_path):
+    done = with_fakes(tmp_path, script, "MPI=pmi2", exit_code)
+    assert done.returncode == exit_code
+    assert done.stderr.strip() == (WHEN_STOPPED.get(script.stem, "") if exit_code == 75 else "")
+
+
+@by_name
+def test_a_job_may_be_queued_again_and_keeps_its_log(script):
+    options = " ".join(re.findall(r"^#SBATCH (.*?)(?:#.*)?$", script.read_text(), re.M)).split()
+    assert {"--requeue", "--open-mode=append"} <= set(options)
+    assert ("--signal=B:USR1@300" in options) == (script.stem in WHEN_STOPPED)

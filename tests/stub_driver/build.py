@@ -18,6 +18,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from hpcsolve.device.build import cuda_compiler
+
 HERE = Path(__file__).parent
 FLAGS = ["-std=c++17", "-O2", "-fPIC", "-Wall", "-Wextra"]
 
@@ -43,9 +45,10 @@ class Stub:
             `memory`, `fail_launch`, `nvcc`, ... for STUB_MEMORY and so on (driver.cpp and nvcc.py list them); names in
             capitals go in as they are.
         """
-        environment = {name: value for name, value in os.environ.items() if name != "CUDA_VISIBLE_DEVICES"}
+        own = {"CUDA_VISIBLE_DEVICES", "HPCSOLVE_NVCC"}
+        environment = {name: value for name, value in os.environ.items() if name not in own}
         environment["STUB_GPUS"] = str(gpus)
-        environment["STUB_REAL_NVCC"] = shutil.which("nvcc") or "nvcc"
+        environment["STUB_REAL_NVCC"] = shutil.which(cuda_compiler()) or "nvcc"
         environment["LD_LIBRARY_PATH"] = _joined(self.folder / "lib", os.environ.get("LD_LIBRARY_PATH"))
         environment["PATH"] = _joined(self.folder / "bin", os.environ.get("PATH"))
         environment["PYTHONPATH"] = _joined(HERE.parent.parent, os.environ.get("PYTHONPATH"))

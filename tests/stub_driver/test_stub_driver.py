@@ -117,6 +117,12 @@ def test_nvcc_takes_hpcsolves_command_and_no_other() -> None:
             nvcc.command_line().parse_args(wrong.split())
 
 
+def test_the_users_compiler_does_not_come_before_it(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HPCSOLVE_NVCC", sys.executable)
+    environment = stub.environment()
+    assert "HPCSOLVE_NVCC" not in environment and environment["STUB_REAL_NVCC"] == sys.executable
+
+
 def test_without_pycuda_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(CannotBuild, match="PyCUDA is not installed"):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hpcsolve.analysis.load import load
+from hpcsolve.sweep.expand import number_ranges
 
 SIZES = """
 algorithm = "held-karp"
@@ -129,3 +130,33 @@ def test_mpiexec_is_refused_in_one_line(folder, mpiexec):
     assert done.stderr == (
         "hpcsolve: error: a sweep starts its runs itself, each as one process: start it without mpiexec or srun\n")
     assert not (folder / "results").exists()
+
+
+def test_one_run_by_its_number(folder, hpcsolve, mpiexec):
+    """`--missing` counts what is left for a job array, and `--run` solves one of it, also on several ranks."""
+    def missing():
+        return hpcsolve("sweep", "sizes.toml", "--missing", cwd=folder).stdout.strip()
+
+    assert missing() == "0-3"
+    assert hpcsolve("sweep", "sizes.toml", "--run", "1", "--quiet", cwd=folder).returncode == 0
+    assert missing() == "0,2-3"
+    done = mpiexec(2, "sweep", "sizes.toml", "--run", "2", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "ranks:  2" in done.stdout and missing() == "0,3"
+    assert list(results(folder, "sizes")) == ["instance.n=5,instance.seed=2.h5", "instance.n=7,instance.seed=1.h5"]
+
+
+@pytest.mark.parametrize(("words", "expected"), [
+    (["--run", "4"], "there is no run 4: the sweep has 4 runs, counted from 0"),
+    (["--run", "0", "--set", "instance.n=[]"], "instance.n"),
+])
+def test_a_run_that_is_not_there_is_refused_once(folder, mpiexec, words, expected):
+    done = mpiexec(2, "sweep", "sizes.toml", *words, cwd=folder)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.count("hpcsolve: error: ") == 1 and expected in done.stderr
+
+
+@pytest.mark.parametrize(("numbers", "text"), [
+    ([], ""), ([0], "0"), ([0, 1, 2], "0-2"), ([1, 3, 4, 7], "1,3-4,7"), ([0, 2], "0,2")])
+def test_numbers_as_slurm_writes_them(numbers, text):
+    assert number_ranges(numbers) == text

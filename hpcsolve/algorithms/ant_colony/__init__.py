@@ -16,12 +16,12 @@ local_search.py  the improvement of every tour (kernels: cuda_src/ants/local_sea
 search.py        the search that the parameters ask for
 colonies.py      colonies over ranks: iterations, incumbents, stop criteria
 resume.py        what colonies keep in a checkpoint
-outcome.py       the best tour, a table of colonies with statistics, the history
+outcome.py       the best tour, a table of colonies with statistics, their improvements, the history
 solve.py         estimate and run
 trial.py         the time of a job, from its first iterations
 """
 
-from hpcsolve.algorithms.ant_colony.outcome import COLONIES, HISTORY
+from hpcsolve.algorithms.ant_colony.outcome import COLONIES, HISTORY, IMPROVEMENTS
 from hpcsolve.algorithms.ant_colony.parameters import LARGEST_COST, Parameters, fits
 from hpcsolve.algorithms.ant_colony.search import KERNEL_FILES
 from hpcsolve.algorithms.ant_colony.solve import STOPS, estimate, run
@@ -31,8 +31,8 @@ from hpcsolve.answers.tour import TOUR
 
 ALGORITHM = Algorithm(
     "ant-colony", "tsp", (TOUR,), Parameters, estimate, run, trial, KERNEL_FILES, stops=STOPS,
-    groups={"colonies": COLONIES, "history": HISTORY}, largest_cost=lambda n, edges: LARGEST_COST, fits=fits,
-    can_resume=lambda parameters: True,
+    groups={"colonies": COLONIES, "improvements": IMPROVEMENTS, "history": HISTORY},
+    largest_cost=lambda n, edges: LARGEST_COST, fits=fits, can_resume=lambda parameters: True,
 )
 
 __all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

@@ -66,12 +66,15 @@ class Incumbents:
         The incumbent in terms of `AntInstance`: int64 (colonies,) and uint16 (colonies, n).
     iteration
         Shape (colonies,), int64: the iteration that found it.
+    improvements
+        (colony, iteration, length) of every incumbent so far, in order of time.
     """
 
     numbers: NDArray[np.int64]
     length: NDArray[np.int64]
     tour: NDArray[np.uint16]
     iteration: NDArray[np.int64]
+    improvements: list[tuple[int, int, int]] = field(default_factory=list)
 
     def note(self, iteration: int, lengths: NDArray[np.uint64], buffers: dict[str, Buffer]) -> None:
         """Replace incumbents by an iteration's best tours, the first of equal ones, where these are better."""
@@ -80,6 +83,7 @@ class Incumbents:
                 self.length[colony] = lengths[colony, ant]
                 self.tour[colony] = tour_at(buffers, colony, ant).download()
                 self.iteration[colony] = iteration
+                self.improvements.append((int(self.numbers[colony]), iteration, int(self.length[colony])))
 
 
 def no_incumbents(numbers: range, n: int) -> Incumbents:
@@ -119,7 +123,7 @@ class History:
 
 
 @dataclass
-class AgreedStop:
+class ColonyStop:
     """The decision when the search ends, on which all ranks agree.
 
     Attributes
@@ -201,7 +205,7 @@ class AgreedStop:
 
 
 def explore(
-    search: Search | None, incumbents: Incumbents, stop: AgreedStop, migration: int, report: Report,
+    search: Search | None, incumbents: Incumbents, stop: ColonyStop, migration: int, report: Report,
     tell: Callable[[int, float], str], history: History, begun: int, save: Callable[[int], None],
 ) -> int:
     """Iterate until a stop criterion is met, and return the number of iterations. Collective.
@@ -242,7 +246,7 @@ def explore(
             return iteration
 
 
-def migrate(search: Search | None, incumbents: Incumbents, lengths: NDArray[np.uint64], stop: AgreedStop) -> None:
+def migrate(search: Search | None, incumbents: Incumbents, lengths: NDArray[np.uint64], stop: ColonyStop) -> None:
     """Put each colony's incumbent in the place of the longest tour of the next colony, in a ring. Collective."""
     waiting = time.perf_counter()
     parts = stop.comm.allgather((incumbents.length.copy(), incumbents.tour.copy()))

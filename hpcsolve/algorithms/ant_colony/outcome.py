@@ -1,4 +1,4 @@
-"""The outcome of a run: the best tour, a table of colonies with statistics, and the history."""
+"""The outcome of a run: the best tour, a table of colonies with statistics, their improvements, and the history."""
 
 from __future__ import annotations
 
@@ -32,6 +32,12 @@ COLONIES = {
     ),
 }
 """The group `/colonies`. `gap` is there if the job names the optimum."""
+IMPROVEMENTS = {
+    "colony": Dataset("int64", "Number of the colony; the rows are sorted by colony and iteration", "improvement"),
+    "iteration": Dataset("int64", "Iteration that found a better tour than any before in this colony", "improvement"),
+    "cost": Dataset("int64", "That tour, times /instance/scale, in exact integers", "improvement", scaled=True),
+}
+"""The group `/improvements`."""
 HISTORY = {
     "step": Dataset("int64", "Iteration, from 0", "row"),
     "seconds": Dataset("float64", "Since the start", "row", "s"),
@@ -57,6 +63,7 @@ def outcome(
         shift = tsp.n * instance.offset
         lengths = np.concatenate([part.length for part in parts]) + shift
         tables["colonies"] = _colonies(parts, lengths, tsp, iterations, parameters.optimum)
+        tables["improvements"] = _improvements(parts, shift)
         tours = len(lengths) * ants_of(parameters, tsp.n)
         tables["history"] = _history(histories, tours, shift, tsp.scale)
     cost = int(best.length[row]) + tsp.n * instance.offset
@@ -79,6 +86,11 @@ def _colonies(
         "deviation": own.std(ddof=1) if len(own) > 1 else 0.0,
         "gap": (own - optimum) / abs(optimum) if optimum else None,
     })
+
+
+def _improvements(parts: list[Incumbents], shift: int) -> dict[str, Column]:
+    rows = np.array(sorted(row for part in parts for row in part.improvements), np.int64)
+    return columns(IMPROVEMENTS, {"colony": rows[:, 0], "iteration": rows[:, 1], "cost": rows[:, 2] + shift})
 
 
 def _history(histories: list[History], tours: int, shift: int, scale: int) -> dict[str, Column]:

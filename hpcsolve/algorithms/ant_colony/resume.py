@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.ant_colony.colonies import NO_TOUR, AgreedStop, History, Incumbents, Search
+from hpcsolve.algorithms.ant_colony.colonies import NO_TOUR, ColonyStop, History, Incumbents, Search
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.state import Part, State, part
 from hpcsolve.device.base import Buffer
@@ -21,7 +21,7 @@ def kept_bytes(search: Search | None) -> int:
 
 
 def state_of(
-    search: Search | None, incumbents: Incumbents, history: History, stop: AgreedStop, iterations: int
+    search: Search | None, incumbents: Incumbents, history: History, stop: ColonyStop, iterations: int
 ) -> State:
     """Return this rank's share of the state after so many iterations, the last of which has been learnt. Collective."""
     numbers = {"iterations": iterations, "seconds": stop.seconds(), "best": stop.best, "improved": stop.improved,
@@ -29,12 +29,14 @@ def state_of(
     parts = _history_parts(stop.comm.gather(history))
     if search:
         first = int(incumbents.numbers[0])
+        better = np.array(incumbents.improvements, np.int64).reshape(-1, 3)
+        parts.append(part("improvements", 0, better))
         parts += [part(name, first, values) for name, values in _rows(search, incumbents).items()]
         parts += [_buffer_part(name, first, search.buffers[name]) for name in search.kept]
     return State(numbers, parts, f"after {counted(iterations, 'iteration')}")
 
 
-def resume(saved: Saved, search: Search | None, incumbents: Incumbents, history: History, stop: AgreedStop) -> int:
+def resume(saved: Saved, search: Search | None, incumbents: Incumbents, history: History, stop: ColonyStop) -> int:
     """Bring colonies, history and stop criteria to where a checkpoint was, and return the iterations done so far."""
     seconds = float(saved.numbers["seconds"])
     stop.started -= seconds
@@ -47,6 +49,8 @@ def resume(saved: Saved, search: Search | None, incumbents: Incumbents, history:
     if search:
         first = int(incumbents.numbers[0])
         wanted = range(first, first + len(incumbents.numbers))
+        better = saved.gathered("improvements", (3,), np.int64).tolist()
+        incumbents.improvements = [(colony, at, length) for colony, at, length in better if colony in wanted]
         for name, values in _rows(search, incumbents).items():
             values[...] = saved.rows(name, wanted, values.shape[1:], values.dtype)
         for name in search.kept:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from hpcsolve.algorithms.ant_colony.colonies import AgreedStop, History, explore, no_incumbents, random_keys
+from hpcsolve.algorithms.ant_colony.colonies import ColonyStop, History, explore, no_incumbents, random_keys
 from hpcsolve.algorithms.ant_colony.instance import ant_instance
 from hpcsolve.algorithms.ant_colony.outcome import outcome
 from hpcsolve.algorithms.ant_colony.parameters import MOST_CITIES, Parameters, ants_of, require_fit
@@ -69,7 +69,7 @@ def run(
     shift = tsp.n * instance.offset
     # From the decimal digits as written: 1.15 in hundredths is 115, which floats miss.
     target = None if criteria.target is None else math.floor(Fraction(str(criteria.target)) * tsp.scale) - shift
-    stop = AgreedStop(comm, criteria, target, checkpoints)
+    stop = ColonyStop(comm, criteria, target, checkpoints)
     made = comm.bcast(powers(instance, parameters) if comm.rank == 0 else None)
     assert made is not None
     mine = even_shares(parameters.colonies, comm.size)[comm.rank]

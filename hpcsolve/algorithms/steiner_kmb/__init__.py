@@ -31,7 +31,7 @@ solve.py        what the runner calls
 """
 
 from hpcsolve.algorithms.base import Algorithm
-from hpcsolve.algorithms.steiner_kmb.outcome import REDUCTIONS
+from hpcsolve.algorithms.steiner_kmb.outcome import HISTORY, REDUCTIONS
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters, asked
 from hpcsolve.algorithms.steiner_kmb.solve import (
     HOST_KERNEL_FILES,
@@ -49,7 +49,7 @@ from hpcsolve.problems.steiner import fits, largest_weight
 
 ALGORITHM = Algorithm(
     "steiner-kmb", "steiner", (TREE,), Parameters, estimate, run, trial, KERNEL_FILES, HOST_KERNEL_FILES, STOPS,
-    groups={"prices": datasets(Prices), "reductions": REDUCTIONS}, can_stop=can_stop, asked=asked,
+    groups={"prices": datasets(Prices), "reductions": REDUCTIONS, "history": HISTORY}, can_stop=can_stop, asked=asked,
     can_resume=can_resume, largest_cost=largest_weight, fits=lambda graph, parameters: fits(graph),
 )
 

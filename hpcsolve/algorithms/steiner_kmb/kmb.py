@@ -15,7 +15,7 @@ by then.)
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -63,13 +63,20 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Work:
-    """The work of a rank: arcs relaxed, seconds in kernels and in copies, bytes of rows sent, rounds (in mode best)."""
+    """The work of a rank: arcs relaxed, seconds in kernels and in copies, bytes of rows sent, rounds (in mode best).
+
+    Attributes
+    ----------
+    history
+        Of mode best on rank 0: (rounds, seconds, weight) of each better tree, and of the best at the end.
+    """
 
     relaxed: int
     seconds: float
     seconds_copy: float = 0.0
     sent: int = 0
     rounds: int = 0
+    history: Sequence[tuple[int, float, int]] = ()
 
 
 def kmb_tree(

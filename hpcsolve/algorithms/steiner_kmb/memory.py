@@ -62,22 +62,23 @@ def memory(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo) -
     fast = parameters.mode == "fast"
     searches = [0] * ranks if fast else [len(share) for share in shares_of_walk(k, ranks)]
     shared = _reduced_bytes(graph, left) + (0 if fast else search_graph_bytes(left.n, left.arcs, False, keys))
-    tables = _table_bytes(left, k, parameters, ranks, keys)
-    whole, smaller = _network_bytes(graph.n, graph.arcs), _network_bytes(left.n, left.arcs)
     on_device, on_host = [], []
-    for rank, count in enumerate(searches):
-        first = rank == 0
+    for rank, (count, table) in enumerate(zip(searches, _table_bytes(left, k, parameters, ranks, keys))):
+        first = rank == 0  # it also reduces the graph, and makes the tree
         device, beside = _search_bytes(graph, left, parameters, info, keys, count) if count else (0, 0)
-        # All ranks have both networks. Rank 0 also reduces the graph, and makes the tree.
-        before = max(_ascent_bytes(graph) - shared, REDUCING * left.arcs * first)
-        tree = max(24 * graph.n, _exchange_bytes(left, parameters)) * first
         scratch = _scratch_bytes(left, k, parameters, info, keys, first)
-        if info.kind == "cpu":  # one memory for both: the host's part is its peak beyond what the device allocates
-            most = max(device + scratch, _ascent_bytes(graph))
-            beside, device = device + beside, most
-        else:
-            most, beside = 0, max(beside, scratch)
-        on_host.append(max(0, whole + max(before, smaller + tables[rank] + max(tree, beside)) - most))
+        # From the reductions on a rank has the network of the smaller graph too, and its table.
+        later = _network_bytes(left.n, left.arcs) + table
+        one_memory = info.kind == "cpu"  # for device and host; beside a GPU the CPU does the work that needs scratch
+        peak = _network_bytes(graph.n, graph.arcs) + max(
+            _ascent_bytes(graph) - shared,  # what is shared is made after the dual ascents
+            REDUCING * left.arcs * first,
+            later + (device + beside if one_memory else max(beside, scratch)),
+            later + max(24 * graph.n, _exchange_bytes(left, parameters)) * first,
+        )
+        if one_memory:  # the host's part is its peak beyond what the device allocates
+            device = max(device + scratch, _ascent_bytes(graph))
+        on_host.append(max(0, peak - device) if one_memory else peak)
         on_device.append(device)
     return Memory(tuple(on_device), tuple(on_host), shared)
 

@@ -27,7 +27,7 @@ from hpcsolve.algorithms.steiner_kmb.node_tree import Candidates, NodeTree, node
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
 from hpcsolve.algorithms.steiner_kmb.resume_best import resume, state_of
-from hpcsolve.algorithms.steiner_kmb.rounds import NO_VERTICES, AgreedStop, Rounds
+from hpcsolve.algorithms.steiner_kmb.rounds import NO_VERTICES, Rounds, RoundStop
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree, improved, nearest, shortest_path_tree
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
@@ -39,7 +39,7 @@ KEYS_A_SEED = 1_000_003
 
 def best_tree(
     graph: Graph, net: Network, closure_tree: ClosureTree, device: Device, comm: Comm, parameters: Parameters,
-    report: Report, stop: AgreedStop, seed: int,
+    report: Report, stop: RoundStop, seed: int,
 ) -> tuple[Indices | None, Work]:
     """Return the edges of the best tree, on rank 0, and this rank's work. Collective, parameters as in `kmb.kmb_tree`.
 
@@ -57,9 +57,10 @@ def best_tree(
     new, stop.nbytes = np.arange(len(net.terminals), dtype=np.uint32), table.rows.nbytes // 2
     if stop.checkpoints.saved:
         new = resume(stop.checkpoints.saved, rounds)
+        rounds.best = 0 if rounds.tree is None else net.weight(rounds.tree)
     elif comm.rank == 0:
         rounds.tree = exchanged(net, improved(net, shortest_path_tree(net)))
-    rounds.best = 0 if rounds.tree is None else net.weight(rounds.tree)
+        rounds.note(net.weight(rounds.tree))
     prepared = searcher(graph, device, keys, parameters.engine, search_graph=search_graph, searches=len(net.terminals))
     searches = row_search(prepared, graph, parameters.engine, parameters.at_once, None, len(net.terminals))
     with prepared, searches as rows:
@@ -69,8 +70,9 @@ def best_tree(
                 break
             tree = _with_paths(net, prepared, rounds)
             lighter = comm.bcast(tree is not None and net.weight(tree) < rounds.best)
-            rounds.tree = tree if lighter else rounds.tree
-            rounds.best = 0 if rounds.tree is None else net.weight(rounds.tree)
+            if lighter and tree is not None:
+                rounds.tree = tree
+                rounds.note(net.weight(tree))
             # Perhaps it is over before the rows of the last nodes are there.
             if stop.is_over(rounds.best) and not rounds.must_save():
                 break
@@ -84,7 +86,10 @@ def best_tree(
                 break
             rounds.shakes, rounds.joined = rounds.shakes + 1, False
             rounds.shake(seed * KEYS_A_SEED + rounds.shakes)
-        work = Work(rounds.relaxed, prepared.timer.seconds, prepared.seconds_copy, table.sent, rounds.number)
+        if rounds.tree is not None and rounds.history[-1][0] < rounds.number:
+            rounds.note(rounds.best)
+        work = Work(rounds.relaxed, prepared.timer.seconds, prepared.seconds_copy, table.sent, rounds.number,
+                    rounds.history)
         return rounds.tree, work
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +25,12 @@ REDUCTIONS = {
     "passed": Dataset("int64", "Vertices with two neighbours that became part of an edge"),
 }
 """The group `/reductions`."""
+HISTORY = {
+    "step": Dataset("int64", "Number of rounds before it", "row"),
+    "seconds": Dataset("float64", "Since the start", "row", "s"),
+    "best": Dataset("float64", "Weight of the best tree so far, in the own unit", "row"),
+}
+"""The group `/history` of mode best: a row for each better tree, and one for the best at the end."""
 
 
 @dataclass(frozen=True)
@@ -47,3 +53,18 @@ def tables_of(bound: Bound, smaller: ReducedGraph) -> Tables:
     prices = tree.Prices(bound.root, bound.terminals.astype(np.int32), bound.duals.astype(np.int64))
     sizes = {"vertices": smaller.graph.n, "edges": smaller.graph.edges}
     return {"prices": prices.group(), "reductions": columns(REDUCTIONS, {**sizes, **smaller.counts})}
+
+
+def history_of(rows: Sequence[tuple[int, float, int]], scale: int) -> Tables:
+    """Return the group `/history` with these rows (`kmb.Work`), or no group if there are none.
+
+    Parameters
+    ----------
+    scale
+        A weight in the own unit is weight / scale.
+    """
+    if not rows:
+        return {}
+    steps, seconds, weights = zip(*rows)
+    best = np.array(weights, np.int64) / scale
+    return {"history": columns(HISTORY, {"step": steps, "seconds": seconds, "best": best})}

@@ -26,7 +26,9 @@ def state_of(rounds: Rounds, new: NDArray[np.uint32]) -> State:
     if nodes is not None:
         tree = np.empty(0, np.int64) if rounds.tree is None else rounds.tree.astype(np.int64)
         arrays = {"vertex": nodes.vertex, "slot": nodes.slot, "parent": nodes.parent, "edge": nodes.edge, "new": new,
-                  "filled": slots, "tree": tree}
+                  "filled": slots, "tree": tree,
+                  "history": np.array([row[::2] for row in rounds.history], np.int64).reshape(-1, 2),
+                  "seconds": np.array([row[1] for row in rounds.history], np.float64)}
         parts += [part(name, 0, values) for name, values in arrays.items()]
     numbers = {"round": rounds.number, "key": 0 if nodes is None else nodes.key, "joined": int(rounds.joined),
                "shakes": rounds.shakes, "seconds": rounds.stop.seconds()}
@@ -50,6 +52,9 @@ def resume(saved: Saved, rounds: Rounds) -> NDArray[np.uint32]:
             saved.gathered(name, (), np.uint32) for name in ("vertex", "slot", "parent", "new"))
         nodes.edge, nodes.key = saved.gathered("edge", (), nodes.edge.dtype), saved.integer("key")
         rounds.tree = saved.gathered("tree", (), np.int64)
+        seconds = saved.gathered("seconds", (), np.float64).tolist()
+        rounds.history = [(number, at, weight) for (number, weight), at in
+                          zip(saved.gathered("history", (2,), np.int64).tolist(), seconds)]
     table.ready[slots] = True
     return new
 

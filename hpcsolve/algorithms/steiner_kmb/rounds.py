@@ -23,7 +23,7 @@ NO_VERTICES = np.empty(0, np.uint32)
 
 
 @dataclass
-class AgreedStop:
+class RoundStop:
     """The time limit and the target of a run, on which rank 0 decides for all ranks, and interruptions of any rank.
 
     Attributes
@@ -93,6 +93,8 @@ class Rounds:
         Scale of the graph's weights, for messages.
     best
         The weight of the best tree so far, on rank 0.
+    history
+        As in `kmb.Work`.
     number, relaxed
         Number of rounds so far; number of arcs that this rank has relaxed.
     tree, joined, shakes
@@ -104,10 +106,11 @@ class Rounds:
     comm: Comm
     table: NodeTable
     nodes: NodeTree | None
-    stop: AgreedStop
+    stop: RoundStop
     report: Report
     scale: int
     best: int = 0
+    history: list[tuple[int, float, int]] = field(default_factory=list)
     number: int = 0
     relaxed: int = 0
     tree: Indices | None = None
@@ -126,6 +129,11 @@ class Rounds:
     def must_save(self) -> bool:
         """Return whether the run was interrupted, and its last state has not been saved."""
         return self.state is not None and self.stop.broken_off and not self.stop.saved
+
+    def note(self, weight: int) -> None:
+        """Note the weight of the best tree so far."""
+        self.best = weight
+        self.history.append((self.number, self.stop.seconds(), weight))
 
     def settle(self, search: RowSearch, new: NDArray[np.uint32]) -> None:
         """Repeat rounds, first with these new nodes (numbers, on rank 0), until none helps or the run must stop."""

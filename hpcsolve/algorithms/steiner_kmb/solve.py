@@ -22,10 +22,10 @@ from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_t
 from hpcsolve.algorithms.steiner_kmb.node_table import sent_bytes
 from hpcsolve.algorithms.steiner_kmb.one_steiner import best_tree
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk
-from hpcsolve.algorithms.steiner_kmb.outcome import Certified, Tables, tables_of
+from hpcsolve.algorithms.steiner_kmb.outcome import Certified, Tables, history_of, tables_of
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices, ReducedGraph, reduced
-from hpcsolve.algorithms.steiner_kmb.rounds import AgreedStop
+from hpcsolve.algorithms.steiner_kmb.rounds import RoundStop
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree, closure, improved, shortest_path_tree
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
@@ -85,7 +85,7 @@ def run(
 ) -> Outcome:
     """Return a Steiner tree with its certificate. `graph` is the same on all ranks, and so is the answer."""
     target = None if criteria.target is None else math.floor(Fraction(str(criteria.target)) * graph.scale)
-    stop = AgreedStop(comm, criteria, target, checkpoints)
+    stop = RoundStop(comm, criteria, target, checkpoints)
     tables: Tables = {}
     found: Certified | None = None
     with on_host(device) as host:
@@ -102,6 +102,7 @@ def run(
         if tree is not None and bound is not None:
             tree = exchanged(net, tree) if parameters.exchange or parameters.mode == "best" else tree
             found, tables = _certified(whole, smaller, closure_tree, tree, bound)
+            tables = {**tables, **history_of(work.history, graph.scale)}
     started = time.perf_counter()
     found = comm.bcast(found)
     assert found is not None
@@ -121,7 +122,7 @@ def prepared(graph: Graph, host: Device) -> tuple[ReducedGraph, ClosureTree]:
 
 def _tree(
     smaller: ReducedGraph, net: Network, closure_tree: ClosureTree, device: Device, comm: Comm, parameters: Parameters,
-    report: Report, stop: AgreedStop, seed: int, matrix: Matrix | None,
+    report: Report, stop: RoundStop, seed: int, matrix: Matrix | None,
 ) -> tuple[Indices | None, Work]:
     """Return the edges of a tree in the reduced graph, on rank 0, and this rank's work. Collective."""
     if len(net.terminals) < 2:

@@ -5,7 +5,7 @@ tree.py       a Steiner tree over its network
 distances.py  distances from a source, the nearest source, a table of distances
 paths.py      shortest paths between pairs
 network.py    edges, those of the network in grey
-search.py     how an answer came about: convergence and colonies of ants, layers of Held-Karp
+search.py     how an answer came about: convergence, colonies of ants, layers of Held-Karp
 ranks.py      time by phase and rank
 canvas.py     where a picture is drawn, and its title
 needs.py      what a result must have to be drawn

@@ -1,4 +1,4 @@
-"""Draws how an answer came about: convergence and colonies of an ant colony, layers of Held-Karp's table."""
+"""Draws how an answer came about: convergence, colonies of an ant colony, layers of Held-Karp's table."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 
 from hpcsolve.analysis.plot.canvas import axes_for, set_title
-from hpcsolve.analysis.plot.needs import column
-from hpcsolve.analysis.plot.palette import BLUE, GREEN, GREY, ORANGE, VERMILION
+from hpcsolve.analysis.plot.needs import column, kind_of_answer
+from hpcsolve.analysis.plot.palette import BLUE, GREEN, GREY, ORANGE, SKY, VERMILION
 from hpcsolve.analysis.plot.texts import number
 from hpcsolve.wording import counted
 
@@ -23,7 +23,10 @@ NAMED_COLONIES = 40
 
 
 def plot_convergence(result: Result, axes: Axes | None = None) -> Axes:
-    """Draw the best cost so far and the mean of each iteration, and where each colony found its best tour.
+    """Draw the cost of the best answer so far.
+
+    Of ant colonies, draw also a line for each colony, its best tour, and the mean of each iteration. Of a Steiner tree,
+    draw also the lower bound.
 
     Parameters
     ----------
@@ -33,26 +36,57 @@ def plot_convergence(result: Result, axes: Axes | None = None) -> Axes:
     Raises
     ------
     InputError
-        The result has no `/history`, which ant colonies write.
+        The result has no `/history`, which ant colonies and Steiner trees of mode "best" have.
     EnvironmentFault
         matplotlib is not installed.
     """
-    step, best, mean = (column(result, "history", name, "plot_convergence") for name in ("step", "best", "mean"))
+    step, best = (column(result, "history", name, "plot_convergence") for name in ("step", "best"))
     axes = axes_for(axes)
-    axes.plot(step, mean, "-", color=ORANGE, linewidth=1, label="mean of the iteration")
-    axes.step(step, best, where="post", color=BLUE, linewidth=1.6, label="best so far")
-    found, costs = (result.contents.own("colonies", name) for name in ("iteration", "cost"))
-    if found is not None and costs is not None:
-        axes.plot(found, costs, "o", color=VERMILION, markersize=4, label="best tour of a colony")
-    if (optimum := _optimum(result)) is not None:
-        axes.axhline(optimum, color=GREEN, linestyle="--", linewidth=1, label="optimum that the job names")
-    axes.set_xlabel("iteration")
+    draw, unit = (_draw_tree, "round") if kind_of_answer(result) == "tree" else (_draw_ants, "iteration")
+    draw(result, axes)
+    axes.step(step, best, where="post", color=BLUE, linewidth=1.6, label="best so far", zorder=3)
+    axes.set_xlabel(unit)
     axes.set_ylabel("cost (the instance's own unit)")
     axes.legend(fontsize="small")
     seconds = result.contents.value("history", "seconds")
     after = f" after {float(seconds[-1]):.3g} s" if seconds is not None and len(seconds) else ""
     set_title(axes, result, f"cost {number(result.cost)}{after}")
     return axes
+
+
+def _draw_tree(result: Result, axes: Axes) -> None:
+    """Draw the rounds that found a lighter tree, and the lower bound."""
+    from matplotlib.ticker import MaxNLocator
+
+    step, best = (column(result, "history", name, "plot_convergence") for name in ("step", "best"))
+    lighter = np.diff(best, prepend=np.inf) < 0
+    axes.plot(step[lighter], best[lighter], "o", color=BLUE, markersize=4, label="a lighter tree")
+    axes.axhline(result.lower_bound, color=GREEN, linestyle="--", linewidth=1, label="lower bound")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
+def _draw_ants(result: Result, axes: Axes) -> None:
+    """Draw the mean of each iteration, the colonies and their best tours, and the optimum if the job names it."""
+    step, mean = (column(result, "history", name, "plot_convergence") for name in ("step", "mean"))
+    axes.plot(step, mean, "-", color=ORANGE, linewidth=1, label="mean of the iteration")
+    _draw_colonies(result, axes, int(step[-1]))
+    found, costs = (result.contents.own("colonies", name) for name in ("iteration", "cost"))
+    if found is not None and costs is not None:
+        axes.plot(found, costs, "o", color=VERMILION, markersize=4, label="best tour of a colony", zorder=4)
+    if (optimum := _optimum(result)) is not None:
+        axes.axhline(optimum, color=GREEN, linestyle="--", linewidth=1, label="optimum that the job names")
+
+
+def _draw_colonies(result: Result, axes: Axes, last: int) -> None:
+    """Draw the best cost so far of each colony up to the last iteration, if there are several colonies."""
+    colony, iteration, cost = (result.contents.own("improvements", name) for name in ("colony", "iteration", "cost"))
+    if colony is None or iteration is None or cost is None or len(np.unique(colony)) < 2:
+        return  # one colony is the line of all colonies; results of before have no improvements
+    begins = np.flatnonzero(np.diff(colony)) + 1
+    label: str | None = "best so far of a colony"
+    for steps, costs in zip(np.split(iteration, begins), np.split(cost, begins)):
+        axes.step([*steps, last], [*costs, costs[-1]], where="post", color=SKY, linewidth=0.8, label=label)
+        label = None  # one entry in the legend
 
 
 def _optimum(result: Result) -> float | None:

@@ -14,6 +14,7 @@ from hpcsolve.analysis.plot.places import finish_map, on_a_ring, places_of
 from hpcsolve.analysis.plot.texts import number
 from hpcsolve.answers.tour import is_open
 from hpcsolve.errors import InputError
+from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,7 +61,7 @@ def plot_tour(
             axes.scatter(end[0], end[1], s=36, marker=mark, color=GREEN, zorder=3, label=text)
         axes.legend(fontsize="small", framealpha=0.6)
     proven = ", proven optimal" if result.optimal else ""
-    set_title(axes, result, f"cost {number(result.cost)}{proven}, {len(tour)} cities")
+    set_title(axes, result, f"cost {number(result.cost)}{proven}, {counted(len(tour), 'city')}")
     finish_map(axes, places)
     if with_names(names, len(tour), NAMED_UP_TO):
         write_names(axes, stops, result.tour_labels, stops, line)

@@ -104,11 +104,16 @@ def require_undirected(file: InputFile, directed: bool | None) -> None:
         raise file.error("a graph in this format is undirected; remove directed = true")
 
 
-def arc_lines(graph: Graph, key: str, chosen: NDArray[np.int64]) -> Iterator[str]:
-    """Yield a line for each chosen arc: the key, the tail and the head from 1, the exact weight."""
+def arc_lines(graph: Graph, prefix: str, chosen: NDArray[np.int64]) -> Iterator[str]:
+    """Yield a line for each chosen arc: the prefix, the tail and the head from 1, the exact weight."""
     tails, heads, weights = graph.tails()[chosen] + 1, graph.heads[chosen] + 1, graph.weights[chosen]
     for tail, head, weight in zip(tails.tolist(), heads.tolist(), weights.tolist(), strict=True):
-        yield f"{key} {tail} {head} {weight_text(weight, graph.scale)}"
+        yield f"{prefix}{tail} {head} {weight_text(weight, graph.scale)}"
+
+
+def comment_lines(graph: Graph, prefix: str) -> list[str]:
+    """Return the graph's name and comment as lines that begin with this prefix."""
+    return [f"{prefix}{line}" for line in [graph.name, *graph.comment.splitlines()] if line.strip()]
 
 
 def weight_text(weight: int | float, scale: int) -> str:

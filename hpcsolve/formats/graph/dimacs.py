@@ -16,6 +16,7 @@ from hpcsolve.formats.decimal_text import shortest
 from hpcsolve.formats.files import InputFile, words, write_text
 from hpcsolve.formats.graph.columns import (
     arc_lines,
+    comment_lines,
     header_numbers,
     positions_in,
     require_count,
@@ -116,8 +117,8 @@ def write_dimacs(graph: Graph, path: str) -> None:
     EnvironmentFault
         The file cannot be written.
     """
-    head = [*_comments(graph), f"p sp {graph.n} {graph.arcs}"]
-    write_text("\n".join([*head, *arc_lines(graph, "a", np.arange(graph.arcs)), ""]), path)
+    head = [*comment_lines(graph, "c "), f"p sp {graph.n} {graph.arcs}"]
+    write_text("\n".join([*head, *arc_lines(graph, "a ", np.arange(graph.arcs)), ""]), path)
 
 
 def write_coordinates(graph: Graph, path: str) -> None:
@@ -134,7 +135,7 @@ def write_coordinates(graph: Graph, path: str) -> None:
         raise InputError("has no coordinates", graph.name)
     points = enumerate(graph.coordinates[:, :2].tolist(), start=1)
     lines = (f"v {vertex} {shortest(x)} {shortest(y)}" for vertex, (x, y) in points)
-    write_text("\n".join([*_comments(graph), f"p aux sp co {graph.n}", *lines, ""]), path)
+    write_text("\n".join([*comment_lines(graph, "c "), f"p aux sp co {graph.n}", *lines, ""]), path)
 
 
 def problem_line(
@@ -171,7 +172,3 @@ def problem_line(
             raise file.error(f"neither a comment (c) nor {what}: {shown(text)}", number)
         comments += [text[1:].strip()] if kind == "c" else []
     return ProblemLine(numbers, line, "\n".join(comment for comment in comments if comment))
-
-
-def _comments(graph: Graph) -> list[str]:
-    return [f"c {line}" for line in [graph.name, *graph.comment.splitlines()] if line.strip()]

@@ -11,8 +11,16 @@ import re
 
 import numpy as np
 
-from hpcsolve.formats.files import InputFile, decode, words
-from hpcsolve.formats.graph.columns import header_numbers, positions_in, require_count, require_plausible, weights_in
+from hpcsolve.formats.files import InputFile, decode, words, write_text
+from hpcsolve.formats.graph.columns import (
+    arc_lines,
+    comment_lines,
+    header_numbers,
+    positions_in,
+    require_count,
+    require_plausible,
+    weights_in,
+)
 from hpcsolve.formats.graph.lines import read_records
 from hpcsolve.problems.decimals import shown
 from hpcsolve.problems.graph import Graph
@@ -59,6 +67,22 @@ def read_matrix_market(file: InputFile, directed: bool | None = None) -> Graph:
         file.stem or "graph", rows, tails, heads, weights, directed=one_way, scale=scale,
         labels=np.arange(1, rows + 1), comment=comment,
     )
+
+
+def write_matrix_market(graph: Graph, path: str) -> None:
+    """Write the weights as a sparse matrix with exact decimals, of an undirected graph the lower half.
+
+    Raises
+    ------
+    EnvironmentFault
+        The file cannot be written.
+    """
+    chosen = np.arange(graph.arcs) if graph.directed else np.flatnonzero(graph.tails() >= graph.heads)
+    whole = graph.weights.dtype.kind == "u" and graph.scale == 1 and int(graph.weights.max(initial=0)) < 2**63
+    field, symmetry = "integer" if whole else "real", "general" if graph.directed else "symmetric"
+    head = [f"%%MatrixMarket matrix coordinate {field} {symmetry}", *comment_lines(graph, "% ")]
+    sizes = f"{graph.n} {graph.n} {len(chosen)}"
+    write_text("\n".join([*head, sizes, *arc_lines(graph, "", chosen), ""]), path)
 
 
 def _banner(file: InputFile) -> tuple[str, str]:

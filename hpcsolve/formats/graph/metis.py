@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats.files import InputFile, decode, words
+from hpcsolve.formats.files import InputFile, decode, words, write_text
 from hpcsolve.formats.graph.columns import (
+    comment_lines,
     header_numbers,
     positions_in,
     require_count,
@@ -86,6 +88,28 @@ def read_metis(file: InputFile, directed: bool | None = None) -> Graph:
         message = f"vertices {a + 1} and {b + 1} do not list each other with the same weights {where}"
         raise file.error(message, int(body.numbers[a]))
     return replace(graph, directed=False, parallel_arcs=graph.parallel_arcs // 2)
+
+
+def write_metis(graph: Graph, path: str) -> None:
+    """Write the neighbours of each vertex with the weights of the edges, without weights if all are 1.
+
+    Raises
+    ------
+    InputError
+        An arc leads one way or weighs less one way, or a weight is not a whole number above 0, which METIS requires.
+    EnvironmentFault
+        The file cannot be written.
+    """
+    if graph.directed and arc_without_reverse(graph) is not None:
+        raise InputError("has arcs that lead one way, and a METIS graph is undirected; write it as .gr", graph.name)
+    if graph.scale != 1 or graph.weights.dtype.kind == "f" or not graph.weights.all():
+        raise InputError("a METIS graph has whole weights above 0, and some are not; write it as .gr", graph.name)
+    columns = [graph.heads.astype(np.uint64) + 1, graph.weights][: 1 if (graph.weights == 1).all() else 2]
+    numbers = [str(number) for number in np.stack(columns, axis=1).ravel().tolist()]
+    ends = (graph.offsets * len(columns)).tolist()
+    head = f"{graph.n} {graph.arcs // 2}{' 001' if len(columns) == 2 else ''}"
+    lines = (" ".join(numbers[begin:end]) for begin, end in pairwise(ends))
+    write_text("\n".join([*comment_lines(graph, "% "), head, *lines, ""]), path)
 
 
 def _metis_lines(file: InputFile) -> MetisLines:

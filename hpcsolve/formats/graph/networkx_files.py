@@ -1,4 +1,4 @@
-"""GraphML, GML and node-link JSON, the only formats that need networkx.
+"""Reads GraphML, GML and node-link JSON, the only formats that need networkx.
 
 Attributes of nodes are taken for coordinates (`hpcsolve.problems.node_places`), and nodes whose attribute `terminal` is
 true are terminals.
@@ -18,21 +18,21 @@ from typing import Any
 import numpy as np
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats.files import InputFile, decode, write_text
+from hpcsolve.formats.files import InputFile, decode
 from hpcsolve.formats.graph.columns import require_undirected
 from hpcsolve.formats.graph.geojson import looks_like_geojson
 from hpcsolve.formats.graph.lines import NUMBER
 from hpcsolve.formats.json_text import json_of
-from hpcsolve.problems.geographic import DEGREES
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_convert import from_networkx, to_networkx
+from hpcsolve.problems.graph_convert import from_networkx
 
 _GML = re.compile(rb'\s*(?:#[^\n]*\s+|(?i:creator|comment)\s+"[^"]*"\s*|(?i:version)\s+\S+\s+)*(?i:graph)\s*\[')
 _DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")
 _DEFINITIONS = re.compile(r"<!(?:DOCTYPE|ENTITY)", re.I)
 _NODE = re.compile(r"<(?:\w+:)?node[\s/>]")
 _COMMENT = re.compile(r"<!--.*?-->|<!\[CDATA\[.*?\]\]>", re.S)
-_WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})", re.ASCII)
+WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})", re.ASCII)
+"""Whole numbers. If all nodes are named like this, these are their labels."""
 _TRUE = (True, 1, "1", "true", "True")
 
 
@@ -121,32 +121,8 @@ def read_node_link(file: InputFile, directed: bool | None = None, weight: str | 
     return _read(file, build, directed, weight)
 
 
-def write_graphml(graph: Graph, path: str) -> None:
-    """Write GraphML by networkx, with coordinates and terminals as attributes of the nodes.
-
-    Raises
-    ------
-    InputError
-        networkx is not installed, two vertices have the same name, or all names are numbers.
-    EnvironmentFault
-        The file cannot be written.
-    """
-    names = graph.vertex_names
-    if len(set(names)) < len(names) or (names and all(map(_WHOLE.fullmatch, names))):
-        what = "two vertices have the same name, or all names are numbers, which GraphML cannot express"
-        raise InputError(f"{what}; rename vertices", graph.name)
-    result = to_networkx(graph)
-    axes = ("lat", "lon") if graph.coordinates_kind == DEGREES else ("x", "y", "z")
-    nodes = list(result.nodes)
-    for node, place in zip(nodes, () if graph.coordinates is None else graph.coordinates.tolist()):
-        result.nodes[node].update(zip(axes, place))
-    for position in () if graph.terminals is None else graph.terminals.tolist():
-        result.nodes[nodes[position]]["terminal"] = True
-    text = "\n".join(_networkx("writing GraphML").generate_graphml(result))
-    write_text(text + "\n", path)
-
-
-def _networkx(purpose: str, name: str | None = None) -> ModuleType:
+def require_networkx(purpose: str, name: str | None = None) -> ModuleType:
+    """Return networkx, which is loaded only where it is needed. Raises `InputError` if it is not installed."""
     try:
         import networkx
     except ImportError:
@@ -156,7 +132,7 @@ def _networkx(purpose: str, name: str | None = None) -> ModuleType:
 
 
 def _read(file: InputFile, parse: Callable[[ModuleType], Any], directed: bool | None, weight: str | None) -> Graph:
-    networkx = _networkx("reading this format", file.name)
+    networkx = require_networkx("reading this format", file.name)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -179,7 +155,7 @@ def _converted(file: InputFile, networkx: ModuleType, found: Any, directed: bool
         require_undirected(file, directed)
     if directed is False and found.is_directed():
         found = networkx.MultiGraph(found)
-    if all(isinstance(node, str) and _WHOLE.fullmatch(node) for node in found.nodes):
+    if all(isinstance(node, str) and WHOLE.fullmatch(node) for node in found.nodes):
         found = networkx.relabel_nodes(found, {node: int(node) for node in found.nodes})
     for attributes in (data for *_, data in (*found.edges(data=True), *found.nodes(data=True))):
         attributes.update({key: _numbers(value) for key, value in attributes.items()})
@@ -204,4 +180,6 @@ def _numbers(value: Any) -> Any:
     """Return the number that a text stands for, those of a list, or the value unchanged."""
     if isinstance(value, list):
         return [_numbers(each) for each in value]
-    return float(value) if isinstance(value, str) and len(value) < 400 and NUMBER.fullmatch(value) else value
+    if not isinstance(value, str) or len(value) >= 400 or not NUMBER.fullmatch(value):
+        return value
+    return int(value) if WHOLE.fullmatch(value) else float(value)

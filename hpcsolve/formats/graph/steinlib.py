@@ -97,7 +97,7 @@ def write_steinlib(graph: Graph, path: str) -> None:
     once = np.flatnonzero(graph.tails() <= graph.heads)
     lines = chain(
         ["33D32945 STP File, STP Format Version 1.0", "", "SECTION Graph", f"Nodes {graph.n}", f"Edges {graph.edges}"],
-        arc_lines(graph, "E", once),
+        arc_lines(graph, "E ", once),
         ["END", "", "SECTION Terminals", f"Terminals {len(graph.terminals)}"],
         (f"T {position + 1}" for position in graph.terminals.tolist()),
         ["END", ""],

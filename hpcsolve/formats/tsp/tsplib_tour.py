@@ -14,6 +14,7 @@ from hpcsolve.formats.tsp.tsplib_sections import (
     lines_of,
     parts_of,
 )
+from hpcsolve.wording import counted
 
 
 def read_tour_text(file: InputFile) -> NDArray[np.int64]:
@@ -36,7 +37,7 @@ def read_tour_text(file: InputFile) -> NDArray[np.int64]:
         seen[label] = line
     if "DIMENSION" in parts.keys and dimension_of(parts) != len(labels):
         where = parts.keys["DIMENSION"].line
-        raise file.error(f"DIMENSION is {dimension_of(parts)}, but the tour has {len(labels)} cities", where)
+        raise file.error(f"DIMENSION is {dimension_of(parts)}, but the tour has {counted(len(labels), 'city')}", where)
     if not labels:
         raise file.error("the tour has no cities", parts.sections["TOUR_SECTION"].line)
     return np.array(labels, dtype=np.int64)

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from hpcsolve.device.build import cuda_compiler
 from jobs.benchmarks.gpu.checks import JOBS
 from jobs.benchmarks.gpu.shapes import SWEEPS
 from jobs.benchmarks.gpu.steps import Step
@@ -34,14 +35,14 @@ def truth(small: bool) -> list[Step]:
     fault = Step("check fault", (PYTHON, "-m", "jobs.benchmarks.gpu.checks", "fault"), 60, {"STUB_FAIL_KERNEL": "1"})
     return [
         Step("driver", ("nvidia-smi", "-q"), 30),
-        Step("compiler", ("nvcc", "--version"), 30),
+        Step("compiler", (cuda_compiler(), "--version"), 30),
         Step("versions", (PYTHON, "-m", "hpcsolve", "info"), 60),
         *checks, fault,
     ]
 
 
 def tests(small: bool) -> list[Step]:
-    """Run the tests on the device, eight at a time: those of devices and kernels first, then those of the algorithms."""
+    """Run the tests on the device, eight at a time: those of devices and kernels, then those of the algorithms."""
     few = {"devices and kernels": "-k minplus tests/device tests/kernels",
            "algorithms": "-k near-far-block tests/algorithms/test_arriving_rows.py"}
     whole = {"devices and kernels": "tests/device tests/kernels", "algorithms": "tests/algorithms"}

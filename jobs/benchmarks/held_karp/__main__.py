@@ -22,7 +22,7 @@ from hpcsolve.parallel.comm import SerialComm
 from jobs.benchmarks.common.charts import require_matplotlib
 from jobs.benchmarks.common.command import end_with, new_parser
 from jobs.benchmarks.common.machine import describe_load, describe_machine
-from jobs.benchmarks.common.timing import load
+from jobs.benchmarks.common.timing import keep_freed_memory, load
 from jobs.benchmarks.held_karp import report
 from jobs.benchmarks.held_karp.measure import Effort, all_rows
 from jobs.benchmarks.held_karp.peak import MeasuredDevice, peak_rate
@@ -38,6 +38,7 @@ def main() -> int:
     options = _options()
     if options.chart:
         require_matplotlib()
+    keep_freed_memory()
     cores = os.sched_getaffinity(0)
     with _device(options) as device:
         rows = _report(options, device, cores)

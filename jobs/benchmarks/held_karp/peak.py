@@ -10,6 +10,10 @@ import numpy as np
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice, HostTimer
 
+CHAINS, CHUNK, ROUNDS = 8, 512, 1024
+"""Values that depend on each other, positions of a block, and min-adds with each value, of min_add.cu."""
+BLOCKS_A_MULTIPROCESSOR = 32
+"""Four times as many as are at work at a time, so that few multiprocessors wait at the end."""
 LAUNCHES = 50
 """Kernel launches in one timed span: the CPU time of running threads is not exact to the microsecond."""
 
@@ -51,33 +55,29 @@ class MeasuredDevice(HostDevice):
 
 
 def peak_rate(device: Device, repeats: int) -> float:
-    """Return the 16-bit min-adds a second of the kernel minplus_multiply, the best of `4 * repeats` timed spans.
+    """Return the 16-bit min-adds a second of the kernel min_add_repeat, the best of `4 * repeats` timed spans.
 
     On a CPU that is a second of CPU time, so the rate of one core; on a GPU it is a second of wall-clock time.
     """
     on_host = isinstance(device, HostDevice)
-    sources, targets, chunk, block = (12, 16, 4096, 1) if on_host else (64, 64, 1024, 128)
-    length = (1 << 16) * device.threads if isinstance(device, HostDevice) else 1 << 18
-    rng = np.random.default_rng(0)
-    values = device.upload(rng.integers(0, 10000, (sources, length)).astype(np.uint16))
-    cost = device.upload(rng.integers(0, 1000, (sources, targets)).astype(np.uint32) * np.uint32(0x10001))
-    out = device.zeros((targets, length), np.uint16)
-    kernel = device.kernel("held_karp/minplus", "minplus_multiply")
+    length = CHUNK * device.info.units * (4 if on_host else BLOCKS_A_MULTIPROCESSOR)
+    values = device.upload(np.random.default_rng(0).integers(0, 10000, (CHAINS, length)).astype(np.uint16))
+    out, kernel = device.zeros((CHAINS, length), np.uint16), device.kernel("held_karp/min_add", "min_add_repeat")
     best = np.inf
     for _ in range(4 * repeats):
         timer = device.timer()
         timer.start()
         for _ in range(LAUNCHES):
-            kernel(length // chunk, block, sources=sources, targets=targets, length=length, chunk=chunk, rows=values,
-                   cost=cost, out=out)
+            kernel(length // CHUNK, 1 if on_host else 256, length=length, chunk=CHUNK, rounds=ROUNDS, cost=0x10001,
+                   values=values, out=out)
         timer.stop()
         device.synchronize()
         best = min(best, timer.cpu_seconds if isinstance(timer, CpuTimer) else timer.seconds)
-    for buffer in (values, cost, out):
+    for buffer in (values, out):
         buffer.free()
     if isinstance(device, MeasuredDevice):
         device.kernel_seconds()
-    return LAUNCHES * sources * targets * length / best
+    return LAUNCHES * ROUNDS * CHAINS * length / best
 
 
 def min_adds(n: int) -> int:

@@ -14,10 +14,10 @@ from jobs.benchmarks.held_karp.peak import min_adds
 HPCSOLVE = "hpcsolve"
 HOW_MEASURED = """\
 Solve: from the costs to the tour within this process, that is the quick tour, the reduction of the costs, the kernels
-and the reconstruction of the tour. Min-adds: m (m - 1) 2^(m - 2) with m = n - 1 (a symmetric problem needs half of
-them), divided by the kernels' wall-clock seconds and by their CPU seconds; the latter is the rate of one core. Of peak:
-the min-adds that were really done in a CPU second. For 32-bit states half the peak counts, because a register holds
-half as many."""
+and the reconstruction of the tour. An earlier run has touched the memory, as for the rivals. Min-adds:
+m (m - 1) 2^(m - 2) with m = n - 1 (a symmetric problem needs half of them), divided by the kernels' wall-clock seconds
+and by their CPU seconds; the latter is the rate of one core. Of peak: the min-adds that were really done in a CPU
+second. For 32-bit states half the peak counts, because a register holds half as many."""
 HOW_COMPARED = """\
 A rival's time is that of one call; its table was touched before. The OpenMP programs find the optimum but no tour.
 Ratio: the rival's time divided by that of hpcsolve's whole solve, and its CPU time divided by that of hpcsolve's
@@ -90,7 +90,7 @@ def tables(rows: list[Row], peak: float, skipped: list[str]) -> list[str]:
     kind = rows[0].kind
     device = "the GPU, a second" if rows[0].kernel_cpu is None else "a core, a CPU second"
     return [
-        f"- peak of {device}: {peak:.3g} min-adds of 16-bit values (cuda_src/held_karp/minplus.cu, same process)",
+        f"- peak of {device}: {peak:.3g} min-adds of 16-bit values (cuda_src/held_karp/min_add.cu, same process)",
         *(f"- {reason}" for reason in skipped),
         "", "## hpcsolve", "",
         *_hpcsolve_table([row for row in rows if row.solver == HPCSOLVE], peak),

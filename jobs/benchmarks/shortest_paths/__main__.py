@@ -25,6 +25,8 @@ from typing import TypeVar
 os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
 from hpcsolve.device.host import HostDevice
+from hpcsolve.device.select import open_device
+from hpcsolve.parallel.comm import SerialComm
 from jobs.benchmarks.common.charts import require_matplotlib
 from jobs.benchmarks.common.command import add_charts, add_repeats, end_with, new_parser
 from jobs.benchmarks.common.machine import describe_load, describe_machine
@@ -65,9 +67,11 @@ def _networks(options: argparse.Namespace) -> Iterator[Network]:
 
 def _single(options: argparse.Namespace, charts: ModuleType | None) -> list[str]:
     rows = []
-    for network in _networks(options):
-        rows.append(single.measure(network, options.repeats))
-        print(f"{network.name}: {rows[-1].ratio:.3f} of scipy's time", file=sys.stderr)
+    device = HostDevice(1) if options.device == "cpu" else open_device(options.device, SerialComm())[0]
+    with device:
+        for network in _networks(options):
+            rows.append(single.measure(network, options.repeats, device))
+            print(f"{network.name}: {rows[-1].ratio:.3f} of scipy's time", file=sys.stderr)
     if charts:
         charts.draw_single(rows, Path(options.charts))
     return single.tables(rows, options.repeats, options.sources)
@@ -122,7 +126,9 @@ def _options() -> argparse.Namespace:
         add_repeats(command, 5)
         return command
 
-    add_charts(add("single", _single, single.GRAPHS, 4, "one source on one core, beside scipy"))
+    command = add("single", _single, single.GRAPHS, 4, "one source on one core, beside scipy")
+    command.add_argument("--device", default="cpu", help="hpcsolve's; cuda: wall-clock times of a GPU (default cpu)")
+    add_charts(command)
     command = add("widths", _widths, single.GRAPHS[:-1], 4, "work and rounds by the width of buckets")
     _add_widths(command, widths.FACTORS)
     add_charts(command)

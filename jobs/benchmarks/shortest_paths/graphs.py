@@ -26,6 +26,7 @@ from hpcsolve.algorithms.shortest_paths.searches import (
     Searches,
     row_searches,
 )
+from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph
@@ -83,8 +84,8 @@ class Network:
         return to_scipy(self.graph).astype(np.float64)
 
     def prepared(self, engine: EngineName = "near-far-block", delta: float | None = None, batch: int | None = None,
-                 device: HostDevice | None = None) -> Searcher:
-        """Return hpcsolve's search engine for this graph, on one core."""
+                 device: Device | None = None) -> Searcher:
+        """Return hpcsolve's search engine for this graph, on one core unless a device is given."""
         core = device or HostDevice(1)
         return searcher(self.graph, core, self.keys, engine, delta, search_graph=self.search_graph, batch=batch)
 

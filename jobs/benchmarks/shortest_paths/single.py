@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +12,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, Searches
+from hpcsolve.device.base import Device
 from jobs.benchmarks.common.answers import require_equal
 from jobs.benchmarks.common.table import markdown
 from jobs.benchmarks.common.timing import best_cpu_seconds
@@ -28,7 +30,7 @@ sources. In each repetition every solver runs once. The graph was read and laid 
 predecessors too. scipy: its dijkstra on float64 weights, with the vertices in the order of hpcsolve's layout or in that
 of the file. Ratio: the time of `search` divided by the smaller one of these two. Ratio with predecessors: hpcsolve's
 time, with check, divided by scipy's. Work: arcs scanned, divided by those that Dijkstra's algorithm scans. Rounds:
-dependent steps of the search."""
+dependent steps of the search. On a GPU (`--device cuda`) all times, scipy's too, are wall-clock times."""
 
 
 @dataclass(frozen=True)
@@ -58,22 +60,25 @@ class Row:
         return self.seconds[SEARCH] / min(self.seconds[SCIPY_LAYOUT], self.seconds[SCIPY_FILE])
 
 
-def measure(network: Network, repeats: int) -> Row:
+def measure(network: Network, repeats: int, device: Device) -> Row:
     """Time all solvers on a graph, after checking that hpcsolve's distances equal scipy's.
+
+    On a GPU all times, also scipy's, are wall-clock seconds, since the CPU waits.
 
     Raises
     ------
     WrongAnswerError
         If they differ.
     """
-    with network.prepared() as near_far, network.prepared("dijkstra") as heap:
+    clock = time.process_time if device.info.kind == "cpu" else time.perf_counter
+    with network.prepared("near-far", device=device) as near_far, network.prepared("dijkstra") as heap:
         searches, expected = network.searches(), network.expected()
         found = [solve(near_far, search) for search in searches]
         for engine in (near_far, heap):
             rows = [distances(engine, solve(engine, search)[0][0]) for search in searches]
             require_equal(network.name, np.array_equal(rows, expected))
         sources = [
-            best_cpu_seconds(_calls(network, near_far, heap, search, int(source)), repeats)
+            best_cpu_seconds(_calls(network, near_far, heap, search, int(source)), repeats, clock)
             for source, search in zip(network.sources, searches, strict=True)
         ]
     seconds = {name: float(np.mean([times[name] for times in sources])) for name in sources[0]}

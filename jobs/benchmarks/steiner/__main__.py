@@ -76,7 +76,7 @@ def _rivals(options: argparse.Namespace, charts: ModuleType | None) -> Report:
 
 def _quality(options: argparse.Namespace, _: ModuleType | None) -> Report:
     """Measure every instance and mode, even after a wrong answer."""
-    rows = [quality.measure(instance, mode, options.ranks, options.seconds)
+    rows = [quality.measure(instance, mode, options.ranks, options.seconds, options.device)
             for instance in map(read_instance, options.instances or every_name()) for mode in options.modes]
     return quality.tables(rows, options.ranks), not any(row.wrong for row in rows)
 
@@ -116,6 +116,7 @@ def _options() -> argparse.Namespace:
     command = add("quality", _quality, [], "weight, bound, closure, time and memory of each mode (default: all files)")
     _add_modes(command, list(quality.MODES))
     command.add_argument("--ranks", type=int, default=1, metavar="N", help="of mpiexec (default 1)")
+    command.add_argument("--device", default="cpu", help="cuda: searches on a GPU (default cpu, one core)")
     command = add("variants", _variants, variants.INSTANCES, "the study's comparison of engines")
     command.add_argument("--terminals", type=int, default=64, metavar="K",
                          help="most terminals for the slow engines (default 64)")

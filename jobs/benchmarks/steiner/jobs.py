@@ -18,7 +18,7 @@ JOB = """\
 algorithm = "steiner-kmb"
 instance = {instance}
 output = "{output}"
-device = "cpu"
+device = "{device}"
 threads = 1
 [steiner-kmb]
 mode = "{mode}"
@@ -58,7 +58,10 @@ class Solved:
     peak: int
 
 
-def solve(instance: Instance, mode: str, ranks: int, seconds: float | None = None, halt: str = "bottleneck") -> Solved:
+def solve(
+    instance: Instance, mode: str, ranks: int, seconds: float | None = None, halt: str = "bottleneck",
+    device: str = "cpu",
+) -> Solved:
     """Run a job with one thread on each rank.
 
     Parameters
@@ -70,7 +73,7 @@ def solve(instance: Instance, mode: str, ranks: int, seconds: float | None = Non
     """
     with tempfile.TemporaryDirectory() as name:
         job, output = Path(name) / "job.toml", Path(name) / "result.h5"
-        text = JOB.format(instance=instance.job_instance, output=output, mode=mode, halt=halt)
+        text = JOB.format(instance=instance.job_instance, output=output, mode=mode, halt=halt, device=device)
         job.write_text(text + (STOP.format(seconds=seconds) if seconds else ""))
         before = _children_cpu()
         wall, cpu = run_on_ranks(job, ranks), _children_cpu() - before

@@ -40,9 +40,9 @@ class Row:
         return self.found.bound / (self.instance.optimum or self.found.weight)
 
 
-def measure(instance: Instance, mode: str, ranks: int, seconds: float | None) -> Row:
+def measure(instance: Instance, mode: str, ranks: int, seconds: float | None, device: str = "cpu") -> Row:
     """Solve an instance by a mode, of which best ends after `seconds`, and check the answer."""
-    found = solve(instance, mode, ranks, seconds if mode == "best" else None)
+    found = solve(instance, mode, ranks, seconds if mode == "best" else None, device=device)
     row = Row(instance, mode, found, mistakes(instance, found))
     text = f"{instance.name}, {mode}: {row.ratio:.4f}, {found.run:.2f} s"
     print(" - ".join([text, *row.wrong]), file=sys.stderr, flush=True)

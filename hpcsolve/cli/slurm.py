@@ -1,0 +1,136 @@
+"""`hpcsolve slurm`: prints a Slurm script for a job, with what the job needs by its estimate."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from hpcsolve.cli.options import DEVICES, add_command, add_job, at_least_one, not_negative, on_rank_0
+from hpcsolve.errors import InputError
+from hpcsolve.parallel.printing import show, warn
+
+if TYPE_CHECKING:
+    from hpcsolve.job import Job
+    from hpcsolve.runner.forecast import Forecast
+
+SPARE = 1.25
+"""Memory to ask for, divided by the estimate, whose bytes are right within a fifth."""
+SPARE_BYTES = 256 << 20
+SLOWER = 2
+"""Time to ask for, divided by the estimate, which is right within this factor."""
+SHORTEST = 600
+"""Shortest time limit in seconds: starting a job takes minutes on busy file systems."""
+
+
+def add(commands: Any) -> None:
+    """Declare the command and its options."""
+    text = "print a Slurm script for a job, which asks for what the job needs by its estimate"
+    parser = add_command(commands, "slurm", _slurm, text)
+    add_job(parser)
+    parser.add_argument("--device", help=DEVICES)
+    parser.add_argument("--output", metavar="FILE", help="the result file")
+    parser.add_argument("-n", "--ranks", type=at_least_one, default=1, help="number of ranks (default 1)")
+    text = "ranks per node (default: all on one)"
+    parser.add_argument("--ranks-per-node", type=at_least_one, metavar="N", help=text)
+    text = "CPU cores per rank (default: `threads` of the job, else 1)"
+    parser.add_argument("--cpus", type=at_least_one, metavar="N", help=text)
+    text = "GPUs per node (default: one per rank if the job asks for a GPU, else none)"
+    parser.add_argument("--gpus-per-node", type=not_negative, metavar="N", help=text)
+    text = "time limit as Slurm reads it, such as 12:00:00 (default: twice the estimate)"
+    parser.add_argument("--time", type=_time, metavar="TIME", help=text)
+    text = "pmi2 (MPICH), pmix (Open MPI), or the site's (default: the site's own choice)"
+    parser.add_argument("--mpi", default="", metavar="PLUGIN", help=text)
+    parser.add_argument("--partition", default="", metavar="NAME")
+    parser.add_argument("--account", default="", metavar="NAME")
+    text = "an environment module to load; may be repeated"
+    parser.add_argument("--module", action="append", default=[], metavar="NAME", help=text)
+
+
+def _slurm(options: argparse.Namespace) -> int:
+    seconds_build: list[float] = []
+
+    def prepare() -> None:
+        from hpcsolve.runner.ahead import prepare_run
+
+        seconds_build.append(prepare_run(options.job, options.set, options.device))
+
+    def write() -> int:
+        from hpcsolve.job.load import load_job
+        from hpcsolve.runner.forecast import forecast
+
+        job = load_job(options.job, options.set, output=options.output, device=options.device)
+        cpus = options.cpus or job.settings.threads or 1
+        found = forecast(_with_threads(job, cpus), options.ranks, None, sum(seconds_build))
+        for line in found.lines():
+            if not line.startswith("fits"):  # that is about the memory of this machine
+                warn(line)
+        show(_script(options, found, cpus).rstrip("\n"))
+        return 0
+
+    return on_rank_0(write, prepare)
+
+
+def _with_threads(job: Job, cpus: int) -> Job:
+    """Return the job with the threads that a rank will have, but not more than this machine has cores."""
+    from dataclasses import replace
+
+    import msgspec
+
+    threads = min(cpus, len(os.sched_getaffinity(0)))
+    return replace(job, settings=msgspec.structs.replace(job.settings, threads=threads))
+
+
+def _script(options: argparse.Namespace, found: Forecast, cpus: int) -> str:
+    from hpcsolve.slurm.script import Request, job_name_of, script_of
+
+    per_node = min(options.ranks, options.ranks_per_node or options.ranks)
+    if options.ranks % per_node:
+        raise InputError(f"{options.ranks} ranks cannot be {per_node} on every node; change --ranks-per-node")
+    settings = found.job.settings
+    on_gpus = settings.device.lower() not in ("cpu", "auto")
+    gpus = options.gpus_per_node if options.gpus_per_node is not None else per_node * on_gpus
+    return script_of(Request(
+        nodes=options.ranks // per_node, ranks_per_node=per_node, cpus_per_rank=cpus, gpus_per_node=gpus,
+        mebibytes_per_node=_mebibytes(found, per_node), seconds=options.time or _seconds(found),
+        command=_command(options), job_name=job_name_of(options.job), partition=options.partition,
+        account=options.account, mpi=options.mpi, modules=options.module, environment=_environment(),
+    ))
+
+
+def _mebibytes(found: Forecast, per_node: int) -> int:
+    """Return the host memory of a node. Every rank counts like rank 0, what they share counts once."""
+    once = found.estimate.shared_bytes
+    needed = once + per_node * (found.process - once)
+    return int(needed * SPARE + SPARE_BYTES) // (1 << 20) + 1
+
+
+def _seconds(found: Forecast) -> int:
+    """Return the time limit in whole minutes. Raises an `InputError` if the estimate has none."""
+    total = found.phases.total
+    if total is None:
+        raise InputError("the estimate does not know how long this job takes; give a time limit with --time")
+    return max(SHORTEST, (int(total * SLOWER) // 60 + 1) * 60)
+
+
+def _command(options: argparse.Namespace) -> list[str]:
+    """Return the command of each rank. Values are joined to their options, so that none is taken for an option."""
+    job = options.job if not options.job.startswith("-") else os.path.join(".", options.job)
+    named = {"device": options.device, "output": options.output}
+    more = [f"--{name}={value}" for name, value in named.items() if value is not None]
+    return ["hpcsolve", "run", job, *(f"--set={value}" for value in options.set), *more]
+
+
+def _environment() -> str:
+    """Return the folder of the virtual environment that this program runs in, empty outside of one."""
+    return sys.prefix if sys.prefix != sys.base_prefix else ""
+
+
+def _time(text: str) -> int:
+    from hpcsolve.slurm.script import parsed_time
+
+    try:
+        return parsed_time(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 12:00:00 or 2-00:00:00") from None

@@ -1,0 +1,118 @@
+"""Finds the kernels that `hpcsolve build` has compiled for this machine's CPU or GPU, on whatever machine it ran.
+
+Each target (`znver4`, `sm_90`) has a folder in the cache, with all kernels and a description. The folder's name has
+target, a hash of sources and options, and nothing of the machine that compiled; so compute nodes need no compiler. A
+folder for a CPU is used where the CPU has every feature that the compiler took for granted.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+DESCRIPTION = "target.json"
+CPU_FEATURE = re.compile(r"avx(?!256)\w*|sse4\.[12]|fma|bmi2?|lzcnt|popcnt|movbe|f16c|adx")
+"""Options of g++ that let it use instructions which older x86 processors lack."""
+KERNEL_NAMES = {"bmi": "bmi1", "lzcnt": "abm"}
+"""Features that Linux calls by another name than g++, after all separators are removed."""
+
+
+class Target(msgspec.Struct, frozen=True):
+    """What kernels were compiled for.
+
+    Attributes
+    ----------
+    name
+        `znver4`, `sm_90`: a CPU as g++ names it, or the architecture of a GPU.
+    compiler
+        What the compiler says of its version, in one line.
+    machine
+        Instruction set of the CPU (`x86_64`); for a GPU that of the host, which does not matter.
+    features
+        Features of the CPU that the code may use, as `features_of_this_cpu` writes them.
+    """
+
+    name: str
+    compiler: str
+    machine: str
+    features: tuple[str, ...] = ()
+
+    def runs_here(self) -> bool:
+        """Return whether this CPU has what the code may use."""
+        return self.machine == platform.machine() and set(self.features) <= features_of_this_cpu()
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A target with the folder of its kernels."""
+
+    target: Target
+    folder: Path
+
+    def path(self, file: str) -> Path:
+        """Return the path of the kernels of `cuda_src/{file}.cu`."""
+        return self.folder / kernel_name(file, self.target.name)
+
+
+def kernel_name(file: str, target: str) -> str:
+    """Return the name of a file of kernels for a target."""
+    return file.replace("/", "-") + (".cubin" if target.startswith("sm_") else ".so")
+
+
+def folder_name(target: str, key: str) -> str:
+    """Return the name of a target's folder. `key` stands for sources and options."""
+    return f"target-{target}-{key}"
+
+
+def find(cache: Path, key: str, architecture: str) -> Ready | None:
+    """Return the kernels for a GPU's architecture, or for this CPU if that is empty, or None if there are none.
+
+    Of several that this CPU can run, those with most features are taken.
+    """
+    found = [Ready(target, folder) for folder in sorted(cache.glob(folder_name(architecture or "*", key)))
+             if (target := _read(folder)) is not None and _is_for(target, architecture)]
+    return max(found, key=lambda ready: len(ready.target.features), default=None)
+
+
+def _is_for(target: Target, architecture: str) -> bool:
+    if architecture or target.name.startswith("sm_"):
+        return target.name == architecture
+    return target.runs_here()
+
+
+def _read(folder: Path) -> Target | None:
+    """Return the description in a folder of one's own, or None where there is none."""
+    try:
+        if folder.stat().st_uid != os.geteuid():
+            return None
+        return msgspec.json.decode((folder / DESCRIPTION).read_bytes(), type=Target)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def write(folder: Path, target: Target) -> None:
+    """Write the description of a target into its folder."""
+    (folder / DESCRIPTION).write_bytes(msgspec.json.encode(target))
+
+
+def features_in(options: str) -> tuple[str, ...]:
+    """Return the features that g++ takes for granted, from what `g++ -march=NAME -Q --help=target` prints."""
+    enabled = re.findall(r"^\s*-m(\S+)\s+\[enabled\]", options, re.M)
+    return tuple(sorted(_plain(name) for name in enabled if CPU_FEATURE.fullmatch(name)))
+
+
+def features_of_this_cpu() -> frozenset[str]:
+    """Return the features that Linux sees, without the separators in their names."""
+    text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+    line = re.search(r"^flags\s*:(.*)$", text, re.M)
+    return frozenset(_plain(name) for name in line[1].split()) if line else frozenset()
+
+
+def _plain(name: str) -> str:
+    plain = re.sub(r"[._-]", "", name)
+    return KERNEL_NAMES.get(plain, plain)

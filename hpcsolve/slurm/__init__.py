@@ -1,0 +1,1 @@
+"""Job scripts for Slurm, made from the estimate of a job."""

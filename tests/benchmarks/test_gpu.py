@@ -1,0 +1,146 @@
+"""The half hour on a GPU, tried on the stub driver: a part from end to end, and what becomes of steps that fail."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hpcsolve.errors import InputError
+from jobs.benchmarks.common.figures import Figure, figures_in, milliseconds
+from jobs.benchmarks.gpu import checks, table
+from jobs.benchmarks.gpu.cases import cases, held_karp_floor
+from jobs.benchmarks.gpu.measure import chosen
+from jobs.benchmarks.gpu.parts import PROFILED, parts
+from jobs.benchmarks.gpu.shapes import SWEEPS
+from jobs.benchmarks.gpu.steps import Step, recorded, run_part
+from tests.markdown import tables
+from tests.stub_driver.build import Stub
+from tests.stub_driver.fixture import stub
+
+__all__ = ["stub"]
+Start = Callable[..., Any]
+PYTHON = sys.executable
+
+
+def test_the_times_on_the_stub_driver(stub: Stub, tmp_path: Path, run_process: Start, repository: Path) -> None:
+    command = [PYTHON, "-m", "jobs.benchmarks.gpu", "times", "--small", "--output", str(tmp_path)]
+    environment = stub.environment(nvcc="single", memory=2**31, OMP_NUM_THREADS=1, HPCSOLVE_DATA="")
+    done = run_process(command, timeout=300, env=environment, cwd=repository)
+    assert done.returncode == 0, done.stdout + done.stderr
+    steps, seconds, figures = tables((tmp_path / "summary.md").read_text())
+    assert len(steps) == 8 and {row["outcome"] for row in steps} == {"done"}
+    assert [row["part"] for row in seconds] == ["times"]
+    assert {f"{name}, kernels" for name in cases(True)} <= {row["figure"] for row in figures}
+    assert all(float(row["ms"]) >= 0 and row["device"] == "Stub GPU 0" for row in figures)
+    launches = tables((tmp_path / "times-01-launches.log").read_text())[0]
+    assert [row["arguments"] for row in launches] == ["7", "19", "32"]
+
+
+@pytest.mark.parametrize(("check", "settings", "words"), [
+    ("memory", {}, "do not fit on GPU 0"),
+    ("fault", {"fail_kernel": 1}, "the last kernel launched was minplus_multiply"),
+])
+def test_a_check_on_the_stub_driver(
+    check: str, settings: dict[str, int], words: str, stub: Stub, run_process: Start, repository: Path
+) -> None:
+    command = [PYTHON, "-m", "jobs.benchmarks.gpu.checks", check]
+    done = run_process(command, timeout=60, env=stub.environment(nvcc="single", **settings), cwd=repository)
+    assert done.returncode == 0 and words in done.stdout and "as it should be" in done.stdout, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("part", ["sanitizer", "profiles"])
+def test_what_another_program_would_watch_runs(part: str, stub: Stub, run_process: Start, repository: Path) -> None:
+    command = parts(True)[part]()[0].command
+    watched = [word.replace("*", "held-karp-10-u2") for word in command[command.index(PYTHON) :]]
+    done = run_process(watched, timeout=120, env=stub.environment(nvcc="single"), cwd=repository)
+    assert done.returncode == 0 and command[0] in ("compute-sanitizer", "ncu"), done.stdout + done.stderr
+
+
+def test_other_bytes_are_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def answer(job: Path, _: Path, device: str, *__: str) -> checks.Solution | str:
+        if job.stem == "streets" and device == "cuda":
+            return "exit code 4: no"
+        values = np.array([1, 2 + (job.stem == "places" and device == "cuda")])
+        return {"cost": ("int64", (), b"5"), "tour": (str(values.dtype), values.shape, values.tobytes())}
+
+    monkeypatch.setattr(checks, "solution", answer)
+    monkeypatch.setattr(sys, "argv", ["checks", "compare", "--small"])
+    assert checks.main() == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert "places.toml: other bytes in tour" in lines and "streets.toml: on the GPU, exit code 4: no" in lines
+    assert "eu-capitals.toml: 2 datasets, 17 bytes" in lines and "as it should be" not in lines
+
+
+def test_every_job_that_is_no_sweep_is_compared(repository: Path) -> None:
+    every = {path.stem for path in (repository / "jobs").glob("*.toml")}
+    assert every - {path.stem for path in checks.single_jobs(False)} == {"city-sizes"}
+    assert {path.stem for path in checks.single_jobs(True)} == set(checks.SMALL)
+
+
+def test_steps_that_fail_do_not_stop_the_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sleeps = (PYTHON, "-c", "import time; print('begun', flush=True); time.sleep(60)")
+    steps = [
+        Step("fails", (PYTHON, "-c", "raise SystemExit(3)"), 20), Step("sleeps", sleeps, 6),
+        Step("is absent", ("no-such-program", "-q"), 20), Step("refuses", (PYTHON, "-c", "exit(3)"), 20, expected=3),
+        Step("works", (PYTHON, "-c", f"print({Figure('it', 'GPU', 2e-3, 1e-3).line!r})"), 20),
+    ]
+    done = run_part("truth", steps, tmp_path, {"PATH": "/usr/bin:/bin"})
+    outcomes = ["failed: exit code 3", "timed out after 6 s", "left out: no no-such-program", "done", "done"]
+    assert [each.outcome for each in done] == outcomes and recorded(tmp_path) == done
+    assert [each.failed for each in done] == [True, True, False, False, False]
+    assert (tmp_path / "truth-02-sleeps.log").read_text() == "begun\n"
+    lines = table.summary(tmp_path)
+    assert "- **truth: sleeps: timed out after 6 s** (truth-02-sleeps.log)" in lines
+    monkeypatch.setattr("jobs.benchmarks.gpu.steps.PART_SECONDS", 4.0)
+    assert run_part("late", steps[:1], tmp_path, {})[0].outcome == "left out: no time"
+
+
+def test_the_table_goes_between_the_marks(tmp_path: Path) -> None:
+    run_part("times", [Step("one", ("echo", Figure("a search", "H200", 0.02, 0.01).line), 20)], tmp_path,
+             {"PATH": "/usr/bin:/bin"})
+    document = tmp_path / "gpu.md"
+    document.write_text(f"before\n{table.BEGIN}\nold\n{table.END}\nbehind\n")
+    for _ in range(2):
+        table.write(document, table.figure_table(tmp_path))
+    text = document.read_text()
+    (row,) = tables(text)[0]
+    assert (row["ms"], row["floor"], row["ratio"], row["device"]) == ("20.0", "10.0", "2.00", "H200")
+    assert text.startswith(f"before\n{table.BEGIN}\n") and text.endswith(f"{table.END}\nbehind\n") and "old" not in text
+    document.write_text("no marks")
+    with pytest.raises(InputError, match="there must be one line"):
+        table.write(document, [])
+    with pytest.raises(InputError, match="has no figures"):
+        table.figure_table(tmp_path / "nothing")
+
+
+def test_the_marks_are_in_the_document() -> None:
+    text = table.DOCUMENT.read_text()
+    assert text.index(table.BEGIN) < text.index(table.END)
+
+
+def test_what_the_steps_name_exists() -> None:
+    large, small = cases(False), cases(True)
+    assert set(PROFILED.values()) | {sweep.case for sweep in SWEEPS.values()} <= set(large)
+    assert {sweep.small for sweep in SWEEPS.values()} <= set(small)
+    for which, known in ((False, large), (True, small)):
+        words = [word for step in parts(which)["times"]() for word in step.command]
+        patterns = [word for word in words if word.endswith(("*", "-u2", "-u4"))]
+        assert chosen(patterns, known) == list(known)
+    with pytest.raises(InputError, match=r"there is no case new-jersey-"):
+        chosen(["new-jersey-*"], small)
+
+
+@pytest.mark.parametrize(("n", "width", "milliseconds_"), [(30, 2, 3.7), (32, 2, 16.8), (32, 4, 33.7)])
+def test_the_floor_is_that_of_the_document(n: int, width: int, milliseconds_: float) -> None:
+    assert 1e3 * held_karp_floor(n, width) == pytest.approx(milliseconds_, rel=0.01)
+
+
+def test_figures_are_read_as_they_were_printed() -> None:
+    figures = [Figure("a, b", "GPU 0", 1.5e-3, None), Figure("c", "GPU 0", 2.0, 1.0)]
+    assert figures_in("\n".join(["text", *(figure.line for figure in figures), "figures: no"])) == figures
+    assert [milliseconds(each) for each in (None, 0.12345, 1.2e-5, 12.3456)] == ["-", "123", "0.0120", "1.23e+04"]

@@ -1,0 +1,173 @@
+"""`hpcsolve build` makes kernels for other machines, which then need no compiler, and never loads what cannot run."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from hpcsolve.device import build, targets
+from hpcsolve.device.prebuild import build_target, target_folder
+from hpcsolve.errors import EnvironmentFault, InputError
+
+COMPILER = """#!/bin/sh
+case "$*" in
+  --version) echo "counting compiler 1"; exit 0;;
+  *-march=*--help=target*)
+    printf '  -mavx2      \\t\\t[enabled]\\n  -msse4.2  [enabled]\\n  -msse4   [enabled]\\n  -mfma   [disabled]\\n'
+    printf '  -mavx256-split-unaligned-load \\t[enabled]\\n  -mavx512vbmi2\\t[enabled]\\n  -mlzcnt [enabled]\\n'
+    exit 0;;
+esac
+echo "$*" >> "$COMPILE_LOG"
+for word in "$@"; do last=$word; done
+echo "$*" > "$last"
+[ -z "$COMPILE_ERROR" ] || { echo "x.cu:7: error: $COMPILE_ERROR" >&2; exit 1; }
+"""
+FILES = ("held_karp/held_karp", "paths/dijkstra")
+NEEDED = {"avx2", "sse42", "avx512vbmi2", "abm"}
+FUNCTIONS = (build.host_library, build.cubin, build.compiler_identity, build.target_features)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Give the cache folder, with a CPU that has the features which the counting compiler takes for granted."""
+    compiler = tmp_path / "counting-compiler"
+    compiler.write_text(COMPILER)
+    compiler.chmod(0o755)
+    variables = {"HPCSOLVE_CACHE": tmp_path / "cache", "HPCSOLVE_CXX": compiler, "HPCSOLVE_NVCC": compiler}
+    for name, value in {**variables, "COMPILE_LOG": tmp_path / "log"}.items():
+        monkeypatch.setenv(name, str(value))
+    monkeypatch.delenv("HPCSOLVE_CXXFLAGS", raising=False)
+    monkeypatch.setattr(targets, "features_of_this_cpu", lambda: frozenset({*NEEDED, "mmx"}))
+    forget()
+    yield tmp_path / "cache"
+    forget()
+
+
+def forget() -> None:
+    """Forget all remembered results, as in a new process."""
+    for function in FUNCTIONS:
+        function.cache_clear()
+
+
+def on_a_compute_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take both compilers away."""
+    monkeypatch.setenv("HPCSOLVE_CXX", "no-such-compiler")
+    monkeypatch.setenv("HPCSOLVE_NVCC", "no-such-compiler")
+    forget()
+
+
+def built(name: str, is_gpu: bool = False) -> Path:
+    """Build two files for a target, and return its folder."""
+    return build_target(name, is_gpu, FILES, lambda file: None)
+
+
+def test_a_node_without_compilers_loads_what_was_built_for_it(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built("znver9")
+    built("sm_90", is_gpu=True)
+    on_a_compute_node(monkeypatch)
+    assert build.is_built(build.Code(FILES[0])) and build.is_built(build.Code(FILES[1], "sm_90"))
+    assert "-march=znver9" in build.host_library(FILES[0]).read_text()
+    assert "-arch=sm_90" in build.cubin(FILES[1], "sm_90").decode()
+    assert build.compiler_line() == "counting compiler 1, for znver9"
+    with pytest.raises(EnvironmentFault, match="no-such-compiler is not on the PATH"):
+        build.cubin(FILES[1], "sm_80")
+
+
+def test_the_key_does_not_follow_the_compiler(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = target_folder("znver9")
+    monkeypatch.setenv("HPCSOLVE_CXX", "another")
+    assert target_folder("znver9") == first != target_folder("znver8")
+
+
+def test_the_description_has_the_features_that_matter(cache: Path) -> None:
+    target = msgspec.json.decode((built("znver9") / targets.DESCRIPTION).read_bytes(), type=targets.Target)
+    assert target == targets.Target("znver9", "counting compiler 1", platform.machine(), tuple(sorted(NEEDED)))
+
+
+@pytest.mark.parametrize("lacks", sorted(NEEDED))
+def test_a_cpu_that_lacks_a_feature_compiles_for_itself(
+    cache: Path, monkeypatch: pytest.MonkeyPatch, lacks: str
+) -> None:
+    built("znver9")
+    monkeypatch.setattr(targets, "features_of_this_cpu", lambda: frozenset(NEEDED - {lacks}))
+    assert "-march=native" in build.host_library(FILES[0]).read_text()
+
+
+def change(folder: Path, **values: object) -> None:
+    """Change the description of a target."""
+    path = folder / targets.DESCRIPTION
+    path.write_bytes(msgspec.json.encode({**msgspec.json.decode(path.read_bytes()), **values}))
+
+
+def test_of_several_the_one_with_most_features_is_taken(cache: Path) -> None:
+    change(built("a-small-one"), features=["avx2"])
+    built("full")
+    change(built("z-other"), features=["avx2", "abm"])
+    assert "-march=full" in build.host_library(FILES[0]).read_text()
+
+
+@pytest.mark.parametrize("damage", ["another machine", "no description", "bad description", "a kernel changed",
+                                    "a kernel lacks", "not ours", "flags of one's own"])
+def test_what_cannot_be_trusted_is_not_loaded(cache: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
+    folder = built("znver9")
+    kernel = folder / targets.kernel_name(FILES[0], "znver9")
+    if damage == "another machine":
+        change(folder, machine="riscv64")
+    elif damage == "no description":
+        (folder / targets.DESCRIPTION).unlink()
+    elif damage == "bad description":
+        (folder / targets.DESCRIPTION).write_text('{"name": 3}')
+    elif damage == "a kernel changed":
+        kernel.write_text("changed")
+    elif damage == "a kernel lacks":
+        kernel.unlink()
+    elif damage == "not ours":
+        if os.geteuid() != 0:
+            pytest.skip("only root can give files away")
+        os.chown(folder, 12345, -1)
+    else:
+        monkeypatch.setenv("HPCSOLVE_CXXFLAGS", "-O1")
+    expected = "-O1" if damage == "flags of one's own" else "-march=native"
+    assert expected in build.host_library(FILES[0]).read_text()
+
+
+def test_building_again_replaces_what_was_there(cache: Path) -> None:
+    folder = built("znver9")
+    change(folder, machine="riscv64")
+    assert built("znver9") == folder and "-march=znver9" in build.host_library(FILES[0]).read_text()
+    assert [path.name for path in cache.iterdir()] == [folder.name]
+
+
+def test_a_failure_leaves_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMPILE_ERROR", "no such CPU")
+    with pytest.raises(EnvironmentFault, match="no such CPU"):
+        built("znver9")
+    assert list(cache.iterdir()) == []
+
+
+@pytest.mark.parametrize(("name", "is_gpu"), [
+    ("native", False), ("", False), ("-O0", False), ("sm_90", False), ("a b", False), ("../x", False), ("znver4", True),
+    ("sm_", True), ("sm_90 -x", True), ("compute_90", True)])
+def test_names_that_are_no_targets_are_refused(cache: Path, name: str, is_gpu: bool) -> None:
+    with pytest.raises(InputError, match="name it"):
+        built(name, is_gpu)
+
+
+def test_this_cpu_has_what_its_own_compiler_takes_for_granted() -> None:
+    """The names of g++ and of Linux mean the same features."""
+    options = build.target_features("g++", "native")
+    found = targets.features_in(options)
+    assert set(found) <= targets.features_of_this_cpu()
+    assert found or platform.machine() != "x86_64"
+
+
+def test_the_command_names_what_is_wrong(hpcsolve) -> None:  # type: ignore[no-untyped-def]
+    for words, reason in (([], "name the CPU or the GPU"), (["--cpu", "native"], "CPU 'native'"),
+                          (["--gpu", "h100"], "GPU 'h100'")):
+        done = hpcsolve("build", *words)
+        assert done.returncode == 2 and done.stdout == "" and reason in done.stderr

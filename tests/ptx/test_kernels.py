@@ -1,0 +1,73 @@
+"""nvcc's own code for every kernel that a GPU may run is right with one seed. `make check-ptx` tries three."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ptx import check
+from tests.ptx.build import ptx_stub
+from tests.races.check import exported_kernels
+from tests.stub_driver.build import CannotBuild, Stub
+
+Start = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def ptx(tmp_path_factory: pytest.TempPathFactory) -> Stub:
+    """Return a stub driver that runs PTX, or skip the test and say what is missing."""
+    try:
+        return ptx_stub(tmp_path_factory.mktemp("ptx-stub"))
+    except CannotBuild as reason:
+        pytest.skip(f"nvcc's code cannot be executed: {reason}")
+
+
+def test_every_kernel_runs_without_a_fault_and_is_right(ptx: Stub, capsys: pytest.CaptureFixture[str]) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        assert check.check_kernels(ptx, pool, [1], {"ptx_blocks": 3}) == ""
+    lines = capsys.readouterr().out.splitlines()
+    assert {line.split()[0] for line in lines[:-1]} == check.gpu_kernels()
+
+
+def test_a_kernel_that_no_case_launches_is_named() -> None:
+    kernels = check.gpu_kernels()
+    assert check.not_launched(kernels) == ""
+    assert check.not_launched(kernels - {"near_far_solve_u8"}).endswith("does not launch near_far_solve_u8")
+
+
+def test_kernels_of_the_cpu_are_left_out_and_no_others() -> None:
+    hosts = exported_kernels() - check.gpu_kernels()
+    assert {name.split("_")[0] for name in hosts} == {"dual", "one", "steiner", "key"} and len(hosts) >= 11
+
+
+BESIDE_ITS_MEMORY = """
+import numpy as np
+from hpcsolve.device.gpus import list_gpus
+from hpcsolve.device.cuda import CudaDevice
+with CudaDevice(list_gpus()[0]) as device:
+    kernel = device.kernel("held_karp/minplus", "minplus_multiply")
+    out = device.empty(8 * 64 - 1, np.uint16)
+    kernel(1, 32, sources=1, targets=8, length=64, chunk=64, rows=device.zeros(64, np.uint16),
+           cost=device.zeros(8, np.uint32), out=out)
+    out.download()
+"""
+
+
+def test_a_fault_is_an_error_of_cuda_and_a_line_that_names_the_source(ptx: Stub, run_process: Start) -> None:
+    done = run_process([sys.executable, "-c", BESIDE_ITS_MEMORY], timeout=60, env=ptx.environment(nvcc="ptx"))
+    line = next(line for line in done.stderr.splitlines() if line.startswith("stub driver: "))
+    assert re.search(r"minplus_multiply, block 0, thread \d+: 0x\w+ and the next [24] bytes are in no allocation", line)
+    assert "st.global" in line and "(PTX line " in line and ".cu" in line
+    assert "an illegal memory access was encountered (the last kernel launched was minplus_multiply)" in done.stderr
+
+
+def test_without_nvcc_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(CannotBuild, match="nvcc is not on the PATH"):
+        ptx_stub(tmp_path / "stub")
