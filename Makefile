@@ -18,7 +18,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL = help
-.PHONY: help run test test-faults test-gpu test-slurm test-oldest lint check-cuda check-races check-ptx bench docs clean
+.PHONY: help run test test-faults test-gpu test-slurm test-oldest lint check-cuda gpu-budget check-races check-ptx bench
+.PHONY: docs clean
 .PHONY: compiler pycuda pycuda-built
 .PHONY: study-held-karp study-near-far study-ants study-kmb
 
@@ -61,8 +62,11 @@ lint: $(DEVELOPER)  ## ruff, mypy --strict, clang-format, shell syntax
 	$(BIN)/clang-format --dry-run -Werror cuda_src/*/*.cu cuda_src/*/*.cuh
 	for script in slurm/*.sbatch .ci/run; do bash -n $$script; done
 
-check-cuda: $(INSTALLED)  ## compile every kernel with nvcc for sm_80 and sm_90, GPU or not
-	@$(BIN)/python tests/races/check_cuda.py
+check-cuda: $(DEVELOPER)  ## what every kernel needs on sm_80 and sm_90, by nvcc, within its budget; GPU or not
+	@$(BIN)/python -m tests.gpu_code.check
+
+gpu-budget: $(DEVELOPER)  ## write anew what the kernels may need: tests/gpu_code/budget.csv
+	@$(BIN)/python -m tests.gpu_code.check --write
 
 check-races: compiler $(INSTALLED)  ## every kernel with real threads under ThreadSanitizer, AddressSanitizer, UBSan
 	@$(BIN)/python tests/races/check.py

@@ -74,12 +74,16 @@ def _session_environment(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _kernels_built_ahead(_session_environment: None, pytestconfig: pytest.Config, test_device: str) -> None:
-    """Build this worker's share of all kernels for the GPU, since nvcc takes longer than some tests wait."""
+def _kernels_built_ahead(_session_environment: None, pytestconfig: pytest.Config) -> None:
+    """Build this worker's share of all kernels for the GPU, since nvcc takes longer than some tests wait.
+
+    It must not ask for `test_device`, by which `--on-device` tells its tests.
+    """
     from hpcsolve.device import build
     from hpcsolve.device.gpus import list_gpus
 
-    if test_device != "cpu" and pytestconfig.getoption("--on-device") and hasattr(pytestconfig, "workerinput"):
+    on_gpu = os.environ.get("HPCSOLVE_TEST_DEVICE", "cpu") != "cpu"
+    if on_gpu and pytestconfig.getoption("--on-device") and hasattr(pytestconfig, "workerinput"):
         number, count = int(pytestconfig.workerinput["workerid"][2:]), pytestconfig.workerinput["workercount"]
         folder, architecture = build.source_folder(), list_gpus()[0].architecture
         for path in sorted(folder.glob("*/*.cu"))[number::count]:

@@ -16,7 +16,7 @@
 DEVICE uint64_t block_sum(uint64_t *shared, uint64_t x) {
   if (threadIdx.x == 0) *shared = 0;
   __syncthreads();
-  atomicAdd_block(shared, x);
+  add_to(shared, x);
   __syncthreads();
   const uint64_t sum = *shared;
   __syncthreads();
@@ -104,17 +104,16 @@ KERNEL ant_system_update(colony_sizes sizes, int first, deposits ants, const uin
   const int stride = tables.stride;
   for (int block = blockIdx.x; block < sizes.n * sizes.colonies; block += gridDim.x) {
     const int colony = block / sizes.n, city = block % sizes.n;
-    const head_tail_tables t = colony_tables(tables, sizes.n, colony);
-    uint64_t *__restrict__ pheromone = t.pheromone + (size_t)city * stride;
+    uint64_t *__restrict__ pheromone = tables.pheromone + (size_t)block * stride;
     if (!first) deposit(pheromone, city, sizes, colony, stride, ants);
-    head_row *row = row_of(t, city);
-    uint64_t *head = t.head + (size_t)city * 32, near = 0;
+    head_row *row = row_of(tables, {sizes.n, colony, city});
+    uint64_t *head = tables.head + (size_t)block * 32, near = 0;
     for (int k = threadIdx.x; k < 32; k += blockDim.x)
       near += head[k] = weight_of(pheromone[row->city[k]], head_heuristic[city * 32 + k]);
     near = block_sum(&sum, near);
-    uint32_t *prefix = t.tail_prefix + (size_t)city * (stride / 64);
-    const uint32_t *heuristic = t.heuristic + (size_t)city * stride;
-    const int shift = make_tail(&sum, pheromone, heuristic, stride, t.tail + (size_t)city * stride, prefix);
+    uint32_t *prefix = tables.tail_prefix + (size_t)block * (stride / 64);
+    const uint32_t *heuristic = tables.heuristic + (size_t)city * stride;
+    const int shift = make_tail(&sum, pheromone, heuristic, stride, tables.tail + (size_t)block * stride, prefix);
     if (threadIdx.x == 0) make_sums(row, head, near, shift, prefix[stride / 64 - 1]);
     __syncthreads();
   }

@@ -18,6 +18,13 @@ struct ant_tours {
   uint64_t *lengths;
 };
 
+// A city of a colony, of n in all. The number of its row in tables of all colonies is formed where it is needed: to move
+// the tables' pointers to the colony would cost a GPU's thread registers.
+struct colony_city {
+  int n, colony, city;
+};
+DEVICE int row_number(const colony_city &c) { return c.colony * c.n + c.city; }
+
 // Returns the random numbers of an ant.
 DEVICE draws draws_of(const random_keys &random, int colony, int ant) {
   return {random.keys[2 * colony], random.keys[2 * colony + 1], random.iteration, (uint32_t)ant};

@@ -53,46 +53,46 @@ DEVICE int open_city_at(const W &weights, const uint32_t *open, const lane_sums<
   }
 }
 // Step 3. `free` has a bit for each open city of the head; `near` is the sum of their weights.
-RARELY int choose_by_scan(const head_tail_tables &t, int n, int here, const uint32_t *open, uint32_t free,
+RARELY int choose_by_scan(const head_tail_tables &t, const colony_city &here, const uint32_t *open, uint32_t free,
                           uint64_t near, const draws &draw, int step) {
   const head_row *row = row_of(t, here);
-  const size_t base = (size_t)here * t.stride;
-  const int words = (n + 31) / 32;
+  const size_t base = (size_t)row_number(here) * t.stride;
+  const int words = (here.n + 31) / 32;
   const coarse_weights coarse{t.tail + base};
   const auto sums = open_lane_sums(coarse, open, words);
   const uint64_t far = (uint64_t)total_of(sums) << row->tail_shift;
   if ((near + far) >> row->tail_shift >= enough) {
     const uint64_t r = high_product(word_at(draw, step, 8), near + far);
-    if (r < near) return row->city[masked_pick(t.head + 32 * (size_t)here, free, r)];
+    if (r < near) return row->city[masked_pick(t.head + 32 * (size_t)row_number(here), free, r)];
     return open_city_at(coarse, open, sums, (uint32_t)((r - near) >> row->tail_shift));
   }
-  const exact_weights exact{t.pheromone + base, t.heuristic + base};
+  const exact_weights exact{t.pheromone + base, t.heuristic + (size_t)here.city * t.stride};
   const auto exact_sums = open_lane_sums(exact, open, words);
   const uint64_t r = high_product(word_at(draw, step, 9), near + total_of(exact_sums));
-  if (r < near) return row->city[masked_pick(t.head + 32 * (size_t)here, free, r)];
+  if (r < near) return row->city[masked_pick(t.head + 32 * (size_t)row_number(here), free, r)];
   return open_city_at(exact, open, exact_sums, r - near);
 }
 // Returns the city of the whole tail at x, in the units of the row's tail.
-DEVICE int tail_city(const head_tail_tables &t, int here, uint32_t x) {
+DEVICE int tail_city(const head_tail_tables &t, const colony_city &here, uint32_t x) {
   const int blocks = t.stride / 64;
-  const uint32_t *prefix = t.tail_prefix + (size_t)here * blocks;
+  const uint32_t *prefix = t.tail_prefix + (size_t)row_number(here) * blocks;
   int b = 0;
-  while (prefix[b] <= x) b++;
+  for (int k = lane(); k - lane() < blocks; k += warp_size) b += group_count(k < blocks && prefix[k] <= x);
   if (b) x -= prefix[b - 1];
-  const uint32_t *p = t.tail + (size_t)here * t.stride + 64 * b;
+  const uint32_t *p = t.tail + (size_t)row_number(here) * t.stride + 64 * b;
   const uint32_t half = masked_sum(p, ~0u);
   if (x < half) return 64 * b + masked_pick(p, ~0u, x);
   return 64 * b + 32 + masked_pick(p + 32, ~0u, x - half);
 }
 // The end of step 1, if a proposal hit the tail (`far`), and steps 2 and 3.
-RARELY int choose_after_rejection(const head_tail_tables &t, int n, int here, const uint32_t *open, bool far,
+RARELY int choose_after_rejection(const head_tail_tables &t, const colony_city &here, const uint32_t *open, bool far,
                                   const draws &draw, int step) {
   const head_row *row = row_of(t, here);
   if (far) {
     const int city = tail_city(t, here, (uint32_t)high_product(word_at(draw, step, 1), row->tail_sum));
     if (has(open, city)) return city;
   }
-  const uint64_t *head = t.head + 32 * (size_t)here;
+  const uint64_t *head = t.head + 32 * (size_t)row_number(here);
   const uint32_t free = members(row->city, open);
   const uint64_t near = masked_sum(head, free);
   for (int attempt = 2; attempt < 5 && free; attempt++) {
@@ -101,10 +101,10 @@ RARELY int choose_after_rejection(const head_tail_tables &t, int n, int here, co
     const int city = tail_city(t, here, (uint32_t)((r - near) >> row->tail_shift));
     if (has(open, city)) return city;
   }
-  return choose_by_scan(t, n, here, open, free, near, draw, step);
+  return choose_by_scan(t, here, open, free, near, draw, step);
 }
 // Returns the next city; at least one is open. `numbers` is what `draw` gives for this step.
-DEVICE int choose(const head_tail_tables &t, int n, int here, const uint32_t *open, const draws &draw, int step,
+DEVICE int choose(const head_tail_tables &t, const colony_city &here, const uint32_t *open, const draws &draw, int step,
                   const four &numbers) {
   const head_row *row = row_of(t, here);
   uint32_t ends = 0, far = 0;
@@ -117,6 +117,6 @@ DEVICE int choose(const head_tail_tables &t, int n, int here, const uint32_t *op
     ends |= ((uint32_t)has(open, city[q]) | beyond) << q;
   }
   const int q = ends ? lowest(ends) : 4;
-  if (q < 4 && !(far >> q & 1)) return city[q];
-  return choose_after_rejection(t, n, here, open, q < 4, draw, step);
+  if (q < 4 && !(far >> q & 1)) return element(city, q);
+  return choose_after_rejection(t, here, open, q < 4, draw, step);
 }

@@ -3,8 +3,7 @@
 //
 // A city's row has a head, its 32 nearest cities, and a tail, all others.
 #pragma once
-#include <cstddef>
-#include <cstdint>
+#include "ants/construction.cuh"
 
 // What a step needs of the city that it leaves: 256 bytes.
 struct head_row {
@@ -26,11 +25,4 @@ struct head_tail_tables {
   uint64_t *pheromone;        // `stride` in each row
   const uint32_t *heuristic;  // `stride` in each row, 0 at the head's cities
 };
-// The tables of one colony.
-DEVICE head_tail_tables colony_tables(head_tail_tables t, int n, int colony) {
-  const size_t rows = (size_t)colony * n, cells = rows * t.stride;
-  t.rows += rows * (sizeof(head_row) / sizeof(uint32_t)), t.head += 32 * rows, t.tail += cells;
-  t.tail_prefix += cells / 64, t.pheromone += cells;
-  return t;
-}
-DEVICE head_row *row_of(const head_tail_tables &t, int city) { return (head_row *)t.rows + city; }
+DEVICE head_row *row_of(const head_tail_tables &t, const colony_city &c) { return (head_row *)t.rows + row_number(c); }

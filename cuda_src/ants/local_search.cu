@@ -126,15 +126,15 @@ DEVICE uint32_t first_item(const tour &t, uint32_t city, move &best) {
 // longest stays.
 template <class Kind>
 DEVICE void swap_segments(const tour &t, path &p, const uint32_t *cut) {
-  const uint32_t end[4] = {0, cut[0], cut[1], t.n};
-  uint32_t longest = 0;
-  for (uint32_t k = 1; k < 3; k++)
-    if (end[k + 1] - end[k] > end[longest + 1] - end[longest]) longest = k;
-  const uint32_t one = (longest + 1) % 3, other = (longest + 2) % 3;
-  const uint32_t length = end[one + 1] - end[one], both = t.n - (end[longest + 1] - end[longest]);
-  reverse<Kind::symmetric>(t, p, end[one], length);
-  reverse<Kind::symmetric>(t, p, end[other], both - length);
-  reverse<Kind::symmetric>(t, p, end[one], both);
+  const uint32_t first = cut[0], second = cut[1] - cut[0], third = t.n - cut[1];
+  const bool first_stays = first >= second && first >= third, second_stays = !first_stays && second >= third;
+  const uint32_t one = first_stays ? cut[0] : second_stays ? cut[1] : 0;
+  const uint32_t other = first_stays ? cut[1] : second_stays ? 0 : cut[0];
+  const uint32_t length = first_stays ? second : second_stays ? third : first;
+  const uint32_t both = t.n - (first_stays ? first : second_stays ? second : third);
+  reverse<Kind::symmetric>(t, p, one, length);
+  reverse<Kind::symmetric>(t, p, other, both - length);
+  reverse<Kind::symmetric>(t, p, one, both);
 }
 template <class Kind>
 DEVICE void apply_move(const tour &t, uint32_t city, bool backwards, const move &m) {

@@ -19,12 +19,6 @@ struct candidate_lists {
   uint32_t *weights;  // (colonies, n, 32): 0 where there are fewer candidates
   uint32_t *sums;  // (colonies, n, 32): their running sums
 };
-// The lists with the weights of one colony.
-DEVICE candidate_lists colony_lists(candidate_lists lists, int n, int colony) {
-  const size_t cells = (size_t)colony * n * 32;
-  lists.weights += cells, lists.sums += cells;
-  return lists;
-}
 // Returns the nearest open city of `here`, the first of equals: from its list, else from all cities.
 RARELY int nearest_open(int n, int here, const uint16_t *list, int width, const int32_t *cost, const uint32_t *open) {
   for (int k = 0; k < width; k += 32)
@@ -37,20 +31,20 @@ RARELY int nearest_open(int n, int here, const uint16_t *list, int width, const 
   return (int)(uint32_t)group_min(best);
 }
 // Returns the next city; at least one is open. `numbers` is what `draw` gives for this step.
-DEVICE int choose(const candidate_lists &lists, int n, int here, const int32_t *cost, const uint32_t *open,
+DEVICE int choose(const candidate_lists &lists, const colony_city &here, const int32_t *cost, const uint32_t *open,
                   const draws &draw, int step, const four &numbers) {
-  const uint16_t *list = lists.nearest + (size_t)here * lists.width;
-  const uint32_t *row = lists.sums + (size_t)here * 32;
+  const uint16_t *list = lists.nearest + (size_t)here.city * lists.width;
+  const uint32_t *row = lists.sums + (size_t)row_number(here) * 32;
   uint32_t ends = 0;
   int city[4];
   UNROLL for (int q = 0; q < 4; q++) {
     city[q] = list[first_above(row, (uint32_t)((uint64_t)numbers.v[q] * row[31] >> 32))];
     ends |= (uint32_t)has(open, city[q]) << q;
   }
-  if (ends) return city[lowest(ends)];
-  const uint32_t *weight = lists.weights + (size_t)here * 32, free = members(list, open);
+  if (ends) return element(city, lowest(ends));
+  const uint32_t *weight = lists.weights + (size_t)row_number(here) * 32, free = members(list, open);
   const uint32_t left = masked_sum(weight, free);
-  if (left == 0) return nearest_open(n, here, list, lists.width, cost, open);
+  if (left == 0) return nearest_open(here.n, here.city, list, lists.width, cost, open);
   return list[masked_pick(weight, free, (uint32_t)high_product(word_at(draw, step, 1), left))];
 }
 // A group (device/group.cuh) is an ant.
@@ -59,15 +53,15 @@ KERNEL max_min_construct(colony_sizes sizes, random_keys random, candidate_lists
   const int n = sizes.n;
   for (int ant = blockIdx.x * warps() + warp(); ant < sizes.ants * sizes.colonies; ant += gridDim.x * warps()) {
     const int colony = ant / sizes.ants;
-    const candidate_lists lists = colony_lists(candidates, n, colony);
     const draws draw = draws_of(random, colony, ant % sizes.ants);
     partial_tour tour = start_tour(n, out, ant);
     group_numbers numbers;
     for (int step = 0; step < n; step++) {
       if (step % 32 == 0) draw_steps(numbers, draw, step);
       const four number = step_numbers(numbers, step % 32);
+      const colony_city here = {n, colony, tour.here};
       const int next =
-          step ? choose(lists, n, tour.here, cost, tour.open, draw, step, number) : first_city(number.v[0], n);
+          step ? choose(candidates, here, cost, tour.open, draw, step, number) : first_city(number.v[0], n);
       go_on(tour, next, step);
     }
     const uint64_t length = closed_length(tour, cost);
@@ -143,7 +137,7 @@ KERNEL max_min_sample(int n, int here, int samples, uint32_t key, candidate_list
                       uint16_t *__restrict__ chosen) {
   for (int sample = blockIdx.x * warps() + warp(); sample < samples; sample += gridDim.x * warps()) {
     const draws draw{key, 0, 0, (uint32_t)sample};
-    const int city = choose(candidates, n, here, cost, open, draw, 1, numbers_at(draw, 1, 0));
+    const int city = choose(candidates, {n, 0, here}, cost, open, draw, 1, numbers_at(draw, 1, 0));
     if (group_leader()) chosen[sample] = (uint16_t)city;
   }
 }

@@ -51,10 +51,13 @@ DEVICE void wake(const tour &t, uint32_t city) { atomicOr_block(&t.awake[city / 
 // edges that this changes. With `either_way` the rest may be reversed instead.
 template <bool either_way>
 DEVICE void reverse(const tour &t, path &p, uint32_t low, uint32_t length) {
-  const uint32_t ends[4] = {around(t, low + t.n - 1), low, around(t, low + length - 1), around(t, low + length)};
-  for (uint32_t i = threadIdx.x; i < 4; i += blockDim.x) wake(t, city_at<0>(t, p, nullptr, ends[i]));
+  const uint32_t before = around(t, low + t.n - 1), last = around(t, low + length - 1), after = around(t, low + length);
+  for (uint32_t i = threadIdx.x; i < 4; i += blockDim.x) {
+    const uint32_t end = i == 0 ? before : i == 1 ? low : i == 2 ? last : after;
+    wake(t, city_at<0>(t, p, nullptr, end));
+  }
   const bool rest = either_way && length > t.n - length;
-  const uint32_t begin = rest ? ends[3] : low, moved = rest ? t.n - length : length;
+  const uint32_t begin = rest ? after : low, moved = rest ? t.n - length : length;
   // The first index of what is moved, around.
   const uint32_t least = p.backwards ? around(t, begin + moved - 1) : begin;
   const uint32_t from = around(t, p.backwards ? p.start + t.n - least : p.start + least);
@@ -65,7 +68,7 @@ DEVICE void reverse(const tour &t, path &p, uint32_t low, uint32_t length) {
     t.order[a] = y, t.order[b] = x, t.position[y] = a, t.position[x] = b;
   }
   if (rest) {  // the path is read in the other direction
-    const uint32_t shift = around(t, low + ends[2]);
+    const uint32_t shift = around(t, low + last);
     p.start = around(t, p.backwards ? p.start + t.n - shift : p.start + shift);
     p.backwards = !p.backwards;
   }

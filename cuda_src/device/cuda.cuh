@@ -3,6 +3,7 @@
 #define KERNEL extern "C" __global__ void
 #define EXPORT_KERNEL(name)
 #define DEVICE __device__ __forceinline__
+#define ROLLED _Pragma("unroll 1")
 #define UNROLL _Pragma("unroll")
 #include "device/warp.cuh"
 
@@ -25,16 +26,21 @@ DEVICE uint64_t atomicOr(uint64_t *target, uint64_t value) {
 DEVICE uint64_t atomicAdd(uint64_t *target, uint64_t value) {
   return atomicAdd((unsigned long long *)target, (unsigned long long)value);
 }
-// Reads a value that other threads may be changing with atomics. The order is that of the block: a change by another
-// block may be seen late.
+// Reads a value in global memory that other threads may be changing with atomics. The order is that of the block: a
+// change by another block may be seen late.
 DEVICE uint32_t peek(const uint32_t *p) {
   uint32_t x;
-  asm volatile("ld.relaxed.cta.u32 %0, [%1];" : "=r"(x) : "l"(p) : "memory");
+  asm volatile("ld.relaxed.cta.global.u32 %0, [%1];" : "=r"(x) : "l"(__cvta_generic_to_global(p)) : "memory");
   return x;
 }
 DEVICE uint64_t peek(const uint64_t *p) {
   uint64_t x;
-  asm volatile("ld.relaxed.cta.u64 %0, [%1];" : "=l"(x) : "l"(p) : "memory");
+  asm volatile("ld.relaxed.cta.global.u64 %0, [%1];" : "=l"(x) : "l"(__cvta_generic_to_global(p)) : "memory");
   return x;
+}
+template <class T>
+DEVICE T *in_global(T *p) {
+  __builtin_assume(__isGlobal(p));
+  return p;
 }
 DEVICE void prefetch(const void *) {}  // other warps hide the latency

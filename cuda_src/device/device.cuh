@@ -10,7 +10,8 @@
 // All three have:
 //   KERNEL name(...)          a kernel, which is launched by its name; EXPORT_KERNEL(name) follows it
 //   NULLABLE                  before a pointer for which a launch may pass None, which is nullptr in the kernel
-//   DEVICE                    a function that kernels call;  UNROLL  stands before a loop with a constant count
+//   DEVICE                    a function that kernels call
+//   UNROLL, ROLLED            stand before a loop: with a constant count; that a GPU should not unroll, to save registers
 //   lanes<T>                  this thread's part of a register: +, min, load, store, splat, without, load_mirrored;
 //                             min_add(best, a, b) is min(best, a + b); lanes<T>::width is its number of values
 //   lane_bits<T>()            binary logarithm of the number of lanes of a register
@@ -19,8 +20,10 @@
 //   lane(), warp(), warps()   this thread's lane and warp, and the block's number of warps; on a CPU 0, 0 and 1
 //   lower_to(target, x)       sets *target to the minimum of itself and all lanes of x, atomically
 //   registers_together        registers that a thread had best work on at a time, to read what they share once
+//   element(few, i)           few[i] of an array that is in registers
 //   lowest(set), count(set)   the smallest element of a set of 32 or 64 bits; the number of elements of 64 bits
 //   atomicMin, atomicAdd, atomicOr   for 32 and 64 bits, among all threads; with _block among those of one block
+//   in_global(p)              p, which the compiler may take to point to global memory
 //   peek(p), prefetch(p)      read a value that atomics may be changing; announce that *p will be read
 //   bits_as<To>(x)            the bits of x as another type
 #pragma once

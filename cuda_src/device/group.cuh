@@ -7,6 +7,8 @@
 //   masked_sum(w, mask)             the sum of w[k] over the bits k of the mask
 //   masked_pick(w, mask, x)         the first k of the mask where the running sum of w passes x
 //   group_sum(x), group_min(x)      over the x of all threads of the group
+//   group_count(yes)                the number of threads of the group that say yes
+//   add_to(total, x)                adds the x of all threads of the block to *total, which they share
 //   lane_sums<T>                    one sum for each lane: add_masked(s, weight, mask), total_of(s), pick_lane(s, x)
 //   masked_lane_sums(w, masks, n)   lane_sums of 32 n values: lane k has the sum of w[32 i + k] over the masks[i] with
 //                                   bit k, i < n
@@ -21,3 +23,10 @@
 #else
 #include "device/group_host.cuh"
 #endif
+
+// Adds the x of all threads of a block to *total. Each warp adds its sum: a GPU has no 64-bit addition in shared memory,
+// so an atomic one is tried in a loop, which should be entered by few threads.
+DEVICE void add_to(uint64_t *total, uint64_t x) {
+  const uint64_t sum = group_sum(x);
+  if (group_leader()) atomicAdd_block(total, sum);
+}

@@ -10,6 +10,7 @@ DEVICE void group_sync() {}
 DEVICE bool group_leader() { return true; }
 DEVICE uint64_t group_sum(uint64_t x) { return x; }
 DEVICE uint64_t group_min(uint64_t x) { return x; }
+DEVICE int group_count(bool yes) { return yes; }
 
 // The values must be below 2^31, since AVX2 compares signed numbers. Packing changes the order of the lanes, which does
 // not matter because they are only counted.

@@ -20,7 +20,7 @@ static inline uint32_t __ballot_sync(uint32_t, bool yes) {
   return votes;
 }
 #else
-#define RARELY __device__ static __noinline__
+#define RARELY DEVICE  // a call would need the arguments in local memory
 #endif
 
 constexpr uint32_t full_mask = 0xffffffffu;
@@ -46,14 +46,22 @@ template <class T>
 DEVICE T last(T running) {
   return shuffled(running, 31);
 }
-DEVICE uint64_t group_sum(uint64_t x) { return last(running_sum(x)); }
+// The number of threads of this warp: a block's last one may have less than 32.
+DEVICE int lanes_here() {
+  const int left = blockDim.x - (threadIdx.x - lane());
+  return left < 32 ? left : 32;
+}
+DEVICE uint64_t group_sum(uint64_t x) { return shuffled(running_sum(x), lanes_here() - 1); }
 DEVICE uint64_t group_min(uint64_t x) {
+  const int count = lanes_here();
   for (int d = 1; d < 32; d *= 2) {
-    const uint64_t other = shuffled(x, lane() ^ d);
+    const uint64_t other = shuffled(x, lane() + d < count ? lane() + d : lane());
     x = other < x ? other : x;
   }
-  return x;
+  return shuffled(x, 0);
 }
+
+DEVICE int group_count(bool yes) { return count(__ballot_sync(full_mask, yes)); }
 
 DEVICE int first_above(const uint32_t *sorted, uint32_t x) {
   return count(__ballot_sync(full_mask, sorted[lane()] <= x));

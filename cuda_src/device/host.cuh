@@ -9,6 +9,7 @@
 
 #define KERNEL static void
 #define DEVICE static inline __attribute__((always_inline))
+#define ROLLED
 #define UNROLL _Pragma("GCC unroll 16")
 #define __shared__
 #define __restrict__ __restrict
@@ -25,6 +26,10 @@ static constexpr index3 threadIdx{0, 0, 0}, blockDim{1, 1, 1};
 static thread_local index3 blockIdx, gridDim;  // several threads of a process may launch at once
 static inline void __syncthreads() {}
 #include "device/atomics.cuh"
+template <class T>
+DEVICE T *in_global(T *p) {
+  return p;
+}
 
 template <class T>
 struct lanes {
@@ -129,6 +134,10 @@ DEVICE void lower_to(uint32_t *target, lanes<T> x) {
   T least = x.v[0];
   for (int s = 1; s < lanes<T>::width; s++) least = x.v[s] < least ? x.v[s] : least;
   atomicMin(target, (uint32_t)least);
+}
+template <class T, int n>
+DEVICE T element(const T (&few)[n], int i) {
+  return few[i];
 }
 DEVICE int lowest(uint32_t set) { return __builtin_ctz(set); }
 DEVICE int lowest(uint64_t set) { return __builtin_ctzll(set); }

@@ -12,6 +12,7 @@
 
 #define KERNEL static void
 #define DEVICE static inline
+#define ROLLED
 #define UNROLL
 #define __device__
 #define __shared__ static
@@ -62,6 +63,10 @@ static inline uint32_t __viaddmin_u16x2(uint32_t a, uint32_t b, uint32_t c) {
 }
 static inline uint32_t __viaddmin_u32(uint32_t a, uint32_t b, uint32_t c) { return a + b < c ? a + b : c; }
 #include "device/atomics.cuh"
+template <class T>
+DEVICE T *in_global(T *p) {
+  return p;
+}
 template <class T>
 static inline T atomicMin_block(T *target, T value) {
   return atomicMin(target, value);

@@ -70,6 +70,13 @@ template <class T>
 DEVICE void lower_to(uint32_t *target, lanes<T> x) {
   atomicMin(target, sizeof(T) == 4 ? x.v : x.v >> 16 < (x.v & 0xffffu) ? x.v >> 16 : x.v & 0xffffu);
 }
+// By comparisons: what is indexed by a variable cannot be in registers, and stands in local memory.
+template <class T, int n>
+DEVICE T element(const T (&few)[n], int i) {
+  T found = few[n - 1];
+  UNROLL for (int k = n - 2; k >= 0; k--) found = i == k ? few[k] : found;
+  return found;
+}
 DEVICE int lowest(uint32_t set) { return __popc(~set & (set - 1)); }
 DEVICE int lowest(uint64_t set) { return __ffsll((long long)set) - 1; }
 DEVICE int count(uint64_t set) { return __popcll(set); }

@@ -18,10 +18,10 @@ DEVICE bool push_once(const request<T> &asked, T *keys) {
     const T from = peek(&keys[u]);
     if (from == unreached<T>()) continue;
     for (uint32_t a = asked.net.offsets[u]; a < asked.net.offsets[u + 1]; a++) {
-      const T weight = asked.net.arcs[2 * (size_t)a + 1];
-      if (beyond(Sum(), from, weight, asked.cutoff)) continue;
-      const T offer = plus(Sum(), from, weight);
-      changed |= offer < atomicMin_block(&keys[asked.net.arcs[2 * (size_t)a]], offer);
+      const arc<T> next = arc_at(asked.net.arcs, a);
+      if (beyond(Sum(), from, next.weight, asked.cutoff)) continue;
+      const T offer = plus(Sum(), from, next.weight);
+      changed |= offer < atomicMin_block(in_global(&keys[next.end]), offer);
     }
   }
   return changed;
@@ -32,12 +32,13 @@ DEVICE bool pull_once(const request<T> &asked, T *keys) {
   for (uint32_t v = threadIdx.x; v < asked.net.n; v += blockDim.x) {
     T best = unreached<T>();
     for (uint32_t a = asked.net.in_offsets[v]; a < asked.net.in_offsets[v + 1]; a++) {
-      const T from = peek(&keys[asked.net.in_arcs[2 * (size_t)a]]), weight = asked.net.in_arcs[2 * (size_t)a + 1];
-      if (from == unreached<T>() || beyond(Sum(), from, weight, asked.cutoff)) continue;
-      const T offer = plus(Sum(), from, weight);
+      const arc<T> next = arc_at(asked.net.in_arcs, a);
+      const T from = peek(&keys[next.end]);
+      if (from == unreached<T>() || beyond(Sum(), from, next.weight, asked.cutoff)) continue;
+      const T offer = plus(Sum(), from, next.weight);
       best = offer < best ? offer : best;
     }
-    changed |= best < atomicMin_block(&keys[v], best);
+    changed |= best < atomicMin_block(in_global(&keys[v]), best);
   }
   return changed;
 }

@@ -19,8 +19,9 @@ DEVICE void settle_all(heap<T> &h, const request<T> &asked, answer<T> &found) {
     }
     const uint32_t u = take(h);
     for (uint32_t a = asked.net.offsets[u]; a < asked.net.offsets[u + 1]; a++, found.relaxed++) {
-      const uint32_t v = (uint32_t)asked.net.arcs[2 * (size_t)a];
-      const T weight = asked.net.arcs[2 * (size_t)a + 1], old = h.keys[v];
+      const arc<T> next = arc_at(asked.net.arcs, a);
+      const uint32_t v = (uint32_t)next.end;
+      const T weight = next.weight, old = h.keys[v];
       if (beyond(Sum(), nearest, weight, asked.cutoff) || plus(Sum(), nearest, weight) >= old) continue;
       found.keys[v] = plus(Sum(), nearest, weight);
       if (old == unreached<T>()) touch(found, v);

@@ -1,7 +1,7 @@
 // Distances as keys: unsigned integers in the same order as the distances. The key of an integer is the integer itself,
 // that of a non-negative IEEE number its bit pattern. Also what all searches share: push, block_min and take_search.
 #pragma once
-#include "device/device.cuh"
+#include "device/group.cuh"
 
 template <class T>
 constexpr DEVICE T unreached() {
@@ -78,7 +78,12 @@ template <class T>
 DEVICE T block_min(T *shared, T x) {
   if (threadIdx.x == 0) *shared = ~(T)0;
   __syncthreads();
-  atomicMin_block(shared, x);
+  if constexpr (sizeof(T) == 8) {  // as `add_to`: a GPU has no 64-bit minimum in shared memory
+    const T least = group_min(x);
+    if (group_leader()) atomicMin_block(shared, least);
+  } else {
+    atomicMin_block(shared, x);
+  }
   __syncthreads();
   const T result = *shared;
   __syncthreads();

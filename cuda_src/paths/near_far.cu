@@ -40,13 +40,14 @@ struct near_far {
 template <class Sum, class T = typename Sum::key>
 DEVICE T relax(near_far<T> &s, const request<T> &asked, const tuning<T> &how, answer<T> &found, tally &mine, T word,
                uint32_t begin, uint32_t end, T threshold, uint32_t round, T lowest) {
-  for (uint32_t a = begin; a < end; a++) {
-    const uint32_t v = (uint32_t)asked.net.arcs[2 * (size_t)a];
-    const T weight = asked.net.arcs[2 * (size_t)a + 1];
-    if (beyond(Sum(), word >> 1, weight, asked.cutoff)) continue;
-    const T candidate = plus(Sum(), word >> 1, weight) << 1;
-    if ((candidate | 1) >= peek(&found.keys[v])) continue;
-    const T old = atomicMin_block(&found.keys[v], candidate);
+  T *const words = in_global(found.keys);
+  ROLLED for (uint32_t a = begin; a < end; a++) {
+    const arc<T> next = arc_at(asked.net.arcs, a);
+    const uint32_t v = (uint32_t)next.end;
+    if (beyond(Sum(), word >> 1, next.weight, asked.cutoff)) continue;
+    const T candidate = plus(Sum(), word >> 1, next.weight) << 1;
+    if ((candidate | 1) >= peek(&words[v])) continue;
+    const T old = atomicMin_block(&words[v], candidate);
     if (candidate >= old) continue;
     if (old == unreached<T>())
       touch(found, v);
@@ -78,7 +79,7 @@ DEVICE T settle_near(near_far<T> &s, const request<T> &asked, const tuning<T> &h
     if (threadIdx.x == 0) s.near_count[(round + 2) % 3] = 0;
     for (uint32_t i = threadIdx.x; i < waiting; i += blockDim.x) {
       const uint32_t u = current[i], begin = asked.net.offsets[u], end = asked.net.offsets[u + 1];
-      const T word = atomicOr_block(&found.keys[u], (T)1);
+      const T word = atomicOr_block(in_global(&found.keys[u]), (T)1);
       fetch_early(asked, found, current, i, waiting);
       if (word & 1) continue;
       mine.expanded++, mine.relaxed += end - begin;
@@ -114,8 +115,8 @@ template <class T>
 DEVICE tally sum_up(near_far<T> &s, answer<T> &found, tally &mine) {
   if (threadIdx.x == 0) s.phase = {};
   __syncthreads();
-  atomicAdd_block(&s.phase.expanded, mine.expanded), atomicAdd_block(&s.phase.again, mine.again);
-  atomicAdd_block(&s.phase.relaxed, mine.relaxed);
+  add_to(&s.phase.expanded, mine.expanded), add_to(&s.phase.again, mine.again);
+  add_to(&s.phase.relaxed, mine.relaxed);
   mine = {};
   __syncthreads();
   if (threadIdx.x == 0) found.relaxed += s.phase.relaxed;

@@ -48,14 +48,14 @@ DEVICE void append(uint32_t *items, uint64_t *count, uint32_t x) { items[atomicA
 
 // Relaxes one arc. Returns the least of `lowest` and of the word that it sent to the far queue.
 template <class Sum, class T = typename Sum::key>
-DEVICE T offer(const request<T> &asked, const queues<T> &q, progress &p, T *words, uint32_t step, T word, uint32_t arc,
+DEVICE T offer(const request<T> &asked, const queues<T> &q, progress &p, T *words, uint32_t step, T word, uint32_t a,
                T lowest, tally &mine) {
   const uint32_t now = step % 3, then = (step + 1) % 3, n = asked.net.n;
   const T threshold = (T)p.threshold[now];
-  const uint32_t v = (uint32_t)asked.net.arcs[2 * (size_t)arc];
-  const T weight = asked.net.arcs[2 * (size_t)arc + 1];
-  if (beyond(Sum(), word >> 1, weight, asked.cutoff)) return lowest;
-  const T candidate = plus(Sum(), word >> 1, weight) << 1;
+  const arc<T> next = arc_at(asked.net.arcs, a);
+  const uint32_t v = (uint32_t)next.end;
+  if (beyond(Sum(), word >> 1, next.weight, asked.cutoff)) return lowest;
+  const T candidate = plus(Sum(), word >> 1, next.weight) << 1;
   if ((candidate | 1) >= peek(&words[v])) return lowest;
   const T old = atomicMin(&words[v], candidate);
   if (candidate >= old) return lowest;
@@ -156,8 +156,7 @@ template <class T>
 DEVICE void report(block_state<T> &b, progress &p, uint32_t phase, T lowest, const tally &mine) {
   if (threadIdx.x == 0) b.phase = {};
   lowest = block_min(&b.lowest, lowest);
-  atomicAdd_block(&b.phase.expanded, mine.expanded), atomicAdd_block(&b.phase.again, mine.again);
-  atomicAdd_block(&b.phase.relaxed, mine.relaxed);
+  add_to(&b.phase.expanded, mine.expanded), add_to(&b.phase.again, mine.again), add_to(&b.phase.relaxed, mine.relaxed);
   __syncthreads();
   if (threadIdx.x != 0) return;
   if (lowest != unreached<T>()) atomicMin(&p.lowest[phase], (uint64_t)lowest);

@@ -41,7 +41,8 @@ DEVICE uint32_t predecessor(const solved<T> &s, uint32_t v, findings &found) {
   const uint32_t begin = s.in_offsets[v], end = s.in_offsets[v + 1];
   uint32_t first = none;
   for (uint32_t a = begin; a < end; a++) {
-    const T there = s.distance[s.in_arcs[2 * (size_t)a]], weight = s.in_arcs[2 * (size_t)a + 1];
+    const arc<T> in = arc_at(s.in_arcs, a);
+    const T there = s.distance[in.end], weight = in.weight;
     const uint32_t fits = there < here && exact(Sum(), there, weight, here) ? a : none;
     first = fits < first ? fits : first;
     if (there >= here || (here != unreached<T>() && !below(Sum(), there, weight, here))) continue;

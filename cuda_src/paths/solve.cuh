@@ -88,8 +88,8 @@ DEVICE findings inspect(const solved<T> &s, const graph<T> &net, const answer<T>
     const T here = s.distance[u];
     predecessor<Sum>(s, u, mine);
     for (uint32_t a = net.offsets[u]; here != unreached<T>() && a < net.offsets[u + 1]; a++)
-      mine.wrong += s.distance[net.arcs[2 * (size_t)a]] == unreached<T>() &&
-                    !beyond(Sum(), here, net.arcs[2 * (size_t)a + 1], s.cutoff);
+      mine.wrong += s.distance[arc_at(net.arcs, a).end] == unreached<T>() &&
+                    !beyond(Sum(), here, arc_at(net.arcs, a).weight, s.cutoff);
   }
   return mine;
 }

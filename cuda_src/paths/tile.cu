@@ -114,10 +114,11 @@ DEVICE T visit(group_search<T> &s, const workplace<T> &own, uint32_t u, uint32_t
   const uint32_t begin = s.offsets[u], end = s.offsets[u + 1];
   relaxed += end - begin;
   for (uint32_t a = begin; a < end; a++) {
-    const uint32_t v = (uint32_t)s.arcs[2 * (size_t)a];
-    const T weight = s.arcs[2 * (size_t)a + 1];
-    if (!lower_line(own.lines + group_size * (size_t)v, here, weight) || !group_leader()) continue;
-    const T next = time + (weight >> 2), when = await(s, own, v, next < infinite<T>() ? next : infinite<T>(), round);
+    const arc<T> out = arc_at(s.arcs, a);
+    const uint32_t v = (uint32_t)out.end;
+    if (!lower_line(own.lines + group_size * (size_t)v, here, out.weight) || !group_leader()) continue;
+    const T next = time + (out.weight >> 2);
+    const T when = await(s, own, v, next < infinite<T>() ? next : infinite<T>(), round);
     lowest = when < lowest ? when : lowest;
   }
   return lowest;

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 WITHOUT_WORK = "ranks without work"
 """Key, in the details of an estimate, of the number of ranks that will idle."""
+TO_FILL_GPUS = "to fill the GPUs"
+"""Key, in the details of an estimate, of what a job would need to fill GPUs that it leaves mostly idle, in words."""
 
 
 class StopCriteria(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from hpcsolve.algorithms.registry import NAMES, algorithm
@@ -20,6 +22,8 @@ from hpcsolve.wording import counted
 
 SECONDS_A_FILE = {"cpu": 2, "gpu": 4}
 """About how many seconds it takes to compile a file, measured with g++ 12 and nvcc 13."""
+MOST_COMPILERS = 8
+"""The most compilers that run at a time, each with some hundred MB of memory."""
 
 
 def prepare_run(path: str, overrides: Sequence[str] = (), device: str | None = None, say: Say = say_nothing) -> float:
@@ -49,12 +53,19 @@ def build_for(name: str, device: str, say: Say = say_nothing) -> None:
     codes = tuple(dict.fromkeys(_codes(name, device, architectures)))
     missing = [code for code in codes if not build.is_built(code)]
     done: list[Code] = []
+
+    def build_one(code: Code) -> None:
+        build.build(code)
+        done.append(code)
+
+    at_once = max(1, min(MOST_COMPILERS, len(os.sched_getaffinity(0)), len(missing)))
     if missing:
-        say(f"build:  {_compiling(missing)}")
-    with heartbeat(say, lambda seconds: f"build:  {len(done)} of {len(missing)} compiled after {duration(seconds)}"):
-        for code in missing:
-            build.build(code)
-            done.append(code)
+        say(f"build:  {_compiling(missing, at_once)}")
+    with (
+        heartbeat(say, lambda seconds: f"build:  {len(done)} of {len(missing)} compiled after {duration(seconds)}"),
+        ThreadPoolExecutor(at_once) as pool,
+    ):
+        list(pool.map(build_one, missing))
     for code in codes:
         build.build(code)  # kept in this process for the device, which may not start a compiler after MPI_Init
     if not architectures or device.lower() == "auto":
@@ -86,10 +97,10 @@ def _codes(name: str, device: str, architectures: Sequence[str]) -> Iterator[Cod
         yield from map(Code, solver.kernel_files)  # another rank may see no GPU, and then all ranks take the CPU
 
 
-def _compiling(missing: Sequence[Code]) -> str:
+def _compiling(missing: Sequence[Code], at_once: int) -> str:
     """Return `compiling 5 kernel files with g++, once: about 10 s`."""
     compilers = " and ".join(dict.fromkeys(code.compiler for code in missing))
-    seconds = sum(SECONDS_A_FILE["gpu" if code.architecture else "cpu"] for code in missing)
+    seconds = sum(SECONDS_A_FILE["gpu" if code.architecture else "cpu"] for code in missing) / at_once
     return f"compiling {counted(len(missing), 'kernel file')} with {compilers}, once: about {duration(seconds)}"
 
 

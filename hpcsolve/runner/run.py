@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from hpcsolve.algorithms.base import WITHOUT_WORK, Outcome, Report, silent
+from hpcsolve.algorithms.base import TO_FILL_GPUS, WITHOUT_WORK, Outcome, Report, silent
 from hpcsolve.checkpoint.checkpoints import Checkpoints, watched
 from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.device.memory import peak_resident_memory
@@ -129,6 +129,8 @@ def _needed_bytes(planned: PlannedRun, memories: list[Any], info: DeviceInfo, lo
     log.say(memory_line(estimate, memories))
     if idle := estimate.details.get(WITHOUT_WORK):
         log.say(f"idle:   {idle} of {len(memories)} ranks have no work: the problem is too small to share with so many")
+    if more := estimate.details.get(TO_FILL_GPUS):
+        log.say(f"idle:   most of a GPU has no work: {more} would fill {'it' if len(memories) == 1 else 'all of them'}")
     return estimate.needed
 
 

@@ -6,7 +6,8 @@ import pytest
 from hpcsolve.algorithms import ant_colony
 from hpcsolve.algorithms.ant_colony import Parameters
 from hpcsolve.algorithms.ant_colony.colonies import MOST_ROWS, History, random_keys
-from hpcsolve.algorithms.base import StopCriteria, silent
+from hpcsolve.algorithms.base import TO_FILL_GPUS, StopCriteria, silent
+from hpcsolve.device.base import DeviceInfo
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm
@@ -179,3 +180,19 @@ def test_the_largest_size_that_fits_is_the_largest():
             fits = [all(a + b <= free for a, b in zip(e.device_bytes, e.host_bytes)) for e in need]
             assert fits in ([], [True, False])
     assert largest([2**31] * 2) > 4461, "fnl4461 in under 2 GiB a rank"
+
+
+@pytest.mark.parametrize(("changes", "ranks", "words"), [
+    ({}, 1, "ant-colony.colonies = 169"),
+    ({"colonies": 84}, 1, "ant-colony.colonies = 169"),
+    ({"colonies": 85}, 1, None),
+    ({}, 2, "ant-colony.colonies = 338"),
+    ({"local_search": "none"}, 1, None),
+    ({"variant": "ant-system"}, 1, None),
+])
+def test_the_estimate_says_how_many_colonies_would_fill_the_gpus(changes, ranks, words):
+    """132 multiprocessors improve 132 * 32 tours at a time, and a colony has 25."""
+    tsp, parameters = uniform_tsp(60), Parameters(**{"ants": 25, **changes})
+    gpu, cpu = DeviceInfo("cuda", "", "", "", 132), DeviceInfo("cpu", "", "", "", 132)
+    assert ant_colony.estimate(tsp, parameters, ranks, gpu).details.get(TO_FILL_GPUS) == words
+    assert TO_FILL_GPUS not in ant_colony.estimate(tsp, parameters, ranks, cpu).details

@@ -18,7 +18,7 @@ from hpcsolve.output.heartbeat import heartbeat
 JOB = 'algorithm = "shortest-paths"\ninstance = "roads.gr"\noutput = "out.h5"\n[shortest-paths]\nsources = [1]\n'
 SLOW = """#!/bin/sh
 case "$*" in *--version*|*--help=target*) exec g++ "$@";; esac
-sleep 2
+sleep 6
 exec g++ "$@"
 """
 

@@ -21,15 +21,18 @@ def main() -> None:
     """Fail, then use everything."""
     device = CudaDevice(list_gpus()[0])
     buffer, freed, timer = device.zeros(8, np.uint8), device.zeros(8, np.uint8), device.timer()
-    locked = device.staging(8, np.uint8)
+    locked, large, arriving = device.staging(8, np.uint8), device.zeros(9 << 20, np.uint8), np.empty(9 << 20, np.uint8)
+    begun = large.start_download(arriving)
     timer.start()
     timer.stop()
     timer.start()
     uses: dict[str, Callable[[], object]] = {
-        "launch": lambda: minplus(device, 32), "download": buffer.download, "synchronize": device.synchronize,
+        "launch": lambda: minplus(device, 32), "wait": begun.wait, "download": buffer.download,
+        "synchronize": device.synchronize,
         "upload": lambda: buffer.upload(locked), "allocate": lambda: device.empty(8, np.uint8),
         "time": lambda: timer.seconds, "stage": lambda: device.staging(8, np.uint8), "free": freed.free,
-        "launch again": lambda: minplus(device, 32), "memory": device.memory_free, "close": device.close,
+        "launch again": lambda: minplus(device, 32), "memory": device.memory_free, "large": large.download,
+        "start": lambda: large.start_download(arriving), "close": device.close,
         "open again": lambda: CudaDevice(list_gpus()[0]), "download after": buffer.download,
     }
     for name, use in uses.items():

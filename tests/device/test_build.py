@@ -11,6 +11,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import pytest
 
 from hpcsolve.device import build
 from hpcsolve.errors import EnvironmentFault
+from hpcsolve.runner.ahead import build_for
 
 COMPILER = """#!/bin/sh
 case "$*" in
@@ -209,6 +211,17 @@ def test_of_many_that_start_at_once_one_compiles(cache: Path, monkeypatch: pytes
     processes = [start_one(code) for _ in range(5)]
     outputs = [process.communicate(timeout=60)[0].strip() for process in processes]
     assert outputs == ["machine code"] * 5 and compiled(cache) == 1
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+def test_the_files_of_a_job_are_compiled_side_by_side(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMPILE_SECONDS", "3")
+    said: list[str] = []
+    began = time.perf_counter()
+    build_for("shortest-paths", "cpu", said.append)
+    seconds, files = time.perf_counter() - began, compiled(cache)
+    assert files > 3 and seconds < 3 * files
+    assert said[0].startswith(f"build:  compiling {files} kernel files with ")
 
 
 def test_a_builder_that_is_killed_does_not_stop_the_next(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

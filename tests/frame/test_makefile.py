@@ -114,6 +114,14 @@ def test_a_pycuda_that_cannot_be_built(checkout):
     assert "/check out/build/pycuda /toolkit/bin/../bin:" in line
 
 
+def test_a_gpu_is_given_only_what_it_can_change():
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "--on-device", "tests/device", "tests/formats"]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=60)
+    files = {line.partition("::")[0] for line in done.stdout.splitlines() if "::" in line}
+    assert {"tests/device/test_cuda.py", "tests/device/test_protocol.py"} <= files, done.stdout
+    assert not files & {"tests/device/test_stub.py", "tests/device/test_build.py", "tests/formats/test_tsplib.py"}
+
+
 def test_no_gpu(checkout):
     """Without PyCUDA, driver or GPU one line says which, and no test runs into it."""
     settings = {"HPCSOLVE_TEST_DEVICE": "cuda", "CUDA_VISIBLE_DEVICES": ""}
@@ -122,6 +130,13 @@ def test_no_gpu(checkout):
                           check=False, timeout=60)
     assert done.returncode == 3 and "Exit: no tests on cuda: " in done.stdout + done.stderr
     assert "passed" not in done.stdout and "error" not in done.stdout
+
+
+def test_on_device_leaves_out_what_runs_on_no_device(run_process, repository):
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "--on-device", "tests/kernels/test_minplus.py"]
+    environment = {**os.environ, "HPCSOLVE_TEST_DEVICE": "cpu"}
+    collected = run_process(command, timeout=60, cwd=repository, env=environment).stdout
+    assert "test_the_peak_equals_numpy" in collected and "test_the_peak_reads_no_memory" not in collected
 
 
 def test_an_installation_that_fails(checkout):
@@ -154,5 +169,5 @@ def test_continuous_integration_sees_what_a_newcomer_sees(tmp_path):
 def test_help_lists_every_target():
     listed = subprocess.run(["make", "help"], cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
     names = {line.split()[0] for line in listed.splitlines()}
-    tests = {"test", "test-gpu", "test-oldest", "check-cuda", "check-races"}
+    tests = {"test", "test-gpu", "test-oldest", "check-cuda", "gpu-budget", "check-races"}
     assert names >= tests | {"run", "lint", "bench", "docs", "clean", "help"}

@@ -34,7 +34,8 @@ MUTANTS = {
         "device/cuda.cuh", "return atomicMin((unsigned long long *)", "return atomicOr((unsigned long long *)",
         "shortest-paths", ("AssertionError",)),
     "a peek at 64 bits that reads 32": Mutant(
-        "device/cuda.cuh", "ld.relaxed.cta.u64", "ld.relaxed.cta.u32", "shortest-paths", ("AssertionError", "Error: ")),
+        "device/cuda.cuh", "ld.relaxed.cta.global.u64", "ld.relaxed.cta.global.u32", "shortest-paths",
+        ("AssertionError", "Error: ")),
     "half a mask": Mutant(
         "device/group_warp.cuh", "full_mask = 0xffffffffu", "full_mask = 0xffffu", "ants",
         ("own lane is not in the mask",)),

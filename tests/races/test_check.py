@@ -1,4 +1,4 @@
-"""`make check-races` and `make check-cuda` find planted mistakes. The Makefile runs both on all kernels."""
+"""`make check-races` finds planted mistakes. The Makefile runs it on all kernels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.races.check import ADDRESSES, KERNELS, REPOSITORY, THREADS, Build, check_planted, exported_kernels, missing
-from tests.races.check_cuda import Use, complaint, kernels
 
 
 @pytest.mark.parametrize("build", [THREADS, ADDRESSES], ids=["threads", "addresses"])
@@ -41,28 +40,3 @@ def test_every_file_compiles_with_real_threads(file: Path) -> None:
     command = f"g++ -x c++ -std=c++17 -fsyntax-only {THREADS.flags} -Wno-psabi -include device/device.cuh -I".split()
     done = subprocess.run([*command, str(KERNELS), str(file)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-
-
-PTXAS = """ptxas info    : 0 bytes gmem
-ptxas info    : Compiling entry function 'one' for 'sm_90'
-ptxas info    : Function properties for one
-    0 bytes stack frame, {spills} bytes spill stores, 0 bytes spill loads
-ptxas info    : Used 72 registers, used 1 barriers, 20456 bytes smem, 512 bytes cmem[0]
-ptxas info    : Compiling entry function 'two' for 'sm_90'
-ptxas info    : Function properties for two
-    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
-ptxas info    : Used 24 registers, used 0 barriers, 380 bytes cmem[0]
-"""
-
-
-@pytest.mark.parametrize("spills", [0, 8])
-def test_the_output_of_nvcc_is_read(spills: int) -> None:
-    output = PTXAS.format(spills=spills)
-    uses = kernels(output)
-    assert uses == [Use("one", "sm_90", 72, 20456, spills), Use("two", "sm_90", 24, 0, 0)]
-    assert complaint(output, 0, uses) == ("one spills registers to memory" if spills else "")
-
-
-@pytest.mark.parametrize(("output", "code"), [("x.cu(3): error: no", 2), ("x.cu(3): warning #177: unused", 0), ("", 0)])
-def test_a_warning_of_nvcc_is_a_failure(output: str, code: int) -> None:
-    assert complaint(output, code, kernels(output)) != ""

@@ -1,4 +1,7 @@
-"""Runs a command on the stub driver: `python -m tests.stub_driver make test-gpu`. STUB_GPUS and the like are kept."""
+"""Runs a command on the stub driver: `python -m tests.stub_driver make test-gpu`.
+
+Its settings (driver.cpp, nvcc.py) are taken from the environment. STUB_NVCC is `single` by default, the quickest build.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ def main(command: list[str]) -> int:
         except CannotBuild as reason:
             print(f"there is no stub driver: {reason}", file=sys.stderr)
             return 4
-        environment = stub.environment(int(os.environ.get("STUB_GPUS", "1")))
+        environment = {"STUB_NVCC": "single", **stub.environment(int(os.environ.get("STUB_GPUS", "1")))}
         return subprocess.run(command, env=environment, check=False).returncode
 
 

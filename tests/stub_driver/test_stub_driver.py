@@ -117,6 +117,13 @@ def test_nvcc_takes_hpcsolves_command_and_no_other() -> None:
             nvcc.command_line().parse_args(wrong.split())
 
 
+def test_it_runs_a_command(run_process: Start, stub: Stub) -> None:
+    code = "from hpcsolve.device.gpus import list_gpus; import os; print(len(list_gpus()), os.environ['STUB_NVCC'])"
+    command = [sys.executable, "-m", "tests.stub_driver", sys.executable, "-c", f"{code}; raise SystemExit(7)"]
+    done = run_process(command, timeout=120, env={**stub.environment(), "LD_LIBRARY_PATH": "", "STUB_GPUS": "3"})
+    assert (done.returncode, done.stdout.split()) == (7, ["3", "single"]), done.stderr
+
+
 def test_the_users_compiler_does_not_come_before_it(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HPCSOLVE_NVCC", sys.executable)
     environment = stub.environment()

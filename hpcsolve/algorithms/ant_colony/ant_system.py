@@ -152,8 +152,8 @@ class AntSystem:
 
     def _construct_by_head_and_tail(self, iteration: int) -> None:
         kernel, own = self.device.kernel("ants/head_tail", "head_tail_construct"), self.buffers
-        pairs = len(self.keys) * -(-self.ants // 2)
-        kernel(pairs, ANT_THREADS, sizes=self._sizes(), random=iteration_keys(own, iteration), tables=self.tables(),
+        ants = len(self.keys) * self.ants
+        kernel(ants, ANT_THREADS, sizes=self._sizes(), random=iteration_keys(own, iteration), tables=self.tables(),
                cost=own["cost"], out=tour_memory(own))
 
     def _construct_by_roulette(self, iteration: int) -> None:

@@ -15,6 +15,8 @@ KINDS = {"2-opt": "two_opt", "3-opt": "three_opt", "4-opt": "four_opt", "inserti
 """Kinds of search and their kernels. "insertion" reverses no segment, so it is for asymmetric costs too."""
 THREADS = 32
 """Threads of a block, which improves one tour. Each neighbour of a city is two or four items of work."""
+TOURS_A_MULTIPROCESSOR = 32
+"""Blocks that a multiprocessor holds at a time, as the machine code has it."""
 
 
 def shapes(count: int, n: int, breadth: int) -> Shapes:

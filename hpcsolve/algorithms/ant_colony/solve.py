@@ -9,11 +9,12 @@ from fractions import Fraction
 
 from hpcsolve.algorithms.ant_colony.colonies import ColonyStop, History, explore, no_incumbents, random_keys
 from hpcsolve.algorithms.ant_colony.instance import ant_instance
+from hpcsolve.algorithms.ant_colony.local_search import TOURS_A_MULTIPROCESSOR
 from hpcsolve.algorithms.ant_colony.outcome import outcome
-from hpcsolve.algorithms.ant_colony.parameters import MOST_CITIES, Parameters, ants_of, require_fit
+from hpcsolve.algorithms.ant_colony.parameters import MOST_CITIES, Parameters, ants_of, local_search_of, require_fit
 from hpcsolve.algorithms.ant_colony.resume import kept_bytes, resume, state_of
 from hpcsolve.algorithms.ant_colony.search import device_bytes, host_bytes, open_search, powers
-from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
+from hpcsolve.algorithms.base import NO_STOP, TO_FILL_GPUS, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.parallel.comm import Comm
@@ -54,8 +55,22 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
             low, high = (middle, high) if fits(middle) else (low, middle)
         return low
 
+    if more := colonies_to_fill(parameters, symmetric, ants, ranks, info):
+        details[TO_FILL_GPUS] = f"ant-colony.colonies = {more}"
     work = parameters.colonies * ants * tsp.n
     return Estimate(device, host, work, "choice of a city, in one iteration", (0,) * ranks, details, largest)
+
+
+def colonies_to_fill(parameters: Parameters, symmetric: bool, ants: int, ranks: int, info: DeviceInfo) -> int:
+    """Return how many colonies would give every GPU as many tours to improve as it can improve at a time.
+
+    The default stays one colony, because the same job gives the same bits everywhere. Return 0 where half of that is
+    reached, without local search, and on a CPU.
+    """
+    if info.kind != "cuda" or local_search_of(parameters, symmetric) == "none":
+        return 0
+    most = ranks * -(-info.units * TOURS_A_MULTIPROCESSOR // ants)
+    return most if 2 * parameters.colonies <= most else 0
 
 
 def run(

@@ -20,6 +20,7 @@ GROUP = 32
 """Number of sources that a block searches from at once: a group."""
 THREADS = 512
 BLOCKS_A_MULTIPROCESSOR = 2
+"""What the machine code allows for keys of 64 bits, on sm_90. Those of 32 bits would allow one more."""
 SPACE_BYTES = 1 << 32
 """The most memory for the rows of all blocks. Fewer blocks work at a time if theirs would not fit."""
 GROUPS_A_BLOCK = 4

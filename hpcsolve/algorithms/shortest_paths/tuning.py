@@ -12,8 +12,8 @@ from hpcsolve.problems.graph import Graph
 
 BLOCK_THREADS = 256
 """Threads of a block. In a road network the near queue has some 130 vertices at a time."""
-BLOCKS_A_MULTIPROCESSOR = 6
-"""Blocks of a search that are assumed to fit on a multiprocessor (jobs/benchmarks/gpu.md)."""
+BLOCKS_A_MULTIPROCESSOR = 5
+"""Blocks of a search that a multiprocessor holds, as the machine code has it: 32-bit keys, sm_90."""
 PATIENT = 2**32 - 1
 """More arcs than a round ever relaxes. With this setting buckets always widen, up to the widest."""
 

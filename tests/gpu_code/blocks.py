@@ -1,0 +1,39 @@
+"""How many threads a block of each kernel has where hpcsolve launches it on a GPU."""
+
+from __future__ import annotations
+
+from hpcsolve.algorithms.ant_colony import ant_system, buffers, local_search, max_min
+from hpcsolve.algorithms.held_karp import planes
+from hpcsolve.algorithms.shortest_paths import p_pull, tile, tuning
+from hpcsolve.algorithms.steiner_kmb import node_table
+
+THREADS = {
+    "ant_system": ant_system.CITY_THREADS,
+    "head_tail": buffers.ANT_THREADS,
+    "held_karp": planes.BLOCK_THREADS,
+    "local_search": local_search.THREADS,
+    "max_min_construct": buffers.ANT_THREADS,
+    "max_min_sample": buffers.ANT_THREADS,
+    "max_min": max_min.ROW_THREADS,
+    "min_add": planes.BLOCK_THREADS,
+    "minplus": planes.BLOCK_THREADS,
+    "roulette": ant_system.Strategy.threads,
+    "bellman_ford": tuning.BLOCK_THREADS,
+    "dijkstra": tuning.BLOCK_THREADS,
+    "near_far": tuning.BLOCK_THREADS,
+    "p_pull": p_pull.STRETCH,
+    "tile": tile.THREADS,
+    "one_steiner": node_table.PANEL,
+    "dual_ascent": 1,
+    "key_path": 1,
+    "steiner_tree": 1,
+}
+"""By the longest beginning of a kernel's name."""
+
+
+def threads_of(kernel: str) -> int:
+    """Return the threads of a block. Raises `LookupError` for a kernel that nothing is said about here."""
+    known = [beginning for beginning in THREADS if kernel.startswith(beginning)]
+    if not known:
+        raise LookupError(f"add {kernel} to tests/gpu_code/blocks.py: how many threads has a block of it?")
+    return THREADS[max(known, key=len)]

@@ -1,0 +1,99 @@
+"""`make check-cuda`: nvcc compiles every kernel of cuda_src for an A100 (sm_80) and an H100 (sm_90), GPU or not.
+
+Prints what each kernel needs of a GPU, and what its innermost loop does. Exits with 1 if nvcc fails or warns, if a
+kernel spills registers to memory, or if it needs more than budget.csv grants. `make gpu-budget` writes budget.csv anew,
+so that a change of it shows in the commit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from itertools import product
+
+from hpcsolve.device.build import cuda_compiler
+from tests.gpu_code.budget import BUDGET, excesses, read_budget, write_budget
+from tests.gpu_code.compiled import NVDISASM, SOURCES, Compiled, Use, compiled, find_disassembler, release
+from tests.gpu_code.multiprocessor import MULTIPROCESSORS
+
+COLUMNS = ("threads", "registers", "shared", "stack", "spills", "warps", "spins", "loop", "local", "atomics",
+           "barriers", "exchanges", "minima")
+"""The columns of the table, beside the kernel, the architecture and the loads and stores."""
+
+
+def main() -> int:
+    """Return the exit code. Print a table to stdout, and what is wrong to stderr."""
+    parser = argparse.ArgumentParser(description="compile the kernels for GPUs, and compare them with their budget")
+    parser.add_argument("--write", action="store_true", help="write the budget anew")
+    write, disassembler = parser.parse_args().write, find_disassembler()
+    if shutil.which(cuda_compiler()) is None:
+        return failed([f"{cuda_compiler()} is not on the PATH: install the CUDA toolkit or load its module"])
+    if disassembler is None:
+        print(f"check-cuda: no nvdisasm, so no loop is counted: it comes with the CUDA toolkit, or by pip install"
+              f" {NVDISASM}", file=sys.stderr)
+    print(heading())
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        jobs = product(sorted(SOURCES.rglob("*.cu")), MULTIPROCESSORS)
+        done = []
+        for each in pool.map(lambda job: compiled(*job, disassembler), jobs):
+            print("".join(f"{line(use)}\n" for use in each.uses), end="", flush=True)
+            done.append(each)
+    problems = [problem for each in done for problem in own_problems(each)]
+    if not write:
+        problems += budget_problems([use for each in done for use in each.uses], bool(disassembler))
+    elif not problems and disassembler:
+        write_budget((use for each in done for use in each.uses), release())
+    elif write:
+        problems.append(f"{BUDGET.name} stays as it was")
+    return failed(problems) if problems else 0
+
+
+def failed(problems: list[str]) -> int:
+    """Print what is wrong, and return the exit code."""
+    for problem in problems:
+        print(f"check-cuda: {problem}", file=sys.stderr)
+    return 1
+
+
+def heading() -> str:
+    """Return the first line of the table."""
+    return f"{'kernel':<25}{'for':<6}" + "".join(f"{name:>{width(name)}}" for name in COLUMNS) + "  loads and stores"
+
+
+def line(use: Use) -> str:
+    """Return a kernel's line of the table."""
+    numbers = "".join(f"{getattr(use, name):>{width(name)}}" for name in COLUMNS)
+    return f"{use.name:<25}{use.architecture:<6}{numbers}  {use.accesses}"
+
+
+def width(column: str) -> int:
+    """Return the width of a column."""
+    return max(7, len(column) + 1)
+
+
+def own_problems(done: Compiled) -> list[str]:
+    """Return what is wrong with one compile, whatever the budget."""
+    spilling = [f"{use.name} spills registers to memory" for use in done.uses if use.spills]
+    return [f"{done.file}, {done.architecture}: {one}" for one in (done.complaint, *spilling) if one]
+
+
+def budget_problems(uses: list[Use], loops: bool) -> list[str]:
+    """Return where kernels need more than the budget grants. Without `loops` the machine code was not looked at."""
+    budget, written_by = read_budget()
+    found = {(use.name, use.architecture): use for use in uses}
+    problems = [f"{' for '.join(key)} is not in {BUDGET.name}" for key in found if key not in budget]
+    if loops:
+        problems += [f"{' for '.join(key)} is in {BUDGET.name}, but in no file" for key in budget if key not in found]
+    for key, use in found.items():
+        if more := excesses(use, budget.get(key, use)):
+            problems.append(f"{' for '.join(key)} needs more than its budget: {', '.join(more)}")
+    if problems and written_by != release():
+        problems.append(f"the budget is from nvcc {written_by}, this is {release()}; make gpu-budget writes it anew")
+    return problems
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""How many warps of a kernel a multiprocessor holds at a time: the rules of the CUDA C++ Programming Guide.
+
+Technical Specifications per Compute Capability, and Multiprocessor Level of the chapter on performance. What a launch
+asks for in dynamic shared memory is not counted, since no kernel does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Multiprocessor:
+    """What a multiprocessor of an architecture has: warps, blocks, registers, bytes of shared memory."""
+
+    warps: int
+    blocks: int
+    registers: int
+    shared: int
+
+
+MULTIPROCESSORS = {
+    "sm_80": Multiprocessor(warps=64, blocks=32, registers=65536, shared=164 * 1024),
+    "sm_90": Multiprocessor(warps=64, blocks=32, registers=65536, shared=228 * 1024),
+}
+REGISTER_UNIT = 256
+"""Registers are given to a warp in multiples of this."""
+WARP_UNIT = 4
+"""The registers hold a multiple of so many warps: a multiprocessor has four parts."""
+SHARED_UNIT, RESERVED_SHARED = 128, 1024
+"""Shared memory is given to a block in multiples of this, and so much of a block's is the system's."""
+
+
+def resident_warps(architecture: str, registers: int, shared: int, threads: int) -> int:
+    """Return the warps that a multiprocessor holds.
+
+    Parameters
+    ----------
+    registers
+        Of a thread.
+    shared
+        Bytes of a block.
+    threads
+        Of a block.
+    """
+    whole, warps = MULTIPROCESSORS[architecture], up(threads, 32) // 32
+    by_registers = whole.registers // up(32 * registers, REGISTER_UNIT) // WARP_UNIT * WARP_UNIT
+    by_shared = whole.shared // (up(shared, SHARED_UNIT) + RESERVED_SHARED)
+    return warps * min(whole.blocks, whole.warps // warps, by_registers // warps, by_shared)
+
+
+def up(count: int, unit: int) -> int:
+    """Return the least multiple of `unit` that is not below `count`."""
+    return -(-count // unit) * unit
