@@ -18,7 +18,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL = help
-.PHONY: help run test test-gpu test-slurm test-oldest lint check-cuda gpu-budget check-races check-ptx bench docs clean
+.PHONY: help run test test-faults test-gpu test-slurm test-oldest lint check-cuda gpu-budget check-races check-ptx bench
+.PHONY: docs clean
 .PHONY: compiler pycuda pycuda-built
 .PHONY: study-held-karp study-near-far study-ants study-kmb
 
@@ -31,6 +32,9 @@ run: compiler $(INSTALLED)  ## prove the shortest round trip through the EU capi
 # Three tests at a time, also on two cores: most wait for the disk and for the processes that they start.
 test: compiler $(INSTALLED) pycuda  ## every test that needs no GPU
 	@$(BIN)/python -m pytest -q -n 3 --dist loadfile
+
+test-faults: compiler $(INSTALLED)  ## 200 times SIGKILL at a random moment, and the resumed answer compared: half an hour
+	@HPCSOLVE_KILLS=$${HPCSOLVE_KILLS:-200} $(BIN)/python -m pytest -q -s tests/checkpoint/test_kills.py
 
 # Eight processes share the GPU. TESTS=tests/kernels runs only those.
 # Without a GPU: .venv/bin/python -m tests.stub_driver make test-gpu

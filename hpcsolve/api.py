@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -22,6 +23,7 @@ from hpcsolve.parallel.launch import join
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.runner.ahead import build_for
+from hpcsolve.runner.checkpoints import NOTHING_KEPT, Keeping
 from hpcsolve.runner.kinds import kind_of, precision_of
 from hpcsolve.runner.planned import PlannedRun, with_earlier, with_instance
 from hpcsolve.runner.reading import read_reporting, say_source
@@ -58,6 +60,7 @@ def solve(
     threads: int | None = None,
     share_gpu: bool = False,
     output: str | os.PathLike[str] | None = None,
+    checkpoints: str | os.PathLike[str] | None = None,
     quiet: bool = True,
     seed: int = 1,
     exact: bool = False,
@@ -75,15 +78,14 @@ def solve(
         For tours, costs from row to column, `inf` where there is no arc, or places: a matrix, or a DataFrame (`lat`
         and `lon`, or costs whose index equals the columns). For graphs, a sparse matrix of scipy or a graph of
         networkx. For both, the path of a file, or a `Tsp` or `Graph` of hpcsolve.
-    algorithm
-        As in a job file.
     comm
         By default this process solves alone. Under mpiexec every rank calls `solve`, with what `hpcsolve.join()` gives,
         after an earlier run has compiled the kernels (docs/python.md).
-    device, threads, share_gpu, seed, exact, round, stop
+    algorithm, device, threads, share_gpu, seed, exact, round, stop
         As in a job file: `stop={"seconds": 60.0}`.
-    output
-        Path of a result file to write, which replaces an existing file. By default none is written.
+    output, checkpoints
+        A result file to write, which replaces an existing file, and a folder in which checkpoints are kept until the
+        job is solved, from which the same call goes on. By default nothing is written.
     quiet
         Whether to print nothing.
     terminals
@@ -117,16 +119,18 @@ def solve(
         "algorithm": algorithm, "output": os.fspath(output or ""), "device": device, "threads": threads, "seed": seed,
         "share-gpu": share_gpu, "exact": exact, "round": round, "stop": _stop_table(stop)})
     log = _Silent() if quiet else Log(ranks.rank)
-    return _solved(job, ranks, lambda: _planned(job, problem, options, output is not None, log), log)
+    keeping = Keeping(os.fspath(checkpoints), deadline=math.inf) if checkpoints is not None else NOTHING_KEPT
+    return _solved(job, ranks, lambda: _planned(job, problem, options, output is not None, log), log, keeping)
 
 
-def _solved(job: Job, comm: Comm, plan: Callable[[], PlannedRun], log: Log) -> Result:
+def _solved(job: Job, comm: Comm, plan: Callable[[], PlannedRun], log: Log, keeping: Keeping) -> Result:
     """Return the result of a job, or raise `Interrupted` if it is not complete. Collective."""
     if comm.size == 1:
         build_for(job.settings.algorithm, job.settings.device, log.say)
     say_source(job, log.say)
-    contents = comm.bcast(run_job(comm, plan, log, keep=True).contents)
-    assert contents is not None
+    contents = comm.bcast(run_job(comm, plan, log, keep=True, keeping=keeping).contents)
+    if contents is None:
+        raise KeyboardInterrupt("there is no answer yet; the same call goes on from the checkpoint")
     result = Result(contents)
     if not result.complete:
         raise Interrupted(result)

@@ -1,8 +1,8 @@
 """The errors that hpcsolve raises on purpose. Each has an exit code, and a message that says what to do.
 
 Exit codes: 0 solved and verified, 1 the check of the answer failed, 2 bad input or usage, 3 refused (memory, GPUs),
-4 environment (MPI launch, compiler, disk), 5 damaged file, 70 a bug in hpcsolve, 75 interrupted, the best so far is
-written, 130 interrupted at once (Ctrl-C).
+4 environment (MPI launch, compiler, disk), 5 damaged file, 70 a bug in hpcsolve, 75 stopped early, a checkpoint or
+the best so far is written, 130 interrupted at once (Ctrl-C).
 """
 
 from __future__ import annotations
@@ -51,6 +51,12 @@ class DamagedFileError(HpcsolveError):
     """A result file does not hold what hpcsolve wrote."""
 
     exit_code = 5
+
+
+class Stopped(HpcsolveError):
+    """The run was asked to stop, and its checkpoint is written. It has no answer yet."""
+
+    exit_code = 75
 
 
 class LaunchError(HpcsolveError):

@@ -12,6 +12,7 @@ import msgspec
 from hpcsolve.answers.base import AnswerType, columns_of, distance_tables_of
 from hpcsolve.answers.dataset import Column, Group
 from hpcsolve.answers.table import DistanceTable
+from hpcsolve.checkpoint.checkpoints import Checkpoints
 
 if TYPE_CHECKING:
     from hpcsolve.device.base import Device, DeviceInfo
@@ -130,15 +131,6 @@ def silent(done: float, message: str = "") -> None:
     """Ignore the progress."""
 
 
-Interrupted = Callable[[], bool]
-"""A function that returns whether this rank was asked to end the run with its best answer so far (Ctrl-C, SIGTERM)."""
-
-
-def never() -> bool:
-    """Return False: nobody interrupts the run."""
-    return False
-
-
 @dataclass(frozen=True)
 class Trial:
     """Some of a job's work, which was done on one rank to learn how long all of it takes.
@@ -208,8 +200,9 @@ class Algorithm:
         Function of (problem, parameters, number of ranks, device of each rank): what a run will need.
     run
         Function of (problem, device, communicator, parameters, report, stop criteria, seed of the random numbers,
-        `Interrupted`): the outcome of a run. All ranks call it with the same problem. An algorithm that honours `stops`
-        also ends soon once any rank is interrupted, on which the ranks agree.
+        `Checkpoints`): the outcome of a run. All ranks call it with the same problem. Once any rank is asked to stop,
+        an algorithm that honours `stops` ends soon with the best answer so far, and one that can resume writes a
+        checkpoint and, if it has no answer, raises `Stopped`. The ranks agree on when.
     trial
         Function of (problem, parameters, stop criteria, number of ranks, device, seed): does some of a job's work on
         this rank's device, in a second or two or as long as a single piece of it takes, to learn the time of all of it.
@@ -226,6 +219,8 @@ class Algorithm:
     file_keys
         Its keys that may name a file: key -> a function that reads the file and returns its SHA-256. The function takes
         the path and the expected SHA-256 or None. The job keeps the hash beside the key, as `KEY-sha256`.
+    can_resume
+        Function of the parameters: whether a run with them writes checkpoints and goes on from one.
     asked
         Function of (problem, parameters): the question that the answer must meet, for `AnswerType.check` and `verify`.
     check
@@ -244,7 +239,7 @@ class Algorithm:
     answers: tuple[AnswerType, ...]
     parameters: type[msgspec.Struct]
     estimate: Callable[[Any, Any, int, DeviceInfo], Estimate]
-    run: Callable[[Any, Device, Comm, Any, Report, StopCriteria, int, Interrupted], Outcome]
+    run: Callable[[Any, Device, Comm, Any, Report, StopCriteria, int, Checkpoints], Outcome]
     trial: Callable[[Any, Any, StopCriteria, int, Device, int], Trial]
     kernel_files: tuple[str, ...] = ()
     host_kernel_files: tuple[str, ...] = ()
@@ -252,6 +247,7 @@ class Algorithm:
     groups: Mapping[str, Group] = field(default_factory=dict)
     can_stop: Callable[[Any], bool] = lambda parameters: True
     file_keys: Mapping[str, Callable[[str, str | None], str]] = field(default_factory=dict)
+    can_resume: Callable[[Any], bool] = lambda parameters: False
     asked: Callable[[Any, Any], Any] = lambda problem, parameters: None
     check: Callable[[Any, Any, Outcome], str | None] = lambda problem, parameters, outcome: None
     largest_cost: Callable[[int, int], int] = lambda n, edges: (2**62 - 1) // max(n, 1)

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 from collections.abc import Callable, Sequence
 
@@ -29,6 +30,7 @@ from hpcsolve.cli import (
     verify,
 )
 from hpcsolve.cli.usage import OneLineParser, refuse_unknown_command, refuse_unknown_options
+from hpcsolve.parallel.interrupts import release
 from hpcsolve.parallel.printing import warn
 
 COMMANDS = (
@@ -56,8 +58,8 @@ examples:
   hpcsolve report results/eu-capitals.h5 -o report.html   a page with pictures
 
 exit codes: 0 solved and verified, 1 the check of the answer failed, 2 bad input or usage, 3 refused: memory or GPUs,
-4 environment: MPI, compiler, disk, 5 a damaged file, 70 a bug in hpcsolve, 75 interrupted, the best so far is written,
-130 interrupted at once (Ctrl-C)
+4 environment: MPI, compiler, disk, 5 a damaged file, 70 a bug in hpcsolve, 75 stopped early, a checkpoint or
+the best so far is written, 130 interrupted at once (Ctrl-C)
 """
 
 
@@ -70,6 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     refuse_unknown_options(commands[words[0]], rest)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
+        release(signal.SIGINT)  # which `hpcsolve.__main__` has blocked during the imports
         return command(options)
     except KeyboardInterrupt:  # before the ranks have joined; afterwards `guard` handles it
         warn("hpcsolve: interrupted")

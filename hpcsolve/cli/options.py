@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from collections.abc import Callable
 from contextlib import suppress
@@ -70,6 +71,16 @@ def seconds(text: str) -> float:
         if 0 < (limit := float(text)) < float("inf"):
             return limit
     raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+
+
+def interval(text: str) -> float:
+    """Return the seconds between checkpoints, at least 0, or infinity for `never`."""
+    if text == "never":
+        return math.inf
+    with suppress(ValueError):
+        if 0 <= (found := float(text)) < math.inf:
+            return found
+    raise argparse.ArgumentTypeError(f"{text!r} is neither a number of seconds nor never")
 
 
 def not_negative(text: str) -> int:

@@ -6,13 +6,14 @@ import argparse
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hpcsolve.cli.options import DEVICES, add_command, add_job, show_on_rank_0
+from hpcsolve.cli.options import DEVICES, add_command, add_job, interval, seconds, show_on_rank_0
 from hpcsolve.errors import HpcsolveError, agree
-from hpcsolve.parallel.interrupts import CTRL_C_AND_TERM
+from hpcsolve.parallel.interrupts import STOPPING
 
 if TYPE_CHECKING:
     from hpcsolve.output.log import Log
     from hpcsolve.parallel.comm import Comm
+    from hpcsolve.runner.checkpoints import Keeping
     from hpcsolve.runner.planned import PlannedRun
 
 
@@ -30,6 +31,27 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--overwrite", action="store_true", help="replace the output if it exists")
     parser.add_argument("--quiet", action="store_true", help="print only the answer")
     parser.add_argument("--log-dir", metavar="FOLDER", help="write one log file for each rank into this folder")
+    add_checkpoint_options(parser)
+
+
+def add_checkpoint_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options about checkpoints and stopping."""
+    parser.add_argument("--checkpoint-dir", metavar="FOLDER",
+                        help="where the folder of the checkpoints lies (default: beside the output)")
+    parser.add_argument("--checkpoint-interval", type=interval, metavar="S",
+                        help="seconds between checkpoints, or never (default: such that they take 2 %% of the time)")
+    parser.add_argument("--deadline", type=seconds, metavar="S",
+                        help="stop with a checkpoint within so many seconds (default: before the end of the Slurm job)")
+    parser.add_argument("--hang-timeout", type=seconds, metavar="S",
+                        help="end the run, with the stack of each rank, after so many seconds without progress")
+
+
+def keeping_of(options: argparse.Namespace) -> Keeping:
+    """Return what the options say about checkpoints."""
+    from hpcsolve.runner.checkpoints import Keeping
+
+    return Keeping(options.checkpoint_dir, options.checkpoint_interval, options.deadline, options.hang_timeout,
+                   options.overwrite)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -49,7 +71,8 @@ def _run(options: argparse.Namespace) -> int:
 
         log = open_log(comm, options)
         plan = partial(_planned, options, log)
-        return run_job(comm, plan, log, {"seconds_build": sum(seconds_build)}, signals=CTRL_C_AND_TERM).exit_code
+        before, keeping = {"seconds_build": sum(seconds_build)}, keeping_of(options)
+        return run_job(comm, plan, log, before, signals=STOPPING, keeping=keeping).exit_code
 
     return guard(run, prepare)
 

@@ -18,6 +18,7 @@ import functools
 import hashlib
 import os
 import shutil
+import signal
 import stat
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -282,4 +283,10 @@ def _output(command: list[str]) -> str:
 
 
 def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    # Signals that this process blocks (hpcsolve/parallel/interrupts.py) must end a compiler.
+    return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
+                          preexec_fn=_unblock_signals)
+
+
+def _unblock_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())

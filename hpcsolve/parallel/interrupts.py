@@ -1,4 +1,10 @@
-"""Ctrl-C and SIGTERM in a run that has an answer which should not be lost."""
+"""Signals that ask a run to stop: Ctrl-C, SIGTERM and SIGUSR1, which Slurm sends before a job's time is over.
+
+The command line blocks them before its first import (`hpcsolve/__main__.py`), since a signal during an import would end
+the process. Ctrl-C is let through again once the command begins. The others stay pending, and the run looks for them at
+its boundaries (`Interrupts.noted`). Children inherit blocked signals, so compilers unblock them (device/build.py). In a
+Python program nothing is blocked: `hpcsolve.solve` notes Ctrl-C by a handler, and leaves the others alone.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +18,18 @@ from types import FrameType, TracebackType
 from typing import Any
 
 CTRL_C = (signal.SIGINT,)
-CTRL_C_AND_TERM = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 SAME_PRESS = 0.5
 """Seconds within which Ctrl-C is taken as the same press, which a terminal and a launcher may both pass on."""
 
 
+def release(*signals: signal.Signals) -> None:
+    """Unblock signals in this thread, which takes those that are pending."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, signals)
+
+
 class Interrupts:
-    """Notes Ctrl-C and SIGTERM while its block runs, so that the run can end soon with the best answer so far.
+    """Notes signals while its block runs, so that the run can end soon with a checkpoint or the best answer so far.
 
     A second Ctrl-C raises `KeyboardInterrupt`. A signal that is ignored, or that the program handles itself, is left
     alone, and so are all signals outside of the main thread. The previous handlers come back after the block.
@@ -42,6 +53,8 @@ class Interrupts:
 
     def noted(self) -> bool:
         """Return whether one of the signals has come."""
+        if self._first is None and pending(self._signals):
+            self._begin(self._clock())
         return self._first is not None
 
     def __enter__(self) -> Interrupts:
@@ -61,9 +74,17 @@ class Interrupts:
     def _note(self, number: int, frame: FrameType | None) -> None:
         now = self._clock()
         if self._first is None:
-            self._first = now
-            if self._message:  # not by `warn`: the signal may have come in the middle of a print
-                with suppress(OSError):
-                    os.write(2, f"{self._message}\n".encode())
+            self._begin(now)
         elif number == signal.SIGINT and now - self._first > SAME_PRESS:
             raise KeyboardInterrupt
+
+    def _begin(self, now: float) -> None:
+        self._first = now
+        if self._message:  # not by `warn`: the signal may have come in the middle of a print
+            with suppress(OSError):
+                os.write(2, f"{self._message}\n".encode())
+
+
+def pending(signals: tuple[signal.Signals, ...] = STOPPING) -> bool:
+    """Return whether one of some blocked signals has come."""
+    return not signal.sigpending().isdisjoint(signals)

@@ -32,7 +32,7 @@ BUG = 70
 """Exit code of a bug in hpcsolve."""
 
 STOPPED_EARLY = 75
-"""Exit code after Ctrl-C or SIGTERM where the best answer so far was written (`EX_TEMPFAIL`: try again)."""
+"""Exit code of a run that was asked to stop: a checkpoint or the best answer is written (`EX_TEMPFAIL`: try again)."""
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, the one that shells use."""

@@ -14,6 +14,7 @@ from hpcsolve.algorithms.base import Outcome
 from hpcsolve.answers.base import Verdict
 from hpcsolve.answers.dataset import Column
 from hpcsolve.answers.table import DistanceTable, gathered, with_row_ranges
+from hpcsolve.checkpoint.writer import Writer
 from hpcsolve.device.base import DeviceInfo
 from hpcsolve.device.select import fair_share
 from hpcsolve.output.chunks import chunks, send
@@ -24,6 +25,7 @@ from hpcsolve.output.log import Log
 from hpcsolve.output.provenance import provenance, started_as
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import STOPPED_EARLY, on_rank_0
+from hpcsolve.parallel.printing import warn
 from hpcsolve.replacing import write_bytes
 from hpcsolve.runner.announce import say_answer
 from hpcsolve.runner.check import check
@@ -49,7 +51,7 @@ def exit_code_of(verdict: Verdict, complete: bool) -> int:
 
 
 def conclude(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], info: DeviceInfo, comm: Comm, log: Log,
-             keep: bool) -> Finished:
+             keep: bool, writer: Writer | None = None) -> Finished:
     """Check the answer on all ranks, then gather, write and print it on rank 0. Collective.
 
     Parameters
@@ -58,6 +60,13 @@ def conclude(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], info: D
         This rank's row of `/ranks`.
     keep
         As in `run.run_job`.
+    writer
+        Of the run's checkpoints, which are removed when a complete result is written.
+
+    Raises
+    ------
+    LeaseLost
+        A later run of the job has taken over. Nothing is written.
     """
     started = time.perf_counter()
     verdict = check(planned, outcome, comm)
@@ -72,11 +81,15 @@ def conclude(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], info: D
         sources = provenance(info, comm.mpi_library, planned.solver.kernel_files, started_as())
         arriving = {name: (table, chunks(table, comm, threads)) for name, table in streams.items()}
         try:
+            if writer is not None:
+                writer.require_lease()
             contents.append(_write(planned, outcome, verdict, rows or [], sources, tables, arriving))
         finally:
             for _, left in arriving.values():
                 deque(left, maxlen=0)  # receive the rest, or the other ranks would wait for ever
         say_answer(planned, contents[0], verdict, log)
+        if writer is not None and outcome.complete:
+            writer.remove(warn)
 
     if comm.rank != 0:
         for table in streams.values():

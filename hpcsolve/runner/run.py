@@ -11,27 +11,37 @@ from pathlib import Path
 from typing import Any
 
 from hpcsolve.algorithms.base import TO_FILL_GPUS, WITHOUT_WORK, Outcome, Report, silent
+from hpcsolve.checkpoint.checkpoints import Checkpoints, watched
 from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.device.memory import peak_resident_memory
 from hpcsolve.device.select import open_device
+from hpcsolve.errors import Stopped
 from hpcsolve.output.log import Log
 from hpcsolve.output.progress import Progress
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.parallel.interrupts import CTRL_C, Interrupts
-from hpcsolve.parallel.launch import on_rank_0
+from hpcsolve.parallel.interrupts import CTRL_C, Interrupts, release
+from hpcsolve.parallel.launch import STOPPED_EARLY, on_rank_0
 from hpcsolve.replacing import make_folder
 from hpcsolve.runner.announce import say_devices, say_end, say_existing, say_head
+from hpcsolve.runner.checkpoints import (
+    NOTHING_KEPT,
+    Keeping,
+    deadline_of,
+    folder_of,
+    forget_finished,
+    open_checkpoints,
+)
 from hpcsolve.runner.conclude import Finished, conclude, exit_code_of
 from hpcsolve.runner.kinds import kind_of
 from hpcsolve.runner.memory import check_memory, memory_line, memory_of, process_bytes
 from hpcsolve.runner.planned import PlannedRun
 
-INTERRUPTED = "hpcsolve: interrupted: the best answer so far will be written; another Ctrl-C ends the run at once"
+INTERRUPTED = "hpcsolve: interrupted: {} will be written; another Ctrl-C ends the run at once"
 
 
 def run_job(
     comm: Comm, read: Callable[[], PlannedRun], log: Log, before: Mapping[str, float] | None = None, *,
-    keep: bool = False, signals: tuple[signal.Signals, ...] = CTRL_C,
+    keep: bool = False, signals: tuple[signal.Signals, ...] = CTRL_C, keeping: Keeping = NOTHING_KEPT,
 ) -> Finished:
     """Run a job on all ranks.
 
@@ -44,20 +54,24 @@ def run_job(
     keep
         Whether `Finished.contents` gets the values of large tables too.
     signals
-        The signals that end a search with its best answer so far, where the algorithm has one.
+        The signals that end a search with a checkpoint, or with its best answer so far, where the algorithm has one.
+    keeping
+        Where and when checkpoints are written.
 
     Raises
     ------
     InputError, ResourceError, EnvironmentFault
         The same error on every rank. Except for a full disk, it is raised before device memory is allocated.
     """
-    started = time.perf_counter()
+    started, begun = time.perf_counter(), time.monotonic()
     planned = on_rank_0(comm, read)
     earlier = {"seconds_read": 0.0, "seconds_build": 0.0, **(before or {})}
     seconds = {"seconds_read": earlier["seconds_read"] + time.perf_counter() - started}
     if planned.existing is not None:
         assert planned.existing_verdict is not None
         say_existing(planned, log)
+        if comm.rank == 0:
+            forget_finished(planned, keeping)
         return Finished(planned.existing if comm.rank == 0 else None, exit_code_of(planned.existing_verdict, True))
     say_head(planned, comm, log)
     settings, started = planned.job.settings, time.perf_counter()
@@ -66,14 +80,35 @@ def run_job(
         seconds["seconds_build"] = earlier["seconds_build"] + time.perf_counter() - started
         say_devices(reason, comm, log)
         estimated = _check_estimate(planned, device, comm, log)
-        stoppable = bool(planned.solver.stop_keys(planned.job.parameters))
-        with Interrupts(signals if stoppable else (), INTERRUPTED if comm.rank == 0 else "") as interrupts:
-            outcome, seconds["seconds_run"] = _run_algorithm(planned, device, comm, log, interrupts)
+        with watched(keeping.hang_timeout), _interrupts(planned, keeping, signals, comm) as interrupts:
+            deadline = deadline_of(keeping, begun)
+            checkpoints = open_checkpoints(planned, keeping, deadline, comm, interrupts, log)
+            try:
+                outcome, seconds["seconds_run"] = _run_algorithm(planned, device, comm, log, checkpoints)
+            except Stopped as stopped:
+                return _stopped(stopped, checkpoints, log)
             say_end(outcome, log)
             for line in device.notes:
                 log.say(line)
             row = rank_row(device, reason, outcome, seconds) | {"estimated_bytes": estimated}
-            return conclude(planned, outcome, row, device.info, comm, log, keep)
+            return conclude(planned, outcome, row, device.info, comm, log, keep, checkpoints.writer)
+
+
+def _interrupts(planned: PlannedRun, keeping: Keeping, signals: tuple[signal.Signals, ...], comm: Comm) -> Interrupts:
+    """Return what notes the signals that a run heeds. Those that it does not heed end it at once."""
+    best, kept = planned.solver.stop_keys(planned.job.parameters), folder_of(planned, keeping)
+    if not best and kept is None:
+        release(*(one for one in signals if one not in CTRL_C))
+        return Interrupts(())
+    words = "the best answer so far" if best else "a checkpoint"
+    return Interrupts(signals, INTERRUPTED.format(words) if comm.rank == 0 else "")
+
+
+def _stopped(stopped: Stopped, checkpoints: Checkpoints, log: Log) -> Finished:
+    """Say where a run that was stopped without an answer goes on."""
+    where = checkpoints.writer.folder if checkpoints.writer else ""
+    log.answer(f"stopped: {stopped}; the same command goes on from {where}")
+    return Finished(None, STOPPED_EARLY)
 
 
 def _check_estimate(planned: PlannedRun, device: Device, comm: Comm, log: Log) -> int:
@@ -100,13 +135,13 @@ def _needed_bytes(planned: PlannedRun, memories: list[Any], info: DeviceInfo, lo
 
 
 def _run_algorithm(
-    planned: PlannedRun, device: Device, comm: Comm, log: Log, interrupts: Interrupts
+    planned: PlannedRun, device: Device, comm: Comm, log: Log, checkpoints: Checkpoints
 ) -> tuple[Outcome, float]:
     started, solver, settings = time.perf_counter(), planned.solver, planned.job.settings
     with Progress(log) if comm.rank == 0 else nullcontext() as progress:
         report: Report = progress or silent
         outcome = solver.run(planned.instance.problem, device, comm, planned.job.parameters, report, settings.stop,
-                             settings.seed, interrupts.noted)
+                             settings.seed, checkpoints)
     return outcome, time.perf_counter() - started
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -97,7 +98,7 @@ def require_incomplete(folder: Path, lines: list[str], hpcsolve: Start) -> None:
     assert result.verified and not result.complete
     done = hpcsolve("verify", "out.h5", cwd=folder)
     assert done.returncode == 0 and "check:  PASS" in done.stdout and "not complete" in done.stdout
-    assert sorted(os.listdir(folder)) == ["ants.toml", "out.h5", "tree.toml"]
+    assert sorted(os.listdir(folder)) == ["ants.toml", "out.h5", "out.h5.checkpoint", "tree.toml"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -144,7 +145,7 @@ def test_a_second_ctrl_c_ends_at_once(folder: Path) -> None:
     code, _, errors = signalled(command, folder, [(1.0, signal.SIGINT), (1.0, signal.SIGINT)], itself)
     assert (code, errors) == (130, f"{MESSAGE}hpcsolve: interrupted\n")
     assert time.monotonic() - started < 10
-    assert sorted(os.listdir(folder)) == ["ants.toml", "tree.toml"]
+    assert sorted(os.listdir(folder)) == ["ants.toml", "out.h5.checkpoint", "tree.toml"]
 
 
 def test_the_same_job_replaces_an_incomplete_result(folder: Path, hpcsolve: Start) -> None:
@@ -152,6 +153,7 @@ def test_the_same_job_replaces_an_incomplete_result(folder: Path, hpcsolve: Star
     run = [*HPCSOLVE, "run", "ants.toml", "--device", "cpu"]
     assert signalled(run, folder, [(1.0, signal.SIGINT)], itself)[0] == 75
     first = (folder / "out.h5").read_bytes()
+    shutil.rmtree(folder / "out.h5.checkpoint")  # else the run goes on from there, and finds a better one
     code, lines, _ = signalled(run, folder, [(0.3, signal.SIGINT)], itself)
     assert code == 75 and (folder / "out.h5").read_bytes() == first
     cost = read_result(folder / "out.h5").attributes["cost"]

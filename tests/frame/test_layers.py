@@ -18,6 +18,7 @@ LAYERS = [  # from the top down; those in one row stand side by side
     {"hpcsolve.output"},
     {"hpcsolve.algorithms"},
     {"hpcsolve.answers"},
+    {"hpcsolve.checkpoint"},
     {"hpcsolve.parallel"},
     {"hpcsolve.device"},
     {"hpcsolve.formats"},

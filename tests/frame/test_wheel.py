@@ -48,7 +48,7 @@ def test_all_kernels_and_modules_are_in_it(wheel):
 def test_it_says_what_it_needs(wheel):
     archive = zipfile.ZipFile(wheel)
     read = {name.split("/")[-1]: archive.read(name).decode() for name in archive.namelist() if ".dist-info/" in name}
-    assert "hpcsolve = hpcsolve.cli:main" in read["entry_points.txt"]
+    assert "hpcsolve = hpcsolve.__main__:main" in read["entry_points.txt"]
     assert "MIT License" in read["LICENSE"]
     assert "Requires-Python: >=3.10" in read["METADATA"]
     extras = {line.split(": ")[1] for line in read["METADATA"].splitlines() if line.startswith("Provides-Extra")}

@@ -15,6 +15,7 @@ max_min.py       MAX-MIN Ant System on a device (kernels: cuda_src/ants/max_min.
 local_search.py  the improvement of every tour (kernels: cuda_src/ants/local_search.cu)
 search.py        the search that the parameters ask for
 colonies.py      colonies over ranks: iterations, incumbents, stop criteria
+resume.py        what colonies keep in a checkpoint
 outcome.py       the best tour, a table of colonies with statistics, their improvements, the history
 solve.py         estimate and run
 trial.py         the time of a job, from its first iterations
@@ -31,7 +32,7 @@ from hpcsolve.answers.tour import TOUR
 ALGORITHM = Algorithm(
     "ant-colony", "tsp", (TOUR,), Parameters, estimate, run, trial, KERNEL_FILES, stops=STOPS,
     groups={"colonies": COLONIES, "improvements": IMPROVEMENTS, "history": HISTORY},
-    largest_cost=lambda n, edges: LARGEST_COST, fits=fits,
+    largest_cost=lambda n, edges: LARGEST_COST, fits=fits, can_resume=lambda parameters: True,
 )
 
 __all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

@@ -5,8 +5,9 @@ Kernels: cuda_src/ants/head_tail.cu and roulette.cu construct the tours, ant_sys
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,6 +95,7 @@ class AntSystem:
     strategy: Strategy = Strategy()
     timer: Timer = field(init=False)
     buffers: dict[str, Buffer] = field(init=False)
+    kept = ("rows", "head", "tail", "tail_prefix", "pheromone")
 
     def __post_init__(self) -> None:
         """Allocate and upload the buffers, and make the tables of the first iteration."""
@@ -138,6 +140,10 @@ class AntSystem:
         kernel(lines, CITY_THREADS, sizes=self._sizes(), tours=own["tours"], adjacent=own["adjacent"])
         self._update(first=False)
         self.timer.stop()
+
+    def rows(self) -> Mapping[str, NDArray[Any]]:
+        """Return nothing: all that is kept is on the device."""
+        return {}
 
     def close(self) -> None:
         """Give the device's memory back."""

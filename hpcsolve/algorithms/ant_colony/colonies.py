@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.ant_colony.buffers import tour_at
-from hpcsolve.algorithms.base import Interrupted, Report, StopCriteria, never
+from hpcsolve.algorithms.base import Report, StopCriteria
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Wish, agreed
+from hpcsolve.checkpoint.pace import next_agreement
 from hpcsolve.device.base import Buffer
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.wording import counted
@@ -25,8 +27,6 @@ NO_TOUR = 2**62
 """A length above that of any tour."""
 MOST_ROWS = 1024
 """Rows of the history above which every other one is dropped."""
-SECONDS_BETWEEN = 0.1
-"""Seconds after which the ranks agree again on whether the run was interrupted, where no criterion needs it sooner."""
 
 
 class Search(Protocol):
@@ -39,6 +39,13 @@ class Search(Protocol):
     """
 
     buffers: dict[str, Buffer]
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The names of the buffers that `learn` leaves for the next iteration, with a row for each colony."""
+
+    def rows(self) -> Mapping[str, NDArray[Any]]:
+        """Return the arrays of the host that `learn` changes in place, with a row for each colony."""
 
     def construct(self, iteration: int) -> NDArray[np.uint64]:
         """Construct the tours of all ants, and return their lengths, shape (colonies, ants)."""
@@ -123,8 +130,10 @@ class ColonyStop:
     ----------
     target
         In lengths of `AntInstance`.
-    interrupted
-        Whether this rank was asked to end the run.
+    checkpoints, nbytes
+        Whether this rank was asked to end the run, or whether it is time to save so many bytes.
+    wish
+        What all ranks do after this iteration.
     best, improved
         The best length of all colonies that this rank knows of, and its iteration.
     reason, complete
@@ -136,10 +145,12 @@ class ColonyStop:
     comm: Comm
     criteria: StopCriteria
     target: int | None
-    interrupted: Interrupted = never
+    checkpoints: Checkpoints = NONE
+    nbytes: int = 0
     # The clock is looked up when it is called: benchmarks replace it.
     started: float = field(default_factory=lambda: time.perf_counter())
     seconds_wait: float = 0.0
+    wish: Wish = Wish.GO_ON
     best: int = NO_TOUR
     improved: int = 0
     reason: str = ""
@@ -152,17 +163,18 @@ class ColonyStop:
 
     def is_last(self, iteration: int, best: int) -> bool:
         """Return whether the search ends with this iteration. `best` is that of this rank's colonies. Collective."""
-        criteria, seconds, asked = self.criteria, self.seconds(), False
+        criteria, seconds, self.wish = self.criteria, self.seconds(), Wish.GO_ON
         always = any(one is not None for one in (criteria.seconds, criteria.target, criteria.stagnation))
         if always or iteration >= self.agreement:
             waiting = time.perf_counter()
-            all_ranks = self.comm.allgather((best, seconds, self.interrupted()))
+            all_ranks = self.comm.allgather((best, seconds, self.checkpoints.wish(self.nbytes)))
             self.seconds_wait += time.perf_counter() - waiting
             best, seconds = min(one for one, _, _ in all_ranks), all_ranks[0][1]
-            asked = any(one for _, _, one in all_ranks)
+            self.wish = agreed([one for _, _, one in all_ranks])
             self.agreement = next_agreement(iteration, seconds)
         if best < self.best:
             self.best, self.improved = best, iteration
+        asked = self.wish == Wish.STOP
         work = counted(iteration + 1, "iteration")
         met = self._criterion(iteration, best, seconds, work)
         self.complete = bool(met) or not asked
@@ -192,17 +204,11 @@ class ColonyStop:
         return min(1.0, max(parts))
 
 
-def next_agreement(iteration: int, seconds: float) -> int:
-    """Return the iteration that ends about `SECONDS_BETWEEN` later at the present pace. Each gap at most doubles."""
-    done = iteration + 1
-    return done + int(done * min(1.0, SECONDS_BETWEEN / max(seconds, 1e-9)))
-
-
 def explore(
     search: Search | None, incumbents: Incumbents, stop: ColonyStop, migration: int, report: Report,
-    tell: Callable[[int, float], str],
-) -> tuple[History, int]:
-    """Iterate until a stop criterion is met, and return the history and the number of iterations. Collective.
+    tell: Callable[[int, float], str], history: History, begun: int, save: Callable[[int], None],
+) -> int:
+    """Iterate until a stop criterion is met, and return the number of iterations. Collective.
 
     Parameters
     ----------
@@ -212,8 +218,12 @@ def explore(
         Iterations between migrations, 0: none.
     tell
         Returns the words for the progress, from the best and the mean length.
+    history, begun
+        The iterations so far, and their number.
+    save
+        Writes a checkpoint after so many iterations.
     """
-    history, iteration = History(), 0
+    iteration = begun
     while True:
         lengths = search.construct(iteration) if search else np.empty((0, 1), np.uint64)
         if migration and iteration and iteration % migration == 0:
@@ -226,11 +236,14 @@ def explore(
         if lengths.size:
             pace = (iteration + 1) / stop.seconds()
             report(stop.done(iteration), f"{tell(stop.best, float(lengths.mean()))}, {pace:.3g} iterations a second")
-        if last:
-            return history, iteration + 1
-        if search:
+        ended = last and stop.complete
+        if search and not ended:
             search.learn(iteration, lengths, incumbents)
         iteration += 1
+        if stop.wish != Wish.GO_ON and not ended:
+            save(iteration)
+        if last:
+            return iteration
 
 
 def migrate(search: Search | None, incumbents: Incumbents, lengths: NDArray[np.uint64], stop: ColonyStop) -> None:

@@ -6,10 +6,10 @@ constants of Stuetzle's ACOTSP.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,6 +142,7 @@ class MaxMin:
     buffers: dict[str, Buffer] = field(init=False)
     local: Improver | None = field(init=False)
     since: Restarts = field(init=False)
+    kept = ("pheromone", "weights", "sums", "branches", "incumbents")
 
     def __post_init__(self) -> None:
         """Allocate and upload the buffers, and make the tables of the first iteration."""
@@ -190,6 +191,10 @@ class MaxMin:
         self._update(np.array(depositing), amounts, bounds)
         since.begun[stuck], since.length[stuck] = iteration, NO_TOUR
         self.buffers["incumbents"].upload(incumbents.tour)
+
+    def rows(self) -> Mapping[str, NDArray[Any]]:
+        """Return the best tours since each colony's last restart."""
+        return {f"since_{name}": values for name, values in vars(self.since).items()}
 
     def close(self) -> None:
         """Give the device's memory back."""

@@ -7,23 +7,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from hpcsolve.algorithms.ant_colony.colonies import ColonyStop, explore, no_incumbents, random_keys
+from hpcsolve.algorithms.ant_colony.colonies import ColonyStop, History, explore, no_incumbents, random_keys
 from hpcsolve.algorithms.ant_colony.instance import ant_instance
 from hpcsolve.algorithms.ant_colony.local_search import TOURS_A_MULTIPROCESSOR
 from hpcsolve.algorithms.ant_colony.outcome import outcome
 from hpcsolve.algorithms.ant_colony.parameters import MOST_CITIES, Parameters, ants_of, local_search_of, require_fit
+from hpcsolve.algorithms.ant_colony.resume import kept_bytes, resume, state_of
 from hpcsolve.algorithms.ant_colony.search import device_bytes, host_bytes, open_search, powers
-from hpcsolve.algorithms.base import (
-    NO_STOP,
-    TO_FILL_GPUS,
-    WITHOUT_WORK,
-    Estimate,
-    Interrupted,
-    Outcome,
-    Report,
-    StopCriteria,
-    never,
-)
+from hpcsolve.algorithms.base import NO_STOP, TO_FILL_GPUS, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.partition import even_shares
@@ -83,7 +75,7 @@ def colonies_to_fill(parameters: Parameters, symmetric: bool, ants: int, ranks: 
 
 def run(
     tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    criteria: StopCriteria = NO_STOP, seed: int = 1, interrupted: Interrupted = never,
+    criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE,
 ) -> Outcome:
     """Return the best tour of all colonies. `tsp` is the same on all ranks, and so is the outcome but for `rank`."""
     if criteria == NO_STOP:
@@ -92,7 +84,7 @@ def run(
     shift = tsp.n * instance.offset
     # From the decimal digits as written: 1.15 in hundredths is 115, which floats miss.
     target = None if criteria.target is None else math.floor(Fraction(str(criteria.target)) * tsp.scale) - shift
-    stop = ColonyStop(comm, criteria, target, interrupted)
+    stop = ColonyStop(comm, criteria, target, checkpoints)
     made = comm.bcast(powers(instance, parameters) if comm.rank == 0 else None)
     assert made is not None
     mine = even_shares(parameters.colonies, comm.size)[comm.rank]
@@ -103,10 +95,16 @@ def run(
         own = [(length + shift) / tsp.scale for length in (best, mean)]
         return f"best {own[0]:.10g}, mean {own[1]:.10g}"
 
+    def save(iterations: int) -> None:
+        checkpoints.save(state_of(search, incumbents, history, stop, iterations), last=not stop.complete)
+
     report(0.0)
-    history, iterations = explore(search, incumbents, stop, parameters.migration, report, tell)
+    history, begun, stop.nbytes = History(), 0, kept_bytes(search)
+    if checkpoints.saved:
+        begun = resume(checkpoints.saved, search, incumbents, history, stop)
+    iterations = explore(search, incumbents, stop, parameters.migration, report, tell, history, begun, save)
     rank = {
-        "operations": len(mine) * ants_of(parameters, tsp.n) * tsp.n * iterations,
+        "operations": len(mine) * ants_of(parameters, tsp.n) * tsp.n * (iterations - begun),
         "seconds_kernel": search.timer.seconds if search else 0.0,
         "seconds_wait": stop.seconds_wait,
     }

@@ -11,6 +11,7 @@ reduce.py    from costs to 16- or 32-bit states, exactly
 split.py     cities into low, mid and top ones, slices over ranks, layers into chunks
 plan.py      one rank's share: buffers and messages, to the byte
 planes.py    the distributed dynamic program (kernels: cuda_src/held_karp/held_karp.cu)
+resume.py    the checkpoints: the last whole layer
 recover.py   the tour, from where its halves meet
 compact.py   the layout for study: one table of all states
 small.py     the same with one table in numpy, for the smallest problems
@@ -28,6 +29,7 @@ from hpcsolve.answers.tour import TOUR
 ALGORITHM = Algorithm(
     "held-karp", "tsp", (TOUR,), Parameters, estimate, run, trial, KERNEL_FILES, groups={"layers": LAYERS}, asked=asked,
     largest_cost=largest_cost, fits=fits,
+    can_resume=lambda parameters: parameters.layout == "planes",
 )
 
 __all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

@@ -9,8 +9,9 @@ from two problems of about half the cities.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,11 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.held_karp.plan import BINOMIAL, COST_STRIDE, STRETCH, Plan
 from hpcsolve.algorithms.held_karp.reduce import ReducedCosts
+from hpcsolve.algorithms.held_karp.resume import NO_LAYER, LayerCheckpoints, layer_checkpoints, whole_layers
 from hpcsolve.algorithms.held_karp.split import Message, StreamSlots, chunks
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import Argument, Buffer, Device, Timer
+from hpcsolve.errors import HpcsolveError
 from hpcsolve.parallel.comm import Comm, Request
 
 FILE = "held_karp/held_karp"
@@ -59,7 +63,8 @@ class HalfBuffers:
 
 
 def meet(
-    reduced: ReducedCosts, plan: Plan, device: Device, comm: Comm, report: Report, statistics: Statistics
+    reduced: ReducedCosts, plan: Plan, device: Device, comm: Comm, report: Report, statistics: Statistics,
+    checkpoints: Checkpoints = NONE,
 ) -> Meeting:
     """Run both halves and return where the best tour passes the middle, the same on all ranks. Collective.
 
@@ -68,15 +73,29 @@ def meet(
     """
     statistics.layer_timers = [device.timer() for _ in range(plan.split.middle + 1)]
     statistics.layer_bytes_sent = [0] * (plan.split.middle + 1)
-    mine = _meet_on_device(reduced, plan, device, comm, report, statistics) if plan.slices else None
+    kept = layer_checkpoints(plan, device, comm, checkpoints)
+    mine = None
+    if plan.slices:
+        mine = _meet_on_device(reduced, plan, device, comm, report, statistics, kept)
+    else:
+        _idle(plan, kept)
     started = time.perf_counter()
     found = [m for m in comm.allgather(mine) if m is not None]
     statistics.seconds_wait += time.perf_counter() - started
     return min(found, key=lambda m: (m.value, m.top_set, m.city, m.entry))
 
 
+def _idle(plan: Plan, kept: LayerCheckpoints) -> None:
+    """Take part in the checkpoints of the ranks that have slices."""
+    for half in range(len(plan.half_runs())):
+        table = later_chunks(plan, kept.begin(half))
+        for layer in whole_layers(table, plan.lag, plan.split.top) if len(table) else ():
+            if layer is not None:
+                kept.reached(half, layer, (), None)
+
+
 def _meet_on_device(reduced: ReducedCosts, plan: Plan, device: Device, comm: Comm, report: Report,
-                    statistics: Statistics) -> Meeting:
+                    statistics: Statistics, kept: LayerCheckpoints) -> Meeting:
     split, dtype, parity = plan.split, reduced.dtype, plan.split.middle % 2
     forward = device.empty(plan.slices * split.stored(parity), dtype)
     backward = forward if plan.symmetric else device.empty(forward.shape, dtype)
@@ -87,9 +106,14 @@ def _meet_on_device(reduced: ReducedCosts, plan: Plan, device: Device, comm: Com
         zip(plan.half_runs(), (forward, backward), (reduced.cost, reduced.cost.T), strict=False)
     ):
         buffers = HalfBuffers(*((stored, other) if parity == 0 else (other, stored)), stream)
+        memory = buffers.even, buffers.odd
+        kept.load(half, memory)
+        if kept.begin(half) == split.middle:
+            continue
         # Not bound to a name, so that this half run's staging is freed before the next one's is allocated.
-        HalfRun(plan, slots, cost, reduced, device, comm, buffers).run(
-            statistics, lambda done, base=half: report((base + done) / shares)
+        HalfRun(plan, slots, cost, reduced, device, comm, buffers, kept.begin(half)).run(
+            statistics, lambda done, base=half: report((base + done) / shares),
+            partial(kept.reached, half, memory=memory, forward=forward if half else None),
         )
     other.free()
     stream.free()
@@ -103,9 +127,9 @@ class HalfRun:
     """One wave from the depot to the middle layer."""
 
     def __init__(self, plan: Plan, slots: StreamSlots, cost: NDArray[np.int64], reduced: ReducedCosts, device: Device,
-                 comm: Comm, buffers: HalfBuffers) -> None:
+                 comm: Comm, buffers: HalfBuffers, layer: int = NO_LAYER) -> None:
         self.plan, self.slots, self.device, self.comm, self.buffers = plan, slots, device, comm, buffers
-        self.chunks = chunks(plan.split, plan.chunk_size)
+        self.chunks = later_chunks(plan, layer)
         depot = np.full(1 << plan.split.low, reduced.infinity, reduced.dtype)
         depot[0] = 0
         arrays = {"binomial": BINOMIAL, "chunks": self.chunks, "slices": slots.table,
@@ -123,12 +147,18 @@ class HalfRun:
         self.sends: list[list[Request]] = [[] for _ in range(plan.lag)]
         self.receives: list[list[tuple[Request, Buffer, NDArray[np.unsignedinteger]]]] = [[] for _ in range(plan.lag)]
 
-    def run(self, statistics: Statistics, report: Report) -> None:
-        """Run all steps. Afterwards the middle layer is complete on this rank."""
-        told = time.perf_counter()
-        for step in range(self.plan.steps):
+    def run(self, statistics: Statistics, report: Report, reached: Callable[[int], None] = lambda layer: None) -> None:
+        """Run all steps. Afterwards the middle layer is complete on this rank.
+
+        Parameters
+        ----------
+        reached
+            Called with each layer, as long as it is whole.
+        """
+        told, whole = time.perf_counter(), whole_layers(self.chunks, self.plan.lag, self.plan.split.top)
+        for step, whole_layer in enumerate(whole):
             self._arrive(step, statistics)
-            layer = int(self.chunks[min(step, self.plan.chunk_count - 1), 0])
+            layer = int(self.chunks[min(step, len(self.chunks) - 1), 0])
             timer = statistics.layer_timers[layer]
             timer.start()
             self.kernel(self.plan.slices * self.plan.chunk_size, BLOCK_THREADS, step=step, **self.arguments)
@@ -136,20 +166,33 @@ class HalfRun:
             self._depart(step, statistics)
             if time.perf_counter() - told > REPORT_SECONDS:
                 self.device.synchronize()
-                report((step + 1) / self.plan.steps)
+                report((step + 1) / len(whole))
                 told = time.perf_counter()
-        for step in range(self.plan.steps, self.plan.steps + self.plan.lag):
-            self._arrive(step, statistics)
+            if whole_layer is not None:
+                self._reached(reached, step, whole_layer, statistics)
+        self._arrive_all(len(whole), statistics)
         self.device.synchronize()
         for table in (*self.tables.values(), self.depot):
             table.free()
+
+    def _reached(self, reached: Callable[[int], None], step: int, layer: int, statistics: Statistics) -> None:
+        """Call `reached`. If the run stops there, wait for the messages under way first."""
+        try:
+            reached(layer)
+        except HpcsolveError:
+            self._arrive_all(step + 1, statistics)
+            raise
+
+    def _arrive_all(self, step: int, statistics: Statistics) -> None:
+        for turn in range(step, step + self.plan.lag):
+            self._arrive(turn, statistics)
 
     def _arguments(self) -> dict[str, Argument]:
         """Return the arguments that all steps' launches share."""
         plan, split, own = self.plan, self.plan.split, self.buffers
         return {
             "split": {"low": split.low, "mid": split.mid, "top": split.top},
-            "wave": {"lag": plan.lag, "chunks": plan.chunk_count, "chunk_size": plan.chunk_size,
+            "wave": {"lag": plan.lag, "chunks": len(self.chunks), "chunk_size": plan.chunk_size,
                      "slots": self.slots.count},
             "tables": self.tables,
             "states": {"even_size": split.stored(0), "odd_size": split.stored(1), "depot": self.depot,
@@ -191,11 +234,17 @@ class HalfRun:
         plan = self.plan
         for message in messages:
             chunk = step - plan.lag * message.stage
-            if 0 <= chunk < plan.chunk_count:
+            if 0 <= chunk < len(self.chunks):
                 sets = int(self.chunks[chunk, 2])
                 slot = step % (plan.lag + 1) * self.slots.count + int(self.slots.stage_start[message.stage])
                 start = (slot * plan.chunk_size + message.first * sets) << plan.split.low
                 yield message, self.buffers.stream.view(start, message.count * sets << plan.split.low), chunk
+
+
+def later_chunks(plan: Plan, layer: int) -> NDArray[np.int32]:
+    """Return the chunks of a half run's layers behind this one."""
+    table = chunks(plan.split, plan.chunk_size)
+    return table[table[:, 0] > layer]
 
 
 def cost_patterns(cost: NDArray[np.int64], reduced: ReducedCosts) -> NDArray[np.uint32]:

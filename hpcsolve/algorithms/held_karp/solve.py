@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Interrupted, Outcome, Report, StopCriteria, never
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.algorithms.held_karp import compact, planes, recover
 from hpcsolve.algorithms.held_karp.core import Core, Parameters, core_problem
 from hpcsolve.algorithms.held_karp.outcome import layers_table, outcome
@@ -15,6 +15,7 @@ from hpcsolve.algorithms.held_karp.plan import Plan, plan
 from hpcsolve.algorithms.held_karp.planes import Statistics
 from hpcsolve.algorithms.held_karp.reduce import ReducedCosts, reduce_costs
 from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, split_cities
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.parallel.comm import Comm
@@ -58,7 +59,7 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
 
 def run(
     tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    criteria: StopCriteria = NO_STOP, seed: int = 1, interrupted: Interrupted = never,
+    criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE,
 ) -> Outcome:
     """Return the optimum, with a proof. `tsp` is the same on all ranks, and so is the outcome but for `rank`."""
     started = time.perf_counter()
@@ -68,7 +69,7 @@ def run(
     statistics = Statistics(seconds_wait=time.perf_counter() - started if comm.rank else 0.0)
     if parameters.layout == "compact":
         return compact.run(prepared.core, prepared.reduced, device, comm, report)
-    return _run_planes(prepared, device, comm, report, statistics)
+    return _run_planes(prepared, device, comm, report, statistics, checkpoints)
 
 
 def largest_cost(n: int, edges: int) -> int:
@@ -96,7 +97,9 @@ def _prepare(tsp: Tsp, parameters: Parameters) -> _Prepared:
     return _Prepared(core, reduce_costs(core.cost))
 
 
-def _run_planes(prepared: _Prepared, device: Device, comm: Comm, report: Report, statistics: Statistics) -> Outcome:
+def _run_planes(
+    prepared: _Prepared, device: Device, comm: Comm, report: Report, statistics: Statistics, checkpoints: Checkpoints
+) -> Outcome:
     core, reduced = prepared.core, prepared.reduced
     order: list[int] | None = None
     part: Plan | None = None
@@ -106,7 +109,7 @@ def _run_planes(prepared: _Prepared, device: Device, comm: Comm, report: Report,
     elif reduced.feasible:
         split = split_cities(len(core.cities))
         part = plan(split, comm.size, comm.rank, reduced.symmetric, reduced.itemsize)
-        meeting = planes.meet(reduced, part, device, comm, report, statistics)
+        meeting = planes.meet(reduced, part, device, comm, report, statistics, checkpoints)
         if meeting.value < reduced.infinity:
             order = comm.bcast(recover.order_through(meeting, reduced, split, device) if comm.rank == 0 else None)
     tables = {"layers": layers_table(part, comm, statistics)} if part else {}

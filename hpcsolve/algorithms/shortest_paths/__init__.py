@@ -20,6 +20,7 @@ rows.py          rows of distances from many sources, by any engine
 searcher.py      a graph on a device, ready to be searched
 tables.py        the answer to sources: tables of distances
 pairs.py         the answer to queries: paths between pairs of vertices
+resume.py        what searches keep in a checkpoint
 solve.py         what the runner calls
 trial.py         the time of a job, from some of its searches
 """
@@ -34,6 +35,7 @@ from hpcsolve.answers.paths import PATHS
 ALGORITHM = Algorithm(
     "shortest-paths", "graph", (DISTANCES, PATHS), Parameters, estimate, run, trial, KERNEL_FILES,
     groups={"searches": SEARCHES}, file_keys={"queries": sha256_of_queries}, asked=asked, check=check,
+    can_resume=lambda parameters: True,
 )
 
 __all__ = ["ALGORITHM", "Parameters", "check", "estimate", "run"]

@@ -64,6 +64,7 @@ class Keys:
 WORD = Keys("u4", 2**31 - 2, 2**32 - 2)
 LONG = Keys("u8", 2**63 - 2, 2**64 - 2)
 REAL = Keys("f8", 0x7FEFFFFFFFFFFFFF, 0x7FEFFFFFFFFFFFFF)
+KINDS = {kind.code: kind for kind in (WORD, LONG, REAL)}
 
 
 def first_keys(graph: Graph) -> Keys:

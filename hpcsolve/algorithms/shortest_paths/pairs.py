@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.batch import Solved
 from hpcsolve.algorithms.shortest_paths.keys import Keys
+from hpcsolve.algorithms.shortest_paths.resume import QueryTable, SearchCheckpoints, solved_of, work_of
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_PATHS, WANTS_TARGETS, query_searches
 from hpcsolve.answers.paths import Paths
@@ -57,14 +58,22 @@ def shares(pairs: NDArray[np.int64], size: int) -> list[range]:
     return [range(starts[part.start], starts[part.stop]) for part in even_shares(len(starts) - 1, size)]
 
 
-def solve_pairs(prepared: Searcher, pairs: NDArray[np.int64], report: Report) -> QueryAnswers:
-    """Answer queries, sorted by source. Those whose paths do not fit are asked again, with more room."""
+def solve_pairs(
+    prepared: Searcher, pairs: NDArray[np.int64], report: Report, kept: SearchCheckpoints | None = None
+) -> QueryAnswers:
+    """Answer queries, sorted by source. Collective if checkpoints are kept.
+
+    Queries whose paths do not fit are asked again, with more room.
+    """
+    kept = kept or SearchCheckpoints()
     keys, length = np.empty(len(pairs), prepared.keys.dtype), np.zeros(len(pairs), np.int64)
     path: list[NDArray[np.int32]] = [np.empty(0, np.int32)] * len(pairs)
-    batches, waiting, room = [], [*_batches(pairs, SOURCES_A_BATCH * prepared.blocks)], PATH_ROOM
-    places = prepared.graph.places()
-    while waiting:
-        mine = waiting.pop()
+    table = QueryTable(keys, length, path, [], np.zeros(len(pairs), bool))
+    table.load(kept)
+    batches, room, places = [solved_of(work) for work in table.work], PATH_ROOM, prepared.graph.places()
+    left = np.flatnonzero(~table.finished)
+    waiting = [left[part] for part in _batches(pairs[left], SOURCES_A_BATCH * prepared.blocks)]
+    for mine in kept.while_any(waiting, table):
         searches = query_searches(pairs[mine], places)
         found = prepared.solve(searches, WANTS_TARGETS | WANTS_PATHS, path_room=prepared.graph.n + room * len(mine))
         late = found.open_query
@@ -72,12 +81,14 @@ def solve_pairs(prepared: Searcher, pairs: NDArray[np.int64], report: Report) ->
             waiting.append(mine[late])
             room *= 2
         batches.append(found)
+        table.work.append(work_of(found))
         keys[mine] = found.target_keys
         length[mine] = found.path_length
         for query in np.flatnonzero(~late).tolist():
             begin = int(found.path_begin[query])
             path[mine[query]] = found.path[begin : begin + int(found.path_length[query])].astype(np.int32)
-        report(1 - sum(map(len, waiting)) / len(pairs))
+        table.finished[mine[~late]] = True
+        report(float(table.finished.mean()))
     return QueryAnswers(keys, length, np.concatenate([np.empty(0, np.int32), *path]), batches)
 
 

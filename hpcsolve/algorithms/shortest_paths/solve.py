@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Interrupted, Outcome, Report, StopCriteria, never
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.algorithms.shortest_paths import pairs
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, PUSH, Engine, EngineName, chosen_engine, kernel_files
-from hpcsolve.algorithms.shortest_paths.keys import LONG, Keys, first_keys, wider
+from hpcsolve.algorithms.shortest_paths.keys import KINDS, LONG, Keys, first_keys, wider
 from hpcsolve.algorithms.shortest_paths.pairs import (
     PATH_ROOM,
     SOURCES_A_BATCH,
@@ -22,11 +22,13 @@ from hpcsolve.algorithms.shortest_paths.pairs import (
     solve_pairs,
 )
 from hpcsolve.algorithms.shortest_paths.question import Parameters, question
+from hpcsolve.algorithms.shortest_paths.resume import SearchCheckpoints
 from hpcsolve.algorithms.shortest_paths.search_graph import lay_out, layout_bytes, search_graph_bytes
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher, workspace
 from hpcsolve.algorithms.shortest_paths.tables import SearchRows, answer_of, rows_at_once, solve_table
 from hpcsolve.answers.dataset import Column, Dataset, columns
 from hpcsolve.answers.distances import PathQuestion
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo, batches_at_once
 from hpcsolve.device.memory import give_back_freed_memory
 from hpcsolve.errors import InputError
@@ -104,7 +106,7 @@ def _memory(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Parameter
 
 def run(
     graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    criteria: StopCriteria = NO_STOP, seed: int = 1, interrupted: Interrupted = never,
+    criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE,
 ) -> Outcome:
     """Return distances or paths, as asked, checked on the device. `graph` is the same on all ranks.
 
@@ -116,7 +118,9 @@ def run(
     asked = on_rank_0(comm, lambda: question(graph, parameters))
     share = _shares(asked, comm.size)[comm.rank]
     keys: Keys | None = first_keys(graph)
-    engine, cutoff = parameters.engine, _scaled(parameters.cutoff, graph)
+    engine, cutoff, saved = parameters.engine, _scaled(parameters.cutoff, graph), checkpoints.saved
+    if saved is not None:
+        keys, engine = KINDS[str(saved.numbers["keys"])], str(saved.numbers["engine"])
     while keys is not None:
         kind = keys
         search_graph = comm.once_per_host(partial(lay_out, graph, kind))
@@ -124,14 +128,15 @@ def run(
         with searcher(graph, device, kind, engine, _scaled(parameters.delta, graph), cutoff, search_graph=search_graph,
                       searches=len(share), batch=parameters.batch) as prepared:
             report(0.0)
-            mine = _answer(prepared, asked, share, parameters, report)
+            kept = SearchCheckpoints(comm, checkpoints, share.start, saved, {"keys": kind.code, "engine": engine})
+            mine = _answer(prepared, asked, share, parameters, report, kept)
             seconds = {"seconds_kernel": prepared.timer.seconds, "seconds_copy": prepared.seconds_copy}
             cut = cutoff is None or kind.encode_one(cutoff) > prepared.cutoff
         started = time.perf_counter()
         if not any(comm.allgather(cut and any(batch.cut.any() for batch in mine.batches))):
             rank = _rank_columns(mine, {**seconds, "seconds_wait": time.perf_counter() - started})
             return _outcome(mine, kind, asked, share, parameters, comm, rank)
-        keys, engine = _next(kind, prepared.engine)
+        (keys, engine), saved = _next(kind, prepared.engine), None
     raise InputError("a shortest path is longer than 2^64 - 2; scale the weights down", graph.name)
 
 
@@ -148,14 +153,14 @@ def _shares(asked: PathQuestion, size: int) -> list[range]:
     return shares(asked.pairs[by_source(asked.pairs)], size)
 
 
-def _answer(prepared: Searcher, asked: PathQuestion, share: range, parameters: Parameters, report: Report
-            ) -> SearchRows | QueryAnswers:
+def _answer(prepared: Searcher, asked: PathQuestion, share: range, parameters: Parameters, report: Report,
+            kept: SearchCheckpoints) -> SearchRows | QueryAnswers:
     """Return this rank's part of the answer."""
     mine = slice(share.start, share.stop)
     if asked.pairs is not None:
-        return solve_pairs(prepared, asked.pairs[by_source(asked.pairs)][mine], report)
+        return solve_pairs(prepared, asked.pairs[by_source(asked.pairs)][mine], report, kept)
     wanted = parameters.predecessors or parameters.voronoi
-    return solve_table(prepared, asked.seeds[mine], asked.targets, wanted, report)
+    return solve_table(prepared, asked.seeds[mine], asked.targets, wanted, report, kept)
 
 
 def _next(keys: Keys, engine: Engine) -> tuple[Keys | None, EngineName]:

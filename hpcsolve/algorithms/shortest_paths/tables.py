@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
-from hpcsolve.algorithms.shortest_paths.batch import Rows, Solved
+from hpcsolve.algorithms.shortest_paths.batch import Solved
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.question import Parameters
+from hpcsolve.algorithms.shortest_paths.resume import WORK, RowTable, SearchCheckpoints, runs_of, solved_of, work_of
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, WANTS_TARGETS, row_searches
 from hpcsolve.algorithms.shortest_paths.tuning import concurrent_blocks
@@ -46,31 +47,35 @@ class SearchRows:
 
 def solve_table(
     prepared: Searcher, seeds: Sequence[NDArray[np.int64]], targets: NDArray[np.int64] | None, predecessors: bool,
-    report: Report,
+    report: Report, kept: SearchCheckpoints | None = None,
 ) -> SearchRows:
-    """Search from each set of seeds, and return the rows."""
+    """Search from each set of seeds, and return the rows. Collective if checkpoints are kept."""
+    kept = kept or SearchCheckpoints()
     n, dtype, places = prepared.graph.n, prepared.keys.dtype, prepared.graph.places()
     keys = np.empty((len(seeds), n if targets is None else len(targets)), dtype)
     before = np.empty((len(seeds), n if predecessors else 0), np.uint32)
     whole = WANTS_DISTANCES | (WANTS_PREDECESSORS if predecessors else 0)
-    batches, arriving = [], Rows(prepared, [])
+    table = RowTable(keys, before, np.zeros((len(seeds), WORK), np.uint64), np.zeros(len(seeds), bool))
+    table.load(kept)
+    batches = {own.start: solved_of(table.work[own.start : own.stop]) for own in runs_of(table.finished)}
     step = rows_at_once(n, prepared.keys, prepared.device.info)
     if targets is not None:
         step *= batches_at_once(prepared.device.info)
-    for first in range(0, len(seeds), step):
-        part = slice(first, first + step)
+    waiting = [slice(first, min(first + step, own.stop))
+               for own in runs_of(~table.finished) for first in range(own.start, own.stop, step)]
+    for part in kept.while_any(waiting[::-1], table):
         searches = row_searches(seeds[part], targets, places)
         if targets is None:
             solved, rows = prepared.start(searches, whole, keys[part], before[part] if predecessors else None)
-            batches.append(solved)
-            arriving.wait()  # the rows of the batch before, which arrived during these searches
-            arriving = rows
+            table.begin(part, rows)  # they arrive during the next searches
         else:
-            batches.append(prepared.solve(searches, WANTS_TARGETS))
-            keys[part] = batches[-1].target_keys.reshape(len(searches), -1)
-        report(min(first + step, len(seeds)) / len(seeds))
-    arriving.wait()
-    return SearchRows(keys, before.view(np.int32), batches)
+            solved = prepared.solve(searches, WANTS_TARGETS)
+            keys[part] = solved.target_keys.reshape(len(searches), -1)
+            table.finished[part] = True
+        batches[part.start], table.work[part] = solved, work_of(solved)
+        report(float(table.finished.mean()))
+    table.arrive()
+    return SearchRows(keys, before.view(np.int32), [batches[first] for first in sorted(batches)])
 
 
 def rows_at_once(n: int, keys: Keys, info: DeviceInfo) -> int:

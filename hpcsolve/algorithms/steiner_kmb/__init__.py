@@ -23,6 +23,7 @@ one_steiner.py  iterated 1-Steiner, from the first tree of nodes to the final tr
 rounds.py       its rounds, in which all ranks take part, and their end
 node_table.py   its table of distances, of which each rank has some columns (one_steiner.cu: measure, links)
 node_tree.py    its spanning tree of nodes, on rank 0 (one_steiner.cu: graft)
+resume_kmb.py, resume_best.py  what the modes keep in a checkpoint
 outcome.py      what a run returns
 memory.py       the memory of a run
 trial.py        the time of a job, from mode fast and some searches
@@ -32,7 +33,15 @@ solve.py        what the runner calls
 from hpcsolve.algorithms.base import Algorithm
 from hpcsolve.algorithms.steiner_kmb.outcome import HISTORY, REDUCTIONS
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters, asked
-from hpcsolve.algorithms.steiner_kmb.solve import HOST_KERNEL_FILES, KERNEL_FILES, STOPS, can_stop, estimate, run
+from hpcsolve.algorithms.steiner_kmb.solve import (
+    HOST_KERNEL_FILES,
+    KERNEL_FILES,
+    STOPS,
+    can_resume,
+    can_stop,
+    estimate,
+    run,
+)
 from hpcsolve.algorithms.steiner_kmb.trial import trial
 from hpcsolve.answers.dataset import datasets
 from hpcsolve.answers.tree import TREE, Prices
@@ -41,7 +50,7 @@ from hpcsolve.problems.steiner import fits, largest_weight
 ALGORITHM = Algorithm(
     "steiner-kmb", "steiner", (TREE,), Parameters, estimate, run, trial, KERNEL_FILES, HOST_KERNEL_FILES, STOPS,
     groups={"prices": datasets(Prices), "reductions": REDUCTIONS, "history": HISTORY}, can_stop=can_stop, asked=asked,
-    largest_cost=largest_weight, fits=lambda graph, parameters: fits(graph),
+    can_resume=can_resume, largest_cost=largest_weight, fits=lambda graph, parameters: fits(graph),
 )
 
 __all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

@@ -15,7 +15,7 @@ by then.)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
 from hpcsolve.algorithms.shortest_paths.pairs import shares, solve_pairs
+from hpcsolve.algorithms.shortest_paths.resume import SearchCheckpoints
 from hpcsolve.algorithms.shortest_paths.row_engine import RowSearch, filled_rows
 from hpcsolve.algorithms.shortest_paths.rows import row_search
 from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
@@ -35,7 +36,10 @@ from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers, fores
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk, walk
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
+from hpcsolve.algorithms.steiner_kmb.resume_kmb import KmbCheckpoints
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
+from hpcsolve.checkpoint.state import State
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
@@ -77,7 +81,7 @@ class Work:
 
 def kmb_tree(
     graph: Graph, net: Network, closure_tree: ClosureTree, device: Device, comm: Comm, parameters: Parameters,
-    report: Report, matrix: Matrix | None = None,
+    report: Report, matrix: Matrix | None = None, checkpoints: Checkpoints = NONE,
 ) -> tuple[Indices | None, Work]:
     """Return the edges of the tree, on rank 0, and this rank's work. Collective.
 
@@ -93,12 +97,12 @@ def kmb_tree(
     cutoff = cutoff_of(closure_tree, parameters)
     keys = keys_for(graph, cutoff)
     search_graph = comm.once_per_host(partial(lay_out, graph, keys))
-    sources = sources_of(walk(net, closure_tree), comm, matrix)
+    sources, kept = sources_of(walk(net, closure_tree), comm, matrix), KmbCheckpoints(comm, checkpoints, matrix)
     with searcher(graph, device, keys, parameters.engine, cutoff=cutoff, search_graph=search_graph,
                   searches=len(sources)) as prepared:
         engine, targets = parameters.engine, net.terminals.astype(np.int64)
         with row_search(prepared, graph, engine, parameters.at_once, targets, len(sources)) as rows:
-            mine, relaxed = spanned_rows(net, sources, closure_tree.bottleneck, rows, keys, report, matrix)
+            mine, relaxed = spanned_rows(net, sources, closure_tree.bottleneck, rows, keys, report, matrix, kept)
         gathered = comm.gather(mine)
         chosen = comm.bcast(None if gathered is None else _spanned(net, gathered))
         assert chosen is not None
@@ -106,7 +110,7 @@ def kmb_tree(
             raise AssertionError("k searches and one from all terminals find trees of different weights")
         chosen = chosen.part(np.argsort(chosen.first, kind="stable"))
         ends = np.stack([net.terminals[chosen.first], net.terminals[chosen.second]], axis=1).astype(np.int64)
-        edges, more = path_edges(net, prepared, ends, comm, report)
+        edges, more = path_edges(net, prepared, ends, comm, report, partial(kept.searches, chosen=chosen))
         found = comm.gather(edges)
         work = Work(relaxed + more, prepared.timer.seconds, prepared.seconds_copy)
     return None if found is None else spanning_tree(net, np.unique(np.concatenate(found))), work
@@ -132,14 +136,25 @@ def sources_of(order: Indices, comm: Comm, matrix: Matrix | None) -> Indices:
 
 
 def spanned_rows(
-    net: Network, sources: Indices, longest: int, search: RowSearch, keys: Keys, report: Report, matrix: Matrix | None
+    net: Network, sources: Indices, longest: int, search: RowSearch, keys: Keys, report: Report, matrix: Matrix | None,
+    kept: KmbCheckpoints | None = None,
 ) -> tuple[Pairs, int]:
-    """Search from terminals. Return a spanning forest of the pairs up to `longest`, and the number of arcs relaxed."""
-    empty = np.empty(0, np.int64)
-    relaxed, waiting = 0, [Pairs(empty, empty, empty.astype(np.uint64))]
+    """Search from terminals. Return a spanning forest of the pairs up to `longest`, and the number of arcs relaxed.
+
+    Collective if checkpoints are kept.
+    """
+    kept = kept or KmbCheckpoints()
+    first, second, distance = kept.pairs().T
+    relaxed, waiting, done = 0, [Pairs(first, second, distance.astype(np.uint64))], 0
+    sources = kept.left(sources)
     batches = [sources[begin : begin + search.at_once] for begin in range(0, len(sources), search.at_once)]
-    filled, done = filled_rows(search, (net.terminals[batch] for batch in batches), len(net.terminals)), 0
-    for batch in batches:
+    filled = filled_rows(search, (net.terminals[batch] for batch in batches), len(net.terminals))
+
+    def state() -> State:
+        waiting[:] = [_spanned(net, waiting)]
+        return kept.state(waiting[0])
+
+    for batch in kept.each(batches, state):
         rows, arcs = next(filled)
         relaxed, done = relaxed + arcs, done + len(batch)
         if matrix is not None:
@@ -148,7 +163,8 @@ def spanned_rows(
         for first in range(0, len(batch), step):
             waiting.append(_near_pairs(batch[first : first + step], rows[first : first + step], longest))
             if sum(len(pairs.first) for pairs in waiting) > MOST_PAIRS:
-                waiting = [_spanned(net, waiting)]
+                waiting[:] = [_spanned(net, waiting)]
+        kept.note(batch)
         del rows  # before the next ones are made
         report(0.7 * done / len(sources))
     return _spanned(net, waiting), relaxed
@@ -185,7 +201,8 @@ def by_distance(
 
 
 def path_edges(
-    net: Network, prepared: Searcher, pairs: Indices, comm: Comm, report: Report
+    net: Network, prepared: Searcher, pairs: Indices, comm: Comm, report: Report,
+    kept: Callable[[int], SearchCheckpoints] = lambda first: SearchCheckpoints(),
 ) -> tuple[Indices, int]:
     """Return the edges on shortest paths between this rank's share of pairs, and the number of arcs relaxed.
 
@@ -193,9 +210,12 @@ def path_edges(
     ----------
     pairs
         Shape (pairs, 2): positions, sorted by the first one.
+    kept
+        Returns this rank's checkpoints, given the number of its first pair.
     """
     share = shares(pairs, comm.size)[comm.rank]
-    found = solve_pairs(prepared, pairs[share.start : share.stop], lambda done, message="": report(0.7 + 0.2 * done))
+    found = solve_pairs(prepared, pairs[share.start : share.stop], lambda done, message="": report(0.7 + 0.2 * done),
+                        kept(share.start))
     inside = np.ones(max(len(found.path) - 1, 0), dtype=bool)
     inside[np.cumsum(found.length)[:-1] - 1] = False  # from the end of a path to the beginning of the next
     edges = edge_numbers(net, found.path[:-1][inside], found.path[1:][inside])

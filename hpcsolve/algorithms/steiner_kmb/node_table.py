@@ -64,6 +64,8 @@ class NodeTable:
         Shape (panels, room, PANEL), as the kernels read it.
     sent
         Bytes of rows that this rank has sent so far.
+    ready
+        Shape (room,): which rows are there already, of those that the next `fill` is asked for.
     """
 
     device: Device
@@ -74,17 +76,19 @@ class NodeTable:
     own: range = field(init=False)
     rows: NDArray[Any] = field(init=False)
     sent: int = 0
+    ready: NDArray[np.bool_] = field(init=False)
 
     def __post_init__(self) -> None:
         """Reserve room for all rows. The system takes memory for a row when it is filled."""
         panels = self._shares()[self.comm.rank]
         self.own = range(self.n)[panels.start * PANEL : panels.stop * PANEL]
         self.rows = np.empty((len(panels), self.room, PANEL), self.keys.dtype)
+        self.ready = np.zeros(self.room, bool)
 
     def fill(
         self, search: RowSearch, nodes: NDArray[np.uint32], slots: NDArray[np.uint32], over: Callable[[float], bool]
     ) -> tuple[int, bool]:
-        """Fill in the rows of nodes (positions), at these slots. Collective.
+        """Fill in the rows of nodes (positions), at these slots, except those that are `ready`. Collective.
 
         Parameters
         ----------
@@ -96,6 +100,7 @@ class NodeTable:
         tuple
             The number of arcs that this rank has relaxed; whether all rows are filled.
         """
+        nodes, slots = nodes[~self.ready[slots]], slots[~self.ready[slots]]
         shares = even_shares(len(nodes), self.comm.size)
         step, relaxed = agree_minimum(self.comm, search.at_once), 0
         begins, mine = range(0, len(shares[0]), step), shares[self.comm.rank]
@@ -104,10 +109,13 @@ class NodeTable:
         for begin in begins:
             rows, arcs = next(filled)
             relaxed += arcs
-            self._exchange(rows, [slots[share.start : share.stop][begin : begin + step] for share in shares])
+            places = [slots[share.start : share.stop][begin : begin + step] for share in shares]
+            self._exchange(rows, places)
+            self.ready[np.concatenate(places)] = True
             del rows  # before the next ones are made
             if over(min(1.0, (begin + step) / len(shares[0]))) and begin + step < len(shares[0]):
                 return relaxed, False
+        self.ready[:] = False
         return relaxed, True
 
     def _shares(self) -> list[range]:

@@ -26,6 +26,7 @@ from hpcsolve.algorithms.steiner_kmb.node_table import NodeTable, capacity
 from hpcsolve.algorithms.steiner_kmb.node_tree import Candidates, NodeTree, node_tree
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
+from hpcsolve.algorithms.steiner_kmb.resume_best import resume, state_of
 from hpcsolve.algorithms.steiner_kmb.rounds import NO_VERTICES, Rounds, RoundStop
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree, improved, nearest, shortest_path_tree
 from hpcsolve.device.base import Device
@@ -52,38 +53,44 @@ def best_tree(
     nodes = terminal_tree(net, closure_tree, keys, room) if comm.rank == 0 else None
     search_graph = comm.once_per_host(partial(lay_out, graph, keys))
     table = NodeTable(net.device, keys, net.n, room, comm)
-    rounds = Rounds(comm, table, nodes, stop, report, graph.scale)
-    best = exchanged(net, improved(net, shortest_path_tree(net))) if comm.rank == 0 else None
-    if best is not None:
-        rounds.note(net.weight(best))
-    new, joined, shakes = np.arange(len(net.terminals), dtype=np.uint32), False, 0
-    prepared = searcher(graph, device, keys, parameters.engine, search_graph=search_graph, searches=len(new))
-    searches = row_search(prepared, graph, parameters.engine, parameters.at_once, None, len(new))
+    rounds = Rounds(comm, table, nodes, stop, report, graph.scale, state=state_of if stop.checkpoints.writer else None)
+    new, stop.nbytes = np.arange(len(net.terminals), dtype=np.uint32), table.rows.nbytes // 2
+    if stop.checkpoints.saved:
+        new = resume(stop.checkpoints.saved, rounds)
+        rounds.best = 0 if rounds.tree is None else net.weight(rounds.tree)
+    elif comm.rank == 0:
+        rounds.tree = exchanged(net, improved(net, shortest_path_tree(net)))
+        rounds.note(net.weight(rounds.tree))
+    prepared = searcher(graph, device, keys, parameters.engine, search_graph=search_graph, searches=len(net.terminals))
+    searches = row_search(prepared, graph, parameters.engine, parameters.at_once, None, len(net.terminals))
     with prepared, searches as rows:
-        while not stop.is_over(rounds.best):
+        while not rounds.is_over(new, rounds.best):
             rounds.settle(rows, new)
             if not rounds.number:  # the time was up before the terminals' rows were there
                 break
             tree = _with_paths(net, prepared, rounds)
             lighter = comm.bcast(tree is not None and net.weight(tree) < rounds.best)
             if lighter and tree is not None:
-                best = tree
-                rounds.note(net.weight(best))
-            if stop.is_over(rounds.best):  # perhaps before the rows of the last nodes were there
+                rounds.tree = tree
+                rounds.note(net.weight(tree))
+            # Perhaps it is over before the rows of the last nodes are there.
+            if stop.is_over(rounds.best) and not rounds.must_save():
                 break
             new = NO_VERTICES
-            if lighter or not joined:
-                new, joined = rounds.join(NO_VERTICES if best is None else branches(net, best)), True
+            if lighter or not rounds.joined:
+                new, rounds.joined = rounds.join(_branches_of_best(net, rounds)), True
             if comm.bcast(len(new)):
                 continue
-            if shakes == parameters.shakes:
+            if rounds.shakes == parameters.shakes:
+                stop.broken_off = False
                 break
-            shakes, joined = shakes + 1, False
-            rounds.shake(seed * KEYS_A_SEED + shakes)
-        if best is not None and rounds.history[-1][0] < rounds.number:
+            rounds.shakes, rounds.joined = rounds.shakes + 1, False
+            rounds.shake(seed * KEYS_A_SEED + rounds.shakes)
+        if rounds.tree is not None and rounds.history[-1][0] < rounds.number:
             rounds.note(rounds.best)
-        seconds = prepared.timer.seconds
-        return best, Work(rounds.relaxed, seconds, prepared.seconds_copy, table.sent, rounds.number, rounds.history)
+        work = Work(rounds.relaxed, prepared.timer.seconds, prepared.seconds_copy, table.sent, rounds.number,
+                    rounds.history)
+        return rounds.tree, work
 
 
 def terminal_tree(net: Network, closure_tree: ClosureTree, keys: Keys, room: int) -> NodeTree:
@@ -98,6 +105,10 @@ def branches(net: Network, tree: Indices) -> NDArray[np.uint32]:
     """Return the branch vertices of a tree: no terminals, with more than two neighbours in it."""
     degree = np.bincount(np.concatenate([net.edges.tails[tree], net.edges.heads[tree]]), minlength=net.n)
     return np.flatnonzero((degree > 2) & (net.is_terminal == 0)).astype(np.uint32)
+
+
+def _branches_of_best(net: Network, rounds: Rounds) -> NDArray[np.uint32]:
+    return NO_VERTICES if rounds.tree is None else branches(net, rounds.tree)
 
 
 def _with_paths(net: Network, prepared: Searcher, rounds: Rounds) -> Indices | None:

@@ -10,10 +10,13 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.base import Interrupted, Report, StopCriteria, never
+from hpcsolve.algorithms.base import Report, StopCriteria
 from hpcsolve.algorithms.shortest_paths.row_engine import RowSearch
 from hpcsolve.algorithms.steiner_kmb.node_table import NodeTable
 from hpcsolve.algorithms.steiner_kmb.node_tree import Candidates, NodeTree, PlacedTree, merged
+from hpcsolve.algorithms.steiner_kmb.reduce import Indices
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Wish, agreed
+from hpcsolve.checkpoint.state import State
 from hpcsolve.parallel.comm import Comm
 
 NO_VERTICES = np.empty(0, np.uint32)
@@ -27,19 +30,26 @@ class RoundStop:
     ----------
     target
         A weight, scaled as those of the graph.
-    interrupted
-        Whether this rank was asked to end the run.
+    checkpoints, nbytes
+        Whether this rank was asked to end the run, or whether it is time to save so many bytes.
+    wish
+        What all ranks do now.
     met, broken_off
         The criterion that was met, in words on rank 0, "" if none was; whether an interruption came first.
+    saved
+        Whether a checkpoint has been written since the interruption.
     """
 
     comm: Comm
     criteria: StopCriteria
     target: int | None
-    interrupted: Interrupted = never
+    checkpoints: Checkpoints = NONE
+    nbytes: int = 0
+    wish: Wish = Wish.GO_ON
     started: float = field(default_factory=time.perf_counter)
     met: str = ""
     broken_off: bool = False
+    saved: bool = False
 
     def seconds(self) -> float:
         """Return the seconds since the start."""
@@ -51,8 +61,9 @@ class RoundStop:
         Collective.
         """
         self.met = self._criterion(weight)
-        votes = self.comm.allgather((bool(self.met), self.interrupted()))
-        over, asked = votes[0][0], any(asked for _, asked in votes)
+        votes = self.comm.allgather((bool(self.met), self.checkpoints.wish(self.nbytes)))
+        self.wish = agreed([wish for _, wish in votes])
+        over, asked = votes[0][0], self.wish == Wish.STOP
         self.broken_off = asked and not over
         return over or asked
 
@@ -86,6 +97,10 @@ class Rounds:
         As in `kmb.Work`.
     number, relaxed
         Number of rounds so far; number of arcs that this rank has relaxed.
+    tree, joined, shakes
+        The best tree so far, on rank 0; whether its branch vertices have been tried; number of shakes so far.
+    state
+        Returns the state before the rows of new nodes (numbers, on rank 0) are there. Collective.
     """
 
     comm: Comm
@@ -98,6 +113,22 @@ class Rounds:
     history: list[tuple[int, float, int]] = field(default_factory=list)
     number: int = 0
     relaxed: int = 0
+    tree: Indices | None = None
+    joined: bool = False
+    shakes: int = 0
+    state: Callable[[Rounds, NDArray[np.uint32]], State] | None = None
+
+    def is_over(self, new: NDArray[np.uint32], weight: int | None = None) -> bool:
+        """Return whether the run must stop, before the rows of new nodes (numbers, on rank 0). Save if it is time."""
+        over = self.stop.is_over(weight)
+        if self.state is not None and self.stop.wish != Wish.GO_ON and (self.stop.broken_off or not over):
+            self.stop.checkpoints.save(self.state(self, new), last=over)
+            self.stop.saved = over
+        return over
+
+    def must_save(self) -> bool:
+        """Return whether the run was interrupted, and its last state has not been saved."""
+        return self.state is not None and self.stop.broken_off and not self.stop.saved
 
     def note(self, weight: int) -> None:
         """Note the weight of the best tree so far."""
@@ -114,7 +145,7 @@ class Rounds:
             self._mend(vertices)
             found = self._links(self.table.promising)
             new = NO_VERTICES if found is None or self.nodes is None else self.nodes.accept(found)
-            if not self.comm.bcast(len(new)) or self.stop.is_over(self.nodes.weight if self.nodes else None):
+            if not self.comm.bcast(len(new)) or self.is_over(new, self.nodes.weight if self.nodes else None):
                 return
 
     def join(self, vertices: NDArray[np.uint32]) -> NDArray[np.uint32]:
@@ -137,7 +168,7 @@ class Rounds:
             order = walk[np.isin(walk, new)]
             chosen = self.nodes.vertex[order], self.nodes.slot[order]
         vertices, slots = self.comm.bcast(chosen)
-        relaxed, arrived = self.table.fill(search, vertices, slots, self._is_over)
+        relaxed, arrived = self.table.fill(search, vertices, slots, partial(self._is_over, new))
         self.relaxed += relaxed
         return vertices if arrived else None
 
@@ -165,10 +196,10 @@ class Rounds:
         found = merged(parts)
         return replace(found, to=order[found.to])
 
-    def _is_over(self, done: float) -> bool:
+    def _is_over(self, new: NDArray[np.uint32], done: float) -> bool:
         """Report progress after this share of a round's searches, and return whether the run must stop."""
         if self.nodes is not None:
             best, now = (f"{weight / self.scale:.10g}" for weight in (self.best, self.nodes.weight))
             text = f"round {self.number + 1}: {len(self.nodes.vertex)} nodes, their tree {now}, best {best}"
             self.report(0.6 * done if self.number == 0 else 0.7 - 0.1 / self.number, text)
-        return self.stop.is_over()
+        return self.is_over(new)

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Interrupted, Outcome, Report, StopCriteria, never
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, ROW_ENGINES, kernel_files
 from hpcsolve.algorithms.steiner_kmb.dual_ascent import Bound, ascended, best_bound
 from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
@@ -27,6 +27,7 @@ from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices, ReducedGraph, reduced
 from hpcsolve.algorithms.steiner_kmb.rounds import RoundStop
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree, closure, improved, shortest_path_tree
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
@@ -44,6 +45,11 @@ STOPS = ("seconds", "target")
 def can_stop(parameters: Parameters) -> bool:
     """Return whether the mode has an answer before its end, as only "best" has."""
     return parameters.mode == "best"
+
+
+def can_resume(parameters: Parameters) -> bool:
+    """Return whether the mode writes checkpoints. The searches of mode "fast" take no longer than reading the graph."""
+    return parameters.mode != "fast"
 
 
 def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
@@ -75,11 +81,11 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
 
 def run(
     graph: Graph, device: Device, comm: Comm, parameters: Parameters, report: Report,
-    criteria: StopCriteria = NO_STOP, seed: int = 1, interrupted: Interrupted = never,
+    criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE,
 ) -> Outcome:
     """Return a Steiner tree with its certificate. `graph` is the same on all ranks, and so is the answer."""
     target = None if criteria.target is None else math.floor(Fraction(str(criteria.target)) * graph.scale)
-    stop = RoundStop(comm, criteria, target, interrupted)
+    stop = RoundStop(comm, criteria, target, checkpoints)
     tables: Tables = {}
     found: Certified | None = None
     with on_host(device) as host:
@@ -124,7 +130,7 @@ def _tree(
     if parameters.mode == "best":
         return best_tree(smaller.graph, net, closure_tree, device, comm, parameters, report, stop, seed)
     if parameters.mode == "kmb":
-        return kmb_tree(smaller.graph, net, closure_tree, device, comm, parameters, report, matrix)
+        return kmb_tree(smaller.graph, net, closure_tree, device, comm, parameters, report, matrix, stop.checkpoints)
     if comm.rank > 0:
         return None, Work(0, 0.0)
     started = time.perf_counter()

@@ -1,0 +1,207 @@
+"""What algorithms call at the boundaries of their work: is it time to save, or to stop?
+
+An algorithm whose ranks tell each other something at its boundaries anyway sends their wishes along, and the greatest
+wish counts (`Checkpoints.wish`, `save`). Others call `Boundary.reached` after each piece of work.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import TypeVar
+
+from hpcsolve.checkpoint.lease import LeaseLost
+from hpcsolve.checkpoint.pace import Pace, next_agreement
+from hpcsolve.checkpoint.saved import Saved
+from hpcsolve.checkpoint.state import State
+from hpcsolve.checkpoint.writer import Writer
+from hpcsolve.errors import EnvironmentFault, Stopped
+from hpcsolve.parallel.comm import Comm
+
+T = TypeVar("T")
+
+
+class Wish(IntEnum):
+    """What a rank wants at a boundary. The ranks do what the greatest of their wishes says."""
+
+    GO_ON = 0
+    SAVE = 1
+    STOP = 2
+
+
+def never() -> bool:
+    """Return False: nobody interrupts the run."""
+    return False
+
+
+def ignore(line: str) -> None:
+    """Ignore a line."""
+
+
+@dataclass(eq=False)
+class Checkpoints:
+    """The checkpoints of a run, and the reasons to stop it.
+
+    Attributes
+    ----------
+    interrupted
+        Returns whether this rank was asked to end the run.
+    saved
+        Where the run goes on, or None if it begins. The same on every rank.
+    writer
+        Writes the checkpoints; None: none are written.
+    pace
+        The clock.
+    note, warn
+        Called with a line about each checkpoint, and about each that could not be written.
+    hang_timeout
+        Seconds without a boundary after which a rank prints its stacks and ends; None: never.
+    stopping
+        Whether this rank has wished to stop.
+    """
+
+    interrupted: Callable[[], bool] = never
+    saved: Saved | None = None
+    writer: Writer | None = None
+    pace: Pace = field(default_factory=Pace)
+    note: Callable[[str], None] = ignore
+    warn: Callable[[str], None] = ignore
+    hang_timeout: float | None = None
+    stopping: bool = False
+
+    @property
+    def asks(self) -> bool:
+        """Whether algorithms without an answer before their end need to call `wish` at all."""
+        return self.writer is not None or self.hang_timeout is not None
+
+    def wish(self, nbytes: int = 0) -> Wish:
+        """Return what this rank wants now, with a state of so many bytes on it. Only rank 0's `SAVE` should count."""
+        watch(self.hang_timeout)
+        now = self.pace.look()
+        if self.stopping or self.interrupted() or self.pace.is_late(now, nbytes if self.writer else 0):
+            self.stopping = True
+            return Wish.STOP
+        return Wish.SAVE if self.writer and self.pace.is_due(now, nbytes) else Wish.GO_ON
+
+    def save(self, state: State, last: bool) -> None:
+        """Write a checkpoint, if this run writes any. Collective.
+
+        Parameters
+        ----------
+        last
+            Whether the run stops here.
+
+        Raises
+        ------
+        LeaseLost
+            A later run of the job has taken over.
+        EnvironmentFault
+            The checkpoint cannot be written, the run stops here, and there is no earlier one.
+        """
+        if self.writer is None:
+            return
+        started = time.perf_counter()
+        try:
+            self.writer.write(state)
+        except LeaseLost:
+            raise
+        except EnvironmentFault as fault:
+            if last and not self.writer.has_any:
+                raise
+            rest = "the one before remains" if self.writer.has_any else "the run goes on"
+            self.warn(f"hpcsolve: no checkpoint was written: {fault}; {rest}")
+        seconds = time.perf_counter() - started
+        self.note(f"checkpoint: {state.words}, {state.nbytes} bytes of this rank in {seconds:.3g} s")
+        self.pace.saved(state.nbytes, seconds)
+
+
+NONE = Checkpoints()
+"""Those of a run that nobody stops and that keeps nothing."""
+
+
+def watch(seconds: float | None) -> None:
+    """Print all stacks of this process and end it, unless this is called again within so many seconds."""
+    if seconds is not None:
+        faulthandler.dump_traceback_later(seconds, exit=True)
+
+
+@contextmanager
+def watched(seconds: float | None) -> Iterator[None]:
+    """Begin to `watch`, and end it at last."""
+    watch(seconds)
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+class Boundary:
+    """The ends of a run's pieces of work, at some of which the ranks agree on whether to save or to stop.
+
+    Parameters
+    ----------
+    synchronize
+        Called before the ranks agree, so that work does not pile up in a device's queue.
+
+    Attributes
+    ----------
+    number
+        Number of the last piece of work, from 0.
+    """
+
+    def __init__(self, comm: Comm, checkpoints: Checkpoints, synchronize: Callable[[], None] = lambda: None) -> None:
+        self._comm, self._checkpoints, self._synchronize = comm, checkpoints, synchronize
+        self._started, self._next, self.number = time.perf_counter(), 0, -1
+
+    def reached(self, state: Callable[[], State], nbytes: Callable[[], int] = lambda: 0) -> None:
+        """Save or stop if it is time. Collective: each rank calls it after the same number of pieces.
+
+        Parameters
+        ----------
+        state
+            Returns the state. It is called if it is saved.
+        nbytes
+            Returns about how many bytes this rank's share of the state has. It is called when the ranks agree.
+
+        Raises
+        ------
+        Stopped
+            A rank was asked to stop, or the deadline is near. The state is saved.
+        """
+        self.number += 1
+        if not self._checkpoints.asks or self.number < self._next:
+            return
+        self._synchronize()
+        votes = self._comm.allgather((self._checkpoints.wish(nbytes()), time.perf_counter() - self._started))
+        self._next = next_agreement(self.number, votes[0][1])
+        wish = agreed([vote for vote, _ in votes])
+        if wish != Wish.GO_ON:
+            now = state()
+            self._checkpoints.save(now, last=wish == Wish.STOP)
+            if wish == Wish.STOP:
+                raise Stopped(now.words)
+
+
+    def while_any(
+        self, waiting: list[T], state: Callable[[], State], nbytes: Callable[[], int] = lambda: 0
+    ) -> Iterator[T]:
+        """Take and yield this rank's pieces of work, the last one first, until no rank has any.
+
+        After each piece `reached` is called, with the same parameters. Collective, unless nothing is to be asked.
+        """
+        while self._any(bool(waiting)):
+            if waiting:
+                yield waiting.pop()
+            self.reached(state, nbytes)
+
+    def _any(self, busy: bool) -> bool:
+        return any(self._comm.allgather(busy)) if self._checkpoints.asks else busy
+
+
+def agreed(wishes: list[Wish]) -> Wish:
+    """Return what the ranks do: stop if any wishes so, and save if rank 0, whose clock counts, wishes so."""
+    return Wish.STOP if Wish.STOP in wishes else wishes[0]

@@ -1,0 +1,73 @@
+"""The lease of a checkpoint folder: the last run that began with it may write, an older one must end.
+
+A scheduler may start a job again while the first one lives on, on a host that the network no longer reaches. Each run
+writes a random token into the folder when it begins, and reads it again before it writes anything else.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from hpcsolve.errors import EnvironmentFault
+from hpcsolve.replacing import write_bytes
+
+NAME = "lease"
+SLURM = ("SLURM_JOB_ID", "SLURM_RESTART_COUNT")
+
+
+class LeaseLost(EnvironmentFault):
+    """Another run of the same job has begun since."""
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """The run that has the lease."""
+
+    token: str
+    host: str
+    process: int
+    slurm: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Lease:
+    """A lease that this run has taken."""
+
+    folder: Path
+    token: str
+
+    def require(self) -> None:
+        """Raise `LeaseLost` unless this run still has the lease."""
+        owner = _owner(self.folder / NAME)
+        if owner is None:
+            raise LeaseLost(f"{self.folder}: the lease of this run is gone: another run of this job has ended, or the "
+                            "folder was removed; nothing more is written")
+        if owner.token != self.token:
+            who = f"process {owner.process} on {owner.host}"
+            raise LeaseLost(f"{self.folder}: another run of this job, {who}, has taken over; this one ends")
+
+
+def take_lease(folder: Path) -> Lease:
+    """Make the folder, if need be, and take its lease from whatever run has it. Raises `EnvironmentFault`."""
+    token = secrets.token_hex(8)
+    slurm = {name: os.environ[name] for name in SLURM if name in os.environ}
+    owner = Owner(token, socket.gethostname(), os.getpid(), slurm)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_bytes(folder / NAME, msgspec.json.encode(owner))
+    except OSError as error:
+        raise EnvironmentFault(f"{folder}: no checkpoint can be written: {error.strerror}; choose another "
+                               "--checkpoint-dir, or --checkpoint-interval never") from None
+    return Lease(folder, token)
+
+
+def _owner(path: Path) -> Owner | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Owner)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None

@@ -1,0 +1,195 @@
+"""The files of a checkpoint folder.
+
+    lease                        the run that may write here (lease.py)
+    00000007-<token>.<rank>.data what a rank handed over: the bytes of its parts, one part after the other
+    00000007.manifest            what stands where in the data files, and the SHA-256 of each; then its own SHA-256
+
+All ranks write their data files side by side. The manifest is written when all of them are on the disk, and renamed: it
+makes the generation. So a kill at any moment leaves the generations before. The last two are kept. There is no HDF5 in
+it, and nothing that could lead to another file: a manifest is JSON of a fixed schema, and its files lie beside it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import numpy as np
+
+from hpcsolve.checkpoint.state import Number, Part
+from hpcsolve.errors import DamagedFileError
+from hpcsolve.replacing import PART, write_bytes
+
+KEPT = 2
+"""Number of generations that are kept."""
+MANIFEST = re.compile(r"(\d{8,18})\.manifest")
+DATA = re.compile(r"(\d{8,18})-[0-9a-f]{16}\.\d{1,9}\.data")
+OURS = re.compile(rf"{MANIFEST.pattern}|{DATA.pattern}|(lease|{MANIFEST.pattern}){PART.pattern}|lease")
+BLOCK = 1 << 22
+"""Bytes that are hashed at a time."""
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+
+
+class Piece(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Where a part stands in its data file: from byte `offset` on."""
+
+    name: str
+    first: Count
+    shape: tuple[Count, ...]
+    dtype: str
+    offset: Count
+
+    @property
+    def nbytes(self) -> int:
+        """Size in bytes."""
+        return math.prod(self.shape) * np.dtype(self.dtype).itemsize
+
+
+class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A data file, its size in bytes, its SHA-256 (in hexadecimal digits) and its content."""
+
+    name: str
+    size: Count
+    sha256: str
+    pieces: tuple[Piece, ...]
+
+
+class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A generation.
+
+    Attributes
+    ----------
+    job
+        The hash of the job and its instance.
+    version
+        The version of hpcsolve that wrote it.
+    numbers, words
+        As in `State`.
+    files
+        A data file of each rank.
+    """
+
+    job: str
+    version: str
+    generation: Count
+    numbers: dict[str, Number]
+    words: str
+    files: tuple[DataFile, ...]
+
+
+def write_data(folder: Path, name: str, parts: Iterable[Part]) -> DataFile:
+    """Write parts into a new file, sync it, and return what it holds. Raises `OSError`."""
+    digest, offset, pieces = hashlib.sha256(), 0, []
+    with open(folder / name, "xb") as file:
+        for one in parts:
+            values = np.ascontiguousarray(one.values())
+            if values.shape != one.shape or values.dtype != one.dtype:
+                raise AssertionError(f"{one.name}: {values.dtype} {values.shape} is not {one.dtype} {one.shape}")
+            content = memoryview(values.reshape(-1).view(np.uint8).data)
+            pieces.append(Piece(one.name, one.first, one.shape, one.dtype.str, offset))
+            file.write(content)
+            digest.update(content)
+            offset += len(content)
+        file.flush()
+        os.fsync(file.fileno())
+    return DataFile(name, offset, digest.hexdigest(), tuple(pieces))
+
+
+def data_name(generation: int, token: str, rank: int) -> str:
+    """Return the name of a rank's data file, which no other run uses."""
+    return f"{generation:08d}-{token}.{rank}.data"
+
+
+def write_manifest(folder: Path, manifest: Manifest) -> None:
+    """Make a generation of data files that are on the disk. Raises `EnvironmentFault`."""
+    content = msgspec.json.encode(manifest)
+    write_bytes(folder / f"{manifest.generation:08d}.manifest", content + _seal(content))
+
+
+def _seal(content: bytes) -> bytes:
+    return b"\n" + hashlib.sha256(content).hexdigest().encode() + b"\n"
+
+
+def generations(folder: Path) -> list[int]:
+    """Return the numbers of the generations in a folder, the last one first. A folder that does not exist has none."""
+    return sorted((int(match[1]) for name in _names(folder) if (match := MANIFEST.fullmatch(name))), reverse=True)
+
+
+def read_manifest(folder: Path, generation: int) -> Manifest:
+    """Return a manifest. Raises `DamagedFileError` unless it is as it was written."""
+    path = folder / f"{generation:08d}.manifest"
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise DamagedFileError(f"{path}: {error.strerror}") from None
+    text, seal = content[:-66], content[-66:]
+    if seal != _seal(text):
+        raise DamagedFileError(f"{path}: damaged")
+    try:
+        manifest = msgspec.json.decode(text, type=Manifest)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise DamagedFileError(f"{path}: not a manifest of this version: {error}") from None
+    if manifest.generation != generation or not all(_sound(file) for file in manifest.files):
+        raise DamagedFileError(f"{path}: its content contradicts itself")
+    return manifest
+
+
+def _sound(file: DataFile) -> bool:
+    """Return whether the pieces lie one after the other in a file that has a name of ours."""
+    end = 0
+    for piece in file.pieces:
+        if piece.offset != end or not re.fullmatch(r"[<|][iuf][1248]", piece.dtype) or not piece.shape:
+            return False
+        end += piece.nbytes
+    return end == file.size and DATA.fullmatch(file.name) is not None
+
+
+def check_data(folder: Path, file: DataFile) -> None:
+    """Raise `DamagedFileError` unless a data file is as it was written."""
+    path = folder / file.name
+    try:
+        with open(path, "rb") as opened:
+            if os.fstat(opened.fileno()).st_size != file.size:
+                raise DamagedFileError(f"{path}: damaged: {file.size} bytes were written")
+            digest = hashlib.sha256()
+            while block := opened.read(BLOCK):
+                digest.update(block)
+    except OSError as error:
+        raise DamagedFileError(f"{path}: {error.strerror}") from None
+    if digest.hexdigest() != file.sha256:
+        raise DamagedFileError(f"{path}: damaged: other bytes were written")
+
+
+def forget(folder: Path, keep: Sequence[Manifest]) -> None:
+    """Remove the files of all generations but some. Raises `OSError`."""
+    kept = {"lease"}
+    for manifest in keep:
+        kept |= {f"{manifest.generation:08d}.manifest", *(file.name for file in manifest.files)}
+    for name in _ours(folder):
+        if name not in kept:
+            (folder / name).unlink(missing_ok=True)
+
+
+def remove(folder: Path) -> None:
+    """Remove all checkpoint files, and the folder if nothing else is in it. Raises `OSError`."""
+    for name in _ours(folder):
+        (folder / name).unlink(missing_ok=True)
+    if folder.is_dir() and not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def _ours(folder: Path) -> list[str]:
+    """Return the names of all checkpoint files, manifests first: removed in this order, no generation lacks a file."""
+    names = [name for name in _names(folder) if OURS.fullmatch(name)]
+    return sorted(names, key=lambda name: MANIFEST.fullmatch(name) is None)
+
+
+def _names(folder: Path) -> list[str]:
+    return os.listdir(folder) if folder.is_dir() else []

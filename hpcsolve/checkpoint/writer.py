@@ -1,0 +1,102 @@
+"""Writes generations: a data file on each rank, then the manifest on rank 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import hpcsolve
+from hpcsolve.checkpoint import store
+from hpcsolve.checkpoint.lease import Lease
+from hpcsolve.checkpoint.saved import Saved
+from hpcsolve.checkpoint.state import State
+from hpcsolve.errors import EnvironmentFault, agree
+from hpcsolve.parallel.comm import Comm
+
+
+class Writer:
+    """Writes the checkpoints of a run into a folder. Made on all ranks at once.
+
+    Parameters
+    ----------
+    lease
+        The lease of the folder on rank 0, else None.
+    job
+        The hash of the job and its instance.
+    saved
+        The generation from which this run goes on, if any.
+    """
+
+    def __init__(self, folder: Path, comm: Comm, lease: Lease | None, job: str, saved: Saved | None) -> None:
+        self.folder, self._comm, self._lease, self._job = folder, comm, lease, job
+        self._kept = [saved.manifest] if saved else []
+        last = max(store.generations(folder), default=0) if comm.rank == 0 else 0
+        self._token, self._generation = comm.bcast((lease.token if lease else "", last))
+
+    @property
+    def has_any(self) -> bool:
+        """Whether there is a generation to go on from."""
+        return bool(self._kept)
+
+    def write(self, state: State) -> None:
+        """Make a generation, unless the last one has the same numbers, which tell states apart. Collective.
+
+        Raises
+        ------
+        LeaseLost
+            A later run of the job has taken over.
+        EnvironmentFault
+            The disk is full, ... The generations before remain.
+        """
+        if self._comm.bcast(bool(self._kept) and self._kept[-1].numbers == state.numbers):
+            return
+        self._generation += 1
+        name = store.data_name(self._generation, self._token, self._comm.rank)
+        fault, file = None, None
+        try:
+            file = store.write_data(self.folder, name, state.parts)
+        except OSError as error:
+            fault = _fault(self.folder, error)
+            (self.folder / name).unlink(missing_ok=True)
+        agree(self._comm, fault)
+        files = self._comm.allgather(file)
+        manifest = store.Manifest(self._job, hpcsolve.__version__, self._generation, dict(state.numbers), state.words,
+                                  tuple(file for file in files if file is not None))
+        manifest = self._comm.bcast(manifest)
+        agree(self._comm, self._commit(manifest) if self._comm.rank == 0 else None)
+        self._kept = [*self._kept, manifest][-store.KEPT :]
+        if self._comm.rank == 0:
+            store.forget(self.folder, self._kept)
+
+    def _commit(self, manifest: store.Manifest) -> EnvironmentFault | None:
+        """Write the manifest, and return what went wrong."""
+        try:
+            self.require_lease()
+            for file in manifest.files:
+                if (self.folder / file.name).stat().st_size != file.size:
+                    return EnvironmentFault(f"{self.folder / file.name}: not written whole")
+            store.write_manifest(self.folder, manifest)
+        except FileNotFoundError:
+            return EnvironmentFault(f"{self.folder} is not the same folder on all hosts; choose another one with "
+                                    "--checkpoint-dir")
+        except OSError as error:
+            return _fault(self.folder, error)
+        except EnvironmentFault as fault:
+            return fault
+        return None
+
+    def require_lease(self) -> None:
+        """Raise `LeaseLost` if a later run of the job has taken over. Called on rank 0."""
+        if self._lease is not None:
+            self._lease.require()
+
+    def remove(self, warn: Callable[[str], None]) -> None:
+        """Remove all generations. Called on rank 0 when the run is complete."""
+        try:
+            store.remove(self.folder)
+        except OSError as error:
+            warn(f"hpcsolve: {self.folder}: cannot be removed: {error.strerror}")
+
+
+def _fault(folder: Path, error: OSError) -> EnvironmentFault:
+    return EnvironmentFault(f"{folder}: {error.strerror}; free space or choose another --checkpoint-dir")

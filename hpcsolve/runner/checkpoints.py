@@ -1,0 +1,148 @@
+"""Opens the checkpoints of a run: finds the last good one, takes the lease, and reckons the deadline."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import hpcsolve
+from hpcsolve.checkpoint import store
+from hpcsolve.checkpoint.checkpoints import Checkpoints
+from hpcsolve.checkpoint.lease import take_lease
+from hpcsolve.checkpoint.pace import Pace
+from hpcsolve.checkpoint.saved import Saved, newest
+from hpcsolve.checkpoint.writer import Writer
+from hpcsolve.errors import DamagedFileError, InputError
+from hpcsolve.output.log import Log
+from hpcsolve.parallel.comm import Comm, SerialComm
+from hpcsolve.parallel.interrupts import Interrupts
+from hpcsolve.parallel.launch import on_rank_0
+from hpcsolve.parallel.printing import warn
+from hpcsolve.runner.planned import PlannedRun
+
+SLURM_END = "SLURM_JOB_END_TIME"
+"""When Slurm will end the job, in seconds since 1970."""
+SLURM_MARGIN = 10.0
+"""Seconds before that, at which a run is over by its own deadline, so that the job script can requeue it."""
+
+
+@dataclass(frozen=True)
+class Keeping:
+    """What a user says about checkpoints and stopping.
+
+    Attributes
+    ----------
+    folder
+        Where the folder of the checkpoints lies; None: beside the output.
+    interval
+        Seconds between checkpoints; None: as long as makes their cost small; infinite: none are written.
+    deadline
+        Seconds from the start within which the run must be over; None: no deadline but Slurm's.
+    hang_timeout
+        Seconds without progress after which a rank prints its stacks and ends; None: never.
+    overwrite
+        Whether checkpoints of another job are removed, and not refused.
+    """
+
+    folder: str | None = None
+    interval: float | None = None
+    deadline: float | None = None
+    hang_timeout: float | None = None
+    overwrite: bool = False
+
+
+NOTHING_KEPT = Keeping(interval=math.inf, deadline=math.inf)
+
+
+def folder_of(planned: PlannedRun, keeping: Keeping) -> Path | None:
+    """Return the folder of a run's checkpoints, or None if it writes none."""
+    writes = keeping.interval != math.inf and (planned.output or keeping.folder)
+    if not writes or not planned.solver.can_resume(planned.job.parameters):
+        return None
+    output = Path(planned.output or f"{planned.hash[:16]}.h5")
+    return (Path(keeping.folder) if keeping.folder else output.parent) / f"{output.name}.checkpoint"
+
+
+def forget_finished(planned: PlannedRun, keeping: Keeping) -> None:
+    """Remove the checkpoints of a run whose result is complete, which a kill just before its end may have left."""
+    folder = folder_of(planned, keeping)
+    if folder is not None and folder.is_dir() and not _foreign(folder, planned):
+        Writer(folder, SerialComm(), None, planned.hash, None).remove(warn)
+
+
+def saved_in(folder: Path, planned: PlannedRun, overwrite: bool, comm: Comm, log: Log) -> Saved | None:
+    """Return the checkpoint from which the run goes on, or None. Collective.
+
+    Raises
+    ------
+    InputError
+        The folder holds checkpoints of another job, or of another version of hpcsolve.
+    DamagedFileError
+        It has checkpoints, and all of them are damaged.
+    """
+    on_rank_0(comm, lambda: _refuse_foreign(folder, planned, overwrite))
+    saved = newest(folder, comm, lambda line: warn(f"hpcsolve: {line}") if comm.rank == 0 else None)
+    if saved is not None:
+        log.say(f"resume: {saved.manifest.words}, from {folder}")
+    return saved
+
+
+def open_checkpoints(planned: PlannedRun, keeping: Keeping, deadline: float | None, comm: Comm, interrupts: Interrupts,
+                     log: Log) -> Checkpoints:
+    """Return the checkpoints of a run, whose lease it takes. Collective.
+
+    Parameters
+    ----------
+    deadline
+        When the run must be over, on the clock `time.monotonic`; None: never.
+    """
+    folder = folder_of(planned, keeping)
+    saved = saved_in(folder, planned, keeping.overwrite, comm, log) if folder else None
+    lease = on_rank_0(comm, lambda: take_lease(folder)) if folder else None
+    writer = Writer(folder, comm, lease, planned.hash, saved) if folder else None
+    stoppable = folder is not None or planned.solver.stop_keys(planned.job.parameters)
+    pace = Pace(keeping.interval, deadline if stoppable else None)
+    say = warn if comm.rank == 0 else log.note
+    return Checkpoints(interrupts.noted, saved, writer, pace, log.note, say, keeping.hang_timeout)
+
+
+def deadline_of(keeping: Keeping, started: float) -> float | None:
+    """Return when a run must be over, on the clock `time.monotonic`, or None if there is no deadline.
+
+    Parameters
+    ----------
+    started
+        When the run began, on that clock.
+    """
+    if keeping.deadline is not None:
+        return started + keeping.deadline
+    end = os.environ.get(SLURM_END, "")
+    if not end.isascii() or not end.isdigit():
+        return None
+    return time.monotonic() + int(end) - time.time() - SLURM_MARGIN
+
+
+def _refuse_foreign(folder: Path, planned: PlannedRun, overwrite: bool) -> None:
+    found = _foreign(folder, planned)
+    if found and not overwrite:
+        way_out = "choose another --output or --checkpoint-dir, or remove them with --overwrite"
+        raise InputError(f"{folder}: {found}; {way_out}")
+    if found:
+        Writer(folder, SerialComm(), None, planned.hash, None).remove(warn)
+
+
+def _foreign(folder: Path, planned: PlannedRun) -> str:
+    """Return whose checkpoints a folder holds, if not this job's, or ""."""
+    for number in store.generations(folder):
+        try:
+            manifest = store.read_manifest(folder, number)
+        except DamagedFileError:
+            continue
+        if manifest.job != planned.hash:
+            return "these are checkpoints of another job or instance"
+        if manifest.version != hpcsolve.__version__:
+            return f"these are checkpoints of hpcsolve {manifest.version}, and this is {hpcsolve.__version__}"
+    return ""

@@ -1,0 +1,173 @@
+"""Stopping and resuming by the command line: signals, the deadline, a rank that hangs, what is refused."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.checkpoint.test_kills import processes, solution
+
+HELD_KARP = """algorithm = "held-karp"
+instance = { generate = "random-matrix", n = 26, seed = 1 }
+output = "out.h5"
+"""
+ROWS = """algorithm = "shortest-paths"
+instance = { generate = "road-graph", n = 100000, seed = 1 }
+output = "out.h5"
+threads = 1
+[shortest-paths]
+sources = [SOURCES]
+targets = [5, 77, 1234]
+""".replace("SOURCES", ", ".join(map(str, range(1, 2000))))
+JOBS = {"held-karp": HELD_KARP, "rows": ROWS}
+RUN = [sys.executable, "-m", "hpcsolve", "run", "job.toml", "--device", "cpu"]
+STOPPED = re.compile(r"^stopped: after .*; the same command goes on from out\.h5\.checkpoint$", re.M)
+
+Start = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with the job of Held-Karp."""
+    (tmp_path / "job.toml").write_text(HELD_KARP)
+    return tmp_path
+
+
+def signalled(command: list[str], folder: Path, number: int, seconds: float, after: str = "memory:") -> tuple[int, str]:
+    """Start a run, signal it some seconds after a line, and return its exit code and what it printed."""
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        assert process.stdout is not None
+        lines = []
+        while after and not (lines and lines[-1].startswith(after)):
+            lines.append(process.stdout.readline())
+            assert lines[-1], lines
+        time.sleep(seconds)
+        process.send_signal(number)
+        output, _ = process.communicate(timeout=100)
+    return process.returncode, "".join(lines) + output
+
+
+@pytest.mark.parametrize(("name", "number", "ranks", "then"), [
+    ("held-karp", signal.SIGTERM, 1, 2), ("held-karp", signal.SIGUSR1, 3, 1), ("rows", signal.SIGINT, 1, 3),
+    ("rows", signal.SIGUSR1, 2, 1),
+])
+def test_a_signal_stops_a_run_and_the_same_command_goes_on(
+    name: str, number: int, ranks: int, then: int, tmp_path: Path, mpiexec: Start, mpiexec_path: str
+) -> None:
+    (tmp_path / "job.toml").write_text(JOBS[name])
+    command = RUN if ranks == 1 else [mpiexec_path, "-n", str(ranks), *RUN]
+    code, output = signalled(command, tmp_path, number, 0.3)
+    assert code == 75 and STOPPED.search(output), output
+    assert "error" not in output and "Traceback" not in output
+    assert sorted(os.listdir(tmp_path)) == ["job.toml", "out.h5.checkpoint"]
+    done = mpiexec(then, "run", "job.toml", "--device", "cpu", cwd=tmp_path, timeout=200)
+    assert done.returncode == 0 and re.search(r"^resume: after .*, from out\.h5\.checkpoint$", done.stdout, re.M)
+    assert sorted(os.listdir(tmp_path)) == ["job.toml", "out.h5"]
+    resumed = solution(tmp_path / "out.h5")
+    again = mpiexec(1, "run", "job.toml", "--device", "cpu", cwd=tmp_path)
+    assert again.returncode == 0 and "this job is done already" in again.stdout
+    whole = mpiexec(1, "run", "job.toml", "--device", "cpu", "--output", "whole.h5", cwd=tmp_path, timeout=200)
+    assert whole.returncode == 0 and "resume:" not in whole.stdout
+    assert solution(tmp_path / "whole.h5") == resumed
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+@pytest.mark.parametrize("seconds", [0.0, 0.3])
+def test_a_signal_during_the_imports_is_not_lost(number: int, seconds: float, folder: Path) -> None:
+    """The first line comes before the imports, which take half a second and more."""
+    code, output = signalled(RUN, folder, number, seconds, after="job:")
+    assert code == 75 and STOPPED.search(output), output
+
+
+def test_ctrl_c_during_the_imports_ends_at_once(folder: Path) -> None:
+    code, output = signalled(RUN, folder, signal.SIGINT, 0.1, after="job:")
+    assert code == 130 and output.endswith("hpcsolve: interrupted\n"), output
+
+
+def test_without_checkpoints_a_signal_ends_the_run(folder: Path) -> None:
+    code, output = signalled([*RUN, "--checkpoint-interval", "never"], folder, signal.SIGTERM, 0.3)
+    assert code == -signal.SIGTERM and sorted(os.listdir(folder)) == ["job.toml"], output
+
+
+def test_deadlines(folder: Path, hpcsolve: Start) -> None:
+    """One that is given, and the end of the Slurm job less what the job script needs to requeue it."""
+    given = hpcsolve("run", "job.toml", "--device", "cpu", "--deadline", "3", cwd=folder, timeout=100)
+    assert given.returncode == 75 and STOPPED.search(given.stdout), given.stdout
+    environment = {**os.environ, "SLURM_JOB_END_TIME": str(int(time.time()) + 12)}
+    slurm = hpcsolve("run", "job.toml", "--device", "cpu", cwd=folder, env=environment, timeout=100)
+    assert slurm.returncode == 75 and STOPPED.search(slurm.stdout), slurm.stdout
+
+
+def test_a_rank_that_hangs_ends_the_job(folder: Path, mpiexec_path: str) -> None:
+    """Every rank that waits prints its stack."""
+    (folder / "job.toml").write_text(HELD_KARP.replace("n = 26", "n = 30"))
+    command = [mpiexec_path, "-n", "3", *RUN, "--hang-timeout", "4"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        while not process.stdout.readline().startswith("memory:"):
+            pass
+        time.sleep(1)
+        victim = next(number for number in processes(folder)
+                      if b"PMI_RANK=1" in Path(f"/proc/{number}/environ").read_bytes().split(b"\0"))
+        os.kill(victim, signal.SIGSTOP)
+        began = time.monotonic()
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode not in (0, 75) and time.monotonic() - began < 30
+    assert "Timeout (0:00:04)!" in errors and "hpcsolve/algorithms/held_karp/" in errors
+    assert not (folder / "out.h5").exists()
+
+
+def test_checkpoints_elsewhere_of_another_job_and_damaged(folder: Path, hpcsolve: Start) -> None:
+    """Each of these is one line with the way out."""
+    run = ("run", "job.toml", "--device", "cpu", "--checkpoint-dir", "kept")
+    stop = [sys.executable, "-m", "hpcsolve", *run, "--checkpoint-interval", "0"]
+    assert signalled(stop, folder, signal.SIGTERM, 0.5)[0] == 75
+    place = folder / "kept" / "out.h5.checkpoint"
+    assert sorted(os.listdir(folder)) == ["job.toml", "kept"] and len(list(place.glob("*.manifest"))) in (1, 2)
+
+    other = hpcsolve(*run, "--set", "instance.n=12", cwd=folder)
+    assert other.returncode == 2
+    assert other.stderr == (
+        "hpcsolve: error: kept/out.h5.checkpoint: these are checkpoints of another job or instance; choose another "
+        "--output or --checkpoint-dir, or remove them with --overwrite\n")
+
+    shutil.copytree(place, folder / "copy")
+    for path in place.glob("*.manifest"):
+        path.write_bytes(path.read_bytes()[:-1])
+    damaged = hpcsolve(*run, cwd=folder)
+    assert damaged.returncode == 5
+    assert damaged.stderr.endswith(f"no checkpoint is whole; remove {place.relative_to(folder)} to begin anew\n")
+
+    shutil.rmtree(place)
+    shutil.move(folder / "copy", place)
+    replaced = hpcsolve(*run, "--set", "instance.n=12", "--overwrite", cwd=folder)
+    assert replaced.returncode == 0 and not place.exists()
+
+
+def test_a_later_run_takes_over(folder: Path, hpcsolve: Start) -> None:
+    """The earlier one, perhaps on a host that the network lost, writes nothing more."""
+    (folder / "job.toml").write_text(HELD_KARP.replace("n = 26", "n = 27"))
+    command = [*RUN, "--checkpoint-interval", "0"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as first:
+        assert first.stdout is not None
+        while not first.stdout.readline().startswith("memory:"):
+            pass
+        while not list(folder.glob("out.h5.checkpoint/*.manifest")):
+            time.sleep(0.05)
+        os.kill(first.pid, signal.SIGSTOP)
+        second = hpcsolve("run", "job.toml", "--device", "cpu", cwd=folder, timeout=200)
+        assert second.returncode == 0 and "resume:" in second.stdout
+        before = (folder / "out.h5").read_bytes()
+        os.kill(first.pid, signal.SIGCONT)
+        _, errors = first.communicate(timeout=100)
+    assert first.returncode == 4 and re.search(r"error: out\.h5\.checkpoint: the lease of this run is gone", errors)
+    assert (folder / "out.h5").read_bytes() == before

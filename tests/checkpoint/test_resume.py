@@ -1,0 +1,122 @@
+"""A run that is stopped at any boundary goes on from there, on other ranks too, to the same answer, bit for bit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hpcsolve.algorithms.base import NO_STOP, Algorithm, Outcome, StopCriteria, silent
+from hpcsolve.algorithms.registry import algorithm
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
+from hpcsolve.checkpoint.lease import take_lease
+from hpcsolve.checkpoint.pace import Pace
+from hpcsolve.checkpoint.saved import newest
+from hpcsolve.checkpoint.writer import Writer
+from hpcsolve.device.host import HostDevice
+from hpcsolve.errors import Stopped
+from hpcsolve.problems.generate.graph import road_graph
+from hpcsolve.problems.generate.steiner import road_steiner
+from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp
+from tests.thread_comm import ThreadComm, on_ranks
+
+
+@dataclass(frozen=True)
+class Job:
+    """A problem, the algorithm with its parameters, and how many boundaries the pieces between two stops have."""
+
+    name: str
+    problem: Any
+    parameters: Mapping[str, Any]
+    criteria: StopCriteria = NO_STOP
+    patience: tuple[int, ...] = (1, 2, 5)
+
+    @property
+    def solver(self) -> Algorithm:
+        """The algorithm."""
+        return algorithm(self.name)
+
+    def run(self, comm: ThreadComm, checkpoints: Checkpoints = NONE) -> Outcome | None:
+        """Return the outcome, or None if the run stopped without an answer."""
+        try:
+            return self.solver.run(self.problem, HostDevice(1), comm, self.solver.parameters(**self.parameters),
+                                   silent, self.criteria, 1, checkpoints)
+        except Stopped:
+            return None
+
+
+ANTS = {"colonies": 4, "ants": 6, "migration": 3}
+SOME = np.random.default_rng(3).integers(0, 400, (60, 2)).tolist()
+JOBS = {
+    "mmas": Job("ant-colony", uniform_tsp(40, seed=1), ANTS, StopCriteria(iterations=12), (1, 5)),
+    "ant-system": Job("ant-colony", random_matrix(30), {**ANTS, "variant": "ant-system"}, StopCriteria(iterations=8),
+                      (2,)),
+    "stagnation": Job("ant-colony", uniform_tsp(20, seed=2), {"colonies": 3}, StopCriteria(stagnation=9), (4,)),
+    "symmetric": Job("held-karp", uniform_tsp(22, seed=3), {}, patience=(1, 9)),
+    "asymmetric": Job("held-karp", random_matrix(21), {}, patience=(3, 30)),
+    "rows": Job("shortest-paths", road_graph(400, seed=1), {"sources": list(range(1, 60)), "predecessors": True}),
+    "targets": Job("shortest-paths", road_graph(400, seed=1), {"sources": list(range(1, 60)), "targets": [5, 9, 7]}),
+    "voronoi": Job("shortest-paths", road_graph(400, seed=1), {"sources": [5, 9, 7], "voronoi": True}),
+    "queries": Job("shortest-paths", road_graph(400, seed=1), {"queries": [[1 + a, 1 + b] for a, b in SOME]}),
+    "kmb": Job("steiner-kmb", road_steiner(300, 40, seed=2), {"mode": "kmb"}, patience=(1, 4)),
+    "matrix": Job("steiner-kmb", road_steiner(300, 40, seed=2), {"mode": "kmb", "matrix": True}),
+    "best": Job("steiner-kmb", road_steiner(500, 50, seed=2), {"mode": "best", "shakes": 2}, patience=(2, 3, 9)),
+}
+
+
+def attempt(job: Job, folder: Path, patience: int, comm: ThreadComm) -> Outcome | None:
+    """Go on with a job until the last rank has looked so many times whether to stop."""
+    saved = newest(folder, comm, pytest.fail)  # type: ignore[arg-type]
+    lease = take_lease(folder) if comm.rank == 0 else None
+    looks = iter(range(10**9))
+
+    def interrupted() -> bool:
+        return next(looks) + 1 >= patience and comm.rank == comm.size - 1
+
+    writer = Writer(folder, comm, lease, "", saved)
+    return job.run(comm, Checkpoints(interrupted, saved, writer, Pace(math.inf)))
+
+
+def answer(outcomes: list[Outcome]) -> dict[str, bytes]:
+    """Return the bytes of the answer of all ranks."""
+    columns = {name: np.asarray(column.values).tobytes() for name, column in outcomes[0].solution.items()}
+    tables = {name: b"".join(outcome.rows[name].values.tobytes() for outcome in outcomes) for name in outcomes[0].rows}
+    return {**columns, **tables}
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_stopped_again_and_again(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hpcsolve.checkpoint.pace.SECONDS_BETWEEN", 0.0)  # the ranks agree at each boundary
+    small_batches(monkeypatch)
+    job = JOBS[name]
+    expected = answer(on_ranks(1, job.run))
+    stops = 0
+    for patience in job.patience:
+        folder = tmp_path / str(patience)
+        for ranks in cycle((3, 1, 2)):
+            found = on_ranks(ranks, partial(attempt, job, folder, patience))
+            if found[0] is not None and found[0].complete:
+                break
+            stops += 1
+            assert stops < 400, "it never ends"
+            patience += name in LAYERED  # a layer must end, or it is begun again
+        assert answer(found) == expected
+    assert stops > 0, "a test that never stops shows nothing"
+
+
+LAYERED = ("symmetric", "asymmetric")
+
+
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make many pieces of work out of small problems."""
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.tables.rows_at_once", lambda *_: 4)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.pairs.SOURCES_A_BATCH", 4)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.tile.TileRows.at_once", 8)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.rows.BATCH", 4)

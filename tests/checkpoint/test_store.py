@@ -1,0 +1,175 @@
+"""Whatever happens to the files of a checkpoint is found, the generation before is used, and that is said."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hpcsolve.checkpoint import store
+from hpcsolve.checkpoint.lease import Lease, LeaseLost, take_lease
+from hpcsolve.checkpoint.saved import Saved, newest
+from hpcsolve.checkpoint.state import State, part
+from hpcsolve.checkpoint.writer import Writer
+from hpcsolve.errors import DamagedFileError, EnvironmentFault
+from hpcsolve.parallel.comm import SerialComm
+from tests.thread_comm import on_ranks
+
+JOB = "0" * 64
+
+
+def write(folder: Path, *numbers: int) -> Lease:
+    """Write a generation for each number, which is all that its state holds, and return the lease."""
+    lease = take_lease(folder)
+    writer = Writer(folder, SerialComm(), lease, JOB, None)
+    for number in numbers:
+        row = part("row", 2, np.full((3, 2), number, np.uint16))
+        writer.write(State({"number": number}, [row], f"after {number}"))
+    return lease
+
+
+def found(folder: Path) -> tuple[Saved | None, list[str]]:
+    """Return the generation that a run would go on from, and what it would say."""
+    said: list[str] = []
+    return newest(folder, SerialComm(), said.append), said
+
+
+def mutants(content: bytes) -> list[bytes]:
+    """Return the content with a bit of each byte flipped in turn, cut at each length, and with a byte behind it."""
+    flipped = [content[:at] + bytes([content[at] ^ 1 << at % 8]) + content[at + 1 :] for at in range(len(content))]
+    return [*flipped, *(content[:length] for length in range(len(content))), content + b"\0"]
+
+
+@pytest.mark.parametrize("suffix", ["manifest", "data"])
+def test_every_flipped_byte_and_every_truncation(suffix: str, tmp_path: Path) -> None:
+    write(tmp_path, 1, 2, 3)
+    path = max(tmp_path.glob(f"*.{suffix}"))
+    content = path.read_bytes()
+    tried = mutants(content)
+    assert len(tried) == 2 * len(content) + 1
+    for mutant in tried:
+        path.write_bytes(mutant)
+        saved, said = found(tmp_path)
+        assert saved is not None and saved.integer("number") == 2
+        assert len(said) == 1 and path.name in said[0] and said[0].endswith("the checkpoint before is used")
+    path.write_bytes(content)
+    assert found(tmp_path)[0].integer("number") == 3  # type: ignore[union-attr]
+
+
+def test_a_missing_file_is_found(tmp_path: Path) -> None:
+    write(tmp_path, 1, 2)
+    max(tmp_path.glob("*.data")).unlink()
+    saved, said = found(tmp_path)
+    assert saved is not None and saved.integer("number") == 1
+    assert "No such file or directory" in said[0]
+
+
+def test_two_generations_are_kept_and_two_damaged_ones_end_the_run(tmp_path: Path) -> None:
+    write(tmp_path, 1, 2, 3)
+    assert sorted(store.generations(tmp_path)) == [2, 3] and len(list(tmp_path.iterdir())) == 5
+    for path in tmp_path.glob("*.data"):
+        path.write_bytes(b"")
+    with pytest.raises(DamagedFileError, match=r"no checkpoint is whole; remove .* to begin anew") as raised:
+        found(tmp_path)
+    assert raised.value.exit_code == 5
+
+
+def test_a_manifest_that_lies_is_refused(tmp_path: Path) -> None:
+    """With a right hash too: no name leads out of the folder, no size is believed that the data file has not."""
+    write(tmp_path, 1)
+    path = next(tmp_path.glob("*.manifest"))
+    text = path.read_bytes()[:-66]
+    good = json.loads(text)
+
+    def refused(**change: object) -> bool:
+        piece = {**good["files"][0]["pieces"][0], **{key: value for key, value in change.items() if key in PIECE}}
+        file = {**good["files"][0], "pieces": [piece], **{k: v for k, v in change.items() if k not in PIECE}}
+        content = json.dumps({**good, "files": [file]}).encode()
+        path.write_bytes(content + store._seal(content))
+        try:
+            return found(tmp_path)[0] is None
+        except DamagedFileError:
+            return True
+
+    assert not refused()
+    for change in ({"name": "../lease"}, {"dtype": "|O8"}, {"shape": [2**40, 2]}, {"shape": []}, {"offset": 4},
+                   {"shape": [-3, 2]}, {"size": 2**50}, {"dtype": "<V2"}, {"more": 1}, {"sha256": "x"}):
+        named = {("file" if key == "name" else key): value for key, value in change.items()}
+        assert refused(**({"name": named["file"]} if "file" in named else named)), change
+
+
+PIECE = ("first", "shape", "dtype", "offset")
+
+
+def test_rows_come_back_on_other_ranks(tmp_path: Path) -> None:
+    """Three ranks write rows 0 to 8 and pairs without numbers. Any ranges of them can be read."""
+    table = np.arange(27, dtype=np.int64).reshape(9, 3)
+
+    def kept(comm: object) -> None:
+        rank = comm.rank  # type: ignore[attr-defined]
+        lease = take_lease(tmp_path) if rank == 0 else None
+        rows = part("table", 3 * rank, table[3 * rank : 3 * rank + 3])
+        own = part("pairs", 0, np.full((rank, 2), rank, np.uint32))
+        Writer(tmp_path, comm, lease, JOB, None).write(State({"rank": rank}, [rows, own], ""))  # type: ignore[arg-type]
+
+    on_ranks(3, kept)
+    saved, _ = found(tmp_path)
+    assert saved is not None and saved.integer("rank") == 0
+    for start in range(10):
+        for stop in range(start, 10):
+            rows = saved.rows("table", range(start, stop), (3,), np.int64)
+            assert np.array_equal(rows, table[start:stop])
+    assert saved.gathered("pairs", (2,), np.uint32).tolist() == [[1, 1], [2, 2], [2, 2]]
+    assert saved.ranges("table", range(2, 7)) == [range(2, 3), range(3, 6), range(6, 7)]
+    with pytest.raises(DamagedFileError, match="2 of 3 rows"):
+        saved.rows("table", range(7, 10), (3,), np.int64)
+    with pytest.raises(DamagedFileError, match="not <i4"):
+        saved.rows("table", range(2), (3,), np.int32)
+
+
+def test_a_full_disk_leaves_the_checkpoints_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever of the writes fails: those of the data, of the manifest, its rename."""
+    writer = Writer(tmp_path, SerialComm(), take_lease(tmp_path), JOB, None)
+    row = [part("row", 0, np.zeros(4))]
+    writer.write(State({"number": 1}, row, ""))
+    for name in ("hpcsolve.checkpoint.store.os.fsync", "hpcsolve.checkpoint.store.os.replace"):
+        with monkeypatch.context() as patch:
+            patch.setattr(name, full)
+            with pytest.raises(EnvironmentFault, match="No space left on device"):
+                writer.write(State({"number": 2}, row, ""))
+        saved, said = found(tmp_path)
+        assert saved is not None and saved.manifest.generation == 1 and not said
+    writer.write(State({"number": 2}, row, ""))
+    assert found(tmp_path)[0].manifest.generation == 4  # type: ignore[union-attr]
+    assert len(list(tmp_path.iterdir())) == 5, "nothing is left of the failed ones"
+
+
+def full(*_: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_run_that_lost_its_lease_writes_nothing(tmp_path: Path) -> None:
+    first = Writer(tmp_path, SerialComm(), take_lease(tmp_path), JOB, None)
+    first.write(State({"number": 1}, [], ""))
+    second = Writer(tmp_path, SerialComm(), take_lease(tmp_path), JOB, None)
+    with pytest.raises(LeaseLost, match=r"another run of this job, process \d+ on .*, has taken over"):
+        first.write(State({"number": 2}, [], ""))
+    second.write(State({"number": 2}, [], ""))
+    second.remove(print)
+    assert not tmp_path.exists()
+    with pytest.raises(LeaseLost, match="gone"):
+        first.require_lease()
+
+
+def test_the_same_state_is_not_written_twice(tmp_path: Path) -> None:
+    write(tmp_path, 1, 1, 2, 2)
+    assert store.generations(tmp_path) == [2, 1]
+
+
+def test_only_our_own_files_are_removed(tmp_path: Path) -> None:
+    write(tmp_path, 1)
+    (tmp_path / "notes.txt").write_text("mine")
+    store.remove(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
