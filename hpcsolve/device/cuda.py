@@ -177,6 +177,7 @@ class CudaDevice:
         if self.is_open:
             self.downloads.finish_from(allocation)
         pointer, allocation.pointer = allocation.pointer, None
+        self.allocated -= 0 if pointer is None else allocation.nbytes
         if pointer is not None and self.is_open:
             with self.calling(f"freeing {allocation.nbytes} bytes"):
                 self.stream.synchronize()  # PyCUDA does not report errors when it frees memory, so look for one first
@@ -219,7 +220,7 @@ class CudaDevice:
                 ) from None
         allocation = Allocation(self, pointer, nbytes)
         self.allocations.add(allocation)
-        self.allocated = sum(each.nbytes for each in self.allocations if each.pointer is not None)
+        self.allocated += nbytes
         self.memory_peak = max(self.memory_peak, self.allocated)
         return allocation
 
