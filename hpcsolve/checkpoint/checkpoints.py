@@ -185,7 +185,6 @@ class Boundary:
             if wish == Wish.STOP:
                 raise Stopped(now.words)
 
-
     def while_any(
         self, waiting: list[T], state: Callable[[], State], nbytes: Callable[[], int] = lambda: 0
     ) -> Iterator[T]:
