@@ -1,7 +1,7 @@
 """What algorithms call at the boundaries of their work: is it time to save, or to stop?
 
-An algorithm whose ranks tell each other something at its boundaries anyway sends their wishes along, and the greatest
-wish counts (`Checkpoints.wish`, `save`). Others call `Boundary.reached` after each piece of work.
+An algorithm whose ranks exchange messages at its boundaries anyway sends their wishes along (`Checkpoints.wish`), takes
+the common decision (`agreed`) and saves (`Checkpoints.save`). Others call `Boundary.reached` after each piece of work.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Wish(IntEnum):
-    """What a rank wants at a boundary. The ranks do what the greatest of their wishes says."""
+    """What a rank wants at a boundary. `agreed` says what all ranks do."""
 
     GO_ON = 0
     SAVE = 1
@@ -34,7 +34,7 @@ class Wish(IntEnum):
 
 
 def never() -> bool:
-    """Return False: nobody interrupts the run."""
+    """Return False, since nobody interrupts the run."""
     return False
 
 
@@ -51,7 +51,7 @@ class Checkpoints:
     interrupted
         Returns whether this rank was asked to end the run.
     saved
-        Where the run goes on, or None if it begins. The same on every rank.
+        The checkpoint from which the run goes on, or None if it starts anew. The same on every rank.
     writer
         Writes the checkpoints; None: none are written.
     pace
@@ -75,11 +75,11 @@ class Checkpoints:
 
     @property
     def asks(self) -> bool:
-        """Whether algorithms without an answer before their end need to call `wish` at all."""
+        """Whether `Boundary` must ask the ranks for their wishes. Without a writer and a watch it need not."""
         return self.writer is not None or self.hang_timeout is not None
 
     def wish(self, nbytes: int = 0) -> Wish:
-        """Return what this rank wants now, with a state of so many bytes on it. Only rank 0's `SAVE` should count."""
+        """Return what this rank wants now, when its share of the state has so many bytes."""
         watch(self.hang_timeout)
         now = self.pace.look()
         if self.stopping or self.interrupted() or self.pace.is_late(now, nbytes if self.writer else 0):
@@ -112,15 +112,16 @@ class Checkpoints:
         except EnvironmentFault as fault:
             if last and not self.writer.has_any:
                 raise
-            rest = "the one before remains" if self.writer.has_any else "the run goes on"
+            rest = "the checkpoint before remains" if self.writer.has_any else "the run goes on"
             self.warn(f"hpcsolve: no checkpoint was written: {fault}; {rest}")
-        seconds = time.perf_counter() - started
-        self.note(f"checkpoint: {state.words}, {state.nbytes} bytes of this rank in {seconds:.3g} s")
-        self.pace.saved(state.nbytes, seconds)
+        else:
+            self.note(f"checkpoint: {state.words}, {state.nbytes} bytes of this rank in "
+                      f"{time.perf_counter() - started:.3g} s")
+        self.pace.note_save(state.nbytes, time.perf_counter() - started)
 
 
 NONE = Checkpoints()
-"""Those of a run that nobody stops and that keeps nothing."""
+"""The checkpoints of a run that nobody stops and that writes none."""
 
 
 def watch(seconds: float | None) -> None:
@@ -140,7 +141,7 @@ def watched(seconds: float | None) -> Iterator[None]:
 
 
 class Boundary:
-    """The ends of a run's pieces of work, at some of which the ranks agree on whether to save or to stop.
+    """The boundaries between a run's pieces of work, at some of which the ranks agree on whether to save or to stop.
 
     Parameters
     ----------
@@ -163,9 +164,9 @@ class Boundary:
         Parameters
         ----------
         state
-            Returns the state. It is called if it is saved.
+            Returns the state. Called only if the state is saved.
         nbytes
-            Returns about how many bytes this rank's share of the state has. It is called when the ranks agree.
+            Returns the approximate bytes of this rank's share of the state. Called only when the ranks agree.
 
         Raises
         ------
@@ -190,7 +191,7 @@ class Boundary:
     ) -> Iterator[T]:
         """Take and yield this rank's pieces of work, the last one first, until no rank has any.
 
-        After each piece `reached` is called, with the same parameters. Collective, unless nothing is to be asked.
+        After each piece `reached` is called with the same `state` and `nbytes`. Collective.
         """
         while self._any(bool(waiting)):
             if waiting:
@@ -202,5 +203,5 @@ class Boundary:
 
 
 def agreed(wishes: list[Wish]) -> Wish:
-    """Return what the ranks do: stop if any wishes so, and save if rank 0, whose clock counts, wishes so."""
+    """Return what all ranks do: stop if any of them wants to, else what rank 0 wants, whose clock counts."""
     return Wish.STOP if Wish.STOP in wishes else wishes[0]

@@ -22,7 +22,7 @@ SLURM = ("SLURM_JOB_ID", "SLURM_RESTART_COUNT")
 
 
 class LeaseLost(EnvironmentFault):
-    """Another run of the same job has begun since."""
+    """A later run of the same job has taken over the checkpoint folder."""
 
 
 class Owner(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class Lease:
 
 
 def take_lease(folder: Path) -> Lease:
-    """Make the folder, if need be, and take its lease from whatever run has it. Raises `EnvironmentFault`."""
+    """Take the lease of a folder, which is made if need be, from any run that has it. Raises `EnvironmentFault`."""
     token = secrets.token_hex(8)
     slurm = {name: os.environ[name] for name in SLURM if name in os.environ}
     owner = Owner(token, socket.gethostname(), os.getpid(), slurm)

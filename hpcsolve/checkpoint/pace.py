@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 SHARE = 0.02
-"""The share of the time that checkpoints take by default."""
+"""Share of the run's time that checkpoints take by default."""
 LEAST_INTERVAL = 30.0
-"""Seconds between two checkpoints at least, by default."""
+"""Default minimum of the seconds between two checkpoints."""
 FIRST_RATE = 2e8
-"""Bytes a second that a rank is taken to write, before it has written any."""
+"""Assumed write rate of a rank in bytes per second, until its first checkpoint is measured."""
 SECONDS_BETWEEN = 0.1
-"""Seconds after which the ranks agree again, where nothing needs it sooner."""
+"""About how many seconds apart the ranks agree, if pieces of work are shorter than that."""
 SECONDS_TO_END = 2.0
-"""Time from the end of the last checkpoint to that of the process."""
+"""Assumed seconds from the end of the last checkpoint to the end of the process."""
 
 
 @dataclass
@@ -25,11 +25,17 @@ class Pace:
     Attributes
     ----------
     interval
-        Seconds between checkpoints; None: as long as makes their cost `SHARE` of the time.
+        Seconds between checkpoints; None: chosen so that checkpoints take `SHARE` of the time.
     deadline
         When the run must be over, on the same clock; None: never.
     clock
         Returns seconds that never run backwards.
+    last, looked
+        When the last checkpoint ended, and when `look` was last called.
+    gap
+        Longest time between two looks so far, which is the longest piece of work.
+    cost
+        Bytes and seconds of the last checkpoint; None: there was none yet.
     """
 
     interval: float | None = None
@@ -50,13 +56,13 @@ class Pace:
         self.gap, self.looked = max(self.gap, now - self.looked), now
         return now
 
-    def saved(self, nbytes: int, seconds: float) -> None:
-        """Note what a checkpoint took, which has just been written."""
+    def note_save(self, nbytes: int, seconds: float) -> None:
+        """Note the size and the time of a checkpoint that has just ended."""
         self.cost = nbytes, seconds
         self.last = self.looked = self.clock()
 
     def expected(self, nbytes: int) -> float:
-        """Return the seconds that a checkpoint of so many bytes (of this rank) will take."""
+        """Return the expected seconds of a checkpoint with so many bytes of this rank."""
         if self.cost is None:
             return nbytes / FIRST_RATE
         before, seconds = self.cost
@@ -68,21 +74,23 @@ class Pace:
         return now - self.last >= wait
 
     def is_late(self, now: float, nbytes: int) -> bool:
-        """Return whether the run must stop here, since after the next piece of work it might be too late."""
+        """Return whether the run must stop now to meet its deadline, since the next piece of work may take too long."""
         if self.deadline is None:
             return False
         return now + self.gap + self.expected(nbytes) + SECONDS_TO_END >= self.deadline
 
 
 def next_agreement(number: int, seconds: float) -> int:
-    """Return the piece of work that ends about `SECONDS_BETWEEN` later at the present pace. Each gap at most doubles.
+    """Return the number of the piece of work after which the ranks agree next, about `SECONDS_BETWEEN` later.
+
+    It is at most twice as far from the start as the present one, since the pace is not yet well known at the beginning.
 
     Parameters
     ----------
     number
-        Of the piece of work that has just ended, from 0.
+        Number of the piece of work that has just ended, from 0.
     seconds
-        Since the start.
+        Seconds since the start.
     """
     done = number + 1
     return done + int(done * min(1.0, SECONDS_BETWEEN / max(seconds, 1e-9)))

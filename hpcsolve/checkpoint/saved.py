@@ -31,11 +31,11 @@ class Saved:
         return self.manifest.numbers
 
     def integer(self, name: str) -> int:
-        """Return one of the numbers, an integer."""
+        """Return one of the numbers as an integer."""
         return int(self.numbers[name])
 
     def ranges(self, name: str, within: range) -> list[range]:
-        """Return which of some rows of a table are there, in order, without empty ranges."""
+        """Return the ranges of a table's rows that are stored and lie within a range, in ascending order."""
         found = (range(max(within.start, piece.first), min(within.stop, piece.first + piece.shape[0]))
                  for _, piece in self._pieces(name))
         return sorted((one for one in found if one), key=lambda one: one.start)
@@ -57,7 +57,8 @@ class Saved:
                     file, piece, start - piece.first, stop - start, values)
                 filled += stop - start
         if filled != len(wanted):
-            raise DamagedFileError(f"{self.folder}: {filled} of {len(wanted)} rows of {name}")
+            raise DamagedFileError(f"{self.folder}: {filled} of {len(wanted)} rows of {name} are stored; remove the "
+                                   "folder to begin anew")
         return values
 
     def gathered(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
@@ -70,10 +71,11 @@ class Saved:
         return ((file, piece) for file in self.manifest.files for piece in file.pieces if piece.name == name)
 
     def _read(self, file: DataFile, piece: Piece, first: int, count: int, like: NDArray[Any]) -> NDArray[Any]:
-        """Return rows of a piece, which must be of the same kind as those of another array."""
+        """Return rows of a piece, which must have the shape and the type of the rows of `like`."""
         if piece.shape[1:] != like.shape[1:] or np.dtype(piece.dtype) != like.dtype:
-            raise DamagedFileError(f"{self.folder}: {piece.name} has rows {piece.dtype} {piece.shape[1:]}, not "
-                                   f"{like.dtype.str} {like.shape[1:]}")
+            raise DamagedFileError(f"{self.folder}: rows of {piece.name} are stored as {piece.dtype} "
+                                   f"{piece.shape[1:]}, not as {like.dtype.str} {like.shape[1:]}; remove the folder to "
+                                   "begin anew")
         width = int(np.prod(piece.shape[1:]))
         values = np.fromfile(self.folder / file.name, like.dtype, count * width,
                              offset=piece.offset + first * width * like.itemsize)

@@ -20,13 +20,13 @@ class Part:
     Attributes
     ----------
     name
-        Of the table.
+        Name of the table.
     first
-        Number of the first of these rows. Rows that have no numbers count from 0 on every rank.
+        Number of the first of these rows in the table, or 0 if the rows of the table have no numbers.
     shape, dtype
-        Of these rows together.
+        Shape (rows, ...) and type of the rows.
     values
-        Returns the rows. It is called when they are written, so that a rank holds one part at a time.
+        Returns the rows. Called only when they are written, so that a rank holds one part at a time.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Part:
 
 
 def part(name: str, first: int, values: NDArray[Any]) -> Part:
-    """Return a part whose values are there already."""
+    """Return a part with the rows of an array."""
     return Part(name, first, values.shape, values.dtype, lambda: values)
 
 
@@ -57,7 +57,7 @@ class State:
     parts
         Rows of tables.
     words
-        How far the run is, for messages: "after 12 iterations".
+        How far the run has come, for messages: "after 12 iterations".
     """
 
     numbers: Mapping[str, Number]

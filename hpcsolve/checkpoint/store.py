@@ -2,11 +2,11 @@
 
     lease                        the run that may write here (lease.py)
     00000007-<token>.<rank>.data what a rank handed over: the bytes of its parts, one part after the other
-    00000007.manifest            what stands where in the data files, and the SHA-256 of each; then its own SHA-256
+    00000007.manifest            what lies where in the data files, and the SHA-256 of each; then its own SHA-256
 
-All ranks write their data files side by side. The manifest is written when all of them are on the disk, and renamed: it
-makes the generation. So a kill at any moment leaves the generations before. The last two are kept. There is no HDF5 in
-it, and nothing that could lead to another file: a manifest is JSON of a fixed schema, and its files lie beside it.
+All ranks write their data files side by side. When these are on the disk, the manifest is written and renamed. With
+that the generation exists. So a kill at any moment leaves the generations before. The last two are kept. Nothing in
+them can lead to another file, as a link in HDF5 could: a manifest is JSON of a fixed schema, its files lie beside it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 
 
 class Piece(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a part stands in its data file: from byte `offset` on."""
+    """A part in a data file, where it begins at byte `offset`."""
 
     name: str
     first: Count
@@ -73,7 +73,7 @@ class Manifest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     numbers, words
         As in `State`.
     files
-        A data file of each rank.
+        The data file of each rank.
     """
 
     job: str
@@ -108,7 +108,7 @@ def data_name(generation: int, token: str, rank: int) -> str:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Make a generation of data files that are on the disk. Raises `EnvironmentFault`."""
+    """Write the manifest that turns data files on the disk into a generation. Raises `EnvironmentFault`."""
     content = msgspec.json.encode(manifest)
     write_bytes(folder / f"{manifest.generation:08d}.manifest", content + _seal(content))
 
@@ -137,12 +137,12 @@ def read_manifest(folder: Path, generation: int) -> Manifest:
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise DamagedFileError(f"{path}: not a manifest of this version: {error}") from None
     if manifest.generation != generation or not all(_sound(file) for file in manifest.files):
-        raise DamagedFileError(f"{path}: its content contradicts itself")
+        raise DamagedFileError(f"{path}: damaged: its entries contradict each other")
     return manifest
 
 
 def _sound(file: DataFile) -> bool:
-    """Return whether the pieces lie one after the other in a file that has a name of ours."""
+    """Return whether the pieces fill a file of a valid name, one after the other."""
     end = 0
     for piece in file.pieces:
         if piece.offset != end or not re.fullmatch(r"[<|][iuf][1248]", piece.dtype) or not piece.shape:
@@ -157,18 +157,18 @@ def check_data(folder: Path, file: DataFile) -> None:
     try:
         with open(path, "rb") as opened:
             if os.fstat(opened.fileno()).st_size != file.size:
-                raise DamagedFileError(f"{path}: damaged: {file.size} bytes were written")
+                raise DamagedFileError(f"{path}: damaged: its size is not the {file.size} bytes that were written")
             digest = hashlib.sha256()
             while block := opened.read(BLOCK):
                 digest.update(block)
     except OSError as error:
         raise DamagedFileError(f"{path}: {error.strerror}") from None
     if digest.hexdigest() != file.sha256:
-        raise DamagedFileError(f"{path}: damaged: other bytes were written")
+        raise DamagedFileError(f"{path}: damaged: its bytes are not those that were written (SHA-256)")
 
 
 def forget(folder: Path, keep: Sequence[Manifest]) -> None:
-    """Remove the files of all generations but some. Raises `OSError`."""
+    """Remove the files of all generations except those to keep. Raises `OSError`."""
     kept = {"lease"}
     for manifest in keep:
         kept |= {f"{manifest.generation:08d}.manifest", *(file.name for file in manifest.files)}

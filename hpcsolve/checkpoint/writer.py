@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import hpcsolve
@@ -15,7 +16,7 @@ from hpcsolve.parallel.comm import Comm
 
 
 class Writer:
-    """Writes the checkpoints of a run into a folder. Made on all ranks at once.
+    """Writes the checkpoints of a run into a folder. The constructor is collective.
 
     Parameters
     ----------
@@ -24,7 +25,7 @@ class Writer:
     job
         The hash of the job and its instance.
     saved
-        The generation from which this run goes on, if any.
+        The generation from which this run goes on, or None.
     """
 
     def __init__(self, folder: Path, comm: Comm, lease: Lease | None, job: str, saved: Saved | None) -> None:
@@ -39,7 +40,7 @@ class Writer:
         return bool(self._kept)
 
     def write(self, state: State) -> None:
-        """Make a generation, unless the last one has the same numbers, which tell states apart. Collective.
+        """Write a generation, unless the last one has the same numbers, in which different states differ. Collective.
 
         Raises
         ------
@@ -57,7 +58,8 @@ class Writer:
             file = store.write_data(self.folder, name, state.parts)
         except OSError as error:
             fault = _fault(self.folder, error)
-            (self.folder / name).unlink(missing_ok=True)
+            with suppress(OSError):  # the first fault is the one to report
+                (self.folder / name).unlink()
         agree(self._comm, fault)
         files = self._comm.allgather(file)
         manifest = store.Manifest(self._job, hpcsolve.__version__, self._generation, dict(state.numbers), state.words,
@@ -66,15 +68,17 @@ class Writer:
         agree(self._comm, self._commit(manifest) if self._comm.rank == 0 else None)
         self._kept = [*self._kept, manifest][-store.KEPT :]
         if self._comm.rank == 0:
-            store.forget(self.folder, self._kept)
+            with suppress(OSError):  # tried again after the next checkpoint
+                store.forget(self.folder, self._kept)
 
     def _commit(self, manifest: store.Manifest) -> EnvironmentFault | None:
-        """Write the manifest, and return what went wrong."""
+        """Write the manifest, and return the fault if that failed."""
         try:
             self.require_lease()
             for file in manifest.files:
                 if (self.folder / file.name).stat().st_size != file.size:
-                    return EnvironmentFault(f"{self.folder / file.name}: not written whole")
+                    return EnvironmentFault(f"{self.folder / file.name}: its size is not that of what was written; "
+                                            "choose another --checkpoint-dir")
             store.write_manifest(self.folder, manifest)
         except FileNotFoundError:
             return EnvironmentFault(f"{self.folder} is not the same folder on all hosts; choose another one with "
@@ -90,12 +94,13 @@ class Writer:
         if self._lease is not None:
             self._lease.require()
 
-    def remove(self, warn: Callable[[str], None]) -> None:
-        """Remove all generations. Called on rank 0 when the run is complete."""
-        try:
-            store.remove(self.folder)
-        except OSError as error:
-            warn(f"hpcsolve: {self.folder}: cannot be removed: {error.strerror}")
+
+def remove_checkpoints(folder: Path, warn: Callable[[str], None]) -> None:
+    """Remove all checkpoints in a folder. Called on rank 0."""
+    try:
+        store.remove(folder)
+    except OSError as error:
+        warn(f"hpcsolve: {folder}: cannot be removed: {error.strerror}; remove it yourself")
 
 
 def _fault(folder: Path, error: OSError) -> EnvironmentFault:

@@ -1,4 +1,4 @@
-"""Opens the checkpoints of a run: finds the last good one, takes the lease, and reckons the deadline."""
+"""Opens the checkpoints of a run: finds the last whole one, takes the lease, and computes the deadline."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from hpcsolve.checkpoint.checkpoints import Checkpoints
 from hpcsolve.checkpoint.lease import take_lease
 from hpcsolve.checkpoint.pace import Pace
 from hpcsolve.checkpoint.saved import Saved, newest
-from hpcsolve.checkpoint.writer import Writer
+from hpcsolve.checkpoint.writer import Writer, remove_checkpoints
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.output.log import Log
-from hpcsolve.parallel.comm import Comm, SerialComm
+from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.interrupts import Interrupts
 from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.parallel.printing import warn
@@ -26,25 +26,25 @@ from hpcsolve.runner.planned import PlannedRun
 SLURM_END = "SLURM_JOB_END_TIME"
 """When Slurm will end the job, in seconds since 1970."""
 SLURM_MARGIN = 10.0
-"""Seconds before that, at which a run is over by its own deadline, so that the job script can requeue it."""
+"""Seconds before the end of the Slurm job by which a run must be over, so that the job script can requeue it."""
 
 
 @dataclass(frozen=True)
 class Keeping:
-    """What a user says about checkpoints and stopping.
+    """The user's options for checkpoints and stopping.
 
     Attributes
     ----------
     folder
-        Where the folder of the checkpoints lies; None: beside the output.
+        Where the folder of the checkpoints is made; None: beside the output.
     interval
-        Seconds between checkpoints; None: as long as makes their cost small; infinite: none are written.
+        Seconds between checkpoints; None: chosen so that they take little of the time; infinite: none are written.
     deadline
-        Seconds from the start within which the run must be over; None: no deadline but Slurm's.
+        Seconds from the start within which the run must be over; None: before the end of the Slurm job, if any.
     hang_timeout
         Seconds without progress after which a rank prints its stacks and ends; None: never.
     overwrite
-        Whether checkpoints of another job are removed, and not refused.
+        Whether checkpoints of another job are removed instead of refused.
     """
 
     folder: str | None = None
@@ -67,10 +67,10 @@ def folder_of(planned: PlannedRun, keeping: Keeping) -> Path | None:
 
 
 def forget_finished(planned: PlannedRun, keeping: Keeping) -> None:
-    """Remove the checkpoints of a run whose result is complete, which a kill just before its end may have left."""
+    """Remove the checkpoints of a finished job. A kill just before the end of its run may have left them."""
     folder = folder_of(planned, keeping)
     if folder is not None and folder.is_dir() and not _foreign(folder, planned):
-        Writer(folder, SerialComm(), None, planned.hash, None).remove(warn)
+        remove_checkpoints(folder, warn)
 
 
 def saved_in(folder: Path, planned: PlannedRun, overwrite: bool, comm: Comm, log: Log) -> Saved | None:
@@ -92,7 +92,7 @@ def saved_in(folder: Path, planned: PlannedRun, overwrite: bool, comm: Comm, log
 
 def open_checkpoints(planned: PlannedRun, keeping: Keeping, deadline: float | None, comm: Comm, interrupts: Interrupts,
                      log: Log) -> Checkpoints:
-    """Return the checkpoints of a run, whose lease it takes. Collective.
+    """Return the checkpoints of a run, after taking the lease of their folder. Collective.
 
     Parameters
     ----------
@@ -105,8 +105,8 @@ def open_checkpoints(planned: PlannedRun, keeping: Keeping, deadline: float | No
     writer = Writer(folder, comm, lease, planned.hash, saved) if folder else None
     stoppable = folder is not None or planned.solver.stop_keys(planned.job.parameters)
     pace = Pace(keeping.interval, deadline if stoppable else None)
-    say = warn if comm.rank == 0 else log.note
-    return Checkpoints(interrupts.noted, saved, writer, pace, log.note, say, keeping.hang_timeout)
+    return Checkpoints(interrupted=interrupts.noted, saved=saved, writer=writer, pace=pace, note=log.note,
+                       warn=warn if comm.rank == 0 else log.note, hang_timeout=keeping.hang_timeout)
 
 
 def deadline_of(keeping: Keeping, started: float) -> float | None:
@@ -131,11 +131,11 @@ def _refuse_foreign(folder: Path, planned: PlannedRun, overwrite: bool) -> None:
         way_out = "choose another --output or --checkpoint-dir, or remove them with --overwrite"
         raise InputError(f"{folder}: {found}; {way_out}")
     if found:
-        Writer(folder, SerialComm(), None, planned.hash, None).remove(warn)
+        remove_checkpoints(folder, warn)
 
 
 def _foreign(folder: Path, planned: PlannedRun) -> str:
-    """Return whose checkpoints a folder holds, if not this job's, or ""."""
+    """Return a message if a folder holds checkpoints of another job or version, or ""."""
     for number in store.generations(folder):
         try:
             manifest = store.read_manifest(folder, number)

@@ -14,7 +14,7 @@ from hpcsolve.algorithms.base import Outcome
 from hpcsolve.answers.base import Verdict
 from hpcsolve.answers.dataset import Column
 from hpcsolve.answers.table import DistanceTable, gathered, with_row_ranges
-from hpcsolve.checkpoint.writer import Writer
+from hpcsolve.checkpoint.writer import Writer, remove_checkpoints
 from hpcsolve.device.base import DeviceInfo
 from hpcsolve.device.select import fair_share
 from hpcsolve.output.chunks import chunks, send
@@ -61,7 +61,7 @@ def conclude(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], info: D
     keep
         As in `run.run_job`.
     writer
-        Of the run's checkpoints, which are removed when a complete result is written.
+        Writer of the run's checkpoints, which are removed when a complete result is written.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def conclude(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], info: D
                 deque(left, maxlen=0)  # receive the rest, or the other ranks would wait for ever
         say_answer(planned, contents[0], verdict, log)
         if writer is not None and outcome.complete:
-            writer.remove(warn)
+            remove_checkpoints(writer.folder, warn)
 
     if comm.rank != 0:
         for table in streams.values():

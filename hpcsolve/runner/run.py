@@ -56,7 +56,7 @@ def run_job(
     signals
         The signals that end a search with a checkpoint, or with its best answer so far, where the algorithm has one.
     keeping
-        Where and when checkpoints are written.
+        Options for checkpoints and stopping.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def run_job(
 
 
 def _interrupts(planned: PlannedRun, keeping: Keeping, signals: tuple[signal.Signals, ...], comm: Comm) -> Interrupts:
-    """Return what notes the signals that a run heeds. Those that it does not heed end it at once."""
+    """Return what notes the signals that stop a run. If the run has nothing to save, they end it at once instead."""
     best, kept = planned.solver.stop_keys(planned.job.parameters), folder_of(planned, keeping)
     if not best and kept is None:
         release(*(one for one in signals if one not in CTRL_C))
@@ -105,7 +105,7 @@ def _interrupts(planned: PlannedRun, keeping: Keeping, signals: tuple[signal.Sig
 
 
 def _stopped(stopped: Stopped, checkpoints: Checkpoints, log: Log) -> Finished:
-    """Say where a run that was stopped without an answer goes on."""
+    """Return the end of a run that was stopped without an answer, after saying from where it can go on."""
     where = checkpoints.writer.folder if checkpoints.writer else ""
     log.answer(f"stopped: {stopped}; the same command goes on from {where}")
     return Finished(None, STOPPED_EARLY)

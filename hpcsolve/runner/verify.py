@@ -74,7 +74,7 @@ def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdi
 
 
 def verdict_on(job: Job, path: str, contents: Contents, found: InstanceOf[Any]) -> Verdict:
-    """Return the verdict on the answer in a file, which also says so if the file has lost its seal."""
+    """Return the verdict on the answer in a file. Its reason also says if the file has lost its seal."""
     verdict = _verdict_on(job, path, contents, found)
     if has_seal(path):
         return verdict
