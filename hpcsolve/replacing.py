@@ -1,4 +1,4 @@
-"""Replaces files so that there is the old file or the new one at any time, whatever kills the process.
+"""Replaces files so that there is the whole old file or the whole new one at any time, even after a kill.
 
 New bytes go to a part file beside the file, which is synced and renamed at the end. Its name tells who writes it:
 `NAME.<place>-<process>.<random>.part`, where the place stands for the host and its numbering of processes. So part
@@ -21,7 +21,7 @@ PART = re.compile(r"\.([0-9a-f]{8})-(\d+)\.[0-9a-f]{12}\.part")
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Replace a file, or make it. Raises as `replaced`."""
+    """Write these bytes to a file, which may exist. Raises as `replaced`."""
     with replaced(path) as part, open(part, "xb") as file:
         file.write(content)
 
@@ -49,7 +49,7 @@ def replaced(path: Path) -> Iterator[Path]:
 
 
 def make_folder(path: Path) -> None:
-    """Make the folder of an output file, make sure that files can be made in it, and remove parts that are left there.
+    """Make the folder of an output file, make sure that it can be written, and remove part files of killed processes.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def remove_dead_parts(path: Path) -> None:
 
 
 def _part(path: Path) -> Path:
-    """Return a path beside the file that no other process uses, so that it may be removed."""
+    """Return the path of a new part file beside a file. No other process uses it, so this one may remove it."""
     return path.with_name(f"{path.name}.{_place()}-{os.getpid()}.{os.urandom(6).hex()}.part")
 
 
@@ -91,6 +91,7 @@ def _place() -> str:
 
 
 def _lives(process: int) -> bool:
+    """Return whether a process of this host lives."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

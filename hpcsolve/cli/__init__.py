@@ -31,6 +31,7 @@ from hpcsolve.cli import (
 )
 from hpcsolve.cli.usage import OneLineParser, refuse_unknown_command, refuse_unknown_options
 from hpcsolve.parallel.interrupts import release
+from hpcsolve.parallel.launch import INTERRUPTED
 from hpcsolve.parallel.printing import warn
 
 COMMANDS = (
@@ -38,9 +39,6 @@ COMMANDS = (
     completion,
 )
 """The modules of the commands, in the order of `--help`."""
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as in shells."""
 
 EPILOG = """\
 examples:

@@ -80,7 +80,7 @@ def interval(text: str) -> float:
     with suppress(ValueError):
         if 0 <= (found := float(text)) < math.inf:
             return found
-    raise argparse.ArgumentTypeError(f"{text!r} is neither a number of seconds nor never")
+    raise argparse.ArgumentTypeError(f"{text!r} is neither a number of seconds, at least 0, nor `never`")
 
 
 def not_negative(text: str) -> int:

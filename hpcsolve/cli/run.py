@@ -37,9 +37,9 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 def add_checkpoint_options(parser: argparse.ArgumentParser) -> None:
     """Add the options about checkpoints and stopping."""
     parser.add_argument("--checkpoint-dir", metavar="FOLDER",
-                        help="where the folder of the checkpoints lies (default: beside the output)")
+                        help="make the folder of the checkpoints in this one (default: beside the output)")
     parser.add_argument("--checkpoint-interval", type=interval, metavar="S",
-                        help="seconds between checkpoints, or never (default: such that they take 2 %% of the time)")
+                        help="seconds between checkpoints, or never (default: so many that they take 2 %% of the time)")
     parser.add_argument("--deadline", type=seconds, metavar="S",
                         help="stop with a checkpoint within so many seconds (default: before the end of the Slurm job)")
     parser.add_argument("--hang-timeout", type=seconds, metavar="S",

@@ -16,10 +16,11 @@ if TYPE_CHECKING:
     from hpcsolve.runner.forecast import Forecast
 
 SPARE = 1.25
-"""Memory to ask for, divided by the estimate, whose bytes are right within a fifth."""
+"""Factor by which more memory is asked for than estimated, since the estimate may be wrong by a fifth."""
 SPARE_BYTES = 256 << 20
+"""Bytes per node that are asked for in addition."""
 SLOWER = 2
-"""Time to ask for, divided by the estimate, which is right within this factor."""
+"""Factor by which more time is asked for than estimated, since the estimate may be wrong by this factor."""
 SHORTEST = 600
 """Shortest time limit in seconds: starting a job takes minutes on busy file systems."""
 
@@ -40,7 +41,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--gpus-per-node", type=not_negative, metavar="N", help=text)
     text = "time limit as Slurm reads it, such as 12:00:00 (default: twice the estimate)"
     parser.add_argument("--time", type=_time, metavar="TIME", help=text)
-    text = "pmi2 (MPICH), pmix (Open MPI), or the site's (default: the site's own choice)"
+    text = "the plugin for srun: pmi2 (MPICH), pmix (Open MPI) or another (default: the one that the site has chosen)"
     parser.add_argument("--mpi", default="", metavar="PLUGIN", help=text)
     parser.add_argument("--partition", default="", metavar="NAME")
     parser.add_argument("--account", default="", metavar="NAME")
@@ -87,7 +88,7 @@ def _script(options: argparse.Namespace, found: Forecast, cpus: int) -> str:
 
     per_node = min(options.ranks, options.ranks_per_node or options.ranks)
     if options.ranks % per_node:
-        raise InputError(f"{options.ranks} ranks cannot be {per_node} on every node; change --ranks-per-node")
+        raise InputError(f"{options.ranks} ranks do not fill nodes of {per_node} ranks; change --ranks-per-node")
     settings = found.job.settings
     on_gpus = settings.device.lower() not in ("cpu", "auto")
     gpus = options.gpus_per_node if options.gpus_per_node is not None else per_node * on_gpus
@@ -100,17 +101,17 @@ def _script(options: argparse.Namespace, found: Forecast, cpus: int) -> str:
 
 
 def _mebibytes(found: Forecast, per_node: int) -> int:
-    """Return the host memory of a node. Every rank counts like rank 0, what they share counts once."""
+    """Return the MiB to ask for on a node. Every rank counts like rank 0, and memory that ranks share counts once."""
     once = found.estimate.shared_bytes
     needed = once + per_node * (found.process - once)
     return int(needed * SPARE + SPARE_BYTES) // (1 << 20) + 1
 
 
 def _seconds(found: Forecast) -> int:
-    """Return the time limit in whole minutes. Raises an `InputError` if the estimate has none."""
+    """Return the time limit in seconds, whole minutes. Raises an `InputError` if the estimate has no time."""
     total = found.phases.total
     if total is None:
-        raise InputError("the estimate does not know how long this job takes; give a time limit with --time")
+        raise InputError("it cannot be estimated how long this job takes; give a time limit with --time")
     return max(SHORTEST, (int(total * SLOWER) // 60 + 1) * 60)
 
 

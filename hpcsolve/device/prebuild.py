@@ -1,4 +1,4 @@
-"""Compiles kernels for the CPU or the GPU of other machines, such as the compute nodes of a cluster."""
+"""Compiles kernels for the CPU or the GPU of other hosts, such as the compute nodes of a cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GPU_NAME = re.compile(r"sm_\d{2,3}[af]?")
 
 
 def check_target(name: str, is_gpu: bool) -> None:
-    """Raise an `InputError` if this cannot be the name of a GPU's architecture, or of a CPU."""
+    """Raise an `InputError` unless this can be the name of a GPU's architecture (`is_gpu`), or else of a CPU."""
     if is_gpu and not GPU_NAME.fullmatch(name):
         raise InputError(f"GPU {name!r}: name it by its architecture, such as sm_90 (`hpcsolve info` tells it)")
     if not is_gpu and (name == "native" or name.startswith("sm_") or not CPU_NAME.fullmatch(name)):
@@ -27,7 +27,7 @@ def check_target(name: str, is_gpu: bool) -> None:
 
 
 def build_target(name: str, is_gpu: bool, files: Iterable[str], report: Callable[[str], None]) -> Path:
-    """Compile kernel files for a target into the cache, and return their folder. What was there is replaced.
+    """Compile kernel files for a target into the cache, and return their folder. An older folder is replaced.
 
     Parameters
     ----------
@@ -36,12 +36,12 @@ def build_target(name: str, is_gpu: bool, files: Iterable[str], report: Callable
     files
         Kernel files, such as `held_karp/layers`.
     report
-        Called with the name of each file that is done.
+        Called with the name of each file when it is compiled.
 
     Raises
     ------
     InputError
-        `name` is not the name of a target.
+        `name` cannot be the name of a target.
     EnvironmentFault
         There is no compiler, or it failed, or the cache cannot be written.
     """

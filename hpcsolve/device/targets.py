@@ -1,8 +1,8 @@
-"""Finds the kernels that `hpcsolve build` has compiled for this machine's CPU or GPU, on whatever machine it ran.
+"""Finds the kernels that `hpcsolve build` has compiled for this host's CPU or GPU, on this or another host.
 
-Each target (`znver4`, `sm_90`) has a folder in the cache, with all kernels and a description. The folder's name has
-target, a hash of sources and options, and nothing of the machine that compiled; so compute nodes need no compiler. A
-folder for a CPU is used where the CPU has every feature that the compiler took for granted.
+Each target (`znver4`, `sm_90`) has a folder in the cache, with all kernels and a description. Its name consists of the
+target and a hash of sources and options. It does not depend on the host that compiled, so compute nodes need no
+compiler. A folder for a CPU is used where the CPU has every feature that the compiler took for granted.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import msgspec
 DESCRIPTION = "target.json"
 CPU_FEATURE = re.compile(r"avx(?!256)\w*|sse4\.[12]|fma|bmi2?|lzcnt|popcnt|movbe|f16c|adx")
 """Options of g++ that let it use instructions which older x86 processors lack."""
-KERNEL_NAMES = {"bmi": "bmi1", "lzcnt": "abm"}
-"""Features that Linux calls by another name than g++, after all separators are removed."""
+LINUX_NAMES = {"bmi": "bmi1", "lzcnt": "abm"}
+"""Features of which Linux has another name than g++: g++'s and Linux's, both without separators."""
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ class Ready:
 
 
 def kernel_name(file: str, target: str) -> str:
-    """Return the name of a file of kernels for a target."""
+    """Return the name of the compiled file of `cuda_src/{file}.cu` for a target."""
     return file.replace("/", "-") + (".cubin" if target.startswith("sm_") else ".so")
 
 
@@ -80,13 +80,13 @@ def find(cache: Path, key: str, architecture: str) -> Ready | None:
 
 
 def _is_for(target: Target, architecture: str) -> bool:
-    if architecture or target.name.startswith("sm_"):
+    if architecture:
         return target.name == architecture
-    return target.runs_here()
+    return not target.name.startswith("sm_") and target.runs_here()
 
 
 def _read(folder: Path) -> Target | None:
-    """Return the description in a folder of one's own, or None where there is none."""
+    """Return the description in a folder that belongs to this user, or None if there is none."""
     try:
         if folder.stat().st_uid != os.geteuid():
             return None
@@ -114,5 +114,6 @@ def features_of_this_cpu() -> frozenset[str]:
 
 
 def _plain(name: str) -> str:
+    """Return the name of a feature as Linux has it, without separators."""
     plain = re.sub(r"[._-]", "", name)
-    return KERNEL_NAMES.get(plain, plain)
+    return LINUX_NAMES.get(plain, plain)

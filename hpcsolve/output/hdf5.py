@@ -2,8 +2,8 @@
 
 One process makes the file in memory and writes it as plain bytes (`hpcsolve.replacing`). So a kill leaves the old file
 or the new one, and a full disk is an ordinary error. (On a full disk libhdf5 itself would leave a file that opens with
-data missing.) Booleans are stored as 0 and 1 (uint8) and texts as variable-length UTF-8, which
-netCDF, xarray and pandas can read.
+data missing.) Booleans are stored as 0 and 1 (uint8) and texts as variable-length UTF-8, which netCDF, xarray and
+pandas can read.
 
 The HDF5 bytes are followed by a seal, their SHA-256. libhdf5 may crash on damaged bytes, so the seal is compared before
 libhdf5 opens the file. HDF5 ignores bytes behind its end, and drops them when a user opens the file to change it; such

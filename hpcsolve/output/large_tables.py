@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 ChunkedTable = tuple[DistanceTable, Iterator[Chunk]]
 """A table, and its chunks in the order of its rows."""
 Sums = list[tuple[tuple[int, int], int]]
-"""Row and column where each chunk of a table begins, and the CRC-32 of its bytes."""
+"""For each chunk of a table the row and column where it begins, and the CRC-32 of its compressed bytes."""
 
 
 def write_with_tables(path: Path, tables: Mapping[str, ChunkedTable], contents: Callable[[], Contents]) -> Contents:
@@ -116,7 +116,7 @@ def _holds_chunks(path: Path, sums: Mapping[str, Sums]) -> bool:
 
 
 def _holds(found: Contents, contents: Contents) -> bool:
-    """Return whether the contents that were read are those that were written, with scales that count from 0 on."""
+    """Return whether the contents that were read are those that were written, plus scales that count from 0."""
     pairs = [(found.attributes[name], value) for name, value in contents.attributes.items()]
     for group, members in found.groups.items():
         pairs += [(column.values, contents.value(group, name, np.arange(np.size(column.values))))

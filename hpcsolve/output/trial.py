@@ -1,7 +1,7 @@
 """Tries files without a seal in a child process first, since damaged bytes can crash libhdf5 and the process with it.
 
-A file loses its seal when another tool opens it to change it, or when its end is cut off. hpcsolve wrote no seal before
-there was one either; so such a file is read all the same, if libhdf5 survives that.
+A file loses its seal when another tool opens it to change it, or when its end is cut off. Files of early versions of
+hpcsolve have none either. So a file without a seal is read all the same, if libhdf5 survives that.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ BYTES_A_SECOND = 1 << 24
 
 
 def require_readable(name: str) -> None:
-    """Let a child process read a file, and make sure that it does not crash.
+    """Make sure that libhdf5 can read a file without a crash, by letting a child process read it.
 
     Raises
     ------
     DamagedFileError
-        libhdf5 crashes when it reads this file, or does not come to an end. Errors that it reports are none here: they
-        will be met again.
+        libhdf5 crashes when it reads this file, or does not come to an end. Errors that it reports are ignored, since
+        the caller meets them again.
     """
     state = os.stat(name)
     if said := _failure(os.path.abspath(name), state.st_size, state.st_mtime_ns):

@@ -19,6 +19,7 @@ from typing import Any
 
 CTRL_C = (signal.SIGINT,)
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
+"""The signals that stop a run of the command line."""
 SAME_PRESS = 0.5
 """Seconds within which Ctrl-C is taken as the same press, which a terminal and a launcher may both pass on."""
 
@@ -32,7 +33,7 @@ class Interrupts:
     """Notes signals while its block runs, so that the run can end soon with a checkpoint or the best answer so far.
 
     A second Ctrl-C raises `KeyboardInterrupt`. A signal that is ignored, or that the program handles itself, is left
-    alone, and so are all signals outside of the main thread. The previous handlers come back after the block.
+    alone, and so are all signals outside of the main thread. The previous handlers are set again after the block.
 
     Parameters
     ----------
@@ -86,5 +87,5 @@ class Interrupts:
 
 
 def pending(signals: tuple[signal.Signals, ...] = STOPPING) -> bool:
-    """Return whether one of some blocked signals has come."""
+    """Return whether any of these signals has come while it was blocked."""
     return not signal.sigpending().isdisjoint(signals)

@@ -23,7 +23,7 @@ from hpcsolve.wording import counted
 SECONDS_A_FILE = {"cpu": 2, "gpu": 4}
 """About how many seconds it takes to compile a file, measured with g++ 12 and nvcc 13."""
 MOST_COMPILERS = 8
-"""The most compilers that run at a time, each with some hundred MB of memory."""
+"""The most compilers that run at a time, since each takes some hundred MB of memory."""
 
 
 def prepare_run(path: str, overrides: Sequence[str] = (), device: str | None = None, say: Say = say_nothing) -> float:
@@ -73,7 +73,7 @@ def build_for(name: str, device: str, say: Say = say_nothing) -> None:
 
 
 def build_for_target(name: str, is_gpu: bool, say: Say = say_nothing) -> Path:
-    """Build all kernels for a CPU or a GPU that this machine need not have. Raises as `prebuild.build_target`."""
+    """Build all kernels for a CPU or a GPU that this host need not have. Raises as `prebuild.build_target`."""
     files = all_kernel_files(is_gpu)
     done: list[str] = []
     with heartbeat(say, lambda seconds: f"build:  {len(done)} of {len(files)} compiled after {duration(seconds)}"):
@@ -81,7 +81,7 @@ def build_for_target(name: str, is_gpu: bool, say: Say = say_nothing) -> Path:
 
 
 def all_kernel_files(is_gpu: bool) -> tuple[str, ...]:
-    """Return the kernel files of all algorithms that a GPU or a CPU may load."""
+    """Return the kernel files of all algorithms for a GPU, or for a CPU."""
     solvers = [algorithm(name) for name in NAMES]
     files = [file for solver in solvers for file in solver.kernel_files]
     only_on_cpus = [] if is_gpu else [file for solver in solvers for file in solver.host_kernel_files]

@@ -36,7 +36,7 @@ from hpcsolve.runner.kinds import kind_of
 from hpcsolve.runner.memory import check_memory, memory_line, memory_of, process_bytes
 from hpcsolve.runner.planned import PlannedRun
 
-INTERRUPTED = "hpcsolve: interrupted: {} will be written; another Ctrl-C ends the run at once"
+WILL_BE_WRITTEN = "hpcsolve: interrupted: {} will be written; another Ctrl-C ends the run at once"
 
 
 def run_job(
@@ -101,7 +101,7 @@ def _interrupts(planned: PlannedRun, keeping: Keeping, signals: tuple[signal.Sig
         release(*(one for one in signals if one not in CTRL_C))
         return Interrupts(())
     words = "the best answer so far" if best else "a checkpoint"
-    return Interrupts(signals, INTERRUPTED.format(words) if comm.rank == 0 else "")
+    return Interrupts(signals, WILL_BE_WRITTEN.format(words) if comm.rank == 0 else "")
 
 
 def _stopped(stopped: Stopped, checkpoints: Checkpoints, log: Log) -> Finished:

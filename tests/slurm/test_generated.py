@@ -120,7 +120,7 @@ def test_a_script_asks_for_what_the_estimate_says(hpcsolve, repository):
 
 
 @pytest.mark.parametrize(("words", "reason"), [
-    (["-n", "3", "--ranks-per-node", "2"], "3 ranks cannot be 2 on every node"),
+    (["-n", "3", "--ranks-per-node", "2"], "3 ranks do not fill nodes of 2 ranks"),
     (["--account", "a b"], "account 'a b'"),
     (["--mpi", "$(x)"], "MPI plugin '$(x)'"),
     (["--module=-x"], "module '-x'"),

@@ -1,4 +1,4 @@
-"""What colonies keep in a checkpoint, a row each, and how they go on from it on any rank."""
+"""What colonies keep in a checkpoint (one row per colony), and how they go on from it on any rank."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from hpcsolve.wording import counted
 
 
 def kept_bytes(search: Search | None) -> int:
-    """Return about how many bytes of a rank a checkpoint has."""
+    """Return the approximate bytes of a rank's share of a checkpoint."""
     return sum(search.buffers[name].nbytes for name in search.kept) if search else 0
 
 
 def state_of(
     search: Search | None, incumbents: Incumbents, history: History, stop: ColonyStop, iterations: int
 ) -> State:
-    """Return this rank's share of the state after so many iterations, the last of which has been learnt. Collective."""
+    """Return this rank's share of the state after so many iterations, with their pheromone updates. Collective."""
     numbers = {"iterations": iterations, "seconds": stop.seconds(), "best": stop.best, "improved": stop.improved,
                "step": history.step}
     parts = _history_parts(stop.comm.gather(history))
@@ -37,7 +37,7 @@ def state_of(
 
 
 def resume(saved: Saved, search: Search | None, incumbents: Incumbents, history: History, stop: ColonyStop) -> int:
-    """Bring colonies, history and stop criteria to where a checkpoint was, and return the iterations done so far."""
+    """Set colonies, history and stop criteria to those of a checkpoint, and return the iterations done so far."""
     seconds = float(saved.numbers["seconds"])
     stop.started -= seconds
     stop.best, stop.improved = saved.integer("best"), saved.integer("improved")

@@ -1,4 +1,4 @@
-"""What the planes keep in a checkpoint: the last layer that is whole in all slices, a row for each slice.
+"""What Held-Karp keeps in a checkpoint: the last layer that is complete in all slices, one row per slice.
 
 A slice needs nothing else to go on: planes of top cities come from slices that work on the same layer. While a layer is
 computed, the one before stays in memory, so no step of the wave waits for a checkpoint. In the backward run of an
@@ -21,15 +21,16 @@ from hpcsolve.device.base import Buffer, Device
 from hpcsolve.parallel.comm import Comm
 
 NO_LAYER = -1
+"""Number that stands for no layer."""
 FORWARD, STORED = "forward", "stored"
 """The tables of a checkpoint: the middle layer of a forward run that has ended, and the layer of the present run."""
 
 
 def whole_layers(chunks: NDArray[np.int32], lag: int, top: int) -> list[int | None]:
-    """Return for each step of a wave the layer that all slices have in whole after it, or None if there is none.
+    """Return for each step of a wave the layer that is complete in all slices after it, or None if there is none.
 
-    The slices with most top cities are behind the others by `lag * top` steps. A layer is whole from their last chunk
-    of it until the first slices begin the layer after the next one, which takes its memory.
+    The slices with most top cities are behind the others by `lag * top` steps. A layer is complete from their last
+    chunk of it until the first slices begin the layer after the next one, which takes its memory.
     """
     layers = chunks[:, 0].tolist()
     complete = [layer if layer not in layers[at + 1 : at + 2] else layer - 1 for at, layer in enumerate(layers)]
@@ -48,7 +49,7 @@ class LayerCheckpoints:
     Attributes
     ----------
     half, layer
-        The half run that this run begins with, and its last layer that is there already, or `NO_LAYER`.
+        The half run with which this run begins, and its last layer that the checkpoint has, or `NO_LAYER`.
     """
 
     plan: Plan
@@ -63,13 +64,15 @@ class LayerCheckpoints:
             self.half, self.layer = self.saved.integer("half"), self.saved.integer("layer")
 
     def begin(self, half: int) -> int:
-        """Return the last layer of a half run that is there already."""
-        return self.layer if half == self.half else self.plan.split.middle if half < self.half else NO_LAYER
+        """Return the last layer of a half run that the checkpoint has, or `NO_LAYER`."""
+        if half == self.half:
+            return self.layer
+        return self.plan.split.middle if half < self.half else NO_LAYER
 
     def load(self, half: int, memory: Sequence[Buffer]) -> None:
-        """Bring what a half run needs from the checkpoint into its memory: the layers with an even and an odd number.
+        """Copy the last layer of a half run from the checkpoint into its memory: a buffer for even, one for odd layers.
 
-        Of a half run before the one where the checkpoint was written, that is the middle layer.
+        If the half run had ended, that is the middle layer.
         """
         layer = self.begin(half)
         if self.saved is None or layer == NO_LAYER:
@@ -81,10 +84,12 @@ class LayerCheckpoints:
             view.upload(row.reshape(view.shape))
 
     def reached(self, half: int, layer: int, memory: Sequence[Buffer], forward: Buffer | None) -> None:
-        """Save or stop if it is time, when a layer is whole. Collective. A rank without slices gives no memory.
+        """Save or stop if it is time. Called when a layer is complete. Collective.
 
         Parameters
         ----------
+        memory
+            The layers with an even and an odd number; empty on a rank without slices.
         forward
             The middle layer of the forward run, in a backward run.
         """

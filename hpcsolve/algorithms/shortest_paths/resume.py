@@ -17,7 +17,7 @@ from hpcsolve.parallel.comm import Comm, SerialComm
 
 T = TypeVar("T")
 WORK = 4
-"""Numbers that are kept of a search: wrong entries, cut arcs, arcs relaxed, rounds."""
+"""Number of counters that are kept of a search: wrong entries, cut arcs, relaxed arcs, rounds."""
 
 
 @dataclass
@@ -29,9 +29,9 @@ class SearchCheckpoints:
     first
         Number of the first of this rank's rows, or sorted queries.
     saved
-        Where the searches go on, or None.
+        The checkpoint from which the searches go on, or None.
     numbers, parts
-        What the state has besides.
+        Further numbers and parts of the state.
     """
 
     comm: Comm = field(default_factory=SerialComm)
@@ -54,22 +54,22 @@ class SearchCheckpoints:
         parts = table.parts(self.first)
         done, of = int(table.finished.sum()), len(table.finished)
         before = self.saved.integer("pieces") if self.saved else 0
-        numbers = {**self.numbers, "pieces": before + self.boundary.number + 1}
+        numbers = {**self.numbers, "pieces": before + self.boundary.number + 1}  # differs from state to state
         return State(numbers, [*self.parts, *parts], f"after {done} of {of} searches of rank 0")
 
 
 @dataclass
 class RowTable:
-    """The rows of a rank.
+    """The rows of a rank, one for each search.
 
     Attributes
     ----------
     keys, before, work
-        Rows of distances, of predecessors, and of the numbers of the search.
+        Distances, predecessors and counters (`WORK`) of each search.
     finished
         Which rows are finished, shape (rows,).
     under_way
-        Rows that are on their way from the device.
+        Rows that are being copied from the device.
     """
 
     keys: NDArray[Any]
@@ -79,12 +79,12 @@ class RowTable:
     under_way: tuple[slice, Rows] | None = None
 
     def begin(self, part: slice, rows: Rows) -> None:
-        """Note that rows are on their way, and wait for those before."""
+        """Note that rows are being copied, after waiting for those before."""
         self.arrive()
         self.under_way = part, rows
 
     def arrive(self) -> None:
-        """Wait for the rows that are on their way."""
+        """Wait for the rows that are being copied."""
         if self.under_way is not None:
             part, rows = self.under_way
             self.under_way = None
@@ -106,7 +106,7 @@ class RowTable:
         return int(self.finished.sum()) * sum(table[:1].nbytes for table in self._tables().values())
 
     def parts(self, first: int) -> list[Part]:
-        """Return the finished rows, after those that are on their way."""
+        """Return the finished rows, after waiting for those that are being copied."""
         self.arrive()
         return [part(name, first + own.start, table[own.start : own.stop])
                 for own in runs_of(self.finished) for name, table in self._tables().items()]
@@ -126,7 +126,7 @@ class QueryTable:
     path
         The path of each query.
     work
-        The numbers of the searches, in any order.
+        Counters (`WORK`) of the searches, in any order.
     finished
         Which queries are answered, shape (queries,).
     """
@@ -138,7 +138,7 @@ class QueryTable:
     finished: NDArray[np.bool_]
 
     def load(self, kept: SearchCheckpoints) -> None:
-        """Take the answered queries of a checkpoint, and on rank 0 the numbers of all searches."""
+        """Take the answered queries of a checkpoint, and on rank 0 the counters of all searches."""
         if kept.saved is None:
             return
         query, length = (kept.saved.gathered(name, (), np.int64) for name in ("query", "length"))
@@ -172,12 +172,12 @@ def runs_of(flags: NDArray[np.bool_]) -> list[range]:
 
 
 def work_of(solved: Solved) -> NDArray[np.uint64]:
-    """Return the numbers of searches, shape (searches, WORK)."""
+    """Return the counters of searches, shape (searches, WORK)."""
     return np.stack([solved.wrong.astype(np.uint64), solved.cut.astype(np.uint64), solved.relaxed, solved.rounds], 1)
 
 
 def solved_of(work: NDArray[np.uint64]) -> Solved:
-    """Return searches of which only these numbers are known."""
+    """Return searches of which only these counters are known, shape (searches, WORK)."""
     none = np.empty(0, np.uint64)
     wrong, cut, relaxed, rounds = work.T
     return Solved(wrong.astype(np.int64), cut.astype(np.uint32), relaxed, rounds, none, none, none.astype(np.uint32),

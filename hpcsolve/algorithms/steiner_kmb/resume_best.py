@@ -18,17 +18,18 @@ PANELS_AT_ONCE = 256
 
 
 def state_of(rounds: Rounds, new: NDArray[np.uint32]) -> State:
-    """Return the state before the rows of new nodes (numbers, on rank 0) are all there. Collective."""
+    """Return the state while rows of new nodes (their numbers, on rank 0) may still be missing. Collective."""
     comm, nodes, table = rounds.comm, rounds.nodes, rounds.table
     slots = comm.bcast(None if nodes is None else _filled(nodes.slot, new, table))
     assert slots is not None
     parts = [_panels(table, slots, panels) for panels in _pieces(len(table.rows))]
     if nodes is not None:
         tree = np.empty(0, np.int64) if rounds.tree is None else rounds.tree.astype(np.int64)
+        history = [(number, weight) for number, _, weight in rounds.history]
         arrays = {"vertex": nodes.vertex, "slot": nodes.slot, "parent": nodes.parent, "edge": nodes.edge, "new": new,
                   "filled": slots, "tree": tree,
-                  "history": np.array([row[::2] for row in rounds.history], np.int64).reshape(-1, 2),
-                  "seconds": np.array([row[1] for row in rounds.history], np.float64)}
+                  "history": np.array(history, np.int64).reshape(-1, 2),
+                  "seconds": np.array([seconds for _, seconds, _ in rounds.history], np.float64)}
         parts += [part(name, 0, values) for name, values in arrays.items()]
     numbers = {"round": rounds.number, "key": 0 if nodes is None else nodes.key, "joined": int(rounds.joined),
                "shakes": rounds.shakes, "seconds": rounds.stop.seconds()}
@@ -36,7 +37,7 @@ def state_of(rounds: Rounds, new: NDArray[np.uint32]) -> State:
 
 
 def resume(saved: Saved, rounds: Rounds) -> NDArray[np.uint32]:
-    """Bring the rounds to where a checkpoint was, and return the new nodes (numbers, on rank 0)."""
+    """Set the rounds to those of a checkpoint, and return the numbers of the new nodes on rank 0, elsewhere none."""
     rounds.number, rounds.shakes = saved.integer("round"), saved.integer("shakes")
     rounds.joined = bool(saved.integer("joined"))
     rounds.stop.started -= float(saved.numbers["seconds"])
@@ -60,12 +61,13 @@ def resume(saved: Saved, rounds: Rounds) -> NDArray[np.uint32]:
 
 
 def _filled(slot: NDArray[np.uint32], new: NDArray[np.uint32], table: NodeTable) -> NDArray[np.uint32]:
-    """Return the rows of the table that are there: those of old nodes, and of new ones where they are ready."""
+    """Return the filled rows of the table: those of all nodes except new ones whose rows are not ready."""
     waiting = slot[new]
     return np.setdiff1d(slot, waiting[~table.ready[waiting]])
 
 
 def _pieces(panels: int) -> Iterator[range]:
+    """Return ranges of at most `PANELS_AT_ONCE` panels."""
     return (range(first, min(first + PANELS_AT_ONCE, panels)) for first in range(0, panels, PANELS_AT_ONCE))
 
 

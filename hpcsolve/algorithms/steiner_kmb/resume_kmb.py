@@ -1,4 +1,4 @@
-"""What mode kmb keeps in a checkpoint: the pairs so far, whose rows are finished, and the rows of the matrix."""
+"""What mode kmb keeps in a checkpoint: pairs so far, terminals with finished rows, and rows of the matrix."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class KmbCheckpoints:
     Attributes
     ----------
     done
-        Terminals whose rows are finished. Rank 0 has those of the checkpoint, too.
+        Terminals whose rows are finished. On rank 0 also those of the checkpoint.
     filled
-        Which rows of this rank's part of the matrix are there.
+        Which rows of this rank's part of the matrix are finished.
     """
 
     comm: Comm = field(default_factory=SerialComm)
@@ -53,7 +53,7 @@ class KmbCheckpoints:
                 rows[:] = saved.rows("matrix", own, rows.shape[1:], rows.dtype)
 
     def left(self, sources: Indices) -> Indices:
-        """Return those of this rank's terminals that it must still search from."""
+        """Return those of this rank's terminals from which it must still search."""
         saved = self.checkpoints.saved
         if saved is None:
             return sources
@@ -106,5 +106,5 @@ class KmbCheckpoints:
         return self.boundary.while_any(batches[::-1], state, self.matrix_bytes)
 
     def matrix_bytes(self) -> int:
-        """Return about how many bytes of this rank a checkpoint has."""
+        """Return the approximate bytes of this rank's share of a checkpoint."""
         return 0 if self.matrix is None else self.matrix.rows.nbytes
