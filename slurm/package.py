@@ -1,4 +1,4 @@
-"""A Spack recipe, for a repository of one's own: packages/py-hpcsolve/package.py (Spack 1.0: py_hpcsolve)."""
+"""A Spack recipe for your own repository: packages/py-hpcsolve/package.py (Spack 1.0: py_hpcsolve)."""
 
 from spack.package import *
 
