@@ -74,7 +74,7 @@ class Checkpoints:
     stopping: bool = False
 
     @property
-    def asks(self) -> bool:
+    def asks_ranks(self) -> bool:
         """Whether `Boundary` must ask the ranks for their wishes. Without a writer and a watch it need not."""
         return self.writer is not None or self.hang_timeout is not None
 
@@ -82,7 +82,7 @@ class Checkpoints:
         """Return what this rank wants now, when its share of the state has so many bytes."""
         watch(self.hang_timeout)
         now = self.pace.look()
-        if self.stopping or self.interrupted() or self.pace.is_late(now, nbytes if self.writer else 0):
+        if self.stopping or self.interrupted() or self.pace.must_stop(now, nbytes if self.writer else 0):
             self.stopping = True
             return Wish.STOP
         return Wish.SAVE if self.writer and self.pace.is_due(now, nbytes) else Wish.GO_ON
@@ -174,7 +174,7 @@ class Boundary:
             A rank was asked to stop, or the deadline is near. The state is saved.
         """
         self.number += 1
-        if not self._checkpoints.asks or self.number < self._next:
+        if not self._checkpoints.asks_ranks or self.number < self._next:
             return
         self._synchronize()
         votes = self._comm.allgather((self._checkpoints.wish(nbytes()), time.perf_counter() - self._started))
@@ -199,7 +199,7 @@ class Boundary:
             self.reached(state, nbytes)
 
     def _any(self, busy: bool) -> bool:
-        return any(self._comm.allgather(busy)) if self._checkpoints.asks else busy
+        return any(self._comm.allgather(busy)) if self._checkpoints.asks_ranks else busy
 
 
 def agreed(wishes: list[Wish]) -> Wish:

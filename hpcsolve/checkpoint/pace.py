@@ -73,7 +73,7 @@ class Pace:
         wait = max(LEAST_INTERVAL, self.expected(nbytes) / SHARE) if self.interval is None else self.interval
         return now - self.last >= wait
 
-    def is_late(self, now: float, nbytes: int) -> bool:
+    def must_stop(self, now: float, nbytes: int) -> bool:
         """Return whether the run must stop now to meet its deadline, since the next piece of work may take too long."""
         if self.deadline is None:
             return False
