@@ -1,8 +1,8 @@
 """Finds the kernels that `hpcsolve build` has compiled for this machine's CPU or GPU, on whatever machine it ran.
 
-Each target (`znver4`, `sm_90`) has a folder in the cache, with all kernels and a description. The folder's name has
-target, a hash of sources and options, and nothing of the machine that compiled; so compute nodes need no compiler. A
-folder for a CPU is used where the CPU has every feature that the compiler took for granted.
+Each target (`znver4`, `sm_90`) has a folder in the cache, with all kernels and a description. The folder's name is made
+of the target and a hash of sources and options. It does not depend on the machine that compiled, so compute nodes need
+no compiler. Kernels for a CPU are used where the CPU has every feature that they were compiled for.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ DESCRIPTION = "target.json"
 CPU_FEATURE = re.compile(r"avx(?!256)\w*|sse4\.[12]|fma|bmi2?|lzcnt|popcnt|movbe|f16c|adx")
 """Options of g++ that let it use instructions which older x86 processors lack."""
 KERNEL_NAMES = {"bmi": "bmi1", "lzcnt": "abm"}
-"""Features that Linux calls by another name than g++, after all separators are removed."""
+"""Linux's names of features that g++ calls otherwise, all without separators."""
 
 
 class Target(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ class Ready:
 
 
 def kernel_name(file: str, target: str) -> str:
-    """Return the name of a file of kernels for a target."""
+    """Return the name of the compiled file of `cuda_src/{file}.cu` for a target."""
     return file.replace("/", "-") + (".cubin" if target.startswith("sm_") else ".so")
 
 
@@ -72,7 +72,7 @@ def folder_name(target: str, key: str) -> str:
 def find(cache: Path, key: str, architecture: str) -> Ready | None:
     """Return the kernels for a GPU's architecture, or for this CPU if that is empty, or None if there are none.
 
-    Of several that this CPU can run, those with most features are taken.
+    Of several that this CPU can run, the kernels with the most features are returned.
     """
     found = [Ready(target, folder) for folder in sorted(cache.glob(folder_name(architecture or "*", key)))
              if (target := _read(folder)) is not None and _is_for(target, architecture)]
@@ -101,7 +101,7 @@ def write(folder: Path, target: Target) -> None:
 
 
 def features_in(options: str) -> tuple[str, ...]:
-    """Return the features that g++ takes for granted, from what `g++ -march=NAME -Q --help=target` prints."""
+    """Return the features of a CPU that g++ uses, from what `g++ -march=NAME -Q --help=target` prints."""
     enabled = re.findall(r"^\s*-m(\S+)\s+\[enabled\]", options, re.M)
     return tuple(sorted(_plain(name) for name in enabled if CPU_FEATURE.fullmatch(name)))
 
