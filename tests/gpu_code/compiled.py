@@ -58,8 +58,8 @@ class Use:
     loop
         Instructions of the innermost loop, which is unrolled as the compiler likes; 0 without a disassembler.
     global_, shared_, local, atomics, barriers, exchanges, minima
-        Instructions of the loop: loads and stores by kind of memory; atomics; barriers; shuffles and votes; minima, most
-        of which add as well.
+        Instructions of the loop: loads and stores by kind of memory; atomics; barriers; shuffles and votes; minima,
+        most of which add as well.
     accesses
         The loop's loads and stores with their widths: `LDG 2x64, LDS 4x16`.
     """

@@ -17,7 +17,7 @@ from hpcsolve.parallel.comm import Comm, SerialComm
 
 T = TypeVar("T")
 WORK = 4
-"""Numbers that are kept of a search: wrong entries, cut arcs, arcs relaxed, rounds."""
+"""How many numbers are kept of a search: wrong entries, cut arcs, arcs relaxed, rounds."""
 
 
 @dataclass
@@ -27,11 +27,11 @@ class SearchCheckpoints:
     Attributes
     ----------
     first
-        Number of the first of this rank's rows, or sorted queries.
+        Number of this rank's first row, or first query of those sorted by source.
     saved
-        Where the searches go on, or None.
+        The checkpoint from which the searches resume, or None.
     numbers, parts
-        What the state has besides.
+        Additional numbers and parts of every state.
     """
 
     comm: Comm = field(default_factory=SerialComm)
@@ -43,7 +43,7 @@ class SearchCheckpoints:
     boundary: Boundary = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin to count pieces of work."""
+        """Begin to count the pieces of work, between which checkpoints are written."""
         self.boundary = Boundary(self.comm, self.checkpoints)
 
     def while_any(self, waiting: list[T], rows: RowTable | QueryTable) -> Iterator[T]:
@@ -65,11 +65,11 @@ class RowTable:
     Attributes
     ----------
     keys, before, work
-        Rows of distances, of predecessors, and of the numbers of the search.
+        For each search a row of distances as keys, a row of predecessors, and its numbers (`WORK`).
     finished
-        Which rows are finished, shape (rows,).
+        Whether each row is finished, shape (rows,).
     under_way
-        Rows that are on their way from the device.
+        Rows that are being copied from the device, and where they belong.
     """
 
     keys: NDArray[Any]
@@ -79,12 +79,12 @@ class RowTable:
     under_way: tuple[slice, Rows] | None = None
 
     def begin(self, part: slice, rows: Rows) -> None:
-        """Note that rows are on their way, and wait for those before."""
+        """Note that rows are being copied, and wait for the rows before them."""
         self.arrive()
         self.under_way = part, rows
 
     def arrive(self) -> None:
-        """Wait for the rows that are on their way."""
+        """Wait for the rows that are being copied."""
         if self.under_way is not None:
             part, rows = self.under_way
             self.under_way = None
@@ -92,7 +92,7 @@ class RowTable:
             self.finished[part] = True
 
     def load(self, kept: SearchCheckpoints) -> None:
-        """Take the finished rows of a checkpoint."""
+        """Load the finished rows of a checkpoint."""
         if kept.saved is None:
             return
         for found in kept.saved.ranges("work", range(kept.first, kept.first + len(self.keys))):
@@ -106,7 +106,7 @@ class RowTable:
         return int(self.finished.sum()) * sum(table[:1].nbytes for table in self._tables().values())
 
     def parts(self, first: int) -> list[Part]:
-        """Return the finished rows, after those that are on their way."""
+        """Wait for the rows that are being copied, and return all finished rows."""
         self.arrive()
         return [part(name, first + own.start, table[own.start : own.stop])
                 for own in runs_of(self.finished) for name, table in self._tables().items()]
@@ -126,9 +126,9 @@ class QueryTable:
     path
         The path of each query.
     work
-        The numbers of the searches, in any order.
+        The numbers (`WORK`) of the searches, in any order.
     finished
-        Which queries are answered, shape (queries,).
+        Whether each query is answered, shape (queries,).
     """
 
     keys: NDArray[Any]
@@ -138,7 +138,7 @@ class QueryTable:
     finished: NDArray[np.bool_]
 
     def load(self, kept: SearchCheckpoints) -> None:
-        """Take the answered queries of a checkpoint, and on rank 0 the numbers of all searches."""
+        """Load the answered queries of a checkpoint, and on rank 0 the numbers of all searches."""
         if kept.saved is None:
             return
         query, length = (kept.saved.gathered(name, (), np.int64) for name in ("query", "length"))
@@ -172,12 +172,12 @@ def runs_of(flags: NDArray[np.bool_]) -> list[range]:
 
 
 def work_of(solved: Solved) -> NDArray[np.uint64]:
-    """Return the numbers of searches, shape (searches, WORK)."""
+    """Return the numbers that are kept of searches, shape (searches, WORK)."""
     return np.stack([solved.wrong.astype(np.uint64), solved.cut.astype(np.uint64), solved.relaxed, solved.rounds], 1)
 
 
 def solved_of(work: NDArray[np.uint64]) -> Solved:
-    """Return searches of which only these numbers are known."""
+    """Return the `Solved` of searches of which only these numbers were kept."""
     none = np.empty(0, np.uint64)
     wrong, cut, relaxed, rounds = work.T
     return Solved(wrong.astype(np.int64), cut.astype(np.uint32), relaxed, rounds, none, none, none.astype(np.uint32),

@@ -36,7 +36,7 @@ def state_of(rounds: Rounds, new: NDArray[np.uint32]) -> State:
 
 
 def resume(saved: Saved, rounds: Rounds) -> NDArray[np.uint32]:
-    """Bring the rounds to where a checkpoint was, and return the new nodes (numbers, on rank 0)."""
+    """Load the state of the rounds from a checkpoint, and return its new nodes (numbers, on rank 0)."""
     rounds.number, rounds.shakes = saved.integer("round"), saved.integer("shakes")
     rounds.joined = bool(saved.integer("joined"))
     rounds.stop.started -= float(saved.numbers["seconds"])
@@ -60,7 +60,7 @@ def resume(saved: Saved, rounds: Rounds) -> NDArray[np.uint32]:
 
 
 def _filled(slot: NDArray[np.uint32], new: NDArray[np.uint32], table: NodeTable) -> NDArray[np.uint32]:
-    """Return the rows of the table that are there: those of old nodes, and of new ones where they are ready."""
+    """Return the slots of the filled rows: those of all nodes except new ones that are not `ready`."""
     waiting = slot[new]
     return np.setdiff1d(slot, waiting[~table.ready[waiting]])
 
