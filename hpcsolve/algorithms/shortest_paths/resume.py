@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,10 +52,10 @@ class SearchCheckpoints:
 
     def _state(self, table: RowTable | QueryTable) -> State:
         parts = table.parts(self.first)
-        done, of = int(table.finished.sum()), len(table.finished)
+        done, count = int(table.finished.sum()), len(table.finished)
         before = self.saved.integer("pieces") if self.saved else 0
         numbers = {**self.numbers, "pieces": before + self.boundary.number + 1}
-        return State(numbers, [*self.parts, *parts], f"after {done} of {of} searches of rank 0")
+        return State(numbers, [*self.parts, *parts], f"after {done} of {count} {table.noun} of rank 0")
 
 
 @dataclass
@@ -72,6 +72,7 @@ class RowTable:
         Rows that are being copied from the device, and where they belong.
     """
 
+    noun: ClassVar = "searches"
     keys: NDArray[Any]
     before: NDArray[np.uint32]
     work: NDArray[np.uint64]
@@ -131,6 +132,7 @@ class QueryTable:
         Whether each query is answered, shape (queries,).
     """
 
+    noun: ClassVar = "queries"
     keys: NDArray[Any]
     length: NDArray[np.int64]
     path: list[NDArray[np.int32]]
