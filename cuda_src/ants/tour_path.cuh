@@ -58,7 +58,7 @@ DEVICE void reverse(const tour &t, path &p, uint32_t low, uint32_t length) {
   }
   const bool rest = either_way && length > t.n - length;
   const uint32_t begin = rest ? after : low, moved = rest ? t.n - length : length;
-  // The first index of what is moved, around.
+  // The position of what is moved that has the first index in `order`, and that index.
   const uint32_t least = p.backwards ? around(t, begin + moved - 1) : begin;
   const uint32_t from = around(t, p.backwards ? p.start + t.n - least : p.start + least);
   __syncthreads();

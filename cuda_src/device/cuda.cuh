@@ -26,8 +26,8 @@ DEVICE uint64_t atomicOr(uint64_t *target, uint64_t value) {
 DEVICE uint64_t atomicAdd(uint64_t *target, uint64_t value) {
   return atomicAdd((unsigned long long *)target, (unsigned long long)value);
 }
-// Reads a value in global memory that other threads may be changing with atomics. The order is that of the block: a
-// change by another block may be seen late.
+// Reads a value in global memory that other threads may be changing with atomics. A change by a thread of the same block
+// is seen; one by another block may be seen late.
 DEVICE uint32_t peek(const uint32_t *p) {
   uint32_t x;
   asm volatile("ld.relaxed.cta.global.u32 %0, [%1];" : "=r"(x) : "l"(__cvta_generic_to_global(p)) : "memory");

@@ -24,8 +24,8 @@
 #include "device/group_host.cuh"
 #endif
 
-// Adds the x of all threads of a block to *total. Each warp adds its sum: a GPU has no 64-bit addition in shared memory,
-// so an atomic one is tried in a loop, which should be entered by few threads.
+// Adds the x of all threads of a block to *total. Each warp adds its sum: a GPU has no atomic 64-bit addition in shared
+// memory and repeats a compare-and-swap instead, which few threads should do.
 DEVICE void add_to(uint64_t *total, uint64_t x) {
   const uint64_t sum = group_sum(x);
   if (group_leader()) atomicAdd_block(total, sum);

@@ -70,7 +70,7 @@ template <class T>
 DEVICE void lower_to(uint32_t *target, lanes<T> x) {
   atomicMin(target, sizeof(T) == 4 ? x.v : x.v >> 16 < (x.v & 0xffffu) ? x.v >> 16 : x.v & 0xffffu);
 }
-// By comparisons: what is indexed by a variable cannot be in registers, and stands in local memory.
+// Uses comparisons, because an array that is indexed by a variable cannot be in registers, only in local memory.
 template <class T, int n>
 DEVICE T element(const T (&few)[n], int i) {
   T found = few[n - 1];

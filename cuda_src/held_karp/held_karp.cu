@@ -38,7 +38,7 @@
 // useful: 69 % for b = 4 (16-bit values, AVX2), f = t = 11. On a GPU (b = 6) it is 46 % for 32 cities, with the sets that
 // are solved twice because a size has an odd number of them. A stored value moves twice: 2 mid 2^(m - 1) values in all,
 // at m = 27 and 16 bits 2.4 GB for 2.4e10 min-adds, so arithmetic is the limit and not memory.
-// jobs/benchmarks/held_karp/RESULTS.md compares this with the machine's peak of min-adds (minplus.cu).
+// jobs/benchmarks/held_karp/RESULTS.md compares this with the machine's peak of min-adds (min_add.cu).
 // jobs/benchmarks/gpu.md has estimates for a GPU.
 #include "held_karp/block.cuh"
 

@@ -78,7 +78,7 @@ template <class T>
 DEVICE T block_min(T *shared, T x) {
   if (threadIdx.x == 0) *shared = ~(T)0;
   __syncthreads();
-  if constexpr (sizeof(T) == 8) {  // as `add_to`: a GPU has no 64-bit minimum in shared memory
+  if constexpr (sizeof(T) == 8) {  // as in `add_to`: no atomic 64-bit minimum in shared memory
     const T least = group_min(x);
     if (group_leader()) atomicMin_block(shared, least);
   } else {

@@ -39,12 +39,12 @@ ONE_CORE = DeviceInfo("cpu", "", "", "")
 
 
 def batches_at_once(info: DeviceInfo) -> int:
-    """Return the number of batches whose results are held at a time: a GPU works on one while the host gets another."""
+    """Return the number of batches whose results are held at a time. A GPU solves one while the last one is copied."""
     return 2 if info.kind == "cuda" else 1
 
 
 class Download(Protocol):
-    """A copy from the device that was begun."""
+    """A copy from the device to the host that may still be under way."""
 
     def wait(self) -> None:
         """Return when the copy is complete."""
@@ -98,10 +98,10 @@ class Buffer(Protocol):
         """Return a host copy, which is `into` (same shape and dtype) if that is given."""
 
     def start_download(self, into: NDArray[Any]) -> Download:
-        """Begin to copy into a contiguous host array (same shape and dtype), in order after what is queued now.
+        """Begin to copy into a contiguous host array (same shape and dtype). The copy follows the work queued so far.
 
-        Kernels that are launched meanwhile run beside the copy. Until `wait` has returned, the array must not be used,
-        and the buffer not be written to. Freeing the buffer waits for the copy.
+        Kernels that are launched later may run during the copy. Until `wait` has returned, the array must not be used,
+        and the buffer must not be written to. Freeing the buffer waits for the copy.
         """
 
     def fill(self, value: int) -> None:
@@ -131,7 +131,7 @@ class Kernel(Protocol):
         """
 
     def each(self, step: str, steps: range, grid: int, block: int, /, **arguments: Argument) -> None:
-        """Launch the kernel once for each step, passed as the argument named `step`. Arguments are checked before."""
+        """Launch the kernel once for each step, passed as the argument named `step`. Arguments are checked first."""
 
 
 class Timer(Protocol):
@@ -214,7 +214,8 @@ def check_host_array(buffer: Buffer, array: NDArray[Any], contiguous: bool = Fal
     """Raise `LaunchError` unless a host array is of the buffer's shape and type, and contiguous if it must be."""
     if array.shape != buffer.shape or array.dtype != buffer.dtype or (contiguous and not array.flags.c_contiguous):
         layout = "" if array.flags.c_contiguous else " with strides"
-        raise LaunchError(f"a {buffer.dtype} {buffer.shape} is needed, not a {array.dtype} {array.shape}{layout}")
+        needed = f"a host array of type {buffer.dtype} and shape {buffer.shape} is needed"
+        raise LaunchError(f"{needed}, not {array.dtype} {array.shape}{layout}")
 
 
 def check_writable(buffer: Buffer) -> None:

@@ -2,8 +2,8 @@
 
 The cache is the user's own folder (HPCSOLVE_CACHE, else XDG_CACHE_HOME/hpcsolve, else ~/.cache/hpcsolve), closed to
 others. An entry's name is a hash of everything that the machine code depends on: source, headers, command, compiler
-version, CPU features. Kernels that `hpcsolve build` has made for this kind of CPU or GPU come first, and need no
-compiler (targets.py). An entry is written with its SHA-256 under a temporary name and renamed, under a lock, so that
+version, CPU features. Kernels that `hpcsolve build` has made for this kind of CPU or GPU are preferred, and need
+no compiler (targets.py). An entry is written with its SHA-256 under a temporary name and renamed, under a lock, so that
 one of many ranks on a node builds it and the others wait and load it. An entry whose bytes do not match its SHA-256 is
 built again, never loaded.
 
@@ -186,7 +186,7 @@ def _prebuilt(code: Code) -> Path | None:
 def ready_target(architecture: str) -> targets.Ready | None:
     """Return what `hpcsolve build` has made for a GPU architecture, or for this CPU if that is empty.
 
-    Options of one's own (HPCSOLVE_CXXFLAGS) are for code that is compiled here.
+    None if it has made nothing, or if HPCSOLVE_CXXFLAGS is set: those kernels were not compiled with these options.
     """
     if not architecture and "HPCSOLVE_CXXFLAGS" in os.environ:
         return None
@@ -194,7 +194,7 @@ def ready_target(architecture: str) -> targets.Ready | None:
 
 
 def compiler_line(architecture: str = "") -> str:
-    """Return the version of the compiler of this code, in one line. Raises as `compiler_identity`."""
+    """Return in one line the compiler of the kernels for a GPU or this CPU. Raises as `compiler_identity`."""
     ready = ready_target(architecture)
     if ready:
         return f"{ready.target.compiler}, for {ready.target.name}"
@@ -202,7 +202,7 @@ def compiler_line(architecture: str = "") -> str:
 
 
 def first_line_of_version(compiler: str) -> str:
-    """Return the line that has the compiler's version. Raises as `compiler_identity`."""
+    """Return the line that has a compiler's version. Raises as `compiler_identity`."""
     lines = compiler_identity(compiler).splitlines()
     return next((line for line in lines if "release" in line), lines[0])
 

@@ -35,17 +35,17 @@ class CudaDevice:
     Attributes
     ----------
     threads
-        CPU threads that this rank has beside the GPU.
+        Number of CPU threads of this rank.
     allocated
         Bytes that are allocated now.
     context
         The GPU's primary context. A kernel that fails breaks it, and closes it.
     modules, kernels
-        What has been loaded, by file, and by file and name.
+        Loaded modules by file, and loaded kernels by file and name.
     pinned
-        The page-locked arrays by address: their bytes, and what unlocks them again.
+        The page-locked arrays by address: their bytes, and the finalizer that unlocks them.
     downloads
-        What is under way from the GPU to the host.
+        Copies that are under way from the GPU to the host.
 
     Raises
     ------
@@ -169,7 +169,7 @@ class CudaDevice:
     def synchronize(self) -> None:
         """Wait until everything that is queued is done."""
         with self.calling("waiting for the GPU"):
-            self.downloads.meanwhile()
+            self.downloads.advance_until_idle()
             self.stream.synchronize()
 
     def release(self, allocation: Allocation) -> None:

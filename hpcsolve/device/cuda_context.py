@@ -35,7 +35,7 @@ class CudaContext:
     failure
         The error of a kernel that has broken the context, empty if there was none.
     spare
-        Events that nobody uses now. They are deleted when the context is closed.
+        Events to be used again. They are deleted when the context is closed.
 
     Raises
     ------
@@ -83,18 +83,18 @@ class CudaContext:
             raise self._fault(what, error) from None
 
     def mark(self, stream: Any) -> Any:
-        """Return an event that is recorded on a stream. Needs the context. Add it to `spare` after its use."""
+        """Return an event that is recorded on a stream. The context must be current. Append it to `spare` after use."""
         event = self.spare.pop() if self.spare else self.cuda.Event()
         return event.record(stream)
 
     def close(self) -> None:
-        """Release the context, so that it is not current and PyCUDA leaves what it made in it alone."""
+        """Release the context. Afterwards it is not current, and PyCUDA leaves the objects that it made in it alone."""
         handle, self.handle = self.handle, None
         if handle is None:
             return
         library, number, own = load_library(), ctypes.c_int(), ctypes.c_void_p()
         library.cuDeviceGet(ctypes.byref(number), ctypes.c_int(self.gpu.index))
-        # PyCUDA makes the context current to release it, and leaves it so. It must exist until it is popped.
+        # PyCUDA makes the context current to release it, and leaves it current. It must exist until it is popped.
         retained = library.cuDevicePrimaryCtxRetain(ctypes.byref(own), number) == 0
         with _silent_stderr() if self.failure else nullcontext():
             handle.detach()
@@ -125,7 +125,7 @@ class CudaContext:
 
 @contextmanager
 def _silent_stderr() -> Iterator[None]:
-    """Drop what is written to file 2: PyCUDA prints that a broken context cannot be released."""
+    """Discard standard error: PyCUDA prints there that a broken context cannot be released."""
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
     try:

@@ -3,7 +3,8 @@
 A GPU copies at full speed into page-locked memory only, and locking the pages of a large array takes longer than
 copying it. So a large download passes through a few locked pieces: the GPU fills them one after the other, on a stream
 beside that of the kernels, and threads of the host move them to where they belong. Only the calling thread speaks to
-the driver. It hands pieces on whenever it waits for the GPU, so rows come down while the next searches run.
+the driver. Whenever it waits for the GPU, it advances the downloads: it gives filled pieces to the threads and has the
+GPU fill others. So rows come down while the next searches run.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 PIECE_BYTES = 1 << 22
 MOST_PIECES = 8
 MOST_THREADS = 4
-"""Threads of the host that move pieces: one copies about a quarter of what a PCIe bus of today brings."""
+"""The most host threads that move pieces. One thread copies at about a quarter of the speed of today's PCIe buses."""
 
 
 @dataclass(eq=False)
@@ -36,11 +37,11 @@ class Piece:
     Attributes
     ----------
     filled
-        The event that the GPU has filled it.
+        The event after the GPU's copy into it.
     download, target
-        What it holds a part of, and where that part belongs.
+        The download that it holds a part of, and the bytes of the host array where that part belongs.
     moved
-        The copy to the target, by a thread.
+        The copy to `target`, by a thread.
     """
 
     memory: NDArray[np.uint8]
@@ -57,22 +58,22 @@ class CudaDownload:
     Attributes
     ----------
     buffer
-        What is copied; None once it is all here.
+        The source; None once all of it is in the target.
     ready
-        The event that the GPU has done what was queued before the download.
-    asked, missing
-        Bytes that pieces have been asked for, and bytes that are not in the target yet.
+        The event after the work that was queued before the download.
+    requested, missing
+        Bytes whose copy into a piece has been queued, and bytes that are not in the target yet.
     """
 
     downloads: Downloads
     buffer: CudaBuffer | None
     target: NDArray[np.uint8]
     ready: Any
-    asked: int = 0
+    requested: int = 0
     missing: int = 0
 
     def wait(self) -> None:
-        """Return when all of it is here."""
+        """Return when the download is complete."""
         self.downloads.finish(self)
 
 
@@ -83,13 +84,13 @@ class Downloads:
     Attributes
     ----------
     most
-        Number of pieces that may be made; fewer once the system has refused to lock one.
+        The most pieces that may be allocated; fewer once the system has refused to lock one.
     pieces
-        All pieces that were made.
+        All pieces.
     free
         Pieces without content.
     waiting
-        Downloads that still have bytes to ask for.
+        Downloads of which some bytes have not been requested.
     filling, moving
         Pieces that the GPU fills, and pieces that threads move, oldest first.
     """
@@ -106,23 +107,26 @@ class Downloads:
     moving: deque[Piece] = field(default_factory=deque)
 
     def start(self, buffer: CudaBuffer, into: NDArray[Any]) -> CudaDownload | None:
-        """Begin a download into a contiguous array. None: it is small, its pages are locked, or none can be locked."""
+        """Begin a download into a contiguous array, or return None if a plain copy serves as well.
+
+        That is so if the array is small or its pages are locked, or if no memory can be locked.
+        """
         small = 4 * buffer.nbytes < self.piece_bytes
-        if small or self.device.is_locked(into) or not (self.pieces or self._make()):
+        if small or self.device.is_locked(into) or not (self.pieces or self._add_piece()):
             return None
         with self.device.calling(_what(buffer.nbytes)):
             ready = self.device.context.mark(self.device.stream)
             target = into.reshape(-1).view(np.uint8)
             download = CudaDownload(self, buffer, target, ready, missing=buffer.nbytes)
             self.waiting.append(download)
-            self._ask()
+            self._request()
         return download
 
     def finish(self, download: CudaDownload) -> None:
         """Wait for all of a download."""
         with self.device.calling(_what(len(download.target))):
             while download.missing:
-                self._hand_on()
+                self._advance()
 
     def finish_from(self, allocation: Allocation) -> None:
         """Wait for all downloads from this memory."""
@@ -130,16 +134,16 @@ class Downloads:
             if download.buffer and download.buffer.allocation is allocation:
                 self.finish(download)
 
-    def meanwhile(self) -> None:
-        """Hand pieces on until the GPU has done all that its kernels' stream was given. Needs the context."""
+    def advance_until_idle(self) -> None:
+        """Advance downloads until none is left, or the kernels' stream is idle. The context must be current."""
         if self.filling or self.waiting:
             done = self.device.context.mark(self.device.stream)
             while (self.filling or self.waiting) and not done.query():
-                self._hand_on()
+                self._advance()
             self.device.context.spare.append(done)
 
     def stop(self) -> None:
-        """Give up what is under way, and end the threads. Afterwards nobody uses the pieces."""
+        """Give up the downloads under way, and end the threads. Afterwards the pieces are not in use."""
         if self.stream and self.device.is_open:
             with suppress(EnvironmentFault), self.device.calling("ending copies"):
                 self.stream.synchronize()
@@ -158,8 +162,8 @@ class Downloads:
     def _under_way(self) -> list[CudaDownload]:
         return [*(piece.download for piece in (*self.filling, *self.moving) if piece.download), *self.waiting]
 
-    def _hand_on(self) -> None:
-        """Wait until the oldest piece is filled, or moved, and ask for the next ones."""
+    def _advance(self) -> None:
+        """Wait until the oldest piece is filled and have it moved, or wait until it is moved. Then request more."""
         if self.filling:
             piece = self.filling.popleft()
             piece.filled.synchronize()
@@ -168,29 +172,29 @@ class Downloads:
             self.moving.append(piece)
         else:
             self.moving[0].moved.result()
-        self._ask()
+        self._request()
 
-    def _ask(self) -> None:
-        """Have the GPU fill all free pieces, as far as there is something to copy."""
+    def _request(self) -> None:
+        """Queue copies into all free pieces, as far as there are bytes to copy."""
         while self.moving and self.moving[0].moved.done():
-            self._empty(self.moving.popleft())
-        while self.waiting and (self.free or self._make()):
+            self._recycle(self.moving.popleft())
+        while self.waiting and (self.free or self._add_piece()):
             download, piece = self.waiting[0], self.free.pop()
             assert download.buffer is not None
-            if not download.asked:
+            if not download.requested:
                 self.stream.wait_for_event(download.ready)
                 self.device.context.spare.append(download.ready)
-            piece.download, piece.target = download, download.target[download.asked :][: self.piece_bytes]
+            piece.download, piece.target = download, download.target[download.requested :][: self.piece_bytes]
             memory = piece.memory[: len(piece.target)]
-            self.device.cuda.memcpy_dtoh_async(memory, download.buffer.address + download.asked, self.stream)
+            self.device.cuda.memcpy_dtoh_async(memory, download.buffer.address + download.requested, self.stream)
             piece.filled.record(self.stream)
             self.filling.append(piece)
-            download.asked += len(piece.target)
-            if download.asked == len(download.target):
+            download.requested += len(piece.target)
+            if download.requested == len(download.target):
                 self.waiting.popleft()
 
-    def _empty(self, piece: Piece) -> None:
-        """Take a piece back whose content is where it belongs."""
+    def _recycle(self, piece: Piece) -> None:
+        """Make a piece free again whose content has been moved to its target."""
         piece.moved.result()
         download, piece.download = piece.download, None
         assert download is not None
@@ -200,8 +204,8 @@ class Downloads:
         piece.target = piece.target[:0]
         self.free.append(piece)
 
-    def _make(self) -> bool:
-        """Make another piece, if there may be one and its memory can be locked. Return whether there is a new one."""
+    def _add_piece(self) -> bool:
+        """Allocate another piece if `most` allows it and its memory can be locked. Return whether it was allocated."""
         if len(self.pieces) >= self.most:
             return False
         memory, locked = self.device.locked(self.piece_bytes)

@@ -33,7 +33,7 @@ class CudaKernel:
             self._launch(grid, block, self.declaration.packed_steps(step, steps, arguments, self.device))
 
     def _launch(self, grid: int, block: int, calls: Iterable[bytes]) -> None:
-        # What PyCUDA's prepared calls do in the end, without packing anew what is packed.
+        # PyCUDA's prepared calls do the same after packing the arguments, which are packed already.
         launch, stream, blocks, threads = self.function._launch_kernel, self.device.stream, (grid, 1, 1), (block, 1, 1)
         with self.device.calling(f"kernel {self.declaration.kernel}, {grid} blocks of {block} threads,"):
             for packed in calls:
@@ -85,5 +85,5 @@ class CudaTimer:
         self.spans.clear()
 
     def __del__(self) -> None:
-        """Keep the events for others."""
+        """Give the events to other timers."""
         self._give_back()

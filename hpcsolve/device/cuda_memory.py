@@ -87,7 +87,7 @@ class CudaBuffer:
         source = np.asarray(array, order="C")
         with self.device.calling(f"a copy of {self.nbytes} bytes to the GPU") as cuda:
             if self.nbytes:
-                self.device.downloads.meanwhile()
+                self.device.downloads.advance_until_idle()
                 cuda.memcpy_htod_async(self.address, source, self.device.stream)
                 self.device.stream.synchronize()
 
@@ -104,7 +104,7 @@ class CudaBuffer:
             return started
         with self.device.calling(f"a copy of {self.nbytes} bytes from the GPU") as cuda:
             if self.nbytes:
-                self.device.downloads.meanwhile()
+                self.device.downloads.advance_until_idle()
                 cuda.memcpy_dtoh_async(into, self.address, self.device.stream)
                 self.device.stream.synchronize()
         return base.DONE

@@ -23,7 +23,7 @@ FORMATS = {"u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8
 """The format character of Python's `struct` for each type code of numpy. `struct` aligns each as C does."""
 POINTER = "P"
 Place: TypeAlias = "tuple[str, np.dtype[Any] | None, bool, bool]"
-"""A value's name, type of what it points to, and whether that is constant and nullable."""
+"""A value's name, its dtype if it is a pointer, whether the target is constant, whether the pointer is nullable."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,8 @@ class Declaration:
     def _plan(self) -> list[tuple[str | None, int, list[Place]]]:
         """What `_values` asks of the parameters, looked up once, since a launch must take microseconds.
 
-        For each run of parameters, and for each struct: its name, the length of its mapping, and its values.
+        An entry for each struct, and one for each run of other parameters: the struct's name or None, the length of the
+        mapping with the arguments, and the values.
         """
         plan: list[tuple[str | None, int, list[Place]]] = []
         for own in self.parameters:
@@ -172,7 +173,7 @@ class Declaration:
                         else:
                             raise TypeError
                     values.append(given)
-        except (KeyError, TypeError, AttributeError):  # something is wrong: look closely
+        except (KeyError, TypeError, AttributeError):  # an argument is wrong: find out which
             return list(self._flat(self.parameters, arguments, "", device))
         return values
 

@@ -21,7 +21,7 @@ GPU_NAME = re.compile(r"sm_\d{2,3}[af]?")
 def check_target(name: str, is_gpu: bool) -> None:
     """Raise an `InputError` unless this can be the name of a GPU's architecture (`is_gpu`), or else of a CPU."""
     if is_gpu and not GPU_NAME.fullmatch(name):
-        raise InputError(f"GPU {name!r}: name it by its architecture, such as sm_90 (`hpcsolve info` tells it)")
+        raise InputError(f"GPU {name!r}: name it by its architecture, such as sm_90 (`hpcsolve info` shows it)")
     if not is_gpu and (name == "native" or name.startswith("sm_") or not CPU_NAME.fullmatch(name)):
         raise InputError(f"CPU {name!r}: name it as g++ does, such as znver4 (`g++ --target-help` lists all)")
 

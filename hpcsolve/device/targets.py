@@ -72,7 +72,7 @@ def folder_name(target: str, key: str) -> str:
 def find(cache: Path, key: str, architecture: str) -> Ready | None:
     """Return the kernels for a GPU's architecture, or for this CPU if that is empty, or None if there are none.
 
-    Of several that this CPU can run, those with most features are taken.
+    Of several that this CPU can run, the kernels with the most features are returned.
     """
     found = [Ready(target, folder) for folder in sorted(cache.glob(folder_name(architecture or "*", key)))
              if (target := _read(folder)) is not None and _is_for(target, architecture)]
@@ -101,7 +101,7 @@ def write(folder: Path, target: Target) -> None:
 
 
 def features_in(options: str) -> tuple[str, ...]:
-    """Return the features that g++ takes for granted, from what `g++ -march=NAME -Q --help=target` prints."""
+    """Return the features of a CPU that g++ uses, from what `g++ -march=NAME -Q --help=target` prints."""
     enabled = re.findall(r"^\s*-m(\S+)\s+\[enabled\]", options, re.M)
     return tuple(sorted(_plain(name) for name in enabled if CPU_FEATURE.fullmatch(name)))
 

@@ -19,6 +19,7 @@ from jobs.benchmarks.gpu.parts import PROFILED, parts
 from jobs.benchmarks.gpu.shapes import SWEEPS
 from jobs.benchmarks.gpu.steps import Step, recorded, run_part
 from tests.markdown import tables
+from tests.races.check import exported_kernels
 from tests.stub_driver.build import Stub
 from tests.stub_driver.fixture import stub
 
@@ -125,6 +126,7 @@ def test_the_marks_are_in_the_document() -> None:
 
 def test_what_the_steps_name_exists() -> None:
     large, small = cases(False), cases(True)
+    assert set(PROFILED) <= exported_kernels()
     assert set(PROFILED.values()) | {sweep.case for sweep in SWEEPS.values()} <= set(large)
     assert {sweep.small for sweep in SWEEPS.values()} <= set(small)
     for which, known in ((False, large), (True, small)):

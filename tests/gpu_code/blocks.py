@@ -1,4 +1,4 @@
-"""How many threads a block of each kernel has where hpcsolve launches it on a GPU."""
+"""The number of threads of a block with which hpcsolve launches each kernel on a GPU."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ THREADS = {
     "key_path": 1,
     "steiner_tree": 1,
 }
-"""By the longest beginning of a kernel's name."""
+"""Threads of a block by the beginning of the kernel's name. The longest one that fits counts."""
 
 
 def threads_of(kernel: str) -> int:
-    """Return the threads of a block. Raises `LookupError` for a kernel that nothing is said about here."""
+    """Return the threads of a block. Raises `LookupError` if the kernel is not in the table."""
     known = [beginning for beginning in THREADS if kernel.startswith(beginning)]
     if not known:
         raise LookupError(f"add {kernel} to tests/gpu_code/blocks.py: how many threads has a block of it?")

@@ -1,4 +1,4 @@
-"""What each kernel may need of a GPU (budget.csv), and where it needs more."""
+"""The limits of what each kernel may need of a GPU (budget.csv), and the kernels that exceed them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from tests.gpu_code.compiled import Use
 BUDGET = Path(__file__).parent / "budget.csv"
 KEY = ("name", "architecture")
 AT_LEAST = ("warps",)
-FREE = (*KEY, "threads", "minima", "accesses")
-"""No more and no less of these is better."""
+"""Columns whose limit is a minimum."""
+UNLIMITED = (*KEY, "threads", "minima", "accesses")
+"""Columns that have no limit: neither more nor less is better."""
 COMMENT = """\
 # What each kernel of cuda_src may need of a GPU (tests/gpu_code/compiled.py has the columns' meanings): no more than
 # this, and of resident warps no fewer. `make check-cuda` fails otherwise; `make gpu-budget` writes this file.
@@ -22,9 +23,9 @@ COMMENT = """\
 
 
 def excesses(use: Use, granted: Use) -> list[str]:
-    """Return in words what a kernel needs beyond its budget."""
+    """Return a phrase for each limit that a kernel exceeds: `registers 73 instead of 72`."""
     found = []
-    for field in (each.name for each in fields(Use) if each.name not in FREE):
+    for field in (each.name for each in fields(Use) if each.name not in UNLIMITED):
         needed, most = getattr(use, field), getattr(granted, field)
         if needed < most if field in AT_LEAST else needed > most:
             found.append(f"{field.strip('_')} {needed} instead of {most}")
@@ -32,7 +33,7 @@ def excesses(use: Use, granted: Use) -> list[str]:
 
 
 def read_budget(path: Path = BUDGET) -> tuple[dict[tuple[str, str], Use], str]:
-    """Return what each kernel may need, by name and architecture, and the release of nvcc that the file is from."""
+    """Return the limits by kernel and architecture, and the release of nvcc with which they were written."""
     lines = path.read_text().splitlines()
     release = next(line.removeprefix("# nvcc release ") for line in lines if line.startswith("# nvcc release "))
     rows = csv.DictReader(line for line in lines if not line.startswith("#"))
@@ -42,7 +43,7 @@ def read_budget(path: Path = BUDGET) -> tuple[dict[tuple[str, str], Use], str]:
 
 
 def write_budget(uses: Iterable[Use], release: str, path: Path = BUDGET) -> None:
-    """Write down what the kernels need now."""
+    """Write what the kernels need now as their limits."""
     names = [field.name for field in fields(Use)]
     with path.open("w", newline="") as file:
         file.write(COMMENT.format(release=release))

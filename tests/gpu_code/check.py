@@ -32,8 +32,8 @@ def main() -> int:
     if shutil.which(cuda_compiler()) is None:
         return failed([f"{cuda_compiler()} is not on the PATH: install the CUDA toolkit or load its module"])
     if disassembler is None:
-        print(f"check-cuda: no nvdisasm, so no loop is counted: it comes with the CUDA toolkit, or by pip install"
-              f" {NVDISASM}", file=sys.stderr)
+        print("check-cuda: there is no nvdisasm, so the columns of the innermost loop are 0; it comes with the CUDA"
+              f" toolkit, or with pip install {NVDISASM}", file=sys.stderr)
     print(heading())
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         jobs = product(sorted(SOURCES.rglob("*.cu")), MULTIPROCESSORS)
@@ -47,7 +47,7 @@ def main() -> int:
     elif not problems and disassembler:
         write_budget((use for each in done for use in each.uses), release())
     elif write:
-        problems.append(f"{BUDGET.name} stays as it was")
+        problems.append(f"{BUDGET.name} was not written: that needs nvdisasm, and kernels without the faults above")
     return failed(problems) if problems else 0
 
 
@@ -75,13 +75,13 @@ def width(column: str) -> int:
 
 
 def own_problems(done: Compiled) -> list[str]:
-    """Return what is wrong with one compile, whatever the budget."""
+    """Return what is wrong with one compiled file, whatever the budget."""
     spilling = [f"{use.name} spills registers to memory" for use in done.uses if use.spills]
     return [f"{done.file}, {done.architecture}: {one}" for one in (done.complaint, *spilling) if one]
 
 
 def budget_problems(uses: list[Use], loops: bool) -> list[str]:
-    """Return where kernels need more than the budget grants. Without `loops` the machine code was not looked at."""
+    """Return where kernels need more than the budget grants. Without `loops`, machine code was not disassembled."""
     budget, written_by = read_budget()
     found = {(use.name, use.architecture): use for use in uses}
     problems = [f"{' for '.join(key)} is not in {BUDGET.name}" for key in found if key not in budget]

@@ -46,22 +46,22 @@ class Use:
     Attributes
     ----------
     threads
-        Of a block, as hpcsolve launches it.
+        Threads of a block, as hpcsolve launches it.
     registers, stack, spills
-        Of a thread: registers; bytes of local memory for arrays and calls; bytes of registers spilt to it.
+        For each thread: registers; bytes of local memory for arrays and calls; bytes of registers spilt to it.
     shared
-        Bytes of a block.
+        Bytes of shared memory of a block.
     warps
-        On a multiprocessor at a time.
+        The most warps that are resident on a multiprocessor.
     spins
         Atomics that the hardware does not have, so that they are tried in a loop.
     loop
         Instructions of the innermost loop, which is unrolled as the compiler likes; 0 without a disassembler.
     global_, shared_, local, atomics, barriers, exchanges, minima
-        Of these, loads and stores by kind of memory; atomics; barriers; shuffles and votes; minima, most of which add
-        as well.
+        Instructions of the loop: loads and stores by kind of memory; atomics; barriers; shuffles and votes; minima,
+        most of which add as well.
     accesses
-        The loop's loads and stores in words.
+        The loop's loads and stores with their widths: `LDG 2x64, LDS 4x16`.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Compiled:
     Attributes
     ----------
     complaint
-        What nvcc did not like, or an empty string.
+        An error or warning of nvcc, or an empty string.
     """
 
     file: str
@@ -108,7 +108,7 @@ def compiled(source: Path, architecture: str, disassembler: str | None) -> Compi
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         output = done.stdout + done.stderr
         if done.returncode != 0 or "warning" in output:
-            problem = f"{cuda_compiler()} ended with {done.returncode}\n{output}"
+            problem = f"{cuda_compiler()} ended with exit code {done.returncode}\n{output}"
             return Compiled(source.name, architecture, (), problem)
         code = {} if disassembler is None else disassembled(disassembler, f"{folder}/kernels.cubin")
     uses = tuple(uses_of(output, code))
@@ -135,7 +135,7 @@ def uses_of(output: str, code: dict[str, Kernel]) -> list[Use]:
 
 
 def in_code(kernel: Kernel) -> dict[str, int | str]:
-    """Return what a `Use` has from the machine code, by name."""
+    """Return the fields of a `Use` that follow from the machine code."""
     loop = kernel.innermost_loop()
     counts = {what: sum(each.kind in kinds for each in loop) for what, kinds in COUNTED.items()}
     return {"spins": kernel.spins, "loop": len(loop), **counts, "accesses": accesses(loop)}

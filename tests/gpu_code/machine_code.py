@@ -48,10 +48,10 @@ class Kernel:
     labels: dict[str, int]
 
     def successors(self, position: int) -> list[int]:
-        """Return the positions where the kernel may go on.
+        """Return the positions of the instructions that may be executed next.
 
-        Calls return. `BRA.DIV` leads to a copy of a shuffle or a vote for a warp that is not together, which no loop
-        needs, so it leads nowhere here.
+        A call also returns. `BRA.DIV` leads a warp that has diverged to a copy of a shuffle or vote. No loop needs that
+        copy, so the branch is left out.
         """
         each = self.instructions[position]
         if each.kind in ("EXIT", "RET", "KILL") and not each.guarded:
@@ -64,7 +64,7 @@ class Kernel:
 
     @cached_property
     def loops(self) -> tuple[frozenset[int], ...]:
-        """The positions of each loop's instructions. A loop is entered at one place, and has a way back to it."""
+        """The positions of the instructions of each natural loop: one entry, and branches back to it."""
         order = _reverse_postorder(self)
         before = _predecessors(self, order)
         dominators = _dominators(order, before)
@@ -83,7 +83,7 @@ class Kernel:
         return tuple(self.instructions[position] for position in sorted(chosen))
 
     def spins_in(self, body: frozenset[int]) -> bool:
-        """Return whether a loop is the spinning of an atomic: the least loop around it."""
+        """Return whether a loop is that in which an atomic spins: the smallest loop around it."""
         spinning = {position for position in body if SPIN.match(self.instructions[position].name)}
         return bool(spinning) and not any(other < body and spinning & other for other in self.loops)
 
@@ -131,7 +131,7 @@ def _predecessors(kernel: Kernel, order: list[int]) -> dict[int, list[int]]:
 
 
 def _dominators(order: list[int], before: dict[int, list[int]]) -> dict[int, int]:
-    """Return for each position a mask of the positions that every way to it passes, itself included."""
+    """Return for each position its dominators, itself included, as a mask of positions."""
     everything = (1 << (max(order) + 1)) - 1
     found = dict.fromkeys(order, everything) | {order[0]: 1 << order[0]}
     changed = True

@@ -1,7 +1,7 @@
 """How many warps of a kernel a multiprocessor holds at a time: the rules of the CUDA C++ Programming Guide.
 
-Technical Specifications per Compute Capability, and Multiprocessor Level of the chapter on performance. What a launch
-asks for in dynamic shared memory is not counted, since no kernel does.
+See its sections "Technical Specifications per Compute Capability" and, in the chapter on performance, "Multiprocessor
+Level". Dynamic shared memory is not counted, since no launch asks for any.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ MULTIPROCESSORS = {
 REGISTER_UNIT = 256
 """Registers are given to a warp in multiples of this."""
 WARP_UNIT = 4
-"""The registers hold a multiple of so many warps: a multiprocessor has four parts."""
+"""Warps fill the registers in multiples of this: a multiprocessor has four parts."""
 SHARED_UNIT, RESERVED_SHARED = 128, 1024
-"""Shared memory is given to a block in multiples of this, and so much of a block's is the system's."""
+"""Shared memory is given to a block in multiples of the first. The system takes the second of each block."""
 
 
 def resident_warps(architecture: str, registers: int, shared: int, threads: int) -> int:
@@ -37,11 +37,11 @@ def resident_warps(architecture: str, registers: int, shared: int, threads: int)
     Parameters
     ----------
     registers
-        Of a thread.
+        Registers of a thread.
     shared
-        Bytes of a block.
+        Bytes of shared memory of a block.
     threads
-        Of a block.
+        Threads of a block.
     """
     whole, warps = MULTIPROCESSORS[architecture], up(threads, 32) // 32
     by_registers = whole.registers // up(32 * registers, REGISTER_UNIT) // WARP_UNIT * WARP_UNIT

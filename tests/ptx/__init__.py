@@ -1,1 +1,1 @@
-"""An interpreter of PTX, by which nvcc's own code for the kernels runs without a GPU. See machine.hpp and check.py."""
+"""An interpreter of PTX, which executes nvcc's own code for the kernels without a GPU. See machine.hpp and check.py."""

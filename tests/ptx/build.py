@@ -14,7 +14,7 @@ from hpcsolve.device.build import cuda_compiler
 from tests.stub_driver.build import CannotBuild, Stub, build_stub
 
 HERE = Path(__file__).parent
-# -fwrapv: integers are cut off as on a GPU. -ffp-contract=off: no fused multiply-add that the PTX does not ask for.
+# -fwrapv: signed integers wrap as on a GPU. -ffp-contract=off: no fused multiply-add that the PTX does not ask for.
 FLAGS = ["-std=c++17", "-O2", "-fPIC", "-fwrapv", "-ffp-contract=off", "-fvisibility=hidden", "-Wall", "-Wextra"]
 
 

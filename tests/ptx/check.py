@@ -2,12 +2,12 @@
 
 The real nvcc compiles cuda_src to PTX, the stub driver hands it to the interpreter (machine.hpp), and the cases of
 tests/races/program.py, which check their answers, run on it under the real PyCUDA: once for each seed of the random
-scheduler. Reported are wrong answers, addresses outside of memory, misaligned or in the wrong memory, shared memory
+scheduler. It reports wrong answers, addresses outside of memory, misaligned or in the wrong memory, shared memory
 that is read before it is written, division by 0, warps and blocks that diverge where they should meet, deadlocks, and
-races between barriers (races.hpp). A kernel that no case launches is named. Mistakes planted in the kernels
-(mutants.py) must be found, or the check itself is broken.
+races between barriers (races.hpp). It also reports a kernel that no case launches, and a mistake planted in
+the kernels (mutants.py) that is not found.
 
-What stays for a GPU: ptxas and the machine code, the weak order of its memory, limits of registers, speed.
+Only a GPU can test ptxas and the machine code, its weakly ordered memory, limits of registers, and speed.
 
     python -m tests.ptx.check --seeds 4 5 6 --blocks 4
 """
@@ -37,12 +37,12 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Ran:
-    """What a process of program.py has done.
+    """The outcome of a process of program.py.
 
     Attributes
     ----------
     launches, instructions
-        By kernel.
+        Numbers of launches and of executed instructions, by kernel.
     problem
         What is wrong, or an empty string.
     """
@@ -55,9 +55,9 @@ class Ran:
 def main() -> int:
     """Return the exit code. Print what was checked to stdout, and what is wrong to stderr."""
     parser = argparse.ArgumentParser(prog="check-ptx", description="Run nvcc's code for all kernels without a GPU.")
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="of the scheduler (1 2 3)")
-    parser.add_argument("--blocks", type=int, default=3, help="that take turns (3)")
-    parser.add_argument("--capability", type=int, default=90, help="of the GPU, times ten: 80 runs the code for sm_80")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3], help="of the scheduler (default 1 2 3)")
+    parser.add_argument("--blocks", type=int, default=3, help="number of blocks that take turns (default 3)")
+    parser.add_argument("--capability", type=int, default=90, help="of the GPU, times ten (default 90, 80 is sm_80)")
     parser.add_argument("--no-races", action="store_true", help="do not look for races")
     options = parser.parse_args()
     settings = {"ptx_blocks": options.blocks, "ptx_races": int(not options.no_races), "capability": options.capability}
@@ -106,7 +106,7 @@ def check_mutants(stub: Stub, pool: Executor) -> str:
     names = list(MUTANTS)
     for name, ran in zip(names, pool.map(lambda name: start(stub, "mutant", name, ptx_steps=10**8), names)):
         if not any(words in ran.problem for words in MUTANTS[name].words):
-            return f"{name} in {MUTANTS[name].file} was not found: the check is blind\n{ran.problem}"
+            return f"{name}, planted in {MUTANTS[name].file}, was not found: the check is blind\n{ran.problem}"
     print(f"check-ptx: {len(names)} planted mistakes found")
     return ""
 
@@ -117,7 +117,7 @@ def cores() -> int:
 
 
 def start(stub: Stub, *words: str, **settings: int) -> Ran:
-    """Run program.py on the stub and read what the interpreter told."""
+    """Run program.py on the stub driver, and return what the interpreter reported."""
     environment = stub.environment(nvcc="ptx", ptx_talk=1, **settings)
     command = [sys.executable, "-m", "tests.ptx.program", *words]
     done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)

@@ -1,8 +1,8 @@
 // A PTX module, decoded: what the parser makes of nvcc's text, and what the machine runs.
 //
 // A thread's frame has one 64-bit place for each register. The first places hold what PTX calls special registers, then
-// come the function's constants, then its own registers, so that every operand is the index of a place. A value narrower
-// than its place may have anything above it: who reads a place takes as many bits as the instruction's type says.
+// come the function's constants, then its own registers, so that every operand is the index of a place. The bits of a
+// place above a narrower value are undefined: a reader takes as many bits as the instruction's type has.
 #pragma once
 #include <cstdint>
 #include <map>
@@ -63,7 +63,7 @@ struct Instruction {
   uint8_t bytes = 0;  // of one element
   uint8_t results = 0, sources = 0;
   bool is_signed = false;  // a load that extends the sign
-  bool strong = false;  // volatile, relaxed, atomic: may run beside others of its kind without being a race
+  bool strong = false;  // volatile, relaxed or atomic: two strong accesses are no race
   bool whole_grid = false;  // strong for all blocks, not for its own block only
   bool read_only = false;  // ld.global.nc: of memory that nobody changes in this launch
   bool negated = false;  // the guard is "if not"
@@ -74,7 +74,7 @@ struct Instruction {
   int target = -1;
   Compute compute = nullptr;
   Combine combine = nullptr;
-  uint32_t used = ~0u;  // a load's bytes that matter: the compiler may read more in one piece, and says so
+  uint32_t used = ~0u;  // a mask of the loaded bytes that are used: the compiler may load more, and says so
   uint32_t number = 0;  // in its module
 };
 
@@ -119,7 +119,7 @@ struct Module {
 // Shared and local memory begin here, so that address 0 is nobody's.
 constexpr uint32_t first_shared = 1024, first_local = 64;
 
-// What parse.cpp throws: an instruction that is not known here, say.
+// What parse.cpp throws, for an unknown instruction, say.
 struct NotUnderstood {
   std::string what;
 };

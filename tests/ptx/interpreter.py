@@ -25,7 +25,7 @@ MESSAGE = 2000
 
 
 class NotUnderstood(Exception):
-    """The text is not PTX that the interpreter knows."""
+    """The text is not PTX, or has an instruction that the interpreter does not know."""
 
 
 class Region(ctypes.Structure):
@@ -91,7 +91,7 @@ class Module:
 
 
 def packed(arguments: tuple[NDArray[Any] | np.generic | int, ...]) -> bytes:
-    """Return the arguments as a kernel finds them, each aligned to its size."""
+    """Return the arguments in one buffer, each aligned to its size, as a kernel reads them."""
     buffer = b""
     for one in arguments:
         if isinstance(one, np.ndarray):
@@ -103,7 +103,7 @@ def packed(arguments: tuple[NDArray[Any] | np.generic | int, ...]) -> bytes:
 
 
 def compiled(source: Path, include: Path | None = None) -> str:
-    """Return what the real nvcc makes of a .cu file, with the headers of cuda_src or of another folder."""
+    """Return the PTX that nvcc makes of a .cu file, with the headers of cuda_src or of another folder."""
     with tempfile.NamedTemporaryFile(suffix=".ptx") as made:
         folder = include or build.source_folder()
         command = [build.cuda_compiler(), *PTX.split(), "-arch=sm_90", "-I", str(folder), str(source), "-o", made.name]

@@ -1,11 +1,11 @@
 // The machine that runs a launch. Each thread has its own program counter, as on GPUs since Volta; a random scheduler
-// picks who goes on, and for how long, and several blocks take turns. So the threads of a warp drift apart as far as the
-// instructions with .sync and the barriers allow, and a kernel that needs more order than it asks for goes wrong.
+// picks the thread that goes on, and for how long, and several blocks take turns. So the threads of a warp drift apart as
+// far as instructions with .sync and barriers allow, and a kernel that relies on more order than it asks for fails.
 //
 //   run.cpp        a thread's instructions one by one, and calls
-//   memory.cpp     loads, stores, atomics, with all that can be wrong with an address
+//   memory.cpp     loads, stores, atomics, and the checks of their addresses
 //   warps.cpp      instructions at which lanes meet
-//   schedule.cpp   blocks, barriers, and who goes on
+//   schedule.cpp   blocks, barriers, and the choice of the thread that goes on
 //   fault.cpp      messages
 #pragma once
 #include <string>

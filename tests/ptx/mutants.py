@@ -1,4 +1,4 @@
-"""Mistakes planted in the kernels themselves, each of which a case of tests/races/program.py must bring to light."""
+"""Mistakes planted in the kernels themselves. A case of tests/races/program.py must reveal each of them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hpcsolve.device import build
 
 @dataclass(frozen=True)
 class Mutant:
-    """A text of a file of cuda_src that is replaced by another, and the case that shows it.
+    """A piece of text in a file of cuda_src, the text that replaces it, and the case that reveals the mistake.
 
     Attributes
     ----------
     words
-        What is then told, of which one must be there: of the interpreter, or of a wrong answer.
+        Words of messages of which one must appear: of the interpreter, or of a wrong answer.
     """
 
     file: str
@@ -52,7 +52,7 @@ MUTANTS = {
 
 @contextmanager
 def mutated(mutant: Mutant) -> Iterator[None]:
-    """Make the kernels come from a copy of cuda_src with the mistake, at the first place where it can be planted.
+    """Take the kernels from a copy of cuda_src in which the first occurrence of the text is replaced.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-// What parse.cpp (declarations) and decode.cpp (instructions) know while they read a module.
+// The parser of a module: parse.cpp reads declarations, decode.cpp instructions.
 #pragma once
 #include <cstring>
 #include <set>
@@ -23,7 +23,7 @@ class Parser {
   void module();
 
   Module made;
-  uint32_t line = 0;  // where it reads, for messages
+  uint32_t line = 0;  // the present line, for messages
 
  private:
   Reader reader;

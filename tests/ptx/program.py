@@ -2,7 +2,7 @@
 
     program.py compile FILE ...    compiles files of cuda_src (held_karp/minplus), and runs nothing
     program.py run CASE ...        runs cases of tests/races/program.py, all of them if none is named
-    program.py mutant NAME         runs the case that should bring a planted mistake to light
+    program.py mutant NAME         runs the case that should reveal a planted mistake
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ARCHITECTURE = "sm_90"
 
 
 def main(words: list[str]) -> None:
-    """Do what the words say."""
+    """Execute a command: `compile`, `run` or `mutant`, with its arguments."""
     match words:
         case ["compile", *files]:
             for file in files:
@@ -30,6 +30,8 @@ def main(words: list[str]) -> None:
                 run([MUTANTS[name].case])
         case ["run", *names]:
             run(names or list(CASES))
+        case _:
+            sys.exit(f"{' '.join(words)}: expected compile FILE ..., run CASE ... or mutant NAME")
 
 
 def run(names: list[str]) -> None:

@@ -7,11 +7,11 @@
 //
 // Shuffles, votes and matches order nothing (PTX says so). Accesses that are both strong (atomics, ld.relaxed,
 // ld.volatile) are no race among themselves, but a change by an atomic of .cta scope and an access by another block are.
-// A read of .cta scope may meet another block's atomics: the kernels read so where a late value does no harm. Memory that
-// is read through ld.global.nc must not be written in the launch at all.
+// A read of .cta scope beside another block's atomics is no race: kernels do that where an old value does no harm. Memory
+// that is read through ld.global.nc must not be written in the same launch at all.
 //
 // Of each cell, which is as wide as the narrowest access that its page has seen, the last writer and the last two readers
-// are remembered. So a race may escape in one order of the threads, and is found in another.
+// are remembered. So a race may be missed in one order of the threads, and found in another.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -28,8 +28,8 @@ struct Mark {
   Mark() : writes(false), strong(false), whole_grid(false), read_only(false), used(false) {}
 };
 
-// A thread's time, which goes on at each synchronisation; the time of its block's last barrier, before which everything
-// is over; and the time of each lane of its warp up to which it has seen what the lane did.
+// A thread's time, which advances at each synchronisation; the time of its block's last barrier, which comes after all
+// that the block did before; and for each lane of its warp the time up to which the lane's accesses come before its own.
 struct Clock {
   uint32_t time = 1, barrier = 0;
   std::array<uint32_t, 32> seen{};

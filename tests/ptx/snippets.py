@@ -1,4 +1,4 @@
-"""PTX for the tests of single instructions: a kernel in which thread i has the i-th values of some arrays."""
+"""PTX for the tests of single instructions: a kernel in which thread i works on the i-th values of some arrays."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ def width(name: str) -> int:
 
 
 def signed(x: int, bits: int) -> int:
-    """Return the number that the bits mean in two's complement."""
+    """Return the number that the low bits represent in two's complement."""
     x &= (1 << bits) - 1
     return x - (1 << bits) if x >> (bits - 1) else x
 
 
 def value(x: int, name: str) -> int:
-    """Return what a pattern of bits means to a type: its sign counts only there."""
+    """Return the number that a pattern of bits represents in a type, which is signed or not."""
     return signed(x, width(name)) if name[0] == "s" else x & ((1 << width(name)) - 1)
 
 
 def patterns(bits: int, rng: np.random.Generator) -> list[int]:
-    """Return bits that are likely to show a mistake, and random ones."""
+    """Return patterns of bits that are likely to reveal a mistake, and random ones."""
     top = 1 << (bits - 1)
     edges = [0, 1, 2, 3, 5, 7, 31, 32, 33, top - 1, top, top + 1, 2 * top - 1, 2 * top - 2]
     return [x % (2 * top) for x in edges] + [int.from_bytes(rng.bytes(8), "little") % (2 * top) for _ in range(18)]
 
 
 def load(place: int, bits: int) -> str:
-    """Return the lines that put this thread's value of array `place` into a register of its own, and its name."""
+    """Return the PTX that loads this thread's value of array `place` into the array's register."""
     if bits == 1:
         return f"ld.global.u64 %rd3{place}, [%rd{place}]; setp.ne.u64 %p{place}, %rd3{place}, 0;"
     return f"ld.global.u{bits} {register(place, bits)}, [%rd{place}];"
@@ -55,16 +55,16 @@ def register(place: int, bits: int) -> str:
 
 
 def computed(instruction: str, sources: Sequence[str], result: str, *columns: list[int]) -> list[int]:
-    """Return what the instruction makes of columns of numbers.
+    """Return the results of an instruction for columns of numbers.
 
     Parameters
     ----------
     instruction
         With {0}, {1}, ... for the sources' registers and {d} for the result's.
     sources, result
-        Types.
+        Types of PTX.
     columns
-        For each source its bits, one for each thread.
+        For each source a list with the bits of each thread's value.
     """
     bits = [width(name) for name in sources]
     names = [register(place, one) for place, one in enumerate(bits)]
@@ -104,12 +104,9 @@ def table(types: Sequence[str], seed: int = 0) -> list[list[int]]:
 
 
 def check(instruction: str, sources: Sequence[str], result: str, expected: Callable[..., int | None]) -> None:
-    """Compare an instruction with a Python function of the values of its sources, which gives None where it may do
-    anything."""
+    """Compare an instruction with a Python function of its sources, which is None where the result is undefined."""
     columns = table(sources)
-    made = [computed_in_parts(instruction, sources, result, columns)]
-    for row in zip(*columns, *made):
-        *given, got = row
+    for *given, got in zip(*columns, computed_in_parts(instruction, sources, result, columns)):
         wanted = expected(*(value(x, name) for x, name in zip(given, sources)))
         if wanted is not None:
             assert got == wanted & ((1 << width(result)) - 1), (instruction, [hex(x) for x in given], hex(got), wanted)
@@ -118,7 +115,7 @@ def check(instruction: str, sources: Sequence[str], result: str, expected: Calla
 def computed_in_parts(
     instruction: str, sources: Sequence[str], result: str, columns: list[list[int]]
 ) -> list[int]:
-    """Return what `computed` returns, by blocks of at most 1024 threads."""
+    """Return the same as `computed`, from blocks of at most 1024 threads."""
     made: list[int] = []
     for begin in range(0, len(columns[0]), 1024):
         made += computed(instruction, sources, result, *(column[begin : begin + 1024] for column in columns))

@@ -40,7 +40,7 @@ MISTAKES = {
     "unwritten": "reads 8 bytes of shared memory, at offset 0, that nobody has written",
     "trap": "the kernel stops itself",
 }
-"""Kernels, and words of the message of which one must be there."""
+"""Kernels, and alternatives (with |) of which one must be in the message."""
 
 HEADER_MISTAKES = {
     "a minimum that is an or": ("return atomicMin_block((unsigned long long *)",
@@ -66,7 +66,7 @@ def loaded(headers: Path) -> Module:
 
 
 def run(module: Module, name: str, seed: int) -> tuple[str, list[int]]:
-    """Return what 2 blocks of 64 threads of a kernel say of the numbers from 0 to 63, and what they make of them."""
+    """Return the message and the output of a kernel in 2 blocks of 64 threads, for the numbers from 0 to 63."""
     out = np.zeros(64, np.uint64)
     steps = 20_000 if name == "endless" else 10**7
     return module.launch(f"planted_{name}", 2, 64, 64, np.arange(64, dtype=np.uint64), out, seed=seed, steps=steps), \
@@ -74,7 +74,7 @@ def run(module: Module, name: str, seed: int) -> tuple[str, list[int]]:
 
 
 def right() -> list[int]:
-    """Return what planted_nothing should make of the numbers."""
+    """Return the right output of planted_nothing for these numbers."""
     one = [(63 - t) + (63 - (t ^ 1)) + (1 << 8) + 2 for t in range(64)]
     return [one[t ^ 2] for t in range(64)]
 

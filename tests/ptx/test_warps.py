@@ -1,4 +1,4 @@
-"""Instructions at which threads meet, against Python, and what the machine says where they do not."""
+"""Instructions at which threads meet, against Python, and the messages where threads do not meet."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ class Solved:
 
     @property
     def open_query(self) -> NDArray[np.bool_]:
-        """Which queries have a path that did not fit in `path`, shape (queries,)."""
+        """Whether the path of each query did not fit in `path`, shape (queries,)."""
         found: NDArray[np.bool_] = self.path_begin == NO_ROOM
         return found
 
@@ -92,7 +92,7 @@ class Batch:
         return replace(self, searches=self.searches.only(number), asked={**self.asked, "searches": table}, out=own)
 
     def solved(self) -> Solved:
-        """Return what the device found except its rows, and give the batch's memory back except theirs."""
+        """Return all results except the rows, and free the batch's buffers except those of the rows."""
         found: dict[str, NDArray[Any]] = {
             name: buffer.download() if buffer else np.empty(0, np.uint64)
             for name, buffer in self.out.items() if name not in _ROWS
@@ -121,7 +121,7 @@ class Rows:
     arriving: list[tuple[Buffer, Download]]
 
     def wait(self) -> None:
-        """Return when all rows are here, and give their memory back."""
+        """Return when all rows are on the host, and free their buffers."""
         started = time.perf_counter()
         for buffer, download in self.arriving:
             download.wait()

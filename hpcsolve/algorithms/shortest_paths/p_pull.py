@@ -46,7 +46,7 @@ class PPullRows:
         return self.p
 
     def start(self, sources: NDArray[Any], rows: NDArray[Any]) -> Finish:
-        """Fill rows, shape (sources, columns), with the keys of distances, before it returns."""
+        """Fill rows, shape (sources, columns), with the keys of distances. `Finish` need not wait."""
         searcher, places = self.prepared, self.prepared.graph.places()
         infinite, relaxed = searcher.keys.unreached >> 1, 0
         for begin in range(0, len(sources), self.p):

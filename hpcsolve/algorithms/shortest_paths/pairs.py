@@ -22,7 +22,7 @@ from hpcsolve.parallel.partition import even_shares
 SOURCES_A_BATCH = 64
 """Searches of one batch, per block. Many, since most are short."""
 PATH_ROOM = 64
-"""Entries for the path of a query at first. A batch has room for one path through all vertices besides."""
+"""Entries for the path of each query at first. A batch has additional room for one path through all vertices."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def solve_pairs(
 ) -> QueryAnswers:
     """Answer queries, sorted by source. Collective if checkpoints are kept.
 
-    Queries whose paths do not fit are asked again, with more room.
+    Queries whose paths do not fit are answered again, with more room.
     """
     kept = kept or SearchCheckpoints()
     keys, length = np.empty(len(pairs), prepared.keys.dtype), np.zeros(len(pairs), np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +27,7 @@ class SearchCheckpoints:
     Attributes
     ----------
     first
-        Number of the first of this rank's rows, or sorted queries.
+        Number of this rank's first row, or first query of those sorted by source.
     saved
         The checkpoint from which the searches go on, or None.
     numbers, parts
@@ -43,7 +43,7 @@ class SearchCheckpoints:
     boundary: Boundary = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin to count pieces of work."""
+        """Begin to count the pieces of work, between which checkpoints are written."""
         self.boundary = Boundary(self.comm, self.checkpoints)
 
     def while_any(self, waiting: list[T], rows: RowTable | QueryTable) -> Iterator[T]:
@@ -52,7 +52,7 @@ class SearchCheckpoints:
 
     def _state(self, table: RowTable | QueryTable) -> State:
         parts = table.parts(self.first)
-        done, of = int(table.finished.sum()), len(table.finished)
+        done, count = int(table.finished.sum()), len(table.finished)
         before = self.saved.integer("pieces") if self.saved else 0
         numbers = {**self.numbers, "pieces": before + self.boundary.number + 1}  # differs from state to state
         return State(numbers, [*self.parts, *parts], f"after {done} of {of} searches of rank 0")
@@ -67,11 +67,12 @@ class RowTable:
     keys, before, work
         Distances, predecessors and counters (`WORK`) of each search.
     finished
-        Which rows are finished, shape (rows,).
+        Whether each row is finished, shape (rows,).
     under_way
         Rows that are being copied from the device.
     """
 
+    noun: ClassVar = "searches"
     keys: NDArray[Any]
     before: NDArray[np.uint32]
     work: NDArray[np.uint64]
@@ -92,7 +93,7 @@ class RowTable:
             self.finished[part] = True
 
     def load(self, kept: SearchCheckpoints) -> None:
-        """Take the finished rows of a checkpoint."""
+        """Load the finished rows of a checkpoint."""
         if kept.saved is None:
             return
         for found in kept.saved.ranges("work", range(kept.first, kept.first + len(self.keys))):
@@ -128,9 +129,10 @@ class QueryTable:
     work
         Counters (`WORK`) of the searches, in any order.
     finished
-        Which queries are answered, shape (queries,).
+        Whether each query is answered, shape (queries,).
     """
 
+    noun: ClassVar = "queries"
     keys: NDArray[Any]
     length: NDArray[np.int64]
     path: list[NDArray[np.int32]]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 Finish: TypeAlias = Callable[[], int]
-"""Waits until rows are filled, and returns the number of arcs relaxed."""
+"""A function that waits until rows are filled, and returns the number of arcs relaxed."""
 
 
 class RowSearch(Protocol):
@@ -34,7 +34,7 @@ class RowSearch(Protocol):
         """Number of sources that make a good batch."""
 
     def start(self, sources: NDArray[Any], rows: NDArray[Any]) -> Finish:
-        """Begin to fill rows, shape (sources, columns), with the keys of distances. They may be used after `Finish`."""
+        """Begin to fill rows, shape (sources, columns), with keys of distances. They are filled after `Finish`."""
 
 
 @dataclass(frozen=True)
@@ -84,12 +84,12 @@ def filled_rows(search: RowSearch, batches: Iterable[NDArray[Any]], columns: int
         for sources in batches:
             rows = np.empty((len(sources), columns), search.prepared.keys.dtype)
             under_way.append((rows, search.start(sources, rows)))
-            del rows  # the caller's, who may drop them before the next ones are made
+            del rows  # so that the caller can free them before the next ones are made
             if len(under_way) > ahead:
                 yield _finished(*under_way.popleft())
         while under_way:
             yield _finished(*under_way.popleft())
-    finally:  # also if the caller wants no more
+    finally:  # also if the caller stops early
         for _, finish in under_way:
             finish()
 

@@ -32,13 +32,13 @@ class Searcher:
     room
         Entries of a block's scratch. With fewer than `Engine.room` returns, a search may overflow.
     batch
-        Launches of the grid engine between two checks whether the search has ended; None: their number grows.
+        Launches of the grid engine between two checks whether the search has ended. None lets their number grow.
     hub
         The grid engine shares vertices with more arcs than this among all blocks.
     threads
         Threads of a block; a CPU has one.
     seconds_copy
-        Seconds that the host has waited for rows after their searches were done.
+        Seconds that the host waited for rows after their searches had ended.
     net, work
         Buffers by the names of the kernels' fields: the graph; the arrays that the blocks work in.
     """
@@ -77,7 +77,7 @@ class Searcher:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Give everything back."""
+        """Free all buffers."""
         for buffer in {id(each): each for each in (*self.net.values(), *self.work.values())}.values():
             if not isinstance(buffer, int):
                 buffer.free()

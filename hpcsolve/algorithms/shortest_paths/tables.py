@@ -23,7 +23,7 @@ from hpcsolve.device.base import DeviceInfo, batches_at_once
 from hpcsolve.problems.verify.distances import roots, unreached_of
 
 OUTPUT_BYTES = 1 << 32
-"""The most memory for rows on a GPU at a time, those that arrive on the host included."""
+"""The most bytes of rows on a GPU, including rows that are being copied to the host."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def solve_table(
         searches = row_searches(seeds[part], targets, places)
         if targets is None:
             solved, rows = prepared.start(searches, whole, keys[part], before[part] if predecessors else None)
-            table.begin(part, rows)  # they arrive during the next searches
+            table.begin(part, rows)  # they are copied during the next searches
         else:
             solved = prepared.solve(searches, WANTS_TARGETS)
             keys[part] = solved.target_keys.reshape(len(searches), -1)

@@ -20,9 +20,9 @@ GROUP = 32
 """Number of sources that a block searches from at once: a group."""
 THREADS = 512
 BLOCKS_A_MULTIPROCESSOR = 2
-"""What the machine code allows for keys of 64 bits, on sm_90. Those of 32 bits would allow one more."""
+"""Resident blocks with keys of 64 bits, by the registers of the machine code for sm_90; with 32 bits one more fits."""
 SPACE_BYTES = 1 << 32
-"""The most memory for the rows of all blocks. Fewer blocks work at a time if theirs would not fit."""
+"""The most bytes that all blocks work in. Fewer blocks work at a time if theirs would not fit."""
 GROUPS_A_BLOCK = 4
 BATCH_BYTES = 1 << 30
 """The most groups per block, and the most bytes, of a batch of rows."""
@@ -69,7 +69,7 @@ class TileRows:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Give everything back."""
+        """Free all buffers."""
         for buffer in self.work.values():
             buffer.free()
 

@@ -13,7 +13,7 @@ from hpcsolve.problems.graph import Graph
 BLOCK_THREADS = 256
 """Threads of a block. In a road network the near queue has some 130 vertices at a time."""
 BLOCKS_A_MULTIPROCESSOR = 5
-"""Blocks of a search that a multiprocessor holds, as the machine code has it: 32-bit keys, sm_90."""
+"""Resident blocks with keys of 32 bits, by the registers of the machine code for sm_90."""
 PATIENT = 2**32 - 1
 """More arcs than a round ever relaxes. With this setting buckets always widen, up to the widest."""
 

@@ -165,7 +165,7 @@ def spanned_rows(
             if sum(len(pairs.first) for pairs in waiting) > MOST_PAIRS:
                 waiting[:] = [_spanned(net, waiting)]
         kept.note(batch)
-        del rows  # before the next ones are made
+        del rows  # frees them before the next ones are made
         report(0.7 * done / len(sources))
     return _spanned(net, waiting), relaxed
 
@@ -196,7 +196,7 @@ def by_distance(
     if int(distance.max(initial=0)).bit_length() + bits > 64:
         order = np.lexsort((number, distance))
         return number[order], distance[order]
-    both = np.sort(distance << np.uint64(bits) | number.astype(np.uint64))  # far quicker than an order
+    both = np.sort(distance << np.uint64(bits) | number.astype(np.uint64))  # far faster than lexsort
     return (both & np.uint64((1 << bits) - 1)).astype(np.int64), both >> np.uint64(bits)
 
 

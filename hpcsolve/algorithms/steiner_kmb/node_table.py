@@ -65,7 +65,7 @@ class NodeTable:
     sent
         Bytes of rows that this rank has sent so far.
     ready
-        Shape (room,): which rows are there already, of those that the next `fill` is asked for.
+        Shape (room,): whether a row that the next `fill` is asked for is filled already.
     """
 
     device: Device
@@ -88,7 +88,7 @@ class NodeTable:
     def fill(
         self, search: RowSearch, nodes: NDArray[np.uint32], slots: NDArray[np.uint32], over: Callable[[float], bool]
     ) -> tuple[int, bool]:
-        """Fill in the rows of nodes (positions), at these slots, except those that are `ready`. Collective.
+        """Fill in the rows of nodes (positions), one at each slot, except those that are `ready`. Collective.
 
         Parameters
         ----------
@@ -112,7 +112,7 @@ class NodeTable:
             places = [slots[share.start : share.stop][begin : begin + step] for share in shares]
             self._exchange(rows, places)
             self.ready[np.concatenate(places)] = True
-            del rows  # before the next ones are made
+            del rows  # frees them before the next ones are made
             if over(min(1.0, (begin + step) / len(shares[0]))) and begin + step < len(shares[0]):
                 return relaxed, False
         self.ready[:] = False

@@ -54,13 +54,8 @@ def best_tree(
     search_graph = comm.once_per_host(partial(lay_out, graph, keys))
     table = NodeTable(net.device, keys, net.n, room, comm)
     rounds = Rounds(comm, table, nodes, stop, report, graph.scale, state=state_of if stop.checkpoints.writer else None)
-    new, stop.nbytes = np.arange(len(net.terminals), dtype=np.uint32), table.rows.nbytes // 2
-    if stop.checkpoints.saved:
-        new = resume(stop.checkpoints.saved, rounds)
-        rounds.best = 0 if rounds.tree is None else net.weight(rounds.tree)
-    elif comm.rank == 0:
-        rounds.tree = exchanged(net, improved(net, shortest_path_tree(net)))
-        rounds.note(net.weight(rounds.tree))
+    stop.nbytes = table.rows.nbytes // 2
+    new = _first_nodes(net, rounds)
     prepared = searcher(graph, device, keys, parameters.engine, search_graph=search_graph, searches=len(net.terminals))
     searches = row_search(prepared, graph, parameters.engine, parameters.at_once, None, len(net.terminals))
     with prepared, searches as rows:
@@ -99,6 +94,18 @@ def terminal_tree(net: Network, closure_tree: ClosureTree, keys: Keys, room: int
     length = closure_tree.length.astype(keys.dtype)
     links = Candidates(closure_tree.first, 0 * length, np.ones_like(closure_tree.first), number, length)
     return node_tree(net.device, keys, net.terminals, room, links)
+
+
+def _first_nodes(net: Network, rounds: Rounds) -> NDArray[np.uint32]:
+    """Return the first new nodes (numbers, on rank 0), of a checkpoint or the terminals. Rank 0 gets its first tree."""
+    if rounds.stop.checkpoints.saved:
+        new = resume(rounds.stop.checkpoints.saved, rounds)
+        rounds.best = 0 if rounds.tree is None else net.weight(rounds.tree)
+        return new
+    if rounds.comm.rank == 0:
+        rounds.tree = exchanged(net, improved(net, shortest_path_tree(net)))
+        rounds.note(net.weight(rounds.tree))
+    return np.arange(len(net.terminals), dtype=np.uint32)
 
 
 def branches(net: Network, tree: Indices) -> NDArray[np.uint32]:

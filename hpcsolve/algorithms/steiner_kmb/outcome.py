@@ -56,7 +56,7 @@ def tables_of(bound: Bound, smaller: ReducedGraph) -> Tables:
 
 
 def history_of(rows: Sequence[tuple[int, float, int]], scale: int) -> Tables:
-    """Return the group `/history` with these rows (`kmb.Work`), or no group if there are none.
+    """Return the group `/history` with these rows (`kmb.Work.history`), or no group if there are none.
 
     Parameters
     ----------

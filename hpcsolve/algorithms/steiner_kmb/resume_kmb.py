@@ -79,7 +79,7 @@ class KmbCheckpoints:
             self.filled[np.isin(self.matrix.own, batch)] = 1
 
     def state(self, pairs: Pairs) -> State:
-        """Return the state in the phase of rows. `pairs` are this rank's."""
+        """Return the state in the phase of rows, with this rank's pairs."""
         done = np.concatenate([np.empty(0, np.int64), *self.done])
         saved = self.checkpoints.saved
         pieces = self.boundary.number + 1 + (saved.integer("pieces") if saved else 0)
@@ -87,7 +87,7 @@ class KmbCheckpoints:
                      f"after the rows of {len(done)} terminals of rank 0")
 
     def parts(self, pairs: Pairs) -> list[Part]:
-        """Return what both phases keep."""
+        """Return the parts of the state that both phases keep."""
         first = self.matrix.share.start if self.matrix else 0
         table = np.stack([pairs.first, pairs.second, pairs.distance.astype(np.int64)], axis=1)
         found = [part("pairs", 0, table), part("filled", first, self.filled)]
@@ -97,8 +97,8 @@ class KmbCheckpoints:
         """Return the checkpoints in the phase of paths, where this rank's pairs begin with number `first`."""
         saved = self.checkpoints.saved
         here = saved if saved is not None and saved.integer("phase") == PATHS else None
-        nobody = np.zeros(len(chosen.first), bool)
-        parts = self.parts(chosen if self.comm.rank == 0 else chosen.part(nobody))
+        on_rank_0 = np.full(len(chosen.first), self.comm.rank == 0)
+        parts = self.parts(chosen.part(on_rank_0))
         return SearchCheckpoints(self.comm, self.checkpoints, first, here, {"phase": PATHS}, parts)
 
     def each(self, batches: list[Indices], state: Callable[[], State]) -> Iterator[Indices]:

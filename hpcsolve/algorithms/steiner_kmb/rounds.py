@@ -31,11 +31,11 @@ class RoundStop:
     target
         A weight, scaled as those of the graph.
     checkpoints, nbytes
-        Whether this rank was asked to end the run, or whether it is time to save so many bytes.
+        The checkpoints, which also know of interruptions of this rank; the bytes that this rank writes into each.
     wish
-        What all ranks do now.
+        What all ranks have agreed to do: go on, save, or stop.
     met, broken_off
-        The criterion that was met, in words on rank 0, "" if none was; whether an interruption came first.
+        The criterion that was met, in words (only on rank 0), or ""; whether the run was interrupted before.
     saved
         Whether a checkpoint has been written since the interruption.
     """
@@ -68,7 +68,7 @@ class RoundStop:
         return over or asked
 
     def ended(self, rounds: int) -> str:
-        """Return why the run ended, in words, or "" if it just came to its end."""
+        """Return why the run ended early, in words, or "" if it was complete."""
         reason = "interrupted" if self.broken_off else self.met
         return reason and f"{reason} {f'in round {rounds}' if rounds else 'before the first round'}"
 

@@ -1,12 +1,12 @@
-"""Half an hour on a GPU: what is true there, how long it takes, and which launch shapes are best.
+"""Half an hour on a GPU: checks of the answers, times of the kernels, and the best launch shapes.
 
     python -m jobs.benchmarks.gpu                          # all parts, each under ten minutes
     python -m jobs.benchmarks.gpu truth times              # some of them
     python -m jobs.benchmarks.gpu --small                  # small sizes; without a GPU on the stub driver of tests/
     python -m jobs.benchmarks.gpu.table build/gpu          # writes the figures into jobs/benchmarks/gpu.md
 
-A step that fails, takes too long or lacks a program is said in the summary, and the next one runs. Logs, clocks and
-summary.md are written into one folder. The exit code is 1 if a step failed.
+The summary names each step that failed, took too long or was left out because its program is missing; the next step
+runs all the same. Logs, clocks and summary.md are written into one folder. The exit code is 1 if a step failed.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ def main() -> int:
     known = list(parts(False))
     parser.add_argument("parts", nargs="*", choices=[*known, []], default=[], metavar="PART",
                         help=f"{', '.join(known)} (default all)")
-    parser.add_argument("--small", action="store_true", help="try the program itself, also without a GPU")
-    parser.add_argument("--output", type=Path, default=Path("build/gpu"), metavar="FOLDER", help="(default build/gpu)")
+    parser.add_argument("--small", action="store_true", help="small sizes, to try this program, also without a GPU")
+    parser.add_argument("--output", type=Path, default=Path("build/gpu"), metavar="FOLDER",
+                        help="of the logs and summary.md (default build/gpu)")
     options = parser.parse_args()
     folder = options.output.resolve()
     folder.mkdir(parents=True, exist_ok=True)
@@ -51,7 +52,7 @@ def main() -> int:
 
 
 def _environment(small: bool, folder: Path) -> Mapping[str, str]:
-    """Return the environment of the steps. If a small run finds no GPU, it is that of the stub driver."""
+    """Return the environment of the steps: that of the stub driver if a small run finds no GPU."""
     try:
         list_gpus()
     except ResourceError:
@@ -59,7 +60,7 @@ def _environment(small: bool, folder: Path) -> Mapping[str, str]:
             raise
         from tests.stub_driver.build import build_stub
 
-        print("no GPU: on the stub driver, where times mean nothing", flush=True)
+        print("no GPU: the steps run on the stub driver, whose times mean nothing", flush=True)
         stub = build_stub(folder / "stub").environment(gpus=1, nvcc="single", memory=2**31)
         return {**stub, "OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive", "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1"}
     return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [os.getcwd(), os.environ.get("PYTHONPATH")]))}

@@ -23,10 +23,10 @@ from jobs.benchmarks.steiner.instances import read_instance
 MEMORY_RATE, ADD_RATE = 4.3e12, {2: 2.97e13, 4: 1.48e13}
 """Bytes a second of an H200's memory, and min-adds a second by bytes of a state."""
 SEARCH_SECONDS, GRID_SECONDS = 12e-6, 0.6e-3
-"""A search on New York among many, and the search on R-MAT 20 alone."""
+"""The least time of a search: on New York beside many others, and on R-MAT 20 alone."""
 CITIES = {2: (24, 26, 28, 30, 32, 34), 4: (24, 26, 28, 30, 32, 33)}
 TREES = {"alue7080": ("road:30000:2344", 6e-3), "G103": ("road:78000:3033", 12e-3), "I083": ("road:89000:4991", 60e-3)}
-"""Steiner problems: what stands in for a file that is not there, and the seconds of all searches."""
+"""Steiner problems: the generated one that replaces a missing file, and the least seconds of all searches."""
 COLONIES = (1, 32, 160)
 
 
@@ -39,7 +39,7 @@ class Case:
     problem
         Reads or generates it.
     floor
-        Seconds that its kernels take at least, None if not known.
+        The least seconds of its kernels, None if not known.
     """
 
     algorithm: str
@@ -65,7 +65,7 @@ def _held_karp(small: bool) -> dict[str, Case]:
 
 
 def held_karp_floor(n: int, width: int) -> float:
-    """Return the seconds that the arithmetic or the memory of n asymmetric cities takes on an H200."""
+    """Return the least seconds for n asymmetric cities on an H200: of arithmetic or memory, whichever takes longer."""
     moved = 2 * split_cities(n).mid * 2 ** (n - 2) * width
     return max(min_adds(n) / ADD_RATE[width], moved / MEMORY_RATE)
 

@@ -2,8 +2,8 @@
 
     python -m jobs.benchmarks.gpu.checks compare --device cuda        # the jobs of jobs/: /solution equals the CPU's
     python -m jobs.benchmarks.gpu.checks share                        # two ranks on one GPU: the same
-    python -m jobs.benchmarks.gpu.checks fault                        # a kernel that fails is one line that names it
-    python -m jobs.benchmarks.gpu.checks memory                       # too much memory is refused, and the GPU goes on
+    python -m jobs.benchmarks.gpu.checks fault                        # a failing kernel gives one line that names it
+    python -m jobs.benchmarks.gpu.checks memory                       # too much memory is refused, the GPU still works
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from jobs.benchmarks.common.ranks import mpiexec
 
 JOBS = Path(__file__).resolve().parents[2]
 SMALL = ("eu-capitals", "places", "streets", "river-crossings")
-"""The jobs that try this program."""
+"""The jobs of a small comparison."""
 Solution = dict[str, tuple[str, tuple[int, ...], bytes]]
 
 
@@ -70,7 +70,7 @@ def share(options: argparse.Namespace) -> Iterator[str]:
 def fault(options: argparse.Namespace) -> Iterator[str]:
     """Yield what is wrong with the message of a kernel that reads far beyond its memory.
 
-    On the stub driver, which cannot see that, STUB_FAIL_KERNEL=1 stands for it.
+    The stub driver does not notice that. There STUB_FAIL_KERNEL=1 makes the kernel fail.
     """
     try:
         with _opened(options) as device:
@@ -91,13 +91,13 @@ def memory(options: argparse.Namespace) -> Iterator[str]:
         try:
             while len(taken) < 100:
                 taken.append(device.empty(size, np.uint8))
-            yield f"{len(taken)} times {size} bytes were given"
+            yield f"{len(taken)} allocations of {size} bytes succeeded, more than the GPU should have"
         except ResourceError as error:
             print(error)
         for buffer in taken:
             buffer.free()
         if device.memory_free() < size * len(taken):
-            yield "freed memory did not come back"
+            yield "freed memory cannot be allocated again"
         launch_minplus(device, length=64)
         device.synchronize()
 
@@ -106,7 +106,7 @@ CHECKS = {"compare": compare, "share": share, "fault": fault, "memory": memory}
 
 
 def launch_minplus(device: Device, length: int) -> None:
-    """Launch a kernel on 64 values, of which it is told that they are `length`."""
+    """Launch minplus_multiply on 64 values as if they were `length` values."""
     rows, cost, out = device.zeros(64, np.uint16), device.zeros(8, np.uint32), device.zeros(8 * 64, np.uint16)
     kernel = device.kernel("held_karp/minplus", "minplus_multiply")
     kernel(length // 64, 64, sources=1, targets=8, length=length, chunk=64, rows=rows, cost=cost, out=out)
@@ -119,7 +119,7 @@ def single_jobs(small: bool) -> list[Path]:
 
 
 def solution(job: Path, output: Path, device: str, *before: str) -> Solution | str:
-    """Run a job and return the bytes of `/solution`, or the last lines of a run that fails."""
+    """Run a job and return the bytes of `/solution`, or the exit code and the end of the messages of a failed run."""
     command = [*before, sys.executable, "-m", "hpcsolve", "run", str(job), "--device", device, "--output", str(output)]
     done = subprocess.run([*command, "--overwrite", "--set", "share-gpu=true"], capture_output=True, text=True,
                           check=False)

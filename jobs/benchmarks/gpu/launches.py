@@ -25,7 +25,7 @@ KERNELS: Mapping[str, tuple[str, str]] = {
 }
 """Kernels by name: their file, and the number that must be 0 for them to find no work."""
 AT_ONCE = 200
-"""Launches in a row, fewer than a queue holds."""
+"""Launches in a row, fewer than the driver queues before a launch waits."""
 
 
 def main() -> int:

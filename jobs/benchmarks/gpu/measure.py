@@ -3,7 +3,7 @@
     python -m jobs.benchmarks.gpu.measure --device cuda held-karp-32-u2 new-york-264
     python -m jobs.benchmarks.gpu.measure --list
 
-A name may end with a star: held-karp-*. What does not fit in the device's memory is left out, and said.
+A name may have stars: held-karp-*. A case that does not fit in the device's memory is left out, with a message.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main() -> int:
     parser = new_parser("jobs.benchmarks.gpu.measure", __doc__)
     parser.add_argument("names", nargs="*", metavar="CASE")
     parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:1 (default cpu)")
-    parser.add_argument("--small", action="store_true", help="the cases that try this program")
+    parser.add_argument("--small", action="store_true", help="small cases, to try this program")
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     add_repeats(parser, 3)
     options = parser.parse_args()
@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def chosen(patterns: list[str], known: Iterable[str]) -> list[str]:
-    """Return the names that the patterns mean, each once. Raises `InputError` if one means none."""
+    """Return the names that match the patterns, each once. Raises `InputError` if a pattern matches none."""
     for pattern in patterns:
         if not any(fnmatch(name, pattern) for name in known):
             raise InputError(f"there is no case {pattern}; --list prints their names")
@@ -73,9 +73,10 @@ def timed(case: Case, problem: object, device: Device) -> Times:
     """Solve a problem once. Raises `ResourceError` if it does not fit in the device's memory."""
     solver = algorithm(case.algorithm)
     parameters = solver.parameters(**case.parameters)
-    needed = solver.estimate(problem, parameters, 1, device.info)
-    if needed.device_bytes[0] + needed.shared_bytes > device.memory_free():
-        raise ResourceError(f"{needed.device_bytes[0]} bytes do not fit in {device.memory_free()}")
+    estimate = solver.estimate(problem, parameters, 1, device.info)
+    needed, free = estimate.device_bytes[0] + estimate.shared_bytes, device.memory_free()
+    if needed > free:
+        raise ResourceError(f"{needed} bytes do not fit on the device, {free} are free")
     started = time.perf_counter()
     outcome = solver.run(problem, device, SerialComm(), parameters, silent, case.stop, 1)
     run = time.perf_counter() - started

@@ -37,15 +37,15 @@ class Sweep:
     ----------
     case, small
         Names of the cases that are timed, large and small.
-    of
-        What the values are.
+    unit
+        What the values count.
     shape
-        Puts a value in place.
+        Returns a context manager in which launches have a value.
     """
 
     case: str
     small: str
-    of: str
+    unit: str
     values: tuple[int, ...]
     shape: Callable[[int], AbstractContextManager[Any]]
 
@@ -74,14 +74,14 @@ def _constant(module: Any, name: str) -> Callable[[int], AbstractContextManager[
     return lambda value: mock.patch.object(module, name, value)
 
 
-WARPS = (32, 64, 128, 256, 512)
+THREADS = (32, 64, 128, 256, 512)
 SWEEPS = {
-    "held-karp": Sweep("held-karp-28-u2", "held-karp-12-u2", "threads a block", WARPS,
+    "held-karp": Sweep("held-karp-28-u2", "held-karp-12-u2", "threads a block", THREADS,
                        _constant(planes, "BLOCK_THREADS")),
-    "near-far": Sweep("new-york-1584", "new-york-24", "threads a block", WARPS, _threads_of_searches),
+    "near-far": Sweep("new-york-1584", "new-york-24", "threads a block", THREADS, _threads_of_searches),
     "near-far-blocks": Sweep("new-york-1584", "new-york-24", "blocks a multiprocessor", (1, 2, 4, 6, 8),
                              _constant(tuning, "BLOCKS_A_MULTIPROCESSOR")),
-    "near-far-grid": Sweep("rmat-20", "rmat-9", "threads a block", WARPS, _threads_of_searches),
+    "near-far-grid": Sweep("rmat-20", "rmat-9", "threads a block", THREADS, _threads_of_searches),
     "tile": Sweep("kmb-G103", "kmb-small", "threads a block", (64, 128, 256, 512, 1024), _threads_of_tiles),
 }
 
@@ -92,7 +92,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", choices=[*SWEEPS, []], default=[], metavar="SWEEP",
                         help=f"{', '.join(SWEEPS)} (default all)")
     parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:1 (default cpu)")
-    parser.add_argument("--small", action="store_true", help="two values each, of the cases that try this program")
+    parser.add_argument("--small", action="store_true", help="two values each, of small cases, to try this program")
     add_repeats(parser, 3)
     options = parser.parse_args()
     with open_device(options.device, SerialComm(), share_gpu=True)[0] as device:
@@ -102,7 +102,7 @@ def main() -> int:
                 sweep = replace(sweep, case=sweep.small, values=sweep.values[:2])
             figures = list(swept(sweep, cases(options.small)[sweep.case], device, options.repeats))
             rows = [[str(value), milliseconds(figure.seconds)] for value, figure in figures]
-            lines = [*(figure.line for _, figure in figures), "", *markdown([f"{name}: {sweep.of}", "ms"], rows), ""]
+            lines = [*(figure.line for _, figure in figures), "", *markdown([f"{name}: {sweep.unit}", "ms"], rows), ""]
             print("\n".join(lines), flush=True)
     return 0
 
@@ -115,9 +115,9 @@ def swept(sweep: Sweep, case: Case, device: Device, repeats: int) -> Iterator[tu
             with sweep.shape(value):
                 seconds = min(timed(case, problem, device)["kernels"] for _ in range(1 + repeats))
         except ResourceError as refusal:
-            print(f"{value} {sweep.of}: {refusal}", flush=True)
+            print(f"{value} {sweep.unit}: {refusal}", flush=True)
             continue
-        yield value, Figure(f"{sweep.case}, {value} {sweep.of}", device.info.name, seconds)
+        yield value, Figure(f"{sweep.case}, {value} {sweep.unit}", device.info.name, seconds)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from pathlib import Path
 
 RECORD = "steps.jsonl"
 PART_SECONDS = 570.0
-"""A part ends before ten minutes are over: a lent machine may be taken back then."""
+"""A part ends within ten minutes, so that a short allocation of a GPU is enough for it."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Step:
     seconds
         Its time limit.
     environment
-        Variables that it gets besides.
+        Additional environment variables.
     expected
         The exit code of success.
     """
@@ -40,7 +40,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Done:
-    """What became of a step: a line of `steps.jsonl`, in which nothing is lost when the machine goes away."""
+    """The outcome of a step: a line of `steps.jsonl`, written as soon as the step ends."""
 
     part: str
     step: str
@@ -71,7 +71,7 @@ def run_part(part: str, steps: list[Step], folder: Path, environment: Mapping[st
 
 
 def run_step(step: Step, log: Path, seconds: float, environment: Mapping[str, str]) -> str:
-    """Run a step into its log, at most so many seconds, and return what became of it."""
+    """Run a step for at most so many seconds, write its output to the log, and return the outcome."""
     if seconds < 5:
         return "left out: no time"
     program = shutil.which(step.command[0], path=environment.get("PATH"))
@@ -90,7 +90,7 @@ def run_step(step: Step, log: Path, seconds: float, environment: Mapping[str, st
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the process and all that it started, also after Ctrl-C."""
+    """End the process, if it still runs, and all that it started."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -22,7 +22,7 @@ DOCUMENT = Path(__file__).resolve().parents[1] / "gpu.md"
 def main() -> int:
     """Write the table and return the exit code."""
     parser = new_parser("jobs.benchmarks.gpu.table", __doc__)
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="of a run")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="with the logs of a run")
     parser.add_argument("--into", type=Path, default=DOCUMENT, metavar="FILE")
     options = parser.parse_args()
     write(options.into, figure_table(options.folder))
@@ -54,7 +54,7 @@ def figure_table(folder: Path) -> list[str]:
 
 
 def step_table(steps: list[Done]) -> list[str]:
-    """Return a table of what became of the steps."""
+    """Return a table of the steps' outcomes, and one of the seconds of each part."""
     rows = [[f"{done.part}: {done.step}", done.outcome, f"{done.seconds:.1f}", done.log] for done in steps]
     parts = dict.fromkeys(done.part for done in steps)
     sums = [[part, f"{sum(done.seconds for done in steps if done.part == part):.0f}"] for part in parts]

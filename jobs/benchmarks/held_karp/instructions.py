@@ -1,4 +1,4 @@
-"""Counts what Held-Karp's kernel executes on a GPU, and computes from that how long it takes an H200 at least.
+"""Counts the instructions of Held-Karp's kernel on a GPU, and computes from them the least time on an H200.
 
     python -m jobs.benchmarks.held_karp.instructions             # asymmetric, n = 28, 30, 32, 34
     python -m jobs.benchmarks.held_karp.instructions 32 33
@@ -53,7 +53,7 @@ GPU = (Registers(2, 6, 2), Registers(4, 5, 2))
 
 @dataclass(frozen=True)
 class Work:
-    """What all warps execute in both half runs.
+    """What all warps execute in the runs from both ends.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ def _sizes(split: Split, registers: Registers) -> Iterator[tuple[int, int, int]]
 
 
 def _of_one_size(split: Split, registers: Registers, mid: int, top: int, inner: int) -> tuple[int, int, int]:
-    """Return the work of all sets with so many cities. A size with an odd number of sets has one of them twice."""
+    """Return the work of all sets with so many cities. If their number is odd, one of them is solved twice."""
     b, together = registers.lane_bits, registers.together
     calls = comb(split.mid, mid) * comb(split.top, top) * -(-comb(split.low - b, inner) // together)
     sources, targets = max(1, mid + top), split.mid + split.top - mid - top

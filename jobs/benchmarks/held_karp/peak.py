@@ -38,7 +38,7 @@ class CpuTimer(HostTimer):
 
 @dataclass(eq=False)
 class MeasuredDevice(HostDevice):
-    """The host device, which here keeps all timers that it has given out."""
+    """The host device, which here keeps all its timers."""
 
     timers: list[CpuTimer] = field(default_factory=list)
 
