@@ -102,7 +102,7 @@ def test_another_scale_factor_is_damage_and_none_fails_the_check(job, hpcsolve):
     with h5py.File(job / "out.h5", "r+") as file:
         del file["solution/cost"].attrs["scale_factor"]
     done = hpcsolve("verify", "out.h5", cwd=job)
-    assert done.returncode == 1 and "FAIL (/solution/cost has no attribute scale_factor)" in done.stdout
+    assert done.returncode == 1 and "FAIL (/solution/cost has no attribute scale_factor;" in done.stdout
 
 
 def to_version_1(path):
