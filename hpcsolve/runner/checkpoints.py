@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import hpcsolve
 from hpcsolve.checkpoint import store
 from hpcsolve.checkpoint.checkpoints import Checkpoints
-from hpcsolve.checkpoint.lease import take_lease
+from hpcsolve.checkpoint.lease import LeaseLost, take_lease
 from hpcsolve.checkpoint.pace import Pace
 from hpcsolve.checkpoint.saved import Saved, newest
 from hpcsolve.checkpoint.writer import Writer, remove_checkpoints
@@ -107,6 +109,19 @@ def open_checkpoints(planned: PlannedRun, keeping: Keeping, deadline: float | No
     pace = Pace(keeping.interval, deadline if stoppable else None)
     return Checkpoints(interrupted=interrupts.noted, saved=saved, writer=writer, pace=pace, note=log.note,
                        warn=warn if comm.rank == 0 else log.note, hang_timeout=keeping.hang_timeout)
+
+
+@contextmanager
+def no_empty_folder_on_error(checkpoints: Checkpoints, comm: Comm) -> Iterator[None]:
+    """Remove the folder of the checkpoints if its block raises an error before any checkpoint was written."""
+    try:
+        yield
+    except LeaseLost:
+        raise
+    except BaseException:
+        if comm.rank == 0 and checkpoints.writer and not checkpoints.writer.has_any:
+            remove_checkpoints(checkpoints.writer.folder, warn)
+        raise
 
 
 def deadline_of(keeping: Keeping, started: float) -> float | None:

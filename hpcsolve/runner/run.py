@@ -29,6 +29,7 @@ from hpcsolve.runner.checkpoints import (
     deadline_of,
     folder_of,
     forget_finished,
+    no_empty_folder_on_error,
     open_checkpoints,
 )
 from hpcsolve.runner.conclude import Finished, conclude, exit_code_of
@@ -83,15 +84,16 @@ def run_job(
         with watched(keeping.hang_timeout), _interrupts(planned, keeping, signals, comm) as interrupts:
             deadline = deadline_of(keeping, begun)
             checkpoints = open_checkpoints(planned, keeping, deadline, comm, interrupts, log)
-            try:
-                outcome, seconds["seconds_run"] = _run_algorithm(planned, device, comm, log, checkpoints)
-            except Stopped as stopped:
-                return _stopped(stopped, checkpoints, log)
-            say_end(outcome, log)
-            for line in device.notes:
-                log.say(line)
-            row = rank_row(device, reason, outcome, seconds) | {"estimated_bytes": estimated}
-            return conclude(planned, outcome, row, device.info, comm, log, keep, checkpoints.writer)
+            with no_empty_folder_on_error(checkpoints, comm):
+                try:
+                    outcome, seconds["seconds_run"] = _run_algorithm(planned, device, comm, log, checkpoints)
+                except Stopped as stopped:
+                    return _stopped(stopped, checkpoints, log)
+                say_end(outcome, log)
+                for line in device.notes:
+                    log.say(line)
+                row = rank_row(device, reason, outcome, seconds) | {"estimated_bytes": estimated}
+                return conclude(planned, outcome, row, device.info, comm, log, keep, checkpoints.writer)
 
 
 def _interrupts(planned: PlannedRun, keeping: Keeping, signals: tuple[signal.Signals, ...], comm: Comm) -> Interrupts:

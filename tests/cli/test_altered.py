@@ -195,7 +195,8 @@ def test_parts_of_dead_processes_are_removed_and_no_others(tmp_path):
 def test_a_killed_run_leaves_no_part_to_the_next(hpcsolve, folder, repository, run_process, test_device):
     program = (
         "import os, sys\nfrom hpcsolve import replacing\n"
-        "def killed(part):\n    os.kill(os.getpid(), 9)\n"
+        "def killed(part):\n"
+        "    os.kill(os.getpid(), 9) if part.name.startswith('again.h5.') and part.suffix == '.part' else None\n"
         "replacing._sync = killed\nfrom hpcsolve.cli import main\nsys.exit(main(sys.argv[1:]))\n"
     )
     command = [sys.executable, "-c", program, "run", "job.toml", "--device", test_device, "--output", "again.h5"]

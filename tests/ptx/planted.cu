@@ -1,24 +1,6 @@
-// Kernels with one mistake each, by which the interpreter shows that it would find them; and one without a mistake, which
-// does what the others do wrong. All take n = 64 values, 2 blocks of 64 threads.
+// Kernels with one mistake each, by which the interpreter shows that it would find them. faultless.cu does the same things
+// right. All take n = 64 values, 2 blocks of 64 threads.
 #include "device/group.cuh"
-
-// Everything that the others do, done right.
-KERNEL planted_nothing(int n, const uint64_t *values, uint64_t *out) {
-  __shared__ uint64_t shared[64], least;
-  const int t = threadIdx.x;
-  shared[t] = values[t];
-  if (t == 0) least = ~0ull;
-  __syncthreads();
-  atomicMin_block(&least, (uint64_t)1 << 40 | (values[t] + 1) << 33);
-  const uint64_t turned = shared[n - 1 - t];
-  __syncthreads();
-  const uint64_t lowest_value = peek(&least);
-  shared[t] = turned + shuffled(turned, t ^ 1) + (lowest_value >> 32);
-  __syncwarp();
-  atomicMin(&out[t], ~0ull);
-  if (blockIdx.x == 0) atomicAdd(&out[t], shared[t ^ 2]);
-}
-EXPORT_KERNEL(planted_nothing)
 
 // out[i] = values[n - 1 - i] through shared memory that has been used before, without a barrier in between.
 KERNEL planted_missing_barrier(int n, const uint64_t *values, uint64_t *out) {

@@ -55,7 +55,7 @@ class SearchCheckpoints:
         done, count = int(table.finished.sum()), len(table.finished)
         before = self.saved.integer("pieces") if self.saved else 0
         numbers = {**self.numbers, "pieces": before + self.boundary.number + 1}  # differs from state to state
-        return State(numbers, [*self.parts, *parts], f"after {done} of {of} searches of rank 0")
+        return State(numbers, [*self.parts, *parts], f"after {done} of {count} {table.noun} of rank 0")
 
 
 @dataclass
