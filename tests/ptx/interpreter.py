@@ -45,23 +45,23 @@ class Settings(ctypes.Structure):
 class Interpreter:
     """libptx.so."""
 
-    library: ctypes.CDLL = field(default_factory=lambda: ctypes.CDLL(str(interpreter())))
+    libptx: ctypes.CDLL = field(default_factory=lambda: ctypes.CDLL(str(interpreter())))
 
     def load(self, text: str) -> Module:
         """Return the module of a PTX text. Raises `NotUnderstood`."""
         message = ctypes.create_string_buffer(MESSAGE)
-        self.library.ptx_load.restype = ctypes.c_void_p
-        handle = self.library.ptx_load(text.encode(), message, MESSAGE)
+        self.libptx.ptx_load.restype = ctypes.c_void_p
+        handle = self.libptx.ptx_load(text.encode(), message, MESSAGE)
         if not handle:
             raise NotUnderstood(message.value.decode())
-        return Module(self.library, ctypes.c_void_p(handle))
+        return Module(self.libptx, ctypes.c_void_p(handle))
 
 
 @dataclass(frozen=True)
 class Module:
     """A loaded text."""
 
-    library: ctypes.CDLL
+    libptx: ctypes.CDLL
     handle: ctypes.c_void_p
 
     def launch(
@@ -75,14 +75,14 @@ class Module:
         arguments
             Arrays, which are the global memory that it may use, numpy scalars, and Python integers for 32-bit ones.
         """
-        self.library.ptx_kernel.restype = ctypes.c_void_p
-        kernel = self.library.ptx_kernel(self.handle, name.encode())
+        self.libptx.ptx_kernel.restype = ctypes.c_void_p
+        kernel = self.libptx.ptx_kernel(self.handle, name.encode())
         assert kernel, f"there is no kernel {name}"
         arrays = [one for one in arguments if isinstance(one, np.ndarray)]
         regions = sorted((one.ctypes.data, one.nbytes) for one in arrays)
         given, message = packed(arguments), ctypes.create_string_buffer(MESSAGE)
         counts = (ctypes.c_uint64 * 3)()
-        self.library.ptx_launch(
+        self.libptx.ptx_launch(
             self.handle, ctypes.c_void_p(kernel), grid, block, given, ctypes.c_size_t(len(given)),
             (Region * len(regions))(*regions), ctypes.c_size_t(len(regions)),
             ctypes.byref(Settings(seed, steps, blocks, races)), counts, message, ctypes.c_size_t(MESSAGE),

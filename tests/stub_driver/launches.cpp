@@ -11,7 +11,7 @@ using namespace stub;
 // --- Modules and launches ---
 // A module: a host library, or PTX.
 struct Module {
-  void *library, *ptx;
+  void *host, *ptx;
 };
 static void *open_library(const std::string &image) {
   int file = memfd_create("kernels", 0);  // stays open: dlopen would take a second file of the same number for the first
@@ -28,7 +28,7 @@ API cuModuleLoadDataEx(Module **module, const char *image, unsigned, void *, voi
   memcpy(&bytes, image + 8, 8);
   const std::string content(image + 16, bytes);
   Module made = {ptx ? nullptr : open_library(content), ptx ? load_ptx(content) : nullptr};
-  if (!made.library && !made.ptx) return INVALID_IMAGE;
+  if (!made.host && !made.ptx) return INVALID_IMAGE;
   return *module = new Module(made), SUCCESS;
 }
 API cuModuleLoadData(Module **module, const char *image) { return cuModuleLoadDataEx(module, image, 0, nullptr, nullptr); }
@@ -42,7 +42,7 @@ static Function *host_function(void *library, const char *name) {
 }
 API cuModuleGetFunction(Function **function, Module *module, const char *name) {
   CURRENT;
-  *function = module->ptx ? ptx_function(module->ptx, name) : host_function(module->library, name);
+  *function = module->ptx ? ptx_function(module->ptx, name) : host_function(module->host, name);
   return *function ? SUCCESS : NOT_FOUND;
 }
 API cuFuncGetAttribute(int *value, int attribute, Function *) { return *value = attribute == 0 ? 1024 : 0, SUCCESS; }

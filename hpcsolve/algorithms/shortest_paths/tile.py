@@ -20,7 +20,7 @@ GROUP = 32
 """Number of sources that a block searches from at once: a group."""
 THREADS = 512
 BLOCKS_A_MULTIPROCESSOR = 2
-"""Resident blocks with keys of 64 bits, by the registers of the machine code for sm_90; with 32 bits one more fits."""
+"""Resident blocks with keys of 64 bits, by the registers of the code for sm_90. With keys of 32 bits one more fits."""
 SPACE_BYTES = 1 << 32
 """The most bytes that all blocks work in. Fewer blocks work at a time if theirs would not fit."""
 GROUPS_A_BLOCK = 4

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hpcsolve.algorithms.steiner_kmb.kmb import Pairs
 
 ROWS, PATHS = 1, 2
-"""The phases: rows of distances, from which pairs follow; then the paths of the chosen pairs."""
+"""The two phases: the rows of distances, from which pairs follow, and the paths of the chosen pairs."""
 
 
 @dataclass
