@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -116,11 +116,12 @@ def no_empty_folder_on_error(checkpoints: Checkpoints, comm: Comm) -> Iterator[N
     """Remove the folder of the checkpoints if its block raises an error before any checkpoint was written."""
     try:
         yield
-    except LeaseLost:
-        raise
     except BaseException:
-        if comm.rank == 0 and checkpoints.writer and not checkpoints.writer.has_any:
-            remove_checkpoints(checkpoints.writer.folder, warn)
+        writer = checkpoints.writer
+        if comm.rank == 0 and writer and not writer.has_any:
+            with suppress(LeaseLost):  # the folder is a later run's then
+                writer.require_lease()
+                remove_checkpoints(writer.folder, warn)
         raise
 
 
