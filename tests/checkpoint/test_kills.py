@@ -99,8 +99,8 @@ class Figures:
         """Return the figures in words."""
         victims = ", ".join(f"{count} of a {victim}" for victim, count in sorted(self.victims.items()))
         return (f"{self.victims.total()} kills ({victims}), {self.during_a_write} of them during the write of a "
-                f"checkpoint; {self.identical} resumed runs with identical answers, {self.from_a_checkpoint} of them from "
-                "a checkpoint")
+                f"checkpoint; {self.identical} resumed runs with identical answers, {self.from_a_checkpoint} of them "
+                "from a checkpoint")
 
 
 @pytest.mark.timeout(7200)
