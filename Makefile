@@ -37,7 +37,7 @@ test-faults: compiler $(INSTALLED)  ## 200 times SIGKILL at a random moment, and
 	@HPCSOLVE_KILLS=$${HPCSOLVE_KILLS:-200} $(BIN)/python -m pytest -q -s tests/checkpoint/test_kills.py
 
 # Eight processes share the GPU. TESTS=tests/kernels runs only those.
-# Without a GPU: .venv/bin/python -m tests.stub_driver make test-gpu
+# Without a GPU: make pycuda-built, then .venv/bin/python -m tests.stub_driver make test-gpu
 test-gpu: compiler $(INSTALLED) pycuda-built  ## every test that runs on the device, with a GPU as the device
 	@HPCSOLVE_TEST_DEVICE=cuda $(BIN)/python -m pytest -q --on-device -n 8 --dist worksteal $(TESTS)
 
