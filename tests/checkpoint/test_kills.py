@@ -98,9 +98,8 @@ class Figures:
     def __str__(self) -> str:
         """Return the figures in words."""
         victims = ", ".join(f"{count} of a {victim}" for victim, count in sorted(self.victims.items()))
-        return (f"{self.victims.total()} kills ({victims}), {self.during_a_write} of them during the write of a "
-                f"checkpoint; {self.identical} resumed runs with identical answers, {self.from_a_checkpoint} of them "
-                "from a checkpoint")
+        return (f"{self.victims.total()} kills ({victims}), {self.during_a_write} during the write of a checkpoint; "
+                f"{self.identical} resumed runs with identical answers, {self.from_a_checkpoint} from a checkpoint")
 
 
 @pytest.mark.timeout(7200)
