@@ -48,7 +48,7 @@ class Lease:
             raise LeaseLost(f"{self.folder}: the lease of this run is gone: another run of this job has ended, or the "
                             "folder was removed; nothing more is written")
         if owner.token != self.token:
-            who = f"process {owner.process} on {owner.host}"
+            who = f"process {owner.process} on {' '.join(owner.host.split())}"
             raise LeaseLost(f"{self.folder}: another run of this job, {who}, has taken over; this one ends")
 
 
