@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, rounding_of
 from hpcsolve.answers.dataset import Column, Dataset, columns, own_unit
 from hpcsolve.answers.edges import Edges, Rows, places_of, shown_names
-from hpcsolve.problems.tsp import Tsp, check_tour
+from hpcsolve.problems.order import TourQuestion, check_order
+from hpcsolve.problems.tsp import Tsp
 from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
@@ -47,23 +48,6 @@ class NoTour:
     infeasible: Annotated[bool, Dataset("bool", "Whether it is proven that no tour exists")]
 
 
-@dataclass(frozen=True)
-class TourQuestion:
-    """What tour a job asks for.
-
-    Attributes
-    ----------
-    path
-        "cycle", or "open" for a path through all cities.
-    start, end
-        Positions of the first and the last city of an open path, or None for any city.
-    """
-
-    path: str = "cycle"
-    start: int | None = None
-    end: int | None = None
-
-
 def check(problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour, comm: Comm) -> Verdict:
     """Check a run's tour on rank 0."""
     if isinstance(answer, NoTour):
@@ -75,7 +59,7 @@ def check_answer(tsp: Tsp, question: TourQuestion | None, answer: Tour) -> Verdi
     """Check that a tour has every city once, and add up its cost from the instance's matrix."""
     asked = question or TourQuestion()
     try:
-        cost = check_tour(tsp, np.asarray(answer.tour), asked.path, asked.start, asked.end)
+        cost = check_order(tsp, np.asarray(answer.tour), asked)
     except ValueError as error:
         return Verdict(False, str(error))
     if cost != answer.cost:

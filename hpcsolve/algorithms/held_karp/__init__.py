@@ -6,7 +6,9 @@ workstation, for any cost matrix: symmetric or not, with forbidden arcs, for tou
 tour it proves that there is none. Memory is its limit. The subset lattice is split over R ranks, so that each stores
 1/R of it.
 
+question.py  the keys of a job, and the question that they put
 core.py      from what the user asks to a depot and m cities
+problem.py   the one statement of every objective and constraint
 reduce.py    from costs to 16- or 32-bit states, exactly
 split.py     cities into low, mid and top ones, slices over ranks, layers into chunks
 plan.py      one rank's share: buffers and messages, to the byte
@@ -20,15 +22,15 @@ trial.py     the time of a job, from that of a smaller one
 """
 
 from hpcsolve.algorithms.base import Algorithm
-from hpcsolve.algorithms.held_karp.core import Parameters, asked
 from hpcsolve.algorithms.held_karp.outcome import LAYERS
+from hpcsolve.algorithms.held_karp.question import FILE_KEYS, Parameters, asked
 from hpcsolve.algorithms.held_karp.solve import KERNEL_FILES, estimate, fits, largest_cost, run
 from hpcsolve.algorithms.held_karp.trial import trial
 from hpcsolve.answers.tour import TOUR
 
 ALGORITHM = Algorithm(
     "held-karp", "tsp", (TOUR,), Parameters, estimate, run, trial, KERNEL_FILES, groups={"layers": LAYERS}, asked=asked,
-    largest_cost=largest_cost, fits=fits,
+    largest_cost=largest_cost, fits=fits, file_keys=FILE_KEYS,
     can_resume=lambda parameters: parameters.layout == "planes",
 )
 

@@ -9,10 +9,11 @@ from functools import partial
 
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.algorithms.held_karp import compact, planes, recover
-from hpcsolve.algorithms.held_karp.core import Core, Parameters, core_problem
+from hpcsolve.algorithms.held_karp.core import Core, core_problem
 from hpcsolve.algorithms.held_karp.outcome import layers_table, outcome
 from hpcsolve.algorithms.held_karp.plan import Plan, plan
 from hpcsolve.algorithms.held_karp.planes import Statistics
+from hpcsolve.algorithms.held_karp.question import Parameters
 from hpcsolve.algorithms.held_karp.reduce import ReducedCosts, reduce_costs
 from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, split_cities
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints

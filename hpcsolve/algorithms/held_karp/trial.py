@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, StopCriteria, Stopwatch, Trial, silent
 from hpcsolve.algorithms.held_karp import planes
-from hpcsolve.algorithms.held_karp.core import Parameters, core_problem
+from hpcsolve.algorithms.held_karp.core import core_problem
 from hpcsolve.algorithms.held_karp.plan import plan
+from hpcsolve.algorithms.held_karp.question import Parameters
 from hpcsolve.algorithms.held_karp.reduce import reduce_costs
 from hpcsolve.algorithms.held_karp.solve import estimate, run
 from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, split_cities
