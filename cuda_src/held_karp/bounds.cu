@@ -20,7 +20,8 @@
 #include "device/masked.cuh"
 
 constexpr uint32_t infinity = 0x7fffffffu;
-constexpr int tile = 4;  // registers of results at a time
+constexpr int most_cities = 121;
+constexpr int widest_tile = 4;  // registers of results at a time
 
 struct memory_slots {
   int cities, slots;
@@ -40,34 +41,60 @@ struct bound_tables {
   const uint32_t *source;
   uint32_t *target;
 };
+// The cities that one may lead to, in any order.
+struct next_cities {
+  uint32_t count;
+  uint8_t city[most_cities];
+  uint32_t cost[most_cities];
+};
+// Computes `tile` registers from number `first` on of a city's row, of `registers`. own: the least bit of `high`, the
+// city's barred bits above the lanes; no register is computed where it is set.
+template <int tile>
+DEVICE void relax_registers(const memory_slots &memory, int i, int first, int registers, const next_cities &next,
+                            const uint32_t *from, uint32_t *to) {
+  constexpr int bits = lane_bits<uint32_t>();
+  const uint32_t bar = memory.barred[i], high = bar >> bits << bits, own = high & -high;
+  lanes<uint32_t> best[tile];
+  uint32_t e[tile];
+  UNROLL for (int t = 0; t < tile; t++) {
+    const uint32_t at = (uint32_t)(first + t < registers ? first + t : first) << bits;
+    e[t] = (own ? (at & (own - 1)) | (at & ~(own - 1)) << 1 : at) + lane();
+    best[t] = splat<uint32_t>(infinity);
+  }
+  const uint32_t *keep = memory.keep + i * memory.cities, *put = memory.put + i * memory.cities;
+  for (uint32_t n = 0; n < next.count; n++) {
+    const uint32_t j = next.city[n], k = keep[j], p = put[j], c = next.cost[n];
+    UNROLL for (int t = 0; t < tile; t++) best[t] =
+        min_add(best[t], load_masked(from + ((size_t)j << memory.slots), e[t], k, p), splat<uint32_t>(c));
+  }
+  UNROLL for (int t = 0; t < tile; t++) {
+    const lanes<uint32_t> floor = load(memory.floors + (e[t] & high ? 31 : bar & 31) * 32 + lane());
+    store(to + e[t], min(best[t] + floor, splat<uint32_t>(infinity)));
+    if (own) store(to + (e[t] | own), splat<uint32_t>(infinity));
+  }
+}
 // to[i][e] = min over j of cost[i][j] + from[j][(e & keep) | put]. `parts` blocks share a city's row.
 KERNEL bounds_relax(int place, int parts, memory_slots memory, arc_costs arcs, bound_tables tables) {
   constexpr int bits = lane_bits<uint32_t>();
-  const int i = blockIdx.x / parts, part = blockIdx.x % parts, slots = memory.slots;
+  const int i = blockIdx.x / parts, part = blockIdx.x % parts;
   const uint32_t *cost = arcs.cost + place * arcs.place + i * arcs.row, *from = tables.source + place * tables.step;
-  uint32_t *to = tables.target + place * tables.step + ((size_t)i << slots);
-  const uint32_t bar = memory.barred[i], high = bar >> bits << bits, own = high & -high;
-  const int registers = (1 << slots >> bits) >> (own != 0);  // without those where bit `own` is set
-  for (int first = (part * warps() + warp()) * tile; first < registers; first += parts * warps() * tile) {
-    lanes<uint32_t> best[tile];
-    uint32_t e[tile];
-    UNROLL for (int t = 0; t < tile; t++) {
-      const uint32_t at = (uint32_t)(first + t < registers ? first + t : first) << bits;
-      e[t] = (own ? (at & (own - 1)) | (at & ~(own - 1)) << 1 : at) + lane();
-      best[t] = splat<uint32_t>(infinity);
-    }
-    for (int j = 0; j < memory.cities; j++) {
-      const uint32_t c = cost[j * arcs.column];
-      if (c == infinity) continue;
-      const uint32_t k = memory.keep[i * memory.cities + j], p = memory.put[i * memory.cities + j];
-      UNROLL for (int t = 0; t < tile; t++) best[t] =
-          min_add(best[t], load_masked(from + ((size_t)j << slots), e[t], k, p), splat<uint32_t>(c));
-    }
-    UNROLL for (int t = 0; t < tile; t++) {
-      const lanes<uint32_t> floor = load(memory.floors + (e[t] & high ? 31 : bar & 31) * 32 + lane());
-      store(to + e[t], min(best[t] + floor, splat<uint32_t>(infinity)));
-      if (own) store(to + (e[t] | own), splat<uint32_t>(infinity));
-    }
+  uint32_t *to = tables.target + place * tables.step + ((size_t)i << memory.slots);
+  const int registers = (1 << memory.slots >> bits) >> (memory.barred[i] >> bits != 0);
+  __shared__ next_cities next;
+  if (threadIdx.x == 0) next.count = 0;
+  __syncthreads();
+  for (int j = threadIdx.x; j < memory.cities; j += blockDim.x) {
+    if (cost[j * arcs.column] == infinity) continue;
+    const uint32_t n = atomicAdd_block(&next.count, 1u);
+    next.city[n] = j, next.cost[n] = cost[j * arcs.column];
+  }
+  __syncthreads();
+  if (registers < widest_tile) {
+    for (int first = 2 * (part * warps() + warp()); first < registers; first += 2 * parts * warps())
+      relax_registers<2>(memory, i, first, registers, next, from, to);
+  } else {
+    for (int first = widest_tile * (part * warps() + warp()); first < registers; first += widest_tile * parts * warps())
+      relax_registers<widest_tile>(memory, i, first, registers, next, from, to);
   }
 }
 EXPORT_KERNEL(bounds_relax)
@@ -103,32 +130,38 @@ KERNEL bounds_through(int place, memory_slots memory, const uint32_t *own, const
 }
 EXPORT_KERNEL(bounds_through)
 
-constexpr int64_t no_arc = INT64_MAX;
+constexpr int64_t no_arc = INT64_C(1) << 61;  // so that no sum with it wraps
 
+// Calls f(i, j) for the pairs of cities, those of a row for neighbouring threads.
+template <class F>
+DEVICE void for_each_pair(int cities, F f) {
+  for (int i = warp(); i < cities; i += warps())
+    for (int j = lane(); j < cities; j += warp_size) f(i, j);
+}
 // cost = scaled less the multiplier of the city that is reached, plus the offset of the place, the least that leaves no
 // cost negative; infinity where there is no arc, or more would be. Both tables are (m + 1, m, m): row 0 of place 0 has
 // the arcs from the depot, column 0 of place m those to it, which no multiplier changes. A block a place.
 KERNEL bounds_price(int cities, const int64_t *scaled, const int64_t *multiplier, uint32_t *cost, int64_t *offset) {
   constexpr int64_t bias = INT64_C(1) << 62;
   __shared__ uint64_t least;
-  const int count = cities * cities;
-  const int64_t *from = scaled + (size_t)blockIdx.x * count;
-  uint32_t *to = cost + (size_t)blockIdx.x * count;
-  const bool counts = (int)blockIdx.x < cities;
+  const int64_t *from = scaled + (size_t)blockIdx.x * cities * cities;
+  uint32_t *to = cost + (size_t)blockIdx.x * cities * cities;
+  const int64_t counts = (int)blockIdx.x < cities;
   if (threadIdx.x == 0) least = bias;
   __syncthreads();
   uint64_t mine = bias;
-  for (int a = threadIdx.x; a < count; a += blockDim.x) {
-    const int64_t reduced = from[a] - (counts && from[a] != no_arc ? multiplier[a % cities] : 0);
-    if (from[a] != no_arc && (uint64_t)(reduced + bias) < mine) mine = (uint64_t)(reduced + bias);
-  }
+  for_each_pair(cities, [&](int i, int j) {
+    const int64_t own = from[i * cities + j], reduced = own - counts * multiplier[j];
+    const uint64_t biased = own == no_arc ? bias : reduced + bias;
+    mine = biased < mine ? biased : mine;
+  });
   atomicMin_block(&least, mine);
   __syncthreads();
   const int64_t lift = bias - (int64_t)least;
-  for (int a = threadIdx.x; a < count; a += blockDim.x) {
-    const int64_t raised = from[a] == no_arc ? infinity : from[a] - (counts ? multiplier[a % cities] : 0) + lift;
-    to[a] = raised < infinity ? (uint32_t)raised : infinity;
-  }
+  for_each_pair(cities, [&](int i, int j) {
+    const int64_t own = from[i * cities + j], raised = own - counts * multiplier[j] + lift;
+    to[i * cities + j] = own == no_arc || raised >= infinity ? infinity : (uint32_t)raised;
+  });
   if (threadIdx.x == 0) offset[blockIdx.x] = lift;
 }
 EXPORT_KERNEL(bounds_price)

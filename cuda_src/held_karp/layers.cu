@@ -84,25 +84,25 @@ DEVICE void expand(const place_tables &next, const state_list &states, const sta
 // A block a bucket. A slot of the hash table has the number of a candidate plus 1. All threads of a block see a slot
 // filled once and for all, so equal candidates find the same one. `different`: the bucket's number of states.
 template <int W>
-DEVICE void merge(const state_buckets &in, uint32_t *different) {
-  const size_t begin = (size_t)blockIdx.x * in.capacity;
-  const uint32_t count = in.sizes[blockIdx.x], mask = (1u << in.slot_bits) - 1;
-  uint32_t *slots = in.slots + ((size_t)blockIdx.x << in.slot_bits);
+DEVICE void merge(const state_buckets &buckets, uint32_t *different) {
+  const size_t begin = (size_t)blockIdx.x * buckets.capacity;
+  const uint32_t count = buckets.sizes[blockIdx.x], mask = (1u << buckets.slot_bits) - 1;
+  uint32_t *slots = buckets.slots + ((size_t)blockIdx.x << buckets.slot_bits);
   for (uint32_t s = threadIdx.x; s <= mask; s += blockDim.x) slots[s] = 0;
   if (threadIdx.x == 0) different[blockIdx.x] = 0;
   __syncthreads();
   uint32_t own = 0;
   for (uint32_t c = threadIdx.x; c < count; c += blockDim.x) {
-    const state_key<W> key = load_key<W>(in.keys, begin + c);
+    const state_key<W> key = load_key<W>(buckets.keys, begin + c);
     for (uint32_t s = (uint32_t)hash(key) & mask;; s = (s + 1) & mask) {
       const uint32_t there = atomicCAS(slots + s, 0u, c + 1);
       if (there == 0) {
         own++;
         break;
       }
-      if (!equal(key, load_key<W>(in.keys, begin + there - 1))) continue;
-      atomicMin(in.values + begin + there - 1, in.values[begin + c]);
-      in.values[begin + c] = merged;
+      if (!equal(key, load_key<W>(buckets.keys, begin + there - 1))) continue;
+      atomicMin(buckets.values + begin + there - 1, buckets.values[begin + c]);
+      buckets.values[begin + c] = merged;
       break;
     }
   }
@@ -110,16 +110,16 @@ DEVICE void merge(const state_buckets &in, uint32_t *different) {
 }
 // A block a bucket: the states of bucket b go to the places from begin[b] on.
 template <int W>
-DEVICE void gather(const state_buckets &in, const int64_t *begin, uint64_t *keys, uint32_t *values) {
+DEVICE void gather(const state_buckets &buckets, const int64_t *begin, uint64_t *keys, uint32_t *values) {
   __shared__ uint32_t written;
   if (threadIdx.x == 0) written = 0;
   __syncthreads();
-  const size_t from = (size_t)blockIdx.x * in.capacity;
-  for (uint32_t c = threadIdx.x; c < in.sizes[blockIdx.x]; c += blockDim.x) {
-    if (in.values[from + c] == merged) continue;
+  const size_t from = (size_t)blockIdx.x * buckets.capacity;
+  for (uint32_t c = threadIdx.x; c < buckets.sizes[blockIdx.x]; c += blockDim.x) {
+    if (buckets.values[from + c] == merged) continue;
     const size_t to = begin[blockIdx.x] + atomicAdd_block(&written, 1u);
-    store_key(keys, to, load_key<W>(in.keys, from + c));
-    values[to] = in.values[from + c];
+    store_key(keys, to, load_key<W>(buckets.keys, from + c));
+    values[to] = buckets.values[from + c];
   }
 }
 // The bound of each state: its value and that of its completion. `here` has the bounds of the states' own place.
@@ -139,10 +139,10 @@ DEVICE void bound_states(const place_tables &here, const state_list &states, uin
     expand<W>(next, states, out, tally);                                                                    \
   }                                                                                                         \
   EXPORT_KERNEL(layers_expand_##name)                                                                       \
-  KERNEL layers_merge_##name(state_buckets in, uint32_t *different) { merge<W>(in, different); }            \
+  KERNEL layers_merge_##name(state_buckets buckets, uint32_t *different) { merge<W>(buckets, different); }            \
   EXPORT_KERNEL(layers_merge_##name)                                                                        \
-  KERNEL layers_gather_##name(state_buckets in, const int64_t *begin, uint64_t *keys, uint32_t *values) {   \
-    gather<W>(in, begin, keys, values);                                                                     \
+  KERNEL layers_gather_##name(state_buckets buckets, const int64_t *begin, uint64_t *keys, uint32_t *values) {   \
+    gather<W>(buckets, begin, keys, values);                                                                     \
   }                                                                                                         \
   EXPORT_KERNEL(layers_gather_##name)                                                                       \
   KERNEL layers_bound_##name(place_tables here, state_list states, uint32_t *bounds) {                      \

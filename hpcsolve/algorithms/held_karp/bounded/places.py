@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.algorithms.held_karp.problem import OrderProblem
 from hpcsolve.problems.tsp import FORBIDDEN
 
 
@@ -95,3 +96,10 @@ def _closure(before: NDArray[np.bool_]) -> NDArray[np.bool_]:
     for middle in range(len(closed)):
         closed |= closed[:, middle][:, None] & closed[middle][None, :]
     return closed
+
+
+def of_orders(problem: OrderProblem) -> PlaceCosts:
+    """Return the problem of orders whose value is a sum of costs by place."""
+    m = problem.m
+    before = np.array([[problem.before[i] >> j & 1 for j in range(m)] for i in range(m)], bool).reshape(m, m)
+    return place_costs(problem.cost, before)

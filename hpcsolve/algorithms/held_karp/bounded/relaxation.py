@@ -21,7 +21,7 @@ from hpcsolve.problems.tsp import FORBIDDEN
 FILE = "held_karp/bounds"
 INFINITY = 0x7FFFFFFF
 """The value at which reduced costs and bounds saturate."""
-NO_ARC = np.int64(2**63 - 1)
+NO_ARC = np.int64(2**61)
 THREADS = 128
 TILE = 4
 FLOORS = np.where(np.arange(32)[:, None] & np.arange(32), INFINITY, 0).astype(np.uint32)
