@@ -38,7 +38,11 @@ class Tour:
     tour: Annotated[
         NDArray[np.int32], Dataset("int32", "Cities in the order of the tour, positions from 0", "place")
     ]
-    optimal: Annotated[bool, Dataset("bool", "Whether the tour is proven to be the cheapest by these costs")]
+    optimal: Annotated[bool, Dataset("bool", "Whether the tour is proven to be the best by these costs")]
+    dearest: Annotated[
+        int | None, Dataset("int64", 'Of objective "lexicographic": the cost of the dearest leg', scaled=True,
+                            optional=True)
+    ] = None
 
 
 @dataclass(frozen=True)

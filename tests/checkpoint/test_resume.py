@@ -61,6 +61,8 @@ JOBS = {
     "stagnation": Job("ant-colony", uniform_tsp(20, seed=2), {"colonies": 3}, StopCriteria(stagnation=9), (4,)),
     "symmetric": Job("held-karp", uniform_tsp(22, seed=3), {}, patience=(1, 9)),
     "asymmetric": Job("held-karp", random_matrix(21), {}, patience=(3, 30)),
+    "latency": Job("held-karp", random_matrix(13), {"objective": "latency"}, patience=(2, 5)),
+    "lexicographic": Job("held-karp", uniform_tsp(12, seed=4), {"objective": "lexicographic"}, patience=(1, 3)),
     "rows": Job("shortest-paths", road_graph(400, seed=1), {"sources": list(range(1, 60)), "predecessors": True}),
     "targets": Job("shortest-paths", road_graph(400, seed=1), {"sources": list(range(1, 60)), "targets": [5, 9, 7]}),
     "voronoi": Job("shortest-paths", road_graph(400, seed=1), {"sources": [5, 9, 7], "voronoi": True}),

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.held_karp.question import Parameters, asked
-from hpcsolve.errors import InputError
 from hpcsolve.problems.order import TourQuestion
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp
 
@@ -45,8 +44,6 @@ class Core:
 def core_problem(tsp: Tsp, parameters: Parameters) -> Core:
     """Return the core of an instance, with the costs of its own matrix. Raises as `asked`."""
     question = asked(tsp, parameters)
-    if not question.plain:
-        raise InputError(f'held-karp.objective: "{question.objective}" with these constraints is not solved yet')
     return core_of(tsp, question, allowed_costs(tsp.cost, question))
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
-from hpcsolve.algorithms.held_karp import compact, planes, recover
+from hpcsolve.algorithms.held_karp import compact, orders, planes, recover
 from hpcsolve.algorithms.held_karp.core import Core, core_problem
 from hpcsolve.algorithms.held_karp.outcome import layers_table, outcome
 from hpcsolve.algorithms.held_karp.plan import Plan, plan
 from hpcsolve.algorithms.held_karp.planes import Statistics
-from hpcsolve.algorithms.held_karp.question import Parameters
+from hpcsolve.algorithms.held_karp.question import Parameters, asked
 from hpcsolve.algorithms.held_karp.reduce import ReducedCosts, reduce_costs
 from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, split_cities
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
@@ -22,7 +22,7 @@ from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
 
-KERNEL_FILES = ("held_karp/held_karp",)
+KERNEL_FILES = ("held_karp/held_karp", orders.FILE)
 MOST_CITIES = 46
 """The most cities for which a block of the kernel has room. Memory ends long before."""
 MOST_RANKS = 512
@@ -45,6 +45,9 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
     ResourceError
         So many cities that no machine could hold them, or more ranks than can share one problem.
     """
+    question = asked(tsp, parameters)
+    if not question.plain:
+        return orders.estimate(tsp, question, ranks)
     core = core_problem(tsp, parameters)
     m = len(core.cities)
     if parameters.layout == "compact":
@@ -63,6 +66,8 @@ def run(
     criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE,
 ) -> Outcome:
     """Return the optimum, with a proof. `tsp` is the same on all ranks, and so is the outcome but for `rank`."""
+    if comm.bcast(not asked(tsp, parameters).plain if comm.rank == 0 else None):
+        return orders.run(tsp, lambda: asked(tsp, parameters), device, comm, report, checkpoints)
     started = time.perf_counter()
     # Heuristics and scipy work on rank 0 alone, so that all ranks have the same integers.
     prepared = comm.bcast(_prepare(tsp, parameters) if comm.rank == 0 else None)
@@ -83,6 +88,9 @@ def largest_cost(n: int, edges: int) -> int:
 
 def fits(tsp: Tsp, parameters: Parameters) -> bool:
     """Return whether states of 32 bits suffice for the costs as they are. Raises as `core_problem`."""
+    question = asked(tsp, parameters)
+    if not question.plain:
+        return orders.fits(tsp, question)
     core = core_problem(tsp, parameters)
     if len(core.cities) > MOST_CITIES:  # `estimate` refuses them with a better message
         return True
