@@ -63,7 +63,7 @@ def expected_layer(states: dict[State, int], place: int, limit: int, relaxation:
 
 def layer_of(expander: Expander, states: dict[State, int], m: int) -> Layer:
     visited = np.array([[c in cities for c in range(m)] for cities, _ in states])
-    return expander._owned(codes.make_keys(visited, np.array([last for _, last in states])),
+    return expander.owned(codes.make_keys(visited, np.array([last for _, last in states])),
                            np.array(list(states.values()), np.uint32))
 
 
@@ -100,7 +100,7 @@ def test_all_layers_equal_the_definition_on_any_number_of_ranks(ranks: int) -> N
     def rank(comm: Comm) -> tuple[list[dict[State, int]], int, list[int]]:
         with HostDevice(threads=2) as device:
             relaxation, _ = relaxed(random_places(m, 2), device)
-            found = search(relaxation, limit, width, comm, Scratch(device))
+            found = search(relaxation, limit, width, 10**6, comm, Scratch(device))
             return [as_states(layer, m) for layer in found.layers], found.dropped, found.pruned
 
     parts = on_ranks(ranks, rank)

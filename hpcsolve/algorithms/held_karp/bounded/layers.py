@@ -99,7 +99,7 @@ class Expander:
         bounds = self.relaxation.bounds_of(1).download().reshape(m, -1)[:, 0]
         cities = np.flatnonzero((cost + bounds <= self.limit) & ~problem.before.any(axis=1))
         keys = make_keys(np.arange(m) == cities[:, None], cities)
-        return self._owned(keys, cost[cities].astype(np.uint32))
+        return self.owned(keys, cost[cities].astype(np.uint32))
 
     def next(self, layer: Layer, place: int) -> Layer:
         """Return the layer behind the one of `place` cities. Collective."""
@@ -114,6 +114,14 @@ class Expander:
         self._kernel("bound")(-(-len(bounds) // STATES_A_BLOCK), THREADS, here=self._tables(place, place),
                               states=self._states(layer), bounds=out)
         return out.download(bounds)
+
+    def owned(self, keys: Keys, values: NDArray[np.uint32]) -> Layer:
+        """Return those of some states that this rank owns, as a layer."""
+        bucket = (set_hash(keys) >> np.uint64(64 - FEWEST_BITS)).astype(np.int64)
+        order = np.argsort(bucket, kind="stable")
+        order = order[bucket[order] * self.comm.size >> FEWEST_BITS == self.comm.rank]
+        begin = np.searchsorted(bucket[order], np.arange((1 << FEWEST_BITS) + 1))
+        return Layer(keys[order], values[order], begin)
 
     def close(self) -> None:
         """Free the tables on the device."""
@@ -180,14 +188,6 @@ class Expander:
         for buffer in (places, to_keys, to_values):
             buffer.free()
         return Layer(keys, values, begin)
-
-    def _owned(self, keys: Keys, values: NDArray[np.uint32]) -> Layer:
-        """Return those of some states that this rank owns, as a layer."""
-        bucket = (set_hash(keys) >> np.uint64(64 - FEWEST_BITS)).astype(np.int64)
-        order = np.argsort(bucket, kind="stable")
-        order = order[bucket[order] * self.comm.size >> FEWEST_BITS == self.comm.rank]
-        begin = np.searchsorted(bucket[order], np.arange((1 << FEWEST_BITS) + 1))
-        return Layer(keys[order], values[order], begin)
 
     def _exchanged(self, made: Layer) -> Layer:
         """Return the merged states of the buckets that this rank owns, from all ranks. Collective."""

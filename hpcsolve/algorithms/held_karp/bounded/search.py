@@ -38,26 +38,31 @@ class Searched:
     pruned: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     bytes_sent: list[int] = field(default_factory=list)
-    stopped: bool = False
 
     @property
     def states(self) -> int:
         """Number of states of all layers and ranks."""
         return sum(self.kept)
 
+    def whole(self, cities: int) -> bool:
+        """Return whether the last layer has states, so that there are orders."""
+        return len(self.layers) == cities and self.kept[-1] > 0
+
 
 def search(
-    relaxation: Relaxation, limit: int, width: int, comm: Comm, scratch: Scratch,
+    relaxation: Relaxation, limit: int, width: int, budget: int, comm: Comm, scratch: Scratch,
     reached: Callable[[Searched], bool] = lambda searched: True, begun: Searched | None = None,
 ) -> Searched:
-    """Return the layers with the states whose bound is within a limit, at most `width` in each layer. Collective.
+    """Return the layers with the states whose bound is within a limit, at most `width` in each. Collective.
 
     Parameters
     ----------
     limit
         Reduced cost.
+    budget
+        The most states of all layers together. One layer has at most an eighth of it, and half of what is left.
     reached
-        Called after each layer on every rank; the search ends where it returns False on rank 0.
+        Called after each layer on every rank, alike; the search ends where it returns False.
     begun
         Layers to go on from.
     """
@@ -66,14 +71,14 @@ def search(
         for place in range(len(found.layers) + 1, relaxation.problem.cities + 1):
             started, sent = time.perf_counter(), expander.bytes_sent
             layer = expander.next(found.layers[-1], place - 1) if found.layers else expander.first()
-            layer, count, pruned = _narrowed(expander, layer, place, width, found)
+            room = max(1, min(width, budget // 8, (budget - found.states) // 2))
+            layer, count, pruned = _narrowed(expander, layer, place, room, found)
             found.layers.append(layer)
             found.kept.append(count)
             found.pruned.append(pruned)
             found.seconds.append(time.perf_counter() - started)
             found.bytes_sent.append(expander.bytes_sent - sent)
-            if not count or not comm.bcast(reached(found)):
-                found.stopped = count > 0
+            if not count or not reached(found):
                 break
     finally:
         expander.close()

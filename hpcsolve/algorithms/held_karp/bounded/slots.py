@@ -99,6 +99,12 @@ def make_slots(problem: PlaceCosts, wishes: NDArray[np.int64], chosen: NDArray[n
         if len(members):
             memory[:, slot] = members[wishes[:, members].argmax(axis=1)]
     memory[np.arange(m), chosen] = np.arange(m)
+    return with_memory(problem, memory)
+
+
+def with_memory(problem: PlaceCosts, memory: NDArray[np.uint8]) -> Slots:
+    """Return the slots of cities with these memories, which are as in `Slots`."""
+    m, count = memory.shape
     bit = np.uint32(1) << np.arange(count, dtype=np.uint32)
     city = np.arange(m)[:, None]
     same = (memory[:, None] == memory[None, :]) & (memory < m)[:, None] & (memory != city)[:, None]

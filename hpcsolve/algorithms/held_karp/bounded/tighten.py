@@ -7,6 +7,7 @@ and steps are halved.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -61,6 +62,10 @@ class Tightener:
     ----------
     infeasible
         Whether it is proven that no order has a value up to the incumbent's, so that there is none at all.
+    rounds
+        Rounds so far.
+    goes_on
+        Called every few rounds, which end where it returns False.
     """
 
     problem: PlaceCosts
@@ -72,6 +77,7 @@ class Tightener:
     multiplier: NDArray[np.int64] = field(init=False)
     infeasible: bool = False
     rounds: int = 0
+    goes_on: Callable[[], bool] = lambda: True
 
     def __post_init__(self) -> None:
         """Begin without multipliers, and with wishes for near cities."""
@@ -115,6 +121,8 @@ class Tightener:
             memories.learn(self.wishes, self.problem, relaxed.path)
             if number % REPAIR_EVERY == REPAIR_EVERY - 1:
                 self.best.offer(self.improver.improve([repaired(self.problem, relaxed.path)]))
+                if not self.goes_on():
+                    break
             direction = self._direction(direction, relaxed)
             if not direction.any():
                 break
