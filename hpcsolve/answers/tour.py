@@ -43,6 +43,10 @@ class Tour:
         int | None, Dataset("int64", 'Of objective "lexicographic": the cost of the dearest leg', scaled=True,
                             optional=True)
     ] = None
+    lower_bound: Annotated[
+        int | None, Dataset("int64", "Proven lower bound of every tour's cost, where the tour is not proven to be the "
+                            "best", scaled=True, optional=True)
+    ] = None
 
 
 @dataclass(frozen=True)

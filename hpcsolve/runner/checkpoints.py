@@ -105,7 +105,7 @@ def open_checkpoints(planned: PlannedRun, keeping: Keeping, deadline: float | No
     saved = saved_in(folder, planned, keeping.overwrite, comm, log) if folder else None
     lease = on_rank_0(comm, lambda: take_lease(folder)) if folder else None
     writer = Writer(folder, comm, lease, planned.hash, saved) if folder else None
-    stoppable = folder is not None or planned.solver.stop_keys(planned.job.parameters)
+    stoppable = folder is not None or planned.has_partial_answers
     pace = Pace(keeping.interval, deadline if stoppable else None)
     return Checkpoints(interrupted=interrupts.noted, saved=saved, writer=writer, pace=pace, note=log.note,
                        warn=warn if comm.rank == 0 else log.note, hang_timeout=keeping.hang_timeout)

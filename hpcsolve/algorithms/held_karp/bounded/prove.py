@@ -9,7 +9,7 @@ import numpy as np
 
 from hpcsolve.algorithms.base import Report, silent
 from hpcsolve.algorithms.held_karp.bounded import canonical
-from hpcsolve.algorithms.held_karp.bounded.improve import Improver
+from hpcsolve.algorithms.held_karp.bounded.descent import Improver
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
 from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, Relaxation, scale_for
@@ -173,7 +173,7 @@ class Prover:
                 return self._open(own, capped=False)
 
     def _is_widest(self) -> bool:
-        return self.width >= self.budget
+        return self.width >= self.budget // 8  # search() gives a layer no more
 
     def _searched_at_width(self, own: Tightener, saved: Saved | None, less: int = 0) -> Searched:
         """Search for orders that cost at least `less` less than the incumbent."""

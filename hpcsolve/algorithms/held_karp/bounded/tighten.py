@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.held_karp.bounded import slots as memories
-from hpcsolve.algorithms.held_karp.bounded.improve import Improver, repaired
+from hpcsolve.algorithms.held_karp.bounded.descent import Improver, repaired
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
 from hpcsolve.algorithms.held_karp.bounded.relaxation import Relaxation, Relaxed
 from hpcsolve.errors import InputError
