@@ -68,12 +68,12 @@ DEVICE void solve_layer(const order_slices &slices, const order_chunks &layer, c
   with_width(slices.cities, [&](auto columns) {
     for_each_set(slices, layer, [&](uint32_t set, int nth) {
       const uint32_t top_set = set >> low;
-      solve_row<Join, decltype(columns)::width>(rules, slices.cities, set, memory.table + row_of(slices, set), plane,
-                                                [&](int i) {
-        const uint32_t without = set & ~(1u << i);
-        if (slices.pair[without >> low] >= 0) return memory.table[i * plane + row_of(slices, without)];
-        return memory.arrived[slices.arrived_first[top_set * slices.top + i - low] + nth];
-      });
+      solve_row<Join, decltype(columns)::width>(
+          rules, slices.cities, set, memory.table + row_of(slices, set), plane, [&](int i) {
+            const uint32_t without = set & ~(1u << i);
+            if (slices.pair[without >> low] >= 0) return memory.table[i * plane + row_of(slices, without)];
+            return memory.arrived[slices.arrived_first[top_set * slices.top + i - low] + nth];
+          });
     });
   });
 }
@@ -96,28 +96,29 @@ DEVICE void read_states(int asked, const order_slices &slices, const uint32_t *s
                         V *found) {
   const int low = slices.cities - slices.top;
   for (int n = blockIdx.x * blockDim.x + threadIdx.x; n < asked; n += gridDim.x * blockDim.x)
-    found[n] = slices.pair[set[n] >> low] < 0 ? no_path<V>() : table[city[n] * plane_of(slices) + row_of(slices, set[n])];
+    found[n] =
+        slices.pair[set[n] >> low] < 0 ? no_path<V>() : table[city[n] * plane_of(slices) + row_of(slices, set[n])];
 }
 
-#define ORDER_KERNEL(name, Join, V)                                                                 \
+#define ORDER_KERNEL(name, Join, V)                                                                             \
   KERNEL orders_##name(order_slices slices, order_chunks layer, order_rules<V> rules, order_memory<V> memory) { \
-    solve_layer<Join>(slices, layer, rules, memory);                                                \
-  }                                                                                                 \
+    solve_layer<Join>(slices, layer, rules, memory);                                                            \
+  }                                                                                                             \
   EXPORT_KERNEL(orders_##name)
 ORDER_KERNEL(add_u4, add_costs, uint32_t)
 ORDER_KERNEL(add_i8, add_costs, int64_t)
 ORDER_KERNEL(multiply_i8, add_multiples, int64_t)
 ORDER_KERNEL(dearest_u4, dearest_cost, uint32_t)
 
-#define STATE_KERNELS(width, V)                                                                                        \
-  KERNEL orders_pack_##width(order_slices slices, order_chunks layer, const int64_t *first, const V *table, V *out) {  \
-    pack_layer(slices, layer, first, table, out);                                                                      \
-  }                                                                                                                    \
-  EXPORT_KERNEL(orders_pack_##width)                                                                                   \
-  KERNEL orders_read_##width(int asked, order_slices slices, const uint32_t *set, const int *city, const V *table,     \
-                             V *found) {                                                                               \
-    read_states(asked, slices, set, city, table, found);                                                               \
-  }                                                                                                                    \
+#define STATE_KERNELS(width, V)                                                                                       \
+  KERNEL orders_pack_##width(order_slices slices, order_chunks layer, const int64_t *first, const V *table, V *out) { \
+    pack_layer(slices, layer, first, table, out);                                                                     \
+  }                                                                                                                   \
+  EXPORT_KERNEL(orders_pack_##width)                                                                                  \
+  KERNEL orders_read_##width(int asked, order_slices slices, const uint32_t *set, const int *city, const V *table,    \
+                             V *found) {                                                                              \
+    read_states(asked, slices, set, city, table, found);                                                              \
+  }                                                                                                                   \
   EXPORT_KERNEL(orders_read_##width)
 STATE_KERNELS(u4, uint32_t)
 STATE_KERNELS(i8, int64_t)

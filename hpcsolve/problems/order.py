@@ -75,6 +75,11 @@ class TourQuestion:
         """Whether a tour's value is the sum of costs that do not depend on places, and any order may be taken."""
         return self.objective == "sum" and not self.precedences and self.places is None
 
+    @property
+    def constrained(self) -> bool:
+        """Whether not every order with these ends may be taken."""
+        return bool(self.precedences or self.forbidden) or self.places is not None or self.windows is not None
+
 
 def legs(n: int, path: str) -> int:
     """Return the number of legs of a tour of n cities. A single city has none."""
@@ -94,11 +99,10 @@ def check_order(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> int:
     ValueError
         As `check_tour`; or a city stands at a forbidden place, before one that must precede it, or is late.
     """
-    costs = _leg_table(tsp, question)
     order = np.asarray(tour)
     check_tour(_without_costs(tsp), order, question.path, question.start, question.end)
     tails, heads = leg_ends(order.astype(np.int64), question.path)
-    values = costs[np.arange(len(tails)), tails, heads]
+    values = legs_of(tsp, order, question)
     _require_legs(tsp, tails, heads, values, question)
     _require_places(tsp, order.astype(np.int64), question)
     if question.objective == "latency":
@@ -109,6 +113,13 @@ def check_order(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> int:
         return _finish(tsp, order, values, question)
     weights = question.weights if question.objective == "position" else None
     return sum(w * v for w, v in zip([1] * len(values) if weights is None else weights.tolist(), values.tolist()))
+
+
+def legs_of(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> NDArray[np.int64]:
+    """Return the cost of each leg of a tour, without weights."""
+    tails, heads = leg_ends(np.asarray(tour).astype(np.int64), question.path)
+    values: NDArray[np.int64] = _leg_table(tsp, question)[np.arange(len(tails)), tails, heads]
+    return values
 
 
 def dearest_leg(tsp: Tsp, tour: ArrayLike, path: str) -> int:

@@ -101,13 +101,9 @@ class Table:
         started = time.perf_counter()
         arrays = [self._staging(e) for e in incoming]
         requests = [self.comm.receive(array, e.peer) for e, array in zip(incoming, arrays)]
-        if outgoing:
-            self.buffers["leaving_first"].upload(leave)
-            kernel = self.device.kernel(FILE, f"orders_pack_{self.encoded.kernel[-2:]}")
-            self._launch(kernel, layer - 1, first=self.buffers["leaving_first"], table=self.buffers["table"],
-                         out=self.buffers["leaving"])
+        leaving = self.pack(layer, leave) if outgoing else self.buffers["leaving"]
         for e in outgoing:
-            packed = self.buffers["leaving"].view(e.first, e.count).download(self._staging(e))
+            packed = leaving.view(e.first, e.count).download(self._staging(e))
             requests.append(self.comm.send(packed, e.peer))
             statistics.layer_bytes_sent[layer] += packed.nbytes
         copied = time.perf_counter()
@@ -118,6 +114,14 @@ class Table:
             self.buffers["arrived"].view(e.first, e.count).upload(array)
         statistics.seconds_copy += copied - started + time.perf_counter() - waited
         statistics.seconds_wait += waited - copied
+
+    def pack(self, layer: int, first: NDArray[np.int64]) -> Buffer:
+        """Copy the values that other ranks need before a layer, as `Slices.leaving` says where, and return them."""
+        self.buffers["leaving_first"].upload(first)
+        kernel = self.device.kernel(FILE, f"orders_pack_{self.encoded.kernel[-2:]}")
+        self._launch(kernel, layer - 1, first=self.buffers["leaving_first"], table=self.buffers["table"],
+                     out=self.buffers["leaving"])
+        return self.buffers["leaving"]
 
     def _staging(self, exchange: Exchange) -> NDArray[Any]:
         return np.empty(exchange.count, self.encoded.dtype)
