@@ -134,20 +134,20 @@ DEVICE void bound_states(const place_tables &here, const state_list &states, uin
   }
 }
 
-#define LAYER_KERNELS(name, W)                                                                              \
-  KERNEL layers_expand_##name(place_tables next, state_list states, state_buckets out, uint64_t *tally) {   \
-    expand<W>(next, states, out, tally);                                                                    \
-  }                                                                                                         \
-  EXPORT_KERNEL(layers_expand_##name)                                                                       \
-  KERNEL layers_merge_##name(state_buckets buckets, uint32_t *different) { merge<W>(buckets, different); }            \
-  EXPORT_KERNEL(layers_merge_##name)                                                                        \
-  KERNEL layers_gather_##name(state_buckets buckets, const int64_t *begin, uint64_t *keys, uint32_t *values) {   \
-    gather<W>(buckets, begin, keys, values);                                                                     \
-  }                                                                                                         \
-  EXPORT_KERNEL(layers_gather_##name)                                                                       \
-  KERNEL layers_bound_##name(place_tables here, state_list states, uint32_t *bounds) {                      \
-    bound_states<W>(here, states, bounds);                                                                  \
-  }                                                                                                         \
+#define LAYER_KERNELS(name, W)                                                                                 \
+  KERNEL layers_expand_##name(place_tables next, state_list states, state_buckets out, uint64_t *tally) {      \
+    expand<W>(next, states, out, tally);                                                                       \
+  }                                                                                                            \
+  EXPORT_KERNEL(layers_expand_##name)                                                                          \
+  KERNEL layers_merge_##name(state_buckets buckets, uint32_t *different) { merge<W>(buckets, different); }     \
+  EXPORT_KERNEL(layers_merge_##name)                                                                           \
+  KERNEL layers_gather_##name(state_buckets buckets, const int64_t *begin, uint64_t *keys, uint32_t *values) { \
+    gather<W>(buckets, begin, keys, values);                                                                   \
+  }                                                                                                            \
+  EXPORT_KERNEL(layers_gather_##name)                                                                          \
+  KERNEL layers_bound_##name(place_tables here, state_list states, uint32_t *bounds) {                         \
+    bound_states<W>(here, states, bounds);                                                                     \
+  }                                                                                                            \
   EXPORT_KERNEL(layers_bound_##name)
 LAYER_KERNELS(w1, 1)
 LAYER_KERNELS(w2, 2)

@@ -124,7 +124,7 @@ def test_too_few_states_leave_valid_bounds(ranks: int) -> None:
 
 @pytest.mark.parametrize("m", [58, 59])
 def test_both_widths_of_keys_prove(m: int, device: Device) -> None:
-    """The prototype's second false proof was at m = 59, in one word. Here arcs of the best tour cost 0, all others 1."""
+    """A key of one word is too narrow for 59 cities. Here arcs of the best tour cost 0, all others 1."""
     n = m + 1
     order = np.random.default_rng(m).permutation(n)
     cost = np.ones((n, n), np.int64)

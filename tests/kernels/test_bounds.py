@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -84,12 +85,10 @@ def test_bounds_equal_the_definition(m: int, count: int, seed: int, device: Devi
 
 def all_orders(problem: PlaceCosts) -> dict[tuple[int, int, int], int]:
     """Return for each arc of a place the cost of the best order through it, by trying all orders."""
-    from itertools import permutations
-
     best: dict[tuple[int, int, int], int] = {}
     for order in permutations(range(problem.cities)):
         value = problem.value(list(order))
-        for place, (i, j) in enumerate(zip(order, order[1:]), 1):
+        for place, (i, j) in enumerate(pairwise(order), 1):
             if value is not None:
                 best[place, i, j] = min(value, best.get((place, i, j), value))
     return best

@@ -22,7 +22,6 @@ from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, split_cities
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.errors import HpcsolveError, InputError, ResourceError
-from hpcsolve.output.progress import size
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
 
@@ -61,7 +60,7 @@ def _beside(tsp: Tsp, parameters: Parameters, ranks: int) -> dict[str, int | str
         need = lattice_estimate(tsp, parameters, ranks)
     except HpcsolveError as error:
         return {"the lattice": str(error)}
-    return {"the lattice": f"{size(max(need.needed))} per rank, {need.operations:.4g} operations ({need.operation})"}
+    return {"the lattice": f"{max(need.needed):,} bytes per rank, {need.operations:.4g} operations ({need.operation})"}
 
 
 def lattice_estimate(tsp: Tsp, parameters: Parameters, ranks: int) -> Estimate:
@@ -94,7 +93,8 @@ def run(
         outcome, proof = bounded.run(tsp, problem, question.plain, device, comm, report, criteria, checkpoints, seed)
         if not proof.capped or proof.optimal or not _lattice_fits(tsp, parameters, device, comm):
             return outcome
-        device.notes += ["the states with bounds are more than the memory holds; the lattice solved it"] * (not comm.rank)
+        if comm.rank == 0:
+            device.notes.append("the states with bounds are more than the memory holds: the lattice solved it")
         checkpoints = replace(checkpoints, saved=None)
     return _run_lattice(tsp, device, comm, parameters, report, checkpoints)
 

@@ -26,14 +26,15 @@ def with_reversed(found: Optimal, cities: int) -> Optimal:
     numbers: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
     for there, back in zip(found.keys, found.keys[::-1], strict=True):
         turned = (back ^ every) ^ single[last_cities(back)]
-        both, number = np.unique(np.concatenate([there, turned]), axis=0, return_inverse=True)
+        both, inverse = np.unique(np.concatenate([there, turned]), axis=0, return_inverse=True)
+        number = inverse.reshape(-1)
         keys.append(both)
-        numbers.append((number.reshape(-1)[: len(there)], number.reshape(-1)[len(there) :]))
+        numbers.append((number[: len(there)], number[len(there) :]))
     arcs = []
-    for at, (there, back) in enumerate(zip(found.arcs, found.arcs[::-1], strict=True)):
-        forward = np.stack([numbers[at][0][there[0]], numbers[at + 1][0][there[1]]])
-        turned = np.stack([numbers[at][1][back[1]], numbers[at + 1][1][back[0]]])
-        arcs.append(np.unique(np.concatenate([forward, turned], axis=1), axis=1))
+    for at, (own, other) in enumerate(zip(found.arcs, found.arcs[::-1], strict=True)):
+        pairs = [np.stack([numbers[at][0][own[0]], numbers[at + 1][0][own[1]]]),
+                 np.stack([numbers[at][1][other[1]], numbers[at + 1][1][other[0]]])]
+        arcs.append(np.unique(np.concatenate(pairs, axis=1), axis=1))
     return Optimal(keys, arcs)
 
 
@@ -95,12 +96,12 @@ def _middle(found: Optimal, alive: Alive, first: int, last: int, cities: list[in
         in_mid = sum((contains(keys, c).astype(np.int64) for c in mid), np.zeros(len(keys), np.int64))
         right = np.isin(last_cities(keys), mid) & (in_mid == split.middle + 1)  # the state's city is counted too
         states.append((np.full(right.sum(), place), rows[right], keys[right]))
-    place, row, keys = (np.concatenate(parts) for parts in zip(*states, strict=True))
-    chosen = np.arange(len(row))
-    for having in _digits(keys, low, mid, top):
+    places, numbers, middles = (np.concatenate(parts) for parts in zip(*states, strict=True))
+    chosen = np.arange(len(numbers))
+    for having in _digits(middles, low, mid, top):
         absent = ~having[chosen]
         chosen = chosen[absent] if absent.any() else chosen
-    return int(place[chosen[0]]), int(row[chosen[0]])
+    return int(places[chosen[0]]), int(numbers[chosen[0]])
 
 
 def _digits(keys: Keys, low: list[int], mid: list[int], top: list[int]) -> Iterator[NDArray[np.bool_]]:

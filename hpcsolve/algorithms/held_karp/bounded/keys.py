@@ -34,8 +34,7 @@ def make_keys(visited: NDArray[np.bool_], last: NDArray[np.integer]) -> Keys:
     last
         Shape (states,): the last city.
     """
-    states, m = visited.shape
-    keys = masks_of(visited, key_words(m))
+    keys = masks_of(visited, key_words(visited.shape[1]))
     keys[:, -1] |= last.astype(np.uint64) << np.uint64(LAST_SHIFT[keys.shape[1]])
     return keys
 

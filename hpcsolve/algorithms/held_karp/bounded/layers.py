@@ -1,9 +1,9 @@
 """The forward layers of states on all ranks (kernels: cuda_src/held_karp/layers.cu).
 
-The states of a layer are spread over the ranks by the hash of their visited set: a bucket holds the sets with the same
-leading bits, and rank r of R owns the buckets from 2^bits r / R on. Each rank extends its own states, merges equal ones,
-sends each bucket to its owner, and merges what it gets. Which states there are, and their values, follow from the
-problem, the multipliers and the width alone.
+The states of a layer are spread over the ranks by the hash of their visited set: a bucket holds the sets whose hashes
+have the same leading bits, and rank r of R owns the buckets from 2^bits r / R on. Each rank extends its own states,
+merges equal ones, sends each bucket to its owner, and merges what it gets. Which states there are, and their values,
+follow from the problem, the multipliers and the width alone.
 """
 
 from __future__ import annotations
@@ -80,6 +80,24 @@ class Scratch:
         self.buffers.clear()
 
 
+@dataclass(frozen=True)
+class Buckets:
+    """2^bits buckets of candidates on a device, as the kernels have them."""
+
+    bits: int
+    slot_bits: int
+    capacity: int
+    keys: Buffer
+    values: Buffer
+    sizes: Buffer
+    slots: Buffer
+
+    @property
+    def argument(self) -> dict[str, Argument]:
+        """The argument of a launch."""
+        return dict(vars(self))
+
+
 class Expander:
     """Makes the next layer of one, for the bounds that a relaxation has now."""
 
@@ -147,7 +165,7 @@ class Expander:
     def _kernel(self, name: str) -> Kernel:
         return self.device.kernel(FILE, f"layers_{name}_w{self.words}")
 
-    def _expanded(self, layer: Layer, place: int) -> dict[str, Argument]:
+    def _expanded(self, layer: Layer, place: int) -> Buckets:
         """Return the buckets with all candidates of this rank."""
         states = len(layer.values)
         guess = int(max(self.comm.allgather(states)) * self.growth)
@@ -156,33 +174,33 @@ class Expander:
         kernel, tables, given = self._kernel("expand"), self._tables(place, place + 1), self._states(layer)
         while True:
             out = self._buckets(bits, capacity)
-            sizes, tally = out["sizes"], self.scratch.take("tally", 1, np.uint64)
-            sizes.fill(0)
+            tally = self.scratch.take("tally", 1, np.uint64)
+            out.sizes.fill(0)
             tally.fill(0)
-            kernel(-(-states // STATES_A_BLOCK), THREADS, next=tables, states=given, out=out, tally=tally)
-            largest = int(sizes.download().max())
+            kernel(-(-states // STATES_A_BLOCK), THREADS, next=tables, states=given, out=out.argument, tally=tally)
+            largest = int(out.sizes.download().max())
             if largest <= capacity:
                 self.candidates = int(tally.download()[0])
                 return out
             capacity = largest + largest // 8
 
-    def _buckets(self, bits: int, capacity: int) -> dict[str, Argument]:
+    def _buckets(self, bits: int, capacity: int) -> Buckets:
         take, slot_bits = self.scratch.take, capacity.bit_length() + 1
-        return {"bits": bits, "slot_bits": slot_bits, "capacity": capacity,
-                "keys": take("keys", (capacity << bits) * self.words, np.uint64),
-                "values": take("values", capacity << bits, np.uint32), "sizes": take("sizes", 1 << bits, np.uint32),
-                "slots": take("slots", 1 << bits + slot_bits, np.uint32)}
+        return Buckets(
+            bits, slot_bits, capacity, take("keys", (capacity << bits) * self.words, np.uint64),
+            take("values", capacity << bits, np.uint32), take("sizes", 1 << bits, np.uint32),
+            take("slots", 1 << bits + slot_bits, np.uint32))
 
-    def _merged(self, buckets: dict[str, Argument]) -> Layer:
+    def _merged(self, buckets: Buckets) -> Layer:
         """Return the different states of the buckets."""
-        count = 1 << buckets["bits"]
+        count = 1 << buckets.bits
         different = self.scratch.take("different", count, np.uint32)
-        self._kernel("merge")(count, THREADS, buckets=buckets, different=different)
+        self._kernel("merge")(count, THREADS, buckets=buckets.argument, different=different)
         begin = np.append(0, np.cumsum(different.download(), dtype=np.int64))
         keys, values = np.empty((begin[-1], self.words), np.uint64), np.empty(begin[-1], np.uint32)
         to_keys, to_values = self.device.output(keys.reshape(-1)), self.device.output(values)
         places = self.device.upload(begin)
-        self._kernel("gather")(count, THREADS, buckets=buckets, begin=places, keys=to_keys, values=to_values)
+        self._kernel("gather")(count, THREADS, buckets=buckets.argument, begin=places, keys=to_keys, values=to_values)
         to_keys.download(keys.reshape(-1))
         to_values.download(values)
         for buffer in (places, to_keys, to_values):
@@ -212,7 +230,7 @@ class Expander:
         return self._merged(self._filled(pieces, [own_sizes[own] for own_sizes in sizes], own.start, count))
 
     def _filled(self, pieces: list[tuple[Keys, NDArray[np.uint32]]], sizes: list[NDArray[np.int64]], first: int,
-                count: int) -> dict[str, Argument]:
+                count: int) -> Buckets:
         """Return buckets with the states of all ranks' pieces."""
         total = np.sum(sizes, axis=0)
         capacity = int(total.max(initial=0)) + 1
@@ -226,6 +244,6 @@ class Expander:
         buckets = self._buckets(count.bit_length() - 1, capacity)
         whole = np.zeros(count, np.uint32)
         whole[first : first + len(total)] = total
-        for name, array in (("keys", keys), ("values", values), ("sizes", whole)):
-            buckets[name].upload(array.reshape(-1))
+        for buffer, array in ((buckets.keys, keys), (buckets.values, values), (buckets.sizes, whole)):
+            buffer.upload(array.reshape(-1))
         return buckets

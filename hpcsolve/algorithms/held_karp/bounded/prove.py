@@ -1,4 +1,7 @@
-"""The whole method: bounds on few slots, then more; narrow searches for orders; wider ones until nothing is dropped."""
+"""The whole method: bounds with few slots and then with more, narrow searches for good orders, and wider ones.
+
+The proof is a search in which nothing is dropped.
+"""
 
 from __future__ import annotations
 

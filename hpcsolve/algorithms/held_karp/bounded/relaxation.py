@@ -1,9 +1,9 @@
 """The relaxation on a device: lower bounds of completions for all places, and the arcs that they rule out.
 
-Its kernels and the meaning of a bound are in cuda_src/held_karp/bounds.cu. What is proven rests on three numbers: a tour
+Its kernels and the meaning of a bound are in cuda_src/held_karp/bounds.cu. What is proven rests on three facts: a tour
 of cost c has the reduced cost scale * c + shift, no value is negative, and values saturate at `INFINITY`. So a bound
-proves something about tours of at most some cost only while their reduced cost is below `INFINITY`, and every call that
-proves anything checks that (`limit_of`).
+proves something about tours of at most some cost only while their reduced cost is below `INFINITY`, and every call
+that proves anything checks that (`limit_of`).
 """
 
 from __future__ import annotations

@@ -25,7 +25,6 @@ from hpcsolve.answers.tour import NoTour, Tour
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import Device
 from hpcsolve.errors import ResourceError
-from hpcsolve.output.progress import size
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
 
@@ -35,7 +34,7 @@ FEWEST_CITIES = 7
 SHARE = 0.8
 """Share of the free memory that states may take by default."""
 STATE_BYTES = {1: 24, 2: 40}
-"""Words of a key -> bytes that a state of the budget takes: 12 or 20 that are kept, and as many for the present layer."""
+"""Words of a key -> bytes of a state of the budget: 12 or 20 are kept, and as many serve the present layer."""
 
 
 def why_not(problem: OrderProblem) -> str:

@@ -43,7 +43,7 @@ class Slots:
     @property
     def count(self) -> int:
         """Number of slots."""
-        return self.memory.shape[1]
+        return len(self.memory[0])
 
 
 def first_wishes(problem: PlaceCosts) -> NDArray[np.int64]:
@@ -118,4 +118,5 @@ def with_memory(problem: PlaceCosts, memory: NDArray[np.uint8]) -> Slots:
 
 
 def _mask(flags: NDArray[np.bool_], bit: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    return (flags * bit).sum(axis=-1, dtype=np.uint32)
+    mask: NDArray[np.uint32] = (flags * bit).sum(axis=-1, dtype=np.uint32)
+    return mask

@@ -1,4 +1,4 @@
-"""Better bounds: multipliers by the subgradient method, memories where the relaxed tour repeats a city, arcs fixed away.
+"""Better bounds: multipliers by the subgradient method, and memories where the relaxed tour repeats a city.
 
 All in integers, so that every rank and every machine has the same bounds. A round's bounds prove something only if no
 value that matters can be saturated (relaxation.py). Where it could be, the multipliers return to the best ones so far,
@@ -154,7 +154,8 @@ class Tightener:
 
     def _direction(self, old: NDArray[np.int64], relaxed: Relaxed) -> NDArray[np.int64]:
         visits = np.bincount(relaxed.path, minlength=self.problem.cities)
-        return UNIT * (1 - visits) + np.sign(old) * (np.abs(old) // 2)
+        direction: NDArray[np.int64] = UNIT * (1 - visits) + np.sign(old) * (np.abs(old) // 2)
+        return direction
 
 
 def _moved(multiplier: NDArray[np.int64], direction: NDArray[np.int64], step: int, gap: int) -> NDArray[np.int64]:

@@ -94,7 +94,7 @@ class Tracer:
         state, wanted, needed = self._candidates(keys, values, place)
         hits = self._lookup(self.layers[place - 2], wanted, needed)
         states = np.concatenate(self.comm.allgather(hits))
-        different, first, number = np.unique(_names(wanted[states]), return_index=True, return_inverse=True)
+        _, first, number = np.unique(_names(wanted[states]), return_index=True, return_inverse=True)
         if len(states) == 0 or len(set(state[states].tolist())) < len(keys):
             raise AssertionError(f"a state of {place} cities has no state before it")
         return (wanted[states][first], needed[states][first], np.stack([number.reshape(-1), state[states]]))
