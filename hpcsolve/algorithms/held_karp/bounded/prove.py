@@ -129,7 +129,7 @@ class Prover:
         top = int(saved.numbers["first"]) if saved else best.upper
         relaxation = Relaxation(halved, self.device, scale_for(problem, top))
         own = Tightener(halved, relaxation, improver, best,
-                        goes_on=lambda: watch.reached(best.upper if best.order else None))
+                        goes_on=lambda: self._in_rounds(own))
         self.first_upper = top
         try:
             if saved is not None:
@@ -196,6 +196,12 @@ class Prover:
         self.last = search(own.relaxation, limit, self.width, self.budget, self.comm, self.scratch, reached, begun)
         self.states += self.last.states
         return self.last
+
+    def _in_rounds(self, own: Tightener) -> bool:
+        """Report the progress of the bounds, and return whether they go on."""
+        best, rounds = own.best, ROUNDS * (len(self.levels) + 2)
+        self.report(min(1.0, own.rounds / rounds), f"bounds {best.lower} to {best.upper}")
+        return self._watch.reached(best.upper if best.order else None)
 
     def _goes_on(self, own: Tightener, found: Searched | None = None) -> bool:
         best = own.best

@@ -24,7 +24,7 @@ from hpcsolve.answers.dataset import Column, columns
 from hpcsolve.answers.tour import NoTour, Tour
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import Device
-from hpcsolve.errors import ResourceError
+from hpcsolve.errors import ResourceError, Stopped
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
 
@@ -90,6 +90,8 @@ def run(
     ------
     ResourceError
         Neither an order was found nor a proof that there is none.
+    Stopped
+        Interrupted without an order. The state is saved.
     """
     started, target = time.perf_counter(), None
     if criteria.target is not None:
@@ -110,6 +112,8 @@ def run(
     if comm.rank == 0 and not proof.chosen and proof.optimal:
         device.notes.append("of equally good tours it need not be the one that the lattice returns: more states than "
                             "the memory holds are as good")
+    if proof.order is None and not watch.complete:
+        raise Stopped(watch.ended)
     if proof.order is None and not proof.optimal:
         why = f"{watch.ended or 'layers are wider than the memory allows'}; allow more"
         raise ResourceError(f"no tour was found, and it is not proven that there is none: {why}")
