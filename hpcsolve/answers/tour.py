@@ -48,6 +48,10 @@ class Tour:
         int | None, Dataset("int64", 'Of objective "lexicographic": the cost of the dearest leg', scaled=True,
                             optional=True)
     ] = None
+    lower_bound: Annotated[
+        int | None, Dataset("int64", "Proven lower bound of every tour's cost, where the tour is not proven to be the "
+                            "best", scaled=True, optional=True)
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,8 @@ def check_answer(tsp: Tsp, question: TourQuestion | None, answer: Tour) -> Verdi
         return Verdict(False, f"the tour costs {cost}, not {answer.cost}")
     if answer.dearest is not None and dearest_leg(tsp, answer.tour, asked.path) != answer.dearest:
         return Verdict(False, f"the dearest leg of the tour does not cost {answer.dearest}")
+    if answer.lower_bound is not None and answer.lower_bound > cost:
+        return Verdict(False, f"the lower bound {answer.lower_bound} is above the tour's cost {cost}")
     constrained = ", its constraints kept" if asked.constrained else ""
     return Verdict(True, f"every city once{constrained}, the {VALUES[asked.objective]} from the instance")
 
@@ -89,8 +95,9 @@ def verify(contents: Contents, problem: Tsp, question: TourQuestion | None, rows
     tour, cost = contents.value("solution", "tour"), contents.value("solution", "cost")
     if attribute != own_unit(int(cost), problem.scale):
         return Verdict(False, f"the attribute cost is {attribute}, /solution/cost is {cost} at scale {problem.scale}")
-    dearest, legs = contents.value("solution", "dearest"), contents.value("legs", "cost")
-    answer = Tour(int(cost), tour, False, None if dearest is None else int(dearest))
+    dearest, bound = (contents.value("solution", name) for name in ("dearest", "lower_bound"))
+    legs = contents.value("legs", "cost")
+    answer = Tour(int(cost), tour, False, *(None if one is None else int(one) for one in (dearest, bound)))
     verdict = check_answer(problem, question, answer)
     right = beside(problem, question, answer).get("legs") if verdict.passed and legs is not None else None
     if right is not None and not np.array_equal(legs, right["cost"].values):
@@ -128,7 +135,16 @@ def lines(contents: Contents) -> Iterator[str]:
         break_on_hyphens=False,
     )
     yield f"cost:   {contents.attributes['cost']}{exact_to}{_objective(contents)}{optimal}"
+    yield from _bound_lines(contents)
     yield from _colony_lines(contents)
+
+
+def _bound_lines(contents: Contents) -> Iterator[str]:
+    """Yield the proven lower bound of a tour that is not proven to be the best."""
+    bound, cost = (contents.value("solution", name) for name in ("lower_bound", "cost"))
+    if bound is not None:
+        gap = f", so it is at most {100 * (int(cost) / int(bound) - 1):.3g} % above the optimum" if bound > 0 else ""
+        yield f"bound:  no tour is below {own_unit(int(bound), int(contents.value('instance', 'scale')))}{gap}"
 
 
 def _objective(contents: Contents) -> str:

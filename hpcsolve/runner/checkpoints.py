@@ -108,7 +108,7 @@ def open_checkpoints(
     saved = saved_in(folder, planned, options.overwrite, comm, log) if folder else None
     lease = on_rank_0(comm, lambda: take_lease(folder)) if folder else None
     writer = Writer(folder, comm, lease, planned.hash, saved) if folder else None
-    stoppable = folder is not None or planned.solver.stop_keys(planned.job.parameters)
+    stoppable = folder is not None or planned.has_partial_answers
     pace = Pace(options.interval, deadline if stoppable else None)
     return Checkpoints(interrupted=interrupts.noted, saved=saved, writer=writer, pace=pace, note=log.note,
                        warn=warn if comm.rank == 0 else log.note, watchdog=watchdog)

@@ -104,7 +104,7 @@ def _interrupts(
     planned: PlannedRun, checkpointing: CheckpointOptions, signals: tuple[signal.Signals, ...], comm: Comm
 ) -> Interrupts:
     """Return what notes the signals that stop a run. If the run has nothing to save, they end it at once instead."""
-    best, kept = planned.solver.stop_keys(planned.job.parameters), folder_of(planned, checkpointing)
+    best, kept = planned.has_partial_answers, folder_of(planned, checkpointing)
     if not best and kept is None:
         release(*(one for one in signals if one not in CTRL_C))
         return Interrupts(())

@@ -51,6 +51,10 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         Pairs [[city, k], ...]: the city stands, or does not stand, at place k of the tour; the first place is 1.
     forbidden
         Pairs [[a, b], ...]: no leg leads from a to b.
+    method
+        "lattice": the table of all states, whose memory doubles with each city; "bounded": states that a lower bound
+        proves useless are dropped, for sums of costs by place; "auto": the lattice to 28 cities and where bounds are no
+        use, else bounded, and then the lattice if the states do not fit and the lattice does. The answer is the same.
     layout
         Of plain sums: "planes": split over ranks, any size; "compact": one rank, one table of all states, for study and
         as an oracle.
@@ -70,6 +74,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     position: list[tuple[City, Place]] = []
     not_position: list[tuple[City, Place]] = []
     forbidden: list[tuple[City, City]] = []
+    method: Literal["auto", "lattice", "bounded"] = "auto"
     layout: Literal["planes", "compact"] = "planes"
     costs_sha256: str | None = None
     windows_sha256: str | None = None
