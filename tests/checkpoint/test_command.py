@@ -94,6 +94,21 @@ def test_ctrl_c_during_the_imports_ends_at_once(folder: Path) -> None:
     assert code == 130 and output.endswith("hpcsolve: interrupted\n"), output
 
 
+def test_no_exception_of_ctrl_c_is_raised_in_an_import(tmp_path: Path) -> None:
+    """The initialization of a C extension may turn it into another one, or crash."""
+    (tmp_path / "extension.py").write_text(
+        "import signal\ntry: signal.raise_signal(signal.SIGINT)\nexcept KeyboardInterrupt: raise TypeError"
+    )
+    program = (
+        "import signal; from hpcsolve.parallel.interrupts import interrupt; signal.signal(signal.SIGINT, interrupt)\n"
+        "try: signal.raise_signal(signal.SIGINT)\nexcept KeyboardInterrupt: print('raised')\nimport extension"
+    )
+    environment = {**os.environ, "PYTHONPATH": f"{Path.cwd()}:{tmp_path}"}
+    ended = subprocess.run([sys.executable, "-u", "-c", program], env=environment, capture_output=True, text=True,
+                           check=False, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "raised\n", "hpcsolve: interrupted\n")
+
+
 def test_without_checkpoints_a_signal_ends_the_run(folder: Path) -> None:
     code, output = signalled([*RUN, "--checkpoint-interval", "never"], folder, signal.SIGTERM, 0.3)
     assert code == -signal.SIGTERM and sorted(os.listdir(folder)) == ["job.toml"], output

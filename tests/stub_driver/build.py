@@ -100,7 +100,7 @@ def pycuda_extension() -> Path:
     folders = [] if package is None else package.submodule_search_locations or []
     found = [path for folder in folders for path in Path(folder).glob("_driver*.so")]
     if not found:
-        raise CannotBuild(f"PyCUDA is not installed for {sys.executable}")
+        raise CannotBuild(f"PyCUDA is not installed for {sys.executable}: run make pycuda-built")
     return found[0]
 
 

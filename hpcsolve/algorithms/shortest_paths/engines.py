@@ -100,13 +100,19 @@ ROW_ENGINES = (
 )
 NEAR_FAR = "near-far"
 """The name in job files by which hpcsolve chooses between `BLOCK` and `GRID`."""
+PHAST = "phast"
+"""The name in job files of the engine that makes tables by a hierarchy (phast/)."""
+AUTO = "auto"
+"""The name in job files by which hpcsolve chooses between `PHAST` and `NEAR_FAR`."""
 _BY_NAME: Mapping[str, Engine] = {engine.name: engine for engine in (*ENGINES, *ROW_ENGINES)}
 
 if TYPE_CHECKING:
     EngineName: TypeAlias = str
+    TableEngineName: TypeAlias = str
     RowEngineName: TypeAlias = str
 else:  # what job files may say, for their reader and their reference
     EngineName = Literal[(NEAR_FAR, *(engine.name for engine in ENGINES))]
+    TableEngineName = Literal[(AUTO, PHAST, EngineName)]
     RowEngineName = Literal[(*(engine.name for engine in ROW_ENGINES), EngineName)]
 
 
@@ -122,7 +128,7 @@ def kernel_files(engines: tuple[Engine, ...]) -> tuple[str, ...]:
 
 
 def chosen_engine(name: EngineName, graph: Graph, searches: int, info: DeviceInfo) -> Engine:
-    """Return the engine of this name. For "near-far" and row engines it is the better one of `BLOCK` and `GRID`.
+    """Return the engine of this name, and for all other names the better one of `BLOCK` and `GRID`.
 
     A grid pays on a GPU where frontiers are large (many arcs a vertex, so few steps) and searches too few to fill the
     GPU with a block each.

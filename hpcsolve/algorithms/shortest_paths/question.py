@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines import ENGINES, EngineName, described
+from hpcsolve.algorithms.shortest_paths.engines import ENGINES, TableEngineName, described
 from hpcsolve.answers.distances import PathQuestion
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_queries
@@ -54,8 +54,11 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     cutoff
         Vertices farther away than this count as unreached, in the unit of the file.
     engine
-        How to search; the answer does not depend on it. "near-far" chooses "near-far-block" or "near-far-grid", as
-        suits graph and device; the others are for study. (ENGINES).
+        How to search; the answer does not depend on it. "auto": phast for tables from 32 sources or more, if the
+        weights are whole numbers, the graph has at most 4 arcs a vertex, and the number of sources pays for a
+        hierarchy; else near-far. "phast": sweeps for up to 64 sources at a time over a contraction hierarchy, which is
+        made first. "near-far" chooses "near-far-block" or "near-far-grid", as suits graph and device; the others are
+        for study. (ENGINES).
     delta
         Width of Near-Far's buckets, in the unit of the file; by default it follows from weights and degrees, and
         grows during a search.
@@ -72,7 +75,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     voronoi: bool = False
     predecessors: bool = False
     cutoff: Annotated[float, msgspec.Meta(ge=0, le=LARGEST)] | None = None
-    engine: EngineName = "near-far"
+    engine: TableEngineName = "auto"
     delta: Annotated[float, msgspec.Meta(gt=0, le=LARGEST)] | None = None
     batch: Annotated[int, msgspec.Meta(ge=1, le=65536)] | None = None
     queries_sha256: str | None = None
