@@ -15,6 +15,7 @@ from hpcsolve.formats.tsp.leg_costs import read_leg_costs
 from hpcsolve.formats.tsp.windows import read_windows
 from hpcsolve.problems.order import LARGEST_VALUE, Objective, TourQuestion, Windows, legs
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp, positions
+from hpcsolve.problems.tsp_batch import TspBatch
 
 City = int | str
 """A city by its label or name."""
@@ -91,14 +92,16 @@ FILE_KEYS = {key: file_hash(key) for key in ("costs", "windows")}
 """As in `Algorithm.file_keys`."""
 
 
-def asked(tsp: Tsp, parameters: Parameters) -> TourQuestion:
-    """Return the question that the parameters put to an instance.
+def asked(tsp: Tsp | TspBatch, parameters: Parameters) -> TourQuestion:
+    """Return the question that the parameters put to an instance, or to each of a batch.
 
     Raises
     ------
     InputError
         By key: a city is not one of the instance's, keys contradict each other, or a file does not fit.
     """
+    if isinstance(tsp, TspBatch):
+        return _asked_of_batch(parameters)
     start, end = ends(tsp, parameters)
     _refuse_combinations(parameters)
     count = legs(tsp.n, parameters.path)
@@ -108,6 +111,14 @@ def asked(tsp: Tsp, parameters: Parameters) -> TourQuestion:
         _windows(tsp, parameters), _precedences(tsp, parameters), _places(tsp, parameters),
         _pairs(tsp, "forbidden", parameters.forbidden),
     )
+
+
+def _asked_of_batch(parameters: Parameters) -> TourQuestion:
+    """Return the question of a plain tour of each instance. Raises `InputError` by key for anything else."""
+    for key, value in msgspec.structs.asdict(parameters).items():
+        if key not in ("path", "layout") and value not in (None, [], "sum"):
+            raise InputError(f"held-karp.{key.replace('_', '-')}: a batch takes plain tours alone; remove this key")
+    return TourQuestion(parameters.path)
 
 
 def ends(tsp: Tsp, parameters: Parameters) -> tuple[int | None, int | None]:

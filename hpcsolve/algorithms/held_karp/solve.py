@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
-from hpcsolve.algorithms.held_karp import compact, orders, planes, recover
+from hpcsolve.algorithms.held_karp import batch, compact, orders, planes, recover
 from hpcsolve.algorithms.held_karp.core import Core, core_problem
 from hpcsolve.algorithms.held_karp.outcome import layers_table, outcome
 from hpcsolve.algorithms.held_karp.plan import Plan, plan
@@ -21,8 +21,9 @@ from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
+from hpcsolve.problems.tsp_batch import TspBatch
 
-KERNEL_FILES = ("held_karp/held_karp", orders.FILE)
+KERNEL_FILES = ("held_karp/held_karp", orders.FILE, batch.FILE)
 MOST_CITIES = 46
 """The most cities for which a block of the kernel has room. Memory ends long before."""
 MOST_RANKS = 512
@@ -35,7 +36,7 @@ class _Prepared:
     reduced: ReducedCosts
 
 
-def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
+def estimate(tsp: Tsp | TspBatch, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
     """Return what a run on so many ranks will need.
 
     Raises
@@ -46,6 +47,8 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
         So many cities that no machine could hold them, or more ranks than can share one problem.
     """
     question = asked(tsp, parameters)
+    if isinstance(tsp, TspBatch):
+        return batch.estimate(tsp, question, ranks, info)
     if not question.plain:
         return orders.estimate(tsp, question, ranks)
     core = core_problem(tsp, parameters)
@@ -62,10 +65,12 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
 
 
 def run(
-    tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report,
+    tsp: Tsp | TspBatch, device: Device, comm: Comm, parameters: Parameters, report: Report,
     criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE,
 ) -> Outcome:
     """Return the optimum, with a proof. `tsp` is the same on all ranks, and so is the outcome but for `rank`."""
+    if isinstance(tsp, TspBatch):
+        return batch.run(tsp, asked(tsp, parameters), device, comm, report)
     if comm.bcast(not asked(tsp, parameters).plain if comm.rank == 0 else None):
         return orders.run(tsp, lambda: asked(tsp, parameters), device, comm, report, checkpoints)
     started = time.perf_counter()
