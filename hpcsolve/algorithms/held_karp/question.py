@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import msgspec
@@ -21,6 +22,8 @@ City = int | str
 """A city by its label or name."""
 Place = Annotated[int, msgspec.Meta(ge=1)]
 LARGEST_WEIGHT = 10**9
+MOST_BEST = 10**4
+"""The most tours that `best` may ask for."""
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -52,6 +55,10 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         Pairs [[city, k], ...]: the city stands, or does not stand, at place k of the tour; the first place is 1.
     forbidden
         Pairs [[a, b], ...]: no leg leads from a to b.
+    count
+        Whether to count the optimal tours, up to 2^64 - 1. A symmetric cycle counts in both directions.
+    best
+        How many of the best tours to keep, in the order of their values.
     layout
         Of plain sums: "planes": split over ranks, any size; "compact": one rank, one table of all states, for study and
         as an oracle.
@@ -71,6 +78,8 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     position: list[tuple[City, Place]] = []
     not_position: list[tuple[City, Place]] = []
     forbidden: list[tuple[City, City]] = []
+    count: bool = False
+    best: Annotated[int, msgspec.Meta(ge=1, le=MOST_BEST)] = 1
     layout: Literal["planes", "compact"] = "planes"
     costs_sha256: str | None = None
     windows_sha256: str | None = None
@@ -86,6 +95,19 @@ def file_hash(key: str) -> Callable[[str, str | None], str]:
         return file.sha256
 
     return sha256_of
+
+
+@dataclass(frozen=True)
+class More:
+    """What is asked for beside an optimal tour: the number of all, and how many of the best."""
+
+    count: bool = False
+    best: int = 1
+
+
+def more_of(parameters: Parameters) -> More:
+    """Return what the parameters ask for beside an optimal tour."""
+    return More(parameters.count, parameters.best)
 
 
 FILE_KEYS = {key: file_hash(key) for key in ("costs", "windows")}
@@ -116,7 +138,7 @@ def asked(tsp: Tsp | TspBatch, parameters: Parameters) -> TourQuestion:
 def _asked_of_batch(parameters: Parameters) -> TourQuestion:
     """Return the question of a plain tour of each instance. Raises `InputError` by key for anything else."""
     for key, value in msgspec.structs.asdict(parameters).items():
-        if key not in ("path", "layout") and value not in (None, [], "sum"):
+        if key not in ("path", "layout") and value not in (None, [], "sum", False, 1):
             raise InputError(f"held-karp.{key.replace('_', '-')}: a batch takes plain tours alone; remove this key")
     return TourQuestion(parameters.path)
 

@@ -13,7 +13,7 @@ from hpcsolve.algorithms.held_karp.core import Core, core_problem
 from hpcsolve.algorithms.held_karp.outcome import layers_table, outcome
 from hpcsolve.algorithms.held_karp.plan import Plan, plan
 from hpcsolve.algorithms.held_karp.planes import Statistics
-from hpcsolve.algorithms.held_karp.question import Parameters, asked
+from hpcsolve.algorithms.held_karp.question import More, Parameters, asked, more_of
 from hpcsolve.algorithms.held_karp.reduce import ReducedCosts, reduce_costs
 from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, split_cities
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
@@ -49,7 +49,7 @@ def estimate(tsp: Tsp | TspBatch, parameters: Parameters, ranks: int, info: Devi
     question = asked(tsp, parameters)
     if isinstance(tsp, TspBatch):
         return batch.estimate(tsp, question, ranks, info)
-    if not question.plain:
+    if not question.plain or more_of(parameters) != More():
         return orders.estimate(tsp, question, ranks)
     core = core_problem(tsp, parameters)
     m = len(core.cities)
@@ -71,8 +71,9 @@ def run(
     """Return the optimum, with a proof. `tsp` is the same on all ranks, and so is the outcome but for `rank`."""
     if isinstance(tsp, TspBatch):
         return batch.run(tsp, asked(tsp, parameters), device, comm, report)
-    if comm.bcast(not asked(tsp, parameters).plain if comm.rank == 0 else None):
-        return orders.run(tsp, lambda: asked(tsp, parameters), device, comm, report, checkpoints)
+    more = more_of(parameters)
+    if comm.bcast(not asked(tsp, parameters).plain or more != More() if comm.rank == 0 else None):
+        return orders.run(tsp, lambda: asked(tsp, parameters), device, comm, report, checkpoints, more)
     started = time.perf_counter()
     # Heuristics and scipy work on rank 0 alone, so that all ranks have the same integers.
     prepared = comm.bcast(_prepare(tsp, parameters) if comm.rank == 0 else None)

@@ -11,7 +11,7 @@ from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, S
 from hpcsolve.algorithms.held_karp import orders, planes
 from hpcsolve.algorithms.held_karp.core import core_problem
 from hpcsolve.algorithms.held_karp.plan import plan
-from hpcsolve.algorithms.held_karp.question import Parameters, asked
+from hpcsolve.algorithms.held_karp.question import More, Parameters, asked, more_of
 from hpcsolve.algorithms.held_karp.reduce import reduce_costs
 from hpcsolve.algorithms.held_karp.solve import estimate, run
 from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, split_cities
@@ -44,7 +44,7 @@ def trial(
     """
     if isinstance(tsp, TspBatch):
         return _trial_of_batch(tsp, parameters, ranks, device)
-    if not asked(tsp, parameters).plain:
+    if not asked(tsp, parameters).plain or more_of(parameters) != More():
         return _trial_of_orders(tsp, parameters, ranks, device, seed)
     reduced, given = reduce_costs(core_problem(tsp, parameters).cost), Parameters(layout=parameters.layout)
     high = LARGEST_RANDOM_COST[reduced.itemsize]
