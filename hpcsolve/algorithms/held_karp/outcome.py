@@ -22,6 +22,7 @@ LAYERS = {
     "cities": Dataset("int32", "Cities in each set of the layer, where a layer is all sets of one size", "layer",
                       optional=True),
     "states": Dataset("int64", "Stored states of the layer, all ranks and half runs", "layer"),
+    "pruned": Dataset("int64", "States of the layer that were dropped because it was too wide", "layer", optional=True),
     "bytes": Dataset("int64", "Memory of the stored states", "layer", "byte"),
     "seconds": Dataset("float64", "Kernel time, of the slowest rank", "layer", "s"),
     "bytes_sent": Dataset("int64", "Messages between ranks", "layer", "byte"),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, StopCriteria, Stopwatch, Trial, silent
 from hpcsolve.algorithms.held_karp import orders, planes
 from hpcsolve.algorithms.held_karp.core import core_problem
+from hpcsolve.algorithms.held_karp.method import is_bounded
 from hpcsolve.algorithms.held_karp.plan import plan
 from hpcsolve.algorithms.held_karp.question import More, Parameters, asked, more_of
 from hpcsolve.algorithms.held_karp.reduce import reduce_costs
@@ -44,6 +45,8 @@ def trial(
     """
     if isinstance(tsp, TspBatch):
         return _trial_of_batch(tsp, parameters, ranks, device)
+    if is_bounded(tsp, parameters):
+        return _trial_of_bounds(criteria, device, seed)
     if not asked(tsp, parameters).plain or more_of(parameters) != More():
         return _trial_of_orders(tsp, parameters, ranks, device, seed)
     reduced, given = reduce_costs(core_problem(tsp, parameters).cost), Parameters(layout=parameters.layout)
@@ -62,6 +65,15 @@ def trial(
     whole = estimate(tsp, parameters, ranks, device.info)
     ratio = _operations_a_rank(whole) / _operations_a_rank(own) if reduced.feasible else 0.0
     return Trial(small, given, outcome, setup, seconds * ratio, f"{small.n} random cities")
+
+
+def _trial_of_bounds(criteria: StopCriteria, device: Device, seed: int) -> Trial:
+    """Solve a small random instance, which says what a run does once and nothing of the states that will be left."""
+    given, small, watch = Parameters(method="bounded"), random_matrix(CITIES["orders"]), Stopwatch()
+    outcome = run(small, device, SerialComm(), given, silent, NO_STOP, seed)
+    open_end = "how many states the bounds leave cannot be foreseen"
+    label = f"{small.n} random cities"
+    return Trial(small, given, outcome, watch.seconds(), criteria.seconds, label, open_end=open_end)
 
 
 def _trial_of_orders(tsp: Tsp, parameters: Parameters, ranks: int, device: Device, seed: int) -> Trial:
