@@ -1,4 +1,7 @@
-"""The emulated cluster, started once for all tests, and a class with which they use it."""
+"""The emulated cluster, started once for all tests of a process, and a class with which they use it.
+
+After the tests comes a table of what was seen: for each case the seconds, and the hash of `/solution` at its end.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +22,34 @@ from tests.slurm.scripts import edited
 
 ASKED_FOR = "HPCSOLVE_TEST_SLURM"
 """`make test-slurm` sets this variable. The other tests leave the machine's network alone."""
+OTHER_MPI = "HPCSOLVE_OTHER_MPI"
+"""Names the folder with python and mpiexec of an environment with the other MPI, MPICH or Open MPI."""
+OVER = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")
+"""The states of a job that has ended."""
+
+
+@dataclass(frozen=True)
+class Mpi:
+    """An environment with an MPI library: the folder of its programs, and the plugin of srun that starts it."""
+
+    bin: Path
+    plugin: str
+
+    @property
+    def python(self) -> Path:
+        """The interpreter."""
+        return self.bin / "python"
+
+    @property
+    def setup(self) -> str:
+        """What a user would write into `setup()` of a script."""
+        return f'PATH="{self.bin}:$PATH"; MPI={self.plugin}'
+
+
+def mpi_of(folder: Path, mpiexec: str) -> Mpi:
+    """Return the MPI of an environment, by its mpiexec."""
+    version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, check=False).stdout
+    return Mpi(folder, "pmix" if "Open MPI" in version or "prte" in version.lower() else "pmi2")
 
 
 @dataclass(frozen=True)
@@ -31,23 +62,26 @@ class Cluster:
         The folder of the cluster.
     folder
         The current directory of commands and jobs.
-    setup
-        What a user would write into `setup()` of a script.
+    mpi
+        The MPI of the interpreter that runs the tests.
+    saw
+        Puts a text into the table of what was seen.
     """
 
     state: Path
     folder: Path
-    setup: str
+    mpi: Mpi
+    saw: Callable[[str], None]
 
     def run(self, *command: str | Path, check: bool = True, timeout: float = 240) -> subprocess.CompletedProcess[str]:
         """Run a command on the controller to its end."""
         line = ["env", f"--chdir={self.folder}", *map(str, command)]
         return hosts.on_host(hosts.CONTROLLER, line, self.state, check=check, timeout=timeout)
 
-    def script(self, shipped: str, ranks: int, gpus: int = 0) -> Path:
+    def script(self, shipped: str, ranks: int, gpus: int = 0, mpi: Mpi | None = None) -> Path:
         """Write `slurm/{shipped}.sbatch`, edited as a user would, and return its path."""
         path = self.folder / f"{shipped}.sbatch"
-        path.write_text(edited(REPOSITORY / "slurm" / path.name, ranks, "--time=10", self.setup, gpus))
+        path.write_text(edited(REPOSITORY / "slurm" / path.name, ranks, "--time=10", (mpi or self.mpi).setup, gpus))
         return path
 
     def submit(self, *arguments: str | Path) -> str:
@@ -63,13 +97,18 @@ class Cluster:
         return dict(re.findall(r"(\w+)=(\S*)", self.run("scontrol", "show", "job", job).stdout))
 
     def wait_for_log(self, job: str, words: str, times: int = 1, seconds: float = 120) -> None:
-        """Return when the job has printed some words so many times."""
-        hosts.wait_until(lambda: self.log(job).count(words) >= times, f"{words} not in {self.log(job)}", seconds)
+        """Return when the job has printed some words so many times. Fails if it ends before."""
+        def printed() -> bool:
+            ended = self.facts(job)["JobState"] in OVER
+            found = self.log(job).count(words) >= times
+            assert found or not ended, f"job {job} ended without {words!r}:\n{self.log(job)}"
+            return found
+
+        hosts.wait_until(printed, f"job {job} does not print {words!r}", seconds)
 
     def end_of(self, job: str, seconds: float = 180) -> dict[str, str]:
         """Wait for the end of a job, and return its facts."""
-        over = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")
-        hosts.wait_until(lambda: self.facts(job)["JobState"] in over, f"job {job} does not end", seconds)
+        hosts.wait_until(lambda: self.facts(job)["JobState"] in OVER, f"job {job} does not end", seconds)
         return self.facts(job)
 
 
@@ -87,10 +126,36 @@ def cluster_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     hosts.down(folder)
 
 
+@pytest.fixture(scope="session")
+def own_mpi(mpiexec_path: str) -> Mpi:
+    """Return the MPI of the interpreter that runs the tests."""
+    return mpi_of(Path(sys.executable).parent, shutil.which(mpiexec_path) or mpiexec_path)
+
+
+@pytest.fixture(scope="session", params=["pmi2", "pmix"])
+def mpi(request: pytest.FixtureRequest, own_mpi: Mpi) -> Mpi:
+    """Return the MPI that a plugin of srun starts, or skip the test if there is no environment with it."""
+    other = os.environ.get(OTHER_MPI)
+    for found in [own_mpi, *([mpi_of(Path(other).absolute(), f"{other}/mpiexec")] if other else [])]:
+        if found.plugin == request.param:
+            return found
+    pytest.skip(f"no MPI for srun --mpi={request.param}: {OTHER_MPI} names no environment with it")
+
+
 @pytest.fixture
-def cluster(cluster_state: Path, tmp_path: Path, mpiexec_path: str) -> Cluster:
+def cluster(
+    cluster_state: Path, tmp_path: Path, own_mpi: Mpi, record_property: Callable[[str, object], None]
+) -> Cluster:
     """Return the cluster with a folder for this test."""
-    program = shutil.which(mpiexec_path) or mpiexec_path
-    version = subprocess.run([program, "--version"], capture_output=True, text=True, check=False).stdout
-    mpi = "pmix" if "Open MPI" in version or "prte" in version.lower() else "pmi2"
-    return Cluster(cluster_state, tmp_path, f'PATH="{Path(sys.executable).parent}:$PATH"; MPI={mpi}')
+    return Cluster(cluster_state, tmp_path, own_mpi, lambda text: record_property("seen", text))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the table of what was seen."""
+    reports = [one for kind in ("passed", "failed") for one in terminalreporter.getreports(kind)]
+    rows = [(one.head_line.removeprefix("test_").replace("_", " "), one.duration, text, one.outcome)
+            for one in reports for name, text in one.user_properties if name == "seen"]
+    if rows:
+        terminalreporter.section("on the emulated cluster")
+        for case, seconds, seen, outcome in sorted(rows):
+            terminalreporter.write_line(f"{case:<64} {seconds:6.1f} s  {outcome}  {seen}")
