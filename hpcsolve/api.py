@@ -119,14 +119,16 @@ def solve(
         "algorithm": algorithm, "output": os.fspath(output or ""), "device": device, "threads": threads, "seed": seed,
         "share-gpu": share_gpu, "exact": exact, "round": round, "stop": _stop_table(stop)})
     log = _Silent() if quiet else Log(ranks.rank)
+    return _solved(job, ranks, lambda: _planned(job, problem, options, output is not None, log), log, checkpoints)
+
+
+def _solved(
+    job: Job, comm: Comm, plan: Callable[[], PlannedRun], log: Log, checkpoints: str | os.PathLike[str] | None
+) -> Result:
+    """Return the result of a job, or raise `Interrupted` if it is not complete. Collective."""
     checkpointing = NO_CHECKPOINTS
     if checkpoints is not None:
         checkpointing = CheckpointOptions(os.fspath(checkpoints), deadline=math.inf)
-    return _solved(job, ranks, lambda: _planned(job, problem, options, output is not None, log), log, checkpointing)
-
-
-def _solved(job: Job, comm: Comm, plan: Callable[[], PlannedRun], log: Log, checkpointing: CheckpointOptions) -> Result:
-    """Return the result of a job, or raise `Interrupted` if it is not complete. Collective."""
     if comm.size == 1:
         build_for(job.settings.algorithm, job.settings.device, log.say)
     say_source(job, log.say)

@@ -40,10 +40,10 @@ class Owner(msgspec.Struct, frozen=True):
     slurm: dict[str, str]
 
     def __str__(self) -> str:
-        """Return "process 12 on node7 (Slurm job 34, restart 1)", for messages."""
+        """Return one line for messages: "process 12 on node7 (Slurm job 34, restart 1)"."""
         job, restart = (self.slurm.get(name, "") for name in SLURM)
         where = f" (Slurm job {job}{f', restart {restart}' if restart else ''})" if job else ""
-        return f"process {self.process} on {self.host}{where}"
+        return " ".join(f"process {self.process} on {self.host}{where}".split())
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from hpcsolve.checkpoint.checkpoints import Checkpoints
 from hpcsolve.checkpoint.lease import LeaseLost, take_lease
 from hpcsolve.checkpoint.pace import Pace
 from hpcsolve.checkpoint.saved import Saved, newest
+from hpcsolve.checkpoint.watchdog import Watchdog
 from hpcsolve.checkpoint.writer import Writer, remove_checkpoints
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.output.log import Log
@@ -44,7 +45,7 @@ class CheckpointOptions:
     deadline
         Seconds from the start within which the run must be over; None: before the end of the Slurm job, if any.
     hang_timeout
-        Seconds without progress after which a rank prints its stacks and ends; None: never.
+        Seconds without progress after which a rank prints its stacks and ends the run; None: never.
     overwrite
         Whether checkpoints of another job are removed instead of refused.
     """
@@ -94,7 +95,7 @@ def saved_in(folder: Path, planned: PlannedRun, overwrite: bool, comm: Comm, log
 
 def open_checkpoints(
     planned: PlannedRun, options: CheckpointOptions, deadline: float | None, comm: Comm, interrupts: Interrupts,
-    log: Log,
+    watchdog: Watchdog | None, log: Log,
 ) -> Checkpoints:
     """Return the checkpoints of a run, after taking the lease of their folder. Collective.
 
@@ -107,10 +108,10 @@ def open_checkpoints(
     saved = saved_in(folder, planned, options.overwrite, comm, log) if folder else None
     lease = on_rank_0(comm, lambda: take_lease(folder)) if folder else None
     writer = Writer(folder, comm, lease, planned.hash, saved) if folder else None
-    stoppable = folder is not None or planned.solver.stop_keys(planned.job.parameters)
+    stoppable = folder is not None or planned.has_partial_answers
     pace = Pace(options.interval, deadline if stoppable else None)
     return Checkpoints(interrupted=interrupts.noted, saved=saved, writer=writer, pace=pace, note=log.note,
-                       warn=warn if comm.rank == 0 else log.note, hang_timeout=options.hang_timeout)
+                       warn=warn if comm.rank == 0 else log.note, watchdog=watchdog)
 
 
 @contextmanager

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from hpcsolve.algorithms.base import TO_FILL_GPUS, WITHOUT_WORK, Outcome, Report, silent
-from hpcsolve.checkpoint.checkpoints import Checkpoints, watched
+from hpcsolve.checkpoint.checkpoints import Checkpoints
+from hpcsolve.checkpoint.watchdog import watched
 from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.device.memory import peak_resident_memory
 from hpcsolve.device.select import open_device
@@ -81,9 +82,12 @@ def run_job(
         seconds["seconds_build"] = earlier["seconds_build"] + time.perf_counter() - started
         say_devices(reason, comm, log)
         estimated = _check_estimate(planned, device, comm, log)
-        with watched(checkpointing.hang_timeout), _interrupts(planned, checkpointing, signals, comm) as interrupts:
+        with (
+            watched(checkpointing.hang_timeout, f"rank {comm.rank} on {socket.gethostname()}") as watchdog,
+            _interrupts(planned, checkpointing, signals, comm) as interrupts,
+        ):
             deadline = deadline_of(checkpointing, begun)
-            checkpoints = open_checkpoints(planned, checkpointing, deadline, comm, interrupts, log)
+            checkpoints = open_checkpoints(planned, checkpointing, deadline, comm, interrupts, watchdog, log)
             with no_empty_folder_on_error(checkpoints, comm):
                 try:
                     outcome, seconds["seconds_run"] = _run_algorithm(planned, device, comm, log, checkpoints)
@@ -100,7 +104,7 @@ def _interrupts(
     planned: PlannedRun, checkpointing: CheckpointOptions, signals: tuple[signal.Signals, ...], comm: Comm
 ) -> Interrupts:
     """Return what notes the signals that stop a run. If the run has nothing to save, they end it at once instead."""
-    best, kept = planned.solver.stop_keys(planned.job.parameters), folder_of(planned, checkpointing)
+    best, kept = planned.has_partial_answers, folder_of(planned, checkpointing)
     if not best and kept is None:
         release(*(one for one in signals if one not in CTRL_C))
         return Interrupts(())

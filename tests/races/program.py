@@ -52,6 +52,7 @@ from hpcsolve.problems.steiner import check_tree
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp
 from hpcsolve.problems.verify.steiner_bound import closure_spanning_tree
 from tests.races.ants import ant_colonies, ant_samplers
+from tests.races.orders import order_tables
 
 
 @dataclass(eq=False)
@@ -216,6 +217,7 @@ CASES: dict[str, Callable[[Device], None]] = {
     "steiner": steiner_trees,
     "rows": rows_of_many,
     "ants": ants,
+    "orders": order_tables,
 }
 """What is run, by name. Together they launch every kernel."""
 
