@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -16,40 +15,19 @@ from pathlib import Path
 
 import pytest
 
+from tests.faults.conftest import Mpi, mpis, require
 from tests.frame.source import REPOSITORY
 from tests.slurm import cluster as hosts
 from tests.slurm.scripts import edited
 
+__all__ = ["mpis"]
+
 ASKED_FOR = "HPCSOLVE_TEST_SLURM"
 """`make test-slurm` sets this variable. The other tests leave the machine's network alone."""
-OTHER_MPI = "HPCSOLVE_OTHER_MPI"
-"""Names the folder with python and mpiexec of an environment with the other MPI, MPICH or Open MPI."""
+PLUGINS = {"MPICH": "pmi2", "Open MPI": "pmix"}
+"""The plugin of srun that starts ranks with each MPI library."""
 OVER = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY")
 """The states of a job that has ended."""
-
-
-@dataclass(frozen=True)
-class Mpi:
-    """An environment with an MPI library: the folder of its programs, and the plugin of srun that starts it."""
-
-    bin: Path
-    plugin: str
-
-    @property
-    def python(self) -> Path:
-        """The interpreter."""
-        return self.bin / "python"
-
-    @property
-    def setup(self) -> str:
-        """What a user would write into `setup()` of a script."""
-        return f'PATH="{self.bin}:$PATH"; MPI={self.plugin}'
-
-
-def mpi_of(folder: Path, mpiexec: str) -> Mpi:
-    """Return the MPI of an environment, by its mpiexec."""
-    version = subprocess.run([mpiexec, "--version"], capture_output=True, text=True, check=False).stdout
-    return Mpi(folder, "pmix" if "Open MPI" in version or "prte" in version.lower() else "pmi2")
 
 
 @dataclass(frozen=True)
@@ -78,10 +56,25 @@ class Cluster:
         line = ["env", f"--chdir={self.folder}", *map(str, command)]
         return hosts.on_host(hosts.CONTROLLER, line, self.state, check=check, timeout=timeout)
 
+    @property
+    def plugin(self) -> str:
+        """The plugin of srun for `mpi`."""
+        return PLUGINS[self.mpi.name]
+
+    def setup(self, mpi: Mpi) -> str:
+        """Return what a user would write into `setup()` of a script, after making the programs that it leads to."""
+        programs = self.folder / f"programs-{PLUGINS[mpi.name]}"
+        programs.mkdir(exist_ok=True)
+        for name, words in {"python": "", "hpcsolve": " -m hpcsolve"}.items():
+            (programs / name).write_text(f'#!/bin/sh\nexec "{mpi.python}"{words} "$@"\n')
+            (programs / name).chmod(0o755)
+        return f'PATH="{programs}:$PATH"; MPI={PLUGINS[mpi.name]}'
+
     def script(self, shipped: str, ranks: int, gpus: int = 0, mpi: Mpi | None = None) -> Path:
         """Write `slurm/{shipped}.sbatch`, edited as a user would, and return its path."""
         path = self.folder / f"{shipped}.sbatch"
-        path.write_text(edited(REPOSITORY / "slurm" / path.name, ranks, "--time=10", (mpi or self.mpi).setup, gpus))
+        setup = self.setup(mpi or self.mpi)
+        path.write_text(edited(REPOSITORY / "slurm" / path.name, ranks, "--time=10", setup, gpus))
         return path
 
     def submit(self, *arguments: str | Path) -> str:
@@ -126,28 +119,21 @@ def cluster_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     hosts.down(folder)
 
 
-@pytest.fixture(scope="session")
-def own_mpi(mpiexec_path: str) -> Mpi:
-    """Return the MPI of the interpreter that runs the tests."""
-    return mpi_of(Path(sys.executable).parent, shutil.which(mpiexec_path) or mpiexec_path)
-
-
-@pytest.fixture(scope="session", params=["pmi2", "pmix"])
-def mpi(request: pytest.FixtureRequest, own_mpi: Mpi) -> Mpi:
-    """Return the MPI that a plugin of srun starts, or skip the test if there is no environment with it."""
-    other = os.environ.get(OTHER_MPI)
-    for found in [own_mpi, *([mpi_of(Path(other).absolute(), f"{other}/mpiexec")] if other else [])]:
-        if found.plugin == request.param:
-            return found
-    pytest.skip(f"no MPI for srun --mpi={request.param}: {OTHER_MPI} names no environment with it")
+@pytest.fixture(params=PLUGINS)
+def mpi(request: pytest.FixtureRequest, mpis: dict[str, Mpi]) -> Mpi:
+    """Return each MPI library, or skip the test without it."""
+    return require(mpis, request.param)
 
 
 @pytest.fixture
 def cluster(
-    cluster_state: Path, tmp_path: Path, own_mpi: Mpi, record_property: Callable[[str, object], None]
+    cluster_state: Path, tmp_path: Path, mpis: dict[str, Mpi], record_property: Callable[[str, object], None]
 ) -> Cluster:
     """Return the cluster with a folder for this test."""
-    return Cluster(cluster_state, tmp_path, own_mpi, lambda text: record_property("seen", text))
+    own = next((mpi for mpi in mpis.values() if mpi.python.parent == Path(sys.executable).parent), None)
+    if own is None:
+        pytest.skip("no MPI beside this interpreter")
+    return Cluster(cluster_state, tmp_path, own, lambda text: record_property("seen", text))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -63,7 +63,7 @@ def test_a_signal_queues_the_job_again(ants, expected, mpi):
     """With `MPI=` empty, srun takes the site's default, which the environment names here."""
     script = ants.script("requeue", 1)
     if mpi == "empty":
-        name = ants.mpi.plugin
+        name = ants.plugin
         script.write_text(script.read_text().replace(f"MPI={name}", f"MPI=; export SLURM_MPI_TYPE={name}"))
     job = ants.submit(script, "ants.toml", "--output", "result.h5")
     wait_until_under_way(ants, job)
@@ -75,7 +75,7 @@ def test_a_signal_queues_the_job_again(ants, expected, mpi):
 
 
 def test_a_generated_script_does_the_same(ants, expected):
-    words = ["slurm", "ants.toml", "--ranks=2", "--ranks-per-node=1", f"--mpi={ants.mpi.plugin}", "--output=result.h5"]
+    words = ["slurm", "ants.toml", "--ranks=2", "--ranks-per-node=1", f"--mpi={ants.plugin}", "--output=result.h5"]
     script = ants.run(sys.executable, "-m", "hpcsolve", *words).stdout
     (ants.folder / "generated.sbatch").write_text(script)
     job = ants.submit("generated.sbatch")
@@ -166,7 +166,7 @@ def test_a_launcher_of_another_mpi_is_refused_once(ants):
 
 def test_an_error_of_the_user_keeps_its_exit_code(cluster):
     """The first rank that exits makes srun send SIGTERM to the others, which are about to exit too."""
-    srun = ["srun", "--nodes=2", "--ntasks=4", f"--mpi={cluster.mpi.plugin}", "--kill-on-bad-exit=1"]
+    srun = ["srun", "--nodes=2", "--ntasks=4", f"--mpi={cluster.plugin}", "--kill-on-bad-exit=1"]
     run = [sys.executable, "-m", "hpcsolve", "run", "missing.toml"]
     codes = [cluster.run(*srun, *run, check=False).returncode for _ in range(4)]
     assert codes == [2, 2, 2, 2]
