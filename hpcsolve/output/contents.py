@@ -53,7 +53,8 @@ _EVERY_KIND = {
 _ROUNDING = {
     "rounded_to": Dataset("float64", "Unit that costs were rounded to; missing if they are exact", optional=True),
     "rounding_error": Dataset(
-        "float64", "The most by which rounding can change the cost of an answer, and the optimum, in the own unit",
+        "float64",
+        "The most by which rounding can change the cost of an answer, and the optimum, in the instance's own unit",
         optional=True,
     ),
 }

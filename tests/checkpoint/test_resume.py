@@ -63,6 +63,9 @@ JOBS = {
     "stagnation": Job("ant-colony", uniform_tsp(20, seed=2), {"colonies": 3}, StopCriteria(stagnation=9), (4,)),
     "symmetric": Job("held-karp", uniform_tsp(22, seed=3), {}, patience=(1, 9)),
     "asymmetric": Job("held-karp", random_matrix(21), {}, patience=(3, 30)),
+    "latency": Job("held-karp", random_matrix(13), {"objective": "latency"}, patience=(2, 5)),
+    "lexicographic": Job("held-karp", uniform_tsp(12, seed=4), {"objective": "lexicographic"}, patience=(1, 3)),
+    "bounded": Job("held-karp", random_matrix(15), {"objective": "latency", "method": "bounded"}, patience=(20, 33)),
     "rows": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "predecessors": True, "engine": "near-far"}),
     "targets": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "targets": [5, 9, 7], "engine": "near-far"}),
     "sweeps": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "predecessors": True, "engine": "phast"}),
@@ -115,7 +118,7 @@ def test_stopped_again_and_again(name: str, tmp_path: Path, monkeypatch: pytest.
     assert stops > 0, "a test that never stops shows nothing"
 
 
-LAYERED = ("symmetric", "asymmetric")
+LAYERED = ("symmetric", "asymmetric", "bounded")
 
 
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ THREADS = {
     "max_min": max_min.ROW_THREADS,
     "min_add": planes.BLOCK_THREADS,
     "minplus": planes.BLOCK_THREADS,
+    "orders": planes.BLOCK_THREADS,
     "roulette": ant_system.Strategy.threads,
     "bellman_ford": tuning.BLOCK_THREADS,
     "dijkstra": tuning.BLOCK_THREADS,

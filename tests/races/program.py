@@ -53,6 +53,7 @@ from hpcsolve.problems.tsp import FORBIDDEN, Tsp
 from hpcsolve.problems.verify.steiner_bound import closure_spanning_tree
 from tests.races.ants import ant_colonies, ant_samplers
 from tests.races.hierarchies import hierarchies
+from tests.races.orders import order_tables
 
 
 @dataclass(eq=False)
@@ -218,6 +219,7 @@ CASES: dict[str, Callable[[Device], None]] = {
     "rows": rows_of_many,
     "hierarchies": hierarchies,
     "ants": ants,
+    "orders": order_tables,
 }
 """What is run, by name. Together they launch every kernel."""
 

@@ -19,7 +19,9 @@ from hpcsolve.problems.tsp import Tsp
 _OF_BEST = "Of the colonies' best, in the instance's own unit"
 COLONIES = {
     "colony": Dataset("int64", "Its number: random numbers depend on it and on the seed", "colony"),
-    "cost": Dataset("int64", "Best tour, in exact integers: own unit times /instance/scale", "colony", scaled=True),
+    "cost": Dataset(
+        "int64", "Best tour, in exact integers: the instance's own unit times /instance/scale", "colony", scaled=True,
+    ),
     "iteration": Dataset("int64", "Iteration that found it, from 0", "colony"),
     "iterations": Dataset("int64", "Iterations of every colony"),
     "mean": Dataset("float64", _OF_BEST),
@@ -41,8 +43,8 @@ IMPROVEMENTS = {
 HISTORY = {
     "step": Dataset("int64", "Iteration, from 0", "row"),
     "seconds": Dataset("float64", "Since the start", "row", "s"),
-    "best": Dataset("float64", "Best so far of all colonies, in the own unit", "row"),
-    "mean": Dataset("float64", "Mean of the iteration's tours, in the own unit", "row"),
+    "best": Dataset("float64", "Best so far of all colonies, in the instance's own unit", "row"),
+    "mean": Dataset("float64", "Mean of the iteration's tours, in the instance's own unit", "row"),
 }
 """The group `/history`."""
 

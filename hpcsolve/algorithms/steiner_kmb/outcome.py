@@ -28,7 +28,7 @@ REDUCTIONS = {
 HISTORY = {
     "step": Dataset("int64", "Number of rounds before it", "row"),
     "seconds": Dataset("float64", "Since the start", "row", "s"),
-    "best": Dataset("float64", "Weight of the best tree so far, in the own unit", "row"),
+    "best": Dataset("float64", "Weight of the best tree so far, in the instance's own unit", "row"),
 }
 """The group `/history` of mode best: a row for each better tree, and one for the best at the end."""
 
