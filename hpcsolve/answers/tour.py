@@ -48,6 +48,18 @@ class Tour:
         int | None, Dataset("int64", 'Of objective "lexicographic": the cost of the dearest leg', scaled=True,
                             optional=True)
     ] = None
+    optimal_tours: Annotated[
+        int | None, Dataset("uint64", "Number of optimal tours; 2^64 - 1 stands for that many or more", optional=True)
+    ] = None
+    best_costs: Annotated[
+        NDArray[np.int64] | None,
+        Dataset("int64", "Costs of the best tours, ascending", "best_tour", scaled=True, optional=True),
+    ] = None
+    best_tours: Annotated[
+        NDArray[np.int32] | None,
+        Dataset("int32", "Cities of the best tours, one tour behind the other, positions from 0", "best_place",
+                optional=True),
+    ] = None
     lower_bound: Annotated[
         int | None, Dataset("int64", "Proven lower bound of every tour's cost, where the tour is not proven to be the "
                             "best", scaled=True, optional=True)
@@ -81,8 +93,31 @@ def check_answer(tsp: Tsp, question: TourQuestion | None, answer: Tour) -> Verdi
         return Verdict(False, f"the dearest leg of the tour does not cost {answer.dearest}")
     if answer.lower_bound is not None and answer.lower_bound > cost:
         return Verdict(False, f"the lower bound {answer.lower_bound} is above the tour's cost {cost}")
+    wrong = _wrong_best(tsp, asked, answer)
+    if wrong:
+        return Verdict(False, wrong)
     constrained = ", its constraints kept" if asked.constrained else ""
     return Verdict(True, f"every city once{constrained}, the {VALUES[asked.objective]} from the instance")
+
+
+def _wrong_best(tsp: Tsp, question: TourQuestion, answer: Tour) -> str:
+    """Return what is wrong with the best tours, `` if nothing is. That there are no better ones is not checked."""
+    if answer.best_costs is None or answer.best_tours is None:
+        return ""
+    tours, costs = np.asarray(answer.best_tours), np.asarray(answer.best_costs)
+    if len(tours) != tsp.n * len(costs) or not len(costs) or (np.diff(costs) < 0).any():
+        return "the best tours are not one for each cost, in ascending order"
+    orders = tours.reshape(len(costs), tsp.n)
+    if len(np.unique(orders, axis=0)) < len(orders) or not np.array_equal(orders[0], answer.tour):
+        return "the best tours are not all different, or the first is not the tour"
+    for number, (order, cost) in enumerate(zip(orders, costs.tolist())):
+        try:
+            found = check_order(tsp, order, question)
+        except ValueError as error:
+            return f"best tour {number}: {error}"
+        if found != cost:
+            return f"best tour {number} costs {found}, not {cost}"
+    return ""
 
 
 def verify(contents: Contents, problem: Tsp, question: TourQuestion | None, rows: RowBlocks) -> Verdict:
@@ -95,9 +130,11 @@ def verify(contents: Contents, problem: Tsp, question: TourQuestion | None, rows
     tour, cost = contents.value("solution", "tour"), contents.value("solution", "cost")
     if attribute != own_unit(int(cost), problem.scale):
         return Verdict(False, f"the attribute cost is {attribute}, /solution/cost is {cost} at scale {problem.scale}")
-    dearest, bound = (contents.value("solution", name) for name in ("dearest", "lower_bound"))
     legs = contents.value("legs", "cost")
-    answer = Tour(int(cost), tour, False, *(None if one is None else int(one) for one in (dearest, bound)))
+    costs, tours = (contents.value("solution", name) for name in ("best_costs", "best_tours"))
+    dearest, bound = (None if (one := contents.value("solution", name)) is None else int(one)
+                      for name in ("dearest", "lower_bound"))
+    answer = Tour(int(cost), tour, False, dearest, None, costs, tours, bound)
     verdict = check_answer(problem, question, answer)
     right = beside(problem, question, answer).get("legs") if verdict.passed and legs is not None else None
     if right is not None and not np.array_equal(legs, right["cost"].values):
@@ -136,6 +173,12 @@ def lines(contents: Contents) -> Iterator[str]:
     )
     yield f"cost:   {contents.attributes['cost']}{exact_to}{_objective(contents)}{optimal}"
     yield from _bound_lines(contents)
+    count, best = contents.value("solution", "optimal_tours"), contents.value("solution", "best_costs")
+    if count is not None:
+        yield f"number: {'at least ' if int(count) == 2**64 - 1 else ''}{counted(int(count), 'optimal tour')}"
+    if best is not None:
+        own = contents.in_own_unit(np.asarray(best))
+        yield f"best:   {counted(len(best), 'tour')} of cost {own[0]} to {own[-1]}, /solution/best_tours in the file"
     yield from _colony_lines(contents)
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from hpcsolve.algorithms.held_karp.question import Parameters
+from hpcsolve.algorithms.held_karp.question import More, Parameters, more_of
 from hpcsolve.errors import InputError
 from hpcsolve.problems.tsp import Tsp
+from hpcsolve.problems.tsp_batch import TspBatch
 
 LATTICE_CITIES = 28
 """With `method = "auto"` the lattice solves instances up to so many cities: it takes about a second."""
@@ -12,7 +13,7 @@ FEWEST_CITIES = 10
 """Fewer cities are always solved by the lattice."""
 
 
-def is_bounded(tsp: Tsp, parameters: Parameters, stops: bool = False) -> bool:
+def is_bounded(tsp: Tsp | TspBatch, parameters: Parameters, stops: bool = False) -> bool:
     """Return whether a job is solved by bounds.
 
     Parameters
@@ -25,18 +26,22 @@ def is_bounded(tsp: Tsp, parameters: Parameters, stops: bool = False) -> bool:
     InputError
         The method cannot solve this kind of problem.
     """
-    obstacle = why_not_bounded(parameters)
+    obstacle = why_not_bounded(tsp, parameters)
     if parameters.method == "bounded" and obstacle:
         raise InputError(f'held-karp.method: "bounded" cannot do this: {obstacle}; use "auto" or "lattice"')
     if parameters.method == "auto" and stops and obstacle:
         raise InputError(f"stop: only states with bounds can be stopped early, and {obstacle}; remove [stop]")
-    if parameters.method == "lattice" or obstacle or tsp.n < FEWEST_CITIES:
+    if parameters.method == "lattice" or obstacle or isinstance(tsp, TspBatch) or tsp.n < FEWEST_CITIES:
         return False
     return parameters.method == "bounded" or stops or tsp.n > LATTICE_CITIES
 
 
-def why_not_bounded(parameters: Parameters) -> str:
+def why_not_bounded(tsp: Tsp | TspBatch, parameters: Parameters) -> str:
     """Return why bounds cannot solve what the parameters ask for, in words, or ""."""
+    if isinstance(tsp, TspBatch):
+        return "a batch is of small instances, which the lattice solves"
+    if more_of(parameters) != More():
+        return "only the lattice counts tours or keeps more than the best one"
     if parameters.layout != "planes":
         return f'layout = "{parameters.layout}" belongs to the lattice'
     if parameters.objective not in ("sum", "latency", "position"):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
-from hpcsolve.algorithms.held_karp import compact, orders, planes, recover
+from hpcsolve.algorithms.held_karp import batch, compact, orders, planes, recover
 from hpcsolve.algorithms.held_karp.bounded import run as bounded
 from hpcsolve.algorithms.held_karp.core import Core, core_problem
 from hpcsolve.algorithms.held_karp.method import is_bounded
@@ -16,7 +16,7 @@ from hpcsolve.algorithms.held_karp.outcome import layers_table, outcome
 from hpcsolve.algorithms.held_karp.plan import Plan, plan
 from hpcsolve.algorithms.held_karp.planes import Statistics
 from hpcsolve.algorithms.held_karp.problem import order_problem
-from hpcsolve.algorithms.held_karp.question import Parameters, asked
+from hpcsolve.algorithms.held_karp.question import More, Parameters, asked, more_of
 from hpcsolve.algorithms.held_karp.reduce import ReducedCosts, reduce_costs
 from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, split_cities
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
@@ -24,8 +24,9 @@ from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.errors import HpcsolveError, InputError, ResourceError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
+from hpcsolve.problems.tsp_batch import TspBatch
 
-KERNEL_FILES = ("held_karp/held_karp", orders.FILE, *bounded.FILES, "ants/max_min", "ants/local_search")
+KERNEL_FILES = ("held_karp/held_karp", orders.FILE, batch.FILE, *bounded.FILES, "ants/max_min", "ants/local_search")
 MOST_CITIES = 46
 """The most cities for which a block of the kernel has room. Memory ends long before."""
 MOST_RANKS = 512
@@ -38,7 +39,7 @@ class _Prepared:
     reduced: ReducedCosts
 
 
-def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
+def estimate(tsp: Tsp | TspBatch, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
     """Return what a run on so many ranks will need.
 
     Raises
@@ -48,25 +49,27 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
     ResourceError
         So many cities that no machine could hold them, or more ranks than can share one problem.
     """
-    if not is_bounded(tsp, parameters):
-        return lattice_estimate(tsp, parameters, ranks)
+    if isinstance(tsp, TspBatch) or not is_bounded(tsp, parameters):
+        return _estimate_lattice(tsp, parameters, ranks, info)
     problem = order_problem(tsp, asked(tsp, parameters))
-    return bounded.estimate(tsp, problem, ranks, _beside(tsp, parameters, ranks))
+    return bounded.estimate(tsp, problem, ranks, _beside(tsp, parameters, ranks, info))
 
 
-def _beside(tsp: Tsp, parameters: Parameters, ranks: int) -> dict[str, int | str]:
+def _beside(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo) -> dict[str, int | str]:
     """Return a line with what the lattice would need."""
     try:
-        need = lattice_estimate(tsp, parameters, ranks)
+        need = _estimate_lattice(tsp, parameters, ranks, info)
     except HpcsolveError as error:
         return {"the lattice": str(error)}
     return {"the lattice": f"{max(need.needed):,} bytes per rank, {need.operations:.4g} operations ({need.operation})"}
 
 
-def lattice_estimate(tsp: Tsp, parameters: Parameters, ranks: int) -> Estimate:
+def _estimate_lattice(tsp: Tsp | TspBatch, parameters: Parameters, ranks: int, info: DeviceInfo) -> Estimate:
     """Return what the lattice will need. Raises as `estimate`."""
     question = asked(tsp, parameters)
-    if not question.plain:
+    if isinstance(tsp, TspBatch):
+        return batch.estimate(tsp, question, ranks, info)
+    if not question.plain or more_of(parameters) != More():
         return orders.estimate(tsp, question, ranks)
     core = core_problem(tsp, parameters)
     m = len(core.cities)
@@ -82,10 +85,12 @@ def lattice_estimate(tsp: Tsp, parameters: Parameters, ranks: int) -> Estimate:
 
 
 def run(
-    tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report,
+    tsp: Tsp | TspBatch, device: Device, comm: Comm, parameters: Parameters, report: Report,
     criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE,
 ) -> Outcome:
     """Return the optimum, with a proof. `tsp` is the same on all ranks, and so is the outcome but for `rank`."""
+    if isinstance(tsp, TspBatch):
+        return batch.run(tsp, asked(tsp, parameters), device, comm, report)
     if is_bounded(tsp, parameters, criteria != NO_STOP):
         question = comm.bcast(asked(tsp, parameters) if comm.rank == 0 else None)
         assert question is not None
@@ -101,20 +106,22 @@ def run(
 
 def _lattice_fits(tsp: Tsp, parameters: Parameters, device: Device, comm: Comm) -> bool:
     """Return whether method = "auto" may turn to the lattice. Collective."""
-    if comm.bcast(parameters.method != "auto"):
-        return False
-    try:
-        need = lattice_estimate(tsp, parameters, comm.size).needed[comm.rank]
-    except HpcsolveError:
-        need = 2**62
-    return all(comm.allgather(need * comm.local_size <= device.memory_free()))
+    def needed() -> tuple[int, ...]:
+        try:
+            return _estimate_lattice(tsp, parameters, comm.size, device.info).needed
+        except HpcsolveError:
+            return ()
+
+    need = comm.bcast(needed() if comm.rank == 0 and parameters.method == "auto" else ())
+    return bool(need) and all(comm.allgather(need[comm.rank] * comm.local_size <= device.memory_free()))
 
 
 def _run_lattice(
     tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report, checkpoints: Checkpoints
 ) -> Outcome:
-    if comm.bcast(not asked(tsp, parameters).plain if comm.rank == 0 else None):
-        return orders.run(tsp, lambda: asked(tsp, parameters), device, comm, report, checkpoints)
+    more = more_of(parameters)
+    if comm.bcast(not asked(tsp, parameters).plain or more != More() if comm.rank == 0 else None):
+        return orders.run(tsp, lambda: asked(tsp, parameters), device, comm, report, checkpoints, more)
     started = time.perf_counter()
     # Heuristics and scipy work on rank 0 alone, so that all ranks have the same integers.
     prepared = comm.bcast(_prepare(tsp, parameters) if comm.rank == 0 else None)
