@@ -52,7 +52,7 @@ from hpcsolve.problems.steiner import check_tree
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp
 from hpcsolve.problems.verify.steiner_bound import closure_spanning_tree
 from tests.races.ants import ant_colonies, ant_samplers
-from tests.races.bounded import bounded_orders, wide_keys
+from tests.races.bounded import bounded_orders, extended_states
 from tests.races.orders import order_tables
 
 
@@ -215,7 +215,7 @@ CASES: dict[str, Callable[[Device], None]] = {
     "minplus": minplus,
     "held-karp": all_of_held_karp,
     "bounded-orders": bounded_orders,
-    "wide-keys": wide_keys,
+    "extended-states": extended_states,
     "shortest-paths": shortest_paths,
     "steiner": steiner_trees,
     "rows": rows_of_many,
