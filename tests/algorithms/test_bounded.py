@@ -75,6 +75,7 @@ def test_the_tour_is_the_one_of_the_lattice(seed: int, device: Device) -> None:
     same_as_the_lattice(random_costs(8 + seed % 6, seed), "open" if seed % 3 == 0 else "cycle", device)
 
 
+@pytest.mark.timeout(0)
 @pytest.mark.skipif(not COUNT, reason="the long form: HPCSOLVE_ORDERS=200")
 @pytest.mark.parametrize("symmetric", [False, True])
 def test_long_as_the_lattice(symmetric: bool, device: Device) -> None:
@@ -86,6 +87,7 @@ def test_long_as_the_lattice(symmetric: bool, device: Device) -> None:
         same_as_the_lattice(tsp, "open" if seed % 3 == 0 else "cycle", device, (6, 8))
 
 
+@pytest.mark.timeout(0)
 @pytest.mark.skipif(not COUNT, reason="the long form: HPCSOLVE_ORDERS=200")
 @pytest.mark.parametrize(("objective", "constraints"), [
     ("latency", ()), ("latency", ("open", "before")), ("position", ()), ("position", ("not-position", "forbidden")),
