@@ -27,6 +27,7 @@ LONGEST_TOUR = 200
 _LEG = "Cost from each city of the tour to the next; of a cycle, the last leg leads back to the first city"
 LEGS = {"cost": Dataset("int64", f"{_LEG}, times /instance/scale", "leg", scaled=True)}
 """The group `/legs`."""
+BEST = ("best_costs", "best_tours")
 VALUES = {
     "sum": "cost added up", "latency": "sum of weighted arrivals", "position": "cost by place added up",
     "bottleneck": "dearest leg", "lexicographic": "cost added up, the dearest leg", "finish": "time of the end",
@@ -48,6 +49,10 @@ class Tour:
         int | None, Dataset("int64", 'Of objective "lexicographic": the cost of the dearest leg', scaled=True,
                             optional=True)
     ] = None
+    lower_bound: Annotated[
+        int | None, Dataset("int64", "Proven lower bound of every tour's cost, where the tour is not proven to be the "
+                            "best", scaled=True, optional=True)
+    ] = None
     optimal_tours: Annotated[
         int | None, Dataset("uint64", "Number of optimal tours; 2^64 - 1 stands for that many or more", optional=True)
     ] = None
@@ -59,10 +64,6 @@ class Tour:
         NDArray[np.int32] | None,
         Dataset("int32", "Cities of the best tours, one tour behind the other, positions from 0", "best_place",
                 optional=True),
-    ] = None
-    lower_bound: Annotated[
-        int | None, Dataset("int64", "Proven lower bound of every tour's cost, where the tour is not proven to be the "
-                            "best", scaled=True, optional=True)
     ] = None
 
 
@@ -130,11 +131,10 @@ def verify(contents: Contents, problem: Tsp, question: TourQuestion | None, rows
     tour, cost = contents.value("solution", "tour"), contents.value("solution", "cost")
     if attribute != own_unit(int(cost), problem.scale):
         return Verdict(False, f"the attribute cost is {attribute}, /solution/cost is {cost} at scale {problem.scale}")
-    legs = contents.value("legs", "cost")
-    costs, tours = (contents.value("solution", name) for name in ("best_costs", "best_tours"))
-    dearest, bound = (None if (one := contents.value("solution", name)) is None else int(one)
-                      for name in ("dearest", "lower_bound"))
-    answer = Tour(int(cost), tour, False, dearest, None, costs, tours, bound)
+    dearest, bound = (contents.value("solution", name) for name in ("dearest", "lower_bound"))
+    legs, (costs, tours) = contents.value("legs", "cost"), (contents.value("solution", name) for name in BEST)
+    whole = [None if one is None else int(one) for one in (dearest, bound)]
+    answer = Tour(int(cost), tour, False, whole[0], whole[1], None, costs, tours)
     verdict = check_answer(problem, question, answer)
     right = beside(problem, question, answer).get("legs") if verdict.passed and legs is not None else None
     if right is not None and not np.array_equal(legs, right["cost"].values):
@@ -173,13 +173,18 @@ def lines(contents: Contents) -> Iterator[str]:
     )
     yield f"cost:   {contents.attributes['cost']}{exact_to}{_objective(contents)}{optimal}"
     yield from _bound_lines(contents)
+    yield from _more_lines(contents)
+    yield from _colony_lines(contents)
+
+
+def _more_lines(contents: Contents) -> Iterator[str]:
+    """Yield the number of optimal tours and the range of the best ones, where the job asks for them."""
     count, best = contents.value("solution", "optimal_tours"), contents.value("solution", "best_costs")
     if count is not None:
         yield f"number: {'at least ' if int(count) == 2**64 - 1 else ''}{counted(int(count), 'optimal tour')}"
     if best is not None:
         own = contents.in_own_unit(np.asarray(best))
         yield f"best:   {counted(len(best), 'tour')} of cost {own[0]} to {own[-1]}, /solution/best_tours in the file"
-    yield from _colony_lines(contents)
 
 
 def _bound_lines(contents: Contents) -> Iterator[str]:

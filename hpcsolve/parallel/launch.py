@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from hpcsolve.errors import EnvironmentFault, HpcsolveError, agree
 from hpcsolve.parallel import environment
+from hpcsolve.parallel.interrupts import INTERRUPTED, INTERRUPTED_LINE
 from hpcsolve.parallel.printing import warn
 
 if TYPE_CHECKING:
@@ -33,9 +34,6 @@ BUG = 70
 
 STOPPED_EARLY = 75
 """Exit code of a run that was asked to stop: a checkpoint or the best answer is written (`EX_TEMPFAIL`: try again)."""
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, the one that shells use."""
 
 SECONDS_TO_AGREE = 4.0
 """Time that a rank with an error leaves the other ranks to end too."""
@@ -138,7 +136,7 @@ def guard(main: Callable[[Comm], int], prepare: Callable[[], object] | None = No
     -----
     Any other exception in any thread of any rank, `SystemExit` included, ends all ranks with `BUG`. Ctrl-C
     (`KeyboardInterrupt`) ends them with `INTERRUPTED` and one line. An `HpcsolveError` that only some ranks raise ends
-    them with its own code after `SECONDS_TO_AGREE`.
+    them with its own code after `SECONDS_TO_AGREE`, and at once if another thread than the main one raises it.
     """
     environment.set_quiet_waiting()
     early = _caught(prepare) if prepare else None
@@ -157,6 +155,7 @@ def guard(main: Callable[[Comm], int], prepare: Callable[[], object] | None = No
 
 
 def _guard_one(main: Callable[[Comm], int], comm: Comm, early: BaseException | None) -> int:
+    threading.excepthook = lambda arguments: os._exit(_code_of(comm, arguments.exc_value))
     try:
         _raise_early(comm, early)
         return main(comm)
@@ -164,7 +163,7 @@ def _guard_one(main: Callable[[Comm], int], comm: Comm, early: BaseException | N
         _print_error(failure)
         return failure.exit_code
     except KeyboardInterrupt:
-        warn("hpcsolve: interrupted")
+        warn(INTERRUPTED_LINE)
         return INTERRUPTED
     except BaseException as bug:  # noqa: BLE001 (the user sees it whatever it is, and the exit code says so)
         _print_bug(comm, bug)
@@ -172,7 +171,7 @@ def _guard_one(main: Callable[[Comm], int], comm: Comm, early: BaseException | N
 
 
 def _guard_all(main: Callable[[Comm], int], comm: MpiComm, early: BaseException | None) -> int:
-    threading.excepthook = lambda arguments: _abort_with_bug(comm, arguments.exc_value)
+    threading.excepthook = lambda arguments: comm.abort(_code_of(comm, arguments.exc_value))
     failure: HpcsolveError | None = None
     code = BUG
     try:
@@ -183,7 +182,7 @@ def _guard_all(main: Callable[[Comm], int], comm: MpiComm, early: BaseException 
     except KeyboardInterrupt:
         _end_interrupted(comm)
     except BaseException as bug:  # noqa: BLE001 (the other ranks wait for this one whatever stopped it)
-        _abort_with_bug(comm, bug)
+        comm.abort(_code_of(comm, bug))
     return _finish(comm, code, failure)
 
 
@@ -215,13 +214,17 @@ def _end_interrupted(comm: MpiComm) -> None:
     if comm.rank != 0:
         with suppress(KeyboardInterrupt):
             time.sleep(RANK_0_HEAD_START)
-    warn("hpcsolve: interrupted")
+    warn(INTERRUPTED_LINE)
     comm.abort(INTERRUPTED)
 
 
-def _abort_with_bug(comm: MpiComm, bug: BaseException | None) -> None:
-    _print_bug(comm, bug)
-    comm.abort(BUG)
+def _code_of(comm: Comm, error: BaseException | None) -> int:
+    """Print an error that ends all ranks, and return its exit code."""
+    if isinstance(error, HpcsolveError):
+        _print_error(error)
+        return error.exit_code
+    _print_bug(comm, error)
+    return BUG
 
 
 def _abort_alone(comm: MpiComm, code: int) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from hpcsolve.device import build
+from hpcsolve.device import build, compiler
 from hpcsolve.errors import EnvironmentFault
 from hpcsolve.runner.ahead import build_for
 
@@ -53,7 +53,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def forget() -> None:
     """Forget all remembered results, as in a new process."""
-    for function in (build.host_library, build.cubin, build.compiler_identity, build.target_features):
+    for function in (build.host_library, build.cubin, compiler.compiler_identity, compiler.target_features):
         function.cache_clear()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hpcsolve.algorithms.held_karp.question import More, Parameters, more_of
+from hpcsolve.algorithms.held_karp.question import Parameters
 from hpcsolve.errors import InputError
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.problems.tsp_batch import TspBatch
@@ -26,7 +26,7 @@ def is_bounded(tsp: Tsp | TspBatch, parameters: Parameters, stops: bool = False)
     InputError
         The method cannot solve this kind of problem.
     """
-    obstacle = why_not_bounded(tsp, parameters)
+    obstacle = "a batch is solved by tables" if isinstance(tsp, TspBatch) else why_not_bounded(parameters)
     if parameters.method == "bounded" and obstacle:
         raise InputError(f'held-karp.method: "bounded" cannot do this: {obstacle}; use "auto" or "lattice"')
     if parameters.method == "auto" and stops and obstacle:
@@ -36,14 +36,12 @@ def is_bounded(tsp: Tsp | TspBatch, parameters: Parameters, stops: bool = False)
     return parameters.method == "bounded" or stops or tsp.n > LATTICE_CITIES
 
 
-def why_not_bounded(tsp: Tsp | TspBatch, parameters: Parameters) -> str:
+def why_not_bounded(parameters: Parameters) -> str:
     """Return why bounds cannot solve what the parameters ask for, in words, or ""."""
-    if isinstance(tsp, TspBatch):
-        return "a batch is of small instances, which the lattice solves"
-    if more_of(parameters) != More():
-        return "only the lattice counts tours or keeps more than the best one"
     if parameters.layout != "planes":
         return f'layout = "{parameters.layout}" belongs to the lattice'
+    if parameters.count or parameters.best > 1:
+        return "the number of optimal tours and the best ones need all states (count, best)"
     if parameters.objective not in ("sum", "latency", "position"):
         return f'objective = "{parameters.objective}" is no sum of costs by place'
     if parameters.objective == "latency" and len(set(parameters.weights or ())) > 1:

@@ -172,7 +172,8 @@ def run(tsp: Tsp, asked: Callable[[], TourQuestion], device: Device, comm: Comm,
 
 def _tour(problem: OrderProblem, found: Solved, dearest: int | None, more: More) -> Tour:
     """Return the answer, with what is asked for beside it."""
-    tour = Tour(found.value, problem.core.tour(found.order), True, dearest, found.count if more.count else None)
+    number = found.count if more.count else None
+    tour = Tour(found.value, problem.core.tour(found.order), True, dearest, optimal_tours=number)
     if more.best == 1:
         return tour
     costs = np.array([value for value, _ in found.ranked], np.int64)

@@ -55,14 +55,14 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         Pairs [[city, k], ...]: the city stands, or does not stand, at place k of the tour; the first place is 1.
     forbidden
         Pairs [[a, b], ...]: no leg leads from a to b.
-    method
-        "lattice": the table of all states, whose memory doubles with each city; "bounded": states that a lower bound
-        proves useless are dropped, for sums of costs by place; "auto": the lattice to 28 cities and where bounds are no
-        use, else bounded, and then the lattice if the states do not fit and the lattice does. The answer is the same.
     count
         Whether to count the optimal tours, up to 2^64 - 1. A symmetric cycle counts in both directions.
     best
         How many of the best tours to keep, in the order of their values.
+    method
+        "lattice": the table of all states, whose memory doubles with each city; "bounded": states that a lower bound
+        proves useless are dropped, for sums of costs by place; "auto": the lattice to 28 cities and where bounds are no
+        use, else bounded, and then the lattice if the states do not fit and the lattice does. The answer is the same.
     layout
         Of plain sums: "planes": split over ranks, any size; "compact": one rank, one table of all states, for study and
         as an oracle.
@@ -82,9 +82,9 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     position: list[tuple[City, Place]] = []
     not_position: list[tuple[City, Place]] = []
     forbidden: list[tuple[City, City]] = []
-    method: Literal["auto", "lattice", "bounded"] = "auto"
     count: bool = False
     best: Annotated[int, msgspec.Meta(ge=1, le=MOST_BEST)] = 1
+    method: Literal["auto", "lattice", "bounded"] = "auto"
     layout: Literal["planes", "compact"] = "planes"
     costs_sha256: str | None = None
     windows_sha256: str | None = None
@@ -142,8 +142,9 @@ def asked(tsp: Tsp | TspBatch, parameters: Parameters) -> TourQuestion:
 
 def _asked_of_batch(parameters: Parameters) -> TourQuestion:
     """Return the question of a plain tour of each instance. Raises `InputError` by key for anything else."""
+    defaults = msgspec.structs.asdict(Parameters())
     for key, value in msgspec.structs.asdict(parameters).items():
-        if key not in ("path", "layout") and value not in (None, [], "sum", False, 1):
+        if key not in ("path", "method") and value != defaults[key]:
             raise InputError(f"held-karp.{key.replace('_', '-')}: a batch takes plain tours alone; remove this key")
     return TourQuestion(parameters.path)
 

@@ -49,26 +49,26 @@ def estimate(tsp: Tsp | TspBatch, parameters: Parameters, ranks: int, info: Devi
     ResourceError
         So many cities that no machine could hold them, or more ranks than can share one problem.
     """
-    if isinstance(tsp, TspBatch) or not is_bounded(tsp, parameters):
-        return _estimate_lattice(tsp, parameters, ranks, info)
+    if isinstance(tsp, TspBatch):
+        return batch.estimate(tsp, asked(tsp, parameters), ranks, info)
+    if not is_bounded(tsp, parameters):
+        return lattice_estimate(tsp, parameters, ranks)
     problem = order_problem(tsp, asked(tsp, parameters))
-    return bounded.estimate(tsp, problem, ranks, _beside(tsp, parameters, ranks, info))
+    return bounded.estimate(tsp, problem, ranks, _beside(tsp, parameters, ranks))
 
 
-def _beside(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo) -> dict[str, int | str]:
+def _beside(tsp: Tsp, parameters: Parameters, ranks: int) -> dict[str, int | str]:
     """Return a line with what the lattice would need."""
     try:
-        need = _estimate_lattice(tsp, parameters, ranks, info)
+        need = lattice_estimate(tsp, parameters, ranks)
     except HpcsolveError as error:
         return {"the lattice": str(error)}
     return {"the lattice": f"{max(need.needed):,} bytes per rank, {need.operations:.4g} operations ({need.operation})"}
 
 
-def _estimate_lattice(tsp: Tsp | TspBatch, parameters: Parameters, ranks: int, info: DeviceInfo) -> Estimate:
+def lattice_estimate(tsp: Tsp, parameters: Parameters, ranks: int) -> Estimate:
     """Return what the lattice will need. Raises as `estimate`."""
     question = asked(tsp, parameters)
-    if isinstance(tsp, TspBatch):
-        return batch.estimate(tsp, question, ranks, info)
     if not question.plain or more_of(parameters) != More():
         return orders.estimate(tsp, question, ranks)
     core = core_problem(tsp, parameters)
@@ -91,7 +91,7 @@ def run(
     """Return the optimum, with a proof. `tsp` is the same on all ranks, and so is the outcome but for `rank`."""
     if isinstance(tsp, TspBatch):
         return batch.run(tsp, asked(tsp, parameters), device, comm, report)
-    if is_bounded(tsp, parameters, criteria != NO_STOP):
+    if is_bounded(tsp, parameters, criteria != NO_STOP) and not _at_lattice(checkpoints):
         question = comm.bcast(asked(tsp, parameters) if comm.rank == 0 else None)
         assert question is not None
         problem = order_problem(tsp, question)
@@ -104,16 +104,20 @@ def run(
     return _run_lattice(tsp, device, comm, parameters, report, checkpoints)
 
 
+def _at_lattice(checkpoints: Checkpoints) -> bool:
+    """Return whether the run goes on from a checkpoint of the lattice, to which it had turned."""
+    return checkpoints.saved is not None and bounded.LEVEL not in checkpoints.saved.numbers
+
+
 def _lattice_fits(tsp: Tsp, parameters: Parameters, device: Device, comm: Comm) -> bool:
     """Return whether method = "auto" may turn to the lattice. Collective."""
-    def needed() -> tuple[int, ...]:
-        try:
-            return _estimate_lattice(tsp, parameters, comm.size, device.info).needed
-        except HpcsolveError:
-            return ()
-
-    need = comm.bcast(needed() if comm.rank == 0 and parameters.method == "auto" else ())
-    return bool(need) and all(comm.allgather(need[comm.rank] * comm.local_size <= device.memory_free()))
+    if comm.bcast(parameters.method != "auto"):
+        return False
+    try:
+        need = lattice_estimate(tsp, parameters, comm.size).needed[comm.rank]
+    except HpcsolveError:
+        need = 2**62
+    return all(comm.allgather(need * comm.local_size <= device.memory_free()))
 
 
 def _run_lattice(

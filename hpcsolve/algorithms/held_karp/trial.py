@@ -72,8 +72,8 @@ def _trial_of_bounds(criteria: StopCriteria, device: Device, seed: int) -> Trial
     given, small, watch = Parameters(method="bounded"), random_matrix(CITIES["orders"]), Stopwatch()
     outcome = run(small, device, SerialComm(), given, silent, NO_STOP, seed)
     open_end = "how many states the bounds leave cannot be foreseen"
-    measured_on = f"{small.n} random cities"
-    return Trial(small, given, outcome, watch.seconds(), criteria.seconds, measured_on, open_end=open_end)
+    label = f"{small.n} random cities"
+    return Trial(small, given, outcome, watch.seconds(), criteria.seconds, label, open_end=open_end)
 
 
 def _trial_of_orders(tsp: Tsp, parameters: Parameters, ranks: int, device: Device, seed: int) -> Trial:

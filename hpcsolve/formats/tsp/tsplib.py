@@ -59,7 +59,8 @@ def read_tsplib(file: InputFile, precision: Precision | None = None) -> Tsp:
             _require_symmetric(parts, tsp)
         return with_precedences(tsp) if kind == "SOP" else tsp
     if kind == "SOP":
-        raise file.error("EDGE_WEIGHT_TYPE of a SOP must be EXPLICIT: its matrix says what precedes", weight_type.line)
+        why = "its matrix says which cities come before others"
+        raise file.error(f"EDGE_WEIGHT_TYPE of a SOP must be EXPLICIT: {why}", weight_type.line)
     if word in distance_functions():
         return _read_coordinates(parts, n, word)
     raise file.error(_unknown("EDGE_WEIGHT_TYPE", word, ["EXPLICIT", *distance_functions()]), weight_type.line)

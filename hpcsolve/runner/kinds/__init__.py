@@ -125,7 +125,7 @@ def require_kind(contents: Contents, job: Job, file: str) -> None:
     """
     name = str(contents.value("instance", "kind", ""))
     if name not in MODULES:
-        raise InputError(f"the result is of an unknown kind of problem, {name[:40]!r}")
+        raise InputError(f"the result is of an unknown kind of problem, {name[:40]!r}", file)
     if name != kind_name(job):
         raise DamagedFileError(f"{file}: damaged: /instance/kind is of another kind of problem than the job")
 
@@ -178,21 +178,20 @@ def read_instance(job: Job, file: str | None = None) -> InstanceOf[Any]:
     if not isinstance(name, str):
         example = next(iter(makers(algorithm(job.settings.algorithm).kind)))
         text = f'a table needs generate, for example {{ generate = "{example}", n = 24, seed = 1 }}'
-        raise InputError(f"instance: {text}")
-    made = generated(algorithm(job.settings.algorithm).kind, name, keys, "instance: ")
-    problem = own.given(made, {}, precision)
+        raise job.error("instance", text)
+    try:
+        problem = own.given(generated(algorithm(job.settings.algorithm).kind, name, keys), {}, precision)
+    except InputError as error:
+        raise job.error("instance", str(error)) from None
     return InstanceOf(problem, "", own.content_hash(problem), "generated")
 
 
-def generated(kind_name: str, generator: str, keys: Mapping[str, Any], prefix: str = "") -> Any:
+def generated(kind_name: str, generator: str, keys: Mapping[str, Any]) -> Any:
     """Return the problem that a generator makes.
 
     Raises
     ------
     InputError
-        Unknown generator or key, a missing key, a bad value; the message begins with `prefix`.
+        Unknown generator or key, a missing key, a bad value.
     """
-    try:
-        return call_generator(makers(kind_name), generator, keys)
-    except InputError as error:
-        raise InputError(f"{prefix}{error}") from None
+    return call_generator(makers(kind_name), generator, keys)

@@ -1,7 +1,4 @@
-"""The whole method: bounds with few slots and then with more, narrow searches for good orders, and wider ones.
-
-The proof is a search in which nothing is dropped.
-"""
+"""The whole method: bounds with few slots and then with more, narrow searches for good orders, and wider ones."""
 
 from __future__ import annotations
 
@@ -131,8 +128,7 @@ class Prover:
         halved = halve(problem) if problem.reversible and problem.cities > 2 else problem
         top = int(saved.numbers["first"]) if saved else best.upper
         relaxation = Relaxation(halved, self.device, scale_for(problem, top))
-        own = Tightener(halved, relaxation, improver, best,
-                        goes_on=lambda: self._in_rounds(own))
+        own = Tightener(halved, relaxation, improver, best, goes_on=lambda: self._in_rounds(own))
         self.first_upper = top
         try:
             if saved is not None:
