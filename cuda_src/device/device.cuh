@@ -27,6 +27,7 @@
 //   atomicMin, atomicAdd, atomicOr   for 32 and 64 bits, among all threads; with _block among those of one block
 //   in_global(p)              p, which the compiler may take to point to global memory
 //   peek(p), prefetch(p)      read a value that atomics may be changing; announce that *p will be read
+//   peek_block(p)             read a value that only this block's atomics may be changing
 //   bits_as<To>(x)            the bits of x as another type
 #pragma once
 #define NULLABLE
