@@ -25,6 +25,7 @@
 //   element(few, i)           few[i] of an array that is in registers
 //   lowest(set), count(set)   the smallest element of a set of 32 or 64 bits; the number of elements of 64 bits
 //   atomicMin, atomicAdd, atomicOr   for 32 and 64 bits, among all threads; with _block among those of one block
+//   atomicCAS(p, a, b)        replaces *p by b if it is a, and returns what it was; 32 bits, among all threads
 //   in_global(p)              p, which the compiler may take to point to global memory
 //   peek(p), prefetch(p)      read a value that atomics may be changing; announce that *p will be read
 //   peek_block(p)             read a value that only this block's atomics may be changing

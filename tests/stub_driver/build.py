@@ -18,7 +18,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpcsolve.device.build import cuda_compiler
+from hpcsolve.device.compiler import cuda_compiler
 
 HERE = Path(__file__).parent
 FLAGS = ["-std=c++17", "-O2", "-fPIC", "-Wall", "-Wextra"]
