@@ -224,6 +224,8 @@ class Algorithm:
     file_keys
         Its keys that may name a file: key -> a function that reads the file and returns its SHA-256. The function takes
         the path and the expected SHA-256 or None. The job keeps the hash beside the key, as `KEY-sha256`.
+    batches
+        Whether it takes a `TspBatch` in place of a `Tsp`.
     can_resume
         Function of the parameters: whether a run with them writes checkpoints and goes on from one.
     asked
@@ -253,6 +255,7 @@ class Algorithm:
     can_stop: Callable[[Any], bool] = lambda parameters: True
     may_end_early: Callable[[Any, Any], bool] = lambda problem, parameters: True
     file_keys: Mapping[str, Callable[[str, str | None], str]] = field(default_factory=dict)
+    batches: bool = False
     can_resume: Callable[[Any], bool] = lambda parameters: False
     asked: Callable[[Any, Any], Any] = lambda problem, parameters: None
     check: Callable[[Any, Any, Outcome], str | None] = lambda problem, parameters, outcome: None

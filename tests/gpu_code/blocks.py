@@ -21,6 +21,7 @@ THREADS = {
     "orders": planes.BLOCK_THREADS,
     "roulette": ant_system.Strategy.threads,
     "bellman_ford": tuning.BLOCK_THREADS,
+    "batch": planes.BLOCK_THREADS,
     "dijkstra": tuning.BLOCK_THREADS,
     "near_far": tuning.BLOCK_THREADS,
     "p_pull": p_pull.STRETCH,
