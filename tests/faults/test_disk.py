@@ -46,7 +46,7 @@ def tried_all(job: str, how: str, folder: Path, run_process: Start) -> list[Trie
 @pytest.mark.parametrize("how", ["once", "full"])
 @pytest.mark.parametrize("job", ["ants", "rows"] if ALL_FAULTS else ["ants"])
 def test_the_k_th_write_fails(job: str, how: str, tmp_path: Path, run_process: Start) -> None:
-    """A failed checkpoint does not end the run; a failed result does. The same command then goes on to the answer."""
+    """A failed checkpoint does not end the run and a failed result does, and the same command then gives the answer."""
     tried = tried_all(job, how, tmp_path, run_process)
     print(f"{job}, {how}: {len(tried)} writes failed in turn, exit codes {sorted({one.code for one in tried})}")
     for one in tried:
