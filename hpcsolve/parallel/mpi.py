@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import HpcsolveError
-from hpcsolve.parallel import shared_segments
+from hpcsolve.parallel import new_heap, shared_segments
 
 mpi4py.rc.initialize = False
 mpi4py.rc.finalize = False
@@ -90,7 +90,7 @@ class MpiComm:
         if not MPI.Is_initialized():
             with warnings.catch_warnings():  # mpi4py's guess at a wrong launcher, which `launch.mismatch` tells better
                 warnings.simplefilter("ignore", RuntimeWarning)
-                MPI.Init_thread(MPI.THREAD_FUNNELED)
+                new_heap.start(lambda: MPI.Init_thread(MPI.THREAD_SERIALIZED))  # by any thread, one at a time
         self._world = MPI.COMM_WORLD.Dup()
         self._internal = MPI.COMM_WORLD.Dup()  # for messages that an algorithm's receive must not catch
         host = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED)

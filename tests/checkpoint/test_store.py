@@ -150,11 +150,13 @@ def full(*_: object) -> None:
     raise OSError(28, "No space left on device")
 
 
-def test_a_run_that_lost_its_lease_writes_nothing(tmp_path: Path) -> None:
+def test_a_run_that_lost_its_lease_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = Writer(tmp_path, SerialComm(), take_lease(tmp_path), JOB, None)
     first.write(State({"number": 1}, [], ""))
+    monkeypatch.setenv("SLURM_JOB_ID", "34")
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "2")
     second = Writer(tmp_path, SerialComm(), take_lease(tmp_path), JOB, None)
-    with pytest.raises(LeaseLost, match=r"another run of this job, process \d+ on .*, has taken over"):
+    with pytest.raises(LeaseLost, match=r"this job, process \d+ on \S+ \(Slurm job 34, restart 2\), has taken"):
         first.write(State({"number": 2}, [], ""))
     second.write(State({"number": 2}, [], ""))
     remove_checkpoints(second.folder, print)

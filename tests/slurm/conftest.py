@@ -89,7 +89,7 @@ class Cluster:
         """Return what `scontrol show job` says of a job or an element, such as `JobState`."""
         return dict(re.findall(r"(\w+)=(\S*)", self.run("scontrol", "show", "job", job).stdout))
 
-    def wait_for_log(self, job: str, words: str, times: int = 1, seconds: float = 120) -> None:
+    def wait_for_log(self, job: str, words: str, times: int = 1, seconds: float = 300) -> None:
         """Return when the job has printed some words so many times. Fails if it ends before."""
         def printed() -> bool:
             ended = self.facts(job)["JobState"] in OVER
@@ -99,7 +99,7 @@ class Cluster:
 
         hosts.wait_until(printed, f"job {job} does not print {words!r}", seconds)
 
-    def end_of(self, job: str, seconds: float = 180) -> dict[str, str]:
+    def end_of(self, job: str, seconds: float = 300) -> dict[str, str]:
         """Wait for the end of a job, and return its facts."""
         hosts.wait_until(lambda: self.facts(job)["JobState"] in OVER, f"job {job} does not end", seconds)
         return self.facts(job)
