@@ -91,7 +91,7 @@ def run(
     """Return the optimum, with a proof. `tsp` is the same on all ranks, and so is the outcome but for `rank`."""
     if isinstance(tsp, TspBatch):
         return batch.run(tsp, asked(tsp, parameters), device, comm, report)
-    if is_bounded(tsp, parameters, criteria != NO_STOP):
+    if is_bounded(tsp, parameters, criteria != NO_STOP) and not _at_lattice(checkpoints):
         question = comm.bcast(asked(tsp, parameters) if comm.rank == 0 else None)
         assert question is not None
         problem = order_problem(tsp, question)
@@ -102,6 +102,11 @@ def run(
             device.notes.append("the states with bounds are more than the memory holds: the lattice solved it")
         checkpoints = replace(checkpoints, saved=None)
     return _run_lattice(tsp, device, comm, parameters, report, checkpoints)
+
+
+def _at_lattice(checkpoints: Checkpoints) -> bool:
+    """Return whether the run goes on from a checkpoint of the lattice, to which it had turned."""
+    return checkpoints.saved is not None and bounded.LEVEL not in checkpoints.saved.numbers
 
 
 def _lattice_fits(tsp: Tsp, parameters: Parameters, device: Device, comm: Comm) -> bool:
