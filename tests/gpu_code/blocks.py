@@ -38,7 +38,9 @@ THREADS = {
     "one_steiner": node_table.PANEL,
     "dual_ascent": 1,
     "key_path": 1,
+    "reductions": 1,
     "steiner_tree": 1,
+    "subset_program": 1,
 }
 """Threads of a block by the beginning of the kernel's name. The longest one that fits counts."""
 
