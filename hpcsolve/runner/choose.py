@@ -132,7 +132,7 @@ def _table(name: str, path: str, given: Mapping[str, Any]) -> dict[str, Any]:
 def _ends(stop: StopCriteria) -> str:
     """Return when a search ends, in words, empty if nothing ends it early."""
     texts = {"seconds": "after {:g} s", "target": "at cost {:g}", "iterations": "after {} iterations",
-             "stagnation": "after {} iterations without a better answer"}
+             "stagnation": "after {} iterations without a better answer", "memory": "at {} bytes per rank"}
     ends = [texts[key].format(value) for key, value in msgspec.structs.asdict(stop).items() if value is not None]
     return f"; it stops {' or '.join(ends)}" if ends else ""
 

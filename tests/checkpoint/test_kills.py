@@ -179,7 +179,7 @@ def killed_once(folder: Path, mpiexec_path: str, chance: random.Random, lasts: f
 
 
 def is_writing(folder: Path, before: set[str]) -> bool:
-    """Return whether the run has written data files of a checkpoint that has no manifest yet.
+    """Return whether the run has written data files of a checkpoint without manifest yet, and there is one before it.
 
     Parameters
     ----------
@@ -188,7 +188,7 @@ def is_writing(folder: Path, before: set[str]) -> bool:
     """
     names = checkpoint_files(folder)
     last = max((name[:8] for name in names if name.endswith(".manifest")), default="")
-    return any(name[:8] > last for name in names - before if name.endswith(".data"))
+    return last != "" and any(name[:8] > last for name in names - before if name.endswith(".data"))
 
 
 def checkpoint_files(folder: Path) -> set[str]:

@@ -6,6 +6,7 @@ from hpcsolve.algorithms.ant_colony import ant_system, buffers, local_search, ma
 from hpcsolve.algorithms.held_karp import planes
 from hpcsolve.algorithms.held_karp.bounded import descent, layers, relaxation
 from hpcsolve.algorithms.shortest_paths import p_pull, tile, tuning
+from hpcsolve.algorithms.shortest_paths.phast import sweeper
 from hpcsolve.algorithms.steiner_kmb import node_table
 
 THREADS = {
@@ -29,11 +30,17 @@ THREADS = {
     "dijkstra": tuning.BLOCK_THREADS,
     "near_far": tuning.BLOCK_THREADS,
     "p_pull": p_pull.STRETCH,
+    "phast": sweeper.THREADS,
+    "plateaus": sweeper.THREADS,
+    "contraction": 1,
+    "hierarchy": 1,
     "tile": tile.THREADS,
     "one_steiner": node_table.PANEL,
     "dual_ascent": 1,
     "key_path": 1,
+    "reductions": 1,
     "steiner_tree": 1,
+    "subset_program": 1,
 }
 """Threads of a block by the beginning of the kernel's name. The longest one that fits counts."""
 

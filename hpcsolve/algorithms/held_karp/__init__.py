@@ -36,7 +36,7 @@ from hpcsolve.answers.tours import TOURS
 ALGORITHM = Algorithm(
     "held-karp", "tsp", (TOUR, TOURS), Parameters, estimate, run, trial, KERNEL_FILES, groups={"layers": LAYERS},
     asked=asked, largest_cost=largest_cost, fits=fits, file_keys=FILE_KEYS, batches=True,
-    stops=("memory", "seconds", "target"), can_stop=lambda parameters: parameters.method != "lattice",
+    stops=("memory", "seconds", "target"), can_stop=lambda parameters, key: parameters.method != "lattice",
     may_end_early=is_bounded,
     can_resume=lambda parameters: parameters.layout == "planes",
 )

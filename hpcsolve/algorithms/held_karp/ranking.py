@@ -35,7 +35,7 @@ class Suffix:
 
 
 def count_optimal(encoded: Encoded, read: Read) -> int:
-    """Return the number of optimal orders, at most `MOST_COUNTED`; 0 if there is none. Collective."""
+    """Return the number of optimal orders, 0 if there is none and at most `MOST_COUNTED`. Collective."""
     value, whole = best_value(encoded, read), (1 << encoded.m) - 1
     if value is None:
         return 0

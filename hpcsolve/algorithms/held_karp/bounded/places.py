@@ -103,3 +103,15 @@ def of_orders(problem: OrderProblem) -> PlaceCosts:
     m = problem.m
     before = np.array([[problem.before[i] >> j & 1 for j in range(m)] for i in range(m)], bool).reshape(m, m)
     return place_costs(problem.cost, before)
+
+
+def halve(problem: PlaceCosts) -> PlaceCosts:
+    """Return a problem with half of a reversible one's orders: of two cities far apart a certain one comes first."""
+    m = problem.cities
+    cost = np.where(problem.cost[1] == FORBIDDEN, -1, problem.cost[1])
+    first, second = np.unravel_index(int(cost.argmax()), cost.shape)
+    before = problem.before.copy()
+    before[second, first] = True
+    table = problem.cost.copy()
+    table[1:m, second, first] = table[0, 0, second] = table[m, first, 0] = FORBIDDEN
+    return PlaceCosts(table, before)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from hpcsolve.algorithms.base import Report, silent
 from hpcsolve.algorithms.held_karp.bounded import canonical
 from hpcsolve.algorithms.held_karp.bounded.descent import Improver
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
-from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
+from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, halve
 from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, Relaxation, scale_for
 from hpcsolve.algorithms.held_karp.bounded.resume import restore, saved_layers, state_of
 from hpcsolve.algorithms.held_karp.bounded.search import Searched, search
@@ -280,18 +278,6 @@ class Prover:
         if self.problem.value(order) != own.best.upper:
             raise AssertionError(f"the chosen order costs {self.problem.value(order)}, not {own.best.upper}")
         return Proof(own.best.upper, order, own.best.upper, True, found, self.states)
-
-
-def halve(problem: PlaceCosts) -> PlaceCosts:
-    """Return a problem with half of a reversible one's orders: of two cities far apart a certain one comes first."""
-    m = problem.cities
-    cost = np.where(problem.cost[1] == FORBIDDEN, -1, problem.cost[1])
-    first, second = np.unravel_index(int(cost.argmax()), cost.shape)
-    before = problem.before.copy()
-    before[second, first] = True
-    table = problem.cost.copy()
-    table[1:m, second, first] = table[0, 0, second] = table[m, first, 0] = FORBIDDEN
-    return PlaceCosts(table, before)
 
 
 def _nothing(problem: PlaceCosts) -> Incumbent:
