@@ -76,6 +76,7 @@ STRUCTURE = {
        for name in ("cost", "verified", "complete", "algorithm", "created")},
     "cost is a text": (said("cost", "cheap"), "the attribute cost is not a number"),
     "verified is a text": (said("verified", "yes"), "the attribute verified is not an integer"),
+    "job is no TOML": (put("job/toml", "algorithm = = 1"), "damaged: /job/toml is not valid TOML"),
 }
 
 
@@ -165,6 +166,14 @@ def test_a_load_of_what_is_not_whole(folder):
         del file["solution"]
     with pytest.raises(DamagedFileError, match="not a complete answer"):
         hpcsolve.load(folder / "out.h5")
+
+
+def test_datasets_that_contradict_each_other_are_damage(hpcsolve, folder):
+    with h5py.File(folder / "out.h5", "r+") as file:
+        del file["solution"]
+        put("solution/infeasible", 0)(file)
+    done = hpcsolve("verify", "out.h5", cwd=folder)
+    assert done.returncode == 5 and "its datasets contradict each other" in error_line(done), done.stdout
 
 
 def test_two_runs_with_one_output_leave_each_other_alone(tmp_path):
