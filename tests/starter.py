@@ -32,7 +32,7 @@ class Starter:
     """A process that starts commands, one at a time, in forks of itself."""
 
     def __init__(self) -> None:
-        self._environment, self._seen = dict(os.environ), set[str]()
+        self._environment, self._seen = environment(), set[str]()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.starter"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
@@ -41,7 +41,7 @@ class Starter:
         command = arguments[0] if arguments else ""
         is_first = command not in self._seen
         self._seen.add(command)
-        return not is_first and set(options) <= {"cwd"} and dict(os.environ) == self._environment
+        return not is_first and set(options) <= {"cwd"} and environment() == self._environment
 
     def run(self, arguments: list[str], timeout: float, cwd: str | Path = ".") -> subprocess.CompletedProcess[str]:
         """Run a command to its end. Raises `subprocess.TimeoutExpired`, with what was printed, after killing it."""
@@ -59,6 +59,11 @@ class Starter:
     def close(self) -> None:
         """End the process."""
         self._process.communicate("")
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of this process, without what pytest changes for each test."""
+    return {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
 
 
 def main() -> int:

@@ -142,11 +142,11 @@ def test_what_is_no_refusal_is_seen(tmp_path: Path) -> None:
 
 
 def test_a_process_that_dies_is_counted(tmp_path: Path) -> None:
-    def reader(path: str) -> None:
-        if len(Path(path).read_bytes()) % 2:
-            os.kill(os.getpid(), 9)
+    def reader(path: str) -> object:
+        return os.kill(os.getpid(), 9) if len(Path(path).read_bytes()) % 2 else None
 
-    tally = in_process(Target("killer", (replace(samples()[0], reader=reader),)), 1, range(12), tmp_path)
+    killer = replace(samples()[0], reader=reader)
+    tally = in_process(Target("killer", (killer,)), 1, range(12), tmp_path)
     assert sum(tally.outcomes.values()) == 12 and 0 < tally.outcomes["died"] < 12
     (failure,) = tally.failures
     assert "exit code -9" in failure and len(tally.failures[failure]) == tally.outcomes["died"]
