@@ -132,7 +132,7 @@ def test_a_folder_that_everybody_may_replace_is_refused(cache: Path, mode: int, 
     if fine:
         library()
     else:
-        with pytest.raises(EnvironmentFault, match="everybody may rename what is in .*HPCSOLVE_CACHE"):
+        with pytest.raises(EnvironmentFault, match=r"everybody may rename what is in .*HPCSOLVE_CACHE"):
             library()
     assert compiled(cache) == 1
 

@@ -1,4 +1,4 @@
-"""Compilers that are missing, fail, hang or write nonsense end a run with one line; eight ranks compile a file once."""
+"""Compilers that are missing, fail, hang or write nonsense end a run with one line."""
 
 from __future__ import annotations
 
