@@ -18,8 +18,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL = help
-.PHONY: help run test test-faults fuzz test-gpu test-slurm test-oldest lint check-cuda gpu-budget check-races check-ptx bench
-.PHONY: docs clean
+.PHONY: help run test test-equal test-faults fuzz test-gpu test-slurm test-oldest lint check-cuda gpu-budget check-races
+.PHONY: check-ptx bench docs clean
 .PHONY: compiler pycuda pycuda-built openmpi
 .PHONY: study-held-karp study-near-far study-ants study-kmb
 
@@ -44,14 +44,18 @@ fuzz: compiler $(INSTALLED)  ## 10,000 damaged files for each reader, 1,000,000 
 		|| echo "make: no atheris for this Python: the runs guided by coverage are skipped"
 	$(BIN)/python -m tests.fuzz.program --count $${HPCSOLVE_FUZZ:-10000} --guided $${HPCSOLVE_GUIDED:-1000000}
 
+test-equal: compiler $(INSTALLED) pycuda openmpi  ## one hash an instance: 1 to 8 ranks, both MPIs, stopped and resumed: an hour
+	@$(BIN)/python -m tests.one_hash
+
 # Eight processes share the GPU. TESTS=tests/kernels runs only those.
 # Without a GPU: make pycuda-built, then .venv/bin/python -m tests.stub_driver make test-gpu
 test-gpu: compiler $(INSTALLED) pycuda-built  ## every test that runs on the device, with a GPU as the device
 	@HPCSOLVE_TEST_DEVICE=cuda $(BIN)/python -m pytest -q --on-device -n 8 --dist worksteal $(TESTS)
 
 # tests/slurm/cluster.py says what is needed; where that is missing, the tests are skipped with the reason.
-test-slurm: compiler $(INSTALLED)  ## real Slurm on two emulated hosts (as root, with slurmd): scripts, signals, faults
-	@HPCSOLVE_TEST_SLURM=1 $(BIN)/python -m pytest -q tests/slurm
+# Three clusters side by side, since most tests wait for Slurm.
+test-slurm: compiler $(INSTALLED) openmpi  ## real Slurm on two emulated hosts (as root, with slurmd): scripts, signals, faults
+	@HPCSOLVE_TEST_SLURM=1 $(BIN)/python -m pytest -q -rs -n 3 --dist worksteal tests/slurm
 
 # Python 3.10 or 3.11: there are no wheels of these versions for newer ones.
 test-oldest: compiler  ## files, plots and the command line, with the oldest libraries that setup.cfg allows

@@ -39,8 +39,10 @@ def values_of(tsp: Tsp, question: TourQuestion, tours: NDArray[np.int64]) -> NDA
     table = tsp.cost if question.leg_costs is None else question.leg_costs
     costs = np.broadcast_to(table, (count, n, n))[np.arange(count), tails, heads]
     bad = (costs == FORBIDDEN).any(axis=1)
+    forbidden = np.zeros((n, n), bool)
     for a, b in question.forbidden:
-        bad |= ((tails == a) & (heads == b)).any(axis=1)
+        forbidden[a, b] = True
+    bad |= forbidden[tails, heads].any(axis=1)
     place = np.argsort(tours, axis=1)
     for a, b in question.precedences:
         bad |= place[:, a] > place[:, b]

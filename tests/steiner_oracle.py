@@ -5,6 +5,12 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
+from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
+from hpcsolve.algorithms.steiner_kmb.network import Network, network
+from hpcsolve.algorithms.steiner_kmb.reduce import reduced
+from hpcsolve.algorithms.steiner_kmb.reductions.incumbent import Incumbent
+from hpcsolve.algorithms.steiner_kmb.reductions.shrink import Effort, Shrunk
+from hpcsolve.algorithms.steiner_kmb.trees import improved, shortest_path_tree
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
 from tests.oracles import least_distances
@@ -45,3 +51,60 @@ def steiner_graphs(draw: st.DrawFn, most: int = 11, terminals: int = 5, largest:
     place = np.array(order)
     ends = place[edges[:, 0]], place[edges[:, 1]]
     return from_edges(*ends, edges[:, 2], n=n + 3, terminals=place[chosen], labels=np.arange(100, 103 + n))
+
+
+def tiny_graph(seed: int) -> Graph:
+    """Return a connected graph of 3 to 12 vertices. The seed decides on ties, weights of 0, and terminals."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 13))
+    k, top = int(rng.integers(1, min(n, 9) + 1)), int(rng.choice([1, 3, 20, 1000]))
+    more = int(rng.integers(0, 2 * n + 1))
+    v = np.arange(1, n)
+    ends = np.concatenate([[rng.integers(0, v), v], rng.integers(0, n, (2, more))], axis=1)
+    weights = rng.integers(int(rng.integers(0, 2)), top + 1, n - 1 + more)
+    return from_edges(*ends, weights, n=n, terminals=rng.choice(n, k, replace=False))
+
+
+def least_weight(graph: Graph) -> int:
+    """Return the weight of a minimum Steiner tree by trying all sets of Steiner vertices: their spanning trees (numpy).
+
+    It has nothing in common with any solver. A set of vertices needs a spanning tree of its own to count.
+    """
+    assert graph.terminals is not None
+    others = np.setdiff1d(np.arange(graph.n), graph.terminals)
+    near = np.full((graph.n, graph.n), 1 << 40)
+    np.minimum.at(near, (graph.tails(), graph.heads), graph.weights.astype(np.int64))
+    sets = (np.arange(1 << len(others))[:, None] >> np.arange(len(others))) & 1
+    inside = np.zeros((len(sets), graph.n), dtype=bool)
+    inside[:, graph.terminals], inside[:, others] = True, sets > 0
+    reached = np.zeros_like(inside)  # Prim's algorithm for all sets at once
+    start = int(graph.terminals[0])
+    reached[:, start] = True
+    distance, total, rows = np.tile(near[start], (len(sets), 1)), np.zeros(len(sets), np.int64), np.arange(len(sets))
+    for _ in range(graph.n - 1):
+        open_ = np.where(inside & ~reached, distance, 1 << 50)
+        v = open_.argmin(axis=1)
+        busy = open_[rows, v] < 1 << 50
+        total += np.where(busy, open_[rows, v], 0)
+        reached[rows[busy], v[busy]] = True
+        distance = np.where(busy[:, None], np.minimum(distance, near[v]), distance)
+    return int(total.min())
+
+
+def hypercube(dimension: int, terminals: int, seed: int = 1, high: int = 110) -> Graph:
+    """Return a hypercube with weights from 100 to `high`. No two terminals are adjacent."""
+    n, rng = 1 << dimension, np.random.default_rng(seed)
+    tails = np.repeat(np.arange(n), dimension)
+    heads = tails ^ np.tile(1 << np.arange(dimension), n)
+    once = tails < heads
+    weights = rng.integers(100, high + 1, int(once.sum()))
+    even = np.flatnonzero([v.bit_count() % 2 == 0 for v in range(n)])
+    return from_edges(tails[once], heads[once], weights, terminals=rng.choice(even, terminals, replace=False), n=n)
+
+
+def hardly_shrunk(graph: Graph, whole: Network, effort: Effort) -> Shrunk:
+    """Return a graph after the reductions of mode fast, and a tree without a bound: in place of `shrunk`, in tests."""
+    smaller = reduced(graph)
+    net, best = network(smaller.graph, whole.device), Incumbent(whole, np.empty(0, np.int64))
+    best.offer(smaller, exchanged(net, improved(net, shortest_path_tree(net))))
+    return Shrunk(smaller, best.tree, best.weight, 0)

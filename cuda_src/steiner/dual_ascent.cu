@@ -24,6 +24,13 @@
 #include "paths/heap.cuh"
 #include "steiner/network.cuh"
 
+// Where the terminals in each raised set are noted, `words` words of 64 bits a raise: a bit for each terminal, by its
+// number in the list of terminals (`number`, by vertex). Nothing is noted if `words` is 0.
+struct cut_sets {
+  uint32_t words;
+  const uint32_t *number;
+  uint64_t *sets;
+};
 struct ascent {
   uint32_t root, stamp, size, arcs;
   uint64_t scanned;
@@ -36,6 +43,14 @@ DEVICE void add_member(ascent &s, uint32_t v) {
   if (s.mark[v] == s.stamp) return;
   s.mark[v] = s.stamp;
   s.members[s.size++] = v;
+}
+// Notes the terminals among the members, from number `first` on, in the set of a raise, which begins as the one before.
+DEVICE void note_terminals(const ascent &s, const cut_sets &cuts, const uint32_t *is_terminal, uint32_t first,
+                           uint32_t raise) {
+  uint64_t *set = cuts.sets + (size_t)raise * cuts.words;
+  for (uint32_t w = 0; w < cuts.words; w++) set[w] = first ? set[(int64_t)w - cuts.words] : 0;
+  for (uint32_t i = first; cuts.words && i < s.size; i++)
+    if (is_terminal[s.members[i]]) set[cuts.number[s.members[i]] / 64] |= 1ull << cuts.number[s.members[i]] % 64;
 }
 // Scans the rows of the members from number `first` on, including those that it adds. Returns whether the terminal
 // becomes inactive, because the set holds the root or an active terminal.
@@ -77,7 +92,8 @@ DEVICE void raise(ascent &s, uint64_t amount) {
   }
 }
 // Raises the set of a terminal as long as it is its turn. Returns false if the terminal becomes inactive.
-DEVICE bool serve(ascent &s, uint32_t terminal, uint32_t *key, uint32_t *count, uint32_t *raised, uint64_t *duals) {
+DEVICE bool serve(ascent &s, uint32_t terminal, uint32_t *key, const cut_sets &cuts, const uint32_t *is_terminal,
+                  uint32_t *count, uint32_t *raised, uint64_t *duals) {
   s.stamp++, s.size = s.arcs = 0;
   add_member(s, terminal);
   for (uint32_t first = 0; !grow(s, first);) {
@@ -85,15 +101,16 @@ DEVICE bool serve(ascent &s, uint32_t terminal, uint32_t *key, uint32_t *count, 
     if (!s.arcs) return false;  // the terminal is in a connected component without the root
     key[terminal] = s.arcs;
     if (s.waiting.size && 4 * (uint64_t)s.arcs > 5 * (uint64_t)key[s.waiting.vertices[0]]) return true;
+    note_terminals(s, cuts, is_terminal, first, *count);
     first = s.size;
     raise(s, least);
     raised[*count] = terminal, duals[(*count)++] = least;
   }
   return false;
 }
-// `rest` has m entries, `scratch` 5 n + m; `raised` and `duals` have room for m, because each raise saturates an arc.
-// `result`: the number of raises, the number of arcs scanned.
-KERNEL dual_ascent_climb(network net, uint32_t root, uint64_t budget, uint64_t *rest, uint32_t *scratch,
+// `rest` has m entries, `scratch` 5 n + m; `raised`, `duals` and the sets of `cuts` have room for m raises, because each
+// raise saturates an arc. `result`: the number of raises, the number of arcs scanned.
+KERNEL dual_ascent_climb(network net, uint32_t root, uint64_t budget, cut_sets cuts, uint64_t *rest, uint32_t *scratch,
                          uint32_t *raised, uint64_t *duals, uint64_t *result) {
   if (threadIdx.x > 0 || blockIdx.x > 0) return;
   const uint32_t n = net.n, *offsets = net.offsets, *terminals = net.terminals;
@@ -107,7 +124,7 @@ KERNEL dual_ascent_climb(network net, uint32_t root, uint64_t budget, uint64_t *
   uint32_t raises = 0;
   while (s.waiting.size && s.scanned < budget) {
     const uint32_t terminal = take(s.waiting);
-    if (serve(s, terminal, key, &raises, raised, duals)) offer(s.waiting, terminal);
+    if (serve(s, terminal, key, cuts, net.is_terminal, &raises, raised, duals)) offer(s.waiting, terminal);
   }
   result[0] = raises, result[1] = s.scanned;
 }

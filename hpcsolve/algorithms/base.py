@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import msgspec
 
-from hpcsolve.answers.base import AnswerType, columns_of, distance_tables_of
+from hpcsolve.answers.base import AnswerType, Verdict, columns_of, distance_tables_of
 from hpcsolve.answers.dataset import Column, Group
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.checkpoint.checkpoints import Checkpoints
 
 if TYPE_CHECKING:
     from hpcsolve.device.base import Device, DeviceInfo
+    from hpcsolve.output.contents import Contents
     from hpcsolve.parallel.comm import Comm
 
 WITHOUT_WORK = "ranks without work"
@@ -41,7 +42,7 @@ class StopCriteria(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     stagnation
         Number of iterations in a row without a better answer.
     memory
-        Bytes that the states of a rank may take; by default four fifths of what is free.
+        Bytes that a rank may take for what grows during the search; by default four fifths of what is free.
     """
 
     seconds: Annotated[float, msgspec.Meta(gt=0)] | None = None
@@ -218,12 +219,14 @@ class Algorithm:
     groups
         The groups that it adds to the result file beside the answer: group name -> its datasets.
     can_stop
-        Function of the parameters: whether `stops` are honoured with them.
+        Function of the parameters and a key of `stops`: whether the key is honoured with them.
     may_end_early
         Function of (problem, parameters): whether a run on this problem has an answer before its end.
     file_keys
         Its keys that may name a file: key -> a function that reads the file and returns its SHA-256. The function takes
         the path and the expected SHA-256 or None. The job keeps the hash beside the key, as `KEY-sha256`.
+    batches
+        Whether it takes a `TspBatch` in place of a `Tsp`.
     can_resume
         Function of the parameters: whether a run with them writes checkpoints and goes on from one.
     asked
@@ -231,6 +234,9 @@ class Algorithm:
     check
         Function of (problem, parameters, outcome), called on every rank: a text that says what the algorithm itself
         found wrong with this rank's part of the answer, or None.
+    again
+        Function of (problem, parameters, contents of a result): the verdict of a second search with other means, for
+        `hpcsolve verify --again`; None if there is no such search.
     largest_cost
         Function of the numbers of vertices (or cities) and of edges (or arcs): the largest integer cost with which no
         sum of costs overflows, whatever the instance. Costs that must be rounded are rounded to this size.
@@ -250,18 +256,20 @@ class Algorithm:
     host_kernel_files: tuple[str, ...] = ()
     stops: tuple[str, ...] = ()
     groups: Mapping[str, Group] = field(default_factory=dict)
-    can_stop: Callable[[Any], bool] = lambda parameters: True
+    can_stop: Callable[[Any, str], bool] = lambda parameters, key: True
     may_end_early: Callable[[Any, Any], bool] = lambda problem, parameters: True
     file_keys: Mapping[str, Callable[[str, str | None], str]] = field(default_factory=dict)
+    batches: bool = False
     can_resume: Callable[[Any], bool] = lambda parameters: False
     asked: Callable[[Any, Any], Any] = lambda problem, parameters: None
     check: Callable[[Any, Any, Outcome], str | None] = lambda problem, parameters, outcome: None
+    again: Callable[[Any, Any, Contents], Verdict] | None = None
     largest_cost: Callable[[int, int], int] = lambda n, edges: (2**62 - 1) // max(n, 1)
     fits: Callable[[Any, Any], bool] = lambda problem, parameters: True
 
     def stop_keys(self, parameters: Any) -> tuple[str, ...]:
         """Return the keys of `[stop]` that the algorithm honours with these parameters."""
-        return self.stops if self.can_stop(parameters) else ()
+        return tuple(key for key in self.stops if self.can_stop(parameters, key))
 
     def has_partial_answers(self, problem: Any, parameters: Any) -> bool:
         """Return whether a run that is interrupted ends with the best answer so far."""

@@ -27,6 +27,7 @@ LONGEST_TOUR = 200
 _LEG = "Cost from each city of the tour to the next; of a cycle, the last leg leads back to the first city"
 LEGS = {"cost": Dataset("int64", f"{_LEG}, times /instance/scale", "leg", scaled=True)}
 """The group `/legs`."""
+BEST = ("best_costs", "best_tours")
 VALUES = {
     "sum": "cost added up", "latency": "sum of weighted arrivals", "position": "cost by place added up",
     "bottleneck": "dearest leg", "lexicographic": "cost added up, the dearest leg", "finish": "time of the end",
@@ -51,6 +52,18 @@ class Tour:
     lower_bound: Annotated[
         int | None, Dataset("int64", "Proven lower bound of every tour's cost, where the tour is not proven to be the "
                             "best", scaled=True, optional=True)
+    ] = None
+    optimal_tours: Annotated[
+        int | None, Dataset("uint64", "Number of optimal tours; 2^64 - 1 stands for that many or more", optional=True)
+    ] = None
+    best_costs: Annotated[
+        NDArray[np.int64] | None,
+        Dataset("int64", "Costs of the best tours, ascending", "best_tour", scaled=True, optional=True),
+    ] = None
+    best_tours: Annotated[
+        NDArray[np.int32] | None,
+        Dataset("int32", "Cities of the best tours, one tour behind the other, positions from 0", "best_place",
+                optional=True),
     ] = None
 
 
@@ -81,8 +94,31 @@ def check_answer(tsp: Tsp, question: TourQuestion | None, answer: Tour) -> Verdi
         return Verdict(False, f"the dearest leg of the tour does not cost {answer.dearest}")
     if answer.lower_bound is not None and answer.lower_bound > cost:
         return Verdict(False, f"the lower bound {answer.lower_bound} is above the tour's cost {cost}")
+    wrong = _wrong_best(tsp, asked, answer)
+    if wrong:
+        return Verdict(False, wrong)
     constrained = ", its constraints kept" if asked.constrained else ""
     return Verdict(True, f"every city once{constrained}, the {VALUES[asked.objective]} from the instance")
+
+
+def _wrong_best(tsp: Tsp, question: TourQuestion, answer: Tour) -> str:
+    """Return what is wrong with the best tours, `` if nothing is. That there are no better ones is not checked."""
+    if answer.best_costs is None or answer.best_tours is None:
+        return ""
+    tours, costs = np.asarray(answer.best_tours), np.asarray(answer.best_costs)
+    if len(tours) != tsp.n * len(costs) or not len(costs) or (np.diff(costs) < 0).any():
+        return "the best tours are not one for each cost, in ascending order"
+    orders = tours.reshape(len(costs), tsp.n)
+    if len(np.unique(orders, axis=0)) < len(orders) or not np.array_equal(orders[0], answer.tour):
+        return "the best tours are not all different, or the first is not the tour"
+    for number, (order, cost) in enumerate(zip(orders, costs.tolist())):
+        try:
+            found = check_order(tsp, order, question)
+        except ValueError as error:
+            return f"best tour {number}: {error}"
+        if found != cost:
+            return f"best tour {number} costs {found}, not {cost}"
+    return ""
 
 
 def verify(contents: Contents, problem: Tsp, question: TourQuestion | None, rows: RowBlocks) -> Verdict:
@@ -96,8 +132,9 @@ def verify(contents: Contents, problem: Tsp, question: TourQuestion | None, rows
     if attribute != own_unit(int(cost), problem.scale):
         return Verdict(False, f"the attribute cost is {attribute}, /solution/cost is {cost} at scale {problem.scale}")
     dearest, bound = (contents.value("solution", name) for name in ("dearest", "lower_bound"))
-    legs = contents.value("legs", "cost")
-    answer = Tour(int(cost), tour, False, *(None if one is None else int(one) for one in (dearest, bound)))
+    legs, (costs, tours) = contents.value("legs", "cost"), (contents.value("solution", name) for name in BEST)
+    whole = [None if one is None else int(one) for one in (dearest, bound)]
+    answer = Tour(int(cost), tour, False, whole[0], whole[1], None, costs, tours)
     verdict = check_answer(problem, question, answer)
     right = beside(problem, question, answer).get("legs") if verdict.passed and legs is not None else None
     if right is not None and not np.array_equal(legs, right["cost"].values):
@@ -136,7 +173,18 @@ def lines(contents: Contents) -> Iterator[str]:
     )
     yield f"cost:   {contents.attributes['cost']}{exact_to}{_objective(contents)}{optimal}"
     yield from _bound_lines(contents)
+    yield from _more_lines(contents)
     yield from _colony_lines(contents)
+
+
+def _more_lines(contents: Contents) -> Iterator[str]:
+    """Yield the number of optimal tours and the range of the best ones, where the job asks for them."""
+    count, best = contents.value("solution", "optimal_tours"), contents.value("solution", "best_costs")
+    if count is not None:
+        yield f"number: {'at least ' if int(count) == 2**64 - 1 else ''}{counted(int(count), 'optimal tour')}"
+    if best is not None:
+        own = contents.in_own_unit(np.asarray(best))
+        yield f"best:   {counted(len(best), 'tour')} of cost {own[0]} to {own[-1]}, /solution/best_tours in the file"
 
 
 def _bound_lines(contents: Contents) -> Iterator[str]:

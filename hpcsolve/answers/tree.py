@@ -30,12 +30,22 @@ ROWS_CHECKED = 256
 SHOWN = 12
 """Most edges of a tree that is printed in full."""
 _BOUND = "No Steiner tree of this instance is lighter; proven by /prices or by closure_mst"
+SEARCHED = (
+    "the lower bound was proven by search, by reductions, the bound rule and the separator rule, and has no short "
+    "certificate; hpcsolve verify --again searches again with other rules"
+)
+"""What is said of a lower bound that has no certificate."""
+_PROOF = "Method that proves the lower bound: dual (/prices prove it), search (no short certificate), or another one"
 _ENDS = "Ends of the tree's edges, the {} position"
 _WEIGHT = "Weight of each edge, times /instance/scale"
 _CLOSURE = "Spanning tree of the terminals' distances: its weight"
 _TERMINAL = "Position of the terminal whose cut (a set of vertices around it) gets the price, in order of the prices"
 _PRICE = "Dual value of the cut, times /instance/scale: the sum of all is a lower bound"
 _MATRIX = "Distances between the terminals, in the order of /instance/terminal, times /instance/scale"
+
+
+DUAL, SEARCH = "dual", "search"
+"""The proofs of mode exact: the prices, or the search itself."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +64,9 @@ class Tree:
     closure_mst: Annotated[int, Dataset("int64", _CLOSURE, scaled=True)]
     closure_bottleneck: Annotated[int, Dataset("int64", "Longest edge of that spanning tree", scaled=True)]
     proof: Annotated[
-        str | None, Dataset("text", "Method that proves the lower bound, where neither prices nor closure_mst do")
+        str | None, Dataset("text", _PROOF)
     ] = None
+    optimal: Annotated[bool | None, Dataset("bool", "Of mode exact: whether the tree is proven to be lightest")] = None
     matrix: Annotated[
         DistanceTable | None, Dataset("uint32|uint64", _MATRIX, "terminal, to_terminal", scaled=True)
     ] = None
@@ -86,7 +97,7 @@ class TreeQuestion:
 
 def tree_from_edges(
     edges: tuple[NDArray[Any], NDArray[Any], NDArray[Any]], lower_bound: int, closure_mst: int, closure_bottleneck: int,
-    proof: str | None = None, matrix: DistanceTable | None = None,
+    proof: str | None = None, matrix: DistanceTable | None = None, optimal: bool | None = None,
 ) -> Tree:
     """Return the record of a tree with these edges, with its cost and ratio computed.
 
@@ -100,14 +111,16 @@ def tree_from_edges(
     closure_mst, closure_bottleneck
         Weight and longest edge of a minimum spanning tree of the terminal distance graph (the metric closure).
     proof
-        Name of that other method, or None.
+        Name of that other method, or None. Of mode exact: `DUAL` or `SEARCH`.
     matrix
         This rank's rows of the distances between the terminals, or None if they were not asked for.
+    optimal
+        Whether the tree is proven to be lightest, or None if that was not asked.
     """
     cost = int(edges[2].sum())
     u, v, weight = (values.astype(kind) for values, kind in zip(edges, (np.int32, np.int32, np.int64)))
     ratio = ratio_of(cost, lower_bound)
-    return Tree(cost, u, v, weight, lower_bound, ratio, closure_mst, closure_bottleneck, proof, matrix)
+    return Tree(cost, u, v, weight, lower_bound, ratio, closure_mst, closure_bottleneck, proof, optimal, matrix)
 
 
 def check(problem: Graph, question: TreeQuestion | None, answer: Tree, comm: Comm) -> Verdict:
@@ -153,6 +166,8 @@ def _wrong_claims(problem: Graph, answer: Tree, weight: int) -> Iterator[str]:
     yield from (f"{name} is {claimed}, not {right}" for name, (claimed, right) in claims.items() if claimed != right)
     if not least <= bound <= weight:
         yield f"lower_bound is {bound}; closure_mst proves {least}, and the tree weighs {weight}"
+    if answer.optimal is not None and bool(answer.optimal) != (bound == weight):
+        yield f"optimal is {int(answer.optimal)}, but lower_bound is {bound} and the tree weighs {weight}"
     if weight > known.weight:
         yield f"the tree weighs {weight}, more than closure_mst, {known.weight}"
 
@@ -178,7 +193,9 @@ def _with_bound(contents: Contents, problem: Graph, answer: Tree, verdict: Verdi
     bound = int(answer.lower_bound)
     if bound == closure_bound(int(answer.closure_mst), len(problem.terminals)):
         return Verdict(True, f"{verdict.reason}; closure_mst proves the lower bound")
-    if answer.proof is not None:
+    if answer.proof == SEARCH:
+        return Verdict(True, f"{verdict.reason}; {SEARCHED}")
+    if answer.proof not in (None, DUAL):
         return Verdict(True, f"{verdict.reason}; the lower bound was not checked, {answer.proof} proves it")
     root, terminals, prices = (contents.value("prices", name) for name in ("root", "terminal", "price"))
     if prices is None or terminals is None or root is None or len(terminals) != len(prices):

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from hpcsolve.errors import EnvironmentFault, HpcsolveError, agree
 from hpcsolve.parallel import environment
+from hpcsolve.parallel.freed_memory import return_freed_memory
 from hpcsolve.parallel.interrupts import INTERRUPTED, INTERRUPTED_LINE
 from hpcsolve.parallel.parent import end_with_parent, killed_with
 from hpcsolve.parallel.printing import warn
@@ -71,6 +72,7 @@ def _join_mpi() -> MpiComm:
                 f"started by a PMIx launcher (Open MPI's mpiexec or srun --mpi=pmix), which {mpi_library()} does not "
                 f"support: use {_right_command(mpi_library())}"
             )
+        return_freed_memory()
         comm = MpiComm()
     except (ImportError, RuntimeError) as error:  # RuntimeError: the library is missing or did not start
         raise EnvironmentFault(

@@ -132,7 +132,7 @@ def _table(name: str, path: str, given: Mapping[str, Any]) -> dict[str, Any]:
 def _ends(stop: StopCriteria) -> str:
     """Return when a search ends, in words, empty if nothing ends it early."""
     texts = {"seconds": "after {:g} s", "target": "at cost {:g}", "iterations": "after {} iterations",
-             "stagnation": "after {} iterations without a better answer"}
+             "stagnation": "after {} iterations without a better answer", "memory": "at {} bytes per rank"}
     ends = [texts[key].format(value) for key, value in msgspec.structs.asdict(stop).items() if value is not None]
     return f"; it stops {' or '.join(ends)}" if ends else ""
 
@@ -239,7 +239,7 @@ def _for_cities(tsp: Any, given: Mapping[str, Any], seconds: float) -> tuple[str
     solver, ranks = algorithm("held-karp"), announced_size(os.environ)
     local = announced_local_size(os.environ) or ranks
     try:
-        estimate = solver.estimate(tsp, solver.parameters(), ranks, ONE_CORE)
+        estimate = solver.estimate(tsp, solver.parameters(method="lattice"), ranks, ONE_CORE)
     except HpcsolveError:
         return "ant-colony", f"since {tsp.n} cities are too many for a proof of the optimum"
     need = max(estimate.needed)

@@ -31,18 +31,20 @@ COMPARED = (
 """Datasets of `/instance` that must agree with the instance that is read now. Path, format and comment may differ."""
 
 
-def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdict]:
+def verify_file(path: str, instance: str | None = None, again: bool = False) -> tuple[Contents, Verdict]:
     """Return the contents of a result file and the verdict on its answer, found in plain numpy.
 
     Parameters
     ----------
     instance
         The instance's file, if it has moved.
+    again
+        Whether to search again by other means, too.
 
     Raises
     ------
     InputError
-        The file is not a result, or the instance is not the one that was solved.
+        The file is not a result, the instance is not the one that was solved, or there is no way to search again.
     DamagedFileError
         The file is damaged.
     """
@@ -68,9 +70,21 @@ def verify_file(path: str, instance: str | None = None) -> tuple[Contents, Verdi
     if all(map(os.path.exists, named_files(job).values())):  # else their SHA-256 in the job must do
         job = with_file_hashes(job)
     verdict = verdict_on(job, path, contents, found)
+    if again and verdict.passed is not False:
+        verdict = _searched_again(job, path, contents, found, verdict)
     if not contents.attributes["complete"]:
         verdict = replace(verdict, reason=f"{verdict.reason}; not complete, since the run was interrupted")
     return contents, verdict
+
+
+def _searched_again(job: Job, path: str, contents: Contents, found: InstanceOf[Any], first: Verdict) -> Verdict:
+    """Return the first verdict, extended by that of a second search."""
+    solver = algorithm(job.settings.algorithm)
+    if solver.again is None:
+        raise InputError(f"{path}: {solver.name} has no second search; leave out --again")
+    second = solver.again(found.problem, job.parameters, contents)
+    passed = first.passed if second.passed is None else second.passed
+    return Verdict(passed, f"{first.reason}; {second.reason}")
 
 
 def verdict_on(job: Job, path: str, contents: Contents, found: InstanceOf[Any]) -> Verdict:

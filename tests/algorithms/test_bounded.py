@@ -12,6 +12,7 @@ import pytest
 
 from hpcsolve.algorithms import held_karp
 from hpcsolve.algorithms.base import silent
+from hpcsolve.algorithms.held_karp import orders
 from hpcsolve.algorithms.held_karp.bounded.places import of_orders
 from hpcsolve.algorithms.held_karp.bounded.prove import Proof, Prover
 from hpcsolve.algorithms.held_karp.problem import order_problem
@@ -74,6 +75,7 @@ def test_the_tour_is_the_one_of_the_lattice(seed: int, device: Device) -> None:
     same_as_the_lattice(random_costs(8 + seed % 6, seed), "open" if seed % 3 == 0 else "cycle", device)
 
 
+@pytest.mark.timeout(0)
 @pytest.mark.skipif(not COUNT, reason="the long form: HPCSOLVE_ORDERS=200")
 @pytest.mark.parametrize("symmetric", [False, True])
 def test_long_as_the_lattice(symmetric: bool, device: Device) -> None:
@@ -83,6 +85,21 @@ def test_long_as_the_lattice(symmetric: bool, device: Device) -> None:
         cost = rng.integers(0, [30, 1000][seed % 2], (n, n))
         tsp = from_costs(np.minimum(cost, cost.T) if symmetric else cost, f"random-{n}-{seed}")
         same_as_the_lattice(tsp, "open" if seed % 3 == 0 else "cycle", device, (6, 8))
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.skipif(not COUNT, reason="the long form: HPCSOLVE_ORDERS=200")
+@pytest.mark.parametrize(("objective", "constraints"), [
+    ("latency", ()), ("latency", ("open", "before")), ("position", ()), ("position", ("not-position", "forbidden")),
+    ("sum", ("ends", "before")), ("sum", ("position",)),
+])
+def test_long_other_kinds_as_the_lattice(objective: str, constraints: tuple[str, ...], device: Device) -> None:
+    for seed in range(COUNT):
+        tsp, question = random_question(18 + seed % 5, 2 * seed, objective, constraints, bool(seed % 3), 50)
+        answer = orders.run(tsp, lambda: question, device, SerialComm(), silent).answer  # noqa: B023
+        proof, tour = prove(tsp, question, device, levels=(6, 8))
+        found = (answer.cost, answer.tour.tolist()) if isinstance(answer, Tour) else (None, None)
+        assert proof.optimal and (proof.value, tour) == found, seed
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 5])

@@ -15,14 +15,16 @@ import pytest
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp import orders
 from hpcsolve.algorithms.held_karp.problem import OrderProblem, order_problem, question_without_dearer
+from hpcsolve.algorithms.held_karp.question import More
 from hpcsolve.algorithms.held_karp.slices import Slices
-from hpcsolve.answers.tour import NoTour
+from hpcsolve.answers.tour import NoTour, check_answer
+from hpcsolve.checkpoint.checkpoints import NONE
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import ResourceError
 from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.problems.order import TourQuestion, Windows, check_order
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_costs
 from tests.order_oracle import MISSING, OBJECTIVES, best_order, random_question, tours_of, values_of
 from tests.thread_comm import ThreadComm, on_ranks
 
@@ -116,7 +118,7 @@ def test_ranks_without_slices_idle() -> None:
     assert on_ranks(5, lambda comm: solved(tsp, question, HostDevice(1), comm)) == [alone] * 5
 
 
-@pytest.mark.parametrize("factor", [10**6, 10**12])
+@pytest.mark.parametrize("factor", [10**9, 10**12])
 @pytest.mark.parametrize("objective", ["sum", "latency", "finish"])
 def test_large_costs_take_states_of_64_bits(objective: str, factor: int, device: Device) -> None:
     for seed in range(4):
@@ -153,3 +155,34 @@ def test_too_many_cities_are_refused() -> None:
     tsp, question = random_question(33, 0, "latency")
     with pytest.raises(ResourceError, match=r"33 cities are too many.* 32 are the most"):
         orders.estimate(tsp, question, 1)
+
+
+@pytest.mark.parametrize("constraints", CONSTRAINTS[:6])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_best_and_the_number_of_optimal_tours(objective: str, constraints: tuple[str, ...], device: Device) -> None:
+    """Few different costs, so that many tours are equal. They come in the order of their values, then backwards."""
+    for seed in range(4):
+        tsp, question = random_question(3 + seed, seed, objective, constraints, top=3)
+        tours = tours_of(tsp.n, question)
+        values = values_of(tsp, question, tours)
+        ranked = [(value, tour) for value, _, tour in
+                  sorted((value, tour[::-1], tour) for value, tour in zip(values.tolist(), tours.tolist()))
+                  if value < MISSING]
+        run = orders.run(tsp, lambda asked=question: asked, device, SerialComm(), silent, NONE, More(True, 40))
+        answer = run.answer
+        if not ranked:
+            assert answer == NoTour(True)
+            continue
+        assert answer.optimal_tours == sum(value == ranked[0][0] for value, _ in ranked)
+        found = zip(answer.best_costs.tolist(), answer.best_tours.reshape(-1, tsp.n).tolist())
+        assert list(found) == ranked[:40]
+        assert check_answer(tsp, question, answer).passed
+
+
+def test_the_number_of_tours_saturates(device: Device) -> None:
+    tsp = from_costs(np.ones((8, 8), np.int64), "equal")
+    for most, number in ((2**64 - 1, 5040), (100, 100)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("hpcsolve.algorithms.held_karp.ranking.MOST_COUNTED", most)
+            run = orders.run(tsp, TourQuestion, device, SerialComm(), silent, NONE, More(count=True))
+            assert run.answer.optimal_tours == number

@@ -52,6 +52,11 @@ def test_ranks_and_engines_do_not_change_the_answer(keys: Mapping[str, object]) 
         assert found == expected and notes[0].startswith("engine: phast, a hierarchy of ")
 
 
+def test_all_sources_are_the_vertices_in_order() -> None:
+    problem = roads(150, directed=True)
+    assert solve(problem, 2, sources="all") == solve(problem, sources=list(range(150)), engine="phast")
+
+
 def test_distances_widen_when_they_must() -> None:
     n = 60
     chain = from_edges(np.arange(n - 1), np.arange(1, n), np.full(n - 1, 2**28), n=n)

@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from hpcsolve.algorithms.base import StopCriteria
 from hpcsolve.device.base import Device
 from hpcsolve.problems.generate.steiner import road_steiner
-from tests.algorithms.test_steiner_best import run_within, solved
+from tests.algorithms.test_steiner_best import SHRUNK, run_within, solved
+from tests.steiner_oracle import hardly_shrunk
 
 
-def test_the_history_has_every_better_tree(device: Device) -> None:
+def test_the_history_has_every_better_tree(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that ends as soon as its tree weighs as much as a row says has the rows up to it, and that tree."""
     graph = road_steiner(2000, 150, seed=3)
+    monkeypatch.setattr(SHRUNK, hardly_shrunk)
     tenths = replace(graph, scale=10)
     history = {name: column.values.tolist() for name, column in solved(tenths, device).groups["history"].items()}
     better = np.diff(history["best"], prepend=np.inf) < 0

@@ -57,7 +57,7 @@ def test_what_results_hold_is_what_is_declared(files):
     assert found - all_declared() == set()
     missing = {(path, kind) for path, kind, *_ in all_declared() - found}
     unset = {(f"/provenance/{name}", "text") for name in ENVIRONMENT}
-    assert missing - unset == {("/solution/proof", "text"), ("/solution/matrix", "uint64")}
+    assert missing - unset == {("/solution/matrix", "uint64")}
     assert {row.group for row in reference()} == set(GROUPS)
 
 

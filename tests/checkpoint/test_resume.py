@@ -26,6 +26,7 @@ from hpcsolve.errors import Stopped
 from hpcsolve.problems.generate.graph import road_graph
 from hpcsolve.problems.generate.steiner import road_steiner
 from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp
+from tests.steiner_oracle import hypercube
 from tests.thread_comm import ThreadComm, on_ranks
 
 
@@ -65,7 +66,7 @@ JOBS = {
     "asymmetric": Job("held-karp", random_matrix(21), {}, patience=(3, 30)),
     "latency": Job("held-karp", random_matrix(13), {"objective": "latency"}, patience=(2, 5)),
     "lexicographic": Job("held-karp", uniform_tsp(12, seed=4), {"objective": "lexicographic"}, patience=(1, 3)),
-    "bounded": Job("held-karp", random_matrix(15), {"objective": "latency", "method": "bounded"}, patience=(20, 33)),
+    "bounded": Job("held-karp", random_matrix(13), {"objective": "latency", "method": "bounded"}, patience=(22,)),
     "rows": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "predecessors": True, "engine": "near-far"}),
     "targets": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "targets": [5, 9, 7], "engine": "near-far"}),
     "sweeps": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "predecessors": True, "engine": "phast"}),
@@ -74,7 +75,8 @@ JOBS = {
     "queries": Job("shortest-paths", road_graph(400, seed=1), {"queries": [[1 + a, 1 + b] for a, b in SOME]}),
     "kmb": Job("steiner-kmb", road_steiner(300, 40, seed=2), {"mode": "kmb"}, patience=(1, 4)),
     "matrix": Job("steiner-kmb", road_steiner(300, 40, seed=2), {"mode": "kmb", "matrix": True}),
-    "best": Job("steiner-kmb", road_steiner(500, 50, seed=2), {"mode": "best", "shakes": 2}, patience=(2, 3, 9)),
+    "best": Job("steiner-kmb", hypercube(8, 60), {"mode": "best", "shakes": 2}, patience=(2, 3, 9)),
+    "exact": Job("steiner-kmb", hypercube(6, 14, high=102), {"mode": "exact", "shakes": 0}, patience=(12,)),
 }
 
 
@@ -118,7 +120,7 @@ def test_stopped_again_and_again(name: str, tmp_path: Path, monkeypatch: pytest.
     assert stops > 0, "a test that never stops shows nothing"
 
 
-LAYERED = ("symmetric", "asymmetric", "bounded")
+LAYERED = ("symmetric", "asymmetric", "bounded", "exact")
 
 
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import hpcsolve
 from hpcsolve.job.generators import makers
 from tests.frame.source import REPOSITORY
+from tests.steiner_oracle import hypercube
 
 SPACE = """\
 NAME: cube
@@ -56,6 +57,7 @@ def _problems(folder: Path) -> Iterator[tuple[Any, str, dict[str, Any]]]:
     yield _friends(1 / 3), "steiner-kmb", {"terminals": ["Ann", "Cleo"]}
     yield _town(5), "steiner-kmb", {"mode": "kmb", "matrix": True}
     yield _town(9), "steiner-kmb", {"mode": "best"}
+    yield hypercube(5, 12, high=100), "steiner-kmb", {"mode": "exact"}
     yield _friends(0.25), "steiner-kmb", {"terminals": ["Ann", "Cleo"], "mode": "kmb", "matrix": True}
 
 

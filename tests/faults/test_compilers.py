@@ -1,4 +1,4 @@
-"""Compilers that are missing, fail, hang or write nonsense end a run with one line."""
+"""Compilers that are missing, fail, hang or write nonsense end a run with one line, and eight ranks compile once."""
 
 from __future__ import annotations
 

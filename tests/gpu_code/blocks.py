@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hpcsolve.algorithms.ant_colony import ant_system, buffers, local_search, max_min
 from hpcsolve.algorithms.held_karp import planes
+from hpcsolve.algorithms.held_karp.bounded import descent, layers, relaxation
 from hpcsolve.algorithms.shortest_paths import p_pull, tile, tuning
 from hpcsolve.algorithms.shortest_paths.phast import sweeper
 from hpcsolve.algorithms.steiner_kmb import node_table
@@ -20,7 +21,12 @@ THREADS = {
     "minplus": planes.BLOCK_THREADS,
     "orders": planes.BLOCK_THREADS,
     "roulette": ant_system.Strategy.threads,
+    "bounds": relaxation.THREADS,
+    "bounds_walk": 32,
+    "descent": descent.THREADS,
+    "layers": layers.THREADS,
     "bellman_ford": tuning.BLOCK_THREADS,
+    "batch": planes.BLOCK_THREADS,
     "dijkstra": tuning.BLOCK_THREADS,
     "near_far": tuning.BLOCK_THREADS,
     "p_pull": p_pull.STRETCH,
@@ -32,7 +38,9 @@ THREADS = {
     "one_steiner": node_table.PANEL,
     "dual_ascent": 1,
     "key_path": 1,
+    "reductions": 1,
     "steiner_tree": 1,
+    "subset_program": 1,
 }
 """Threads of a block by the beginning of the kernel's name. The longest one that fits counts."""
 

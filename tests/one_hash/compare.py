@@ -8,9 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.faults.conftest import Mpi
 from tests.one_hash.instances import Instance
-from tests.one_hash.launchers import End, Mpi, Start, run
+from tests.one_hash.launchers import End, Start, run
 from tests.slurm.scripts import solution_hash
+from tests.stub_driver.build import Stub
 
 STOPPED = 75
 STOPS_AT_MOST = 3
@@ -111,26 +113,19 @@ def _note(seen: Seen, how: str, folder: Path) -> None:
         raise Differs(f"{how} left {left}")
 
 
-def all_ranks(mpis: Sequence[Mpi], ranks: Sequence[int]) -> list[Start]:
-    """Return the starts of each MPI on CPUs, and one on GPUs, for each number of ranks."""
-    return [Start(mpi, count) for mpi in mpis for count in ranks] + [
-        Start(mpi, 2, "cuda") for mpi in mpis if "cuda" in mpi.devices]
+def all_ranks(mpis: Sequence[Mpi], ranks: Sequence[int], stub: Stub | None) -> list[Start]:
+    """Return the starts of each MPI on CPUs, for each number of ranks, and one on stub GPUs."""
+    return [*(Start(mpi, count) for mpi in mpis for count in ranks), *(Start(mpi, 2, stub) for mpi in mpis if stub)]
 
 
-def random_chains(mpis: Sequence[Mpi], ranks: Sequence[int], count: int, chance: random.Random) -> list[list[Start]]:
-    """Return the chains: 1 rank to 8 ranks, 8 to 3, CPU to GPU, GPU to CPU, and others at random."""
+def chains_of(mpis: Sequence[Mpi], ranks: Sequence[int], stub: Stub | None, count: int, chance: random.Random
+              ) -> list[list[Start]]:
+    """Return chains of starts: 1 rank to 8 ranks, 8 to 3, CPU to GPU, GPU to CPU, and others at random."""
     first, last = mpis[0], mpis[-1]
     chains = [[Start(first, 1), Start(last, 8)], [Start(last, 8), Start(first, 3)]]
-    for mpi in mpis:
-        if "cuda" in mpi.devices:
-            chains += [[Start(mpi, 2), Start(mpi, 3, "cuda")], [Start(mpi, 2, "cuda"), Start(mpi, 1)]]
+    if stub:
+        chains += [[Start(first, 2), Start(last, 3, stub)], [Start(last, 2, stub), Start(first, 1)]]
     while len(chains) < count:
-        legs = chance.randint(2, STOPS_AT_MOST + 1)
-        found: list[Start] = []
-        while len(found) < legs:
-            mpi = chance.choice(mpis)
-            start = Start(mpi, chance.choice(ranks), chance.choice(mpi.devices))
-            if not found or start.ranks != found[-1].ranks:
-                found.append(start)
-        chains.append(found)
+        legs = chance.sample(ranks, min(len(ranks), chance.randint(2, STOPS_AT_MOST + 1)))
+        chains.append([Start(chance.choice(mpis), leg, chance.choice([None, stub])) for leg in legs])
     return chains[:count]

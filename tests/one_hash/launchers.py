@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.faults.conftest import Mpi
 from tests.frame.source import REPOSITORY
 from tests.stub_driver.build import Stub
 
@@ -16,61 +17,26 @@ SECONDS_AT_MOST = 300.0
 
 
 @dataclass(frozen=True)
-class Mpi:
-    """An environment with mpi4py and an MPI library.
-
-    Attributes
-    ----------
-    name
-        "MPICH" or "Open MPI".
-    bin
-        The folder with its `python` and `mpiexec`.
-    stub
-        The stub driver, if the environment has PyCUDA.
-    """
-
-    name: str
-    bin: Path
-    stub: Stub | None = None
-
-    @property
-    def devices(self) -> list[str]:
-        """The devices that hpcsolve can use there."""
-        return ["cpu", "cuda"] if self.stub else ["cpu"]
-
-    def command(self, ranks: int) -> list[str]:
-        """Return what starts hpcsolve on so many ranks."""
-        free = ["--oversubscribe", "--allow-run-as-root"] if self.name == "Open MPI" else []
-        return [str(self.bin / "mpiexec"), *free, "-n", str(ranks), str(self.bin / "python"), "-m", "hpcsolve"]
-
-
-def mpi_in(folder: Path, stub: Stub | None = None) -> Mpi:
-    """Return the MPI of an environment whose programs are in a folder. The stub is used if PyCUDA is there too."""
-    said = subprocess.run([folder / "mpiexec", "--version"], capture_output=True, text=True, check=True).stdout
-    pycuda = subprocess.run([folder / "python", "-c", "import pycuda"], capture_output=True, check=False)
-    name = "Open MPI" if "Open MPI" in said or "prte" in said.lower() else "MPICH"
-    return Mpi(name, folder, stub if pycuda.returncode == 0 else None)
-
-
-@dataclass(frozen=True)
 class Start:
-    """How a run is started."""
+    """How a run is started: by the launcher of an MPI library, on CPU cores, or on the stub driver if there is one."""
 
     mpi: Mpi
     ranks: int
-    device: str = "cpu"
+    stub: Stub | None = None
 
     def __str__(self) -> str:
         """Return the words for messages: "3 MPICH cpu"."""
         return f"{self.ranks} {self.mpi.name} {self.device}"
 
+    @property
+    def device(self) -> str:
+        """The name of the device."""
+        return "cuda" if self.stub else "cpu"
+
     def environment(self) -> dict[str, str]:
         """Return the environment of the run. Waiting ranks and threads give way to working ones."""
         own = {"PYTHONPATH": str(REPOSITORY), "OMP_WAIT_POLICY": "passive", "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1"}
-        if self.device == "cpu":
-            return {**os.environ, **own}
-        assert self.mpi.stub is not None
-        return self.mpi.stub.environment(self.ranks, nvcc="single", **own)
+        return self.stub.environment(self.ranks, nvcc="single", **own) if self.stub else {**os.environ, **own}
 
 
 @dataclass(frozen=True)
@@ -84,7 +50,8 @@ class End:
 
 def run(start: Start, folder: Path, stop_after: float | None = None) -> End:
     """Run `job.toml` in a folder, and send USR1 to the launcher some seconds after the run knows its memory."""
-    command = [*start.mpi.command(start.ranks), "run", "job.toml", "--device", start.device, "--output", "out.h5"]
+    words = ["-m", "hpcsolve", "run", "job.toml", "--device", start.device, "--output", "out.h5"]
+    command = start.mpi.command(start.ranks, *words)
     with subprocess.Popen(command, cwd=folder, env=start.environment(), stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         lines, began = _until_memory(process), time.monotonic()

@@ -7,14 +7,16 @@ from dataclasses import replace
 import numpy as np
 
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.held_karp import orders
+from hpcsolve.algorithms.held_karp import batch, orders
 from hpcsolve.algorithms.held_karp.encode import encode
 from hpcsolve.algorithms.held_karp.problem import order_problem
 from hpcsolve.algorithms.held_karp.slices import Slices
 from hpcsolve.algorithms.held_karp.table import Table
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.order import TourQuestion
 from hpcsolve.problems.tsp import FORBIDDEN
+from hpcsolve.problems.tsp_batch import TspBatch
 from tests.order_oracle import best_order, random_question
 
 
@@ -27,6 +29,10 @@ def order_tables(device: Device) -> None:
         answer = orders.run(tsp, lambda asked=question: asked, device, SerialComm(), silent).answer
         best = best_order(tsp, question)
         assert (getattr(answer, "cost", None) == best[0] if best else answer.infeasible), (objective, answer, best)
+    some = TspBatch("batch", (np.stack([random_question(6, seed, "sum")[0].cost for seed in range(5)]),))
+    answer = batch.run(some, TourQuestion(), device, SerialComm(), silent).answer
+    best = [best_order(some.instance(number), TourQuestion()) for number in range(5)]
+    assert [(c, t) for c, t in zip(answer.costs.tolist(), answer.tours.reshape(5, 6).tolist())] == best, (answer, best)
     pack(device, 1)
     pack(device, 10**9)
 

@@ -41,6 +41,10 @@ from hpcsolve.algorithms.shortest_paths.searches import (
     row_searches,
 )
 from hpcsolve.algorithms.shortest_paths.tile import TileRows
+from hpcsolve.algorithms.steiner_kmb.exact.program import Program
+from hpcsolve.algorithms.steiner_kmb.exact.space import space_of
+from hpcsolve.algorithms.steiner_kmb.network import network
+from hpcsolve.algorithms.steiner_kmb.reduce import reduced
 from hpcsolve.device import build
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice, HostKernel
@@ -52,8 +56,10 @@ from hpcsolve.problems.steiner import check_tree
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp
 from hpcsolve.problems.verify.steiner_bound import closure_spanning_tree
 from tests.races.ants import ant_colonies, ant_samplers
+from tests.races.bounded import bounded_orders, extended_states
 from tests.races.hierarchies import hierarchies
 from tests.races.orders import order_tables
+from tests.steiner_oracle import hypercube, least_weight
 
 
 @dataclass(eq=False)
@@ -155,13 +161,28 @@ def paths(device: Device, graph: Graph, kind: Keys) -> None:
 
 
 def steiner_trees(device: Device) -> None:
-    """The best trees in small graphs, with keys of both widths. The checks of a run accept them."""
-    for low in (1, 2**33):
-        graph = power_law_steiner(40, 120, 8, low=low, high=low + 60)
+    """The best trees in hypercubes, which no bounds prove, with keys of both widths. A run checks them."""
+    for factor in (1, 2**27):
+        graph = hypercube(4, 8, high=100)
+        graph = replace(graph, weights=graph.weights * np.uint64(factor))
         solution = steiner_kmb.run(graph, device, SerialComm(), steiner_kmb.Parameters(mode="best"), silent).solution
         weight = check_tree(graph, *(solution[name].values for name in ("u", "v", "weight")))
         assert solution["lower_bound"].values <= weight <= solution["closure_mst"].values
         assert solution["closure_mst"].values == closure_spanning_tree(graph).weight
+
+
+def lightest_trees(device: Device) -> None:
+    """The lightest tree of a hypercube: all of mode exact, and its program with sets of two words."""
+    graph = hypercube(4, 8, high=100)
+    outcome = steiner_kmb.run(graph, device, SerialComm(), steiner_kmb.Parameters(mode="exact"), silent)
+    smaller = reduced(graph)
+    space = space_of(network(smaller.graph, device), SerialComm(), words=2)
+    program = Program(space, SerialComm(), 2000, lambda nbytes: False)
+    program.run()
+    assert outcome.cost == program.limit == least_weight(graph)
+    program = Program(space_of(network(smaller.graph, device), SerialComm()), SerialComm(), 2000, lambda nbytes: False)
+    program.run()
+    assert outcome.cost == program.limit
 
 
 def rows_of_many(device: Device) -> None:
@@ -214,8 +235,11 @@ def ants(device: Device) -> None:
 CASES: dict[str, Callable[[Device], None]] = {
     "minplus": minplus,
     "held-karp": all_of_held_karp,
+    "bounded-orders": bounded_orders,
+    "extended-states": extended_states,
     "shortest-paths": shortest_paths,
     "steiner": steiner_trees,
+    "lightest trees": lightest_trees,
     "rows": rows_of_many,
     "hierarchies": hierarchies,
     "ants": ants,

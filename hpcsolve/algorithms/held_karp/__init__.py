@@ -20,6 +20,7 @@ bounded/     states that a lower bound proves useless are dropped (kernels: boun
 compact.py   the layout for study: one table of all states
 small.py     the same with one table in numpy, for the smallest problems
 bound.py     a heuristic tour, which gives an upper bound
+batch.py     many small instances at once
 trial.py     the time of a job, from that of a smaller one
 """
 
@@ -30,11 +31,12 @@ from hpcsolve.algorithms.held_karp.question import FILE_KEYS, Parameters, asked
 from hpcsolve.algorithms.held_karp.solve import KERNEL_FILES, estimate, fits, largest_cost, run
 from hpcsolve.algorithms.held_karp.trial import trial
 from hpcsolve.answers.tour import TOUR
+from hpcsolve.answers.tours import TOURS
 
 ALGORITHM = Algorithm(
-    "held-karp", "tsp", (TOUR,), Parameters, estimate, run, trial, KERNEL_FILES, groups={"layers": LAYERS}, asked=asked,
-    largest_cost=largest_cost, fits=fits, file_keys=FILE_KEYS,
-    stops=("memory", "seconds", "target"), can_stop=lambda parameters: parameters.method != "lattice",
+    "held-karp", "tsp", (TOUR, TOURS), Parameters, estimate, run, trial, KERNEL_FILES, groups={"layers": LAYERS},
+    asked=asked, largest_cost=largest_cost, fits=fits, file_keys=FILE_KEYS, batches=True,
+    stops=("memory", "seconds", "target"), can_stop=lambda parameters, key: parameters.method != "lattice",
     may_end_early=is_bounded,
     can_resume=lambda parameters: parameters.layout == "planes",
 )

@@ -6,12 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+import numpy as np
+
 from hpcsolve.algorithms.base import WITHOUT_WORK, Estimate, Outcome, Report
 from hpcsolve.algorithms.held_karp.encode import Encoded, encode
 from hpcsolve.algorithms.held_karp.outcome import order_layers_table
 from hpcsolve.algorithms.held_karp.planes import Statistics
 from hpcsolve.algorithms.held_karp.problem import OrderProblem, order_problem, question_without_dearer
-from hpcsolve.algorithms.held_karp.resume_orders import Found, OrderCheckpoints
+from hpcsolve.algorithms.held_karp.question import More
+from hpcsolve.algorithms.held_karp.ranking import best_orders, count_optimal
+from hpcsolve.algorithms.held_karp.resume_orders import OrderCheckpoints
 from hpcsolve.algorithms.held_karp.slices import Slices
 from hpcsolve.algorithms.held_karp.table import FILE as FILE
 from hpcsolve.algorithms.held_karp.table import Layout, Table, layout_of
@@ -27,6 +31,8 @@ from hpcsolve.problems.tsp import Tsp
 MOST_CITIES = 31
 """The most cities beside the depot: a set is a word of 32 bits, and a row of costs has one more place."""
 MOST_RANKS = 512
+NO_MORE = More()
+"""The optimal tour alone."""
 
 
 def statement(tsp: Tsp, question: TourQuestion) -> OrderProblem:
@@ -96,6 +102,16 @@ def _needed(runs: Sequence[Encoded], ranks: int, m: int, rank: int) -> int:
 
 
 @dataclass(frozen=True)
+class Solved:
+    """The value and the order of the best order, the number of the optimal ones, and the best ones in order."""
+
+    value: int
+    order: list[int]
+    count: int
+    ranked: list[tuple[int, list[int]]]
+
+
+@dataclass(frozen=True)
 class OrderRun:
     """What the tables of a run share."""
 
@@ -105,22 +121,28 @@ class OrderRun:
     checkpoints: OrderCheckpoints
     statistics: Statistics
 
-    def best(self, number: int, runs: int, problem: OrderProblem, encoded: Encoded | None) -> Found | None:
-        """Return the value and the order of the best order, None if there is none. Collective."""
+    def best(self, number: int, runs: int, problem: OrderProblem, encoded: Encoded | None,
+             more: More = NO_MORE) -> Solved | None:
+        """Return what is asked for of the best orders, None if there is none. Collective."""
         if encoded is None:
             value = problem.value([])
-            return None if value is None else (value, [])
+            return None if value is None else Solved(value, [], 1, [(value, [])])
         slices = Slices(encoded.m, self.comm.size, self.comm.rank)
         with Table(encoded, slices, self.device, self.comm) as table:
             begin = self.checkpoints.load(number, table)
             table.fill(self.statistics, lambda done: self.report((number + done) / runs), begin,
                        lambda layer: self.checkpoints.reached(number, runs, layer, table))
             found = best_order(encoded, table.read)
-        return None if found is None else (encoded.decoded(found[0]), found[1])
+            if found is None:
+                return None
+            several = best_orders(encoded, table.read, more.best) if more.best > 1 else [found]
+            number_of = count_optimal(encoded, table.read) if more.count else 0
+        ranked = [(encoded.decoded(value), order) for value, order in several]
+        return Solved(encoded.decoded(found[0]), found[1], number_of, ranked)
 
 
 def run(tsp: Tsp, asked: Callable[[], TourQuestion], device: Device, comm: Comm, report: Report,
-        checkpoints: Checkpoints = NONE) -> Outcome:
+        checkpoints: Checkpoints = NONE, more: More = NO_MORE) -> Outcome:
     """Return the best order, with a proof. `asked` is called on rank 0 alone. Collective."""
     question = comm.bcast(asked() if comm.rank == 0 else None)
     assert question is not None
@@ -128,21 +150,35 @@ def run(tsp: Tsp, asked: Callable[[], TourQuestion], device: Device, comm: Comm,
     m, two = problem.m, question.objective == "lexicographic"
     statistics = Statistics([device.timer() for _ in range(m)], [], [0] * m)
     work = OrderRun(device, comm, report, OrderCheckpoints(device, comm, checkpoints), statistics)
-    encoded, dearest = encode(problem) if m else None, None
-    found = work.checkpoints.first or work.best(0, 1 + two, problem, encoded)
-    if two and found is not None:
-        dearest = work.checkpoints.first = found
+    encoded = encode(problem) if m else None
+    found = None
+    if work.checkpoints.first is None:
+        found = work.best(0, 1 + two, problem, encoded, NO_MORE if two else more)
+        work.checkpoints.first = found.value if two and found else None
+    dearest = work.checkpoints.first
+    if dearest is not None:
         whole = encode(statement(tsp, replace(question, objective="sum"))) if m else None
-        problem = statement(tsp, question_without_dearer(tsp, question, dearest[0]))
+        problem = statement(tsp, question_without_dearer(tsp, question, dearest))
         encoded = encode(problem, whole.itemsize) if whole else None
-        found = work.best(1, 2, problem, encoded)
+        found = work.best(1, 2, problem, encoded, more)
     tables = {}
     if encoded is not None:
         tables["layers"] = order_layers_table(Slices(m, comm.size, comm.rank), encoded.itemsize, comm, statistics)
     ranks = _rank(Slices(m, comm.size, comm.rank), statistics, 1 + two) if m else {}
     if found is None:
         return Outcome(NoTour(True), tables, ranks)
-    return Outcome(Tour(found[0], problem.core.tour(found[1]), True, dearest[0] if dearest else None), tables, ranks)
+    return Outcome(_tour(problem, found, dearest, more), tables, ranks)
+
+
+def _tour(problem: OrderProblem, found: Solved, dearest: int | None, more: More) -> Tour:
+    """Return the answer, with what is asked for beside it."""
+    number = found.count if more.count else None
+    tour = Tour(found.value, problem.core.tour(found.order), True, dearest, optimal_tours=number)
+    if more.best == 1:
+        return tour
+    costs = np.array([value for value, _ in found.ranked], np.int64)
+    return replace(tour, best_costs=costs,
+                   best_tours=np.concatenate([problem.core.tour(order) for _, order in found.ranked]))
 
 
 def _rank(slices: Slices, statistics: Statistics, runs: int) -> dict[str, float | int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import msgspec
@@ -15,11 +16,14 @@ from hpcsolve.formats.tsp.leg_costs import read_leg_costs
 from hpcsolve.formats.tsp.windows import read_windows
 from hpcsolve.problems.order import LARGEST_VALUE, Objective, TourQuestion, Windows, legs
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp, positions
+from hpcsolve.problems.tsp_batch import TspBatch
 
 City = int | str
 """A city by its label or name."""
 Place = Annotated[int, msgspec.Meta(ge=1)]
 LARGEST_WEIGHT = 10**9
+MOST_BEST = 10**4
+"""The most tours that `best` may ask for."""
 
 
 class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -51,6 +55,10 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         Pairs [[city, k], ...]: the city stands, or does not stand, at place k of the tour; the first place is 1.
     forbidden
         Pairs [[a, b], ...]: no leg leads from a to b.
+    count
+        Whether to count the optimal tours, up to 2^64 - 1. A symmetric cycle counts in both directions.
+    best
+        How many of the best tours to keep, in the order of their values.
     method
         "lattice": the table of all states, whose memory doubles with each city; "bounded": states that a lower bound
         proves useless are dropped, for sums of costs by place; "auto": the lattice to 28 cities and where bounds are no
@@ -74,6 +82,8 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     position: list[tuple[City, Place]] = []
     not_position: list[tuple[City, Place]] = []
     forbidden: list[tuple[City, City]] = []
+    count: bool = False
+    best: Annotated[int, msgspec.Meta(ge=1, le=MOST_BEST)] = 1
     method: Literal["auto", "lattice", "bounded"] = "auto"
     layout: Literal["planes", "compact"] = "planes"
     costs_sha256: str | None = None
@@ -92,18 +102,33 @@ def file_hash(key: str) -> Callable[[str, str | None], str]:
     return sha256_of
 
 
+@dataclass(frozen=True)
+class More:
+    """What is asked for beside an optimal tour: the number of all, and how many of the best."""
+
+    count: bool = False
+    best: int = 1
+
+
+def more_of(parameters: Parameters) -> More:
+    """Return what the parameters ask for beside an optimal tour."""
+    return More(parameters.count, parameters.best)
+
+
 FILE_KEYS = {key: file_hash(key) for key in ("costs", "windows")}
 """As in `Algorithm.file_keys`."""
 
 
-def asked(tsp: Tsp, parameters: Parameters) -> TourQuestion:
-    """Return the question that the parameters put to an instance.
+def asked(tsp: Tsp | TspBatch, parameters: Parameters) -> TourQuestion:
+    """Return the question that the parameters put to an instance, or to each of a batch.
 
     Raises
     ------
     InputError
         By key: a city is not one of the instance's, keys contradict each other, or a file does not fit.
     """
+    if isinstance(tsp, TspBatch):
+        return _asked_of_batch(parameters)
     start, end = ends(tsp, parameters)
     _refuse_combinations(parameters)
     count = legs(tsp.n, parameters.path)
@@ -113,6 +138,15 @@ def asked(tsp: Tsp, parameters: Parameters) -> TourQuestion:
         _windows(tsp, parameters), _precedences(tsp, parameters), _places(tsp, parameters),
         _pairs(tsp, "forbidden", parameters.forbidden),
     )
+
+
+def _asked_of_batch(parameters: Parameters) -> TourQuestion:
+    """Return the question of a plain tour of each instance. Raises `InputError` by key for anything else."""
+    defaults = msgspec.structs.asdict(Parameters())
+    for key, value in msgspec.structs.asdict(parameters).items():
+        if key not in ("path", "method") and value != defaults[key]:
+            raise InputError(f"held-karp.{key.replace('_', '-')}: a batch takes plain tours alone; remove this key")
+    return TourQuestion(parameters.path)
 
 
 def ends(tsp: Tsp, parameters: Parameters) -> tuple[int | None, int | None]:

@@ -11,8 +11,6 @@ from hpcsolve.checkpoint.state import Part, State
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
 
-Found = tuple[int, list[int]]
-"""The value of an order, and the order."""
 TABLE = "table"
 
 
@@ -22,15 +20,15 @@ class OrderCheckpoints:
     Attributes
     ----------
     first
-        What the first of two tables has found, if the run is past it.
+        The value that the first of two tables has found, if the run is past it.
     """
 
     def __init__(self, device: Device, comm: Comm, checkpoints: Checkpoints = NONE) -> None:
         self._boundary = Boundary(comm, checkpoints, device.synchronize)
         self._saved = checkpoints.saved
-        self.first: Found | None = None
+        self.first: int | None = None
         if self._saved is not None and self._saved.integer("run") == 1:
-            self.first = self._saved.integer("dearest"), []
+            self.first = self._saved.integer("dearest")
 
     def load(self, number: int, table: Table) -> int:
         """Copy a table from the checkpoint, and return its first layer that is still to be filled."""
@@ -53,7 +51,7 @@ class OrderCheckpoints:
             Which of how many tables it is.
         """
         def state() -> State:
-            numbers = {"run": number, "layer": layer, "dearest": self.first[0] if self.first else 0}
+            numbers = {"run": number, "layer": layer, "dearest": self.first or 0}
             done, layers = number * table.encoded.m + layer + 1, runs * table.encoded.m
             return State(numbers, _parts(table), f"after {done} of {layers} layers")
 

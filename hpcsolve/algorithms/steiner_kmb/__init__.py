@@ -19,6 +19,9 @@ dual_ascent.py  the lower bound (cuda_src/steiner/dual_ascent.cu)
 kmb.py          the tree of Kou, Markowsky and Berman: one search per terminal
 order.py        the order of the terminals in these searches
 matrix.py       the distances between all terminals
+reductions/     reductions by searches and bounds (cuda_src/steiner/reductions.cu): modes best and exact
+polish.py       mode best: these reductions, then iterated 1-Steiner
+exact/          mode exact: then a program over sets of terminals (cuda_src/steiner/subset_program.cu)
 one_steiner.py  iterated 1-Steiner, from the first tree of nodes to the final tree
 rounds.py       its rounds, in which all ranks take part, and their end
 node_table.py   its table of distances, of which each rank has some columns (one_steiner.cu: measure, links)
@@ -31,7 +34,8 @@ solve.py        what the runner calls
 """
 
 from hpcsolve.algorithms.base import Algorithm
-from hpcsolve.algorithms.steiner_kmb.outcome import HISTORY, REDUCTIONS
+from hpcsolve.algorithms.steiner_kmb.exact.again import search_again
+from hpcsolve.algorithms.steiner_kmb.outcome import HISTORY, LAYERS, REDUCTIONS
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters, asked
 from hpcsolve.algorithms.steiner_kmb.solve import (
     HOST_KERNEL_FILES,
@@ -49,8 +53,9 @@ from hpcsolve.problems.steiner import fits, largest_weight
 
 ALGORITHM = Algorithm(
     "steiner-kmb", "steiner", (TREE,), Parameters, estimate, run, trial, KERNEL_FILES, HOST_KERNEL_FILES, STOPS,
-    groups={"prices": datasets(Prices), "reductions": REDUCTIONS, "history": HISTORY}, can_stop=can_stop, asked=asked,
-    can_resume=can_resume, largest_cost=largest_weight, fits=lambda graph, parameters: fits(graph),
+    groups={"prices": datasets(Prices), "reductions": REDUCTIONS, "history": HISTORY, "layers": LAYERS},
+    can_stop=can_stop, asked=asked, again=search_again, can_resume=can_resume, largest_cost=largest_weight,
+    fits=lambda graph, parameters: fits(graph),
 )
 
 __all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

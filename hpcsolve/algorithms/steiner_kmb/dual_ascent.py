@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.steiner_kmb.network import Network, New, launched
+from hpcsolve.algorithms.steiner_kmb.network import Given, Network, New, launched
 from hpcsolve.parallel.comm import Comm
 
 MOST_WORK = 1 << 30
@@ -74,14 +75,45 @@ def _best(found: Sequence[Bound]) -> Bound | None:
     return max(found, key=lambda bound: (bound.value, -bound.root), default=None)
 
 
+@dataclass(frozen=True)
+class Ascent:
+    """An ascent with all that it leaves behind.
+
+    Attributes
+    ----------
+    rest
+        Shape (arcs,): what is left of the weight of each arc, in the row of its head.
+    cuts
+        Shape (raises, words): the terminals in each raised set, a bit for each by its number; no words if nobody
+        asked for them.
+    """
+
+    bound: Bound
+    rest: NDArray[np.uint64]
+    cuts: NDArray[np.uint64]
+
+
 def climb(net: Network, root: int) -> Bound:
     """Return the bound of the ascent whose root is terminal number `root`."""
+    return _climbed(net, root, 0, rest_wanted=False)[0]
+
+
+def ascent(net: Network, root: int, words: int = 0) -> Ascent:
+    """Return the ascent whose root is terminal number `root`, with cuts of so many words of 64 bits."""
+    bound, found = _climbed(net, root, words, rest_wanted=True)
+    count = len(bound.duals)
+    return Ascent(bound, found["rest"], found["sets"][: count * words].reshape(count, words).copy())
+
+
+def _climbed(net: Network, root: int, words: int, rest_wanted: bool) -> tuple[Bound, dict[str, NDArray[Any]]]:
     arcs = len(net.heads)
+    number = np.cumsum(net.is_terminal, dtype=np.uint32) - net.is_terminal
+    sets: Given = {"words": words, "number": number, "sets": New(arcs * words, np.uint64)}
     found = launched(
-        net.device, "steiner/dual_ascent", "dual_ascent_climb", net=net.group(), root=root, budget=MOST_WORK,
-        rest=New(arcs, np.uint64, scratch=True), scratch=New(5 * net.n + arcs, np.uint32, scratch=True),
+        net.device, "steiner/dual_ascent", "dual_ascent_climb", net=net.group(), root=root, budget=MOST_WORK, cuts=sets,
+        rest=New(arcs, np.uint64, scratch=not rest_wanted), scratch=New(5 * net.n + arcs, np.uint32, scratch=True),
         raised=New(arcs, np.uint32), duals=New(arcs, np.uint64), result=New(2, np.uint64),
     )
     count, work = map(int, found["result"])
     raised, duals = (found[name][:count].copy() for name in ("raised", "duals"))  # the rest can be freed
-    return Bound(int(duals.sum()), int(net.terminals[root]), raised, duals, work)
+    return Bound(int(duals.sum()), int(net.terminals[root]), raised, duals, work), found

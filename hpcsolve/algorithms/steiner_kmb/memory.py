@@ -92,7 +92,7 @@ def distance_keys(graph: Graph, parameters: Parameters) -> Keys:
     if not graph.arcs:
         return WORD
     longest = int(graph.weights.max())
-    if parameters.mode == "best" or parameters.halt == "terminals" or parameters.matrix:
+    if parameters.mode in ("best", "exact") or parameters.halt == "terminals" or parameters.matrix:
         starts = graph.offsets[:-1][np.diff(graph.offsets) > 0]
         longest = max(longest, exact_sum(np.minimum.reduceat(graph.weights, starts)))
     return WORD if longest <= WORD.limit else LONG
@@ -119,7 +119,7 @@ def _reduced_bytes(graph: Graph, left: Sizes) -> int:
 
 def _exchange_bytes(left: Sizes, parameters: Parameters) -> int:
     """Return the bytes that key-path exchange works in."""
-    return 130 * left.n + 70 * left.arcs if parameters.exchange or parameters.mode == "best" else 0
+    return 130 * left.n + 70 * left.arcs if parameters.exchange or parameters.mode in ("best", "exact") else 0
 
 
 def _search_bytes(graph: Graph, left: Sizes, parameters: Parameters, info: DeviceInfo, keys: Keys, count: int
@@ -129,7 +129,7 @@ def _search_bytes(graph: Graph, left: Sizes, parameters: Parameters, info: Devic
     engine = chosen_engine(parameters.engine, graph, count, info)
     shapes = workspace(left.n, engine.at_once(count, info), engine.room(left.n), False, keys)
     space = sum(math.prod(shape) * dtype.itemsize for shape, dtype in shapes.values()) + engine.bytes_a_vertex * left.n
-    best = parameters.mode == "best"
+    best = parameters.mode in ("best", "exact")
     columns = left.n if best else len(graph.terminals)
     request = RowRequest(left.n, columns, count, parameters.at_once)
     batch = batch_rows(parameters.engine, request, info, keys)
@@ -141,7 +141,7 @@ def _search_bytes(graph: Graph, left: Sizes, parameters: Parameters, info: Devic
 
 def _scratch_bytes(left: Sizes, k: int, parameters: Parameters, info: DeviceInfo, keys: Keys, first: bool) -> int:
     """Return the bytes that a CPU allocates for the kernels of mode best, beside those of its searches."""
-    if parameters.mode != "best":
+    if parameters.mode not in ("best", "exact"):
         return 0
     width, panels = keys.dtype.itemsize, info.threads * PANEL
     links = (8 + LINKS_A_VERTEX * (4 + width)) * left.n + panels * capacity(k) * (4 + width)
@@ -151,6 +151,6 @@ def _scratch_bytes(left: Sizes, k: int, parameters: Parameters, info: DeviceInfo
 def _table_bytes(left: Sizes, k: int, parameters: Parameters, ranks: int, keys: Keys) -> list[int]:
     """Return the bytes of each rank's share of the table of nodes (mode best) or of its rows of the matrix."""
     width = keys.dtype.itemsize
-    if parameters.mode != "best":
+    if parameters.mode not in ("best", "exact"):
         return [len(share) * k * width * parameters.matrix for share in even_shares(k, ranks)]
     return table_bytes(left.n, k, ranks, width)

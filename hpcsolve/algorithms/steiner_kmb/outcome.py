@@ -23,6 +23,12 @@ REDUCTIONS = {
     "parallel": Dataset("int64", "Parallel edges and loops that were dropped"),
     "ends": Dataset("int64", "Leaves that were dropped: vertices with one neighbour"),
     "passed": Dataset("int64", "Vertices with two neighbours that became part of an edge"),
+    "terminals": Dataset("int64", "Of modes best and exact: edges in some lightest tree, which were contracted",
+                         optional=True),
+    "special": Dataset("int64", "Of modes best and exact: edges in no lightest tree, by the special distance",
+                       optional=True),
+    "lighter": Dataset("int64", "Of modes best and exact: edges in no tree lighter than the best one at that time",
+                       optional=True),
 }
 """The group `/reductions`."""
 HISTORY = {
@@ -33,19 +39,36 @@ HISTORY = {
 """The group `/history` of mode best: a row for each better tree, and one for the best at the end."""
 
 
+LAYERS = {
+    "size": Dataset("int64", "Number of terminals in the sets", "layer"),
+    "sets": Dataset("int64", "Sets of which states were kept", "layer"),
+    "states": Dataset("int64", "States (a set and a vertex) that were kept", "layer"),
+}
+"""The group `/layers` of mode exact: a row for each size of sets, none if reductions and bounds were enough."""
+
+
 @dataclass(frozen=True)
 class Certified:
-    """A tree in the graph as it was read, with a lower bound on the weight of any tree."""
+    """A tree in the graph as it was read, with a lower bound on the weight of any tree.
+
+    Attributes
+    ----------
+    optimal, proof
+        As in `answers.tree.Tree`.
+    """
 
     edges: Edges
     closure: ClosureTree
     lower_bound: int
+    optimal: bool | None = None
+    proof: str | None = None
 
     def answer(self, matrix: DistanceTable | None) -> tree.Tree:
         """Return the answer, with this rank's part of the matrix if there is one."""
         edges = self.edges.tails, self.edges.heads, self.edges.weights
         known = self.closure
-        return tree.tree_from_edges(edges, self.lower_bound, known.weight, known.bottleneck, matrix=matrix)
+        return tree.tree_from_edges(edges, self.lower_bound, known.weight, known.bottleneck, self.proof, matrix,
+                                    self.optimal)
 
 
 def tables_of(bound: Bound, smaller: ReducedGraph) -> Tables:
@@ -53,6 +76,12 @@ def tables_of(bound: Bound, smaller: ReducedGraph) -> Tables:
     prices = tree.Prices(bound.root, bound.terminals.astype(np.int32), bound.duals.astype(np.int64))
     sizes = {"vertices": smaller.graph.n, "edges": smaller.graph.edges}
     return {"prices": prices.group(), "reductions": columns(REDUCTIONS, {**sizes, **smaller.counts})}
+
+
+def layers_of(sets: Sequence[int], states: Sequence[int]) -> Tables:
+    """Return the group `/layers` with the numbers of sets and states of each size, from 1."""
+    return {"layers": columns(LAYERS, {"size": np.arange(1, len(sets) + 1), "sets": np.array(sets, np.int64),
+                                       "states": np.array(states, np.int64)})}
 
 
 def history_of(rows: Sequence[tuple[int, float, int]], scale: int) -> Tables:

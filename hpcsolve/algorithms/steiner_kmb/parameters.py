@@ -19,15 +19,19 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     mode
         "fast": a tree grown by one search, on rank 0 alone; "kmb": the method that Kou, Markowsky and Berman published,
         with one search per terminal, spread over the ranks; "best": iterated 1-Steiner, on a table of distances from
-        the terminals to every vertex, which is spread over the ranks. Mode best alone honours [stop]: it ends after the
-        present round, with the best tree so far.
+        the terminals to every vertex, which is spread over the ranks, after reductions by bounds; "exact": the lightest
+        tree, with a proof, by reductions, mode best, and a program over sets of terminals, which is spread over the
+        ranks. Its time and memory cannot be foreseen. Modes best and exact honour [stop]: they end soon, with the best
+        tree so far.
     engine
-        Of modes kmb and best: how to search; the tree does not depend on it. (ENGINES); or an engine of shortest-paths.
+        Of modes kmb, best and exact: how to search; the tree does not depend on it. (ENGINES); or an engine of
+        shortest-paths.
     at_once
         Of engine p-pull: number of terminals that are searched from at once.
     shakes
-        Of mode best: how often half of the nodes are dropped, to make room for others; the seed decides which. Each
-        shake takes about as long as the rounds before it. Four make trees lighter by a few tenths of a per cent.
+        Of modes best and exact: how often half of the nodes are dropped, to make room for others; the seed decides
+        which. Each shake takes about as long as the rounds before it. Four make trees lighter by a few tenths of a per
+        cent.
     halt
         Of mode kmb: where a search ends. "bottleneck": at the length of the longest edge of the terminals' spanning
         tree, which one search finds beforehand; "terminals": when the last terminal is settled, as published. The tree
@@ -37,10 +41,10 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         to the last terminal.
     exchange
         Whether key-path exchange improves the tree, on rank 0. It takes one or two seconds for 10^5 vertices, and makes
-        the tree lighter by about one per cent. Mode best always does it.
+        the tree lighter by about one per cent. Modes best and exact always do it.
     """
 
-    mode: Literal["fast", "kmb", "best"] = "fast"
+    mode: Literal["fast", "kmb", "best", "exact"] = "fast"
     engine: RowEngineName = "tile"
     at_once: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 8
     shakes: Annotated[int, msgspec.Meta(ge=0)] = 4

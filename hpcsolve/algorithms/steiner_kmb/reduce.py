@@ -80,12 +80,12 @@ class ReducedGraph:
         Shape (terminals,): the number of each original terminal among those of `graph`, where contraction may join
         several.
     free
-        The numbers of the original edges of weight 0 that join contracted vertices.
+        The numbers of the original edges that join contracted vertices: of weight 0, or in some lightest tree.
     origins
         The origins of the edges, one for each step.
     counts
         How many were removed: `contracted` edges of weight 0, `parallel` edges and loops, `ends` (leaves), and `passed`
-        vertices of chains.
+        vertices of chains. More kinds come from `reductions`.
     """
 
     graph: Graph
@@ -95,6 +95,11 @@ class ReducedGraph:
     free: Indices
     origins: tuple[Origin, ...]
     counts: Mapping[str, int]
+
+    @property
+    def offset(self) -> int:
+        """The weight of `free`, by which a tree of the original graph is heavier than one of `graph`."""
+        return int(self.original.weights[self.free].sum())
 
     def restored(self, edges: Indices) -> Indices:
         """Return the original edges of a tree in the reduced graph, with `free`. Leaves may have to be pruned."""
@@ -124,7 +129,15 @@ def reduced(graph: Graph) -> ReducedGraph:
     terminal = np.zeros(graph.n, dtype=bool)
     terminal[joined[graph.terminals]] = True
     edges = Edges(joined[edges.tails], joined[edges.heads], edges.weights)
-    before = 2 * len(edges)
+    kept, edges, more = reduced_in_rounds(edges, terminal, counts)
+    member = np.searchsorted(kept[terminal[kept]], joined[graph.terminals])
+    smaller = assembled_part(graph, kept, edges, terminal[kept])
+    return ReducedGraph(smaller, edges, original, member, free, (*origins, *more), counts)
+
+
+def reduced_in_rounds(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tuple[Indices, Edges, list[Origin]]:
+    """Return the vertices that the rounds leave, the edges with their ends numbered among these, and their origins."""
+    origins, before = [], 2 * len(edges)
     while (before - len(edges)) * WORTHWHILE > before:
         before = len(edges)
         for step in (_simple, _without_leaves, _without_chains):
@@ -132,19 +145,18 @@ def reduced(graph: Graph) -> ReducedGraph:
             origins.append(origin)
     edges, origin = _simple(edges, terminal, counts)
     kept, edges = _numbered(edges, terminal)
-    member = np.searchsorted(kept[terminal[kept]], joined[graph.terminals])
-    smaller = _assembled(graph, kept, edges, terminal[kept])
-    return ReducedGraph(smaller, edges, original, member, free, (*origins, origin), counts)
+    return kept, edges, [*origins, origin]
 
 
 def _near(graph: Graph, edges: Edges) -> tuple[Edges, Origin]:
     """Return the edges of the connected component that has the terminals."""
     assert graph.terminals is not None
-    component = _connected(graph.n, edges)
-    return _kept(edges, component[edges.tails] == component[graph.terminals[0]])
+    component = connected_components(graph.n, edges)
+    return kept_edges(edges, component[edges.tails] == component[graph.terminals[0]])
 
 
-def _kept(edges: Edges, mask: Mask) -> tuple[Edges, Origin]:
+def kept_edges(edges: Edges, mask: Mask) -> tuple[Edges, Origin]:
+    """Return the edges that the mask keeps."""
     which = np.flatnonzero(mask)
     return edges.part(which), Origin(np.arange(len(which) + 1), which)
 
@@ -152,19 +164,23 @@ def _kept(edges: Edges, mask: Mask) -> tuple[Edges, Origin]:
 def _contracted(n: int, edges: Edges) -> tuple[Indices, Indices]:
     """Return the smallest vertex that edges of weight 0 join each vertex to, and a spanning forest of these edges."""
     zero = np.flatnonzero(edges.weights == 0)
-    component = _connected(n, edges.part(zero))
+    return smallest_joined(n, edges.part(zero)), zero[_first_forest(n, edges.part(zero))]
+
+
+def smallest_joined(n: int, edges: Edges) -> Indices:
+    """Return the smallest vertex that these edges join each vertex to."""
+    component = connected_components(n, edges)
     smallest = np.full(n, n)
     np.minimum.at(smallest, component, np.arange(n))
-    return smallest[component], zero[_first_forest(n, edges.part(zero))]
+    return smallest[component]
 
 
-def _connected(n: int, edges: Edges) -> Indices:
+def connected_components(n: int, edges: Edges) -> Indices:
     """Return the number of each vertex' connected component."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
+    from scipy.sparse import coo_array, csgraph
 
     pattern = coo_array((np.ones(len(edges), np.int32), (edges.tails, edges.heads)), shape=(n, n))
-    labels: Indices = connected_components(pattern.tocsr(), directed=False)[1].astype(np.int64)
+    labels: Indices = csgraph.connected_components(pattern.tocsr(), directed=False)[1].astype(np.int64)
     return labels
 
 
@@ -205,7 +221,7 @@ def _without_leaves(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tup
     """Remove leaves that are no terminals."""
     leaf = (_degrees(edges, len(terminal)) == 1) & ~terminal
     counts["ends"] += int(leaf.sum())
-    return _kept(edges, ~(leaf[edges.tails] | leaf[edges.heads]))
+    return kept_edges(edges, ~(leaf[edges.tails] | leaf[edges.heads]))
 
 
 def _without_chains(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tuple[Edges, Origin]:
@@ -213,7 +229,7 @@ def _without_chains(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tup
     passed = (_degrees(edges, len(terminal)) == 2) & ~terminal
     counts["passed"] += int(passed.sum())
     inside, outside = passed[edges.tails], passed[edges.heads]
-    chain = _connected(len(terminal), edges.part(inside & outside))
+    chain = connected_components(len(terminal), edges.part(inside & outside))
     touched = np.flatnonzero(inside | outside)
     number = np.where(inside, chain[edges.tails], chain[edges.heads])[touched]
     order = np.argsort(number, kind="stable")
@@ -248,7 +264,8 @@ def _numbered(edges: Edges, terminal: Mask) -> tuple[Indices, Edges]:
     return np.flatnonzero(needed), Edges(number[edges.tails], number[edges.heads], edges.weights)
 
 
-def _assembled(graph: Graph, kept: Indices, edges: Edges, terminal: Mask) -> Graph:
+def assembled_part(graph: Graph, kept: Indices, edges: Edges, terminal: Mask) -> Graph:
+    """Return the graph of these edges, whose vertices are the kept ones of a graph, with these terminals."""
     return assembled(
         graph.name, len(kept), edges.tails, edges.heads, narrowed(edges.weights), directed=False, scale=graph.scale,
         labels=graph.labels[kept], terminals=np.flatnonzero(terminal),

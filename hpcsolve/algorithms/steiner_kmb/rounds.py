@@ -30,6 +30,9 @@ class RoundStop:
     ----------
     target
         A weight, scaled as those of the graph.
+    offset
+        By how much a tree of the graph as it was read is heavier than one of the reduced graph, of which `is_over` is
+        told the weight.
     checkpoints, nbytes
         The checkpoints, which also know of interruptions of this rank; the bytes that this rank writes into each.
     wish
@@ -50,6 +53,7 @@ class RoundStop:
     met: str = ""
     broken_off: bool = False
     saved: bool = False
+    offset: int = 0
 
     def seconds(self) -> float:
         """Return the seconds since the start."""
@@ -67,6 +71,13 @@ class RoundStop:
         self.broken_off = asked and not over
         return over or asked
 
+    def meets_target(self, weight: int) -> bool:
+        """Return whether a tree of this weight meets the target."""
+        if self.target is None or weight + self.offset > self.target:
+            return False
+        self.met = self._criterion(weight)
+        return True
+
     def ended(self, rounds: int) -> str:
         """Return why the run ended early, in words, or "" if it was complete."""
         reason = "interrupted" if self.broken_off else self.met
@@ -76,7 +87,7 @@ class RoundStop:
         """Return the criterion that is met by now, in words, or ""."""
         if self.criteria.seconds is not None and self.seconds() >= self.criteria.seconds:
             return f"{self.criteria.seconds:g} s reached"
-        if weight is not None and self.target is not None and weight <= self.target:
+        if weight is not None and self.target is not None and weight + self.offset <= self.target:
             return f"target {self.criteria.target:.10g} reached"
         return ""
 
@@ -133,7 +144,7 @@ class Rounds:
     def note(self, weight: int) -> None:
         """Note the weight of the best tree so far."""
         self.best = weight
-        self.history.append((self.number, self.stop.seconds(), weight))
+        self.history.append((self.number, self.stop.seconds(), weight + self.stop.offset))
 
     def settle(self, search: RowSearch, new: NDArray[np.uint32]) -> None:
         """Repeat rounds, first with these new nodes (numbers, on rank 0), until none helps or the run must stop."""
@@ -199,7 +210,8 @@ class Rounds:
     def _is_over(self, new: NDArray[np.uint32], done: float) -> bool:
         """Report progress after this share of a round's searches, and return whether the run must stop."""
         if self.nodes is not None:
-            best, now = (f"{weight / self.scale:.10g}" for weight in (self.best, self.nodes.weight))
+            weights = self.best, self.nodes.weight
+            best, now = (f"{(weight + self.stop.offset) / self.scale:.10g}" for weight in weights)
             text = f"round {self.number + 1}: {len(self.nodes.vertex)} nodes, their tree {now}, best {best}"
             self.report(0.6 * done if self.number == 0 else 0.7 - 0.1 / self.number, text)
         return self.is_over(new)

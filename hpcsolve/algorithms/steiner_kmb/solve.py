@@ -13,20 +13,24 @@ import numpy as np
 
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, ROW_ENGINES, kernel_files
+from hpcsolve.algorithms.shortest_paths.phast import contraction, hierarchy
 from hpcsolve.algorithms.steiner_kmb.dual_ascent import Bound, ascended, best_bound
+from hpcsolve.algorithms.steiner_kmb.exact.search import searched
 from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
 from hpcsolve.algorithms.steiner_kmb.kmb import Work, keys_for, kmb_tree
 from hpcsolve.algorithms.steiner_kmb.matrix import Matrix, empty_matrix
 from hpcsolve.algorithms.steiner_kmb.memory import distance_keys, left_of, memory
 from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.node_table import sent_bytes
-from hpcsolve.algorithms.steiner_kmb.one_steiner import best_tree
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk
-from hpcsolve.algorithms.steiner_kmb.outcome import Certified, Tables, history_of, tables_of
+from hpcsolve.algorithms.steiner_kmb.outcome import Certified, Tables, history_of, layers_of, tables_of
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
-from hpcsolve.algorithms.steiner_kmb.reduce import Indices, ReducedGraph, reduced
+from hpcsolve.algorithms.steiner_kmb.polish import Setting, polished
+from hpcsolve.algorithms.steiner_kmb.reduce import Edges, Indices, ReducedGraph, reduced
+from hpcsolve.algorithms.steiner_kmb.reductions.shrink import Effort, Shrunk, shrunk
 from hpcsolve.algorithms.steiner_kmb.rounds import RoundStop
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree, closure, improved, shortest_path_tree
+from hpcsolve.answers.tree import DUAL, SEARCH
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.device.host import HostDevice
@@ -36,15 +40,18 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import require_problem
 from hpcsolve.problems.verify.steiner_bound import closure_bound
 
-HOST_KERNEL_FILES = ("steiner/steiner_tree", "steiner/key_path", "steiner/one_steiner", "steiner/dual_ascent")
+HOST_KERNEL_FILES = ("steiner/steiner_tree", "steiner/key_path", "steiner/one_steiner", "steiner/dual_ascent",
+                     "steiner/reductions", "steiner/subset_program", contraction.FILE, hierarchy.FILE)
 """Kernels marked for the CPU, where they run whatever the job's device is."""
 KERNEL_FILES = (*HOST_KERNEL_FILES, *kernel_files((*ENGINES, *ROW_ENGINES)))
-STOPS = ("seconds", "target")
+BEST_EFFORT = Effort(1 << 24, 8)
+"""The work of a round of reductions in mode best."""
+STOPS = ("seconds", "target", "memory")
 
 
-def can_stop(parameters: Parameters) -> bool:
-    """Return whether the mode has an answer before its end, as only "best" has."""
-    return parameters.mode == "best"
+def can_stop(parameters: Parameters, key: str) -> bool:
+    """Return whether the mode has an answer before its end, as "best" and "exact" have, and ends by this key."""
+    return parameters.mode == "exact" or (parameters.mode == "best" and key != "memory")
 
 
 def can_resume(parameters: Parameters) -> bool:
@@ -74,7 +81,7 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
     idle = ranks - 1 if alone else sum(not len(share) for share in shares_of_walk(k, ranks))
     details: dict[str, int | str] = {"terminals": k, WITHOUT_WORK: idle}
     width = distance_keys(graph, parameters).dtype.itemsize
-    sent = sent_bytes(left_of(graph).n, k, ranks, width) if parameters.mode == "best" else [0] * ranks
+    sent = sent_bytes(left_of(graph).n, k, ranks, width) if parameters.mode in ("best", "exact") else [0] * ranks
     work = graph.arcs * (1 if alone else k)
     return Estimate(need.device, need.host, work, "arc of Dijkstra's", tuple(sent), details, largest, need.shared)
 
@@ -93,25 +100,60 @@ def run(
         report(0.0, "lower bound")
         bound = ascended(whole, comm)  # first: rank 0, which has the reductions next, has fewer ascents
         smaller, closure_tree = comm.once_per_host(partial(prepared, graph, host))
+        if parameters.mode in ("best", "exact"):
+            setting = Setting(whole, host, device, comm, parameters, report, stop, seed)
+            return _reduced_and_searched(graph, bound, closure_tree, criteria, setting)
         net = network(smaller.graph, host)
         matrix = None
         if parameters.matrix:
             matrix = empty_matrix(smaller.member, keys_for(smaller.graph, closure_tree.weight).dtype, comm)
-        tree, work = _tree(smaller, net, closure_tree, device, comm, parameters, report, stop, seed, matrix)
+        tree, work = _tree(smaller, net, closure_tree, device, comm, parameters, report, stop, matrix)
         bound = best_bound(bound, comm)
         if tree is not None and bound is not None:
-            tree = exchanged(net, tree) if parameters.exchange or parameters.mode == "best" else tree
+            tree = exchanged(net, tree) if parameters.exchange else tree
             found, tables = _certified(whole, smaller, closure_tree, tree, bound)
-            tables = {**tables, **history_of(work.history, graph.scale)}
     started = time.perf_counter()
     found = comm.bcast(found)
     assert found is not None
-    rank = {
-        "operations": work.relaxed, "bytes_sent": work.sent, "seconds_kernel": work.seconds,
-        "seconds_copy": work.seconds_copy, "seconds_wait": time.perf_counter() - started,
-    }
     answer = found.answer(None if matrix is None else matrix.as_table())
-    return Outcome(answer, tables, rank, stop.ended(work.rounds), not stop.broken_off)
+    return Outcome(answer, tables, rank_of(work, time.perf_counter() - started), "", True)
+
+
+def rank_of(work: Work, waited: float) -> dict[str, float | int]:
+    """Return this rank's share of `/ranks`."""
+    return {
+        "operations": work.relaxed, "bytes_sent": work.sent, "seconds_kernel": work.seconds,
+        "seconds_copy": work.seconds_copy, "seconds_wait": waited,
+    }
+
+
+def _reduced_and_searched(
+    graph: Graph, bound: Bound | None, closure_tree: ClosureTree, criteria: StopCriteria, run: Setting
+) -> Outcome:
+    """Return the outcome of modes best and exact. Collective."""
+    bound = run.comm.bcast(best_bound(bound, run.comm))
+    assert bound is not None
+    certified = max(bound.value, closure_bound(closure_tree.weight, len(run.whole.terminals)))
+    layers: Tables = {}
+    if run.parameters.mode == "best":
+        run.report(0.0, "reductions")
+        found = run.comm.once_per_host(partial(shrunk, graph, run.whole, BEST_EFFORT))
+        found, work = polished(found, run)
+        certificate = Certified(_edges(run, found), closure_tree, min(certified, found.weight))
+        ended = "" if found.proven else run.stop.ended(work.rounds)
+    else:
+        searched_ = searched(graph, certified, criteria.memory, run)
+        found, work, ended = searched_.found, searched_.work, searched_.ended
+        proof = DUAL if found.bound <= certified else SEARCH
+        certificate = Certified(_edges(run, found), closure_tree, found.bound, found.proven, proof)
+        layers = layers_of(searched_.sets, searched_.states)
+    tables = {**tables_of(bound, found.smaller), **history_of(work.history, graph.scale), **layers}
+    complete = found.proven or not run.stop.broken_off
+    return Outcome(certificate.answer(None), tables, rank_of(work, 0.0), ended, complete)
+
+
+def _edges(run: Setting, found: Shrunk) -> Edges:
+    return run.whole.edges.part(found.tree)
 
 
 def prepared(graph: Graph, host: Device) -> tuple[ReducedGraph, ClosureTree]:
@@ -122,13 +164,11 @@ def prepared(graph: Graph, host: Device) -> tuple[ReducedGraph, ClosureTree]:
 
 def _tree(
     smaller: ReducedGraph, net: Network, closure_tree: ClosureTree, device: Device, comm: Comm, parameters: Parameters,
-    report: Report, stop: RoundStop, seed: int, matrix: Matrix | None,
+    report: Report, stop: RoundStop, matrix: Matrix | None,
 ) -> tuple[Indices | None, Work]:
     """Return the edges of a tree in the reduced graph, on rank 0, and this rank's work. Collective."""
     if len(net.terminals) < 2:
         return np.empty(0, np.int64), Work(0, 0.0)
-    if parameters.mode == "best":
-        return best_tree(smaller.graph, net, closure_tree, device, comm, parameters, report, stop, seed)
     if parameters.mode == "kmb":
         return kmb_tree(smaller.graph, net, closure_tree, device, comm, parameters, report, matrix, stop.checkpoints)
     if comm.rank > 0:

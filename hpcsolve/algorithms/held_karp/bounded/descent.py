@@ -17,7 +17,7 @@ THREADS = 128
 STARTS = 8
 ROUNDS = 4
 LONGEST = 3
-"""The longest segment that is taken elsewhere, where costs do not depend on the place."""
+"""The longest segment that is taken elsewhere, where costs at all places are proportional."""
 
 
 class Improver:
@@ -30,9 +30,7 @@ class Improver:
         self.costs = np.where(problem.allowed, problem.cost - np.where(lowest == FORBIDDEN, 0, lowest), NEVER)
         self.cost = device.upload(self.costs)
         self.before = device.upload(masks_of(problem.before, 2))
-        inner = problem.cost[1:m]
-        constrained = problem.before.any() or (len(inner) > 0 and not np.array_equal(inner[:1], inner[-1:]))
-        self.longest = m if constrained else min(LONGEST, m)
+        self.longest = min(LONGEST, m) if _proportional(problem) else m
 
     def improve(self, orders: list[list[int]], rounds: int = 0) -> tuple[int, list[int]] | None:
         """Return the value and the best of the improved orders, or None if all break a constraint."""
@@ -70,6 +68,17 @@ def _greedy(problem: PlaceCosts, costs: NDArray[np.int64], first: int) -> list[i
         order.append(int(np.where(ready, costs[place, order[-1]], FORBIDDEN).argmin()))
         left[order[-1]] = False
     return order
+
+
+def _proportional(problem: PlaceCosts) -> bool:
+    """Return whether there is no precedence, and the costs of all places are those of one place times a factor."""
+    inner = problem.cost[1 : problem.cities]
+    allowed = inner != FORBIDDEN
+    if problem.before.any() or not len(inner) or (allowed != allowed[0]).any():
+        return False
+    costs = np.where(allowed, inner, 0)
+    largest = np.unravel_index(int(np.abs(costs[0]).argmax()), costs[0].shape)
+    return all(np.array_equal(place * costs[0][largest], costs[0] * place[largest]) for place in costs)
 
 
 def repaired(problem: PlaceCosts, path: list[int]) -> list[int]:

@@ -26,7 +26,7 @@ from hpcsolve.problems.tsp import FORBIDDEN
 LEVELS = (6, 8, 10, 12)
 """Slots of one level after another."""
 ROUNDS = 60
-"""Rounds of the subgradient method in a level, three times as many in the first."""
+"""Rounds of the subgradient method in a level."""
 FIRST_STEP, LATER_STEP, STEP_AGAIN = STEP, STEP * 2 // 5, STEP * 3 // 10
 """Step lengths at the beginning of the first level, of a later one, and after a better order."""
 BEAM = 2000
@@ -85,6 +85,8 @@ class Prover:
         Called with lines for the log, and with the progress.
     levels
         Slots of one level after another.
+    rounds
+        Rounds of the subgradient method in a level, three times as many in the first.
     level, width, states
         Levels that are done, the width of the present search, and the states of all searches so far.
     first_upper
@@ -101,6 +103,7 @@ class Prover:
     report: Report = silent
     watch: Watch | None = None
     levels: tuple[int, ...] = LEVELS
+    rounds: int = ROUNDS
     level: int = 0
     width: int = FIRST_WIDTH
     states: int = 0
@@ -142,7 +145,7 @@ class Prover:
 
     def _prove(self, own: Tightener, saved: Saved | None) -> Proof:
         for level in range(self.level, len(self.levels)):
-            rounds, step = (3 * ROUNDS, FIRST_STEP) if level == 0 else (ROUNDS, LATER_STEP)
+            rounds, step = (3 * self.rounds, FIRST_STEP) if level == 0 else (self.rounds, LATER_STEP)
             if self._tighten(own, self.levels[level], rounds, step):
                 return self._no_order(own)
             self.level = level + 1
@@ -163,7 +166,7 @@ class Prover:
             self.note(f"width {self.width}: {own.best.lower} to {own.best.upper}, {found.states} states")
             while own.best.upper < before and self._goes_on(own):
                 before = own.best.upper
-                if self._tighten(own, self.levels[-1], ROUNDS, STEP_AGAIN):
+                if self._tighten(own, self.levels[-1], self.rounds, STEP_AGAIN):
                     return self._no_order(own)
             if self._is_widest():
                 return self._last_resort(own)
@@ -195,7 +198,7 @@ class Prover:
 
     def _in_rounds(self, own: Tightener) -> bool:
         """Report the progress of the bounds, and return whether they go on."""
-        best, rounds = own.best, ROUNDS * (len(self.levels) + 2)
+        best, rounds = own.best, self.rounds * (len(self.levels) + 2)
         self.report(min(1.0, own.rounds / rounds), f"bounds {best.lower} to {best.upper}")
         return self._watch.reached(best.upper if best.order else None)
 

@@ -21,6 +21,8 @@ from hpcsolve.checkpoint.state import Part, State, part
 if TYPE_CHECKING:
     from hpcsolve.algorithms.held_karp.bounded.prove import Prover
 
+LEVEL = "level"
+"""A number that only checkpoints of a proof by bounds have."""
 FEW = ("order", "multiplier", "wishes", "colours", "memory", "arcs", "counts")
 """Tables of rank 0, as int64 vectors."""
 
@@ -31,7 +33,7 @@ def state_of(prover: Prover, own: Tightener, searched: Searched | None) -> State
     assert slots is not None and own.colours is not None
     found = searched or Searched()
     numbers = {
-        "level": prover.level, "width": prover.width, "upper": best.upper, "lower": best.lower,
+        LEVEL: prover.level, "width": prover.width, "upper": best.upper, "lower": best.lower,
         "ordered": int(best.order is not None), "states": prover.states, "slots": slots.count,
         "first": prover.first_upper,
         "layers": len(found.layers), "dropped": found.dropped,
@@ -48,7 +50,7 @@ def restore(saved: Saved, prover: Prover, own: Tightener) -> None:
     """Bring a proof to where the checkpoint was written. The layers are read by `saved_layers`."""
     m, best = own.problem.cities, own.best
     few = {name: saved.gathered(name, (), np.int64) for name in FEW}
-    prover.level, prover.width, prover.states = (saved.integer(name) for name in ("level", "width", "states"))
+    prover.level, prover.width, prover.states = (saved.integer(name) for name in (LEVEL, "width", "states"))
     best.upper, best.lower = saved.integer("upper"), saved.integer("lower")
     best.order = few["order"].tolist() if saved.integer("ordered") else None
     own.multiplier, own.wishes, own.colours = few["multiplier"], few["wishes"].reshape(m, m), few["colours"]

@@ -17,6 +17,7 @@ from hpcsolve.algorithms.held_karp.bounded.layers import FILE as LAYER_FILE
 from hpcsolve.algorithms.held_karp.bounded.places import of_orders
 from hpcsolve.algorithms.held_karp.bounded.prove import LEVELS, Proof, Prover
 from hpcsolve.algorithms.held_karp.bounded.relaxation import FILE as BOUNDS
+from hpcsolve.algorithms.held_karp.bounded.resume import LEVEL as LEVEL
 from hpcsolve.algorithms.held_karp.bounded.watch import Watch
 from hpcsolve.algorithms.held_karp.outcome import LAYERS
 from hpcsolve.algorithms.held_karp.problem import OrderProblem

@@ -60,12 +60,12 @@ def first_wishes(problem: PlaceCosts) -> NDArray[np.int64]:
 
 def learn(wishes: NDArray[np.int64], problem: PlaceCosts, path: list[int]) -> None:
     """Raise the wish to remember a city among those behind which a relaxed tour visits it, or what it needs, again."""
-    for a, city in enumerate(path):
-        for b in range(a + 1, len(path)):
-            if path[b] == city or problem.before[city, path[b]]:
-                between = [c for c in path[a + 1 : b + 1] if c != city]
-                np.add.at(wishes, (between, city), 3 * WISH // (10 * (b - a)))
-                break
+    at = np.array(path, np.int64)
+    again = np.triu((at[:, None] == at) | problem.before[np.ix_(at, at)], 1)
+    for a in np.flatnonzero(again.any(axis=1)).tolist():
+        b, city = int(again[a].argmax()), path[a]
+        between = [c for c in path[a + 1 : b + 1] if c != city]
+        np.add.at(wishes, (between, city), 3 * WISH // (10 * (b - a)))
 
 
 def colours(wishes: NDArray[np.int64], count: int, old: NDArray[np.int64] | None) -> NDArray[np.int64]:

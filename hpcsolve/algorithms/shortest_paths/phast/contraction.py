@@ -19,8 +19,8 @@ DENSEST = 4
 """The most arcs per vertex, in the mean, of a graph that is contracted at all."""
 ROOM = 12
 """Entries of the lists of neighbours per vertex and arc."""
-LEAST_ROOM = 1 << 16
-"""Enough for any graph of a hundred vertices."""
+LEAST_ROOM = 1 << 18
+"""Enough for any graph of two hundred vertices."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,175 @@
+// Lightest Steiner trees by dynamic programming over sets of terminals (R. E. Erickson, C. L. Monma, A. F. Veinott,
+// Mathematics of Operations Research 12, 1987), with few of its states (Y. Iwata, T. Shigemura, AAAI 2019).
+//
+// A state (set, vertex) has the weight of the lightest tree that joins the set's terminals and the vertex. Two trees of
+// disjoint sets that meet at a vertex make one of the united set there (merge); a shortest-path search carries the
+// states of a set to other vertices (grow). Every tree has a vertex, a centroid, whose removal leaves components of at
+// most k/2 terminals, and these fall into three sets of at most k/2 terminals. So sets up to that size are enough, and
+// at last three (or two) sets meet. The sets of one size depend on smaller ones alone.
+//
+// A state is kept only if it may belong to a tree lighter than `limit`, the best one known:
+// - Bound rule. What is missing costs at least, for each root r outside of the set, the bound of the dual ascent from r,
+//   less the dual values of cuts whose terminals are all in the set, plus the distance from r to the vertex in what the
+//   ascent left of the weights. The greatest of these counts.
+// - Separator rule. Let a be the largest distance such that all other terminals are connected in the graph without the
+//   vertices nearer than a. Beyond a, no state is needed: the rest of the tree can be joined nearer to the set. So a
+//   search ends when it settles another terminal, and does not go on through it.
+// Values are always weights of real trees, so both rules together are safe. No state says where it comes from; the host
+// finds that again (hpcsolve/algorithms/steiner_kmb/exact/recover.py).
+//
+// pair: lists the pairs of families whose union has a given size and which have a vertex in common. Sets are dealt to
+// ranks, and if the pairs need more room, to passes, by their scrambled value. grow: merges the pairs of each set,
+// searches, and keeps states. meet: finds the lightest tree of three sets (the third may be empty).
+//
+// Only sets that are alive have states: some thousands of a graph's 2^k. Their lists are short and irregular, so this
+// runs on the CPU whatever the device: a block has one thread that works, and takes one family or set after the other.
+// The order does not matter: each value is a minimum, and the host sorts what comes back. `grow` needs for each block
+// 36 bytes for each vertex. Memory traffic: for each set the states of its pairs, 12 bytes each, and the rows of all
+// vertices once, for the separator rule.
+#include "steiner/growth.cuh"
+
+// Sets of which this launch has a share: those whose scrambled value leaves `residue`.
+struct share {
+  uint32_t modulus, residue;
+};
+// Numbers of families that this launch takes, up to but without `end`.
+struct span {
+  uint64_t begin, end;
+};
+// Whether two families have a vertex where their weights add up to less than the limit.
+DEVICE bool meet_below(const families &all, uint64_t x, uint64_t y, uint64_t limit) {
+  for (uint64_t i = all.begin[x], j = all.begin[y]; i < all.begin[x + 1] && j < all.begin[y + 1];) {
+    const uint32_t a = all.vertices[i], b = all.vertices[j];
+    if (a == b && all.weights[i] + all.weights[j] < limit) return true;
+    i += a <= b, j += b <= a;
+  }
+  return false;
+}
+// A list of pairs with their united sets; `used` counts those too for which there was no room.
+struct pair_list {
+  uint64_t room;
+  uint64_t *used, *sets;
+  uint32_t *first, *second;
+};
+// The families of the span are paired with those behind them. `next` counts the families that blocks have taken.
+template <int W>
+DEVICE void pair_all(const families &all, uint32_t size, uint64_t limit, share own, span taken, uint64_t *next,
+                     const pair_list &out) {
+  if (threadIdx.x > 0) return;
+  for (uint64_t x; (x = taken.begin + atomicAdd(next, (uint64_t)1)) < taken.end;) {
+    const terminal_set<W> mine = set_at<W>(all.sets, x);
+    const uint32_t rest = size - size_of(mine);
+    for (uint64_t y = x + 1 > all.layers[rest] ? x + 1 : all.layers[rest]; y < all.layers[rest + 1]; y++) {
+      const terminal_set<W> other = set_at<W>(all.sets, y);
+      if (!(all.blocks[x] & all.blocks[y]) || !disjoint(mine, other)) continue;
+      const terminal_set<W> both = united(mine, other);
+      if (scrambled(both) % own.modulus != own.residue || !meet_below(all, x, y, limit)) continue;
+      const uint64_t at = atomicAdd(out.used, (uint64_t)1);
+      if (at >= out.room) continue;
+      out.first[at] = x, out.second[at] = y;
+      for (int w = 0; w < W; w++) out.sets[at * W + w] = both.word[w];
+    }
+  }
+}
+// `words` is (blocks, 5, n), `weights` is (blocks, n) and `rest` is (blocks, k). `next` counts the sets that blocks have
+// taken.
+template <int W>
+DEVICE void grow_all(const network &net, const uint32_t *number, const families &all, const wanted &targets,
+                     const ascents &dual, uint64_t limit, uint32_t rules, uint64_t *next, uint32_t *words,
+                     uint64_t *weights, int64_t *rest, const kept_states &out) {
+  if (threadIdx.x > 0) return;
+  const size_t n = net.n;
+  words += blockIdx.x * 5 * n, weights += blockIdx.x * n, rest += (size_t)blockIdx.x * net.count;
+  growth<W> s = {net, number, {}, limit, 0, rules, 0, dual.reach, rest, weights, words, words + n, words + 2 * n, {}};
+  s.waiting = {0, words + 3 * n, words + 4 * n, weights};
+  for (uint32_t v = 0; v < net.n; v++) s.waiting.place[v] = nowhere;
+  for (uint64_t i; (i = atomicAdd(next, (uint64_t)1)) < targets.count;) {
+    grow_set(s, all, targets, i, dual);
+    write(s, i, out);
+  }
+}
+// Returns the number of the family with this set, of `size` terminals, or ~0.
+template <int W>
+DEVICE uint64_t family_of(const families &all, const terminal_set<W> &set, uint32_t size) {
+  uint64_t low = all.layers[size], high = all.layers[size + 1];
+  while (low < high) {
+    const uint64_t middle = (low + high) / 2;
+    const int order = compared(set_at<W>(all.sets, middle), set);
+    if (order == 0) return middle;
+    (order < 0 ? low : high) = order < 0 ? middle + 1 : middle;
+  }
+  return unreached;
+}
+// The lightest meeting that a block has found: its weight; the numbers of the families (~0 for no third one), and the
+// vertex.
+struct meeting {
+  uint64_t *weight, *who;
+};
+// Notes where two or three families meet, if that is lighter than what is noted, or as light and of smaller numbers.
+DEVICE void meet(const families &all, uint64_t x, uint64_t y, uint64_t z, uint64_t *weight, uint64_t *who) {
+  uint64_t l = z == unreached ? 0 : all.begin[z];
+  for (uint64_t i = all.begin[x], j = all.begin[y]; i < all.begin[x + 1] && j < all.begin[y + 1];) {
+    const uint32_t a = all.vertices[i], b = all.vertices[j];
+    if (a == b) {
+      while (z != unreached && l < all.begin[z + 1] && all.vertices[l] < a) l++;
+      if (z != unreached && l == all.begin[z + 1]) return;
+      const bool all_three = z == unreached || all.vertices[l] == a;
+      const uint64_t sum = all.weights[i] + all.weights[j] + (z == unreached || !all_three ? 0 : all.weights[l]);
+      const bool sooner = x < who[0] || (x == who[0] && y < who[1]);
+      if (all_three && (sum < *weight || (sum == *weight && sooner)))
+        *weight = sum, who[0] = x, who[1] = y, who[2] = z, who[3] = a;
+    }
+    i += a <= b, j += b <= a;
+  }
+}
+// Lets family x meet all that come after it. The sizes of three sets ascend, and are at most half of the terminals.
+template <int W>
+DEVICE void meet_others(const families &all, uint32_t terminals, uint64_t x, uint64_t *weight, uint64_t *who) {
+  const terminal_set<W> mine = set_at<W>(all.sets, x);
+  const uint32_t a = size_of(mine), half = terminals / 2;
+  for (uint32_t b = a; b <= half && a + b <= terminals; b++) {
+    const uint32_t c = terminals - a - b;
+    if (c && (c < b || c > half)) continue;
+    for (uint64_t y = x + 1 > all.layers[b] ? x + 1 : all.layers[b]; y < all.layers[b + 1]; y++) {
+      const terminal_set<W> other = set_at<W>(all.sets, y);
+      if (!(all.blocks[x] & all.blocks[y]) || !disjoint(mine, other)) continue;
+      terminal_set<W> left = united(mine, other);
+      for (uint32_t w = 0; w < W; w++) {
+        const uint32_t bits = terminals < 64 * w ? 0 : terminals - 64 * w;
+        left.word[w] = (bits < 64 ? (1ull << bits) - 1 : ~0ull) & ~left.word[w];
+      }
+      const uint64_t z = c ? family_of(all, left, c) : unreached;
+      if (!c || z != unreached) meet(all, x, y, z, weight, who);
+    }
+  }
+}
+// The families of the span are dealt by their numbers. `best` begins with the limit and zeros; `who`
+// is (blocks, 4).
+template <int W>
+DEVICE void meet_all(const families &all, uint32_t terminals, share own, span taken, uint64_t *next,
+                     const meeting &best) {
+  if (threadIdx.x > 0) return;
+  uint64_t *weight = best.weight + blockIdx.x, *who = best.who + 4 * blockIdx.x;
+  for (uint64_t i; (i = taken.begin + atomicAdd(next, (uint64_t)1) * own.modulus + own.residue) < taken.end;)
+    meet_others<W>(all, terminals, i, weight, who);
+}
+// The kernels for sets of W words: subset_program_pair1, _grow1 and _meet1, and the same with 2.
+#define SUBSET_PROGRAM(W)                                                                                           \
+  KERNEL subset_program_pair##W(families all, uint32_t size, uint64_t limit, share own, span taken, uint64_t *next, \
+                                pair_list out) {                                                                    \
+    pair_all<W>(all, size, limit, own, taken, next, out);                                                           \
+  }                                                                                                                 \
+  EXPORT_KERNEL(subset_program_pair##W)                                                                             \
+  KERNEL subset_program_grow##W(network net, const uint32_t *number, families all, wanted targets, ascents dual,    \
+                                uint64_t limit, uint32_t rules, uint64_t *next, uint32_t *words, uint64_t *weights, \
+                                int64_t *rest, kept_states out) {                                                   \
+    grow_all<W>(net, number, all, targets, dual, limit, rules, next, words, weights, rest, out);                    \
+  }                                                                                                                 \
+  EXPORT_KERNEL(subset_program_grow##W)                                                                             \
+  KERNEL subset_program_meet##W(families all, uint32_t terminals, share own, span taken, uint64_t *next,            \
+                                meeting best) {                                                                     \
+    meet_all<W>(all, terminals, own, taken, next, best);                                                            \
+  }                                                                                                                 \
+  EXPORT_KERNEL(subset_program_meet##W)
+SUBSET_PROGRAM(1)
+SUBSET_PROGRAM(2)

@@ -1,0 +1,64 @@
+// Sets of terminals in one or two words of 64 bits, and the families of states that belong to them.
+#pragma once
+#include "device/device.cuh"
+
+template <int W>
+struct terminal_set {
+  uint64_t word[W];
+};
+template <int W>
+DEVICE terminal_set<W> set_at(const uint64_t *sets, uint64_t number) {
+  terminal_set<W> s;
+  for (int w = 0; w < W; w++) s.word[w] = sets[number * W + w];
+  return s;
+}
+template <int W>
+DEVICE terminal_set<W> united(terminal_set<W> a, terminal_set<W> b) {
+  for (int w = 0; w < W; w++) a.word[w] |= b.word[w];
+  return a;
+}
+template <int W>
+DEVICE bool has(const terminal_set<W> &s, uint32_t terminal) {
+  return s.word[terminal / 64] >> terminal % 64 & 1;
+}
+template <int W>
+DEVICE bool disjoint(const terminal_set<W> &a, const terminal_set<W> &b) {
+  for (int w = 0; w < W; w++)
+    if (a.word[w] & b.word[w]) return false;
+  return true;
+}
+template <int W>
+DEVICE bool within(const terminal_set<W> &a, const terminal_set<W> &b) {
+  for (int w = 0; w < W; w++)
+    if (a.word[w] & ~b.word[w]) return false;
+  return true;
+}
+// Returns -1, 0 or 1. Sets are sorted by their last word first.
+template <int W>
+DEVICE int compared(const terminal_set<W> &a, const terminal_set<W> &b) {
+  for (int w = W - 1; w >= 0; w--)
+    if (a.word[w] != b.word[w]) return a.word[w] < b.word[w] ? -1 : 1;
+  return 0;
+}
+template <int W>
+DEVICE uint32_t size_of(const terminal_set<W> &s) {
+  uint32_t size = 0;
+  for (int w = 0; w < W; w++)
+    for (uint64_t x = s.word[w]; x; x &= x - 1) size++;
+  return size;
+}
+// Scrambles a set to 32 bits, by which sets are dealt to ranks and passes.
+template <int W>
+DEVICE uint32_t scrambled(const terminal_set<W> &s) {
+  uint64_t x = 0;
+  for (int w = 0; w < W; w++) x = (x ^ s.word[w]) * 0x9E3779B97F4A7C15ull, x ^= x >> 29;
+  return x >> 32;
+}
+// A family: the states (vertex, weight) of one set of terminals, by ascending vertex. Families are sorted by size and
+// set, those of size s have numbers layers[s] to layers[s + 1]. `blocks` has a bit for each 64th part of the graph in
+// which the family has a vertex.
+struct families {
+  const uint64_t *sets, *layers, *begin, *blocks;
+  const uint32_t *vertices;
+  const uint64_t *weights;
+};

@@ -1,0 +1,50 @@
+"""A second search for the lightest tree, with other roots and rules than the first one: `hpcsolve verify --again`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from hpcsolve.algorithms.base import NO_STOP, silent
+from hpcsolve.algorithms.steiner_kmb.exact.search import Strategy, searched
+from hpcsolve.algorithms.steiner_kmb.network import network
+from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
+from hpcsolve.algorithms.steiner_kmb.polish import Setting
+from hpcsolve.algorithms.steiner_kmb.reductions.shrink import ALL
+from hpcsolve.algorithms.steiner_kmb.rounds import RoundStop
+from hpcsolve.answers.base import Verdict
+from hpcsolve.device.host import HostDevice
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.graph import Graph
+
+if TYPE_CHECKING:
+    from hpcsolve.output.contents import Contents
+
+OTHER_SEED = 1_000
+"""Added to the seed, which decides on the shakes of iterated 1-Steiner."""
+
+
+def search_again(graph: Graph, parameters: Parameters, contents: Contents) -> Verdict:
+    """Return the verdict on a tree that a result claims to be lightest, by a search of its own.
+
+    It takes other roots for the dual ascents, and leaves out the tests at terminals and the special distance.
+    """
+    if not contents.value("solution", "optimal"):
+        return Verdict(None, "there is nothing to search for again: the tree is not said to be lightest")
+    cost, comm = int(contents.value("solution", "cost")), SerialComm()
+    strategy = Strategy(replace(ALL, terminals=False, special=False), len(graph.terminals) // 2)  # type: ignore[arg-type]
+    with HostDevice(len(os.sched_getaffinity(0))) as host:
+        whole = msgspec.structs.replace(parameters, mode="exact")
+        stop = RoundStop(comm, NO_STOP, None)
+        setting = Setting(network(graph, host), host, host, comm, whole, silent, stop, OTHER_SEED)
+        found = searched(graph, 0, None, setting, strategy)
+    if found.found.weight < cost:
+        return Verdict(False, f"a second search found a tree that weighs {found.found.weight}, less than {cost}")
+    if not found.found.proven:
+        return Verdict(None, f"a second search has not come to its end: {found.ended}")
+    if found.found.weight > cost:
+        return Verdict(False, f"a second search says that {found.found.weight} is the least weight, not {cost}")
+    return Verdict(True, "a second search with other roots and without two of the reductions found no lighter tree")

@@ -1,0 +1,126 @@
+"""The families of states: for each set of terminals the vertices and weights that are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.steiner_kmb.network import Given
+
+BLOCKS = 64
+"""Parts of the graph that a bit pattern tells apart."""
+
+
+@dataclass(frozen=True)
+class Families:
+    """Families of states, sorted by the sets, of which the last word counts first, or several layers of them.
+
+    Attributes
+    ----------
+    sets
+        Shape (families, words), uint64: a bit for each terminal, by its number.
+    begin
+        Shape (families + 1,), uint64: where each family's states begin.
+    vertices, weights
+        Shape (states,), uint32 and uint64, by ascending vertex in each family.
+    least
+        Shape (families,), uint64: no tree with one of the states is lighter.
+    """
+
+    sets: NDArray[np.uint64]
+    begin: NDArray[np.uint64]
+    vertices: NDArray[np.uint32]
+    weights: NDArray[np.uint64]
+    least: NDArray[np.uint64]
+
+    def __len__(self) -> int:
+        """Number of families."""
+        return len(self.sets)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(array.nbytes for array in vars(self).values())
+
+
+def no_families(words: int) -> Families:
+    """Return no families, of sets of so many words."""
+    return from_states(np.empty((0, words), np.uint64), np.empty(0, np.int64), np.empty(0, np.uint32),
+                       np.empty(0, np.uint64), np.empty(0, np.uint64))
+
+
+def from_states(sets: NDArray[np.uint64], counts: NDArray[np.int64], vertices: NDArray[np.uint32],
+                weights: NDArray[np.uint64], least: NDArray[np.uint64]) -> Families:
+    """Return the families of these sets, sorted, from their numbers of states and all states in the same order."""
+    order = np.lexsort(sets.T)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    states = np.lexsort((vertices, np.repeat(place, counts)))
+    begin = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[order])]).astype(np.uint64)
+    return Families(sets[order], begin, vertices[states], weights[states], least[order])
+
+
+def joined(parts: Sequence[Families]) -> Families:
+    """Return all families of several parts, sorted."""
+    counts = np.concatenate([np.diff(part.begin) for part in parts]).astype(np.int64)
+    return from_states(np.concatenate([part.sets for part in parts]), counts, *_states(parts))
+
+
+def stacked(layers: Sequence[Families]) -> Families:
+    """Return the families of layers, one layer after the other."""
+    counts = np.concatenate([np.diff(layer.begin) for layer in layers])
+    begin = np.concatenate([np.zeros(1, np.uint64), np.cumsum(counts)]).astype(np.uint64)
+    return Families(np.concatenate([layer.sets for layer in layers]), begin, *_states(layers))
+
+
+def _states(parts: Sequence[Families]) -> tuple[NDArray[np.uint32], NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return the vertices, weights and least weights of all parts."""
+    return (np.concatenate([part.vertices for part in parts]), np.concatenate([part.weights for part in parts]),
+            np.concatenate([part.least for part in parts]))
+
+
+@dataclass
+class Layers:
+    """The families of all sizes so far, as the kernels read them.
+
+    Attributes
+    ----------
+    all
+        The families of size 1, of size 2, ...
+    sizes
+        Numbers of families by size, from size 1.
+    part
+        Shape (n,): in which of `BLOCKS` parts of the graph each vertex is.
+    """
+
+    all: Families
+    part: NDArray[np.uint64]
+    sizes: list[int] = field(default_factory=list)
+    blocks: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+
+    def add(self, layer: Families) -> None:
+        """Add the families of the next size."""
+        bits = np.uint64(1) << self.part[layer.vertices]
+        found = np.bitwise_or.reduceat(bits, layer.begin[:-1].astype(np.int64)) if len(layer) else bits
+        self.blocks = np.concatenate([self.blocks, found])
+        self.all = stacked([self.all, layer])
+        self.sizes.append(len(layer))
+
+    def begins(self, size: int) -> int:
+        """Return the number of the first family of this size."""
+        return sum(self.sizes[: size - 1])
+
+    def group(self, half: int) -> dict[str, Given]:
+        """Return the kernels' group `all`, for sizes up to `half`. Sizes to come have no families yet."""
+        layers = np.array([0, *(self.begins(size) for size in range(1, half + 3))], np.uint64)
+        own = self.all
+        return {"sets": own.sets.reshape(-1), "layers": layers, "begin": own.begin, "blocks": self.blocks,
+                "vertices": own.vertices, "weights": own.weights}
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all families."""
+        return self.all.nbytes + self.blocks.nbytes

@@ -1,0 +1,138 @@
+"""Mode exact: reductions, a good tree, reductions by its weight, and the program on what is left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from hpcsolve.algorithms.steiner_kmb.exact.program import Program
+from hpcsolve.algorithms.steiner_kmb.exact.resume import resume, state_of
+from hpcsolve.algorithms.steiner_kmb.exact.space import BOUND_RULE, MOST_TERMINALS, SEPARATOR_RULE, space_of
+from hpcsolve.algorithms.steiner_kmb.kmb import Work
+from hpcsolve.algorithms.steiner_kmb.network import network
+from hpcsolve.algorithms.steiner_kmb.polish import Setting, lighter_and_last, polished, with_tree
+from hpcsolve.algorithms.steiner_kmb.reductions.shrink import ALL, Effort, Rules, Shrunk, shrunk, shrunk_further
+from hpcsolve.checkpoint.checkpoints import Checkpoints, Wish
+from hpcsolve.problems.graph import Graph
+from hpcsolve.wording import counted
+
+EFFORT = Effort(1 << 26, 16)
+FEW = 12
+"""Up to so many terminals the program is quick even with a poor tree."""
+FREE_PART = 0.8
+"""The part of the free memory that the program takes at most, if the job does not say."""
+
+
+@dataclass(frozen=True)
+class Strategy:
+    """How optimality is proven. `verify --again` takes another one than a run.
+
+    Attributes
+    ----------
+    reductions, first_root
+        The rules of the reductions, and the terminal of which their dual ascents begin.
+    rules
+        As in `Space`.
+    """
+
+    reductions: Rules = ALL
+    first_root: int = 0
+    rules: int = BOUND_RULE | SEPARATOR_RULE
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What mode exact has found.
+
+    Attributes
+    ----------
+    found
+        The best tree, and the greatest lower bound.
+    work
+        This rank's work, with the history.
+    ended
+        Why the search ended before it was complete, or "".
+    sets, states
+        Numbers of sets and states by size, from 1.
+    """
+
+    found: Shrunk
+    work: Work
+    ended: str = ""
+    sets: list[int] = field(default_factory=list)
+    states: list[int] = field(default_factory=list)
+
+
+def searched(graph: Graph, least: int, memory: int | None, run: Setting, strategy: Strategy = Strategy()) -> Searched:
+    """Return the optimum, or the best tree and bound so far if a criterion or the memory ends the search. Collective.
+
+    Parameters
+    ----------
+    least
+        A lower bound from the graph as it was read.
+    memory
+        Bytes that this rank may take for states, or None.
+    """
+    checkpoints, run.stop.checkpoints = run.stop.checkpoints, without_writer(run.stop.checkpoints)
+    run.report(0.0, "reductions")
+    now = run.comm.once_per_host(partial(shrunk, graph, run.whole, EFFORT, strategy.reductions, strategy.first_root))
+    now = replace(now, bound=min(now.weight, max(now.bound, least)))
+    work = Work(0, 0.0, history=[(0, run.stop.seconds(), now.weight)])
+    if len(now.smaller.graph.terminals) > FEW:  # type: ignore[arg-type]
+        before = now.weight
+        now, work = polished(now, run)
+        if now.weight < before:
+            now = run.comm.once_per_host(
+                partial(shrunk_further, now, run.whole, EFFORT, strategy.reductions, strategy.first_root))
+    run.stop.offset = now.smaller.offset
+    if now.proven or run.stop.is_over(now.weight - now.smaller.offset):
+        return Searched(now, work, "" if now.proven else run.stop.ended(work.rounds))
+    terminals = len(now.smaller.graph.terminals)  # type: ignore[arg-type]
+    if terminals > MOST_TERMINALS:
+        return Searched(now, work, f"{terminals} terminals are left, more than the {MOST_TERMINALS} of a set")
+    run.stop.checkpoints = checkpoints
+    return _by_program(now, work, memory, run, strategy)
+
+
+def without_writer(checkpoints: Checkpoints) -> Checkpoints:
+    """Return the same wishes to stop, for work of which nothing is kept."""
+    return replace(checkpoints, writer=None, saved=None)
+
+
+def _by_program(now: Shrunk, work: Work, memory: int | None, run: Setting, strategy: Strategy) -> Searched:
+    """Return what the program finds on what the reductions have left."""
+    offset, stop = now.smaller.offset, run.stop
+    run.report(0.0, "dual ascents from all terminals")
+    net = network(now.smaller.graph, run.host)
+    cap = int(FREE_PART * run.host.memory_free() / run.comm.local_size) if memory is None else memory
+    full: list[str] = []
+
+    def is_over(nbytes: int) -> bool:
+        sizes = program.layers.sizes
+        run.report(len(sizes) / (program.space.half + 1), f"sets of {len(sizes) + 1} of up to {program.space.half} "
+                   f"terminals, {counted(len(program.layers.all.vertices), 'state')} so far")
+        full.extend([f"memory: {cap} bytes reached"] * any(run.comm.allgather(nbytes > cap)))
+        over = stop.is_over(now.weight - offset)
+        if stop.wish != Wish.GO_ON and (stop.broken_off or not over):
+            stop.checkpoints.save(state_of(program, stop.seconds()), last=over)
+        return over or bool(full)
+
+    program = Program(space_of(net, run.comm, strategy.rules), run.comm, now.weight - offset, is_over)
+    if stop.checkpoints.saved is not None:
+        resume(stop.checkpoints.saved, program)
+        stop.started -= float(stop.checkpoints.saved.numbers["seconds"])
+    program.run()
+    proven = program.proven() + offset
+    now = replace(now, bound=min(now.weight, max(now.bound, proven)))
+    if program.tree is not None:
+        now = with_tree(now, program.tree, run)
+    if program.complete:
+        now = replace(now, bound=now.weight)
+    sizes, own = program.layers.sizes, program.layers
+    states = [int(own.all.begin[own.begins(size + 1)] - own.all.begin[own.begins(size)])
+              for size in range(1, len(sizes) + 1)]
+    rows = [*work.history, (work.rounds, stop.seconds(), now.weight)]
+    work = replace(work, relaxed=work.relaxed + sum(states), history=lighter_and_last(rows))
+    at = f" at sets of {counted(len(sizes) + 1, 'terminal')}"
+    reason = "interrupted" if stop.broken_off else stop.met or "".join(full[:1])
+    return Searched(now, work, "" if program.complete else reason + at, sizes, states)

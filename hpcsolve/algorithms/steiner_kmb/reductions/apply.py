@@ -1,0 +1,58 @@
+"""The graph without some of its edges and with others contracted, reduced again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from hpcsolve.algorithms.steiner_kmb.reduce import (
+    Edges,
+    Indices,
+    Mask,
+    ReducedGraph,
+    assembled_part,
+    connected_components,
+    kept_edges,
+    reduced_in_rounds,
+    smallest_joined,
+)
+
+
+def reduced_again(smaller: ReducedGraph, removed: Mask, contracted: Indices, counts: Mapping[str, int]) -> ReducedGraph:
+    """Return a reduced graph without some of its edges and with others contracted, reduced again.
+
+    Parameters
+    ----------
+    removed, contracted
+        Shape (edges,): which edges go; the numbers of edges to be contracted, a forest. Its two ends become one
+        terminal.
+    counts
+        What to add to the counts of removed edges, by kind.
+    """
+    graph, total = smaller.graph, dict(smaller.counts)
+    assert graph.terminals is not None
+    for kind, count in counts.items():
+        total[kind] = total.get(kind, 0) + count
+    joined = smallest_joined(graph.n, smaller.edges.part(contracted))
+    stays = ~removed
+    stays[contracted] = False
+    edges, first = kept_edges(smaller.edges, stays)
+    edges = Edges(joined[edges.tails], joined[edges.heads], edges.weights)
+    terminal = np.zeros(graph.n, dtype=bool)
+    terminal[joined[graph.terminals]] = terminal[joined[smaller.edges.tails[contracted]]] = True
+    component = connected_components(graph.n, edges)
+    edges, near = kept_edges(edges, component[edges.tails] == component[joined[graph.terminals[0]]])
+    kept, edges, origins = reduced_in_rounds(edges, terminal, total)
+    member = np.searchsorted(kept[terminal[kept]], joined[graph.terminals])[smaller.member]
+    return ReducedGraph(
+        assembled_part(graph, kept, edges, terminal[kept]), edges, smaller.original, member,
+        smaller.restored(contracted), (*smaller.origins, first, near, *origins), total,
+    )
+
+
+def joins_terminals(smaller: ReducedGraph, removed: Mask) -> bool:
+    """Return whether the terminals are in one connected component without the removed edges."""
+    assert smaller.graph.terminals is not None
+    component = connected_components(smaller.graph.n, smaller.edges.part(~removed))[smaller.graph.terminals]
+    return bool((component == component[0]).all())

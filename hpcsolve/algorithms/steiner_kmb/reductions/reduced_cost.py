@@ -1,0 +1,74 @@
+"""Edges that no tree lighter than a given weight has, by what dual ascents leave of the weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.steiner_kmb.dual_ascent import Ascent
+from hpcsolve.algorithms.steiner_kmb.network import Network, New, edge_numbers, launched
+from hpcsolve.algorithms.steiner_kmb.reduce import Indices, Mask
+
+
+@dataclass(frozen=True)
+class Arcs:
+    """The arcs of a network.
+
+    Attributes
+    ----------
+    net
+        The network. An arc is an entry of its rows.
+    """
+
+    net: Network
+    tails: NDArray[np.uint32] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Find the vertex in whose row each arc stands."""
+        net = self.net
+        object.__setattr__(self, "tails", np.repeat(np.arange(net.n, dtype=np.uint32), np.diff(net.offsets)))
+
+    @cached_property
+    def edge(self) -> Indices:
+        """The edge of each arc."""
+        return edge_numbers(self.net, self.tails, self.net.heads)
+
+    @cached_property
+    def back(self) -> NDArray[np.uint32]:
+        """The opposite of each arc. Rows and their heads ascend, so sorting by heads sorts the opposites."""
+        return np.argsort(self.net.heads, kind="stable").astype(np.uint32)
+
+    @cached_property
+    def forth(self) -> Indices:
+        """The arc of each edge that stands in the row of its smaller end."""
+        return np.flatnonzero(self.tails < self.net.heads)
+
+
+def distances_left(arcs: Arcs, root: int, rest: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return the distance from a root (a position) to each vertex, and on to the nearest other terminal.
+
+    Both are shortest paths by what is left of the weights.
+    """
+    net = arcs.net
+    found = launched(
+        net.device, "steiner/reductions", "reductions_search", net=net.group(), root=root, rest=rest, back=arcs.back,
+        scratch=New(2 * net.n, np.uint32, scratch=True), down=New(net.n, np.uint64), on=New(net.n, np.uint64),
+    )
+    return found["down"], found["on"]
+
+
+def too_heavy(arcs: Arcs, ascent: Ascent, limit: int) -> Mask:
+    """Return which edges are in no tree lighter than `limit`.
+
+    A tree with an arc u - v, directed away from the root, leads from the root to u, by the arc, and from v on to a
+    terminal. It weighs at least the bound and what is left of the weights on that path.
+    """
+    down, on = distances_left(arcs, ascent.bound.root, ascent.rest)
+    tails, heads = arcs.net.edges.tails, arcs.net.edges.heads
+    there = down[tails] + ascent.rest[arcs.back[arcs.forth]] + on[heads]
+    back = down[heads] + ascent.rest[arcs.forth] + on[tails]
+    found: Mask = np.minimum(there, back) >= np.uint64(max(0, limit - ascent.bound.value))
+    return found

@@ -1,0 +1,161 @@
+"""All reductions, repeated as long as many edges go, and the trees and bounds that they find on the way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hpcsolve.algorithms.steiner_kmb.dual_ascent import Ascent, ascent
+from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
+from hpcsolve.algorithms.steiner_kmb.network import Network, network
+from hpcsolve.algorithms.steiner_kmb.reduce import Indices, ReducedGraph, reduced
+from hpcsolve.algorithms.steiner_kmb.reductions.apply import joins_terminals, reduced_again
+from hpcsolve.algorithms.steiner_kmb.reductions.incumbent import Incumbent, pruned_ascent
+from hpcsolve.algorithms.steiner_kmb.reductions.reduced_cost import Arcs, too_heavy
+from hpcsolve.algorithms.steiner_kmb.reductions.special import too_long
+from hpcsolve.algorithms.steiner_kmb.reductions.terminals import contractible
+from hpcsolve.algorithms.steiner_kmb.trees import closure, improved, nearest, shortest_path_tree
+from hpcsolve.problems.graph import Graph
+
+MOST_ROUNDS = 20
+WORTHWHILE = 50
+"""Rounds end with the first one in which less than one edge in so many goes."""
+KINDS = ("terminals", "special", "lighter")
+"""The kinds of removals in `ReducedGraph.counts` that this adds: edges contracted at terminals, edges removed by the
+special distance, and edges that only trees lighter than the best one so far must do without."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Which reductions are used. Tests leave out one at a time.
+
+    Attributes
+    ----------
+    terminals, special, lighter
+        As the kinds in `KINDS`.
+    """
+
+    terminals: bool = True
+    special: bool = True
+    lighter: bool = True
+
+
+ALL = Rules()
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much work goes into a round.
+
+    Attributes
+    ----------
+    arcs
+        About the most arcs that its dual ascents scan.
+    roots
+        The most ascents.
+    """
+
+    arcs: int
+    roots: int
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    """What the reductions leave, which has every tree that is lighter than `weight`.
+
+    Attributes
+    ----------
+    smaller
+        The reduced graph.
+    tree, weight
+        The best tree so far: edges of the graph as it was read, and its weight.
+    bound
+        No tree is lighter. If it is `weight`, the tree is optimal, and `smaller` may lack what it likes.
+    """
+
+    smaller: ReducedGraph
+    tree: Indices
+    weight: int
+    bound: int
+
+    @property
+    def proven(self) -> bool:
+        """Whether the best tree is optimal."""
+        return self.bound >= self.weight
+
+
+def shrunk(graph: Graph, whole: Network, effort: Effort, rules: Rules = ALL, first_root: int = 0) -> Shrunk:
+    """Return what all reductions leave of a Steiner problem that `require_problem` has accepted.
+
+    Parameters
+    ----------
+    whole
+        Its network.
+    first_root
+        The number of the terminal of which the first ascent begins.
+    """
+    first = Shrunk(reduced(graph), np.empty(0, np.int64), -1, 0)
+    return shrunk_further(first, whole, effort, rules, first_root)
+
+
+def shrunk_further(start: Shrunk, whole: Network, effort: Effort, rules: Rules = ALL, first_root: int = 0) -> Shrunk:
+    """Return what repeated reductions leave, given the network of the graph as it was read."""
+    best, now = Incumbent(whole, start.tree, start.weight), start
+    for number in range(MOST_ROUNDS):
+        before = len(now.smaller.edges)
+        now = _after_round(now, best, effort, rules, first_root + number)
+        if now.proven or (before - len(now.smaller.edges)) * WORTHWHILE < before:
+            break
+    return now
+
+
+def _after_round(now: Shrunk, best: Incumbent, effort: Effort, rules: Rules, number: int) -> Shrunk:
+    """Return what a round leaves."""
+    smaller = now.smaller
+    net = network(smaller.graph, best.whole.device)
+    if len(net.terminals) < 2:
+        best.offer(smaller, np.empty(0, np.int64))
+        return Shrunk(smaller, best.tree, best.weight, best.weight)
+    arcs, counts = Arcs(net), dict.fromkeys(KINDS, 0)
+    removed, contracted = np.zeros(len(smaller.edges), dtype=bool), np.empty(0, np.int64)
+    if rules.special:
+        removed = too_long(net, closure(net))
+        counts["special"] = int(removed.sum())
+    if rules.terminals:
+        contracted = contractible(net, nearest(net, net.terminals))
+        counts["terminals"] = len(contracted)
+    ascents = _ascents(net, effort, number)
+    _offer_trees(arcs, smaller, best, ascents)
+    # A tree lighter than the best one, if there is any, is in the present graph, where these bounds hold.
+    bound = min(best.weight, max(now.bound, smaller.offset + max(one.bound.value for one in ascents)))
+    found = Shrunk(smaller, best.tree, best.weight, bound)
+    if found.proven:
+        return found
+    if rules.lighter:
+        for one in ascents:
+            removed = removed | too_heavy(arcs, one, best.weight - smaller.offset)
+        removed[contracted] = False
+        counts["lighter"] = int(removed.sum()) - counts["special"]
+    if not joins_terminals(smaller, removed):
+        return replace(found, bound=best.weight)
+    return replace(found, smaller=reduced_again(smaller, removed, contracted, counts))
+
+
+def _ascents(net: Network, effort: Effort, number: int) -> list[Ascent]:
+    """Return ascents from several roots, which are spread over the terminals, others in each round."""
+    k = len(net.terminals)
+    first = ascent(net, number % k)
+    count = max(1, min(k, effort.roots, effort.arcs // max(1, first.bound.work)))
+    roots = {(number + i * k // count) % k for i in range(1, count)} - {number % k}
+    return [first, *(ascent(net, root) for root in sorted(roots))]
+
+
+def _offer_trees(arcs: Arcs, smaller: ReducedGraph, best: Incumbent, ascents: list[Ascent]) -> None:
+    """Offer the lightest tree by shortest paths or on saturated edges, after key-path exchange."""
+    net = arcs.net
+    roots = [int(np.searchsorted(net.terminals, one.bound.root)) for one in ascents]
+    trees = [improved(net, shortest_path_tree(net, root)) for root in roots[:4]]
+    trees += [pruned_ascent(arcs, one.rest, root) for one, root in zip(ascents, roots)]
+    lightest = min(trees, key=net.weight)
+    best.offer(smaller, exchanged(net, lightest))

@@ -1,0 +1,68 @@
+"""Edges that are in some lightest tree, by two tests at the terminals (Duin and Volgenant, Networks 19, 1989).
+
+Both look at a cut around a terminal: the terminal alone, or its region, the vertices to which no other terminal is
+nearer. Every tree has an edge of the cut. If the lightest one, extended by shortest paths to the terminal and to
+another one outside, is no longer than the second lightest edge of the cut, it may take the place of any other edge:
+some lightest tree has it. (A terminal of degree 1, and a terminal whose lightest edge leads to another one, are cases.)
+
+The edges are contracted one after the other. A test still holds if no edge of its cut has been contracted: then the cut
+has the same edges, and no path has become longer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers
+from hpcsolve.algorithms.steiner_kmb.reduce import Indices
+from hpcsolve.algorithms.steiner_kmb.trees import Regions
+
+NO_EDGE = np.uint64(2**64 - 1)
+"""In the place of the weight of a cut's second edge, if it has only one."""
+
+
+def contractible(net: Network, near: Regions) -> Indices:
+    """Return edges that are all together in some lightest tree, given the regions of the terminals."""
+    tails = np.repeat(np.arange(net.n, dtype=np.uint32), np.diff(net.offsets))
+    heads = net.heads
+    apart = near.base[tails] != near.base[heads]
+    ways = near.distance[tails] + net.weights + near.distance[heads]
+    alone = net.is_terminal[tails] > 0
+    one = _passing(tails, net.weights, ways, alone, apart)
+    other = _passing(near.base[tails], net.weights, ways, apart, apart)
+    chosen = np.concatenate([one, other])
+    is_region = np.arange(len(chosen)) >= len(one)
+    order = np.lexsort((is_region, chosen, net.weights[chosen]))
+    edges = edge_numbers(net, tails[chosen], heads[chosen])
+    return _one_after_the_other(net, near.base, tails[chosen[order]], edges[order], is_region[order])
+
+
+def _passing(cut: NDArray[np.uint32], weights: NDArray[np.uint64], ways: NDArray[np.uint64], inside: NDArray[np.bool_],
+             apart: NDArray[np.bool_]) -> Indices:
+    """Return the lightest arc of each cut, if the test holds. `inside` says which arcs belong to a cut."""
+    arcs = np.flatnonzero(inside)
+    arcs = arcs[np.lexsort((weights[arcs], cut[arcs]))]
+    owner = cut[arcs]
+    first = np.flatnonzero(np.concatenate([np.ones(min(len(arcs), 1), dtype=bool), owner[1:] != owner[:-1]]))
+    second = np.minimum(first + 1, len(arcs) - 1)
+    has_two = (second > first) & (owner[second] == owner[first])
+    limit = np.where(has_two, weights[arcs[second]], NO_EDGE)
+    found: Indices = arcs[first[(apart[arcs[first]] & (ways[arcs[first]] <= limit)) | ~has_two]]
+    return found
+
+
+def _one_after_the_other(
+    net: Network, base: NDArray[np.uint32], owners: NDArray[np.uint32], edges: Indices, is_region: NDArray[np.bool_]
+) -> Indices:
+    """Return the edges whose cut no edge before them has crossed. `owners` are vertices of the cuts."""
+    touched, crossed, chosen = set[int](), set[int](), []
+    ends = zip(net.edges.tails[edges].tolist(), net.edges.heads[edges].tolist())
+    for edge, owner, region, (tail, head) in zip(edges.tolist(), owners.tolist(), is_region.tolist(), ends):
+        if int(base[owner]) in crossed if region else owner in touched:
+            continue
+        chosen.append(edge)
+        touched |= {tail, head}
+        if base[tail] != base[head]:
+            crossed |= {int(base[tail]), int(base[head])}
+    return np.array(chosen, np.int64)

@@ -1,0 +1,182 @@
+"""Mode exact: its program against brute force and a dense program, any ranks and rules, stops with valid bounds.
+
+The long forms: HPCSOLVE_TINY_GRAPHS=10000 and HPCSOLVE_DENSE=5000,12 before
+`pytest --timeout=0 tests/algorithms/test_steiner_exact.py`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable
+
+import numpy as np
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
+
+from hpcsolve.algorithms import steiner_kmb
+from hpcsolve.algorithms.base import NO_STOP, Outcome, StopCriteria, silent
+from hpcsolve.algorithms.steiner_kmb import Parameters
+from hpcsolve.algorithms.steiner_kmb.exact.program import Program
+from hpcsolve.algorithms.steiner_kmb.exact.space import space_of
+from hpcsolve.algorithms.steiner_kmb.network import network
+from hpcsolve.algorithms.steiner_kmb.reduce import ReducedGraph, reduced
+from hpcsolve.answers.tree import check_answer
+from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.generate.steiner import road_steiner
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.graph_build import from_edges
+from tests.steiner_oracle import hypercube, least_weight, tiny_graph
+from tests.thread_comm import on_ranks
+
+GRAPHS = int(os.environ.get("HPCSOLVE_TINY_GRAPHS", "40"))
+DENSE = [int(word) for word in os.environ.get("HPCSOLVE_DENSE", "150,8").split(",")]
+RULES = range(4)
+
+
+def solved(graph: Graph, stop: StopCriteria = NO_STOP, threads: int = 1, comm=None) -> Outcome:
+    with HostDevice(threads) as device:
+        outcome = steiner_kmb.run(graph, device, comm or SerialComm(), Parameters(mode="exact"), silent, stop)
+    assert check_answer(graph, outcome.answer).passed, check_answer(graph, outcome.answer)
+    return outcome
+
+
+def programmed(smaller: ReducedGraph, limit: int, device: Device, rules: int = 3, words: int = 0,
+               is_over: Callable[[int], bool] = lambda nbytes: False) -> Program:
+    """Return the program after its end, without any reduction by bounds before it."""
+    space = space_of(network(smaller.graph, device), SerialComm(), rules, words)
+    program = Program(space, SerialComm(), limit, is_over)
+    program.run()
+    return program
+
+
+def wrong(smaller: ReducedGraph, least: int, device: Device, rules: int, words: int) -> str:
+    """Return what is wrong with the program on a reduced graph of this optimum, or nothing."""
+    found = programmed(smaller, least + 1, device, rules, words)
+    if found.tree is None or found.limit != least or int(smaller.edges.weights[found.tree].sum()) != least:
+        return f"{least} is the optimum, {found.limit} was found"
+    if programmed(smaller, least, device, rules, words).tree is not None:
+        return f"a tree lighter than the optimum {least}"
+    return ""
+
+
+def test_the_program_finds_the_optimum_of_tiny_graphs(device: Device) -> None:
+    """With both rules, with each alone, and with none; sets of one word and of two; nothing is reduced by bounds."""
+    bad = []
+    for seed in range(GRAPHS):
+        smaller = reduced(tiny_graph(seed))
+        if len(smaller.graph.terminals) < 2:
+            continue
+        least = least_weight(smaller.graph)
+        for rules in RULES if GRAPHS > 1000 or seed % 3 == 0 else [3]:
+            if text := wrong(smaller, least, device, rules, 1 + seed % 2):
+                bad.append((seed, rules, text))
+    assert not bad, bad[:5]
+
+
+def test_mode_exact_on_tiny_graphs() -> None:
+    """With all reductions: weights of 0, ties, one terminal and two among them."""
+    bad, sizes = [], set()
+    for seed in range(GRAPHS):
+        graph = tiny_graph(seed)
+        sizes.add(len(graph.terminals))
+        outcome = solved(graph)
+        if not (outcome.cost == least_weight(graph) == outcome.answer.lower_bound and outcome.answer.optimal):
+            bad.append(seed)
+    assert not bad and sizes > {1, 2}, bad[:5]
+
+
+def test_what_a_broken_off_program_has_proven(device: Device) -> None:
+    """After any number of pieces the bound is at most the optimum, and it is of use."""
+    for graph, limit in ((hypercube(5, 12, high=100), 1550), (hypercube(6, 13, high=102), 1800)):
+        smaller, bounds = reduced(graph), []
+        least = programmed(smaller, limit, device).limit
+        for pieces in range(1, 60):
+            counter = itertools.count(1)
+            program = programmed(smaller, limit, device, is_over=lambda nbytes: next(counter) >= pieces)  # noqa: B023
+            bounds.append(program.proven())
+            if program.complete:
+                break
+        assert program.complete and bounds[-1] == least
+        assert bounds == sorted(bounds) and bounds[-2] <= least and len(set(bounds)) > 3
+        assert all(bound > 0.7 * least for bound in bounds if bound)
+
+
+def dense_weight(graph: Graph) -> int:
+    """Return the optimum by the dense program: every vertex, every set (Dreyfus and Wagner), in numpy and scipy."""
+    matrix = csr_array((graph.weights.astype(np.float64), graph.heads, graph.offsets), shape=(graph.n, graph.n))
+    distance = dijkstra(matrix).astype(np.int32)
+    last, rest = graph.terminals[-1], graph.terminals[:-1]
+    best = np.empty((1 << len(rest), graph.n), np.int32)
+    for whole in range(1, len(best)):
+        low = whole & -whole
+        if low == whole:
+            best[whole] = distance[rest[whole.bit_length() - 1]]
+            continue
+        subs = [s for s in _subsets(whole) if s & low and s != whole]
+        met = np.min([best[s] + best[whole ^ s] for s in subs], axis=0)
+        best[whole] = (distance + met).min(axis=1)
+    return int(best[-1][last])
+
+
+def _subsets(whole: int) -> list[int]:
+    found, s = [], whole
+    while s:
+        found.append(s)
+        s = (s - 1) & whole
+    return found
+
+
+def test_against_the_dense_program(device: Device) -> None:
+    n, k = DENSE
+    for graph in (road_steiner(n, k, seed=4), hypercube(7, k, seed=3)):
+        least = dense_weight(graph)
+        smaller = reduced(graph)
+        assert programmed(smaller, least - smaller.offset + 1, device).limit + smaller.offset == least
+        assert solved(graph).cost == least
+
+
+def test_ranks_and_threads_do_not_matter() -> None:
+    graph = hypercube(5, 12, high=100)
+
+    def stored(outcome: Outcome) -> dict[str, bytes]:
+        return {name: np.asarray(column.values).tobytes() for name, column in outcome.solution.items()}
+
+    alone = solved(graph)
+    assert stored(solved(graph, threads=3)) == stored(alone)
+    for ranks in (2, 3, 4):
+        assert all(stored(other) == stored(alone) for other in on_ranks(ranks, lambda c: solved(graph, comm=c)))
+    layers = alone.groups["layers"]
+    assert layers["size"].values.tolist() == [1, 2, 3, 4, 5, 6] and (layers["states"].values > 0).all()
+    assert (alone.answer.optimal, alone.answer.proof) == (True, "search")
+
+
+def test_relabelled_graphs_have_the_same_weight() -> None:
+    graph, rng = hypercube(6, 13, high=102), np.random.default_rng(4)
+    once = np.flatnonzero(graph.tails() < graph.heads)
+    for _ in range(2):
+        names, order = rng.permutation(graph.n), rng.permutation(once)
+        other = from_edges(names[graph.tails()[order]], names[graph.heads[order]], graph.weights[order], n=graph.n,
+                           terminals=names[graph.terminals])
+        assert solved(other).cost == 1712
+
+
+def test_stops_leave_a_tree_and_a_valid_bound() -> None:
+    graph, least = hypercube(6, 13, high=102), 1712
+    for stop, words in ((StopCriteria(seconds=1e-9), "s reached"), (StopCriteria(target=1900), "target 1900 reached"),
+                        (StopCriteria(memory=20_000), "memory: 20000 bytes reached at sets of")):
+        for ranks in (1, 3):
+            found = on_ranks(ranks, lambda c: solved(graph, stop, comm=c))[0]  # noqa: B023
+            answer = found.answer
+            assert found.complete and not answer.optimal and words in found.ended, found.ended
+            assert 0.8 * least < answer.lower_bound <= least <= found.cost
+    assert solved(graph, StopCriteria(memory=1 << 30)).answer.optimal
+
+
+def test_a_proof_by_prices_and_one_by_the_search() -> None:
+    dual = solved(road_steiner(60, 8))
+    assert (dual.answer.optimal, dual.answer.proof, dual.answer.ratio) == (True, "dual", 1.0)
+    assert len(dual.groups["layers"]["size"].values) == 0
+    assert dual.groups["prices"]["price"].values.sum() == dual.cost
