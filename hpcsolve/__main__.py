@@ -3,13 +3,15 @@
 import signal
 import sys
 
-STOPPABLE = ("run", "solve")
-"""The commands that end with a checkpoint when they are asked to stop."""
+STOPPABLE = ("run", "solve", "sweep --run")
+"""The commands, one with an option, that end with a checkpoint when they are asked to stop."""
 
 
 def main() -> int:
     """Run the command that the arguments name and return its exit code."""
-    if len(sys.argv) > 1 and sys.argv[1] in STOPPABLE:  # before the imports: see hpcsolve/parallel/interrupts.py
+    command, *options = sys.argv[1:] or [""]
+    names = (command, *(f"{command} {option.partition('=')[0]}" for option in options))
+    if not set(STOPPABLE).isdisjoint(names):  # before the imports: see hpcsolve/parallel/interrupts.py
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1))
     from hpcsolve import cli
 

@@ -23,7 +23,7 @@ from hpcsolve.parallel.launch import join
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.runner.ahead import build_for
-from hpcsolve.runner.checkpoints import NOTHING_KEPT, Keeping
+from hpcsolve.runner.checkpoints import NO_CHECKPOINTS, CheckpointOptions
 from hpcsolve.runner.kinds import kind_of, precision_of
 from hpcsolve.runner.planned import PlannedRun, with_earlier, with_instance
 from hpcsolve.runner.reading import read_reporting, say_source
@@ -119,16 +119,20 @@ def solve(
         "algorithm": algorithm, "output": os.fspath(output or ""), "device": device, "threads": threads, "seed": seed,
         "share-gpu": share_gpu, "exact": exact, "round": round, "stop": _stop_table(stop)})
     log = _Silent() if quiet else Log(ranks.rank)
-    keeping = Keeping(os.fspath(checkpoints), deadline=math.inf) if checkpoints is not None else NOTHING_KEPT
-    return _solved(job, ranks, lambda: _planned(job, problem, options, output is not None, log), log, keeping)
+    return _solved(job, ranks, lambda: _planned(job, problem, options, output is not None, log), log, checkpoints)
 
 
-def _solved(job: Job, comm: Comm, plan: Callable[[], PlannedRun], log: Log, keeping: Keeping) -> Result:
+def _solved(
+    job: Job, comm: Comm, plan: Callable[[], PlannedRun], log: Log, checkpoints: str | os.PathLike[str] | None
+) -> Result:
     """Return the result of a job, or raise `Interrupted` if it is not complete. Collective."""
+    checkpointing = NO_CHECKPOINTS
+    if checkpoints is not None:
+        checkpointing = CheckpointOptions(os.fspath(checkpoints), deadline=math.inf)
     if comm.size == 1:
         build_for(job.settings.algorithm, job.settings.device, log.say)
     say_source(job, log.say)
-    contents = comm.bcast(run_job(comm, plan, log, keep=True, keeping=keeping).contents)
+    contents = comm.bcast(run_job(comm, plan, log, keep=True, checkpointing=checkpointing).contents)
     if contents is None:
         raise KeyboardInterrupt("there is no answer yet; the same call goes on from the checkpoint")
     result = Result(contents)

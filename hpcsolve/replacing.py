@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -69,11 +70,29 @@ def make_folder(path: Path) -> None:
 
 
 def remove_dead_parts(path: Path) -> None:
-    """Remove the part files of a file that processes of this host left when they were killed."""
+    """Remove the part files and private folders of a path that processes of this host left when they were killed."""
     for part in path.parent.iterdir():
         found = PART.fullmatch(part.name[len(path.name) :]) if part.name.startswith(path.name) else None
         if found and found[1] == _place() and not _lives(int(found[2])):
-            part.unlink(missing_ok=True)
+            if part.is_dir():
+                shutil.rmtree(part, ignore_errors=True)
+            else:
+                part.unlink(missing_ok=True)
+
+
+@contextmanager
+def private_folder(path: Path) -> Iterator[Path]:
+    """Provide a new folder beside a path, closed to other users, which is removed after the block. Raises `OSError`.
+
+    Folders that killed processes of this host left there are removed first.
+    """
+    remove_dead_parts(path)
+    folder = _part(path)
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _part(path: Path) -> Path:

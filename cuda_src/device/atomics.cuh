@@ -15,6 +15,12 @@ template <class T>
 static inline T atomicOr(T *target, T value) {
   return __atomic_fetch_or(target, value, __ATOMIC_RELAXED);
 }
+// Replaces *target by `value` if it is `expected`. Returns what it was.
+template <class T>
+static inline T atomicCAS(T *target, T expected, T value) {
+  __atomic_compare_exchange_n(target, &expected, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+  return expected;
+}
 // Reads a value that other threads may be changing with atomics.
 template <class T>
 DEVICE T peek(const T *p) {

@@ -15,6 +15,8 @@
 //   lanes<T>                  this thread's part of a register: +, min, load, store, splat, without, load_mirrored;
 //                             min_add(best, a, b) is min(best, a + b); lanes<T>::width is its number of values
 //   lane_bits<T>()            binary logarithm of the number of lanes of a register
+//   cheap_halves              whether half a register takes half the time: with AVX-512. half_of(x, upper) is such a
+//                             half, splat_as(half, pattern) fills one, and joined(low, high) is the register of two
 //   one_thread_blocks         whether a block is one thread
 //   warp_size                 number of threads that share a register: 32, on a CPU 1
 //   lane(), warp(), warps()   this thread's lane and warp, and the block's number of warps; on a CPU 0, 0 and 1
@@ -23,6 +25,7 @@
 //   element(few, i)           few[i] of an array that is in registers
 //   lowest(set), count(set)   the smallest element of a set of 32 or 64 bits; the number of elements of 64 bits
 //   atomicMin, atomicAdd, atomicOr   for 32 and 64 bits, among all threads; with _block among those of one block
+//   atomicCAS(p, a, b)        replaces *p by b if it is a, and returns what it was; 32 bits, among all threads
 //   in_global(p)              p, which the compiler may take to point to global memory
 //   peek(p), prefetch(p)      read a value that atomics may be changing; announce that *p will be read
 //   bits_as<To>(x)            the bits of x as another type

@@ -15,6 +15,7 @@
 #define __restrict__ __restrict
 
 #if defined(__AVX512BW__)
+#include <immintrin.h>
 #define VECTOR_BYTES 64
 #elif defined(__AVX2__)
 #define VECTOR_BYTES 32
@@ -31,10 +32,11 @@ DEVICE T *in_global(T *p) {
   return p;
 }
 
-template <class T>
+template <class T, int bytes = VECTOR_BYTES>
 struct lanes {
-  static constexpr int width = VECTOR_BYTES / sizeof(T);  // elements of memory that one thread moves
-  typedef T vector __attribute__((vector_size(VECTOR_BYTES), may_alias, aligned(sizeof(T))));
+  static constexpr int width = bytes / sizeof(T);  // elements of memory that one thread moves
+  typedef T vector __attribute__((vector_size(bytes), may_alias, aligned(sizeof(T))));
+  typedef uint32_t words __attribute__((vector_size(bytes)));
   vector v;
 };
 
@@ -42,6 +44,8 @@ constexpr int warp_size = 1;  // threads that share a register
 constexpr int registers_together = 1;  // two took 1.7 times as long in Held-Karp: memory is read out of order
 // Whether a block is one thread, which may then do its work in any order.
 constexpr bool one_thread_blocks = true;
+// Whether half a register takes half the time. CPUs work on 16 bytes no faster than on 32.
+constexpr bool cheap_halves = VECTOR_BYTES == 64;
 
 template <class T>
 constexpr int lane_bits() {
@@ -61,44 +65,61 @@ DEVICE void store(T *p, lanes<T> x) {
 }
 // Returns a register with the same value in every lane. The caller gives a 16-bit value twice in a pattern of 32 bits,
 // because x86 broadcasts 32 bits at the cost of a load, while 16 bits need a shuffle too.
-template <class T>
-DEVICE lanes<T> splat(uint32_t pattern) {
-  typedef uint32_t words __attribute__((vector_size(VECTOR_BYTES)));
-  return {(typename lanes<T>::vector)(words{} + pattern)};
+template <class T, int bytes = VECTOR_BYTES>
+DEVICE lanes<T, bytes> splat(uint32_t pattern) {
+  return {(typename lanes<T, bytes>::vector)(typename lanes<T, bytes>::words{} + pattern)};
 }
-template <class T>
-DEVICE lanes<T> operator+(lanes<T> a, lanes<T> b) {
-  return {a.v + b.v};
+template <class T, int bytes>
+DEVICE lanes<T, bytes> splat_as(lanes<T, bytes>, uint32_t pattern) {
+  return splat<T, bytes>(pattern);
 }
-template <class T>
-DEVICE lanes<T> min(lanes<T> a, lanes<T> b) {
+// No sum of two values wraps, so nothing is carried from one value of 16 bits to the next, and words can be added:
+// AVX-512 reads a word from memory, repeats it and adds it in one instruction, which it cannot do with 16 bits.
+template <class T, int bytes>
+DEVICE lanes<T, bytes> operator+(lanes<T, bytes> a, lanes<T, bytes> b) {
+  typedef typename lanes<T, bytes>::words words;
+  return {(typename lanes<T, bytes>::vector)((words)a.v + (words)b.v)};
+}
+template <class T, int bytes>
+DEVICE lanes<T, bytes> min(lanes<T, bytes> a, lanes<T, bytes> b) {
   return {a.v < b.v ? a.v : b.v};
 }
-template <class T>
-DEVICE lanes<T> min_add(lanes<T> best, lanes<T> a, lanes<T> b) {
+template <class T, int bytes>
+DEVICE lanes<T, bytes> min_add(lanes<T, bytes> best, lanes<T, bytes> a, lanes<T, bytes> b) {
   return min(best, a + b);
 }
-template <class T, int B, size_t... S>
-DEVICE lanes<T> without_bit(lanes<T> x, std::index_sequence<S...>) {
-  typedef typename lanes<T>::vector vector;
+template <int B, class T, int bytes, size_t... S>
+DEVICE lanes<T, bytes> without_bit(lanes<T, bytes> x, std::index_sequence<S...>) {
+  typedef typename lanes<T, bytes>::vector vector;
   constexpr vector partner{(T)(S ^ (1 << B))...}, absent{(T)(S >> B & 1 ? T(0) : (T)((T)~T(0) >> 1))...};
   vector other = __builtin_shuffle(x.v, partner);
   return {other > absent ? other : absent};
 }
 // Lane numbers are sets of bits. Returns at each lane s that has bit b the x of lane s without it, and at the other
 // lanes infinity (the largest value with a clear top bit).
-template <class T>
-DEVICE lanes<T> without(lanes<T> x, int b) {
-  constexpr int last = lane_bits<T>() - 1;
-  auto all = std::make_index_sequence<lanes<T>::width>();
+template <class T, int bytes>
+DEVICE lanes<T, bytes> without(lanes<T, bytes> x, int b) {
+  constexpr int width = lanes<T, bytes>::width, last = __builtin_ctz(width) - 1;
+  auto all = std::make_index_sequence<width>();
   switch (b) {
-    case 0: return without_bit<T, 0>(x, all);
-    case 1: return without_bit<T, 1>(x, all);
-    case 2: return without_bit < T, last<2 ? last : 2>(x, all);
-    case 3: return without_bit < T, last<3 ? last : 3>(x, all);
-    default: return without_bit<T, last>(x, all);
+    case 0: return without_bit<0>(x, all);
+    case 1: return without_bit<1>(x, all);
+    case 2: return without_bit<(last < 2 ? last : 2)>(x, all);
+    case 3: return without_bit<(last < 3 ? last : 3)>(x, all);
+    default: return without_bit<last>(x, all);
   }
 }
+#if VECTOR_BYTES == 64
+template <class T>
+DEVICE lanes<T, 32> half_of(lanes<T> x, int upper) {
+  const auto v = (__m512i)x.v;
+  return {(typename lanes<T, 32>::vector)(upper ? _mm512_extracti64x4_epi64(v, 1) : _mm512_castsi512_si256(v))};
+}
+template <class T>
+DEVICE lanes<T> joined(lanes<T, 32> low, lanes<T, 32> high) {
+  return {(typename lanes<T>::vector)_mm512_inserti64x4(_mm512_castsi256_si512((__m256i)low.v), (__m256i)high.v, 1)};
+}
+#endif
 template <class T, size_t... S>
 DEVICE lanes<T> reversed(lanes<T> x, std::index_sequence<S...>) {
   constexpr typename lanes<T>::vector order{(T)(sizeof...(S) - 1 - S)...};

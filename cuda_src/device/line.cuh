@@ -1,47 +1,110 @@
-// A line is 32 values side by side in memory, which a group (device/group.cuh) reads or lowers at once; to lower a
-// value is to replace it by a smaller one. Values are unsigned, and at most half of what their type can hold, so that
-// the sum of two fits.
+// A line is W values side by side in memory, 32 if nothing else is said, or 16 or 64, which a group (device/group.cuh)
+// works on at once. Values are unsigned, and those that are added at most half of what their type can hold, so that the
+// sum of two fits. A thread has `parts` words of a line: under g++ a word is a vector register, in the two CUDA builds
+// one value (of a line of 16, half of a warp has none). Words know + - < == & and ?:, and `flag` is the result of
+// a comparison.
 //
-//   load_line(p)              returns the 32 values at p, which other groups of the block may be lowering
-//   lower_line(p, x, weight)  lowers the values at p to those of x + weight, and returns whether any has changed
+//   read_line<W>(p)           returns the values at p, which nobody is changing
+//   load_line<W>(p)           returns the values at p, which other groups of the block may be lowering
+//   store_line(p, x)          sets the values at p
+//   all_of<W>(x)              returns a line with x everywhere
+//   lower_line(p, x, weight)  lowers the values at p to those of x + weight, and returns whether any has changed; to
+//                             lower a value is to replace it by a smaller one
+//   each_value(x, use)        calls use(k, value) for each value of the line, by the thread that has it
+//   where(flag, x, y)         returns the word with x where the flag is set, else y; y and x are words or values
 //   from_leader(x)            returns the leader's x to every thread of the group
 //   fence_block()             orders the thread's memory accesses before it and after it, as its block sees them
 #pragma once
 #include "device/group.cuh"
 
 #if defined(__CUDACC__) || defined(HOST_THREADS)
-template <class T>
+template <class T, int W = 32>
 struct line {
-  T value;
+  static constexpr int parts = W > 32 ? W / 32 : 1;
+  typedef T word;
+  word part[parts];
 };
-template <class T>
-DEVICE line<T> load_line(const T *p) {
-  return {peek(p + lane())};
+// Whether a thread has words of a line: of a line of 16 only half of a warp has.
+template <int W>
+DEVICE bool has_words() {
+  return W >= 32 || lane() < W;
+}
+DEVICE int place_of(int k) { return 32 * k + lane(); }
+template <int W = 32, class T>
+DEVICE line<T, W> read_line(const T *p) {
+  line<T, W> x;
+  UNROLL for (int k = 0; k < x.parts; k++) x.part[k] = has_words<W>() ? p[place_of(k)] : 0;
+  return x;
+}
+template <int W = 32, class T>
+DEVICE line<T, W> load_line(const T *p) {
+  line<T, W> x;
+  UNROLL for (int k = 0; k < x.parts; k++) x.part[k] = has_words<W>() ? peek(p + place_of(k)) : 0;
+  return x;
+}
+template <class T, int W>
+DEVICE void store_line(T *p, const line<T, W> &x) {
+  if (!has_words<W>()) return;
+  UNROLL for (int k = 0; k < x.parts; k++) p[place_of(k)] = x.part[k];
+}
+template <int W = 32, class T>
+DEVICE line<T, W> all_of(T value) {
+  line<T, W> x;
+  UNROLL for (int k = 0; k < x.parts; k++) x.part[k] = value;
+  return x;
+}
+template <class T, int W>
+DEVICE bool lower_line(T *p, const line<T, W> &x, T weight) {
+  bool lower = false;
+  UNROLL for (int k = 0; k < x.parts; k++) {
+    const T offer = x.part[k] + weight;
+    T *to = p + place_of(k);
+    lower |= has_words<W>() && offer < peek(to) && offer < atomicMin_block(to, offer);
+  }
+  return __ballot_sync(full_mask, lower) != 0;
+}
+template <class T, int W, class Use>
+DEVICE void each_value(const line<T, W> &x, const Use &use) {
+  if (!has_words<W>()) return;
+  UNROLL for (int k = 0; k < x.parts; k++) use(place_of(k), x.part[k]);
 }
 template <class T>
-DEVICE bool lower_line(T *p, const line<T> &x, T weight) {
-  const T offer = x.value + weight;
-  const bool lower = offer < peek(p + lane()) && offer < atomicMin_block(p + lane(), offer);
-  return __ballot_sync(full_mask, lower) != 0;
+DEVICE T where(bool flag, T x, T y) {
+  return flag ? x : y;
 }
 template <class T>
 DEVICE T from_leader(T x) {
   return shuffled(x, 0);
 }
 #else
-template <class T>
+template <class T, int W = 32>
 struct line {
-  static constexpr int parts = 32 / lanes<T>::width;
-  typename lanes<T>::vector part[parts];
+  static constexpr int parts = W / lanes<T>::width;
+  typedef typename lanes<T>::vector word;
+  word part[parts];
 };
-template <class T>
-DEVICE line<T> load_line(const T *p) {
-  line<T> x;
+template <int W = 32, class T>
+DEVICE line<T, W> read_line(const T *p) {
+  line<T, W> x;
   UNROLL for (int k = 0; k < x.parts; k++) x.part[k] = load(p + k * lanes<T>::width).v;
   return x;
 }
-template <class T>
-DEVICE bool lower_line(T *p, const line<T> &x, T weight) {
+template <int W = 32, class T>
+DEVICE line<T, W> load_line(const T *p) {
+  return read_line<W>(p);
+}
+template <class T, int W>
+DEVICE void store_line(T *p, const line<T, W> &x) {
+  UNROLL for (int k = 0; k < x.parts; k++) store(p + k * lanes<T>::width, lanes<T>{x.part[k]});
+}
+template <int W = 32, class T>
+DEVICE line<T, W> all_of(T value) {
+  line<T, W> x;
+  UNROLL for (int k = 0; k < x.parts; k++) x.part[k] = typename line<T, W>::word{} + value;
+  return x;
+}
+template <class T, int W>
+DEVICE bool lower_line(T *p, const line<T, W> &x, T weight) {
   typedef typename lanes<T>::vector vector;
   vector changed = {};
   UNROLL for (int k = 0; k < x.parts; k++) {
@@ -53,6 +116,14 @@ DEVICE bool lower_line(T *p, const line<T> &x, T weight) {
   T any = 0;
   UNROLL for (int k = 0; k < lanes<T>::width; k++) any |= changed[k];
   return any != 0;
+}
+template <class T, int W, class Use>
+DEVICE void each_value(const line<T, W> &x, const Use &use) {
+  for (int k = 0; k < W; k++) use(k, x.part[k / lanes<T>::width][k % lanes<T>::width]);
+}
+template <class Flag, class Word>
+DEVICE Word where(Flag flag, Word x, Word y) {
+  return flag ? x : y;
 }
 template <class T>
 DEVICE T from_leader(T x) {

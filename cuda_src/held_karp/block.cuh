@@ -7,6 +7,7 @@ constexpr int stride = 64;  // of the cost matrix; row 63 is the depot's, and 62
 constexpr int depot_row = stride - 1, no_city = stride - 2;
 constexpr int most_low = 10;  // low cities
 constexpr int most_outside = 38;  // mid and top cities
+constexpr int lines_ahead = 4;  // registers of a plane that are fetched before they are needed: a CPU's cache lines
 constexpr int first_target = 12, target_columns = 40;  // multiples of 4, so that four costs are read at once
 
 // What the registers of a block share. The mid and top cities in the block's sets are sources, the others targets. In
@@ -59,6 +60,7 @@ DEVICE void for_each_path(const block_problem<T> &p, const register_sets<K> &set
   lanes<T> path[K];
   for (int s = 0; s < p.sources; s++) {
     UNROLL for (int k = 0; k < K; k++) path[k] = load(p.source[s] + sets.position[k]);
+    prefetch(p.source[s] + sets.position[0] + lines_ahead * lanes<T>::width);
     f(constant<K>(), 0, path, p.cost[most_low + s]);
   }
   UNROLL for (int k = 0; k < K; k++) for (uint32_t from = sets.subset[k]; from; from &= from - 1) {
@@ -67,10 +69,38 @@ DEVICE void for_each_path(const block_problem<T> &p, const register_sets<K> &set
     f(constant<1>(), k, path, p.cost[i]);
   }
 }
+// As `settle`, by halves of the register: `low` has the sets without the last lane city, and `high` those with it. A
+// path from that city leads from low to high alone. So 5 lane cities take 104 min-adds of half a register instead of
+// 80 of a whole one.
+template <class T>
+DEVICE void settle_halves(lanes<T> *best, lanes<T> (*after)[1], const block_problem<T> &p) {
+  constexpr int n = lane_bits<T>(), last = n - 1;
+  typedef decltype(half_of(best[0], 0)) half_lanes;
+  half_lanes low[n], high[last], low_after[last], high_after[last];
+  UNROLL for (int a = 0; a < n; a++) low[a] = half_of(best[a], 0);
+  UNROLL for (int a = 0; a < last; a++) high[a] = half_of(best[a], 1);
+  auto lower = [&](half_lanes &to, const half_lanes &path, int from, int city) {
+    to = min_add(to, path, splat_as(path, p.cost[from][city]));
+  };
+  UNROLL for (int sweep = 1; sweep <= n; sweep++) {
+    UNROLL for (int b = 0; b < last; b++) low_after[b] = without(low[b], b), high_after[b] = without(high[b], b);
+    if (sweep == n) break;
+    UNROLL for (int a = 0; a < last; a++) {
+      UNROLL for (int b = 0; b < last; b++) if (a != b && sweep > 1) lower(high[a], high_after[b], b, a);
+      lower(high[a], low[last], last, a);
+    }
+    UNROLL for (int a = sweep < last ? 0 : last; a < n; a++) UNROLL for (int b = 0; b < last; b++) if (a != b)
+        lower(low[a], low_after[b], b, a);
+  }
+  UNROLL for (int b = 0; b < last; b++) after[b][0] = joined(low_after[b], high_after[b]);
+  after[last][0] = joined(splat_as(low[last], infinity<T>()), low[last]);
+}
 // Extends paths from lane cities to lane cities: sweep s makes the values of sets with s lane cities final. Afterwards
 // after[b][k] = g(S - b, b).
 template <int K, int M, class T>
 DEVICE void settle(lanes<T> (*best)[M], lanes<T> (*after)[K], const block_problem<T> &p) {
+  // 4 lane cities are so few that a sweep waits for its results, not for its min-adds.
+  if constexpr (cheap_halves && K == 1 && lane_bits<T>() > 4) return settle_halves(best[0], after, p);
   constexpr int n = lane_bits<T>();
   UNROLL for (int sweep = 1; sweep <= n; sweep++) {
     UNROLL for (int k = 0; k < K; k++) UNROLL for (int b = 0; b < n; b++) after[b][k] = without(best[k][b], b);

@@ -42,7 +42,7 @@ class StopCriteria(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     stagnation
         Number of iterations in a row without a better answer.
     memory
-        Bytes that a rank may take for what grows during the search.
+        Bytes that the states of a rank may take; by default four fifths of what is free.
     """
 
     seconds: Annotated[float, msgspec.Meta(gt=0)] | None = None
@@ -220,9 +220,13 @@ class Algorithm:
         The groups that it adds to the result file beside the answer: group name -> its datasets.
     can_stop
         Function of the parameters and a key of `stops`: whether the key is honoured with them.
+    may_end_early
+        Function of (problem, parameters): whether a run on this problem has an answer before its end.
     file_keys
         Its keys that may name a file: key -> a function that reads the file and returns its SHA-256. The function takes
         the path and the expected SHA-256 or None. The job keeps the hash beside the key, as `KEY-sha256`.
+    batches
+        Whether it takes a `TspBatch` in place of a `Tsp`.
     can_resume
         Function of the parameters: whether a run with them writes checkpoints and goes on from one.
     asked
@@ -253,7 +257,9 @@ class Algorithm:
     stops: tuple[str, ...] = ()
     groups: Mapping[str, Group] = field(default_factory=dict)
     can_stop: Callable[[Any, str], bool] = lambda parameters, key: True
+    may_end_early: Callable[[Any, Any], bool] = lambda problem, parameters: True
     file_keys: Mapping[str, Callable[[str, str | None], str]] = field(default_factory=dict)
+    batches: bool = False
     can_resume: Callable[[Any], bool] = lambda parameters: False
     asked: Callable[[Any, Any], Any] = lambda problem, parameters: None
     check: Callable[[Any, Any, Outcome], str | None] = lambda problem, parameters, outcome: None
@@ -264,3 +270,7 @@ class Algorithm:
     def stop_keys(self, parameters: Any) -> tuple[str, ...]:
         """Return the keys of `[stop]` that the algorithm honours with these parameters."""
         return tuple(key for key in self.stops if self.can_stop(parameters, key))
+
+    def has_partial_answers(self, problem: Any, parameters: Any) -> bool:
+        """Return whether a run that is interrupted ends with the best answer so far."""
+        return bool(self.stop_keys(parameters)) and self.may_end_early(problem, parameters)

@@ -20,7 +20,7 @@ from hpcsolve.errors import HpcsolveError, InputError
 from hpcsolve.formats.decimal_text import decimal
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.reader import read_result
-from hpcsolve.output.schema import require_whole
+from hpcsolve.output.schema import contradictions_refused, require_whole
 from hpcsolve.output.toml import value_text
 
 GROUPS = ("job", "instance", "solution", "colonies", "ranks")
@@ -119,8 +119,9 @@ def _natural(path: str) -> list[tuple[int, str]]:
 def _row(path: str) -> dict[str, Any]:
     contents = read_result(path, GROUPS, tables=False)
     require_whole(contents, path)
-    return {"file": path, **_answer(contents), **_ranks(contents), "created": contents.attributes["created"],
-            **_job_keys(contents)}
+    with contradictions_refused(path):
+        return {"file": path, **_answer(contents), **_ranks(contents), "created": contents.attributes["created"],
+                **_job_keys(contents)}
 
 
 def _answer(contents: Contents) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from hpcsolve.answers import paths, tour, tree
 from hpcsolve.errors import InputError
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.reader import read_result
-from hpcsolve.output.schema import answer_in, require_whole
+from hpcsolve.output.schema import answer_in, contradictions_refused, require_whole
 
 if TYPE_CHECKING:
     import networkx
@@ -228,5 +228,6 @@ def load(path: str | os.PathLike[str]) -> Result:
         The file is damaged.
     """
     contents = read_result(path)
-    require_whole(contents, os.fspath(path))
+    with contradictions_refused(os.fspath(path)):
+        require_whole(contents, os.fspath(path)).summary(contents)
     return Result(contents)

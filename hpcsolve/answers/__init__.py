@@ -1,5 +1,6 @@
 """The kinds of answers that an algorithm may give: tours, distances, paths and Steiner trees.
 
+tours.py      the tours of a batch of small instances
 tour.py       a travelling salesman's tour, or the statement that there is none
 distances.py  tables of distances from sources
 paths.py      a shortest path for each query
@@ -21,9 +22,10 @@ from hpcsolve.answers.base import AnswerType, record_of_names
 from hpcsolve.answers.distances import DISTANCES
 from hpcsolve.answers.paths import PATHS
 from hpcsolve.answers.tour import TOUR
+from hpcsolve.answers.tours import TOURS
 from hpcsolve.answers.tree import TREE
 
-ANSWERS = (TOUR, DISTANCES, PATHS, TREE)
+ANSWERS = (TOUR, TOURS, DISTANCES, PATHS, TREE)
 _TYPES = {record: answer for answer in ANSWERS for record in answer.records}
 
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, rounding_of
 from hpcsolve.answers.dataset import Column, Dataset, columns, own_unit
 from hpcsolve.answers.edges import Edges, Rows, places_of, shown_names
-from hpcsolve.problems.tsp import Tsp, check_tour
+from hpcsolve.problems.order import TourQuestion, check_order, dearest_leg, legs_of
+from hpcsolve.problems.tsp import Tsp
 from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
@@ -26,6 +27,12 @@ LONGEST_TOUR = 200
 _LEG = "Cost from each city of the tour to the next; of a cycle, the last leg leads back to the first city"
 LEGS = {"cost": Dataset("int64", f"{_LEG}, times /instance/scale", "leg", scaled=True)}
 """The group `/legs`."""
+BEST = ("best_costs", "best_tours")
+VALUES = {
+    "sum": "cost added up", "latency": "sum of weighted arrivals", "position": "cost by place added up",
+    "bottleneck": "dearest leg", "lexicographic": "cost added up, the dearest leg", "finish": "time of the end",
+}
+"""Objective -> what its value is, in words."""
 COST = Dataset("int64", "Cost in exact integers: the instance's own unit times /instance/scale", scaled=True)
 
 
@@ -37,7 +44,27 @@ class Tour:
     tour: Annotated[
         NDArray[np.int32], Dataset("int32", "Cities in the order of the tour, positions from 0", "place")
     ]
-    optimal: Annotated[bool, Dataset("bool", "Whether the tour is proven to be the cheapest by these costs")]
+    optimal: Annotated[bool, Dataset("bool", "Whether the tour is proven to be the best by these costs")]
+    dearest: Annotated[
+        int | None, Dataset("int64", 'Of objective "lexicographic": the cost of the dearest leg', scaled=True,
+                            optional=True)
+    ] = None
+    lower_bound: Annotated[
+        int | None, Dataset("int64", "Proven lower bound of every tour's cost, where the tour is not proven to be the "
+                            "best", scaled=True, optional=True)
+    ] = None
+    optimal_tours: Annotated[
+        int | None, Dataset("uint64", "Number of optimal tours; 2^64 - 1 stands for that many or more", optional=True)
+    ] = None
+    best_costs: Annotated[
+        NDArray[np.int64] | None,
+        Dataset("int64", "Costs of the best tours, ascending", "best_tour", scaled=True, optional=True),
+    ] = None
+    best_tours: Annotated[
+        NDArray[np.int32] | None,
+        Dataset("int32", "Cities of the best tours, one tour behind the other, positions from 0", "best_place",
+                optional=True),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -45,23 +72,6 @@ class NoTour:
     """The statement, proven by the algorithm, that the instance has no tour."""
 
     infeasible: Annotated[bool, Dataset("bool", "Whether it is proven that no tour exists")]
-
-
-@dataclass(frozen=True)
-class TourQuestion:
-    """What tour a job asks for.
-
-    Attributes
-    ----------
-    path
-        "cycle", or "open" for a path through all cities.
-    start, end
-        Positions of the first and the last city of an open path, or None for any city.
-    """
-
-    path: str = "cycle"
-    start: int | None = None
-    end: int | None = None
 
 
 def check(problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour, comm: Comm) -> Verdict:
@@ -75,12 +85,40 @@ def check_answer(tsp: Tsp, question: TourQuestion | None, answer: Tour) -> Verdi
     """Check that a tour has every city once, and add up its cost from the instance's matrix."""
     asked = question or TourQuestion()
     try:
-        cost = check_tour(tsp, np.asarray(answer.tour), asked.path, asked.start, asked.end)
+        cost = check_order(tsp, np.asarray(answer.tour), asked)
     except ValueError as error:
         return Verdict(False, str(error))
     if cost != answer.cost:
         return Verdict(False, f"the tour costs {cost}, not {answer.cost}")
-    return Verdict(True, "every city once, the cost added up from the instance")
+    if answer.dearest is not None and dearest_leg(tsp, answer.tour, asked.path) != answer.dearest:
+        return Verdict(False, f"the dearest leg of the tour does not cost {answer.dearest}")
+    if answer.lower_bound is not None and answer.lower_bound > cost:
+        return Verdict(False, f"the lower bound {answer.lower_bound} is above the tour's cost {cost}")
+    wrong = _wrong_best(tsp, asked, answer)
+    if wrong:
+        return Verdict(False, wrong)
+    constrained = ", its constraints kept" if asked.constrained else ""
+    return Verdict(True, f"every city once{constrained}, the {VALUES[asked.objective]} from the instance")
+
+
+def _wrong_best(tsp: Tsp, question: TourQuestion, answer: Tour) -> str:
+    """Return what is wrong with the best tours, `` if nothing is. That there are no better ones is not checked."""
+    if answer.best_costs is None or answer.best_tours is None:
+        return ""
+    tours, costs = np.asarray(answer.best_tours), np.asarray(answer.best_costs)
+    if len(tours) != tsp.n * len(costs) or not len(costs) or (np.diff(costs) < 0).any():
+        return "the best tours are not one for each cost, in ascending order"
+    orders = tours.reshape(len(costs), tsp.n)
+    if len(np.unique(orders, axis=0)) < len(orders) or not np.array_equal(orders[0], answer.tour):
+        return "the best tours are not all different, or the first is not the tour"
+    for number, (order, cost) in enumerate(zip(orders, costs.tolist())):
+        try:
+            found = check_order(tsp, order, question)
+        except ValueError as error:
+            return f"best tour {number}: {error}"
+        if found != cost:
+            return f"best tour {number} costs {found}, not {cost}"
+    return ""
 
 
 def verify(contents: Contents, problem: Tsp, question: TourQuestion | None, rows: RowBlocks) -> Verdict:
@@ -93,7 +131,10 @@ def verify(contents: Contents, problem: Tsp, question: TourQuestion | None, rows
     tour, cost = contents.value("solution", "tour"), contents.value("solution", "cost")
     if attribute != own_unit(int(cost), problem.scale):
         return Verdict(False, f"the attribute cost is {attribute}, /solution/cost is {cost} at scale {problem.scale}")
-    answer, legs = Tour(int(cost), tour, False), contents.value("legs", "cost")
+    dearest, bound = (contents.value("solution", name) for name in ("dearest", "lower_bound"))
+    legs, (costs, tours) = contents.value("legs", "cost"), (contents.value("solution", name) for name in BEST)
+    whole = [None if one is None else int(one) for one in (dearest, bound)]
+    answer = Tour(int(cost), tour, False, whole[0], whole[1], None, costs, tours)
     verdict = check_answer(problem, question, answer)
     right = beside(problem, question, answer).get("legs") if verdict.passed and legs is not None else None
     if right is not None and not np.array_equal(legs, right["cost"].values):
@@ -105,8 +146,7 @@ def beside(problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour) -
     """Return `/legs` of a tour that has passed its check."""
     if isinstance(answer, NoTour):
         return {}
-    tails, heads = _ends(np.asarray(answer.tour), (question or TourQuestion()).path == "open")
-    return {"legs": columns(LEGS, {"cost": problem.cost[tails, heads]})}
+    return {"legs": columns(LEGS, {"cost": legs_of(problem, answer.tour, question or TourQuestion())})}
 
 
 def _ends(tour: NDArray[Any], is_open: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -131,8 +171,42 @@ def lines(contents: Contents) -> Iterator[str]:
         _cities(contents), 118, initial_indent="tour:   ", subsequent_indent=indent, break_long_words=False,
         break_on_hyphens=False,
     )
-    yield f"cost:   {contents.attributes['cost']}{exact_to}{optimal}"
+    yield f"cost:   {contents.attributes['cost']}{exact_to}{_objective(contents)}{optimal}"
+    yield from _bound_lines(contents)
+    yield from _more_lines(contents)
     yield from _colony_lines(contents)
+
+
+def _more_lines(contents: Contents) -> Iterator[str]:
+    """Yield the number of optimal tours and the range of the best ones, where the job asks for them."""
+    count, best = contents.value("solution", "optimal_tours"), contents.value("solution", "best_costs")
+    if count is not None:
+        yield f"number: {'at least ' if int(count) == 2**64 - 1 else ''}{counted(int(count), 'optimal tour')}"
+    if best is not None:
+        own = contents.in_own_unit(np.asarray(best))
+        yield f"best:   {counted(len(best), 'tour')} of cost {own[0]} to {own[-1]}, /solution/best_tours in the file"
+
+
+def _bound_lines(contents: Contents) -> Iterator[str]:
+    """Yield the proven lower bound of a tour that is not proven to be the best."""
+    bound, cost = (contents.value("solution", name) for name in ("lower_bound", "cost"))
+    if bound is not None:
+        gap = f", so it is at most {100 * (int(cost) / int(bound) - 1):.3g} % above the optimum" if bound > 0 else ""
+        yield f"bound:  no tour is below {own_unit(int(bound), int(contents.value('instance', 'scale')))}{gap}"
+
+
+def _objective(contents: Contents) -> str:
+    """Return what the cost is, where it is not a plain sum."""
+    name, dearest = str(_keys(contents).get("objective", "sum")), contents.value("solution", "dearest")
+    if dearest is not None:
+        return f", dearest leg {own_unit(int(dearest), int(contents.value('instance', 'scale')))}"
+    return "" if name == "sum" else f" ({VALUES.get(name, name)})"
+
+
+def _keys(contents: Contents) -> dict[str, Any]:
+    """Return the table of the job's algorithm."""
+    keys: dict[str, Any] = msgspec.toml.decode(contents.value("job", "toml")).get(contents.attributes["algorithm"], {})
+    return keys
 
 
 def _cities(contents: Contents) -> str:
@@ -197,8 +271,7 @@ def edges(contents: Contents, number: int | None = None) -> Edges:
 
 def is_open(contents: Contents) -> bool:
     """Return whether the tour is an open path, as the job asks."""
-    job = msgspec.toml.decode(contents.value("job", "toml"))
-    return bool(job.get(contents.attributes["algorithm"], {}).get("path") == "open")
+    return bool(_keys(contents).get("path") == "open")
 
 
 class TourMixin:

@@ -6,10 +6,8 @@ the common decision (`agreed`) and saves (`Checkpoints.save`). Others call `Boun
 
 from __future__ import annotations
 
-import faulthandler
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TypeVar
@@ -18,6 +16,7 @@ from hpcsolve.checkpoint.lease import LeaseLost
 from hpcsolve.checkpoint.pace import Pace, next_agreement
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.state import State
+from hpcsolve.checkpoint.watchdog import Watchdog
 from hpcsolve.checkpoint.writer import Writer
 from hpcsolve.errors import EnvironmentFault, Stopped
 from hpcsolve.parallel.comm import Comm
@@ -58,8 +57,8 @@ class Checkpoints:
         The clock.
     note, warn
         Called with a line about each checkpoint, and about each that could not be written.
-    hang_timeout
-        Seconds without a boundary after which a rank prints its stacks and ends; None: never.
+    watchdog
+        Ends the run if a rank reaches no boundary for too long; None: nothing does.
     stopping
         Whether this rank has wished to stop.
     """
@@ -70,17 +69,18 @@ class Checkpoints:
     pace: Pace = field(default_factory=Pace)
     note: Callable[[str], None] = ignore
     warn: Callable[[str], None] = ignore
-    hang_timeout: float | None = None
+    watchdog: Watchdog | None = None
     stopping: bool = False
 
     @property
     def asks_ranks(self) -> bool:
         """Whether `Boundary` must ask the ranks for their wishes. Without a writer and a watch it need not."""
-        return self.writer is not None or self.hang_timeout is not None
+        return self.writer is not None or self.watchdog is not None
 
     def wish(self, nbytes: int = 0) -> Wish:
         """Return what this rank wants now, when its share of the state has so many bytes."""
-        watch(self.hang_timeout)
+        if self.watchdog is not None:
+            self.watchdog.note_progress()
         now = self.pace.look()
         if self.stopping or self.interrupted() or self.pace.must_stop(now, nbytes if self.writer else 0):
             self.stopping = True
@@ -122,22 +122,6 @@ class Checkpoints:
 
 NONE = Checkpoints()
 """The checkpoints of a run that nobody stops and that writes none."""
-
-
-def watch(seconds: float | None) -> None:
-    """Print all stacks of this process and end it, unless this is called again within so many seconds."""
-    if seconds is not None:
-        faulthandler.dump_traceback_later(seconds, exit=True)
-
-
-@contextmanager
-def watched(seconds: float | None) -> Iterator[None]:
-    """Begin to `watch`, and end it at last."""
-    watch(seconds)
-    try:
-        yield
-    finally:
-        faulthandler.cancel_dump_traceback_later()
 
 
 class Boundary:

@@ -26,12 +26,24 @@ class LeaseLost(EnvironmentFault):
 
 
 class Owner(msgspec.Struct, frozen=True):
-    """The run that has the lease."""
+    """The run that has the lease.
+
+    Attributes
+    ----------
+    slurm
+        The variables `SLURM` of its Slurm job, if it is part of one.
+    """
 
     token: str
     host: str
     process: int
     slurm: dict[str, str]
+
+    def __str__(self) -> str:
+        """Return one line for messages: "process 12 on node7 (Slurm job 34, restart 1)"."""
+        job, restart = (self.slurm.get(name, "") for name in SLURM)
+        where = f" (Slurm job {job}{f', restart {restart}' if restart else ''})" if job else ""
+        return " ".join(f"process {self.process} on {self.host}{where}".split())
 
 
 @dataclass(frozen=True)
@@ -48,8 +60,7 @@ class Lease:
             raise LeaseLost(f"{self.folder}: the lease of this run is gone: another run of this job has ended, or the "
                             "folder was removed; nothing more is written")
         if owner.token != self.token:
-            who = f"process {owner.process} on {owner.host}"
-            raise LeaseLost(f"{self.folder}: another run of this job, {who}, has taken over; this one ends")
+            raise LeaseLost(f"{self.folder}: another run of this job, {owner}, has taken over; this one ends")
 
 
 def take_lease(folder: Path) -> Lease:

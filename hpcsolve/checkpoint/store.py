@@ -135,7 +135,8 @@ def read_manifest(folder: Path, generation: int) -> Manifest:
     try:
         manifest = msgspec.json.decode(text, type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise DamagedFileError(f"{path}: not a manifest of this version: {error}") from None
+        reason = " ".join(str(error).split())  # which may quote a name from the file
+        raise DamagedFileError(f"{path}: not a manifest of this version: {reason}") from None
     if manifest.generation != generation or not all(_sound(file) for file in manifest.files):
         raise DamagedFileError(f"{path}: damaged: its entries contradict each other")
     return manifest

@@ -30,8 +30,7 @@ from hpcsolve.cli import (
     verify,
 )
 from hpcsolve.cli.usage import OneLineParser, refuse_unknown_command, refuse_unknown_options
-from hpcsolve.parallel.interrupts import release
-from hpcsolve.parallel.launch import INTERRUPTED
+from hpcsolve.parallel.interrupts import INTERRUPTED, INTERRUPTED_LINE, interrupt, release
 from hpcsolve.parallel.printing import warn
 
 COMMANDS = (
@@ -70,10 +69,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     refuse_unknown_options(commands[words[0]], rest)
     command: Callable[[argparse.Namespace], int] = options.command
     try:
+        signal.signal(signal.SIGINT, interrupt)
         release(signal.SIGINT)  # which `hpcsolve.__main__` has blocked during the imports
         return command(options)
     except KeyboardInterrupt:  # before the ranks have joined; afterwards `guard` handles it
-        warn("hpcsolve: interrupted")
+        warn(INTERRUPTED_LINE)
         return INTERRUPTED
 
 

@@ -13,7 +13,7 @@ from hpcsolve.parallel.interrupts import STOPPING
 if TYPE_CHECKING:
     from hpcsolve.output.log import Log
     from hpcsolve.parallel.comm import Comm
-    from hpcsolve.runner.checkpoints import Keeping
+    from hpcsolve.runner.checkpoints import CheckpointOptions
     from hpcsolve.runner.planned import PlannedRun
 
 
@@ -46,12 +46,12 @@ def add_checkpoint_options(parser: argparse.ArgumentParser) -> None:
                         help="end the run, with the stack of each rank, after so many seconds without progress")
 
 
-def keeping_of(options: argparse.Namespace) -> Keeping:
+def checkpoint_options(options: argparse.Namespace) -> CheckpointOptions:
     """Return what the options say about checkpoints."""
-    from hpcsolve.runner.checkpoints import Keeping
+    from hpcsolve.runner.checkpoints import CheckpointOptions
 
-    return Keeping(options.checkpoint_dir, options.checkpoint_interval, options.deadline, options.hang_timeout,
-                   options.overwrite)
+    return CheckpointOptions(options.checkpoint_dir, options.checkpoint_interval, options.deadline,
+                             options.hang_timeout, options.overwrite)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -71,8 +71,8 @@ def _run(options: argparse.Namespace) -> int:
 
         log = open_log(comm, options)
         plan = partial(_planned, options, log)
-        before, keeping = {"seconds_build": sum(seconds_build)}, keeping_of(options)
-        return run_job(comm, plan, log, before, signals=STOPPING, keeping=keeping).exit_code
+        before, checkpointing = {"seconds_build": sum(seconds_build)}, checkpoint_options(options)
+        return run_job(comm, plan, log, before, signals=STOPPING, checkpointing=checkpointing).exit_code
 
     return guard(run, prepare)
 

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from hpcsolve.cli.options import add_command, add_set, seconds, show_on_rank_0
-from hpcsolve.cli.run import add_run_options, keeping_of, open_log
+from hpcsolve.cli.run import add_run_options, checkpoint_options, open_log
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.parallel.interrupts import STOPPING
 
@@ -71,8 +71,8 @@ def _solve(options: argparse.Namespace) -> int:
             return _planned(chosen[0], options)
 
         before = {"seconds_read": sum(seconds_read), "seconds_build": sum(seconds_build)}
-        keeping = keeping_of(options)
-        return run_job(comm, planned, log, before, signals=STOPPING, keeping=keeping).exit_code
+        checkpointing = checkpoint_options(options)
+        return run_job(comm, planned, log, before, signals=STOPPING, checkpointing=checkpointing).exit_code
 
     return guard(run, prepare)
 

@@ -26,12 +26,12 @@ def _verify(options: argparse.Namespace) -> int:
 
 
 def _verify_one(options: argparse.Namespace) -> int:
-    from hpcsolve.output.schema import require_whole
+    from hpcsolve.output.schema import answer_lines
     from hpcsolve.runner.verify import verify_file
 
     path = options.results[0]
     contents, verdict = verify_file(path, options.instance, again=options.again)
-    show("\n".join([*require_whole(contents, path).lines(contents), f"check:  {verdict}"]))
+    show("\n".join([*answer_lines(contents, path), f"check:  {verdict}"]))
     return CHECK_FAILED if verdict.passed is False else 0
 
 

@@ -1,1 +1,1 @@
-"""Devices: CPU cores or one NVIDIA GPU behind one protocol. Nothing outside this folder imports ctypes or pycuda."""
+"""Devices: CPU cores or one NVIDIA GPU behind one protocol. Nothing outside this folder imports pycuda."""

@@ -3,7 +3,7 @@
 The cache is the user's own folder (HPCSOLVE_CACHE, else XDG_CACHE_HOME/hpcsolve, else ~/.cache/hpcsolve), closed to
 others. An entry's name is a hash of everything that the machine code depends on: source, headers, command, compiler
 version, CPU features. Kernels that `hpcsolve build` has made for this kind of CPU or GPU are preferred, and need
-no compiler (targets.py). An entry is written with its SHA-256 under a temporary name and renamed, under a lock, so that
+no compiler (targets.py). An entry is made with its SHA-256 in a folder of its own and renamed, under a lock, so that
 one of many ranks on a node builds it and the others wait and load it. An entry whose bytes do not match its SHA-256 is
 built again, never loaded.
 
@@ -17,23 +17,31 @@ import fcntl
 import functools
 import hashlib
 import os
-import shutil
-import signal
 import stat
-import subprocess
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpcsolve.device import targets
+from hpcsolve.device import compiler, targets
+from hpcsolve.device.compiler import (
+    compiler_identity,
+    cuda_compiler,
+    first_line_of_version,
+    host_compiler,
+    target_features,
+)
 from hpcsolve.errors import EnvironmentFault
+from hpcsolve.replacing import private_folder
 
 HOST_FLAGS = "-x c++ -std=c++17 -O3 -march=native -fopenmp -ffp-contract=off -fPIC -shared -Wno-psabi"
 """`-ffp-contract=off` gives the same floating-point results as on any other device."""
 CUDA_FLAGS = "-cubin -std=c++17 -O3 --fmad=false"
 NVCC_SETTINGS = ("NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN")
 """Variables of the environment that nvcc reads: options, and the C++ compiler that it calls (its option -ccbin)."""
+SECONDS_BETWEEN_TRIES = 0.02
+"""Time between two looks at a lock that another process has."""
 
 
 @dataclass(frozen=True)
@@ -58,16 +66,6 @@ def source_folder() -> Path:
     raise EnvironmentFault(f"no kernel sources (cuda_src) in {package} or beside it: install hpcsolve again")
 
 
-def host_compiler() -> str:
-    """Return the C++ compiler's command, HPCSOLVE_CXX or g++."""
-    return os.environ.get("HPCSOLVE_CXX", "g++")
-
-
-def cuda_compiler() -> str:
-    """Return nvcc's command, HPCSOLVE_NVCC or nvcc."""
-    return os.environ.get("HPCSOLVE_NVCC", "nvcc")
-
-
 @functools.cache
 def host_library(file: str) -> Path:
     """Return the shared library of `cuda_src/{file}.cu` for this CPU, which is built if it is not in the cache.
@@ -84,30 +82,6 @@ def host_library(file: str) -> Path:
 def cubin(file: str, architecture: str) -> bytes:
     """Return the GPU code of `cuda_src/{file}.cu` for an architecture (`sm_90`). It is built if it is not cached."""
     return _cached(Code(file, architecture)).read_bytes()
-
-
-@functools.cache
-def compiler_identity(compiler: str) -> str:
-    """Return what the compiler says of its version, with the date and size of its executable.
-
-    Raises
-    ------
-    EnvironmentFault
-        The compiler is not on the PATH.
-    """
-    path = shutil.which(compiler)
-    if path is None:
-        nvcc = "install the CUDA toolkit or load its module, name its nvcc in HPCSOLVE_NVCC, or run with --device cpu"
-        cxx = "install a C++ compiler (g++), name one in HPCSOLVE_CXX, or run with --device cuda"
-        raise EnvironmentFault(f"{compiler} is not on the PATH: {nvcc if compiler == cuda_compiler() else cxx}")
-    status = os.stat(path)
-    return f"{_output([compiler, '--version'])}{status.st_mtime_ns} {status.st_size}"
-
-
-@functools.cache
-def target_features(compiler: str, cpu: str = "native") -> str:
-    """Return the features of a CPU, by default this one, as the compiler sees them. The model's name is not enough."""
-    return _output([compiler, f"-march={cpu}", "-Q", "--help=target"])
 
 
 def is_built(code: Code) -> bool:
@@ -129,17 +103,28 @@ def cache_folder() -> Path:
     Raises
     ------
     EnvironmentFault
-        The folder belongs to another user, or others may write to it, so its content cannot be trusted.
+        The folder belongs to another user, or others may write to it, or everybody may replace a folder above it, so
+        its content cannot be trusted.
     """
     folder = _cache_name()
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.stat()
+        replaceable = [str(above) for above in folder.resolve().parents if _is_free_for_all(above)]
     except OSError as error:
         raise EnvironmentFault(f"{folder}: {error.strerror}; name a folder of your own in HPCSOLVE_CACHE") from None
     if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise EnvironmentFault(f"{folder} is not yours, or others can write to it: name another in HPCSOLVE_CACHE")
+    if replaceable:
+        raise EnvironmentFault(f"{folder}: everybody may rename what is in {replaceable[0]}: name another folder in "
+                               "HPCSOLVE_CACHE")
     return folder
+
+
+def _is_free_for_all(folder: Path) -> bool:
+    """Return whether every user may rename what is in a folder. In /tmp only owners may: its sticky bit is set."""
+    mode = folder.stat().st_mode
+    return bool(mode & stat.S_IWOTH) and not mode & stat.S_ISVTX
 
 
 def _cache_name() -> Path:
@@ -170,9 +155,10 @@ def _cached(code: Code) -> Path:
         return prebuilt
     entry = _entry(code)
     if not _intact(entry):
-        with _lock(entry.with_suffix(".lock")):
+        ends = time.monotonic() + compiler.SECONDS
+        with _lock(entry.with_suffix(".lock"), ends):
             if not _intact(entry):
-                compile_file(code.file, _command(code), entry)
+                compile_file(code.file, _command(code), entry, ends)
     return entry
 
 
@@ -194,17 +180,11 @@ def ready_target(architecture: str) -> targets.Ready | None:
 
 
 def compiler_line(architecture: str = "") -> str:
-    """Return in one line the compiler of the kernels for a GPU or this CPU. Raises as `compiler_identity`."""
+    """Return in one line the compiler of the kernels for a GPU or this CPU. Raises as `compiler.compiler_identity`."""
     ready = ready_target(architecture)
     if ready:
         return f"{ready.target.compiler}, for {ready.target.name}"
     return first_line_of_version(cuda_compiler() if architecture else host_compiler())
-
-
-def first_line_of_version(compiler: str) -> str:
-    """Return the line that has a compiler's version. Raises as `compiler_identity`."""
-    lines = compiler_identity(compiler).splitlines()
-    return next((line for line in lines if "release" in line), lines[0])
 
 
 @functools.cache
@@ -245,48 +225,49 @@ def _checksum_file(entry: Path) -> Path:
 
 
 @contextmanager
-def _lock(path: Path) -> Iterator[None]:
+def _lock(path: Path, ends: float) -> Iterator[None]:
+    """Lock a file while the block runs. Raises `EnvironmentFault` if another process still has the lock at the end."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     except OSError as error:
         raise EnvironmentFault(f"{path.parent}: {error.strerror}; name another folder in HPCSOLVE_CACHE") from None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        while not _locked(descriptor):
+            if time.monotonic() > ends:
+                raise EnvironmentFault(f"{path}: another process has been compiling for {compiler.SECONDS:.0f} s; end "
+                                       "it, or name another folder in HPCSOLVE_CACHE")
+            time.sleep(SECONDS_BETWEEN_TRIES)
         yield
     finally:
         os.close(descriptor)
 
 
-def compile_file(file: str, command: list[str], entry: Path) -> None:
-    """Compile `cuda_src/{file}.cu`, and write the result and its SHA-256. Raises as `host_library`."""
-    folder = source_folder()
-    part = entry.with_name(f"{entry.name}.{os.getpid()}.part")
+def _locked(descriptor: int) -> bool:
+    """Try to lock a file, and return whether this process has the lock now."""
     try:
-        result = _run([*command, "-I", str(folder), str(folder / f"{file}.cu"), "-o", str(part)])
-        if result.returncode != 0:
-            lines = result.stderr.strip().splitlines() or [f"exit code {result.returncode}"]
-            first = next((line for word in ("No space left", "error") for line in lines if word in line), lines[0])
-            advice = "; name an older g++ in NVCC_CCBIN" if "unsupported GNU version" in first else ""
-            raise EnvironmentFault(f"{command[0]} could not compile {file}.cu: {first}{advice}")
-        _checksum_file(part).write_text(hashlib.sha256(part.read_bytes()).hexdigest())
-        os.replace(_checksum_file(part), _checksum_file(entry))
-        os.replace(part, entry)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def compile_file(file: str, command: list[str], entry: Path, ends: float | None = None) -> None:
+    """Compile `cuda_src/{file}.cu`, and write the result and its SHA-256. Raises as `host_library`.
+
+    Parameters
+    ----------
+    ends
+        When the compiler must have ended, on the clock `time.monotonic`; None: `compiler.SECONDS` from now.
+    """
+    folder = source_folder()
+    try:
+        with private_folder(entry.with_name("compiling")) as own:
+            part = own / entry.name
+            words = [*command, "-I", str(folder), str(folder / f"{file}.cu"), "-o", str(part)]
+            seconds = compiler.SECONDS if ends is None else ends - time.monotonic()
+            compiler.compile_with(words, f"{file}.cu", part, seconds)
+            _checksum_file(part).write_text(hashlib.sha256(part.read_bytes()).hexdigest())
+            os.replace(_checksum_file(part), _checksum_file(entry))
+            os.replace(part, entry)
     except OSError as error:
         raise EnvironmentFault(f"{entry.parent}: {error.strerror}; name another folder in HPCSOLVE_CACHE") from None
-    finally:
-        part.unlink(missing_ok=True)
-        _checksum_file(part).unlink(missing_ok=True)
-
-
-def _output(command: list[str]) -> str:
-    return _run(command).stdout
-
-
-def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
-    # Signals that this process blocks (hpcsolve/parallel/interrupts.py) must end a compiler.
-    return subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
-                          preexec_fn=_unblock_signals)
-
-
-def _unblock_signals() -> None:
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())

@@ -20,7 +20,7 @@ from numpy.typing import DTypeLike, NDArray
 from hpcsolve.device import base, build, source
 from hpcsolve.device.declaration import Declaration
 from hpcsolve.device.memory import available_memory
-from hpcsolve.errors import LaunchError, ResourceError
+from hpcsolve.errors import EnvironmentFault, LaunchError, ResourceError
 from hpcsolve.wording import counted
 
 ALIGNMENT = 64
@@ -212,7 +212,11 @@ class HostDevice:
 
     def _load(self, file: str, name: str) -> HostKernel:
         declaration = source.declaration(build.source_folder(), file, name)
-        library = self.libraries.get(file) or _open_library(build.host_library(file), self.threads)
+        try:
+            library = self.libraries.get(file) or _open_library(build.host_library(file), self.threads)
+        except OSError as error:  # its text begins with the path
+            advice = "install g++'s OpenMP library (libgomp), or remove the file, which is then compiled again"
+            raise EnvironmentFault(f"{error}: this kernel library cannot be loaded; {advice}") from None
         self.libraries[file] = library
         describe, function = library[f"{name}_signature"], library[f"{name}_launch"]
         describe.restype = ctypes.c_char_p

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from hpcsolve.device import build, targets
+from hpcsolve.device.compiler import cuda_compiler, first_line_of_version, host_compiler, target_features
 from hpcsolve.errors import InputError
 
 CPU_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
@@ -72,15 +73,15 @@ def target_folder(name: str) -> Path:
 def _command(name: str, is_gpu: bool) -> list[str]:
     """Return the compiler's command without input and output."""
     if is_gpu:
-        return [build.cuda_compiler(), *build.CUDA_FLAGS.split(), f"-arch={name}"]
-    return [build.host_compiler(), *build.HOST_FLAGS.replace("-march=native", f"-march={name}").split()]
+        return [cuda_compiler(), *build.CUDA_FLAGS.split(), f"-arch={name}"]
+    return [host_compiler(), *build.HOST_FLAGS.replace("-march=native", f"-march={name}").split()]
 
 
 def _description(name: str, is_gpu: bool, command: list[str]) -> targets.Target:
-    compiler = build.first_line_of_version(command[0])
+    compiler = first_line_of_version(command[0])
     if is_gpu:
         return targets.Target(name, compiler, platform.machine())
-    options = build.target_features(command[0], name)
+    options = target_features(command[0], name)
     return targets.Target(name, compiler, platform.machine(), targets.features_in(options))
 
 

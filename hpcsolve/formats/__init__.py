@@ -7,6 +7,7 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.errors import InputError
 from hpcsolve.formats.base import GraphInstance, Instance, InstanceOf, read_instance, write_instance
 from hpcsolve.formats.files import as_text, open_file
 from hpcsolve.formats.graph.dimacs import with_coordinates, write_coordinates, write_dimacs
@@ -121,6 +122,10 @@ def write(tsp: Tsp, path: str) -> None:
     EnvironmentFault
         The file cannot be written.
     """
+    _, *others = TSP_FORMATS
+    other = path.lower().endswith(tuple(suffix for format in others for suffix in format.suffixes))
+    if tsp.precedences and other:
+        raise InputError(f"{tsp.name} says which cities come before others, which only TSPLIB has; write a .sop file")
     write_instance(tsp, path, TSP_FORMATS)
 
 

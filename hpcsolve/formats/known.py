@@ -36,7 +36,7 @@ from hpcsolve.problems.tsp import Tsp
 TSP_FORMATS: tuple[Format[Tsp], ...] = (
     Format(
         "tsplib", "TSPLIB", (".tsp", ".atsp", ".tour", ".sop", ".hcp", ".vrp"),
-        "begins with a keyword of TSPLIB, `NAME : gr17`; TSP and ATSP are read",
+        "begins with a keyword of TSPLIB, `NAME : gr17`; TSP, ATSP and SOP are read",
         read_tsplib, signature=looks_like_tsplib, write=write_tsplib,
     ),
     Format(

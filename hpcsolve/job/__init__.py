@@ -13,7 +13,7 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 import msgspec
@@ -90,10 +90,13 @@ class Job:
         The keys above the tables, with an absolute path of the instance.
     parameters
         The algorithm's own table.
+    source
+        The text that the job was read from, for messages; None for a job that a program made.
     """
 
     settings: Settings
     parameters: Any
+    source: JobText | None = field(default=None, compare=False, repr=False)
 
     def tables(self) -> dict[str, Any]:
         """Return all keys with their values, defaults included. Keys without a value are left out."""
@@ -110,7 +113,11 @@ class Job:
 
     def with_settings(self, **changes: Any) -> Job:
         """Return the same job with other settings."""
-        return Job(msgspec.structs.replace(self.settings, **changes), self.parameters)
+        return replace(self, settings=msgspec.structs.replace(self.settings, **changes))
+
+    def error(self, key: str, message: str) -> InputError:
+        """Return the error for a mistake in `key`, a dotted path. It names file and line if the job has a file."""
+        return self.source.error(key, message) if self.source else InputError(f"{key}: {message}")
 
 
 def hash_of(tables: Mapping[str, Any], instance_sha256: str) -> str:
@@ -148,7 +155,7 @@ def job_from_table(table: Mapping[str, Any], text: JobText | None = None) -> Job
     _refuse_rounding(settings, job_text)
     parameters = convert(own, parameters_type, name, job_text, known)
     _refuse_stop(settings, parameters, job_text)
-    return Job(settings, parameters)
+    return Job(settings, parameters, text)
 
 
 def _parameters_type(name: str, job_text: JobText) -> type[msgspec.Struct]:

@@ -17,4 +17,5 @@ def makers(kind: str) -> Makers:
 
     Their parameters are the other keys of the table `instance = { generate = ..., ... }`.
     """
-    return {"tsp": tsp_generators, "graph": graph_generators, "steiner": steiner_generators}[kind]()
+    found = {"tsp": tsp_generators, "graph": graph_generators, "steiner": steiner_generators}
+    return found[kind]() if kind in found else {}

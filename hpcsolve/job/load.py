@@ -23,7 +23,7 @@ from hpcsolve.output.hdf5 import is_hdf5, read_job_text
 
 LARGEST_JOB = 1 << 20
 """Most bytes of a job file."""
-FILES = ("file", "coordinates", "terminals")
+FILES = ("file", "coordinates", "terminals", "batch")
 """Keys of the table `instance = { ... }` that may name files."""
 TOML_ERRORS = (msgspec.DecodeError, ValueError, RecursionError)
 """What msgspec raises for a text that is not TOML: its own error (no ValueError up to msgspec 0.20), ValueError for an
@@ -128,7 +128,7 @@ def _complete(job: Job, folder: Path) -> str | dict[str, Any]:
     Mistakes in it are found later, when the instance is read.
     """
     instance: str | dict[str, Any] = absolute_files(["instance"], job.settings.instance, folder)
-    if isinstance(instance, str) or "file" in instance:
+    if isinstance(instance, str) or "file" in instance or "batch" in instance:
         return instance
     maker = makers(algorithm(job.settings.algorithm).kind).get(str(instance.get("generate", "")))
     keys = inspect.signature(maker).parameters.values() if inspect.isfunction(maker) else ()
@@ -144,6 +144,8 @@ def absolute_files(keys: Sequence[str], value: Any, folder: Path) -> Any:
     files = [["instance"], *(["instance", key] for key in FILES)]
     if keys[0] in NAMES:
         files += [[keys[0], key] for key in algorithm(keys[0]).file_keys]
+    if list(keys) == ["instance", "batch"] and isinstance(value, list):
+        return [absolute_files(keys, inner, folder) for inner in value]
     if list(keys) in files and isinstance(value, str):
         return value if value in ("-", IN_MEMORY) else os.path.abspath(folder / value)
     if list(keys) == ["instance"] and isinstance(value, dict):

@@ -93,7 +93,19 @@ STEINER_GROUP = {
     "repeated_terminals": Dataset("int64", "Number of terminals that were dropped, since the file names them twice"),
 }
 """`/instance` of a Steiner problem."""
-INSTANCE_GROUPS: Mapping[str, Group] = {"tsp": TSP_GROUP, "graph": GRAPH_GROUP, "steiner": STEINER_GROUP}
+BATCH_GROUP = {
+    **_EVERY_KIND,
+    "sha256": Dataset("text", "SHA-256 of the file, or of all files"),
+    "instances": Dataset("int64", "Number of instances"),
+    "label": Dataset("int64", "Number of each instance, from 0", "instance"),
+    "cities": Dataset("int32", "Number of cities of each instance", "instance"),
+    "scale": Dataset("int64", "A cost in the instances' own unit is cost / scale"),
+    **_ROUNDING,
+}
+"""`/instance` of a batch of travelling salesman problems."""
+INSTANCE_GROUPS: Mapping[str, Group] = {
+    "tsp": TSP_GROUP, "batch": BATCH_GROUP, "graph": GRAPH_GROUP, "steiner": STEINER_GROUP,
+}
 """Kind of problem -> the datasets of its `/instance`."""
 RANKS_GROUP = {
     "host": Dataset("text", "Name of the host", "rank"),

@@ -11,6 +11,7 @@ file is read back, and compared with what was to be written, before it gets its 
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -139,9 +140,9 @@ def _digest(file: Any) -> bytes:
 
 
 class _FailureKeeper:
-    """A binary file that remembers its first failure, to be raised later, and then pretends to succeed."""
+    """A buffered binary file that remembers its first failure, to be raised later, and then pretends to succeed."""
 
-    def __init__(self, raw: Any) -> None:
+    def __init__(self, raw: io.BufferedRandom) -> None:
         self._raw = raw
         self._failure: BaseException | None = None
 
@@ -151,12 +152,14 @@ class _FailureKeeper:
             raise self._failure
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """As of any file."""
-        return int(self._raw.seek(offset, whence))
+        """As of any file. What is buffered is written before, and that may fail."""
+        if not self._failure:
+            self._attempt(self._raw.flush)
+        return (self._raw.raw if self._failure else self._raw).seek(offset, whence)
 
     def tell(self) -> int:
         """As of any file."""
-        return int(self._raw.tell())
+        return (self._raw.raw if self._failure else self._raw).tell()
 
     def read(self, count: int) -> bytes:
         """As of any file. h5py takes objects with this method for files."""

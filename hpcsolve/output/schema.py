@@ -6,9 +6,11 @@ contents.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from hpcsolve.answers import ANSWERS, answer_type_of_names
@@ -79,17 +81,37 @@ def require_whole(contents: Contents, file: str = "the result") -> AnswerType:
     Raises
     ------
     DamagedFileError
-        A dataset is missing; the message names it.
+        A dataset is missing or the job is not TOML; the message names the dataset.
     """
     for group, names in REQUIRED.items():
         for name in names:
             if contents.value(group, name) is None:
                 raise DamagedFileError(f"{file}: damaged: /{group}/{name} is missing")
+    try:
+        msgspec.toml.decode(str(contents.value("job", "toml")))
+    except (msgspec.DecodeError, ValueError, RecursionError):  # as job/load.py has it
+        raise DamagedFileError(f"{file}: damaged: /job/toml is not valid TOML") from None
     answer = answer_in(contents)
     if answer is None:
         names = ", ".join(sorted({*contents.groups.get("solution", {}), *contents.tables}))
         raise DamagedFileError(f"{file}: damaged: /solution is not a complete answer; it has {names}")
     return answer
+
+
+def answer_lines(contents: Contents, file: str = "the result") -> list[str]:
+    """Return the lines that are printed of the answer in a result. Raises as `require_whole`."""
+    with contradictions_refused(file):
+        return list(require_whole(contents, file).lines(contents))
+
+
+@contextmanager
+def contradictions_refused(file: str) -> Iterator[None]:
+    """Raise a `DamagedFileError` where computing with a result fails, since its datasets do not fit together."""
+    try:
+        yield
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise DamagedFileError(f"{file}: damaged: its datasets contradict each other: {reason}") from None
 
 
 def _type_in_words(dataset: Dataset) -> str:

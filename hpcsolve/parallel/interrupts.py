@@ -20,8 +20,27 @@ from typing import Any
 CTRL_C = (signal.SIGINT,)
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1)
 """The signals that stop a run of the command line."""
+INTERRUPTED = 130
+"""Exit code of a command that Ctrl-C has ended at once, the one that shells use."""
+INTERRUPTED_LINE = "hpcsolve: interrupted"
+"""Its last line on standard error."""
+_IMPORTING = "<frozen importlib._bootstrap>"
+"""The file of Python's functions that import modules, as their frames name it."""
 SAME_PRESS = 0.5
 """Seconds within which Ctrl-C is taken as the same press, which a terminal and a launcher may both pass on."""
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise `KeyboardInterrupt`, but end the process at once if Ctrl-C comes during an import.
+
+    The initialization of C extensions does not expect an exception: numpy's turns it into another one or crashes.
+    """
+    while frame is not None:
+        if frame.f_code.co_filename == _IMPORTING:
+            os.write(2, f"{INTERRUPTED_LINE}\n".encode())
+            os._exit(INTERRUPTED)
+        frame = frame.f_back
+    raise KeyboardInterrupt
 
 
 def release(*signals: signal.Signals) -> None:
@@ -61,7 +80,7 @@ class Interrupts:
     def __enter__(self) -> Interrupts:
         """Take the signals over."""
         if threading.current_thread() is threading.main_thread():
-            ours = (signal.default_int_handler, signal.SIG_DFL)
+            ours = (interrupt, signal.default_int_handler, signal.SIG_DFL)
             taken = [number for number in self._signals if signal.getsignal(number) in ours]
             self._previous = {number: signal.signal(number, self._note) for number in taken}
         return self

@@ -20,6 +20,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from hpcsolve.errors import EnvironmentFault, HpcsolveError, agree
 from hpcsolve.parallel import environment
+from hpcsolve.parallel.freed_memory import return_freed_memory
+from hpcsolve.parallel.interrupts import INTERRUPTED, INTERRUPTED_LINE
+from hpcsolve.parallel.parent import end_with_parent, killed_with
 from hpcsolve.parallel.printing import warn
 
 if TYPE_CHECKING:
@@ -33,9 +36,6 @@ BUG = 70
 
 STOPPED_EARLY = 75
 """Exit code of a run that was asked to stop: a checkpoint or the best answer is written (`EX_TEMPFAIL`: try again)."""
-
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, the one that shells use."""
 
 SECONDS_TO_AGREE = 4.0
 """Time that a rank with an error leaves the other ranks to end too."""
@@ -72,6 +72,7 @@ def _join_mpi() -> MpiComm:
                 f"started by a PMIx launcher (Open MPI's mpiexec or srun --mpi=pmix), which {mpi_library()} does not "
                 f"support: use {_right_command(mpi_library())}"
             )
+        return_freed_memory()
         comm = MpiComm()
     except (ImportError, RuntimeError) as error:  # RuntimeError: the library is missing or did not start
         raise EnvironmentFault(
@@ -138,12 +139,15 @@ def guard(main: Callable[[Comm], int], prepare: Callable[[], object] | None = No
     -----
     Any other exception in any thread of any rank, `SystemExit` included, ends all ranks with `BUG`. Ctrl-C
     (`KeyboardInterrupt`) ends them with `INTERRUPTED` and one line. An `HpcsolveError` that only some ranks raise ends
-    them with its own code after `SECONDS_TO_AGREE`.
+    them with its own code after `SECONDS_TO_AGREE`, and at once if another thread than the main one raises it. A rank
+    whose launcher has ended ends too.
     """
     environment.set_quiet_waiting()
+    parent = end_with_parent()
     early = _caught(prepare) if prepare else None
     try:
-        comm = join()
+        with killed_with(parent):
+            comm = join()
     except EnvironmentFault as fault:
         if environment.announced_rank(os.environ) == 0:
             _print_error(fault)
@@ -153,10 +157,11 @@ def guard(main: Callable[[Comm], int], prepare: Callable[[], object] | None = No
         return fault.exit_code
     if comm.size == 1:
         return _guard_one(main, comm, early)
-    return _guard_all(main, comm, early)  # type: ignore[arg-type]  # several ranks: join made an MpiComm
+    return _guard_all(main, comm, early, parent)  # type: ignore[arg-type]  # several ranks: join made an MpiComm
 
 
 def _guard_one(main: Callable[[Comm], int], comm: Comm, early: BaseException | None) -> int:
+    threading.excepthook = lambda arguments: os._exit(_code_of(comm, arguments.exc_value))
     try:
         _raise_early(comm, early)
         return main(comm)
@@ -164,15 +169,15 @@ def _guard_one(main: Callable[[Comm], int], comm: Comm, early: BaseException | N
         _print_error(failure)
         return failure.exit_code
     except KeyboardInterrupt:
-        warn("hpcsolve: interrupted")
+        warn(INTERRUPTED_LINE)
         return INTERRUPTED
     except BaseException as bug:  # noqa: BLE001 (the user sees it whatever it is, and the exit code says so)
         _print_bug(comm, bug)
         return BUG
 
 
-def _guard_all(main: Callable[[Comm], int], comm: MpiComm, early: BaseException | None) -> int:
-    threading.excepthook = lambda arguments: _abort_with_bug(comm, arguments.exc_value)
+def _guard_all(main: Callable[[Comm], int], comm: MpiComm, early: BaseException | None, parent: int | None) -> int:
+    threading.excepthook = lambda arguments: comm.abort(_code_of(comm, arguments.exc_value))
     failure: HpcsolveError | None = None
     code = BUG
     try:
@@ -183,11 +188,11 @@ def _guard_all(main: Callable[[Comm], int], comm: MpiComm, early: BaseException 
     except KeyboardInterrupt:
         _end_interrupted(comm)
     except BaseException as bug:  # noqa: BLE001 (the other ranks wait for this one whatever stopped it)
-        _abort_with_bug(comm, bug)
-    return _finish(comm, code, failure)
+        comm.abort(_code_of(comm, bug))
+    return _finish(comm, code, failure, parent)
 
 
-def _finish(comm: MpiComm, code: int, failure: HpcsolveError | None) -> int:
+def _finish(comm: MpiComm, code: int, failure: HpcsolveError | None, parent: int | None) -> int:
     """End all ranks with the greatest exit code, after the lowest rank with an error has printed it."""
     ends = comm.finish(code, failure is not None, None if failure is None else SECONDS_TO_AGREE)
     lowest = comm.rank if ends is None else next((rank for rank, (_, failed) in enumerate(ends) if failed), None)
@@ -197,7 +202,8 @@ def _finish(comm: MpiComm, code: int, failure: HpcsolveError | None) -> int:
         _abort_alone(comm, code)
         return code
     _keep_exit_code()
-    comm.finalize()
+    with killed_with(parent):
+        comm.finalize()
     return max(theirs for theirs, _ in ends)
 
 
@@ -215,13 +221,17 @@ def _end_interrupted(comm: MpiComm) -> None:
     if comm.rank != 0:
         with suppress(KeyboardInterrupt):
             time.sleep(RANK_0_HEAD_START)
-    warn("hpcsolve: interrupted")
+    warn(INTERRUPTED_LINE)
     comm.abort(INTERRUPTED)
 
 
-def _abort_with_bug(comm: MpiComm, bug: BaseException | None) -> None:
-    _print_bug(comm, bug)
-    comm.abort(BUG)
+def _code_of(comm: Comm, error: BaseException | None) -> int:
+    """Print an error that ends all ranks, and return its exit code."""
+    if isinstance(error, HpcsolveError):
+        _print_error(error)
+        return error.exit_code
+    _print_bug(comm, error)
+    return BUG
 
 
 def _abort_alone(comm: MpiComm, code: int) -> None:

@@ -46,6 +46,8 @@ class Tsp:
         One name for each city, or empty.
     coordinates_kind
         `geographic.DEGREES` or `geographic.DEGREES_MINUTES` if coordinates are latitudes and longitudes, else empty.
+    precedences
+        Pairs (a, b) of positions: a comes before b in every tour (sequential ordering problems).
     """
 
     name: str
@@ -57,6 +59,7 @@ class Tsp:
     city_names: tuple[str, ...] = ()
     coordinates_kind: str = ""
     cost_error: float = 0.0
+    precedences: tuple[tuple[int, int], ...] = ()
 
     @property
     def n(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -12,8 +12,10 @@ import numpy as np
 from hpcsolve.analysis.load import Result
 from hpcsolve.analysis.plot.needs import kind_of_answer
 from hpcsolve.analysis.plot.texts import number
+from hpcsolve.answers import tours
 from hpcsolve.answers.base import rounding_of
-from hpcsolve.answers.tour import is_open
+from hpcsolve.answers.tour import VALUES, is_open
+from hpcsolve.answers.tours import TOURS
 from hpcsolve.problems.geographic import DEGREES
 from hpcsolve.report.facts import bounds_of, name_of, percent, shown
 from hpcsolve.wording import counted
@@ -24,6 +26,9 @@ def problem(result: Result) -> str:
     kind = kind_of_answer(result)
     if kind == "tour":
         return _tour_problem(result)
+    if kind == TOURS.name:
+        size = int(result.contents.value("instance", "instances"))
+        return f"{name_of(result)} has {counted(size, 'instance')}. The problem is to find the cheapest tour of each."
     instance = result.contents.value
     directed = instance("instance", "directed")
     count = f"{instance('instance', 'arcs')} arcs" if directed else f"{instance('instance', 'arcs') // 2} edges"
@@ -45,10 +50,23 @@ def _tour_problem(result: Result) -> str:
     unit = " Costs are great-circle distances in metres." if metres else ""
     text = f"{name_of(result)} has {counted(n, 'city')}; an arc between two of them costs {same}.{unit}"
     if not is_open(result.contents):
-        return f"{text} The problem is to find the cheapest round trip that visits each city once."
+        return f"{text} The problem is to find the {_best(keys)} round trip that visits each city once{_rules(keys)}."
     verbs = {"start": "begins", "end": "ends"}
     ends = [f"{verb} at {keys[key]}" for key, verb in verbs.items() if keys.get(key) is not None]
-    return f"{text} The problem is to find the cheapest path that visits each city once{' and '.join(['', *ends])}."
+    path = f"{_best(keys)} path that visits each city once{' and '.join(['', *ends])}{_rules(keys)}"
+    return f"{text} The problem is to find the {path}."
+
+
+def _best(keys: Mapping[str, Any]) -> str:
+    """Return what tour is asked for, in a word or two: `cheapest`, or by the least value of its objective."""
+    objective = keys.get("objective", "sum")
+    return "cheapest" if objective == "sum" else f'best (objective = "{objective}": least {VALUES[objective]})'
+
+
+def _rules(keys: Mapping[str, Any]) -> str:
+    """Return the constraints that a job has by name, `` if there is none."""
+    named = [key for key in ("before", "position", "not-position", "forbidden", "windows") if keys.get(key)]
+    return f" and keeps to its constraints ({', '.join(named)})" if named else ""
 
 
 def _tree_problem(result: Result) -> str:
@@ -69,7 +87,9 @@ def _paths_problem(result: Result, kind: str) -> str:
 def answer(result: Result) -> Iterator[str]:
     """Yield the answer in sentences, and how good it is."""
     kind = kind_of_answer(result)
-    if kind == "tour":
+    if kind == TOURS.name:
+        yield f"There are {tours.summary(result.contents)}. All are proven to be optimal."
+    elif kind == "tour":
         yield from _tour_answer(result)
     elif kind == "tree":
         exact_to, _ = rounding_of(result.contents)

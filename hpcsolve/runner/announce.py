@@ -9,7 +9,7 @@ from hpcsolve.algorithms.base import Outcome
 from hpcsolve.answers.base import Verdict
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.log import Log
-from hpcsolve.output.schema import require_whole
+from hpcsolve.output.schema import answer_lines
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.rounding import statement
 from hpcsolve.runner.kinds import kind_of
@@ -46,7 +46,7 @@ def say_existing(planned: PlannedRun, log: Log) -> None:
     """Print the result that the output holds already."""
     assert planned.existing is not None
     log.say(f"{planned.output}: this job is done already; its result:")
-    for line in require_whole(planned.existing, str(planned.output)).lines(planned.existing):
+    for line in answer_lines(planned.existing, str(planned.output)):
         log.answer(line)
     log.answer(f"check:  {planned.existing_verdict}")
     log.answer(f"file:   {planned.output}")
@@ -60,7 +60,7 @@ def say_end(outcome: Outcome, log: Log) -> None:
 
 def say_answer(planned: PlannedRun, contents: Contents, verdict: Verdict, log: Log) -> None:
     """Print the answer, the verdict on it, the times and the file. Called on rank 0."""
-    for line in require_whole(contents, str(planned.output)).lines(contents):
+    for line in answer_lines(contents, str(planned.output)):
         log.answer(line)
     log.answer(f"check:  {verdict}")
     log.say(seconds_line(contents))

@@ -16,6 +16,7 @@ from hpcsolve.checkpoint.checkpoints import Checkpoints
 from hpcsolve.checkpoint.lease import LeaseLost, take_lease
 from hpcsolve.checkpoint.pace import Pace
 from hpcsolve.checkpoint.saved import Saved, newest
+from hpcsolve.checkpoint.watchdog import Watchdog
 from hpcsolve.checkpoint.writer import Writer, remove_checkpoints
 from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.output.log import Log
@@ -32,7 +33,7 @@ SLURM_MARGIN = 10.0
 
 
 @dataclass(frozen=True)
-class Keeping:
+class CheckpointOptions:
     """The user's options for checkpoints and stopping.
 
     Attributes
@@ -44,7 +45,7 @@ class Keeping:
     deadline
         Seconds from the start within which the run must be over; None: before the end of the Slurm job, if any.
     hang_timeout
-        Seconds without progress after which a rank prints its stacks and ends; None: never.
+        Seconds without progress after which a rank prints its stacks and ends the run; None: never.
     overwrite
         Whether checkpoints of another job are removed instead of refused.
     """
@@ -56,21 +57,21 @@ class Keeping:
     overwrite: bool = False
 
 
-NOTHING_KEPT = Keeping(interval=math.inf, deadline=math.inf)
+NO_CHECKPOINTS = CheckpointOptions(interval=math.inf, deadline=math.inf)
 
 
-def folder_of(planned: PlannedRun, keeping: Keeping) -> Path | None:
+def folder_of(planned: PlannedRun, options: CheckpointOptions) -> Path | None:
     """Return the folder of a run's checkpoints, or None if it writes none."""
-    writes = keeping.interval != math.inf and (planned.output or keeping.folder)
+    writes = options.interval != math.inf and (planned.output or options.folder)
     if not writes or not planned.solver.can_resume(planned.job.parameters):
         return None
     output = Path(planned.output or f"{planned.hash[:16]}.h5")
-    return (Path(keeping.folder) if keeping.folder else output.parent) / f"{output.name}.checkpoint"
+    return (Path(options.folder) if options.folder else output.parent) / f"{output.name}.checkpoint"
 
 
-def forget_finished(planned: PlannedRun, keeping: Keeping) -> None:
+def forget_finished(planned: PlannedRun, options: CheckpointOptions) -> None:
     """Remove the checkpoints of a finished job. A kill just before the end of its run may have left them."""
-    folder = folder_of(planned, keeping)
+    folder = folder_of(planned, options)
     if folder is not None and folder.is_dir() and not _foreign(folder, planned):
         remove_checkpoints(folder, warn)
 
@@ -92,8 +93,10 @@ def saved_in(folder: Path, planned: PlannedRun, overwrite: bool, comm: Comm, log
     return saved
 
 
-def open_checkpoints(planned: PlannedRun, keeping: Keeping, deadline: float | None, comm: Comm, interrupts: Interrupts,
-                     log: Log) -> Checkpoints:
+def open_checkpoints(
+    planned: PlannedRun, options: CheckpointOptions, deadline: float | None, comm: Comm, interrupts: Interrupts,
+    watchdog: Watchdog | None, log: Log,
+) -> Checkpoints:
     """Return the checkpoints of a run, after taking the lease of their folder. Collective.
 
     Parameters
@@ -101,14 +104,14 @@ def open_checkpoints(planned: PlannedRun, keeping: Keeping, deadline: float | No
     deadline
         When the run must be over, on the clock `time.monotonic`; None: never.
     """
-    folder = folder_of(planned, keeping)
-    saved = saved_in(folder, planned, keeping.overwrite, comm, log) if folder else None
+    folder = folder_of(planned, options)
+    saved = saved_in(folder, planned, options.overwrite, comm, log) if folder else None
     lease = on_rank_0(comm, lambda: take_lease(folder)) if folder else None
     writer = Writer(folder, comm, lease, planned.hash, saved) if folder else None
-    stoppable = folder is not None or planned.solver.stop_keys(planned.job.parameters)
-    pace = Pace(keeping.interval, deadline if stoppable else None)
+    stoppable = folder is not None or planned.has_partial_answers
+    pace = Pace(options.interval, deadline if stoppable else None)
     return Checkpoints(interrupted=interrupts.noted, saved=saved, writer=writer, pace=pace, note=log.note,
-                       warn=warn if comm.rank == 0 else log.note, hang_timeout=keeping.hang_timeout)
+                       warn=warn if comm.rank == 0 else log.note, watchdog=watchdog)
 
 
 @contextmanager
@@ -125,7 +128,7 @@ def no_empty_folder_on_error(checkpoints: Checkpoints, comm: Comm) -> Iterator[N
         raise
 
 
-def deadline_of(keeping: Keeping, started: float) -> float | None:
+def deadline_of(options: CheckpointOptions, started: float) -> float | None:
     """Return when a run must be over, on the clock `time.monotonic`, or None if there is no deadline.
 
     Parameters
@@ -133,8 +136,8 @@ def deadline_of(keeping: Keeping, started: float) -> float | None:
     started
         When the run began, on that clock.
     """
-    if keeping.deadline is not None:
-        return started + keeping.deadline
+    if options.deadline is not None:
+        return started + options.deadline
     end = os.environ.get(SLURM_END, "")
     if not end.isascii() or not end.isdigit():
         return None

@@ -239,7 +239,7 @@ def _for_cities(tsp: Any, given: Mapping[str, Any], seconds: float) -> tuple[str
     solver, ranks = algorithm("held-karp"), announced_size(os.environ)
     local = announced_local_size(os.environ) or ranks
     try:
-        estimate = solver.estimate(tsp, solver.parameters(), ranks, ONE_CORE)
+        estimate = solver.estimate(tsp, solver.parameters(method="lattice"), ranks, ONE_CORE)
     except HpcsolveError:
         return "ant-colony", f"since {tsp.n} cities are too many for a proof of the optimum"
     need = max(estimate.needed)

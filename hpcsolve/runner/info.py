@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import hpcsolve
-from hpcsolve.device.build import cache_folder, compiler_identity, cuda_compiler, host_compiler, ready_target
+from hpcsolve.device.build import cache_folder, ready_target
+from hpcsolve.device.compiler import compiler_identity, cuda_compiler, host_compiler
 from hpcsolve.device.gpus import driver_version, list_gpus
 from hpcsolve.device.memory import available_memory
 from hpcsolve.errors import HpcsolveError

@@ -10,12 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import msgspec
-
 from hpcsolve.algorithms.base import Trial
 from hpcsolve.device.base import Device
 from hpcsolve.errors import HpcsolveError
-from hpcsolve.job import Job
 from hpcsolve.output.chunks import chunks
 from hpcsolve.output.log import Log
 from hpcsolve.output.progress import duration
@@ -103,7 +100,7 @@ def with_trial(phases: Phases, planned: PlannedRun, ranks: int, device: Device) 
 
 def _afterwards(planned: PlannedRun, trial: Trial, device: Device) -> tuple[float, float]:
     """Return the seconds that checking and writing the whole answer take, extrapolated from the trial's answer."""
-    job = Job(msgspec.structs.replace(planned.job.settings, threads=device.info.threads), trial.parameters)
+    job = replace(planned.job.with_settings(threads=device.info.threads), parameters=trial.parameters)
     comm, tables = SerialComm(), [*trial.outcome.rows.values(), *trial.tables]
     with tempfile.TemporaryDirectory() as folder:
         small = replace(planned, job=job, instance=replace(planned.instance, problem=trial.problem),

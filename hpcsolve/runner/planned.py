@@ -69,6 +69,11 @@ class PlannedRun:
         """The algorithm of the job."""
         return algorithm(self.job.settings.algorithm)
 
+    @property
+    def has_partial_answers(self) -> bool:
+        """Whether a run that is interrupted ends with the best answer so far."""
+        return self.solver.has_partial_answers(self.instance.problem, self.job.parameters)
+
     def keeps_earlier(self, contents: Contents) -> bool:
         """Return whether the output keeps the earlier result, since this one is not complete and not better either."""
         if self.earlier is None or contents.attributes["complete"]:
@@ -109,7 +114,7 @@ def plan_run(
 
 def with_earlier(planned: PlannedRun) -> PlannedRun:
     """Return the planned run with a result of this job that the output holds, for a run that may be interrupted."""
-    if planned.output is None or not planned.solver.stop_keys(planned.job.parameters):
+    if planned.output is None or not planned.has_partial_answers:
         return planned
     with suppress(HpcsolveError):
         return replace(planned, earlier=_earlier(planned.output, _existing_result(planned)))

@@ -49,7 +49,7 @@ def reporting_progress(file: str, say: Say) -> Iterator[None]:
 def instance_file(job: Job) -> str:
     """Return the path of the instance's file, "-" or `IN_MEMORY` as in the job, or "" if it is generated."""
     named = job.settings.instance
-    return named if isinstance(named, str) else str(named.get("file", ""))
+    return named if isinstance(named, str) else str(named.get("file", named.get("batch", "")))
 
 
 def _file_size(path: str) -> int:

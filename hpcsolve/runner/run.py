@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from hpcsolve.algorithms.base import TO_FILL_GPUS, WITHOUT_WORK, Outcome, Report, silent
-from hpcsolve.checkpoint.checkpoints import Checkpoints, watched
+from hpcsolve.checkpoint.checkpoints import Checkpoints
+from hpcsolve.checkpoint.watchdog import watched
 from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.device.memory import peak_resident_memory
 from hpcsolve.device.select import open_device
@@ -24,8 +25,8 @@ from hpcsolve.parallel.launch import STOPPED_EARLY, on_rank_0
 from hpcsolve.replacing import make_folder
 from hpcsolve.runner.announce import say_devices, say_end, say_existing, say_head
 from hpcsolve.runner.checkpoints import (
-    NOTHING_KEPT,
-    Keeping,
+    NO_CHECKPOINTS,
+    CheckpointOptions,
     deadline_of,
     folder_of,
     forget_finished,
@@ -42,7 +43,7 @@ WILL_BE_WRITTEN = "hpcsolve: interrupted: {} will be written; another Ctrl-C end
 
 def run_job(
     comm: Comm, read: Callable[[], PlannedRun], log: Log, before: Mapping[str, float] | None = None, *,
-    keep: bool = False, signals: tuple[signal.Signals, ...] = CTRL_C, keeping: Keeping = NOTHING_KEPT,
+    keep: bool = False, signals: tuple[signal.Signals, ...] = CTRL_C, checkpointing: CheckpointOptions = NO_CHECKPOINTS,
 ) -> Finished:
     """Run a job on all ranks.
 
@@ -56,7 +57,7 @@ def run_job(
         Whether `Finished.contents` gets the values of large tables too.
     signals
         The signals that end a search with a checkpoint, or with its best answer so far, where the algorithm has one.
-    keeping
+    checkpointing
         Options for checkpoints and stopping.
 
     Raises
@@ -72,7 +73,7 @@ def run_job(
         assert planned.existing_verdict is not None
         say_existing(planned, log)
         if comm.rank == 0:
-            forget_finished(planned, keeping)
+            forget_finished(planned, checkpointing)
         return Finished(planned.existing if comm.rank == 0 else None, exit_code_of(planned.existing_verdict, True))
     say_head(planned, comm, log)
     settings, started = planned.job.settings, time.perf_counter()
@@ -81,9 +82,12 @@ def run_job(
         seconds["seconds_build"] = earlier["seconds_build"] + time.perf_counter() - started
         say_devices(reason, comm, log)
         estimated = _check_estimate(planned, device, comm, log)
-        with watched(keeping.hang_timeout), _interrupts(planned, keeping, signals, comm) as interrupts:
-            deadline = deadline_of(keeping, begun)
-            checkpoints = open_checkpoints(planned, keeping, deadline, comm, interrupts, log)
+        with (
+            watched(checkpointing.hang_timeout, f"rank {comm.rank} on {socket.gethostname()}") as watchdog,
+            _interrupts(planned, checkpointing, signals, comm) as interrupts,
+        ):
+            deadline = deadline_of(checkpointing, begun)
+            checkpoints = open_checkpoints(planned, checkpointing, deadline, comm, interrupts, watchdog, log)
             with no_empty_folder_on_error(checkpoints, comm):
                 try:
                     outcome, seconds["seconds_run"] = _run_algorithm(planned, device, comm, log, checkpoints)
@@ -96,9 +100,11 @@ def run_job(
                 return conclude(planned, outcome, row, device.info, comm, log, keep, checkpoints.writer)
 
 
-def _interrupts(planned: PlannedRun, keeping: Keeping, signals: tuple[signal.Signals, ...], comm: Comm) -> Interrupts:
+def _interrupts(
+    planned: PlannedRun, checkpointing: CheckpointOptions, signals: tuple[signal.Signals, ...], comm: Comm
+) -> Interrupts:
     """Return what notes the signals that stop a run. If the run has nothing to save, they end it at once instead."""
-    best, kept = planned.solver.stop_keys(planned.job.parameters), folder_of(planned, keeping)
+    best, kept = planned.has_partial_answers, folder_of(planned, checkpointing)
     if not best and kept is None:
         release(*(one for one in signals if one not in CTRL_C))
         return Interrupts(())

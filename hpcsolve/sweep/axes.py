@@ -134,7 +134,7 @@ def require_axes(axes: Axes, file: str) -> None:
     """Raise an `InputError` if no key of a sweep file has several values."""
     if not axes:
         what = "no key has several values, so it is one job"
-        raise InputError(f'{what}: solve it with `hpcsolve run`, or give a key values, as in seed = "1..5"', file)
+        raise InputError(f'{what}: solve it with `hpcsolve run`, or give a key values, as in seed = "1..5"', file, 1)
 
 
 def require_one_job(path: str, overrides: Sequence[str] = ()) -> None:

@@ -18,6 +18,8 @@ from hpcsolve.problems.generate.by_name import call_generator
 ROADS = ("road-graph", {"n": 30000})
 POWER = ("rmat-graph", {"scale": 13, "edge_factor": 16})
 TERMINALS = ("road-steiner", {"n": 20000, "terminals": 500})
+MANY = {"sources": list(range(1, 101)), "engine": "near-far"}
+"""Of a hierarchy only a bound is known (test_phast_run.py)."""
 JOBS = {
     "planes": ("held-karp", ("random-matrix", {"n": 19}), {}),
     "planes, symmetric": ("held-karp", ("uniform-tsp", {"n": 21}), {}),
@@ -29,10 +31,10 @@ JOBS = {
     "many cities": ("ant-colony", ("uniform-tsp", {"n": 1500}), {"local_search": "none"}),
     "ant system": ("ant-colony", ("uniform-tsp", {"n": 400}), {"variant": "ant-system"}),
     "ant systems": ("ant-colony", ("uniform-tsp", {"n": 200}), {"variant": "ant-system", "colonies": 6}),
-    "rows": ("shortest-paths", ROADS, {"sources": list(range(1, 101))}),
-    "predecessors": ("shortest-paths", ROADS, {"sources": list(range(1, 101)), "predecessors": True}),
+    "rows": ("shortest-paths", ROADS, {**MANY}),
+    "predecessors": ("shortest-paths", ROADS, {**MANY, "predecessors": True}),
     "a power law, one source": ("shortest-paths", POWER, {"sources": [1]}),
-    "targets": ("shortest-paths", ROADS, {"sources": list(range(1, 101)), "targets": [5, 6]}),
+    "targets": ("shortest-paths", ROADS, {**MANY, "targets": [5, 6]}),
     "queries": ("shortest-paths", ROADS, {"queries": [(1, 9000), (3, 29000), (200, 4)]}),
     "fast": ("steiner-kmb", TERMINALS, {}),
     "fast, a power law": ("steiner-kmb", ("power-law-steiner", {"n": 5000, "edges": 45000, "terminals": 300}), {}),

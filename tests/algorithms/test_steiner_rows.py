@@ -26,7 +26,7 @@ from hpcsolve.problems.graph import Graph
 from tests.algorithms.test_shortest_paths import graphs
 from tests.oracles import least_distances
 
-OWN = "tile", "p-pull"
+OWN = "tile", "p-pull", "phast"
 SMALL = st.one_of(st.integers(0, 9), st.integers(0, 2000))
 LARGE = st.one_of(st.integers(0, 3), st.integers(2**30 - 2, 2**30 + 2), st.integers(2**60, 2**61))
 

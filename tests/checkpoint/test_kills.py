@@ -1,19 +1,21 @@
 """SIGKILL to a rank or to the launcher at a random moment, again and again, on changing numbers of ranks.
 
-HPCSOLVE_KILLS says how many kills are made in all (`make test-faults`: 200).
+HPCSOLVE_KILLS says how many kills are made in all (`make test-faults`: 200, with the figures of each algorithm).
 """
 
 from __future__ import annotations
 
 import os
 import random
-import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import h5py
@@ -84,16 +86,31 @@ def wait_until_gone(folder: Path) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.timeout(3600)
+@dataclass
+class Figures:
+    """What was counted: kills by victim, those of them during the write of a checkpoint, resumed runs."""
+
+    victims: Counter[str]
+    during_a_write: int = 0
+    from_a_checkpoint: int = 0
+    identical: int = 0
+
+    def __str__(self) -> str:
+        """Return the figures in words."""
+        victims = ", ".join(f"{count} of a {victim}" for victim, count in sorted(self.victims.items()))
+        return (f"{self.victims.total()} kills ({victims}), {self.during_a_write} during the write of a checkpoint; "
+                f"{self.identical} resumed runs with identical answers, {self.from_a_checkpoint} from a checkpoint")
+
+
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("name", JOBS)
 def test_killed_at_random_moments(
     name: str, tmp_path: Path, hpcsolve: Start, mpiexec_path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
+    """After each kill the run is resumed to its end in a copy of the folder, and then goes on, to be killed again."""
+    (temporary := tmp_path / "temporary").mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
-    folder = tmp_path / "work"
-    folder.mkdir()
+    (folder := tmp_path / "work").mkdir()
     (folder / "job.toml").write_text(JOBS[name])
     for _ in range(2):  # the first one compiles the kernels
         began = time.monotonic()
@@ -101,39 +118,101 @@ def test_killed_at_random_moments(
         assert hpcsolve(*whole, cwd=folder, timeout=300).returncode == 0
     lasts, expected = time.monotonic() - began, solution(folder / "whole.h5")
     (folder / "whole.h5").unlink()
-    chance, kills = random.Random(name), 0
-    while kills < KILLS / len(JOBS):
-        killed = killed_once(folder, mpiexec_path, chance, lasts)
-        kills += killed
-        if not killed:
-            assert solution(folder / "out.h5") == expected
-            assert sorted(os.listdir(folder)) == ["job.toml", "out.h5"]
+    chance, figures = random.Random(name), Figures(Counter())
+    while figures.victims.total() < KILLS / len(JOBS):
+        if killed_once(folder, mpiexec_path, chance, lasts, figures):
+            resume(folder, tmp_path / "copy", mpiexec_path, chance, figures, expected)
+        else:
+            require_finished(folder, expected)
             (folder / "out.h5").unlink()
-    while killed_once(folder, mpiexec_path, chance, 1e9):
-        pass
+    assert os.listdir(temporary) == []
+    print(f"{name}: {figures}; 0 unreadable checkpoints, 0 files left in the temporary folder")
+    assert figures.identical == figures.victims.total()
+
+
+def resume(folder: Path, copy: Path, mpiexec_path: str, chance: random.Random, figures: Figures,
+           expected: dict[str, bytes]) -> None:
+    """Run the same command to its end, on any number of ranks, in a copy of the folder, and compare the answer."""
+    shutil.copytree(folder, copy)
+    done = subprocess.run(command(mpiexec_path, chance), cwd=copy, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    figures.from_a_checkpoint += "resume: " in done.stdout
+    require_finished(copy, expected)
+    figures.identical += 1
+    shutil.rmtree(copy)
+
+
+def require_finished(folder: Path, expected: dict[str, bytes]) -> None:
+    """Check that a run has left its answer and nothing else."""
     assert solution(folder / "out.h5") == expected
     assert sorted(os.listdir(folder)) == ["job.toml", "out.h5"]
-    left = [name for name in os.listdir(temporary) if not re.fullmatch(r"cc\w{6}\.s", name)]
-    assert left == [], "but what g++ leaves, which is asked for the features of the CPU"
-    print(f"{name}: {kills} kills")
 
 
-def killed_once(folder: Path, mpiexec_path: str, chance: random.Random, lasts: float) -> bool:
+def command(mpiexec_path: str, chance: random.Random) -> list[str]:
+    """Return the command of the job on 1, 2 or 3 ranks."""
+    return [mpiexec_path, "-n", str(chance.choice([1, 2, 3])), sys.executable, "-m", "hpcsolve", "run", "job.toml",
+            "--device", "cpu", "--output", "out.h5", "--checkpoint-interval", "0.05"]
+
+
+def killed_once(folder: Path, mpiexec_path: str, chance: random.Random, lasts: float, figures: Figures) -> bool:
     """Start the job, kill one of its processes within about its time, and return whether it was killed before its end.
 
-    The number of ranks, the moment and the process are chosen at random.
+    The number of ranks, the moment and the process are chosen at random. Every other time the moment is the next one at
+    which a checkpoint is being written.
     """
-    command = [mpiexec_path, "-n", str(chance.choice([1, 2, 3])), sys.executable, "-m", "hpcsolve", "run", "job.toml",
-               "--device", "cpu", "--output", "out.h5", "--checkpoint-interval", "0.05"]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    words, before = command(mpiexec_path, chance), checkpoint_files(folder)
+    with subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         try:
             output, _ = process.communicate(timeout=min(chance.uniform(0.2, 1.2) * lasts, 300))
         except subprocess.TimeoutExpired:
-            if victims := processes(folder):
-                with suppress(ProcessLookupError):
-                    os.kill(chance.choice(victims), signal.SIGKILL)
+            if chance.random() < 0.5:
+                wait_for_a_write(folder, before, process)
+            victim, writing = kill_one(folder, chance), is_writing(folder, before)
             wait_until_gone(folder)
             output, _ = process.communicate(timeout=10)
-            return process.returncode != 0 or not (folder / "out.h5").exists()
+            if victim is not None and (process.returncode != 0 or not (folder / "out.h5").exists()):
+                figures.victims[victim] += 1
+                figures.during_a_write += writing
+                return True
     assert process.returncode == 0, output
     return False
+
+
+def is_writing(folder: Path, before: set[str]) -> bool:
+    """Return whether the run has written data files of a checkpoint without manifest yet, and there is one before it.
+
+    Parameters
+    ----------
+    before
+        The files that were there when the run began. Earlier kills may have left data files.
+    """
+    names = checkpoint_files(folder)
+    last = max((name[:8] for name in names if name.endswith(".manifest")), default="")
+    return last != "" and any(name[:8] > last for name in names - before if name.endswith(".data"))
+
+
+def checkpoint_files(folder: Path) -> set[str]:
+    """Return the names of the files in the folder of the checkpoints."""
+    with suppress(FileNotFoundError):
+        return set(os.listdir(folder / "out.h5.checkpoint"))
+    return set()
+
+
+def wait_for_a_write(folder: Path, before: set[str], process: subprocess.Popen[str]) -> None:
+    """Return when a checkpoint is being written, or the run is over."""
+    while process.poll() is None and not is_writing(folder, before):
+        time.sleep(0.0005)
+
+
+def kill_one(folder: Path, chance: random.Random) -> str | None:
+    """Kill a process of the job and return what it was: a rank, a compiler or the launcher. None if there was none."""
+    victims = processes(folder)
+    if not victims:
+        return None
+    victim = chance.choice(victims)
+    with suppress(OSError):
+        words = Path(f"/proc/{victim}/cmdline").read_bytes()
+        os.kill(victim, signal.SIGKILL)
+        program = Path(os.fsdecode(words.split(b"\0")[0])).name
+        return "rank" if program.startswith("python") else "compiler" if program in ("g++", "cc1") else "launcher"
+    return None

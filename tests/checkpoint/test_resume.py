@@ -15,6 +15,7 @@ import pytest
 
 from hpcsolve.algorithms.base import NO_STOP, Algorithm, Outcome, StopCriteria, silent
 from hpcsolve.algorithms.registry import algorithm
+from hpcsolve.algorithms.shortest_paths.phast.sweeper import Shape
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.checkpoint.lease import take_lease
 from hpcsolve.checkpoint.pace import Pace
@@ -54,6 +55,7 @@ class Job:
 
 
 ANTS = {"colonies": 4, "ants": 6, "migration": 3}
+MANY = {"sources": list(range(1, 60))}
 SOME = np.random.default_rng(3).integers(0, 400, (60, 2)).tolist()
 JOBS = {
     "mmas": Job("ant-colony", uniform_tsp(40, seed=1), ANTS, StopCriteria(iterations=12), (1, 5)),
@@ -62,8 +64,13 @@ JOBS = {
     "stagnation": Job("ant-colony", uniform_tsp(20, seed=2), {"colonies": 3}, StopCriteria(stagnation=9), (4,)),
     "symmetric": Job("held-karp", uniform_tsp(22, seed=3), {}, patience=(1, 9)),
     "asymmetric": Job("held-karp", random_matrix(21), {}, patience=(3, 30)),
-    "rows": Job("shortest-paths", road_graph(400, seed=1), {"sources": list(range(1, 60)), "predecessors": True}),
-    "targets": Job("shortest-paths", road_graph(400, seed=1), {"sources": list(range(1, 60)), "targets": [5, 9, 7]}),
+    "latency": Job("held-karp", random_matrix(13), {"objective": "latency"}, patience=(2, 5)),
+    "lexicographic": Job("held-karp", uniform_tsp(12, seed=4), {"objective": "lexicographic"}, patience=(1, 3)),
+    "bounded": Job("held-karp", random_matrix(13), {"objective": "latency", "method": "bounded"}, patience=(22,)),
+    "rows": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "predecessors": True, "engine": "near-far"}),
+    "targets": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "targets": [5, 9, 7], "engine": "near-far"}),
+    "sweeps": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "predecessors": True, "engine": "phast"}),
+    "swept targets": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "targets": [5, 9, 7], "engine": "auto"}),
     "voronoi": Job("shortest-paths", road_graph(400, seed=1), {"sources": [5, 9, 7], "voronoi": True}),
     "queries": Job("shortest-paths", road_graph(400, seed=1), {"queries": [[1 + a, 1 + b] for a, b in SOME]}),
     "kmb": Job("steiner-kmb", road_steiner(300, 40, seed=2), {"mode": "kmb"}, patience=(1, 4)),
@@ -113,12 +120,13 @@ def test_stopped_again_and_again(name: str, tmp_path: Path, monkeypatch: pytest.
     assert stops > 0, "a test that never stops shows nothing"
 
 
-LAYERED = ("symmetric", "asymmetric", "exact")
+LAYERED = ("symmetric", "asymmetric", "bounded", "exact")
 
 
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make many pieces of work out of small problems."""
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.tables.rows_at_once", lambda *_: 4)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.prepare.shape_for", lambda *_: Shape(16, 1))
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.pairs.SOURCES_A_BATCH", 4)
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.tile.TileRows.at_once", 8)
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.rows.BATCH", 4)

@@ -27,7 +27,8 @@ INSTANCES = {  # name -> (content, what the line must say); each file is bad.tsp
     "empty": ("", "is empty"),
     "NUL": (MATRIX.replace("NAME", "N\0ME"), "bad.tsp:1"),
     "no format": ("hello world\n", "bad.tsp"),
-    "SOP": (MATRIX.replace("TYPE : TSP", "TYPE : SOP"), "bad.tsp:2"),
+    "HCP": (MATRIX.replace("TYPE : TSP", "TYPE : HCP"), "bad.tsp:2"),
+    "SOP of a cycle": (MATRIX.replace(": TSP", ": SOP").replace("2 3 0", "-1 3 0"), "held-karp.path: the inst"),
 }
 
 JOB = 'algorithm = "held-karp"\ninstance = "bad.tsp"\n'
@@ -41,6 +42,13 @@ JOBS = {
     "cycle with an end": (JOB + "[held-karp]\nend = 2\n", "held-karp.end: a cycle ends where it starts"),
     "same ends": (JOB + "[held-karp]\npath = 'open'\nstart = 2\nend = 2\n", "held-karp.end: an open path cannot end"),
     "stop": (JOB + "[stop]\ntarget = 3\n", "job.toml:4: stop.target"),
+    "objective": (JOB + "[held-karp]\nobjective = 'lateness'\n", "job.toml:4: held-karp.objective: 'lateness' is not"),
+    "windows of a sum": (JOB + "[held-karp]\nwindows = 'bad.tsp'\n", "held-karp.windows: it goes with objective = "),
+    "finish without windows": (JOB + "[held-karp]\nobjective = 'finish'\n", '"finish" needs windows'),
+    "position of nothing": (JOB + "[held-karp]\nobjective = 'position'\n", '"position" needs one of weights'),
+    "weights": (JOB + "[held-karp]\nobjective = 'latency'\nweights = [1]\n", "weights: 1 weights for 3 cities"),
+    "itself before": (JOB + "[held-karp]\nbefore = [[2, 2]]\n", "held-karp.before: [2, 2] names one city twice"),
+    "no such place": (JOB + "[held-karp]\nposition = [[2, 4]]\n", "held-karp.position: place 4 of a tour of 3 cities"),
     "device": (JOB + "device = 'gpu'\n", "job.toml:3: device: 'gpu': expected auto, cpu"),
     "no output": (JOB + 'output = ""\n', "'': the output is not the name of a file"),
     "NUL in the output": (JOB + 'output = "a\\u0000b.h5"\n', "the output is not the name of a file"),

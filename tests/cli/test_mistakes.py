@@ -18,7 +18,8 @@ FILES = {
     "far.csv": "0,0.123456789012,3,5\n0.123456789012,0,2.5,4\n3,2.5,0,1\n5,4,1,0\n",
     "misspelt.toml": JOB.replace("algorithm", "algoritm"), "above.toml": JOB + 'path = "open"\n[held-karp]\n',
     "below.toml": JOB + "[held-karp]\nseed = 2\n", "choice.toml": JOB + '[held-karp]\npath = "opn"\n',
-    "stop.toml": JOB + "[stop]\nseconds = 5\n", "second.toml": ANTS + "[stop]\nsecond = 5\n",
+    "stop.toml": JOB + "[held-karp]\nmethod = 'lattice'\n[stop]\nseconds = 5\n",
+    "second.toml": ANTS + "[stop]\nsecond = 5\n",
     "city.toml": JOB + "[held-karp]\nstart = 7\n",
     "generator.toml": JOB.replace('"cities.tsp"', '{ generate = "uniform-tsp", n = 9, sed = 1 }'),
 }
@@ -44,7 +45,7 @@ COMMANDS = {  # command -> the end of its only line
     "run above.toml": "above.toml:3: path: unknown key; did you mean path in the table [held-karp]?",
     "run below.toml": "below.toml:4: held-karp.seed: unknown key; did you mean seed above the tables?",
     "run choice.toml": "held-karp.path: 'opn' is not \"cycle\" or \"open\"; did you mean open?",
-    "run stop.toml": "stop.toml:4: stop.seconds: held-karp has no partial answer, so it cannot be stopped early",
+    "run stop.toml": "stop.toml:6: stop.seconds: held-karp has no partial answer with these parameters",
     "run second.toml": "second.toml:4: stop.second: unknown key; did you mean seconds?",
     "run city.toml": "held-karp.start: the instance has no city 7; its cities are numbered 1 to 4",
     "run generator.toml": "instance: uniform-tsp has no key 'sed'; did you mean seed?",

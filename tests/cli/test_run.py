@@ -171,7 +171,8 @@ def test_a_kill_leaves_the_old_output(number, job, folder, test_device):
 
 
 def test_estimate(hpcsolve, folder, test_device):
-    estimate = ("estimate", "job.toml", "--device", test_device, "--set", "instance.n=30", "-n", "2", "--memory")
+    estimate = ("estimate", "job.toml", "--device", test_device, "--set", "instance.n=30",
+                "--set", "held-karp.method=lattice", "-n", "2", "--memory")
     fits = hpcsolve(*estimate, "80G", cwd=folder)
     assert fits.returncode == 0, fits.stderr
     assert "fits                    yes: 80 GiB per rank" in fits.stdout and "min-add" in fits.stdout

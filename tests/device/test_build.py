@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from hpcsolve.device import build
+from hpcsolve.device import build, compiler
 from hpcsolve.errors import EnvironmentFault
 from hpcsolve.runner.ahead import build_for
 
@@ -53,7 +53,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def forget() -> None:
     """Forget all remembered results, as in a new process."""
-    for function in (build.host_library, build.cubin, build.compiler_identity, build.target_features):
+    for function in (build.host_library, build.cubin, compiler.compiler_identity, compiler.target_features):
         function.cache_clear()
 
 
@@ -101,6 +101,53 @@ def test_a_folder_of_another_owner_is_refused(cache: Path) -> None:
     os.chown(cache, 12345, 12345)
     with pytest.raises(EnvironmentFault, match="is not yours, or others can write to it"):
         library()
+
+
+@root_only
+def test_a_link_to_a_folder_of_another_owner_is_refused(cache: Path) -> None:
+    (foreign := cache.parent / "foreign").mkdir()
+    os.chown(foreign, 12345, 12345)
+    cache.symlink_to(foreign)
+    with pytest.raises(EnvironmentFault, match="is not yours, or others can write to it"):
+        library()
+
+
+def test_a_link_in_place_of_an_entry_is_not_trusted(cache: Path) -> None:
+    """Neither where it leads to other bytes than those that were compiled, nor where it leads nowhere."""
+    entry = library()
+    (cache.parent / "planted").write_text("planted")
+    for count, target in enumerate((cache.parent / "planted", cache.parent / "nowhere")):
+        entry.unlink()
+        entry.symlink_to(target)
+        assert library().read_text() == "machine code" and compiled(cache) == count + 2
+    assert (cache.parent / "planted").read_text() == "planted"
+
+
+@pytest.mark.parametrize(
+    ("mode", "fine"), [(0o755, True), (0o775, True), (0o1777, True), (0o777, False), (0o707, False)]
+)
+def test_a_folder_that_everybody_may_replace_is_refused(cache: Path, mode: int, fine: bool) -> None:
+    library()
+    cache.parent.chmod(mode)
+    if fine:
+        library()
+    else:
+        with pytest.raises(EnvironmentFault, match=r"everybody may rename what is in .*HPCSOLVE_CACHE"):
+            library()
+    assert compiled(cache) == 1
+
+
+def test_what_a_killed_compiler_left_is_removed(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMPILE_SECONDS", "60")
+    process = start_one("from hpcsolve.device import build; build.host_library('held_karp/minplus')")
+    while compiled(cache) == 0:
+        assert process.poll() is None
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert len(list(cache.glob("compiling.*.part"))) == 1
+    monkeypatch.setenv("COMPILE_SECONDS", "0")
+    library()
+    assert list(cache.glob("compiling.*.part")) == []
 
 
 @root_only

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hpcsolve.device import build, targets
+from hpcsolve.device import build, compiler, targets
 from hpcsolve.device.prebuild import build_target, target_folder
 from hpcsolve.errors import EnvironmentFault, InputError
 
@@ -29,7 +29,7 @@ echo "$*" > "$last"
 """
 FILES = ("held_karp/held_karp", "paths/dijkstra")
 NEEDED = {"avx2", "sse42", "avx512vbmi2", "abm"}
-FUNCTIONS = (build.host_library, build.cubin, build.compiler_identity, build.target_features)
+FUNCTIONS = (build.host_library, build.cubin, compiler.compiler_identity, compiler.target_features)
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_names_that_are_no_targets_are_refused(cache: Path, name: str, is_gpu: b
 
 def test_this_cpu_has_what_its_own_compiler_takes_for_granted() -> None:
     """The names of g++ and of Linux mean the same features."""
-    options = build.target_features("g++", "native")
+    options = compiler.target_features("g++", "native")
     found = targets.features_in(options)
     assert set(found) <= targets.features_of_this_cpu()
     assert found or platform.machine() != "x86_64"

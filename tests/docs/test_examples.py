@@ -9,7 +9,8 @@ import pytest
 
 from hpcsolve import errors
 from hpcsolve.job.load import load_job
-from hpcsolve.parallel.launch import INTERRUPTED, STOPPED_EARLY
+from hpcsolve.parallel.interrupts import INTERRUPTED
+from hpcsolve.parallel.launch import STOPPED_EARLY
 from tests.docs.pages import blocks, pages
 from tests.frame.source import REPOSITORY, shown
 

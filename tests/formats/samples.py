@@ -16,6 +16,7 @@ import scipy.sparse
 from hpcsolve.formats import read, read_graph, read_queries, read_terminals, read_tour
 from hpcsolve.job.load import load_job
 from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.sweep.expand import expand
 
 LATTICE = from_edges([0, 1, 2, 3], [1, 2, 3, 4], n=5, directed=False, labels=[1, 2, 3, 4, 5], name="lattice")
 
@@ -78,6 +79,8 @@ class Sample:
         Function that reads the file at a path.
     beside
         Content of a file `beside.gr` in the same folder, which the reader needs, or empty.
+    has_lines
+        Whether a refusal names a line if the content is text.
     """
 
     format: str
@@ -85,6 +88,7 @@ class Sample:
     content: bytes
     reader: Callable[[str], Any]
     beside: bytes = b""
+    has_lines: bool = True
 
     @property
     def name(self) -> str:
@@ -207,7 +211,15 @@ def _jobs() -> list[Sample]:
                       'device = "cpu"\nthreads = 2\n\n[shortest-paths]\nsources = [1, 2, 3]\ncutoff = 5.5\n',
         "tree.toml": 'algorithm = "steiner-kmb"\ninstance = { file = "t.stp", terminals = [1, 2] }\n',
     }
-    return [Sample("job", file, text.encode(), load_job) for file, text in texts.items()]
+    sweeps = {
+        "sizes.toml": 'algorithm = "held-karp"\ninstance = { generate = "random-matrix", n = [5, 7] }\nseed = "1..3"\n',
+        "rules.toml": 'algorithm = "ant-colony"\ninstance = "city.tsp"\noutput = "rules"\n\n[ant-colony]\n'
+                      "ants = [8, 16]\nbeta = [2, 2.5]\n\n[stop]\niterations = 10\n",
+    }
+    return [
+        *(Sample("job", file, text.encode(), load_job) for file, text in texts.items()),
+        *(Sample("sweep", file, text.encode(), expand) for file, text in sweeps.items()),
+    ]
 
 
 def _compressed() -> list[Sample]:

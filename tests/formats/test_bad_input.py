@@ -58,7 +58,7 @@ BAD_TSPLIB = {
     "empty weight type": (COORDINATES, "EUC_2D", "", ":4: EDGE_WEIGHT_TYPE is missing"),
     "matrix format of coordinates": (COORDINATES, "NODE", "EDGE_WEIGHT_FORMAT: UPPER_ROW\nNODE", ":5: EDGE_WEIGHT_FO"),
     "both sections": (COORDINATES, "EOF", "EDGE_WEIGHT_SECTION\n1 2 3", ":9: there is an EDGE_WEIGHT_SECT"),
-    "SOP": (COORDINATES, "TYPE: TSP", "TYPE: SOP", ":2: SOP (sequential ordering) is not solved"),
+    "SOP of coordinates": (COORDINATES, "TYPE: TSP", "TYPE: SOP", ":4: EDGE_WEIGHT_TYPE of a SOP must be EXPLICIT"),
     "HCP": (COORDINATES, "TYPE: TSP", "TYPE: HCP", ":2: HCP (Hamiltonian cycles) is not solved"),
     "CVRP": (COORDINATES, "TYPE: TSP", "TYPE: CVRP", ":2: CVRP (vehicle routing) is not solved"),
     "TOUR": (COORDINATES, "TYPE: TSP", "TYPE: TOUR", ":2: this is a tour, not an instance"),

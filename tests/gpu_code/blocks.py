@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from hpcsolve.algorithms.ant_colony import ant_system, buffers, local_search, max_min
 from hpcsolve.algorithms.held_karp import planes
+from hpcsolve.algorithms.held_karp.bounded import descent, layers, relaxation
 from hpcsolve.algorithms.shortest_paths import p_pull, tile, tuning
+from hpcsolve.algorithms.shortest_paths.phast import sweeper
 from hpcsolve.algorithms.steiner_kmb import node_table
 
 THREADS = {
@@ -17,11 +19,21 @@ THREADS = {
     "max_min": max_min.ROW_THREADS,
     "min_add": planes.BLOCK_THREADS,
     "minplus": planes.BLOCK_THREADS,
+    "orders": planes.BLOCK_THREADS,
     "roulette": ant_system.Strategy.threads,
+    "bounds": relaxation.THREADS,
+    "bounds_walk": 32,
+    "descent": descent.THREADS,
+    "layers": layers.THREADS,
     "bellman_ford": tuning.BLOCK_THREADS,
+    "batch": planes.BLOCK_THREADS,
     "dijkstra": tuning.BLOCK_THREADS,
     "near_far": tuning.BLOCK_THREADS,
     "p_pull": p_pull.STRETCH,
+    "phast": sweeper.THREADS,
+    "plateaus": sweeper.THREADS,
+    "contraction": 1,
+    "hierarchy": 1,
     "tile": tile.THREADS,
     "one_steiner": node_table.PANEL,
     "dual_ascent": 1,

@@ -14,7 +14,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
 
-from hpcsolve.device.build import cuda_compiler
+from hpcsolve.device.compiler import cuda_compiler
 from tests.gpu_code.budget import BUDGET, excesses, read_budget, write_budget
 from tests.gpu_code.compiled import NVDISASM, SOURCES, Compiled, Use, compiled, find_disassembler, release
 from tests.gpu_code.multiprocessor import MULTIPROCESSORS

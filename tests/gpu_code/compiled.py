@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
-from hpcsolve.device.build import CUDA_FLAGS, cuda_compiler
+from hpcsolve.device.build import CUDA_FLAGS
+from hpcsolve.device.compiler import cuda_compiler
 from tests.gpu_code.blocks import threads_of
 from tests.gpu_code.machine_code import Instruction, Kernel, kernels
 from tests.gpu_code.multiprocessor import resident_warps

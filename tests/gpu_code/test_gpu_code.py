@@ -10,7 +10,7 @@ import pytest
 
 from hpcsolve.algorithms.ant_colony import local_search
 from hpcsolve.algorithms.shortest_paths import tile, tuning
-from hpcsolve.device.build import cuda_compiler
+from hpcsolve.device.compiler import cuda_compiler
 from tests.gpu_code.budget import excesses, read_budget, write_budget
 from tests.gpu_code.check import budget_problems, own_problems
 from tests.gpu_code.compiled import Compiled, Use, accesses, compiled, find_disassembler, uses_of

@@ -13,6 +13,7 @@ import pytest
 
 from hpcsolve.device import build
 from hpcsolve.device.base import Device
+from hpcsolve.device.compiler import cuda_compiler
 
 SHAPES = [(1, 8, 64, 64), (12, 16, 4096, 1024), (5, 24, 8192, 96)]
 
@@ -51,7 +52,7 @@ def test_the_peak_equals_numpy(length: int, chunk: int, rounds: int, cost: int, 
 
 def test_the_peak_reads_no_memory_between_its_min_adds(tmp_path: Path) -> None:
     real = os.environ.get("STUB_REAL_NVCC")  # on the stub driver nvcc is g++
-    nvcc, folder = shutil.which(real or build.cuda_compiler()), build.source_folder()
+    nvcc, folder = shutil.which(real or cuda_compiler()), build.source_folder()
     if nvcc is None:
         pytest.skip("no nvcc")
     source, ptx = folder / "held_karp" / "min_add.cu", tmp_path / "min_add.ptx"

@@ -10,7 +10,7 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from hpcsolve.device.build import cuda_compiler
+from hpcsolve.device.compiler import cuda_compiler
 from tests.stub_driver.build import CannotBuild, Stub, build_stub
 
 HERE = Path(__file__).parent

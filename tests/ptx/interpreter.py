@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.device import build
+from hpcsolve.device.compiler import cuda_compiler
 from tests.ptx.build import interpreter
 from tests.stub_driver.nvcc import PTX
 
@@ -106,6 +107,6 @@ def compiled(source: Path, include: Path | None = None) -> str:
     """Return the PTX that nvcc makes of a .cu file, with the headers of cuda_src or of another folder."""
     with tempfile.NamedTemporaryFile(suffix=".ptx") as made:
         folder = include or build.source_folder()
-        command = [build.cuda_compiler(), *PTX.split(), "-arch=sm_90", "-I", str(folder), str(source), "-o", made.name]
+        command = [cuda_compiler(), *PTX.split(), "-arch=sm_90", "-I", str(folder), str(source), "-o", made.name]
         subprocess.run(command, check=True, capture_output=True)
         return Path(made.name).read_text()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from hpcsolve.device import build
+from hpcsolve.device.compiler import cuda_compiler
 from tests.ptx.interpreter import Interpreter, Module, compiled
 from tests.stub_driver.build import CannotBuild
 
@@ -57,8 +58,8 @@ def planted() -> Iterator[Module]:
 
 def loaded(source: Path, headers: Path) -> Module:
     """Return the kernels of a file as nvcc compiles them, or skip the test where that cannot be."""
-    if shutil.which(build.cuda_compiler()) is None:
-        pytest.skip(f"{build.cuda_compiler()} is not on the PATH")
+    if shutil.which(cuda_compiler()) is None:
+        pytest.skip(f"{cuda_compiler()} is not on the PATH")
     try:
         return Interpreter().load(compiled(source, headers))
     except CannotBuild as reason:

@@ -56,6 +56,9 @@ from hpcsolve.problems.steiner import check_tree
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp
 from hpcsolve.problems.verify.steiner_bound import closure_spanning_tree
 from tests.races.ants import ant_colonies, ant_samplers
+from tests.races.bounded import bounded_orders, extended_states
+from tests.races.hierarchies import hierarchies
+from tests.races.orders import order_tables
 from tests.steiner_oracle import hypercube, least_weight
 
 
@@ -232,11 +235,15 @@ def ants(device: Device) -> None:
 CASES: dict[str, Callable[[Device], None]] = {
     "minplus": minplus,
     "held-karp": all_of_held_karp,
+    "bounded-orders": bounded_orders,
+    "extended-states": extended_states,
     "shortest-paths": shortest_paths,
     "steiner": steiner_trees,
     "lightest trees": lightest_trees,
     "rows": rows_of_many,
+    "hierarchies": hierarchies,
     "ants": ants,
+    "orders": order_tables,
 }
 """What is run, by name. Together they launch every kernel."""
 

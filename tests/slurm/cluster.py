@@ -133,7 +133,8 @@ def on_host(
 
 def variables(folder: Path) -> dict[str, str]:
     """Return the environment of commands on the hosts. Ranks on one host must not find the others in shared memory."""
-    return {**os.environ, "SLURM_CONF": f"{folder}/slurm.conf", "UCX_TLS": "tcp,self", "PATH": _path()}
+    return {**os.environ, "SLURM_CONF": f"{folder}/slurm.conf", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0",
+            "PATH": _path()}
 
 
 def cut(host: str, folder: Path) -> None:

@@ -5,33 +5,15 @@ However a job is interrupted, the hash of `/solution` at the end is that of one 
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
 from tests.slurm import cluster as hosts
+from tests.slurm.jobs import ANTS, CITIES
 from tests.slurm.scripts import solution_hash
 
-ANTS = """
-algorithm = "ant-colony"
-instance = { generate = "clustered-tsp", n = 300, seed = 7, clusters = 9 }
-device = "cpu"
-threads = 1
-[ant-colony]
-colonies = 4
-[stop]
-iterations = 300
-"""
-CITIES = """
-algorithm = "held-karp"
-instance = { generate = "random-matrix", n = [12, 14], seed = "1..2" }
-device = "cpu"
-threads = 1
-"""
 SECONDS_UNDER_WAY = 1.5
 """Time from the last line before a run solves to the event of a test."""
 
@@ -58,7 +40,9 @@ def wait_until_under_way(cluster, job):
 
 
 def result_of(cluster, name="result.h5"):
-    return solution_hash(cluster.folder / name)
+    found = solution_hash(cluster.folder / name)
+    cluster.saw(found[:16])
+    return found
 
 
 @pytest.mark.parametrize(("script", "ranks"), [("one_node", 2), ("multi_node", 1), ("cpu_only", 3)])
@@ -79,7 +63,7 @@ def test_a_signal_queues_the_job_again(ants, expected, mpi):
     """With `MPI=` empty, srun takes the site's default, which the environment names here."""
     script = ants.script("requeue", 1)
     if mpi == "empty":
-        name = ants.setup.rpartition("MPI=")[2]
+        name = ants.plugin
         script.write_text(script.read_text().replace(f"MPI={name}", f"MPI=; export SLURM_MPI_TYPE={name}"))
     job = ants.submit(script, "ants.toml", "--output", "result.h5")
     wait_until_under_way(ants, job)
@@ -91,8 +75,7 @@ def test_a_signal_queues_the_job_again(ants, expected, mpi):
 
 
 def test_a_generated_script_does_the_same(ants, expected):
-    mpi = ants.setup.rpartition("MPI=")[2]
-    words = ["slurm", "ants.toml", "--ranks=2", "--ranks-per-node=1", f"--mpi={mpi}", "--output=result.h5"]
+    words = ["slurm", "ants.toml", "--ranks=2", "--ranks-per-node=1", f"--mpi={ants.plugin}", "--output=result.h5"]
     script = ants.run(sys.executable, "-m", "hpcsolve", *words).stdout
     (ants.folder / "generated.sbatch").write_text(script)
     job = ants.submit("generated.sbatch")
@@ -100,6 +83,21 @@ def test_a_generated_script_does_the_same(ants, expected):
     ants.run("scancel", "--signal=USR1", "--batch", job)
     facts = ants.end_of(job)
     assert (facts["JobState"], facts["Restarts"]) == ("COMPLETED", "1"), ants.log(job)
+    assert result_of(ants) == expected
+
+
+@pytest.mark.parametrize("fewer", [(1, 4, 3), (4, 1, 2)], ids=str)
+def test_resumed_on_other_ranks(ants, expected, mpi, fewer):
+    """Ranks of each of both nodes. The job is cancelled twice by USR1, and submitted again with others."""
+    for ranks in fewer[:-1]:
+        job = ants.submit("--no-requeue", ants.script("requeue", ranks, mpi=mpi), "ants.toml", "--output", "result.h5")
+        wait_until_under_way(ants, job)
+        ants.run("scancel", "--signal=USR1", "--batch", job)
+        assert ants.end_of(job)["ExitCode"] == "75:0", ants.log(job)
+        assert not (ants.folder / "result.h5").exists() or ants.log(job).count("stopped") == 1
+    job = ants.submit(ants.script("multi_node", fewer[-1]), "ants.toml", "--output", "result.h5")
+    assert ants.end_of(job)["JobState"] == "COMPLETED", ants.log(job)
+    assert "resume:" in ants.log(job)
     assert result_of(ants) == expected
 
 
@@ -158,29 +156,6 @@ def test_a_host_is_cut_off(ants, expected, host):
     hosts.wait_until(lambda: set(hosts.states(ants.state).values()) == {"idle"}, "a node does not come back")
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
-def test_a_rank_that_dies_ends_the_job(ants, number):
-    job = ants.submit("--no-requeue", ants.script("multi_node", 2), "ants.toml", "--output", "result.h5")
-    wait_until_under_way(ants, job)
-    os.kill(a_rank(ants.folder), number)
-    started = time.monotonic()
-    assert ants.end_of(job)["JobState"] == "FAILED"
-    assert time.monotonic() - started < 10
-    assert not (ants.folder / "result.h5").exists()
-
-
-def a_rank(folder: Path) -> int:
-    """Return the number of a process, other than rank 0, that runs a job in this folder."""
-    for process in Path("/proc").glob("[0-9]*"):
-        try:
-            variables = (process / "environ").read_bytes().split(b"\0")
-            if b"PMI_RANK=1" in variables and Path(os.readlink(process / "cwd")) == folder:
-                return int(process.name)
-        except OSError:  # it has ended
-            continue
-    raise AssertionError("no rank 1 runs")
-
-
 def test_a_launcher_of_another_mpi_is_refused_once(ants):
     done = ants.run("srun", "--nodes=2", "--ntasks=3", "--mpi=none", "--kill-on-bad-exit=1", sys.executable, "-m",
                     "hpcsolve", "run", "ants.toml", "--output", "result.h5", check=False)
@@ -191,8 +166,7 @@ def test_a_launcher_of_another_mpi_is_refused_once(ants):
 
 def test_an_error_of_the_user_keeps_its_exit_code(cluster):
     """The first rank that exits makes srun send SIGTERM to the others, which are about to exit too."""
-    mpi = cluster.setup.rpartition("MPI=")[2]
-    srun = ["srun", "--nodes=2", "--ntasks=4", f"--mpi={mpi}", "--kill-on-bad-exit=1"]
+    srun = ["srun", "--nodes=2", "--ntasks=4", f"--mpi={cluster.plugin}", "--kill-on-bad-exit=1"]
     run = [sys.executable, "-m", "hpcsolve", "run", "missing.toml"]
     codes = [cluster.run(*srun, *run, check=False).returncode for _ in range(4)]
     assert codes == [2, 2, 2, 2]
@@ -206,3 +180,25 @@ def test_every_rank_sees_the_gpus_of_its_node(cluster):
     job = cluster.submit(script, "unused")
     assert cluster.end_of(job)["JobState"] == "COMPLETED", cluster.log(job)
     assert cluster.log(job).count("gpus=0,1.") == 4
+
+
+COUNTING = """#!/bin/sh
+case " $* " in *" -shared "*) echo "$*" >>"{log}";; esac
+exec g++ "$@"
+"""
+
+
+def test_eight_cold_ranks_compile_each_kernel_once(ants, expected):
+    """On two hosts that share the cache."""
+    log, compiler = ants.folder / "compiled", ants.folder / "counting-g++"
+    compiler.write_text(COUNTING.format(log=log))
+    compiler.chmod(0o755)
+    script = ants.script("multi_node", 4)
+    cold = f'export HPCSOLVE_CACHE="{ants.folder}/cache" HPCSOLVE_CXX="{compiler}"\nexport OMP_NUM_THREADS'
+    script.write_text(script.read_text().replace("export OMP_NUM_THREADS", cold))
+    job = ants.submit(script, "ants.toml", "--output", "result.h5")
+    assert ants.end_of(job)["JobState"] == "COMPLETED", ants.log(job)
+    files = [word for line in log.read_text().splitlines() for word in line.split() if word.endswith(".cu")]
+    assert len(files) == len(set(files)) > 1
+    ants.saw(f"{len(files)} kernel files, each compiled once")
+    assert result_of(ants) == expected

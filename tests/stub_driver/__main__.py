@@ -1,6 +1,7 @@
 """Runs a command on the stub driver: `python -m tests.stub_driver make test-gpu`.
 
-Its settings (driver.cpp, nvcc.py) are taken from the environment. STUB_NVCC is `single` by default, the quickest build.
+Its settings (driver.cpp, nvcc.py) are taken from the environment. STUB_NVCC is `single` by default, the quickest build,
+and STUB_MEMORY 8 GiB, for which published instances are small.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ def main(command: list[str]) -> int:
         except CannotBuild as reason:
             print(f"there is no stub driver: {reason}", file=sys.stderr)
             return 4
-        environment = {"STUB_NVCC": "single", **stub.environment(int(os.environ.get("STUB_GPUS", "1")))}
+        defaults = {"STUB_NVCC": "single", "STUB_MEMORY": str(8 << 30)}
+        environment = {**defaults, **stub.environment(int(os.environ.get("STUB_GPUS", "1")))}
         return subprocess.run(command, env=environment, check=False).returncode
 
 

@@ -18,7 +18,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from hpcsolve.device.build import cuda_compiler
+from hpcsolve.device.compiler import cuda_compiler
 
 HERE = Path(__file__).parent
 FLAGS = ["-std=c++17", "-O2", "-fPIC", "-Wall", "-Wextra"]
@@ -100,7 +100,7 @@ def pycuda_extension() -> Path:
     folders = [] if package is None else package.submodule_search_locations or []
     found = [path for folder in folders for path in Path(folder).glob("_driver*.so")]
     if not found:
-        raise CannotBuild(f"PyCUDA is not installed for {sys.executable}")
+        raise CannotBuild(f"PyCUDA is not installed for {sys.executable}: run make pycuda-built")
     return found[0]
 
 

@@ -204,6 +204,7 @@ struct Driver {
   std::map<const char *, size_t> pinned;
   std::set<const void *> host_memory;  // from cuMemHostAlloc
   size_t launches = 0;
+  size_t allocations = 0;
 
   Driver() {
     for (int number : visible_devices((int)setting("STUB_GPUS", 1))) {

@@ -86,6 +86,8 @@ def require_fit(tsp: Tsp, parameters: Parameters) -> None:
     InputError
         Naming the key, or the instance's property that does not fit.
     """
+    if tsp.precedences:
+        raise InputError(f'{tsp.name} says which cities come before others; solve it with algorithm = "held-karp"')
     if parameters.alpha != 1:
         why = "other powers of pheromone would not be the same bits on every machine"
         raise InputError(f"ant-colony.alpha: only 1 is possible, since {why}; change beta instead")

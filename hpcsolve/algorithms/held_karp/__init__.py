@@ -6,29 +6,38 @@ workstation, for any cost matrix: symmetric or not, with forbidden arcs, for tou
 tour it proves that there is none. Memory is its limit. The subset lattice is split over R ranks, so that each stores
 1/R of it.
 
+question.py  the keys of a job, and the question that they put
 core.py      from what the user asks to a depot and m cities
+method.py    which method solves a job
+problem.py   the one statement of every objective and constraint
 reduce.py    from costs to 16- or 32-bit states, exactly
 split.py     cities into low, mid and top ones, slices over ranks, layers into chunks
 plan.py      one rank's share: buffers and messages, to the byte
 planes.py    the distributed dynamic program (kernels: cuda_src/held_karp/held_karp.cu)
 resume.py    the checkpoints: the last whole layer
 recover.py   the tour, from where its halves meet
+bounded/     states that a lower bound proves useless are dropped (kernels: bounds.cu, layers.cu, descent.cu)
 compact.py   the layout for study: one table of all states
 small.py     the same with one table in numpy, for the smallest problems
 bound.py     a heuristic tour, which gives an upper bound
+batch.py     many small instances at once
 trial.py     the time of a job, from that of a smaller one
 """
 
 from hpcsolve.algorithms.base import Algorithm
-from hpcsolve.algorithms.held_karp.core import Parameters, asked
+from hpcsolve.algorithms.held_karp.method import is_bounded
 from hpcsolve.algorithms.held_karp.outcome import LAYERS
+from hpcsolve.algorithms.held_karp.question import FILE_KEYS, Parameters, asked
 from hpcsolve.algorithms.held_karp.solve import KERNEL_FILES, estimate, fits, largest_cost, run
 from hpcsolve.algorithms.held_karp.trial import trial
 from hpcsolve.answers.tour import TOUR
+from hpcsolve.answers.tours import TOURS
 
 ALGORITHM = Algorithm(
-    "held-karp", "tsp", (TOUR,), Parameters, estimate, run, trial, KERNEL_FILES, groups={"layers": LAYERS}, asked=asked,
-    largest_cost=largest_cost, fits=fits,
+    "held-karp", "tsp", (TOUR, TOURS), Parameters, estimate, run, trial, KERNEL_FILES, groups={"layers": LAYERS},
+    asked=asked, largest_cost=largest_cost, fits=fits, file_keys=FILE_KEYS, batches=True,
+    stops=("memory", "seconds", "target"), can_stop=lambda parameters, key: parameters.method != "lattice",
+    may_end_early=is_bounded,
     can_resume=lambda parameters: parameters.layout == "planes",
 )
 

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
-from hpcsolve.algorithms.held_karp import compact, planes, recover
-from hpcsolve.algorithms.held_karp.core import Core, Parameters, core_problem
+from hpcsolve.algorithms.held_karp import batch, compact, orders, planes, recover
+from hpcsolve.algorithms.held_karp.bounded import run as bounded
+from hpcsolve.algorithms.held_karp.core import Core, core_problem
+from hpcsolve.algorithms.held_karp.method import is_bounded
 from hpcsolve.algorithms.held_karp.outcome import layers_table, outcome
 from hpcsolve.algorithms.held_karp.plan import Plan, plan
 from hpcsolve.algorithms.held_karp.planes import Statistics
+from hpcsolve.algorithms.held_karp.problem import order_problem
+from hpcsolve.algorithms.held_karp.question import More, Parameters, asked, more_of
 from hpcsolve.algorithms.held_karp.reduce import ReducedCosts, reduce_costs
 from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, split_cities
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
-from hpcsolve.errors import InputError, ResourceError
+from hpcsolve.errors import HpcsolveError, InputError, ResourceError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
+from hpcsolve.problems.tsp_batch import TspBatch
 
-KERNEL_FILES = ("held_karp/held_karp",)
+KERNEL_FILES = ("held_karp/held_karp", orders.FILE, batch.FILE, *bounded.FILES, "ants/max_min", "ants/local_search")
 MOST_CITIES = 46
 """The most cities for which a block of the kernel has room. Memory ends long before."""
 MOST_RANKS = 512
@@ -34,7 +39,7 @@ class _Prepared:
     reduced: ReducedCosts
 
 
-def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
+def estimate(tsp: Tsp | TspBatch, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
     """Return what a run on so many ranks will need.
 
     Raises
@@ -44,6 +49,28 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
     ResourceError
         So many cities that no machine could hold them, or more ranks than can share one problem.
     """
+    if isinstance(tsp, TspBatch):
+        return batch.estimate(tsp, asked(tsp, parameters), ranks, info)
+    if not is_bounded(tsp, parameters):
+        return lattice_estimate(tsp, parameters, ranks)
+    problem = order_problem(tsp, asked(tsp, parameters))
+    return bounded.estimate(tsp, problem, ranks, _beside(tsp, parameters, ranks))
+
+
+def _beside(tsp: Tsp, parameters: Parameters, ranks: int) -> dict[str, int | str]:
+    """Return a line with what the lattice would need."""
+    try:
+        need = lattice_estimate(tsp, parameters, ranks)
+    except HpcsolveError as error:
+        return {"the lattice": str(error)}
+    return {"the lattice": f"{max(need.needed):,} bytes per rank, {need.operations:.4g} operations ({need.operation})"}
+
+
+def lattice_estimate(tsp: Tsp, parameters: Parameters, ranks: int) -> Estimate:
+    """Return what the lattice will need. Raises as `estimate`."""
+    question = asked(tsp, parameters)
+    if not question.plain or more_of(parameters) != More():
+        return orders.estimate(tsp, question, ranks)
     core = core_problem(tsp, parameters)
     m = len(core.cities)
     if parameters.layout == "compact":
@@ -58,10 +85,47 @@ def estimate(tsp: Tsp, parameters: Parameters, ranks: int, info: DeviceInfo = ON
 
 
 def run(
-    tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report,
+    tsp: Tsp | TspBatch, device: Device, comm: Comm, parameters: Parameters, report: Report,
     criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE,
 ) -> Outcome:
     """Return the optimum, with a proof. `tsp` is the same on all ranks, and so is the outcome but for `rank`."""
+    if isinstance(tsp, TspBatch):
+        return batch.run(tsp, asked(tsp, parameters), device, comm, report)
+    if is_bounded(tsp, parameters, criteria != NO_STOP) and not _at_lattice(checkpoints):
+        question = comm.bcast(asked(tsp, parameters) if comm.rank == 0 else None)
+        assert question is not None
+        problem = order_problem(tsp, question)
+        outcome, proof = bounded.run(tsp, problem, question.plain, device, comm, report, criteria, checkpoints, seed)
+        if not proof.capped or proof.optimal or not _lattice_fits(tsp, parameters, device, comm):
+            return outcome
+        if comm.rank == 0:
+            device.notes.append("the states with bounds are more than the memory holds: the lattice solved it")
+        checkpoints = replace(checkpoints, saved=None)
+    return _run_lattice(tsp, device, comm, parameters, report, checkpoints)
+
+
+def _at_lattice(checkpoints: Checkpoints) -> bool:
+    """Return whether the run goes on from a checkpoint of the lattice, to which it had turned."""
+    return checkpoints.saved is not None and bounded.LEVEL not in checkpoints.saved.numbers
+
+
+def _lattice_fits(tsp: Tsp, parameters: Parameters, device: Device, comm: Comm) -> bool:
+    """Return whether method = "auto" may turn to the lattice. Collective."""
+    if comm.bcast(parameters.method != "auto"):
+        return False
+    try:
+        need = lattice_estimate(tsp, parameters, comm.size).needed[comm.rank]
+    except HpcsolveError:
+        need = 2**62
+    return all(comm.allgather(need * comm.local_size <= device.memory_free()))
+
+
+def _run_lattice(
+    tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report, checkpoints: Checkpoints
+) -> Outcome:
+    more = more_of(parameters)
+    if comm.bcast(not asked(tsp, parameters).plain or more != More() if comm.rank == 0 else None):
+        return orders.run(tsp, lambda: asked(tsp, parameters), device, comm, report, checkpoints, more)
     started = time.perf_counter()
     # Heuristics and scipy work on rank 0 alone, so that all ranks have the same integers.
     prepared = comm.bcast(_prepare(tsp, parameters) if comm.rank == 0 else None)
@@ -82,6 +146,9 @@ def largest_cost(n: int, edges: int) -> int:
 
 def fits(tsp: Tsp, parameters: Parameters) -> bool:
     """Return whether states of 32 bits suffice for the costs as they are. Raises as `core_problem`."""
+    question = asked(tsp, parameters)
+    if not question.plain or is_bounded(tsp, parameters):
+        return orders.fits(tsp, question)
     core = core_problem(tsp, parameters)
     if len(core.cities) > MOST_CITIES:  # `estimate` refuses them with a better message
         return True

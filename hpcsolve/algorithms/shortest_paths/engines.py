@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from hpcsolve.algorithms.shortest_paths import block, grid, p_pull, tile
 from hpcsolve.algorithms.shortest_paths.batch import Batch
+from hpcsolve.algorithms.shortest_paths.phast import rows as phast
+from hpcsolve.algorithms.shortest_paths.phast import sweeper
 from hpcsolve.algorithms.shortest_paths.row_engine import RowEngine
 from hpcsolve.algorithms.shortest_paths.tuning import (
     Tuning,
@@ -80,6 +82,8 @@ def _sweeps(count: int) -> Callable[[TuningInput], Tuning]:
     return lambda _: Tuning(setting=count)
 
 
+PHAST = "phast"
+"""The name in job files of the engine that makes tables by a hierarchy (phast/)."""
 BLOCK = Engine("near-far-block", "a block of threads searches alone", "paths/near_far", tune=tuned_block, scratch=1)
 GRID = Engine("near-far-grid", "all of a GPU shares one search after the other", "paths/near_far_grid", grid.launch,
               tuned_grid, one_at_a_time=True, bytes_a_vertex=grid.BYTES_A_VERTEX)
@@ -96,17 +100,23 @@ ENGINES = (
 )
 ROW_ENGINES = (
     Engine("tile", "32 searches at once from sources that are near each other", "paths/tile", rows=tile.ROWS),
+    Engine(PHAST, "up to 64 searches at once over a contraction hierarchy, which is made first; for road networks",
+           sweeper.FILE, rows=phast.ROWS),
     Engine("p-pull", "Bellman-Ford from several sources at once", "paths/p_pull", rows=p_pull.ROWS),
 )
 NEAR_FAR = "near-far"
 """The name in job files by which hpcsolve chooses between `BLOCK` and `GRID`."""
+AUTO = "auto"
+"""The name in job files by which hpcsolve chooses between `PHAST` and `NEAR_FAR`."""
 _BY_NAME: Mapping[str, Engine] = {engine.name: engine for engine in (*ENGINES, *ROW_ENGINES)}
 
 if TYPE_CHECKING:
     EngineName: TypeAlias = str
+    TableEngineName: TypeAlias = str
     RowEngineName: TypeAlias = str
 else:  # what job files may say, for their reader and their reference
     EngineName = Literal[(NEAR_FAR, *(engine.name for engine in ENGINES))]
+    TableEngineName = Literal[(AUTO, PHAST, EngineName)]
     RowEngineName = Literal[(*(engine.name for engine in ROW_ENGINES), EngineName)]
 
 
@@ -122,7 +132,7 @@ def kernel_files(engines: tuple[Engine, ...]) -> tuple[str, ...]:
 
 
 def chosen_engine(name: EngineName, graph: Graph, searches: int, info: DeviceInfo) -> Engine:
-    """Return the engine of this name. For "near-far" and row engines it is the better one of `BLOCK` and `GRID`.
+    """Return the engine of this name, and for all other names the better one of `BLOCK` and `GRID`.
 
     A grid pays on a GPU where frontiers are large (many arcs a vertex, so few steps) and searches too few to fill the
     GPU with a block each.

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines import ENGINES, EngineName, described
+from hpcsolve.algorithms.shortest_paths.engines import ENGINES, TableEngineName, described
 from hpcsolve.answers.distances import PathQuestion
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_queries
@@ -16,6 +16,8 @@ from hpcsolve.problems.graph import Graph, vertex_positions
 
 Vertex = int | str
 """A vertex by its label or name."""
+ALL = "all"
+"""The value of the key `sources` that stands for all vertices, in the order of the file."""
 LARGEST = 1e290
 """The largest cutoff and delta. Times the scale of any graph they are finite floats still."""
 
@@ -41,7 +43,8 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     Attributes
     ----------
     sources
-        Where paths begin: labels or names as in the graph's file, "terminals", or { random = 10, seed = 1 }.
+        Where paths begin: labels or names as in the graph's file, "terminals", "all" (every vertex), or { random = 10,
+        seed = 1 }.
     queries
         In place of `sources`: pairs between which paths are wanted, [[1, 5], [2, 7]] or a file of them (relative to the
         job file's folder, with --set to the working directory) with `source target` on each line, or in DIMACS' format.
@@ -54,8 +57,11 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     cutoff
         Vertices farther away than this count as unreached, in the unit of the file.
     engine
-        How to search; the answer does not depend on it. "near-far" chooses "near-far-block" or "near-far-grid", as
-        suits graph and device; the others are for study. (ENGINES).
+        How to search; the answer does not depend on it. "auto": phast for tables from 32 sources or more, if the
+        weights are whole numbers, the graph has at most 4 arcs a vertex, and the number of sources pays for a
+        hierarchy; else near-far. "phast": sweeps for up to 64 sources at a time over a contraction hierarchy, which is
+        made first. "near-far" chooses "near-far-block" or "near-far-grid", as suits graph and device; the others are
+        for study. (ENGINES).
     delta
         Width of Near-Far's buckets, in the unit of the file; by default it follows from weights and degrees, and
         grows during a search.
@@ -66,13 +72,13 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         changed is refused when the job is run again.
     """
 
-    sources: list[Vertex] | Literal["terminals"] | RandomSources | None = None
+    sources: list[Vertex] | Literal["terminals", "all"] | RandomSources | None = None
     queries: list[tuple[Vertex, Vertex]] | str | None = None
     targets: list[Vertex] | Literal["terminals"] | None = None
     voronoi: bool = False
     predecessors: bool = False
     cutoff: Annotated[float, msgspec.Meta(ge=0, le=LARGEST)] | None = None
-    engine: EngineName = "near-far"
+    engine: TableEngineName = "auto"
     delta: Annotated[float, msgspec.Meta(gt=0, le=LARGEST)] | None = None
     batch: Annotated[int, msgspec.Meta(ge=1, le=65536)] | None = None
     queries_sha256: str | None = None
@@ -157,6 +163,8 @@ def _positions(graph: Graph, key: str, asked: list[Vertex] | str | RandomSources
             raise InputError(f"shortest-paths.{key}: {asked.random} random sources, but only {graph.n} vertices")
         words = np.random.PCG64(asked.seed).random_raw(graph.n)  # raw words are the same in every numpy
         return np.argsort(words, kind="stable")[: asked.random].astype(np.int64)
+    if asked == ALL:
+        return np.arange(graph.n)
     if isinstance(asked, str):
         if graph.terminals is None or not len(graph.terminals):
             raise InputError(f"shortest-paths.{key}: {graph.name} has no terminals; name vertices instead")

@@ -73,6 +73,28 @@ def lay_out(graph: Graph, keys: Keys) -> SearchGraph:
     return SearchGraph(order.astype(np.uint32), *outgoing, *incoming, _has_plateaus(graph))
 
 
+def renumbered(graph: SearchGraph, new: NDArray[np.uint32]) -> SearchGraph:
+    """Return the graph with other numbers of its vertices. The arcs of a vertex keep their order.
+
+    Parameters
+    ----------
+    new
+        Shape (n,): the new number of each vertex.
+    """
+    old = np.empty(graph.n, np.int64)
+    old[new] = np.arange(graph.n)
+
+    def rows(offsets: NDArray[np.uint32], arcs: NDArray[Any]) -> tuple[NDArray[np.uint32], NDArray[Any]]:
+        arc, ends = gathered(offsets, old)
+        pairs = arcs.reshape(-1, 2)[arc]
+        pairs[:, 0] = new[pairs[:, 0]]
+        return ends.astype(np.uint32), pairs.reshape(-1)
+
+    outgoing = rows(graph.offsets, graph.arcs)
+    incoming = outgoing if graph.in_arcs is graph.arcs else rows(graph.in_offsets, graph.in_arcs)
+    return SearchGraph(graph.order[old], *outgoing, *incoming, graph.plateaus)
+
+
 def search_graph_bytes(n: int, arcs: int, directed: bool, keys: Keys) -> int:
     """Return the size of a graph as the kernels read it, in bytes."""
     return 4 * n + (1 + directed) * (4 * (n + 1) + 2 * keys.dtype.itemsize * arcs)
@@ -97,10 +119,16 @@ def _rows(
     graph: Graph, order: NDArray[np.int64], place: NDArray[np.int64], keys: Keys
 ) -> tuple[NDArray[np.uint32], NDArray[Any]]:
     """Return the arcs of each vertex in the order of the input, with the vertices in the new order."""
-    degrees = np.diff(graph.offsets)[order]
-    offsets = np.concatenate([[0], np.cumsum(degrees)])
-    arc = np.repeat(graph.offsets[:-1][order] - offsets[:-1], degrees) + np.arange(graph.arcs)
+    arc, offsets = gathered(graph.offsets, order)
     arcs = np.empty((graph.arcs, 2), keys.dtype)
     arcs[:, 0] = place[graph.heads[arc]]
     arcs[:, 1] = keys.encode(graph.weights[arc])
     return offsets.astype(np.uint32), arcs.reshape(-1)
+
+
+def gathered(offsets: NDArray[Any], order: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the arcs with the rows in another order, and the new offsets of the rows."""
+    starts = offsets.astype(np.int64)
+    degrees: NDArray[np.int64] = (starts[1:] - starts[:-1])[order]
+    ends = np.concatenate([[0], np.cumsum(degrees)])
+    return np.repeat(starts[:-1][order] - ends[:-1], degrees) + np.arange(ends[-1]), ends

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.batch import Solved
 from hpcsolve.algorithms.shortest_paths.keys import Keys
+from hpcsolve.algorithms.shortest_paths.phast.sweeper import Sweeper
 from hpcsolve.algorithms.shortest_paths.question import Parameters
 from hpcsolve.algorithms.shortest_paths.resume import WORK, RowTable, SearchCheckpoints, runs_of, solved_of, work_of
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
@@ -46,8 +47,8 @@ class SearchRows:
 
 
 def solve_table(
-    prepared: Searcher, seeds: Sequence[NDArray[np.int64]], targets: NDArray[np.int64] | None, predecessors: bool,
-    report: Report, kept: SearchCheckpoints | None = None,
+    prepared: Searcher | Sweeper, seeds: Sequence[NDArray[np.int64]], targets: NDArray[np.int64] | None,
+    predecessors: bool, report: Report, kept: SearchCheckpoints | None = None,
 ) -> SearchRows:
     """Search from each set of seeds, and return the rows. Collective if checkpoints are kept."""
     kept = kept or SearchCheckpoints()
@@ -58,8 +59,8 @@ def solve_table(
     table = RowTable(keys, before, np.zeros((len(seeds), WORK), np.uint64), np.zeros(len(seeds), bool))
     table.load(kept)
     batches = {own.start: solved_of(table.work[own.start : own.stop]) for own in runs_of(table.finished)}
-    step = rows_at_once(n, prepared.keys, prepared.device.info)
-    if targets is not None:
+    step = prepared.batch if isinstance(prepared, Sweeper) else rows_at_once(n, prepared.keys, prepared.device.info)
+    if targets is not None and isinstance(prepared, Searcher):
         step *= batches_at_once(prepared.device.info)
     waiting = [slice(first, min(first + step, own.stop))
                for own in runs_of(~table.finished) for first in range(own.start, own.stop, step)]

@@ -7,11 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import NO_STOP, StopCriteria, Stopwatch, Trial
-from hpcsolve.algorithms.shortest_paths.engines import chosen_engine
+from hpcsolve.algorithms.shortest_paths.engines import NEAR_FAR, PHAST, chosen_engine
+from hpcsolve.algorithms.shortest_paths.keys import first_keys
+from hpcsolve.algorithms.shortest_paths.phast.choice import pays
+from hpcsolve.algorithms.shortest_paths.phast.sweeper import shape_for
+from hpcsolve.algorithms.shortest_paths.prepare import way_of
 from hpcsolve.algorithms.shortest_paths.question import Parameters, question
 from hpcsolve.algorithms.shortest_paths.solve import run, searches
 from hpcsolve.answers.distances import PathQuestion
-from hpcsolve.device.base import Device
+from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.graph import Graph
 from hpcsolve.wording import counted
@@ -25,7 +29,8 @@ def trial(graph: Graph, parameters: Parameters, criteria: StopCriteria, ranks: i
     asked = question(graph, parameters)
     total = searches(asked)
     busiest = -(-total // ranks)  # searches of the rank that has most
-    at_once = chosen_engine(parameters.engine, graph, busiest, device.info).at_once(busiest, device.info)
+    parameters = _with_engine(graph, parameters, asked)
+    at_once = _at_once(graph, parameters, busiest, device.info)
     count = min(busiest, at_once * -(-ARCS // max(1, graph.arcs)))
     some = _some(graph, parameters, asked, np.linspace(0, total, count, endpoint=False).astype(np.int64))
     watch = Stopwatch()
@@ -33,6 +38,21 @@ def trial(graph: Graph, parameters: Parameters, criteria: StopCriteria, ranks: i
     ratio = busiest / count
     measured_on = f"{count} of {counted(total, 'search')}"
     return Trial(graph, some, outcome, watch.setup, (watch.seconds() - watch.setup) * ratio, measured_on, ratio)
+
+
+def _with_engine(graph: Graph, parameters: Parameters, asked: PathQuestion) -> Parameters:
+    """Return the parameters with the engine that all searches of the job will be made with, whatever their number."""
+    way = way_of(graph, parameters, asked)
+    engine = way.engine if way.asked is None or pays(graph, first_keys(graph), way.asked) else NEAR_FAR
+    return msgspec.structs.replace(parameters, engine=engine)
+
+
+def _at_once(graph: Graph, parameters: Parameters, searches: int, info: DeviceInfo) -> int:
+    """Return how many searches a device works on at the same time."""
+    if parameters.engine == PHAST:
+        shape = shape_for(graph.n, searches, info, first_keys(graph), parameters.predecessors)
+        return shape.width * shape.groups
+    return chosen_engine(parameters.engine, graph, searches, info).at_once(searches, info)
 
 
 def _some(graph: Graph, parameters: Parameters, asked: PathQuestion, numbers: NDArray[np.int64]) -> Parameters:

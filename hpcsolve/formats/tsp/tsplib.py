@@ -1,7 +1,7 @@
-"""TSPLIB 95 files of TSP and ATSP instances.
+"""TSPLIB 95 files of TSP, ATSP and SOP instances.
 
 Source: G. Reinelt, TSPLIB 95 (the documentation of the library). Matrices may go beyond it: decimal costs are exact or
-rounded, and `inf` means that there is no arc. Fixed edges and problems other than TSP and ATSP are refused.
+rounded, and `inf` means that there is no arc. Fixed edges and other problems are refused.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.formats.files import InputFile
 from hpcsolve.formats.tsp.distances import dimensions, distance_functions, distance_matrix, first_decimal_degrees
 from hpcsolve.formats.tsp.entry_order import EntryOrder, entry_orders
+from hpcsolve.formats.tsp.sequential import with_precedences, without_dimension
 from hpcsolve.formats.tsp.tsplib_sections import (
     KeyValue,
     TsplibParts,
@@ -30,16 +31,16 @@ from hpcsolve.problems.rounding import Costs, Precision, costs_from_texts
 from hpcsolve.problems.tsp import Tsp, from_costs, largest_cost, require_memory
 from hpcsolve.wording import did_you_mean
 
+TYPES = ("TSP", "ATSP", "SOP")
 _OTHER_TYPES = {
-    "SOP": "SOP (sequential ordering) is not solved; hpcsolve solves TSP and ATSP",
-    "HCP": "HCP (Hamiltonian cycles) is not solved; hpcsolve solves TSP and ATSP",
-    "CVRP": "CVRP (vehicle routing) is not solved; hpcsolve solves TSP and ATSP",
+    "HCP": "HCP (Hamiltonian cycles) is not solved; hpcsolve solves TSP, ATSP and SOP",
+    "CVRP": "CVRP (vehicle routing) is not solved; hpcsolve solves TSP, ATSP and SOP",
     "TOUR": "this is a tour, not an instance; give the .tsp or .atsp file that it is a tour of",
 }
 
 
 def read_tsplib(file: InputFile, precision: Precision | None = None) -> Tsp:
-    """Return a TSP or ATSP instance.
+    """Return a TSP, ATSP or SOP instance.
 
     Raises
     ------
@@ -53,10 +54,13 @@ def read_tsplib(file: InputFile, precision: Precision | None = None) -> Tsp:
     weight_type = parts.required("EDGE_WEIGHT_TYPE", "EUC_2D")
     word = weight_type.value.upper()
     if word == "EXPLICIT":
-        tsp = _read_explicit(parts, n, precision)
+        tsp = _read_explicit(without_dimension(parts, n) if kind == "SOP" else parts, n, precision)
         if kind == "TSP":
             _require_symmetric(parts, tsp)
-        return tsp
+        return with_precedences(tsp) if kind == "SOP" else tsp
+    if kind == "SOP":
+        why = "its matrix says which cities come before others"
+        raise file.error(f"EDGE_WEIGHT_TYPE of a SOP must be EXPLICIT: {why}", weight_type.line)
     if word in distance_functions():
         return _read_coordinates(parts, n, word)
     raise file.error(_unknown("EDGE_WEIGHT_TYPE", word, ["EXPLICIT", *distance_functions()]), weight_type.line)
@@ -67,9 +71,9 @@ def _instance_type(parts: TsplibParts) -> str:
         raise parts.file.error(_OTHER_TYPES["TOUR"])
     key = parts.required("TYPE", "TSP")
     word = key.value.split()[0].upper()
-    if word in ("TSP", "ATSP"):
+    if word in TYPES:
         return word
-    raise parts.file.error(_OTHER_TYPES.get(word) or _unknown("TYPE", word, ["TSP", "ATSP"]), key.line)
+    raise parts.file.error(_OTHER_TYPES.get(word) or _unknown("TYPE", word, list(TYPES)), key.line)
 
 
 def _require_supported_sections(parts: TsplibParts) -> None:

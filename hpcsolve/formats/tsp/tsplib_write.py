@@ -12,6 +12,7 @@ from hpcsolve.formats.decimal_text import decimal, shortest
 from hpcsolve.formats.files import write_text
 from hpcsolve.formats.tsp.city_names import with_comment
 from hpcsolve.formats.tsp.distances import distance_matrix
+from hpcsolve.formats.tsp.sequential import costs_with_precedences
 from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp, largest_cost
 
@@ -60,6 +61,9 @@ def tsplib_text(tsp: Tsp) -> str:
     """Return the text that `write_tsplib` writes."""
     forbidden = tsp.cost == FORBIDDEN
     np.fill_diagonal(forbidden, False)
+    if tsp.precedences:
+        first, second = np.array(tsp.precedences).T
+        forbidden[second, first] = False
     if forbidden.any():
         row, column = np.argwhere(forbidden)[0]
         what = f"{tsp.name} has no arc from city {tsp.labels[row]} to {tsp.labels[column]}"
@@ -69,6 +73,9 @@ def tsplib_text(tsp: Tsp) -> str:
     labels = tsp.labels if from_coordinates or _is_drawable(tsp) else np.arange(1, tsp.n + 1)
     head = [f"NAME : {_one_line(tsp.name)}", *_comments(with_comment(tsp, labels))]
     head += [f"TYPE : {'TSP' if tsp.symmetric else 'ATSP'}", f"DIMENSION : {tsp.n}"]
+    if tsp.precedences:
+        head[-2] = "TYPE : SOP"
+        tsp, from_coordinates = costs_with_precedences(tsp), False
     body = _coordinate_lines(tsp, weight_type) if from_coordinates else _matrix_lines(tsp)
     return "\n".join([*head, *body, "EOF", ""])
 

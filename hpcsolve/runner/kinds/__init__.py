@@ -3,6 +3,7 @@
 tsp.py      the travelling salesman: a matrix of costs
 graph.py    a graph with weights
 steiner.py  a graph with terminals
+batch.py    many small travelling salesman problems
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from hpcsolve.problems.generate.by_name import call_generator
 from hpcsolve.problems.rounding import Precision, decimals_of
 from hpcsolve.wording import did_you_mean
 
+BATCH = "batch"
+"""The key of the table `instance = { batch = ... }`, and the name of the kind of problem."""
 MODULES = {name: f"hpcsolve.runner.kinds.{name}" for name in INSTANCE_GROUPS}
 """Name of a kind of problem -> its module, which has the record `KIND`."""
 
@@ -74,7 +77,23 @@ def kind(name: str) -> ProblemKind:
 
 def kind_of(job: Job) -> ProblemKind:
     """Return the kind of problem that a job's algorithm solves."""
-    return kind(algorithm(job.settings.algorithm).kind)
+    return kind(kind_name(job))
+
+
+def kind_name(job: Job) -> str:
+    """Return the name of the kind of problem that a job solves: its algorithm's, or that of a batch.
+
+    Raises
+    ------
+    InputError
+        The algorithm takes no batches.
+    """
+    solver, named = algorithm(job.settings.algorithm), job.settings.instance
+    if not isinstance(named, dict) or BATCH not in named:
+        return solver.kind
+    if not solver.batches:
+        raise InputError(f"instance.batch: {solver.name} takes no batches; held-karp does")
+    return BATCH
 
 
 def precision_of(job: Job) -> Precision:
@@ -90,7 +109,7 @@ def precision_of(job: Job) -> Precision:
 
 def instance_columns(job: Job, instance: InstanceOf[Any]) -> dict[str, Column]:
     """Return the content of `/instance`."""
-    name = algorithm(job.settings.algorithm).kind
+    name = kind_name(job)
     return columns(INSTANCE_GROUPS[name], {**kind(name).values(instance), "kind": name})
 
 
@@ -106,8 +125,8 @@ def require_kind(contents: Contents, job: Job, file: str) -> None:
     """
     name = str(contents.value("instance", "kind", ""))
     if name not in MODULES:
-        raise InputError(f"the result is of an unknown kind of problem, {name[:40]!r}")
-    if name != algorithm(job.settings.algorithm).kind:
+        raise InputError(f"the result is of an unknown kind of problem, {name[:40]!r}", file)
+    if name != kind_name(job):
         raise DamagedFileError(f"{file}: damaged: /instance/kind is of another kind of problem than the job")
 
 
@@ -145,6 +164,12 @@ def read_instance(job: Job, file: str | None = None) -> InstanceOf[Any]:
             raise InputError("the instance was in the memory of a Python program: name its file, --set instance=FILE")
         return own.read(file or named, {}, precision)
     keys = dict(named)
+    if BATCH in keys:
+        source = keys.pop(BATCH)
+        for key in keys:
+            raise InputError(f"instance: no key {key!r} beside batch")
+        found: InstanceOf[Any] = importlib.import_module(MODULES[BATCH]).read_source(file or source, precision)
+        return found
     path = keys.pop("file", None)
     if file is not None or isinstance(path, str):
         keys.pop("generate", None)
@@ -153,21 +178,20 @@ def read_instance(job: Job, file: str | None = None) -> InstanceOf[Any]:
     if not isinstance(name, str):
         example = next(iter(makers(algorithm(job.settings.algorithm).kind)))
         text = f'a table needs generate, for example {{ generate = "{example}", n = 24, seed = 1 }}'
-        raise InputError(f"instance: {text}")
-    made = generated(algorithm(job.settings.algorithm).kind, name, keys, "instance: ")
-    problem = own.given(made, {}, precision)
+        raise job.error("instance", text)
+    try:
+        problem = own.given(generated(algorithm(job.settings.algorithm).kind, name, keys), {}, precision)
+    except InputError as error:
+        raise job.error("instance", str(error)) from None
     return InstanceOf(problem, "", own.content_hash(problem), "generated")
 
 
-def generated(kind_name: str, generator: str, keys: Mapping[str, Any], prefix: str = "") -> Any:
+def generated(kind_name: str, generator: str, keys: Mapping[str, Any]) -> Any:
     """Return the problem that a generator makes.
 
     Raises
     ------
     InputError
-        Unknown generator or key, a missing key, a bad value; the message begins with `prefix`.
+        Unknown generator or key, a missing key, a bad value.
     """
-    try:
-        return call_generator(makers(kind_name), generator, keys)
-    except InputError as error:
-        raise InputError(f"{prefix}{error}") from None
+    return call_generator(makers(kind_name), generator, keys)

@@ -40,7 +40,9 @@ def size(problem: Tsp) -> int:
 def headline(problem: Tsp) -> str:
     """Return `eu-capitals, 27 cities, symmetric`, and the unit of the costs if it is known."""
     unit = ", costs in metres" if problem.coordinates_kind == DEGREES else ""
-    return f"{problem.name}, {counted(problem.n, 'city')}, {'symmetric' if problem.symmetric else 'asymmetric'}{unit}"
+    before = f", {counted(len(problem.precedences), 'precedence')}" if problem.precedences else ""
+    symmetry = "symmetric" if problem.symmetric else "asymmetric"
+    return f"{problem.name}, {counted(problem.n, 'city')}, {symmetry}{before}{unit}"
 
 
 def given(problem: Any, options: Mapping[str, Any], precision: Precision) -> Tsp:
@@ -65,6 +67,8 @@ def content_hash(problem: Tsp) -> str:
     digest = hashlib.sha256(f"tsp {problem.n} {problem.scale}".encode())
     for array in (problem.cost, problem.labels):
         digest.update(array.astype("<i8").tobytes())
+    if problem.precedences:
+        digest.update(f"before {problem.precedences}".encode())
     return digest.hexdigest()
 
 

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from hpcsolve.device.build import cuda_compiler
+from hpcsolve.device.compiler import cuda_compiler
 from jobs.benchmarks.gpu.checks import JOBS
 from jobs.benchmarks.gpu.shapes import SWEEPS
 from jobs.benchmarks.gpu.steps import Step

@@ -1,0 +1,194 @@
+// Lower bounds for Held-Karp's states: a relaxation in which a tour may visit a city again once it has forgotten it.
+//
+// Cities and places. m cities are visited at places 1 to m, between two calls at the depot; the arc of place k leads from
+// place k to place k + 1 and has a cost of its own there, so that costs may depend on places. bound(k, i, e) is the least
+// cost from city i at place k to the end, where e says which of the cities that i remembers have been visited. This is
+// the ng-path relaxation (Baldacci, Mingozzi and Roberti 2011) indexed by place (Roberti and Mingozzi 2014).
+//
+// Slots. Every city has one of `slots` colours, and each city remembers one city of each colour, itself among them. So
+// bit s of e stands for a city of colour s everywhere, and what is visited after a step to j is (e & keep) | put, with
+// two masks for the arc: keep where both ends remember the same city, put where j remembers i. No bits are gathered; on a
+// CPU a register of the next table is shuffled, on a GPU it is a plain read. A barred entry, with i itself or a city that
+// must come after i, is infinite, so the inner loop has no test.
+//
+// Proof. Costs have multipliers of the cities subtracted, are raised by an offset for each place until none is negative,
+// and are integers in units of 1 / scale. Values saturate at `infinity`, so the sum of two never wraps. Whoever uses a
+// bound must know that the cost of the tours that matter is below infinity.
+//
+// Work. A place takes (arcs left) * 2^slots min-adds, half of them if i's own bit is a register's number and not a lane.
+// A block has one city's row of a place, or part of it. The tables of all places stay on the device.
+#include "device/masked.cuh"
+
+constexpr uint32_t infinity = 0x7fffffffu;
+constexpr int most_cities = 121;
+constexpr int widest_tile = 4;  // registers of results at a time
+
+struct memory_slots {
+  int cities, slots;
+  const uint32_t *keep, *put;  // (cities, cities), from row to column
+  const uint32_t *barred;  // of each city: the entries without bound
+  const uint32_t *floors;  // (32, 32): infinity where row & column, else 0
+};
+// The cost of the arc from a table's row i to its column j at place k is cost[k * place + i * row + j * column].
+struct arc_costs {
+  int64_t place, row, column;
+  const uint32_t *cost;
+};
+// A table of one place has a row of 2^slots values for each city; `step` is the distance from place to place, or 0
+// where `source` and `target` are single tables.
+struct bound_tables {
+  int64_t step;
+  const uint32_t *source;
+  uint32_t *target;
+};
+// The cities that one may lead to, in any order.
+struct next_cities {
+  uint32_t count;
+  uint8_t city[most_cities];
+  uint32_t cost[most_cities];
+};
+// Computes `tile` registers from number `first` on of a city's row, of `registers`. own: the least bit of `high`, the
+// city's barred bits above the lanes; no register is computed where it is set.
+template <int tile>
+DEVICE void relax_registers(const memory_slots &memory, int i, int first, int registers, const next_cities &next,
+                            const uint32_t *from, uint32_t *to) {
+  constexpr int bits = lane_bits<uint32_t>();
+  const uint32_t bar = memory.barred[i], high = bar >> bits << bits, own = high & -high;
+  lanes<uint32_t> best[tile];
+  uint32_t e[tile];
+  UNROLL for (int t = 0; t < tile; t++) {
+    const uint32_t at = (uint32_t)(first + t < registers ? first + t : first) << bits;
+    e[t] = (own ? (at & (own - 1)) | (at & ~(own - 1)) << 1 : at) + lane();
+    best[t] = splat<uint32_t>(infinity);
+  }
+  const uint32_t *keep = memory.keep + i * memory.cities, *put = memory.put + i * memory.cities;
+  for (uint32_t n = 0; n < next.count; n++) {
+    const uint32_t j = next.city[n], k = keep[j], p = put[j], c = next.cost[n];
+    UNROLL for (int t = 0; t < tile; t++) best[t] =
+        min_add(best[t], load_masked(from + ((size_t)j << memory.slots), e[t], k, p), splat<uint32_t>(c));
+  }
+  UNROLL for (int t = 0; t < tile; t++) {
+    const lanes<uint32_t> floor = load(memory.floors + (e[t] & high ? 31 : bar & 31) * 32 + lane());
+    store(to + e[t], min(best[t] + floor, splat<uint32_t>(infinity)));
+    if (own) store(to + (e[t] | own), splat<uint32_t>(infinity));
+  }
+}
+// to[i][e] = min over j of cost[i][j] + from[j][(e & keep) | put]. `parts` blocks share a city's row.
+KERNEL bounds_relax(int place, int parts, memory_slots memory, arc_costs arcs, bound_tables tables) {
+  constexpr int bits = lane_bits<uint32_t>();
+  const int i = blockIdx.x / parts, part = blockIdx.x % parts;
+  const uint32_t *cost = arcs.cost + place * arcs.place + i * arcs.row, *from = tables.source + place * tables.step;
+  uint32_t *to = tables.target + place * tables.step + ((size_t)i << memory.slots);
+  const int registers = (1 << memory.slots >> bits) >> (memory.barred[i] >> bits != 0);
+  __shared__ next_cities next;
+  if (threadIdx.x == 0) next.count = 0;
+  __syncthreads();
+  for (int j = threadIdx.x; j < memory.cities; j += blockDim.x) {
+    if (cost[j * arcs.column] == infinity) continue;
+    const uint32_t n = atomicAdd_block(&next.count, 1u);
+    next.city[n] = j, next.cost[n] = cost[j * arcs.column];
+  }
+  __syncthreads();
+  if (registers < widest_tile) {
+    for (int first = 2 * (part * warps() + warp()); first < registers; first += 2 * parts * warps())
+      relax_registers<2>(memory, i, first, registers, next, from, to);
+  } else {
+    for (int first = widest_tile * (part * warps() + warp()); first < registers; first += widest_tile * parts * warps())
+      relax_registers<widest_tile>(memory, i, first, registers, next, from, to);
+  }
+}
+EXPORT_KERNEL(bounds_relax)
+
+// The row of each city at the last place, or the first one of a search from the depot on: its one arc's cost, and
+// infinity where an entry is barred. A block a city.
+KERNEL bounds_begin(memory_slots memory, int64_t step, const uint32_t *cost, uint32_t *to) {
+  const uint32_t own = cost[blockIdx.x * step], bar = memory.barred[blockIdx.x];
+  for (uint32_t e = threadIdx.x; e < 1u << memory.slots; e += blockDim.x)
+    to[((size_t)blockIdx.x << memory.slots) + e] = e & bar ? infinity : own;
+}
+EXPORT_KERNEL(bounds_begin)
+
+// Lowers through[i][j], infinity at first, to the least cost of a relaxed tour that goes from i at `place` to j: past[i]
+// of what e has not, cost[i][j], and next[j] of e as j remembers it, over all e. own[i] is the bit of i itself, which is
+// in neither part. A block a city.
+KERNEL bounds_through(int place, memory_slots memory, const uint32_t *own, const uint32_t *costs, const uint32_t *past,
+                      const uint32_t *next, uint32_t *through) {
+  constexpr int bits = lane_bits<uint32_t>();
+  const int i = blockIdx.x, m = memory.cities, slots = memory.slots;
+  const uint32_t *cost = costs + ((size_t)place * m + i) * m;
+  const uint32_t flip = ((1u << slots) - 1) & ~own[i];
+  for (int j = warp(); j < m; j += warps()) {
+    const uint32_t c = cost[j], k = memory.keep[i * m + j], p = memory.put[i * m + j];
+    if (c == infinity) continue;
+    lanes<uint32_t> best = splat<uint32_t>(infinity);
+    for (uint32_t e = lane(); e < 1u << slots; e += 1u << bits) {
+      const lanes<uint32_t> rest = load_masked(next + ((size_t)j << slots), e, k, p) + splat<uint32_t>(c);
+      best = min_add(best, load_flipped(past + ((size_t)i << slots), e, flip), min(rest, splat<uint32_t>(infinity)));
+    }
+    lower_to(through + ((size_t)place * m + i) * m + j, best);
+  }
+}
+EXPORT_KERNEL(bounds_through)
+
+constexpr int64_t no_arc = INT64_C(1) << 61;  // so that no sum with it wraps
+
+// Calls f(i, j) for the pairs of cities, those of a row for neighbouring threads.
+template <class F>
+DEVICE void for_each_pair(int cities, F f) {
+  for (int i = warp(); i < cities; i += warps())
+    for (int j = lane(); j < cities; j += warp_size) f(i, j);
+}
+// cost = scaled less the multiplier of the city that is reached, plus the offset of the place, the least that leaves no
+// cost negative; infinity where there is no arc, or more would be. Both tables are (m + 1, m, m): row 0 of place 0 has
+// the arcs from the depot, column 0 of place m those to it, which no multiplier changes. A block a place.
+KERNEL bounds_price(int cities, const int64_t *scaled, const int64_t *multiplier, uint32_t *cost, int64_t *offset) {
+  constexpr int64_t bias = INT64_C(1) << 62;
+  __shared__ uint64_t least;
+  const int64_t *from = scaled + (size_t)blockIdx.x * cities * cities;
+  uint32_t *to = cost + (size_t)blockIdx.x * cities * cities;
+  const int64_t counts = (int)blockIdx.x < cities;
+  if (threadIdx.x == 0) least = bias;
+  __syncthreads();
+  uint64_t mine = bias;
+  for_each_pair(cities, [&](int i, int j) {
+    const int64_t own = from[i * cities + j], reduced = own - counts * multiplier[j];
+    const uint64_t biased = own == no_arc ? bias : reduced + bias;
+    mine = biased < mine ? biased : mine;
+  });
+  atomicMin_block(&least, mine);
+  __syncthreads();
+  const int64_t lift = bias - (int64_t)least;
+  for_each_pair(cities, [&](int i, int j) {
+    const int64_t own = from[i * cities + j], raised = own - counts * multiplier[j] + lift;
+    to[i * cities + j] = own == no_arc || raised >= infinity ? infinity : (uint32_t)raised;
+  });
+  if (threadIdx.x == 0) offset[blockIdx.x] = lift;
+}
+EXPORT_KERNEL(bounds_price)
+
+// Follows a relaxed tour of least cost, at each place to the first city that leads on: path[k - 1] is the city at place
+// k, path[m] the tour's cost. One block, whose first thread does all.
+KERNEL bounds_walk(memory_slots memory, const uint32_t *costs, const uint32_t *bounds, uint32_t *path) {
+  if (threadIdx.x) return;
+  const int m = memory.cities, slots = memory.slots;
+  const size_t layer = (size_t)m << slots;
+  uint32_t best = infinity, e = 0;
+  int i = 0;
+  for (int j = 0; j < m; j++) {
+    const uint32_t x = costs[j] + bounds[layer + ((size_t)j << slots)];
+    if (x < best) best = x, i = j;
+  }
+  path[m] = best;
+  for (int k = 1; best < infinity; k++) {
+    path[k - 1] = i;
+    if (k == m) break;
+    const uint32_t value = bounds[k * layer + ((size_t)i << slots) + e], *cost = costs + ((size_t)k * m + i) * m;
+    for (int j = 0; j < m; j++) {
+      const uint32_t to = (e & memory.keep[i * m + j]) | memory.put[i * m + j];
+      if (cost[j] == infinity || cost[j] + bounds[(k + 1) * layer + ((size_t)j << slots) + to] != value) continue;
+      i = j, e = to;
+      break;
+    }
+  }
+}
+EXPORT_KERNEL(bounds_walk)

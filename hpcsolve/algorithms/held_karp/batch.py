@@ -1,0 +1,177 @@
+"""Batches of small instances: a block of threads solves one after the other (kernel: batch.cu), dealt to the ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.base import WITHOUT_WORK, Estimate, Outcome, Report
+from hpcsolve.algorithms.held_karp.plan import BINOMIAL
+from hpcsolve.algorithms.held_karp.planes import BLOCK_THREADS
+from hpcsolve.answers.tours import Tours
+from hpcsolve.device.base import Device, DeviceInfo, Timer
+from hpcsolve.errors import InputError, ResourceError
+from hpcsolve.parallel.comm import Comm
+from hpcsolve.parallel.partition import even_shares
+from hpcsolve.problems.order import TourQuestion
+from hpcsolve.problems.tsp import FORBIDDEN
+from hpcsolve.problems.tsp_batch import TspBatch
+
+FILE = "held_karp/batch"
+MOST_CITIES = 15
+"""The most cities of an instance."""
+NO_PATH = 0x7FFFFFFF
+PIECE = 8192
+"""Instances that are on the device at a time."""
+BLOCKS_PER_UNIT = {"cpu": 1, "cuda": 8}
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Instances with the same number of cities: some of one array of the batch.
+
+    Attributes
+    ----------
+    array, first, count
+        The array, and its instances.
+    number, place
+        The number of the first instance in the batch, and where its tour begins.
+    """
+
+    array: int
+    first: int
+    count: int
+    number: int
+    place: int
+
+
+def estimate(batch: TspBatch, question: TourQuestion, ranks: int, info: DeviceInfo) -> Estimate:
+    """Return what a run will need.
+
+    Raises
+    ------
+    ResourceError
+        An instance has more than `MOST_CITIES`.
+    """
+    n = int(batch.cities.max())
+    if n > MOST_CITIES:
+        where = int(batch.cities.argmax())
+        raise ResourceError(f"instance {where} has {n} cities; a batch takes at most {MOST_CITIES}: solve it alone")
+    shares, m = even_shares(batch.count, ranks), _cities(n, question)
+    device = tuple(_bytes(min(PIECE, len(share)), m, _blocks(info)) if len(share) else 0 for share in shares)
+    sizes, counts = np.unique(batch.cities, return_counts=True)
+    work = sum(int(count) * _operations(_cities(int(size), question)) for size, count in zip(sizes, counts))
+    details: dict[str, int | str] = {"instances": batch.count, WITHOUT_WORK: sum(not len(s) for s in shares)}
+    host = (8 * int(batch.offset[-1]),) * ranks
+    sent = (0,) * ranks
+    return Estimate(device, host, work, "min-add", sent, details, lambda free: MOST_CITIES)
+
+
+def run(batch: TspBatch, question: TourQuestion, device: Device, comm: Comm, report: Report) -> Outcome:
+    """Return the best tour of each instance, with a proof. Collective."""
+    share = even_shares(batch.count, comm.size)[comm.rank]
+    closed, timer = question.path == "cycle", device.timer()
+    costs = np.zeros(len(share), np.int64)
+    found = np.zeros(len(share), bool)
+    tours = np.full(int(batch.offset[share.stop] - batch.offset[share.start]), -1, np.int32)
+    done = 0
+    for piece in pieces(batch, share):
+        orders, values = _solved(batch.costs[piece.array][piece.first : piece.first + piece.count], closed, device,
+                                 timer, piece.number)
+        own, begin = piece.number - share.start, piece.place - int(batch.offset[share.start])
+        costs[own : own + piece.count], found[own : own + piece.count] = values, orders[:, 0] >= 0
+        tours[begin : begin + orders.size] = orders.reshape(-1)
+        done += piece.count
+        report(done / len(share))
+    gathered = comm.gather((costs, found, tours))
+    rank = {"operations": sum(_operations(_cities(int(n), question)) for n in batch.cities[share.start : share.stop]),
+            "seconds_kernel": timer.seconds}
+    if gathered is None:
+        return Outcome(None, {}, rank)
+    all_costs, all_found, all_tours = (np.concatenate(parts) for parts in zip(*gathered, strict=True))
+    return Outcome(Tours(all_costs, all_found, all_tours, batch.offset), {}, rank)
+
+
+def pieces(batch: TspBatch, share: range) -> Iterator[Piece]:
+    """Yield the instances of a rank in pieces of at most `PIECE` of one array."""
+    at, place = 0, 0
+    for array, costs in enumerate(batch.costs):
+        begin, end = max(share.start, at), min(share.stop, at + len(costs))
+        for number in range(begin, end, PIECE):
+            count = min(PIECE, end - number)
+            yield Piece(array, number - at, count, number, place + (number - at) * costs.shape[1])
+        at, place = at + len(costs), place + len(costs) * costs.shape[1]
+
+
+def _cities(n: int, question: TourQuestion) -> int:
+    """Return the number of cities beside the depot."""
+    return n - 1 if question.path == "cycle" else n
+
+
+def _operations(m: int) -> int:
+    return m * max(0, m - 1) << max(0, m - 2)
+
+
+def _blocks(info: DeviceInfo) -> int:
+    return info.units * BLOCKS_PER_UNIT[info.kind]
+
+
+def _bytes(count: int, m: int, blocks: int) -> int:
+    """Return the bytes of device memory of a piece."""
+    table = min(count, blocks) * m << max(0, m - 1)
+    return 4 * (table + count * ((m + 1) ** 2 + m + 1)) + BINOMIAL.nbytes
+
+
+def _solved(costs: NDArray[np.int64], closed: bool, device: Device, timer: Timer,
+            number: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return the tours of some instances of one size, -1 where there is none, and their costs."""
+    core = costs if closed else _with_free_depot(costs)
+    count, m = len(core), core.shape[1] - 1
+    if m == 0:
+        return np.zeros((count, 1), np.int32), np.zeros(count, np.int64)
+    reduced, shift = _reduced(np.roll(core, (-1, -1), (1, 2)) if closed else core, number)
+    blocks = min(count, _blocks(device.info))
+    buffers = {"binomial": device.upload(BINOMIAL), "costs": device.upload(reduced),
+               "tables": device.empty(blocks * m << (m - 1), np.uint32), "orders": device.empty((count, m), np.int32),
+               "values": device.empty(count, np.uint32)}
+    timer.start()
+    device.kernel(FILE, "batch_solve")(blocks, BLOCK_THREADS, instances=count, cities=m, **buffers)
+    timer.stop()
+    orders, values = buffers["orders"].download(), buffers["values"].download().astype(np.int64)
+    for buffer in buffers.values():
+        buffer.free()
+    missing = values >= NO_PATH
+    tours = np.concatenate([np.zeros((count, 1), np.int32), orders + 1], axis=1) if closed else orders
+    tours = np.where(missing[:, None], np.int32(-1), tours)
+    return tours, np.where(missing, 0, values + shift)
+
+
+def _with_free_depot(costs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return instances with one more city, the last, which costs nothing to leave and to reach."""
+    count, n = costs.shape[:2]
+    core = np.zeros((count, n + 1, n + 1), np.int64)
+    core[:, :n, :n] = costs
+    core[:, n, n] = FORBIDDEN
+    return core
+
+
+def _reduced(core: NDArray[np.int64], number: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+    """Return costs of at least 0 in 32 bits, and what each instance's tour costs more than by them.
+
+    Raises
+    ------
+    InputError
+        The costs of an instance are too far apart for 32 bits.
+    """
+    known = core != FORBIDDEN
+    least = np.where(known, core, FORBIDDEN).min(axis=2)
+    least = np.where(least == FORBIDDEN, 0, least)
+    reduced = np.where(known, np.where(known, core, 0) - least[:, :, None], NO_PATH)
+    dearest = np.where(known, reduced, 0).max(axis=2).sum(axis=1)
+    if (dearest >= NO_PATH).any():
+        which = number + int(np.argmax(dearest >= NO_PATH))
+        raise InputError(f"the costs of instance {which} are too far apart for 32-bit states: round them")
+    return np.ascontiguousarray(reduced.astype(np.uint32)), least.sum(axis=1)

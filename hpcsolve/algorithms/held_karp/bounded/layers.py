@@ -1,0 +1,249 @@
+"""The forward layers of states on all ranks (kernels: cuda_src/held_karp/layers.cu).
+
+The states of a layer are spread over the ranks by the hash of their visited set: a bucket holds the sets whose hashes
+have the same leading bits, and rank r of R owns the buckets from 2^bits r / R on. Each rank extends its own states,
+merges equal ones, sends each bucket to its owner, and merges what it gets. Which states there are, and their values,
+follow from the problem, the multipliers and the width alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.held_karp.bounded.keys import Keys, key_words, make_keys, masks_of, set_hash
+from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, Relaxation
+from hpcsolve.device.base import Argument, Buffer, Device, Kernel
+from hpcsolve.parallel.comm import Comm
+
+FILE = "held_karp/layers"
+THREADS = 128
+STATES_A_BLOCK = 512
+CANDIDATES_A_BUCKET = 512
+FEWEST_BITS, MOST_BITS = 10, 13
+"""Binary logarithms of the number of buckets. The fewest are for 2^10 ranks."""
+ROOM = 1.3
+"""Room in a bucket, relative to the mean."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """This rank's states of a layer, on the host.
+
+    Attributes
+    ----------
+    keys
+        Shape (states, words), uint64 (keys.py), in the order of their buckets.
+    values
+        Shape (states,), uint32: the reduced cost of the best path from the depot.
+    begin
+        Shape (2^bits + 1,), int64: where each bucket begins.
+    """
+
+    keys: Keys
+    values: NDArray[np.uint32]
+    begin: NDArray[np.int64]
+
+    @property
+    def bits(self) -> int:
+        """Binary logarithm of the number of buckets."""
+        return (len(self.begin) - 1).bit_length() - 1
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the states."""
+        return self.keys.nbytes + self.values.nbytes
+
+
+@dataclass
+class Scratch:
+    """Memory on a device that grows with the largest layer so far and is used again."""
+
+    device: Device
+    buffers: dict[str, Buffer] = field(default_factory=dict)
+
+    def take(self, name: str, length: int, dtype: type[np.generic]) -> Buffer:
+        """Return memory for so many values, with undefined content."""
+        held = self.buffers.get(name)
+        if held is None or held.shape[0] < length:
+            if held is not None:
+                self.buffers.pop(name).free()
+            held = self.buffers[name] = self.device.empty(length + length // 4, dtype)
+        return held.view(0, length)
+
+    def close(self) -> None:
+        """Free all of it."""
+        for buffer in self.buffers.values():
+            buffer.free()
+        self.buffers.clear()
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """2^bits buckets of candidates on a device, as the kernels have them."""
+
+    bits: int
+    slot_bits: int
+    capacity: int
+    keys: Buffer
+    values: Buffer
+    sizes: Buffer
+    slots: Buffer
+
+    @property
+    def argument(self) -> dict[str, Argument]:
+        """The argument of a launch."""
+        return dict(vars(self))
+
+
+class Expander:
+    """Makes the next layer of one, for the bounds that a relaxation has now."""
+
+    def __init__(self, relaxation: Relaxation, limit: int, comm: Comm, scratch: Scratch) -> None:
+        self.relaxation, self.limit, self.comm, self.scratch = relaxation, limit, comm, scratch
+        self.device, self.words = relaxation.device, key_words(relaxation.problem.cities)
+        assert relaxation.slots is not None
+        self.memory = self.device.upload(relaxation.slots.memory)
+        self.before = self.device.upload(masks_of(relaxation.problem.before, self.words))
+        self.open = self._open_arcs()
+        self.growth, self.bytes_sent, self.candidates = 4.0, 0, 0
+
+    def first(self) -> Layer:
+        """Return the first layer: the cities that may follow the depot."""
+        problem, m = self.relaxation.problem, self.relaxation.problem.cities
+        cost = self.relaxation.buffers["cost"].view(0, m).download().astype(np.int64)
+        bounds = self.relaxation.bounds_of(1).download().reshape(m, -1)[:, 0]
+        cities = np.flatnonzero((cost + bounds <= self.limit) & ~problem.before.any(axis=1))
+        keys = make_keys(np.arange(m) == cities[:, None], cities)
+        return self.owned(keys, cost[cities].astype(np.uint32))
+
+    def next(self, layer: Layer, place: int) -> Layer:
+        """Return the layer behind the one of `place` cities. Collective."""
+        made = self._merged(self._expanded(layer, place))
+        self.growth = max(2.0, 1.1 * self.candidates / max(1, len(layer.values)))
+        return made if self.comm.size == 1 else self._exchanged(made)
+
+    def bounds(self, layer: Layer, place: int) -> NDArray[np.uint32]:
+        """Return the lower bound of the reduced cost of tours through each state of the layer of `place` cities."""
+        bounds = np.empty(len(layer.values), np.uint32)
+        out = self.device.output(bounds)
+        self._kernel("bound")(-(-len(bounds) // STATES_A_BLOCK), THREADS, here=self._tables(place, place),
+                              states=self._states(layer), bounds=out)
+        return out.download(bounds)
+
+    def owned(self, keys: Keys, values: NDArray[np.uint32]) -> Layer:
+        """Return those of some states that this rank owns, as a layer."""
+        bucket = (set_hash(keys) >> np.uint64(64 - FEWEST_BITS)).astype(np.int64)
+        order = np.argsort(bucket, kind="stable")
+        order = order[bucket[order] * self.comm.size >> FEWEST_BITS == self.comm.rank]
+        begin = np.searchsorted(bucket[order], np.arange((1 << FEWEST_BITS) + 1))
+        return Layer(keys[order], values[order], begin)
+
+    def close(self) -> None:
+        """Free the tables on the device."""
+        for buffer in (self.memory, self.before, self.open):
+            buffer.free()
+
+    def _open_arcs(self) -> Buffer:
+        m = self.relaxation.problem.cities
+        cost = self.relaxation.buffers["cost"].download()
+        return self.device.upload(masks_of((cost < INFINITY).reshape(-1, m), self.words))
+
+    def _tables(self, place: int, bounds_place: int) -> dict[str, Argument]:
+        own, m, words = self.relaxation, self.relaxation.problem.cities, self.words
+        assert own.slots is not None
+        return {"cities": m, "slots": own.slots.count, "limit": self.limit,
+                "cost": own.buffers["cost"].view(place * m * m, m * m), "bounds": own.bounds_of(bounds_place),
+                "memory": self.memory, "open": self.open.view(place * m * words, m * words), "before": self.before}
+
+    def _states(self, layer: Layer) -> dict[str, Argument]:
+        count, upload = len(layer.values), self.device.constant
+        return {"count": count, "keys": upload(layer.keys.reshape(-1)), "values": upload(layer.values)}
+
+    def _kernel(self, name: str) -> Kernel:
+        return self.device.kernel(FILE, f"layers_{name}_w{self.words}")
+
+    def _expanded(self, layer: Layer, place: int) -> Buckets:
+        """Return the buckets with all candidates of this rank."""
+        states = len(layer.values)
+        guess = int(max(self.comm.allgather(states)) * self.growth)
+        bits = min(MOST_BITS, max(FEWEST_BITS, (guess // CANDIDATES_A_BUCKET).bit_length()))
+        capacity = int(ROOM * guess / (1 << bits)) + 16
+        kernel, tables, given = self._kernel("expand"), self._tables(place, place + 1), self._states(layer)
+        while True:
+            out = self._buckets(bits, capacity)
+            tally = self.scratch.take("tally", 1, np.uint64)
+            out.sizes.fill(0)
+            tally.fill(0)
+            kernel(-(-states // STATES_A_BLOCK), THREADS, next=tables, states=given, out=out.argument, tally=tally)
+            largest = int(out.sizes.download().max())
+            if largest <= capacity:
+                self.candidates = int(tally.download()[0])
+                return out
+            capacity = largest + largest // 8
+
+    def _buckets(self, bits: int, capacity: int) -> Buckets:
+        take, slot_bits = self.scratch.take, capacity.bit_length() + 1
+        return Buckets(
+            bits, slot_bits, capacity, take("keys", (capacity << bits) * self.words, np.uint64),
+            take("values", capacity << bits, np.uint32), take("sizes", 1 << bits, np.uint32),
+            take("slots", 1 << bits + slot_bits, np.uint32))
+
+    def _merged(self, buckets: Buckets) -> Layer:
+        """Return the different states of the buckets."""
+        count = 1 << buckets.bits
+        different = self.scratch.take("different", count, np.uint32)
+        self._kernel("merge")(count, THREADS, buckets=buckets.argument, different=different)
+        begin = np.append(0, np.cumsum(different.download(), dtype=np.int64))
+        keys, values = np.empty((begin[-1], self.words), np.uint64), np.empty(begin[-1], np.uint32)
+        to_keys, to_values = self.device.output(keys.reshape(-1)), self.device.output(values)
+        places = self.device.upload(begin)
+        self._kernel("gather")(count, THREADS, buckets=buckets.argument, begin=places, keys=to_keys, values=to_values)
+        to_keys.download(keys.reshape(-1))
+        to_values.download(values)
+        for buffer in (places, to_keys, to_values):
+            buffer.free()
+        return Layer(keys, values, begin)
+
+    def _exchanged(self, made: Layer) -> Layer:
+        """Return the merged states of the buckets that this rank owns, from all ranks. Collective."""
+        comm, count = self.comm, len(made.begin) - 1
+        first = [-(-rank * count // comm.size) for rank in range(comm.size + 1)]
+        sizes = comm.allgather(np.diff(made.begin))
+        own, requests = slice(first[comm.rank], first[comm.rank + 1]), []
+        pieces: list[tuple[Keys, NDArray[np.uint32]]] = []
+        for rank in range(comm.size):
+            part = slice(made.begin[first[rank]], made.begin[first[rank + 1]])
+            if rank == comm.rank:
+                pieces.append((made.keys[part], made.values[part]))
+                continue
+            for array in (made.keys[part], made.values[part]):
+                requests += [comm.send(np.ascontiguousarray(array), rank)] if array.size else []
+                self.bytes_sent += array.nbytes
+            length = int(sizes[rank][own].sum())
+            pieces.append((np.empty((length, self.words), np.uint64), np.empty(length, np.uint32)))
+            requests += [comm.receive(array, rank) for array in pieces[-1] if array.size]
+        for request in requests:
+            request.wait()
+        return self._merged(self._filled(pieces, [own_sizes[own] for own_sizes in sizes], own.start, count))
+
+    def _filled(self, pieces: list[tuple[Keys, NDArray[np.uint32]]], sizes: list[NDArray[np.int64]], first: int,
+                count: int) -> Buckets:
+        """Return buckets with the states of all ranks' pieces."""
+        total = np.sum(sizes, axis=0)
+        capacity = int(total.max(initial=0)) + 1
+        keys, values = np.zeros((count, capacity, self.words), np.uint64), np.zeros((count, capacity), np.uint32)
+        filled = np.zeros(len(total), np.int64)
+        for (its_keys, its_values), own in zip(pieces, sizes, strict=True):
+            bucket = np.repeat(np.arange(len(own)), own)
+            within = np.arange(len(bucket)) - np.repeat(np.cumsum(own) - own, own) + filled[bucket]
+            keys[first + bucket, within], values[first + bucket, within] = its_keys, its_values
+            filled += own
+        buckets = self._buckets(count.bit_length() - 1, capacity)
+        whole = np.zeros(count, np.uint32)
+        whole[first : first + len(total)] = total
+        for buffer, array in ((buckets.keys, keys), (buckets.values, values), (buckets.sizes, whole)):
+            buffer.upload(array.reshape(-1))
+        return buckets

@@ -1,0 +1,302 @@
+"""The whole method: bounds with few slots and then with more, narrow searches for good orders, and wider ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hpcsolve.algorithms.base import Report, silent
+from hpcsolve.algorithms.held_karp.bounded import canonical
+from hpcsolve.algorithms.held_karp.bounded.descent import Improver
+from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
+from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
+from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, Relaxation, scale_for
+from hpcsolve.algorithms.held_karp.bounded.resume import restore, saved_layers, state_of
+from hpcsolve.algorithms.held_karp.bounded.search import Searched, search
+from hpcsolve.algorithms.held_karp.bounded.tighten import STEP, Incumbent, Tightener
+from hpcsolve.algorithms.held_karp.bounded.trace import Tracer
+from hpcsolve.algorithms.held_karp.bounded.watch import Watch
+from hpcsolve.checkpoint.saved import Saved
+from hpcsolve.device.base import Device
+from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.tsp import FORBIDDEN
+
+LEVELS = (6, 8, 10, 12)
+"""Slots of one level after another."""
+ROUNDS = 60
+"""Rounds of the subgradient method in a level."""
+FIRST_STEP, LATER_STEP, STEP_AGAIN = STEP, STEP * 2 // 5, STEP * 3 // 10
+"""Step lengths at the beginning of the first level, of a later one, and after a better order."""
+BEAM = 2000
+FIRST_WIDTH = 30_000
+WIDER = 16
+
+Found = tuple[int, list[int]]
+"""The value of an order, and the order."""
+
+
+@dataclass
+class Proof:
+    """What is known in the end.
+
+    Attributes
+    ----------
+    value, order
+        The best order and its value; both None if there is none, or none is known.
+    lower
+        Proven lower bound. Of a proven order it is the value.
+    optimal
+        Whether the order is proven to be best, or that there is none.
+    chosen
+        Whether the order is the one that the lattice returns, of equally good ones.
+    capped
+        Whether it ended without a proof because layers were too wide for the memory.
+    last
+        The last search, for `/layers`.
+    states
+        States of all searches.
+    """
+
+    value: int | None
+    order: list[int] | None
+    lower: int
+    optimal: bool
+    last: Searched
+    states: int
+    chosen: bool = True
+    capped: bool = False
+
+
+@dataclass
+class Prover:
+    """The proof of one problem.
+
+    Attributes
+    ----------
+    by_planes
+        Whether equally good orders are chosen as the lattice of planes chooses them, else by the smallest last city.
+    budget
+        The most states that a search may keep in all layers and ranks.
+    first
+        Returns an order found by other means, or None. Called on every rank, and not if a checkpoint is there.
+    note, report
+        Called with lines for the log, and with the progress.
+    levels
+        Slots of one level after another.
+    rounds
+        Rounds of the subgradient method in a level, three times as many in the first.
+    level, width, states
+        Levels that are done, the width of the present search, and the states of all searches so far.
+    first_upper
+        The upper bound at the start, from which the scale follows.
+    """
+
+    problem: PlaceCosts
+    device: Device
+    comm: Comm
+    by_planes: bool
+    budget: int
+    first: Callable[[], Found | None] = lambda: None
+    note: Callable[[str], None] = lambda line: None
+    report: Report = silent
+    watch: Watch | None = None
+    levels: tuple[int, ...] = LEVELS
+    rounds: int = ROUNDS
+    level: int = 0
+    width: int = FIRST_WIDTH
+    states: int = 0
+    first_upper: int = 0
+    last: Searched = field(default_factory=Searched)
+    scratch: Scratch = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin to watch."""
+        self.scratch = Scratch(self.device)
+        self.watch = self.watch or Watch(self.comm)
+
+    def run(self) -> Proof:
+        """Return what is proven. Collective."""
+        problem, watch = self.problem, self._watch
+        saved = watch.checkpoints.saved
+        improver, best = Improver(problem, self.device), _nothing(problem)
+        if saved is None:
+            best.offer(self.first())
+            best.offer(improver.from_nothing())
+            self.note(f"first order: {best.upper}" if best.order else "no order yet")
+        halved = halve(problem) if problem.reversible and problem.cities > 2 else problem
+        top = int(saved.numbers["first"]) if saved else best.upper
+        relaxation = Relaxation(halved, self.device, scale_for(problem, top))
+        own = Tightener(halved, relaxation, improver, best, goes_on=lambda: self._in_rounds(own))
+        self.first_upper = top
+        try:
+            if saved is not None:
+                restore(saved, self, own)
+            return self._prove(own, saved)
+        finally:
+            for held in (relaxation, improver, self.scratch):
+                held.close()
+
+    @property
+    def _watch(self) -> Watch:
+        assert self.watch is not None
+        return self.watch
+
+    def _prove(self, own: Tightener, saved: Saved | None) -> Proof:
+        for level in range(self.level, len(self.levels)):
+            rounds, step = (3 * self.rounds, FIRST_STEP) if level == 0 else (self.rounds, LATER_STEP)
+            if self._tighten(own, self.levels[level], rounds, step):
+                return self._no_order(own)
+            self.level = level + 1
+            if not self._goes_on(own):
+                return self._open(own, capped=False)
+            if own.best.lower >= own.best.upper:
+                break
+        self.level, begun = len(self.levels), saved if saved and saved.integer("layers") else None
+        while True:
+            found, before = self._searched_at_width(own, begun), own.best.upper
+            begun = None
+            if self._watch.ended:
+                return self._open(own, capped=False)
+            if found.dropped == INFINITY:
+                return self._conclude(own, found)
+            own.best.raise_lower(self._bound(own, found.dropped))
+            self._offer(own, found)
+            self.note(f"width {self.width}: {own.best.lower} to {own.best.upper}, {found.states} states")
+            while own.best.upper < before and self._goes_on(own):
+                before = own.best.upper
+                if self._tighten(own, self.levels[-1], self.rounds, STEP_AGAIN):
+                    return self._no_order(own)
+            if self._is_widest():
+                return self._last_resort(own)
+            self.width *= WIDER
+            if not self._goes_on(own):
+                return self._open(own, capped=False)
+
+    def _is_widest(self) -> bool:
+        return self.width >= self.budget // 8  # search() gives a layer no more
+
+    def _searched_at_width(self, own: Tightener, saved: Saved | None, less: int = 0) -> Searched:
+        """Search for orders that cost at least `less` less than the incumbent."""
+        own.settle()
+        limit = own.limit(less)
+        begun = None
+        if saved is not None:
+            expander = Expander(own.relaxation, limit, self.comm, self.scratch)
+            begun = saved_layers(saved, expander)
+            expander.close()
+
+        def reached(found: Searched) -> bool:
+            places = own.problem.cities
+            self.report(len(found.layers) / places, f"{found.kept[-1]} states; {own.best.lower} to {own.best.upper}")
+            return self._goes_on(own, found)
+
+        self.last = search(own.relaxation, limit, self.width, self.budget, self.comm, self.scratch, reached, begun)
+        self.states += self.last.states
+        return self.last
+
+    def _in_rounds(self, own: Tightener) -> bool:
+        """Report the progress of the bounds, and return whether they go on."""
+        best, rounds = own.best, self.rounds * (len(self.levels) + 2)
+        self.report(min(1.0, own.rounds / rounds), f"bounds {best.lower} to {best.upper}")
+        return self._watch.reached(best.upper if best.order else None)
+
+    def _goes_on(self, own: Tightener, found: Searched | None = None) -> bool:
+        best = own.best
+        nbytes = sum(layer.nbytes for layer in found.layers) if found else 0
+        return self._watch.reached(best.upper if best.order else None, lambda: state_of(self, own, found),
+                                   lambda: nbytes)
+
+    def _tighten(self, own: Tightener, count: int, rounds: int, step: int) -> bool:
+        """Improve the bounds, search narrowly, fix arcs. Return whether it is proven that there is no order."""
+        own.level(count, rounds, step)
+        if own.infeasible:
+            return True
+        found = search(own.relaxation, own.limit(), BEAM, self.budget, self.comm, self.scratch)
+        self.states += found.states
+        self._offer(own, found)
+        left = own.fix()
+        self.note(f"{count} slots: {own.best.lower} to {own.best.upper}, {left} arcs left")
+        return False
+
+    def _offer(self, own: Tightener, found: Searched) -> None:
+        """Offer the best order of a search, and what local search makes of it."""
+        if not found.whole(self.problem.cities):
+            return
+        tracer = self._tracer(own, found)
+        least, _, _ = tracer.ends(single=True)
+        if least >= INFINITY:
+            return
+        order = tracer.order()
+        value = self.problem.value(order)
+        if value is None or own.relaxation.scale * value + own.relaxation.shift != least:
+            raise AssertionError(f"the order costs {value}, its state {least}")
+        own.best.offer((value, order))
+        own.best.offer(own.improver.improve([order]))
+
+    def _tracer(self, own: Tightener, found: Searched) -> Tracer:
+        return Tracer(found.layers, own.relaxation.buffers["cost"].download(), self.comm)
+
+    def _bound(self, own: Tightener, reduced: int) -> int:
+        """Return the least cost of orders with at least this reduced cost."""
+        return -(-(reduced - own.relaxation.shift) // own.relaxation.scale)
+
+    def _no_order(self, own: Tightener) -> Proof:
+        if own.best.order is not None:
+            raise AssertionError("the bounds exclude an order that there is")
+        return Proof(None, None, own.best.lower, True, self.last, self.states)
+
+    def _open(self, own: Tightener, capped: bool) -> Proof:
+        """Return what is known where the proof ends early."""
+        best = own.best
+        value = best.upper if best.order else None
+        proven = value is not None and best.lower >= best.upper
+        return Proof(value, best.order, best.lower, proven, self.last, self.states, chosen=False, capped=capped)
+
+    def _last_resort(self, own: Tightener) -> Proof:
+        """Prove the value alone, without the states of orders that are as good as the incumbent."""
+        if own.best.order is not None and own.best.lower < own.best.upper and self._goes_on(own):
+            found = self._searched_at_width(own, None, less=1)
+            if found.dropped == INFINITY and not self._watch.ended:
+                self._offer(own, found)
+                own.best.raise_lower(own.best.upper)
+            elif not self._watch.ended:
+                own.best.raise_lower(self._bound(own, found.dropped))
+        return self._open(own, capped=not self._watch.ended)
+
+    def _conclude(self, own: Tightener, found: Searched) -> Proof:
+        """Return the proven order, the one of equally good ones that the lattice returns."""
+        if not found.whole(self.problem.cities):
+            return self._no_order(own)
+        self._offer(own, found)
+        own.best.raise_lower(own.best.upper)
+        optimal = self._tracer(own, found).optimal()
+        if optimal is None:
+            return self._open(own, capped=False)
+        if own.problem is not self.problem:
+            optimal = canonical.with_reversed(optimal, self.problem.cities)
+        order = (canonical.as_by_planes if self.by_planes else canonical.smallest_last)(optimal)
+        if self.problem.value(order) != own.best.upper:
+            raise AssertionError(f"the chosen order costs {self.problem.value(order)}, not {own.best.upper}")
+        return Proof(own.best.upper, order, own.best.upper, True, found, self.states)
+
+
+def halve(problem: PlaceCosts) -> PlaceCosts:
+    """Return a problem with half of a reversible one's orders: of two cities far apart a certain one comes first."""
+    m = problem.cities
+    cost = np.where(problem.cost[1] == FORBIDDEN, -1, problem.cost[1])
+    first, second = np.unravel_index(int(cost.argmax()), cost.shape)
+    before = problem.before.copy()
+    before[second, first] = True
+    table = problem.cost.copy()
+    table[1:m, second, first] = table[0, 0, second] = table[m, first, 0] = FORBIDDEN
+    return PlaceCosts(table, before)
+
+
+def _nothing(problem: PlaceCosts) -> Incumbent:
+    """Return the incumbent without an order: above the sum of each place's dearest arc."""
+    allowed = [costs[costs != FORBIDDEN] for costs in problem.cost]
+    dearest = sum(int(costs.max(initial=0)) for costs in allowed)
+    cheapest = sum(int(costs.min()) if len(costs) else 0 for costs in allowed)
+    return Incumbent(dearest + 1, None, cheapest)

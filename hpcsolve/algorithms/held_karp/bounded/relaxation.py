@@ -1,0 +1,179 @@
+"""The relaxation on a device: lower bounds of completions for all places, and the arcs that they rule out.
+
+Its kernels and the meaning of a bound are in cuda_src/held_karp/bounds.cu. What is proven rests on three facts: a tour
+of cost c has the reduced cost scale * c + shift, no value is negative, and values saturate at `INFINITY`. So a bound
+proves something about tours of at most some cost only while their reduced cost is below `INFINITY`, and every call
+that proves anything checks that (`limit_of`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
+from hpcsolve.algorithms.held_karp.bounded.slots import Slots
+from hpcsolve.device.base import Argument, Buffer, Device
+from hpcsolve.problems.tsp import FORBIDDEN
+
+FILE = "held_karp/bounds"
+INFINITY = 0x7FFFFFFF
+"""The value at which reduced costs and bounds saturate."""
+NO_ARC = np.int64(2**61)
+THREADS = 128
+TILE = 4
+FLOORS = np.where(np.arange(32)[:, None] & np.arange(32), INFINITY, 0).astype(np.uint32)
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """A cheapest relaxed tour.
+
+    Attributes
+    ----------
+    reduced
+        Its reduced cost, `INFINITY` if there is none below.
+    shift
+        The reduced cost of every tour less scale times its cost.
+    path
+        The city at each place, empty if there is no tour.
+    """
+
+    reduced: int
+    shift: int
+    path: list[int]
+
+
+class Relaxation:
+    """The tables of one problem on a device.
+
+    Attributes
+    ----------
+    scale
+        Units of reduced cost in a unit of cost.
+    shift
+        As in `Relaxed`, for the multipliers of the last `solve`.
+    """
+
+    def __init__(self, problem: PlaceCosts, device: Device, scale: int) -> None:
+        m = problem.cities
+        self.problem, self.device, self.scale, self.shift = problem, device, scale, 0
+        self.scaled = np.where(problem.allowed, problem.cost, 0) * scale
+        self.scaled[~problem.allowed] = NO_ARC
+        self.buffers: dict[str, Buffer] = {
+            "scaled": device.upload(self.scaled), "cost": device.empty((m + 1, m, m), np.uint32),
+            "multiplier": device.zeros(m, np.int64), "offset": device.zeros(m + 1, np.int64),
+            "path": device.zeros(m + 1, np.uint32), "floors": device.upload(FLOORS),
+        }
+        self.slots: Slots | None = None
+
+    def remember(self, slots: Slots) -> None:
+        """Take these memories. The bounds are undefined until the next `solve`."""
+        m, device = self.problem.cities, self.device
+        resized = self.slots is None or slots.count != self.slots.count
+        for name in ("keep", "put", "barred", "barred_past", "own", *(("bounds",) if resized else ())):
+            if name in self.buffers:
+                self.buffers.pop(name).free()
+        for name in ("keep", "put", "barred", "barred_past", "own"):
+            self.buffers[name] = device.upload(vars(slots)[name])
+        if resized:
+            self.buffers["bounds"] = device.empty((m + 1, m << slots.count), np.uint32)
+        self.slots = slots
+
+    def solve(self, multiplier: NDArray[np.int64]) -> Relaxed:
+        """Compute all bounds for these multipliers, and return a cheapest relaxed tour.
+
+        Parameters
+        ----------
+        multiplier
+            Shape (m,), in units of reduced cost: what is taken off the cost of every arc to a city.
+        """
+        own, m, layer = self.buffers, self.problem.cities, self.layer
+        own["multiplier"].upload(multiplier)
+        price = self.device.kernel(FILE, "bounds_price")
+        price(m + 1, THREADS, cities=m, **{name: own[name] for name in ("scaled", "multiplier", "cost", "offset")})
+        self._begin(own["barred"], own["cost"].view(m * m * m, m * m), m, self.bounds_of(m))
+        tables: dict[str, Argument] = {"step": layer, "source": own["bounds"].view(layer, m * layer),
+                                       "target": own["bounds"]}
+        relax = self.device.kernel(FILE, "bounds_relax")
+        relax.each("place", range(m - 1, 0, -1), m * self._parts(), THREADS, parts=self._parts(),
+                   memory=self._memory(own["barred"]), arcs=self._arcs(m, 1), tables=tables)
+        walk = self.device.kernel(FILE, "bounds_walk")
+        walk(1, 32, memory=self._memory(own["barred"]), costs=own["cost"], bounds=own["bounds"], path=own["path"])
+        path = own["path"].download().tolist()
+        self.shift = sum(own["offset"].download().tolist()) - sum(multiplier.tolist())
+        reduced = path.pop()
+        return Relaxed(reduced, self.shift, path if reduced < INFINITY else [])
+
+    def limit_of(self, cost: int) -> int | None:
+        """Return the reduced cost of tours of this cost, or None if saturated values would prove nothing about it."""
+        limit = self.scale * cost + self.shift
+        return limit if limit < INFINITY else None
+
+    def fix(self, limit: int) -> int:
+        """Remove the arcs of places that are on no relaxed tour up to a reduced cost, and return how many are left.
+
+        The bounds must be those of the last `solve`. They are valid for what is left.
+        """
+        own, m, layer = self.buffers, self.problem.cities, self.layer
+        past = [self.device.empty(layer, np.uint32) for _ in range(2)]
+        through = self.device.upload(np.full((m + 1, m, m), INFINITY, np.uint32))
+        memory = self._memory(own["barred_past"])
+        self._begin(own["barred_past"], own["cost"].view(0, m * m), 1, past[1])
+        meet, relax = (self.device.kernel(FILE, name) for name in ("bounds_through", "bounds_relax"))
+        for place in range(1, m):
+            here, there = past[place % 2], past[(place + 1) % 2]
+            meet(m, THREADS, place=place, memory=memory, own=own["own"], costs=own["cost"], past=here,
+                 next=self.bounds_of(place + 1), through=through)
+            tables: dict[str, Argument] = {"step": 0, "source": here, "target": there}
+            relax(m * self._parts(), THREADS, place=place, parts=self._parts(), memory=memory,
+                  arcs=self._arcs(1, m), tables=tables)
+        gone = through.download()[1:m] > limit
+        self.scaled[1:m][gone] = NO_ARC
+        own["scaled"].upload(self.scaled)
+        for buffer in (*past, through):
+            buffer.free()
+        return int((self.scaled[1:m] != NO_ARC).sum())
+
+    @property
+    def layer(self) -> int:
+        """Number of bounds of a place."""
+        assert self.slots is not None
+        return self.problem.cities << self.slots.count
+
+    def bounds_of(self, place: int) -> Buffer:
+        """Return the bounds of the cities at a place, 1 to m."""
+        return self.buffers["bounds"].view(place * self.layer, self.layer)
+
+    def close(self) -> None:
+        """Free the memory on the device."""
+        for buffer in self.buffers.values():
+            buffer.free()
+
+    def _begin(self, barred: Buffer, cost: Buffer, step: int, to: Buffer) -> None:
+        kernel = self.device.kernel(FILE, "bounds_begin")
+        kernel(self.problem.cities, THREADS, memory=self._memory(barred), step=step, cost=cost, to=to)
+
+    def _memory(self, barred: Buffer) -> dict[str, Argument]:
+        assert self.slots is not None
+        own = self.buffers
+        return {"cities": self.problem.cities, "slots": self.slots.count, "keep": own["keep"], "put": own["put"],
+                "barred": barred, "floors": own["floors"]}
+
+    def _arcs(self, row: int, column: int) -> dict[str, Argument]:
+        return {"place": self.problem.cities**2, "row": row, "column": column, "cost": self.buffers["cost"]}
+
+    def _parts(self) -> int:
+        """Return the blocks that share a row, so that a GPU is busy. A CPU has a core for each of m rows or fewer."""
+        assert self.slots is not None
+        if self.device.info.kind == "cpu":
+            return 1
+        return max(1, (1 << self.slots.count) // (THREADS * TILE))
+
+
+def scale_for(problem: PlaceCosts, upper: int) -> int:
+    """Return the scale that leaves the reduced cost of a tour of this cost far below `INFINITY`, at least 1."""
+    lifts = sum(max(0, -int(costs[costs != FORBIDDEN].min(initial=0))) for costs in problem.cost)
+    return min(4096, max(1, (INFINITY >> 4) // max(1, upper + lifts)))

@@ -1,0 +1,170 @@
+"""A job's calls: `estimate` and `run` by bounds."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
+from hpcsolve.algorithms.held_karp.bounded.ants import good_order
+from hpcsolve.algorithms.held_karp.bounded.descent import FILE as DESCENT
+from hpcsolve.algorithms.held_karp.bounded.keys import MOST_CITIES, key_words
+from hpcsolve.algorithms.held_karp.bounded.layers import FILE as LAYER_FILE
+from hpcsolve.algorithms.held_karp.bounded.places import of_orders
+from hpcsolve.algorithms.held_karp.bounded.prove import LEVELS, Proof, Prover
+from hpcsolve.algorithms.held_karp.bounded.relaxation import FILE as BOUNDS
+from hpcsolve.algorithms.held_karp.bounded.resume import LEVEL as LEVEL
+from hpcsolve.algorithms.held_karp.bounded.watch import Watch
+from hpcsolve.algorithms.held_karp.outcome import LAYERS
+from hpcsolve.algorithms.held_karp.problem import OrderProblem
+from hpcsolve.answers.dataset import Column, columns
+from hpcsolve.answers.tour import NoTour, Tour
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
+from hpcsolve.device.base import Device
+from hpcsolve.errors import ResourceError, Stopped
+from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.tsp import Tsp
+
+FILES = (BOUNDS, LAYER_FILE, DESCENT)
+FEWEST_CITIES = 7
+"""Cities beside the depot below which there is nothing to bound: the lattice solves them at once."""
+SHARE = 0.8
+"""Share of the free memory that states may take by default."""
+STATE_BYTES = {1: 24, 2: 40}
+"""Words of a key -> bytes of a state of the budget: 12 or 20 are kept, and as many serve the present layer."""
+
+
+def why_not(problem: OrderProblem) -> str:
+    """Return why this method cannot solve a problem, in words, or ""."""
+    if problem.combine != "add":
+        return "its bounds are for sums"
+    if problem.weights is not None:
+        return "its bounds are for costs by place, and here they depend on the weights of the cities that are left"
+    return ""
+
+
+def estimate(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Mapping[str, int | str]) -> Estimate:
+    """Return what a run on so many ranks needs beside its states, whose number cannot be foreseen.
+
+    Parameters
+    ----------
+    lattice
+        Lines about what the lattice would need.
+
+    Raises
+    ------
+    ResourceError
+        A state's key has no room for so many cities.
+    """
+    m, ends = problem.m, tsp.n - problem.m
+    key_words(m)
+    details: dict[str, int | str] = {
+        "method": "bounded: how many states remain cannot be foreseen",
+        "states": f"at most what [stop] memory allows on each rank; by default {SHARE:.0%} of the free memory",
+        **lattice, WITHOUT_WORK: 0,
+    }
+
+    def largest(free: Sequence[int]) -> int:
+        most = (m for m in range(MOST_CITIES[2], 0, -1) if _table_bytes(m) + _host_bytes(m) <= min(free))
+        return next(most, 0) + ends
+
+    device, host = (_table_bytes(m),) * ranks, (_host_bytes(m),) * ranks
+    return Estimate(device, host, _round_work(m), "min-add, in one round of bounds", (0,) * ranks, details, largest)
+
+
+def run(
+    tsp: Tsp, problem: OrderProblem, plain: bool, device: Device, comm: Comm, report: Report,
+    criteria: StopCriteria = NO_STOP, checkpoints: Checkpoints = NONE, seed: int = 1,
+) -> tuple[Outcome, Proof]:
+    """Return the best order that is found, with its proof or a lower bound, and the proof. Collective.
+
+    Parameters
+    ----------
+    plain
+        Whether equally good orders are chosen as the planes choose them.
+
+    Raises
+    ------
+    ResourceError
+        Neither an order was found nor a proof that there is none.
+    Stopped
+        Interrupted without an order. The state is saved.
+    """
+    started, target = time.perf_counter(), None
+    if criteria.target is not None:
+        target = math.floor(Fraction(str(criteria.target)) * tsp.scale) - problem.offset
+    places = of_orders(problem)
+    watch = Watch(comm, checkpoints, criteria.seconds, target)
+
+    def say(line: str) -> None:
+        if comm.rank == 0:
+            checkpoints.note(f"{time.perf_counter() - started:.2f} s: {line}")
+
+    def first() -> tuple[int, list[int]] | None:
+        return comm.bcast(good_order(problem, device, seed) if comm.rank == 0 else None)
+
+    report(0.0)
+    prover = Prover(places, device, comm, plain, _budget(problem.m, criteria, device, comm), first, say, report, watch)
+    proof = prover.run()
+    if comm.rank == 0 and not proof.chosen and proof.optimal:
+        device.notes.append("of equally good tours it need not be the one that the lattice returns: more states than "
+                            "the memory holds are as good")
+    if proof.order is None and not watch.complete:
+        raise Stopped(watch.ended)
+    if proof.order is None and not proof.optimal:
+        why = f"{watch.ended or 'layers are wider than the memory allows'}; allow more"
+        raise ResourceError(f"no tour was found, and it is not proven that there is none: {why}")
+    return _outcome(problem, proof, watch, comm, time.perf_counter() - started), proof
+
+
+def _outcome(problem: OrderProblem, proof: Proof, watch: Watch, comm: Comm, seconds: float) -> Outcome:
+    tables = {"layers": _layers_table(problem, proof, comm)} if proof.last.layers else {}
+    rank: dict[str, float | int] = {
+        "operations": proof.states, "bytes_sent": sum(proof.last.bytes_sent), "seconds_kernel": seconds,
+        "stored_bytes": sum(layer.nbytes for layer in proof.last.layers),
+    }
+    ended = watch.ended or ("the layers are too wide for the memory" if proof.capped and not proof.optimal else "")
+    if proof.order is None or proof.value is None:
+        return Outcome(NoTour(True), tables, rank, ended, watch.complete)
+    lower = None if proof.optimal else proof.lower + problem.offset
+    answer = Tour(proof.value + problem.offset, problem.core.tour(proof.order), proof.optimal, lower_bound=lower)
+    return Outcome(answer, tables, rank, ended, watch.complete)
+
+
+def _layers_table(problem: OrderProblem, proof: Proof, comm: Comm) -> Mapping[str, Column]:
+    """Return rank 0's table of the last search: all ranks' states, the slowest rank's seconds. Collective."""
+    last = proof.last
+    seconds, sent = comm.allgather(last.seconds), comm.allgather(last.bytes_sent)
+    states = np.array(last.kept, np.int64)
+    return columns(LAYERS, {
+        "cities": np.arange(1, len(states) + 1, dtype=np.int32), "states": states,
+        "pruned": np.array(last.pruned, np.int64), "bytes": states * (4 + 8 * key_words(problem.m)),
+        "seconds": np.max(seconds, axis=0), "bytes_sent": np.sum(sent, axis=0, dtype=np.int64),
+    })
+
+
+def _budget(m: int, criteria: StopCriteria, device: Device, comm: Comm) -> int:
+    """Return the most states that a search may keep on all ranks together."""
+    free = criteria.memory
+    if free is None:
+        free = int(SHARE * min(comm.allgather(device.memory_free() // comm.local_size)))
+    return max(8, free // STATE_BYTES[key_words(m)] * comm.size)
+
+
+def _table_bytes(m: int) -> int:
+    """Return the device memory of the relaxation's and the local search's tables."""
+    layer, arcs = m << LEVELS[-1], (m + 1) * m * m
+    return 4 * layer * (m + 3) + arcs * (8 + 4 + 4 + 8) + m * m * 8 + 64 * m + 4096
+
+
+def _host_bytes(m: int) -> int:
+    """Return the host memory of the costs by place and of copies of them."""
+    return (m + 1) * m * m * 8 * 5
+
+
+def _round_work(m: int) -> int:
+    return m * m * m << (LEVELS[-1] - 1)

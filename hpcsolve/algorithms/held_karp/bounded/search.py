@@ -1,0 +1,126 @@
+"""One search through all layers, whole or with a limited width."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.held_karp.bounded.keys import Keys
+from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Layer, Scratch
+from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, Relaxation
+from hpcsolve.parallel.comm import Comm
+
+
+@dataclass
+class Searched:
+    """What a search found.
+
+    Attributes
+    ----------
+    layers
+        This rank's states, that of place k at index k - 1. They end early if the run was told to stop, or no state was
+        left.
+    dropped
+        The least bound, in reduced cost, of a state that was dropped because a layer was too wide; `INFINITY` if none.
+    kept, pruned
+        By layer, of all ranks: states that were kept, and those that were dropped.
+    seconds, bytes_sent
+        By layer: time, and bytes that this rank has sent.
+    """
+
+    layers: list[Layer] = field(default_factory=list)
+    dropped: int = INFINITY
+    kept: list[int] = field(default_factory=list)
+    pruned: list[int] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    bytes_sent: list[int] = field(default_factory=list)
+
+    @property
+    def states(self) -> int:
+        """Number of states of all layers and ranks."""
+        return sum(self.kept)
+
+    def whole(self, cities: int) -> bool:
+        """Return whether the last layer has states, so that there are orders."""
+        return len(self.layers) == cities and self.kept[-1] > 0
+
+
+def search(
+    relaxation: Relaxation, limit: int, width: int, budget: int, comm: Comm, scratch: Scratch,
+    reached: Callable[[Searched], bool] = lambda searched: True, begun: Searched | None = None,
+) -> Searched:
+    """Return the layers with the states whose bound is within a limit, at most `width` in each. Collective.
+
+    Parameters
+    ----------
+    limit
+        Reduced cost.
+    budget
+        The most states of all layers together. One layer has at most an eighth of it, and half of what is left.
+    reached
+        Called after each layer on every rank, alike; the search ends where it returns False.
+    begun
+        Layers to go on from.
+    """
+    expander, found = Expander(relaxation, limit, comm, scratch), begun or Searched()
+    try:
+        for place in range(len(found.layers) + 1, relaxation.problem.cities + 1):
+            started, sent = time.perf_counter(), expander.bytes_sent
+            layer = expander.next(found.layers[-1], place - 1) if found.layers else expander.first()
+            room = max(1, min(width, budget // 8, (budget - found.states) // 2))
+            layer, count, pruned = _narrowed(expander, layer, place, room, found)
+            found.layers.append(layer)
+            found.kept.append(count)
+            found.pruned.append(pruned)
+            found.seconds.append(time.perf_counter() - started)
+            found.bytes_sent.append(expander.bytes_sent - sent)
+            if not count or not reached(found):
+                break
+    finally:
+        expander.close()
+    return found
+
+
+def _narrowed(expander: Expander, layer: Layer, place: int, width: int, found: Searched) -> tuple[Layer, int, int]:
+    """Return a layer with the `width` states of least (bound, key), the number of these, and of the others."""
+    comm = expander.comm
+    count = sum(comm.allgather(len(layer.values)))
+    if count <= width:
+        return layer, count, 0
+    bounds = expander.bounds(layer, place)
+    threshold, room = _threshold(bounds, width, comm)
+    keep = bounds < threshold
+    tied = np.flatnonzero(bounds == threshold)
+    keep[tied[_smallest(layer.keys[tied], room, comm)]] = True
+    dropped = min(comm.allgather(int(bounds[~keep].min(initial=INFINITY))))
+    found.dropped = min(found.dropped, dropped)
+    begin = np.append(0, np.cumsum(keep))[layer.begin]
+    return Layer(layer.keys[keep], layer.values[keep], begin), width, count - width
+
+
+def _threshold(bounds: NDArray[np.uint32], width: int, comm: Comm) -> tuple[int, int]:
+    """Return the bound of the state at position `width` of all ranks' states, and how many with this bound fit."""
+    chosen, room, left = 0, width, bounds
+    for shift in (16, 0):
+        digit = (left >> np.uint32(shift) & np.uint32(0xFFFF)).astype(np.int64)
+        counts = np.sum(comm.allgather(np.bincount(digit, minlength=1 << 16)), axis=0)
+        up_to = np.cumsum(counts)
+        at = int(np.searchsorted(up_to, room, side="right"))
+        room -= int(up_to[at] - counts[at])
+        chosen |= at << shift
+        left = left[digit == at]
+    return chosen, room
+
+
+def _smallest(keys: Keys, room: int, comm: Comm) -> NDArray[np.int64]:
+    """Return which of this rank's keys are among the `room` smallest of all ranks'."""
+    order = np.lexsort(keys.T)[:room]
+    parts = comm.allgather(keys[order])
+    every = np.concatenate(parts)
+    rank = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    mine = rank[np.lexsort(every.T)[:room]] == comm.rank
+    return order[: int(mine.sum())]

@@ -1,0 +1,68 @@
+"""When a proof ends before it is done, and when it is saved: `[stop]`, interruptions, checkpoints."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints, Wish, agreed
+from hpcsolve.checkpoint.state import State
+from hpcsolve.parallel.comm import Comm
+
+
+@dataclass
+class Watch:
+    """The boundaries of a proof: rounds of bounds, levels, layers.
+
+    Attributes
+    ----------
+    seconds
+        Time limit since the start, or None.
+    target
+        A value, in scaled integers, that is good enough, or None.
+    ended
+        Why the proof ends early, in words, or "".
+    complete
+        Whether no interruption ends it.
+    """
+
+    comm: Comm
+    checkpoints: Checkpoints = NONE
+    seconds: float | None = None
+    target: int | None = None
+    ended: str = ""
+    complete: bool = True
+    started: float = field(default_factory=time.perf_counter)
+
+    def reached(self, upper: int | None, state: Callable[[], State] | None = None,
+                nbytes: Callable[[], int] = lambda: 0) -> bool:
+        """Save if it is time, and return whether the proof goes on. Collective.
+
+        Parameters
+        ----------
+        upper
+            The value of the best order so far, or None.
+        state, nbytes
+            What a checkpoint keeps, and about how many bytes that are of this rank. Without a state none is written
+            here, and an interruption is left for the next boundary that has one.
+        """
+        if self.ended:
+            return False
+        wish = agreed(self.comm.allgather(self.checkpoints.wish(nbytes())))
+        if state is not None and wish == Wish.SAVE:
+            self.checkpoints.save(state(), last=False)
+        if state is not None and wish == Wish.STOP:
+            now = state()
+            self.checkpoints.save(now, last=True)
+            self.ended, self.complete = f"interrupted {now.words}", False
+        self.ended = self.ended or self.comm.bcast(self._criterion(upper))
+        return not self.ended
+
+    def _criterion(self, upper: int | None) -> str:
+        """Return which criterion of `[stop]` is met, in words."""
+        if self.seconds is not None and time.perf_counter() - self.started >= self.seconds:
+            return f"[stop] seconds = {self.seconds:g}"
+        if self.target is not None and upper is not None and upper <= self.target:
+            return "[stop] target is reached"
+        return ""

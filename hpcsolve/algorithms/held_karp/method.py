@@ -1,0 +1,49 @@
+"""Which method solves a job: the lattice of all states, or states that are dropped by bounds."""
+
+from __future__ import annotations
+
+from hpcsolve.algorithms.held_karp.question import Parameters
+from hpcsolve.errors import InputError
+from hpcsolve.problems.tsp import Tsp
+from hpcsolve.problems.tsp_batch import TspBatch
+
+LATTICE_CITIES = 28
+"""With `method = "auto"` the lattice solves instances up to so many cities: it takes about a second."""
+FEWEST_CITIES = 10
+"""Fewer cities are always solved by the lattice."""
+
+
+def is_bounded(tsp: Tsp | TspBatch, parameters: Parameters, stops: bool = False) -> bool:
+    """Return whether a job is solved by bounds.
+
+    Parameters
+    ----------
+    stops
+        Whether the job has criteria to stop at, which the lattice cannot honour.
+
+    Raises
+    ------
+    InputError
+        The method cannot solve this kind of problem.
+    """
+    obstacle = "a batch is solved by tables" if isinstance(tsp, TspBatch) else why_not_bounded(parameters)
+    if parameters.method == "bounded" and obstacle:
+        raise InputError(f'held-karp.method: "bounded" cannot do this: {obstacle}; use "auto" or "lattice"')
+    if parameters.method == "auto" and stops and obstacle:
+        raise InputError(f"stop: only states with bounds can be stopped early, and {obstacle}; remove [stop]")
+    if parameters.method == "lattice" or obstacle or isinstance(tsp, TspBatch) or tsp.n < FEWEST_CITIES:
+        return False
+    return parameters.method == "bounded" or stops or tsp.n > LATTICE_CITIES
+
+
+def why_not_bounded(parameters: Parameters) -> str:
+    """Return why bounds cannot solve what the parameters ask for, in words, or ""."""
+    if parameters.layout != "planes":
+        return f'layout = "{parameters.layout}" belongs to the lattice'
+    if parameters.count or parameters.best > 1:
+        return "the number of optimal tours and the best ones need all states (count, best)"
+    if parameters.objective not in ("sum", "latency", "position"):
+        return f'objective = "{parameters.objective}" is no sum of costs by place'
+    if parameters.objective == "latency" and len(set(parameters.weights or ())) > 1:
+        return "with different weights of the cities the costs depend on which cities are left"
+    return ""

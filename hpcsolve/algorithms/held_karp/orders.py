@@ -1,0 +1,191 @@
+"""Objectives and constraints beyond plain sums: `estimate` and `run` with the table of all states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from hpcsolve.algorithms.base import WITHOUT_WORK, Estimate, Outcome, Report
+from hpcsolve.algorithms.held_karp.encode import Encoded, encode
+from hpcsolve.algorithms.held_karp.outcome import order_layers_table
+from hpcsolve.algorithms.held_karp.planes import Statistics
+from hpcsolve.algorithms.held_karp.problem import OrderProblem, order_problem, question_without_dearer
+from hpcsolve.algorithms.held_karp.question import More
+from hpcsolve.algorithms.held_karp.ranking import best_orders, count_optimal
+from hpcsolve.algorithms.held_karp.resume_orders import OrderCheckpoints
+from hpcsolve.algorithms.held_karp.slices import Slices
+from hpcsolve.algorithms.held_karp.table import FILE as FILE
+from hpcsolve.algorithms.held_karp.table import Layout, Table, layout_of
+from hpcsolve.algorithms.held_karp.walk import best_order
+from hpcsolve.answers.tour import NoTour, Tour
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
+from hpcsolve.device.base import Device
+from hpcsolve.errors import InputError, ResourceError
+from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.order import TourQuestion
+from hpcsolve.problems.tsp import Tsp
+
+MOST_CITIES = 31
+"""The most cities beside the depot: a set is a word of 32 bits, and a row of costs has one more place."""
+MOST_RANKS = 512
+NO_MORE = More()
+"""The optimal tour alone."""
+
+
+def statement(tsp: Tsp, question: TourQuestion) -> OrderProblem:
+    """Return the statement of a question.
+
+    Raises
+    ------
+    InputError
+        As `order_problem`.
+    ResourceError
+        There are more than `MOST_CITIES`.
+    """
+    problem = order_problem(tsp, question)
+    if problem.m > MOST_CITIES:
+        most = MOST_CITIES + tsp.n - problem.m
+        why = f"the table of all states doubles with every city, and {most} are the most that are tried"
+        raise ResourceError(f"{tsp.n} cities are too many for this objective and these constraints: {why}")
+    return problem
+
+
+def estimate(tsp: Tsp, question: TourQuestion, ranks: int) -> Estimate:
+    """Return what a run on so many ranks will need. Raises as `statement`, and for more ranks than `MOST_RANKS`."""
+    if ranks > MOST_RANKS:
+        raise ResourceError(f"{ranks} ranks are too many: at most {MOST_RANKS} can share one problem; start fewer")
+    problem = statement(tsp, question)
+    if problem.m == 0:
+        none = (0,) * ranks
+        return Estimate(none, none, 0, "join", none, {WITHOUT_WORK: ranks - 1}, lambda free: tsp.n)
+    runs = [encode(problem)]
+    if question.objective == "lexicographic":
+        runs.append(encode(statement(tsp, replace(question, objective="sum"))))
+    shares, widest = [Slices(problem.m, ranks, rank) for rank in range(ranks)], max(runs, key=lambda run: run.itemsize)
+    details: dict[str, int | str] = {
+        "split": f"one table of all sets, {shares[0].slices} slices" + (", filled twice" if len(runs) > 1 else ""),
+        "states": f"{8 * widest.itemsize}-bit",
+        WITHOUT_WORK: sum(not share.own for share in shares),
+    }
+
+    def largest(free: Sequence[int]) -> int:
+        need = partial(_needed, runs, ranks)
+        fitting = (m for m in range(MOST_CITIES, 0, -1) if all(need(m, r) <= have for r, have in enumerate(free)))
+        return next(fitting, 0) + tsp.n - problem.m
+
+    return Estimate(
+        tuple(max(layout_of(run, share).device_bytes() for run in runs) for share in shares),
+        tuple(layout_of(widest, share).host_bytes() for share in shares),
+        len(runs) * sum(share.operations() for share in shares), "join",
+        tuple(sum(run.itemsize for run in runs) * share.values_sent() for share in shares), details, largest)
+
+
+def fits(tsp: Tsp, question: TourQuestion) -> bool:
+    """Return whether the costs' sums fit 62 bits."""
+    try:
+        order_problem(tsp, question)
+    except InputError:
+        return False
+    return True
+
+
+def _needed(runs: Sequence[Encoded], ranks: int, m: int, rank: int) -> int:
+    """Return the bytes that a rank needs for the same kind of problem with m cities."""
+    share = Slices(m, ranks, rank)
+    if share.states * runs[0].itemsize > 2**44:
+        return share.states * runs[0].itemsize
+    layouts = [Layout(share, run.dtype, m if len(run.cost) > 1 else 1) for run in runs]
+    return max(layout.device_bytes() for layout in layouts) + max(layout.host_bytes() for layout in layouts)
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The value and the order of the best order, the number of the optimal ones, and the best ones in order."""
+
+    value: int
+    order: list[int]
+    count: int
+    ranked: list[tuple[int, list[int]]]
+
+
+@dataclass(frozen=True)
+class OrderRun:
+    """What the tables of a run share."""
+
+    device: Device
+    comm: Comm
+    report: Report
+    checkpoints: OrderCheckpoints
+    statistics: Statistics
+
+    def best(self, number: int, runs: int, problem: OrderProblem, encoded: Encoded | None,
+             more: More = NO_MORE) -> Solved | None:
+        """Return what is asked for of the best orders, None if there is none. Collective."""
+        if encoded is None:
+            value = problem.value([])
+            return None if value is None else Solved(value, [], 1, [(value, [])])
+        slices = Slices(encoded.m, self.comm.size, self.comm.rank)
+        with Table(encoded, slices, self.device, self.comm) as table:
+            begin = self.checkpoints.load(number, table)
+            table.fill(self.statistics, lambda done: self.report((number + done) / runs), begin,
+                       lambda layer: self.checkpoints.reached(number, runs, layer, table))
+            found = best_order(encoded, table.read)
+            if found is None:
+                return None
+            several = best_orders(encoded, table.read, more.best) if more.best > 1 else [found]
+            number_of = count_optimal(encoded, table.read) if more.count else 0
+        ranked = [(encoded.decoded(value), order) for value, order in several]
+        return Solved(encoded.decoded(found[0]), found[1], number_of, ranked)
+
+
+def run(tsp: Tsp, asked: Callable[[], TourQuestion], device: Device, comm: Comm, report: Report,
+        checkpoints: Checkpoints = NONE, more: More = NO_MORE) -> Outcome:
+    """Return the best order, with a proof. `asked` is called on rank 0 alone. Collective."""
+    question = comm.bcast(asked() if comm.rank == 0 else None)
+    assert question is not None
+    problem = statement(tsp, question)
+    m, two = problem.m, question.objective == "lexicographic"
+    statistics = Statistics([device.timer() for _ in range(m)], [], [0] * m)
+    work = OrderRun(device, comm, report, OrderCheckpoints(device, comm, checkpoints), statistics)
+    encoded = encode(problem) if m else None
+    found = None
+    if work.checkpoints.first is None:
+        found = work.best(0, 1 + two, problem, encoded, NO_MORE if two else more)
+        work.checkpoints.first = found.value if two and found else None
+    dearest = work.checkpoints.first
+    if dearest is not None:
+        whole = encode(statement(tsp, replace(question, objective="sum"))) if m else None
+        problem = statement(tsp, question_without_dearer(tsp, question, dearest))
+        encoded = encode(problem, whole.itemsize) if whole else None
+        found = work.best(1, 2, problem, encoded, more)
+    tables = {}
+    if encoded is not None:
+        tables["layers"] = order_layers_table(Slices(m, comm.size, comm.rank), encoded.itemsize, comm, statistics)
+    ranks = _rank(Slices(m, comm.size, comm.rank), statistics, 1 + two) if m else {}
+    if found is None:
+        return Outcome(NoTour(True), tables, ranks)
+    return Outcome(_tour(problem, found, dearest, more), tables, ranks)
+
+
+def _tour(problem: OrderProblem, found: Solved, dearest: int | None, more: More) -> Tour:
+    """Return the answer, with what is asked for beside it."""
+    number = found.count if more.count else None
+    tour = Tour(found.value, problem.core.tour(found.order), True, dearest, optimal_tours=number)
+    if more.best == 1:
+        return tour
+    costs = np.array([value for value, _ in found.ranked], np.int64)
+    return replace(tour, best_costs=costs,
+                   best_tours=np.concatenate([problem.core.tour(order) for _, order in found.ranked]))
+
+
+def _rank(slices: Slices, statistics: Statistics, runs: int) -> dict[str, float | int]:
+    return {
+        "operations": runs * slices.operations(),
+        "bytes_sent": sum(statistics.layer_bytes_sent),
+        "seconds_kernel": sum(timer.seconds for timer in statistics.layer_timers),
+        "seconds_copy": statistics.seconds_copy,
+        "seconds_wait": statistics.seconds_wait,
+    }

@@ -1,0 +1,242 @@
+"""What is asked of the cities: the `[held-karp]` table of a job file, and the question that it puts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.errors import InputError
+from hpcsolve.formats.files import open_file
+from hpcsolve.formats.tsp.leg_costs import read_leg_costs
+from hpcsolve.formats.tsp.windows import read_windows
+from hpcsolve.problems.order import LARGEST_VALUE, Objective, TourQuestion, Windows, legs
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp, positions
+from hpcsolve.problems.tsp_batch import TspBatch
+
+City = int | str
+"""A city by its label or name."""
+Place = Annotated[int, msgspec.Meta(ge=1)]
+LARGEST_WEIGHT = 10**9
+MOST_BEST = 10**4
+"""The most tours that `best` may ask for."""
+
+
+class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """The `[held-karp]` table of a job file.
+
+    Attributes
+    ----------
+    path
+        "cycle": the tour returns to its first city; "open": it does not.
+    start, end
+        Labels or names (as in the instance's file) of the first and the last city; by default the first city of a cycle
+        is the instance's first, the ends of an open path are free. A cycle has no `end`.
+    objective
+        What is least. "sum": the sum of the legs' costs; "latency": the sum over the cities of weight times time of
+        arrival, in a cycle with the return to the first city; "position": the sum of the legs' costs, which depend on
+        their place in the tour (`weights` or `costs`); "bottleneck": the dearest leg; "lexicographic": the dearest leg,
+        then the sum; "finish": the end of a tour with time windows (`windows`).
+    weights
+        Integers of at least 0. For "latency" one for each city in the order of the instance, by default 1; for
+        "position" one for each leg in the order of the tour, by which its cost is multiplied.
+    costs
+        For "position": a `.npy` file of shape (legs, n, n) with the costs of each leg, in place of the instance's.
+    windows
+        For "finish": a CSV table with the columns city, earliest, latest and perhaps service. Who arrives before
+        `earliest` waits; service begins by `latest`. The return to the first city must be by its `latest`.
+    before
+        Pairs [[a, b], ...] of cities: a comes before b.
+    position, not_position
+        Pairs [[city, k], ...]: the city stands, or does not stand, at place k of the tour; the first place is 1.
+    forbidden
+        Pairs [[a, b], ...]: no leg leads from a to b.
+    count
+        Whether to count the optimal tours, up to 2^64 - 1. A symmetric cycle counts in both directions.
+    best
+        How many of the best tours to keep, in the order of their values.
+    method
+        "lattice": the table of all states, whose memory doubles with each city; "bounded": states that a lower bound
+        proves useless are dropped, for sums of costs by place; "auto": the lattice to 28 cities and where bounds are no
+        use, else bounded, and then the lattice if the states do not fit and the lattice does. The answer is the same.
+    layout
+        Of plain sums: "planes": split over ranks, any size; "compact": one rank, one table of all states, for study and
+        as an oracle.
+    costs_sha256, windows_sha256
+        SHA-256 of the files of `costs` and `windows`. hpcsolve writes them into the result's job, so that a file that
+        has changed is refused when the job is run again.
+    """
+
+    path: Literal["cycle", "open"] = "cycle"
+    start: City | None = None
+    end: City | None = None
+    objective: Objective = "sum"
+    weights: list[Annotated[int, msgspec.Meta(ge=0, le=LARGEST_WEIGHT)]] | None = None
+    costs: str | None = None
+    windows: str | None = None
+    before: list[tuple[City, City]] = []
+    position: list[tuple[City, Place]] = []
+    not_position: list[tuple[City, Place]] = []
+    forbidden: list[tuple[City, City]] = []
+    count: bool = False
+    best: Annotated[int, msgspec.Meta(ge=1, le=MOST_BEST)] = 1
+    method: Literal["auto", "lattice", "bounded"] = "auto"
+    layout: Literal["planes", "compact"] = "planes"
+    costs_sha256: str | None = None
+    windows_sha256: str | None = None
+
+
+def file_hash(key: str) -> Callable[[str, str | None], str]:
+    """Return the function that takes the path of a key's file and the expected SHA-256, and returns its SHA-256."""
+    def sha256_of(path: str, expected: str | None) -> str:
+        file = open_file(path)
+        if expected not in (None, file.sha256):
+            what = f"is not the file of the job (its SHA-256 differs); --set held-karp.{key}=FILE takes this one"
+            raise file.error(what)
+        return file.sha256
+
+    return sha256_of
+
+
+@dataclass(frozen=True)
+class More:
+    """What is asked for beside an optimal tour: the number of all, and how many of the best."""
+
+    count: bool = False
+    best: int = 1
+
+
+def more_of(parameters: Parameters) -> More:
+    """Return what the parameters ask for beside an optimal tour."""
+    return More(parameters.count, parameters.best)
+
+
+FILE_KEYS = {key: file_hash(key) for key in ("costs", "windows")}
+"""As in `Algorithm.file_keys`."""
+
+
+def asked(tsp: Tsp | TspBatch, parameters: Parameters) -> TourQuestion:
+    """Return the question that the parameters put to an instance, or to each of a batch.
+
+    Raises
+    ------
+    InputError
+        By key: a city is not one of the instance's, keys contradict each other, or a file does not fit.
+    """
+    if isinstance(tsp, TspBatch):
+        return _asked_of_batch(parameters)
+    start, end = ends(tsp, parameters)
+    _refuse_combinations(parameters)
+    count = legs(tsp.n, parameters.path)
+    return TourQuestion(
+        parameters.path, start, end, parameters.objective, _weights(tsp, parameters, count),
+        None if parameters.costs is None else read_leg_costs(parameters.costs, tsp, count),
+        _windows(tsp, parameters), _precedences(tsp, parameters), _places(tsp, parameters),
+        _pairs(tsp, "forbidden", parameters.forbidden),
+    )
+
+
+def _asked_of_batch(parameters: Parameters) -> TourQuestion:
+    """Return the question of a plain tour of each instance. Raises `InputError` by key for anything else."""
+    defaults = msgspec.structs.asdict(Parameters())
+    for key, value in msgspec.structs.asdict(parameters).items():
+        if key not in ("path", "method") and value != defaults[key]:
+            raise InputError(f"held-karp.{key.replace('_', '-')}: a batch takes plain tours alone; remove this key")
+    return TourQuestion(parameters.path)
+
+
+def ends(tsp: Tsp, parameters: Parameters) -> tuple[int | None, int | None]:
+    """Return the positions of the start and the end, None where they are free. Raises as `asked`."""
+    start = _position(tsp, parameters.start, "start")
+    end = _position(tsp, parameters.end, "end")
+    if parameters.path == "cycle" and end is not None:
+        raise InputError('held-karp.end: a cycle ends where it starts; remove it or set path = "open"')
+    if start is not None and start == end:
+        if tsp.n > 1:
+            raise InputError("held-karp.end: an open path cannot end in the city where it starts")
+        end = None  # one city is both ends
+    return start, end
+
+
+def _position(tsp: Tsp, city: int | str | None, key: str) -> int | None:
+    if city is None:
+        return None
+    try:
+        return int(positions(tsp, [city])[0])
+    except InputError as error:
+        raise InputError(f"held-karp.{key}: {error}") from None
+
+
+def _refuse_combinations(parameters: Parameters) -> None:
+    """Refuse keys that another key does not go with."""
+    objective = parameters.objective
+    needs = {"weights": ("latency", "position"), "costs": ("position",), "windows": ("finish",)}
+    for key, objectives in needs.items():
+        if getattr(parameters, key) is not None and objective not in objectives:
+            wanted = " or ".join(f'"{name}"' for name in objectives)
+            raise InputError(f'held-karp.{key}: it goes with objective = {wanted} alone; this job has "{objective}"')
+    if objective == "position" and (parameters.weights is None) == (parameters.costs is None):
+        raise InputError('held-karp.objective: "position" needs one of weights (one for each leg) and costs (a file)')
+    if objective == "finish" and parameters.windows is None:
+        raise InputError('held-karp.objective: "finish" needs windows, a CSV table of time windows')
+
+
+def _weights(tsp: Tsp, parameters: Parameters, count: int) -> NDArray[np.int64] | None:
+    if parameters.weights is None:
+        return None
+    wanted, of = (tsp.n, "cities") if parameters.objective == "latency" else (count, "legs of the tour")
+    if len(parameters.weights) != wanted:
+        raise InputError(f"held-karp.weights: {len(parameters.weights)} weights for {wanted} {of}")
+    return np.array(parameters.weights, np.int64)
+
+
+def _windows(tsp: Tsp, parameters: Parameters) -> Windows | None:
+    if parameters.windows is None:
+        return None
+    allowed = tsp.cost != FORBIDDEN
+    if (tsp.cost[allowed] < 0).any():
+        raise InputError("held-karp.windows: a cost is negative; travelling times must be at least 0")
+    windows = read_windows(parameters.windows, tsp)
+    total = sum(map(int, windows.service)) + max(map(int, windows.earliest))
+    if total + int(tsp.cost[allowed].max(initial=0)) * tsp.n > LARGEST_VALUE:
+        raise InputError("held-karp.windows: the times are so large that their sum may overflow 62 bits")
+    return windows
+
+
+def _pairs(tsp: Tsp, key: str, pairs: Sequence[tuple[City, City]]) -> tuple[tuple[int, int], ...]:
+    found = tuple((_known(tsp, a, key), _known(tsp, b, key)) for a, b in pairs)
+    for (a, b), given in zip(found, pairs):
+        if a == b:
+            raise InputError(f"held-karp.{key}: {list(given)} names one city twice")
+    return found
+
+
+def _known(tsp: Tsp, city: City, key: str) -> int:
+    found = _position(tsp, city, key)
+    assert found is not None
+    return found
+
+
+def _precedences(tsp: Tsp, parameters: Parameters) -> tuple[tuple[int, int], ...]:
+    if tsp.precedences and parameters.path == "cycle" and parameters.start is None:
+        raise InputError('held-karp.path: the instance says which cities come before others; set path = "open", or '
+                         "the first city of a cycle as start")
+    return tuple(dict.fromkeys((*tsp.precedences, *_pairs(tsp, "before", parameters.before))))
+
+
+def _places(tsp: Tsp, parameters: Parameters) -> NDArray[np.bool_] | None:
+    """Return where each city may stand, shape (n, n), or None: anywhere."""
+    if not parameters.position and not parameters.not_position:
+        return None
+    allowed = np.ones((tsp.n, tsp.n), bool)
+    for key, pairs in (("position", parameters.position), ("not-position", parameters.not_position)):
+        for city, place in pairs:
+            if place > tsp.n:
+                raise InputError(f"held-karp.{key}: place {place} of a tour of {tsp.n} cities")
+            at = _known(tsp, city, key)
+            allowed[at] &= (np.arange(1, tsp.n + 1) == place) == (key == "position")
+    return allowed

@@ -1,0 +1,146 @@
+"""The order and the arcs of a contraction hierarchy, from the topology of a graph (cuda_src/paths/contraction.cu)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph
+from hpcsolve.device.base import Device
+
+FILE = "paths/contraction"
+KEYS, SIZES = 1 << 16, 32
+"""Number of stacks, and of sizes of places (`most_keys` and `spare` in contraction.cu)."""
+FINISHED, TOO_MUCH_WORK, OUT_OF_MEMORY = range(3)
+DENSEST = 4
+"""The most arcs per vertex, in the mean, of a graph that is contracted at all."""
+ROOM = 12
+"""Entries of the lists of neighbours per vertex and arc."""
+LEAST_ROOM = 1 << 18
+"""Enough for any graph of two hundred vertices."""
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """An order of the vertices of a `SearchGraph`, and the arcs of a hierarchy in that order.
+
+    Attributes
+    ----------
+    order
+        Shape (n,), uint32: the vertex of each rank, which is contracted after those of lower ranks.
+    first, head
+        Shapes (n + 1,) and (arcs,), uint32: the ranks of the higher neighbours of each rank, ascending.
+    work
+        Number of entries of lists that were joined.
+    """
+
+    order: NDArray[np.uint32]
+    first: NDArray[np.uint32]
+    head: NDArray[np.uint32]
+    work: int
+
+    def rank(self) -> NDArray[np.uint32]:
+        """Return the rank of each vertex, shape (n,)."""
+        found = np.empty_like(self.order)
+        found[self.order] = np.arange(len(self.order), dtype=np.uint32)
+        return found
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a graph has no hierarchy that pays, in words for the log."""
+
+    reason: str
+
+
+def room_for(n: int, arcs: int) -> int:
+    """Return the entries that the lists of neighbours may have together."""
+    return min(max(ROOM * (n + arcs), LEAST_ROOM), 2**32 - 2)
+
+
+def most_arcs(n: int, arcs: int) -> int:
+    """Return the most arcs that the hierarchy of a graph may have."""
+    return room_for(n, arcs) // 2
+
+
+def contraction_bytes(n: int, arcs: int) -> int:
+    """Return the most memory of `contracted`: lists of neighbours, the arcs twice, and words for vertices and arcs."""
+    return 4 * room_for(n, arcs) + 8 * most_arcs(n, arcs) + 4 * (15 * n + 2 * arcs) + 4 * KEYS
+
+
+def too_dense(n: int, arcs: int) -> Refusal | None:
+    """Return the refusal of a graph that is not even tried, or None."""
+    if arcs <= DENSEST * n and n:
+        return None
+    return Refusal(f"{arcs / max(n, 1):.1f} arcs a vertex, more than {DENSEST}: such graphs have no small separators")
+
+
+def contracted(graph: SearchGraph, budget: int, host: Device) -> Contraction | Refusal:
+    """Contract a graph, unless that takes more work than `budget` or more memory than `room_for` grants.
+
+    Parameters
+    ----------
+    host
+        The CPU.
+    """
+    n, ends = graph.n, _ends(graph.arcs)
+    tails = ends if graph.in_arcs is graph.arcs else _ends(graph.in_arcs)
+    near, waiting, others = _workspace(n, len(ends), host)
+    order, report = np.empty(n, np.uint32), np.zeros(2, np.uint64)
+    heads = host.constant(ends)
+    tail = heads if tails is ends else host.constant(tails)
+    host.kernel(FILE, "contraction_order")(
+        1, 1, n=n, budget=budget, offsets=host.constant(graph.offsets), heads=heads,
+        in_offsets=host.constant(graph.in_offsets), tails=tail, near=near, waiting=waiting, order=host.output(order),
+        report=host.output(report), **others)
+    outcome, work = map(int, report)
+    if outcome != FINISHED:
+        return _refusal(outcome, budget, n + len(ends))
+    if int(near["count"].download().sum(dtype=np.int64)) > most_arcs(n, len(ends)):
+        return _refusal(OUT_OF_MEMORY, budget, n + len(ends))
+    found = _sorted(order, near, host, work)
+    for buffer in (*near.values(), *waiting.values(), *others.values()):
+        if not isinstance(buffer, int):
+            buffer.free()
+    return found
+
+
+def _refusal(outcome: int, budget: int, size: int) -> Refusal:
+    if outcome == TOO_MUCH_WORK:
+        return Refusal(f"no small separators: contraction takes more than {budget / size:.3g} steps a vertex and arc")
+    return Refusal(f"no small separators: contraction takes more than {ROOM} list entries a vertex and arc")
+
+
+def _ends(arcs: NDArray[Any]) -> NDArray[np.uint32]:
+    """Return the other ends of (end, weight) pairs."""
+    return arcs[0::2].astype(np.uint32)
+
+
+def _workspace(n: int, arcs: int, host: Device) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Return the kernel's groups `near` and `waiting`, and its other arrays to work in."""
+    room = room_for(n, arcs)
+    near = {name: host.empty(n, np.uint32) for name in ("begin", "count", "bits")}
+    near["entry"], near["spare"] = host.empty(room, np.uint32), host.empty(SIZES, np.uint32)
+    near["used"] = host.zeros(1, np.uint32)
+    waiting = {name: host.empty(n, np.uint32) for name in ("key", "before", "after")}
+    waiting["first"] = host.empty(KEYS, np.uint32)
+    for empty in (near["spare"], waiting["first"]):
+        empty.fill(255)
+    return {"room": room, **near}, waiting, {name: host.zeros(n, np.uint32) for name in ("depth", "mark")}
+
+
+def _sorted(order: NDArray[np.uint32], near: dict[str, Any], host: Device, work: int) -> Contraction:
+    """Return the contraction of which the kernel has left the lists of neighbours."""
+    n = len(order)
+    count = int(near["count"].download().sum(dtype=np.int64))
+    found = Contraction(order, np.empty(n + 1, np.uint32), np.empty(count, np.uint32), work)
+    inside = {"next": host.empty(n + 1, np.uint32), "below": host.empty(count, np.uint32)}
+    host.kernel(FILE, "contraction_arcs")(
+        1, 1, n=n, entry=near["entry"], begin=near["begin"], count=near["count"], order=host.constant(order),
+        rank=host.constant(found.rank()), first=host.output(found.first), head=host.output(found.head), **inside)
+    for buffer in inside.values():
+        buffer.free()
+    return found

@@ -1,0 +1,130 @@
+"""Brings a graph to a device in the way that suits a job: for searches one by one, or as a hierarchy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from hpcsolve.algorithms.shortest_paths.engines import AUTO, NEAR_FAR, PHAST
+from hpcsolve.algorithms.shortest_paths.keys import Keys
+from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, attempt, made, refused, required
+from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal
+from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy
+from hpcsolve.algorithms.shortest_paths.phast.sweeper import Sweeper, shape_for
+from hpcsolve.algorithms.shortest_paths.question import Parameters
+from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
+from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
+from hpcsolve.answers.distances import PathQuestion
+from hpcsolve.device.base import Device
+from hpcsolve.device.memory import give_back_freed_memory
+from hpcsolve.errors import InputError
+from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.graph import Graph
+from hpcsolve.wording import counted
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a job's searches are made.
+
+    Attributes
+    ----------
+    engine
+        Name of the engine, never "auto".
+    asked
+        The attempt to make a hierarchy, None if none is made.
+    reason
+        Why the engine was chosen, in words for the log; empty if the job names it.
+    """
+
+    engine: str
+    asked: Attempt | None = None
+    reason: str = ""
+
+
+def way_of(graph: Graph, parameters: Parameters, asked: PathQuestion) -> Way:
+    """Return how the searches of a job are made, which follows from the job and its graph alone.
+
+    Raises
+    ------
+    InputError
+        The job asks for the engine "phast", which cannot answer it.
+    """
+    if parameters.engine not in (AUTO, PHAST):
+        return Way(parameters.engine)
+    other = _needs_searches(parameters, asked)
+    if parameters.engine == PHAST:
+        if other:
+            raise InputError(f'shortest-paths.engine: "phast" only makes tables, not {other}; choose "auto"')
+        return Way(PHAST, required(graph))
+    found = Refusal(other) if other else attempt(graph, len(asked.seeds))
+    if isinstance(found, Refusal):
+        return Way(NEAR_FAR, None, found.reason)
+    return Way(PHAST, found)
+
+
+def again(engine: str, way: Way) -> Way:
+    """Return the way of a run that goes on from a checkpoint, which was written with this engine."""
+    return Way(engine, Attempt(UNLIMITED) if engine == PHAST else None, way.reason)
+
+
+def engine_of(prepared: Searcher | Sweeper, way: Way) -> str:
+    """Return the name of the engine that makes the searches, for checkpoints."""
+    if isinstance(prepared, Sweeper):
+        return PHAST
+    return NEAR_FAR if way.engine == PHAST else way.engine
+
+
+def _needs_searches(parameters: Parameters, asked: PathQuestion) -> str:
+    """Return what a job asks for that only searches one by one can give, or that makes them short, or nothing."""
+    if asked.pairs is not None:
+        return "paths of queries"
+    if parameters.voronoi:
+        return "one search from all sources"
+    return "searches up to a cutoff" if parameters.cutoff is not None and parameters.engine == AUTO else ""
+
+
+def prepared_on(
+    graph: Graph, device: Device, comm: Comm, keys: Keys, way: Way, parameters: Parameters, cutoff: float | None,
+    searches: int,
+) -> Searcher | Sweeper:
+    """Return the graph on a device, ready to be searched. Collective.
+
+    Parameters
+    ----------
+    cutoff
+        In the unit of `graph.weights`, or None.
+    searches
+        Number of searches of this rank.
+    """
+    if way.asked is None:
+        return _for_searches(graph, device, comm, keys, way.engine, parameters, cutoff, searches, way.reason)
+    found = comm.once_per_host(partial(_hierarchy, graph, device, keys, way.asked))
+    give_back_freed_memory()
+    if isinstance(found, Refusal):
+        engine, reason = NEAR_FAR, found.reason
+        return _for_searches(graph, device, comm, keys, engine, parameters, cutoff, searches, reason)
+    arcs = int(found.down_offsets[-1])
+    device.notes.append(f"engine: phast, a hierarchy of {arcs} arcs and {counted(found.levels, 'level')}")
+    farthest = keys.limit if cutoff is None else min(keys.limit, keys.encode_one(cutoff))
+    shape = shape_for(graph.n, searches, device.info, keys, parameters.predecessors)
+    return Sweeper(device, found, keys, farthest, shape, parameters.predecessors)
+
+
+def _hierarchy(graph: Graph, device: Device, keys: Keys, asked: Attempt) -> Hierarchy | Refusal:
+    info = device.info
+    found = made(lay_out(graph, keys), keys, asked, info.kind == "cuda", info.threads)
+    return refused(asked, found, graph.name) if isinstance(found, Refusal) else found
+
+
+def _for_searches(
+    graph: Graph, device: Device, comm: Comm, keys: Keys, engine: str, parameters: Parameters, cutoff: float | None,
+    searches: int, reason: str,
+) -> Searcher:
+    if reason:
+        device.notes.append(f"engine: near-far: {reason}")
+    search_graph = comm.once_per_host(partial(lay_out, graph, keys))
+    give_back_freed_memory()  # what laying out took: rows may need as much
+    delta = None if parameters.delta is None else parameters.delta * graph.scale
+    return searcher(graph, device, keys, engine, delta, cutoff, search_graph=search_graph, searches=searches,
+                    batch=parameters.batch)

@@ -1,0 +1,103 @@
+"""The tours of a batch of small instances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict
+from hpcsolve.answers.dataset import Dataset
+from hpcsolve.answers.edges import Edges, Rows
+from hpcsolve.errors import InputError
+from hpcsolve.problems.order import TourQuestion
+from hpcsolve.problems.tsp_batch import TspBatch, check_tours
+from hpcsolve.wording import counted
+
+if TYPE_CHECKING:
+    from hpcsolve.output.contents import Contents
+    from hpcsolve.parallel.comm import Comm
+
+
+@dataclass(frozen=True)
+class Tours:
+    """The optimal tour of each instance. Only rank 0 has them."""
+
+    costs: Annotated[
+        NDArray[np.int64],
+        Dataset("int64", "Cost of each tour, times /instance/scale; 0 without a tour", "instance", scaled=True),
+    ]
+    found: Annotated[
+        NDArray[np.bool_], Dataset("bool", "Whether the instance has a tour; if not, that is proven", "instance")
+    ]
+    tours: Annotated[
+        NDArray[np.int32],
+        Dataset("int32", "Cities of all tours in order, positions from 0: instance i has tours[offset[i]:offset[i+1]]; "
+                         "-1 where it has no tour", "place"),
+    ]
+    offset: Annotated[
+        NDArray[np.int64], Dataset("int64", "Where each tour begins in `tours`, and the end of the last", "offset")
+    ]
+
+
+def check(problem: TspBatch, question: TourQuestion, answer: Tours | None, comm: Comm) -> Verdict:
+    """Check all tours on rank 0."""
+    return comm.bcast(_verdict(problem, question, answer) if answer is not None else Verdict(None, ""))
+
+
+def _verdict(batch: TspBatch, question: TourQuestion, answer: Tours) -> Verdict:
+    if not np.array_equal(answer.offset, batch.offset) or answer.costs.shape != (batch.count,):
+        return Verdict(False, "the tours are not those of so many instances of these sizes")
+    try:
+        check_tours(batch, answer.tours, answer.costs, answer.found, question.path == "cycle")
+    except ValueError as error:
+        return Verdict(False, str(error))
+    return Verdict(True, "every tour has every city once, its cost added up from the instance")
+
+
+def verify(contents: Contents, problem: TspBatch, question: TourQuestion, rows: RowBlocks) -> Verdict:
+    """Check all tours of a result file."""
+    costs, tours, offset = (np.asarray(contents.value("solution", name)) for name in ("costs", "tours", "offset"))
+    found = np.asarray(contents.value("solution", "found"), bool)
+    return _verdict(problem, question, Tours(costs, found, tours, offset))
+
+
+def lines(contents: Contents) -> Iterator[str]:
+    """Yield the number of tours, and the range of their costs."""
+    costs = _costs(contents)
+    yield f"tours:  {summary(contents)}, proven optimal, /solution/tours in the file"
+    if len(costs):
+        yield f"costs:  {costs.min():.10g} to {costs.max():.10g}, mean {costs.mean():.8g}"
+
+
+def _costs(contents: Contents) -> NDArray[Any]:
+    found = np.asarray(contents.value("solution", "found"), bool)
+    return contents.in_own_unit(np.asarray(contents.value("solution", "costs"))[found])
+
+
+def summary(contents: Contents) -> str:
+    """Return `100000 tours, 3 instances without a tour`."""
+    found = np.asarray(contents.value("solution", "found"), bool)
+    none = int((~found).sum())
+    return counted(int(found.sum()), "tour") + (f", {counted(none, 'instance')} without a tour" if none else "")
+
+
+def rows(contents: Contents) -> Iterator[Rows]:
+    """Yield a table with a row for each instance: its number, cost, and tour."""
+    offset, tours = (np.asarray(contents.value("solution", name)) for name in ("offset", "tours"))
+    texts = [" ".join(map(str, tours[a:b].tolist())) for a, b in pairwise(offset.tolist())]
+    found = np.asarray(contents.value("solution", "found"), bool)
+    costs = np.where(found, contents.in_own_unit(np.asarray(contents.value("solution", "costs"))), np.nan)
+    yield {"instance": np.arange(len(costs)), "cost": costs, "tour": np.array(texts, dtype=object)}
+
+
+def edges(contents: Contents, number: int | None = None) -> Edges:
+    """Refuse, since a batch has no single graph."""
+    raise InputError("a batch of instances has no map and no graph of its own; export it as .csv")
+
+
+TOURS = AnswerType("tours of a batch", (Tours,), check, verify, lines, summary, rows, edges)

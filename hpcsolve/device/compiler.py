@@ -1,0 +1,103 @@
+"""Starts compilers, g++ for the CPU and nvcc for a GPU, with a time limit, so that none can block a run forever."""
+
+from __future__ import annotations
+
+import functools
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+from hpcsolve.errors import EnvironmentFault
+
+SECONDS = 600.0
+"""Time that a compiler may take. nvcc needs about half a minute for a file where many compile at a time."""
+
+
+def host_compiler() -> str:
+    """Return the C++ compiler's command, HPCSOLVE_CXX or g++."""
+    return os.environ.get("HPCSOLVE_CXX", "g++")
+
+
+def cuda_compiler() -> str:
+    """Return nvcc's command, HPCSOLVE_NVCC or nvcc."""
+    return os.environ.get("HPCSOLVE_NVCC", "nvcc")
+
+
+@functools.cache
+def compiler_identity(compiler: str) -> str:
+    """Return what the compiler says of its version, with the date and size of its executable.
+
+    Raises
+    ------
+    EnvironmentFault
+        The compiler is not on the PATH, cannot be started, or does not end.
+    """
+    path = shutil.which(compiler)
+    if path is None:
+        nvcc = "install the CUDA toolkit or load its module, name its nvcc in HPCSOLVE_NVCC, or run with --device cpu"
+        cxx = "install a C++ compiler (g++), name one in HPCSOLVE_CXX, or run with --device cuda"
+        raise EnvironmentFault(f"{compiler} is not on the PATH: {nvcc if compiler == cuda_compiler() else cxx}")
+    status = os.stat(path)
+    return f"{_run([compiler, '--version']).stdout}{status.st_mtime_ns} {status.st_size}"
+
+
+def first_line_of_version(compiler: str) -> str:
+    """Return the line that has a compiler's version. Raises as `compiler_identity`."""
+    lines = compiler_identity(compiler).splitlines()
+    return next((line for line in lines if "release" in line), lines[0])
+
+
+@functools.cache
+def target_features(compiler: str, cpu: str = "native") -> str:
+    """Return the features of a CPU, by default this one, as the compiler sees them. The model's name is not enough.
+
+    With an output of its own the compiler makes no temporary files, which a kill would leave.
+    """
+    return _run([compiler, f"-march={cpu}", "-Q", "--help=target", "-S", "-o", os.devnull]).stdout
+
+
+def compile_with(command: list[str], source: str, output: Path, seconds: float) -> None:
+    """Run a compiler whose temporary files go to the folder of its output.
+
+    Parameters
+    ----------
+    source
+        The name of what it compiles, for messages.
+    seconds
+        Time limit.
+
+    Raises
+    ------
+    EnvironmentFault
+        It failed, or did not end. The message has its first error.
+    """
+    result = _run(command, seconds, output.parent)
+    if result.returncode == 0 and output.is_file():
+        return
+    lines = result.stderr.strip().splitlines() or [f"exit code {result.returncode}, and no output"]
+    first = next((line for word in ("No space left", "error") for line in lines if word in line), lines[0])
+    advice = "; name an older g++ in NVCC_CCBIN" if "unsupported GNU version" in first else ""
+    raise EnvironmentFault(f"{command[0]} could not compile {source}: {first}{advice}")
+
+
+def _run(command: list[str], seconds: float | None = None, temporary: Path | None = None
+         ) -> subprocess.CompletedProcess[str]:
+    """Run a compiler to its end. Raises `EnvironmentFault` if it cannot be started, or takes longer than `SECONDS`."""
+    variables = {**os.environ, "TMPDIR": str(temporary)} if temporary else None
+    setting = "HPCSOLVE_NVCC" if command[0] == cuda_compiler() else "HPCSOLVE_CXX"
+    try:
+        # Signals that this process blocks (hpcsolve/parallel/interrupts.py) must end a compiler.
+        return subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL,
+                              check=False, env=variables, timeout=SECONDS if seconds is None else max(seconds, 0.0),
+                              preexec_fn=_unblock_signals)
+    except subprocess.TimeoutExpired:
+        fault = f"has not ended after {SECONDS:.0f} s"
+    except OSError as error:
+        fault = f"cannot be started: {error.strerror}"
+    raise EnvironmentFault(f"{command[0]} {fault}: try `{command[0]} --version`, or name another compiler in {setting}")
+
+
+def _unblock_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())

@@ -1,0 +1,93 @@
+"""Batches of small instances: an array of matrices in a `.npz` or `.npy` file, a folder of instances, or a list."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import zipfile
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.errors import InputError
+from hpcsolve.formats.base import Instance
+from hpcsolve.formats.files import InputFile, open_file
+from hpcsolve.formats.npy import is_npy, npy_array
+from hpcsolve.problems.decimals import BadNumber, exact_from_floats
+from hpcsolve.problems.tsp import FORBIDDEN, largest_cost
+from hpcsolve.problems.tsp_batch import TspBatch, batch_of
+
+Read = Callable[[str], Instance]
+
+
+def read_batch(source: str | Sequence[str], read: Read) -> tuple[TspBatch, str]:
+    """Return a batch, and the SHA-256 of all its files.
+
+    Parameters
+    ----------
+    source
+        A `.npz` or `.npy` file of arrays of shape (instances, n, n), a folder, or a list of files.
+    read
+        Reads one instance from a file of a folder or list.
+
+    Raises
+    ------
+    InputError
+        There is no instance, an array has another shape, or as `read`.
+    """
+    if isinstance(source, str) and not os.path.isdir(source):
+        return _arrays(open_file(source))
+    files = source if not isinstance(source, str) else sorted(
+        os.path.join(source, name) for name in os.listdir(source) if not name.startswith("."))
+    if not files:
+        raise InputError("instance.batch: there is no instance")
+    found = [read(file) for file in files]
+    name = os.path.basename(os.path.normpath(source)) if isinstance(source, str) else f"{len(files)} files"
+    digest = hashlib.sha256("".join(instance.sha256 for instance in found).encode()).hexdigest()
+    return batch_of([instance.problem for instance in found], name), digest
+
+
+def _arrays(file: InputFile) -> tuple[TspBatch, str]:
+    if is_npy(file.content):
+        arrays = [npy_array(file)]
+    else:
+        try:
+            with zipfile.ZipFile(io.BytesIO(file.content)) as members:
+                arrays = [npy_array(InputFile(f"{file.name}:{name}", members.read(name), ""))
+                          for name in members.namelist()]
+        except zipfile.BadZipFile:
+            raise file.error("is no .npz file of numpy.savez, no .npy file and no folder") from None
+    if not sum(map(len, arrays)):
+        raise file.error("there is no instance")
+    for array in arrays:
+        if array.ndim != 3 or array.shape[1] != array.shape[2] or not array.shape[1]:
+            raise file.error(f"an array has shape {array.shape}; it must be (instances, n, n), from row to column")
+    made = [_exact(file, array) for array in arrays if len(array)]
+    scale = max(scale for _, scale in made)
+    costs = tuple(np.where(cost == FORBIDDEN, FORBIDDEN, np.where(cost == FORBIDDEN, 0, cost) * (scale // own))
+                  for cost, own in made)
+    return TspBatch(file.stem or "batch", costs, scale), file.sha256
+
+
+def _exact(file: InputFile, array: NDArray[np.generic]) -> tuple[NDArray[np.int64], int]:
+    """Return an array as integers, and their scale. The diagonals are ignored."""
+    n, limit, scale = array.shape[1], largest_cost(array.shape[1]), 1
+    if array.dtype.kind == "f":
+        floats = array.astype(np.float64)
+        floats[:, np.arange(n), np.arange(n)] = np.inf
+        try:
+            flat, scale = exact_from_floats(floats.reshape(-1), limit)
+        except BadNumber as problem:
+            number, row, column = np.unravel_index(problem.index, array.shape)
+            what = f"the cost from city {row} to city {column} of instance {number} {problem.reason}"
+            raise file.error(what) from None
+        cost = flat.reshape(array.shape)
+    else:
+        cost = array.astype(np.int64)
+        cost[:, np.arange(n), np.arange(n)] = FORBIDDEN
+        beyond = (np.abs(cost) > limit) & (cost != FORBIDDEN)
+        if beyond.any():
+            raise file.error(f"a cost of instance {int(np.argmax(beyond.any(axis=(1, 2))))} exceeds {limit}")
+    return cost, scale

@@ -1,0 +1,192 @@
+"""What is asked of the order of the cities: its objective and its constraints, and the check of an order.
+
+The check is plain numpy on the instance, and uses nothing of a solver.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp, check_tour
+
+Objective = Literal["sum", "latency", "position", "bottleneck", "lexicographic", "finish"]
+LARGEST_VALUE = 2**62 - 1
+"""The largest magnitude of an objective's value, and of each partial sum of it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """When cities may be served: int64 of shape (n,), each in scaled integers.
+
+    A traveller who arrives before `earliest` waits; service begins by `latest` and takes `service`. The return to the
+    first city must be by its `latest` too.
+    """
+
+    earliest: NDArray[np.int64]
+    latest: NDArray[np.int64]
+    service: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class TourQuestion:
+    """What tour a job asks for. Cities are positions in the instance.
+
+    Attributes
+    ----------
+    path
+        "cycle", or "open" for a path through all cities.
+    start, end
+        The first and the last city, or None for any city.
+    objective
+        "sum" of the legs' costs; "latency", the sum of weight * arrival over the cities, where the return to the first
+        city of a cycle counts too; "position", the sum of the legs' costs, which depend on their place; "bottleneck",
+        the dearest leg; "lexicographic", the sum among tours whose dearest leg is least; "finish", the earliest end.
+    weights
+        int64, or None where all are 1: for "latency" of the cities, shape (n,); for "position" of the legs.
+    leg_costs
+        For "position", shape (legs, n, n), int64: the costs of each leg in place of the instance's, or None.
+    windows
+        For "finish" alone, or None.
+    precedences
+        Pairs (a, b): a comes before b.
+    places
+        Shape (n, n), bool: whether a city may stand at a place of the tour, both from 0. None: anywhere.
+    forbidden
+        Pairs (a, b): no leg leads from a to b.
+    """
+
+    path: str = "cycle"
+    start: int | None = None
+    end: int | None = None
+    objective: Objective = "sum"
+    weights: NDArray[np.int64] | None = None
+    leg_costs: NDArray[np.int64] | None = None
+    windows: Windows | None = None
+    precedences: tuple[tuple[int, int], ...] = ()
+    places: NDArray[np.bool_] | None = None
+    forbidden: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def plain(self) -> bool:
+        """Whether a tour's value is the sum of costs that do not depend on places, and any order may be taken."""
+        return self.objective == "sum" and not self.precedences and self.places is None
+
+    @property
+    def constrained(self) -> bool:
+        """Whether not every order with these ends may be taken."""
+        return bool(self.precedences or self.forbidden) or self.places is not None or self.windows is not None
+
+
+def legs(n: int, path: str) -> int:
+    """Return the number of legs of a tour of n cities. A single city has none."""
+    return 0 if n == 1 else n if path == "cycle" else n - 1
+
+
+def check_order(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> int:
+    """Check a tour against a question and return its value.
+
+    Parameters
+    ----------
+    tour
+        Shape (n,), integers: positions 0..n-1 in the order in which they are visited.
+
+    Raises
+    ------
+    ValueError
+        As `check_tour`; or a city stands at a forbidden place, before one that must precede it, or is late.
+    """
+    order = np.asarray(tour)
+    check_tour(_without_costs(tsp), order, question.path, question.start, question.end)
+    tails, heads = leg_ends(order.astype(np.int64), question.path)
+    values = legs_of(tsp, order, question)
+    _require_legs(tsp, tails, heads, values, question)
+    _require_places(tsp, order.astype(np.int64), question)
+    if question.objective == "latency":
+        return _latency(values, heads, question)
+    if question.objective == "bottleneck":
+        return int(values.max()) if len(values) else 0
+    if question.objective == "finish":
+        return _finish(tsp, order, values, question)
+    weights = question.weights if question.objective == "position" else None
+    return sum(w * v for w, v in zip([1] * len(values) if weights is None else weights.tolist(), values.tolist()))
+
+
+def legs_of(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> NDArray[np.int64]:
+    """Return the cost of each leg of a tour, without weights."""
+    tails, heads = leg_ends(np.asarray(tour).astype(np.int64), question.path)
+    values: NDArray[np.int64] = _leg_table(tsp, question)[np.arange(len(tails)), tails, heads]
+    return values
+
+
+def dearest_leg(tsp: Tsp, tour: ArrayLike, path: str) -> int:
+    """Return the cost of a tour's dearest leg, 0 for a single city."""
+    tails, heads = leg_ends(np.asarray(tour).astype(np.int64), path)
+    return int(tsp.cost[tails, heads].max()) if len(tails) else 0
+
+
+def _leg_table(tsp: Tsp, question: TourQuestion) -> NDArray[np.int64]:
+    """Return the costs by leg, shape (legs, n, n)."""
+    table = tsp.cost if question.leg_costs is None else question.leg_costs
+    return np.broadcast_to(table, (legs(tsp.n, question.path), tsp.n, tsp.n))
+
+
+def _without_costs(tsp: Tsp) -> Tsp:
+    """Return the cities with arcs between all of them, which cost nothing."""
+    return Tsp(tsp.name, np.where(np.eye(tsp.n, dtype=bool), FORBIDDEN, 0), tsp.labels)
+
+
+def leg_ends(order: NDArray[np.int64], path: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the cities where each leg begins and ends."""
+    if len(order) < 2:
+        return order[:0], order[:0]
+    return (order, np.roll(order, -1)) if path == "cycle" else (order[:-1], order[1:])
+
+
+def _latency(values: NDArray[np.int64], heads: NDArray[np.int64], question: TourQuestion) -> int:
+    arrival, total = 0, 0
+    for value, city in zip(values.tolist(), heads.tolist(), strict=True):
+        arrival += value
+        total += arrival * (1 if question.weights is None else int(question.weights[city]))
+    return total
+
+
+def _finish(tsp: Tsp, order: NDArray[np.int64], values: NDArray[np.int64], question: TourQuestion) -> int:
+    windows = question.windows
+    assert windows is not None
+    time, cities = 0, order.tolist() + ([int(order[0])] if question.path == "cycle" and len(order) > 1 else [])
+    for place, (city, travel) in enumerate(zip(cities, [0, *values.tolist()], strict=True)):
+        time += travel
+        returned = place == len(order)
+        time = time if returned else max(time, int(windows.earliest[city]))
+        if time > windows.latest[city]:
+            what = "is reached again" if returned else "is served"
+            raise ValueError(f"city {tsp.labels[city]} {what} at {time}, after its window ends at "
+                             f"{windows.latest[city]}")
+        time += 0 if returned else int(windows.service[city])
+    return time
+
+
+def _require_legs(tsp: Tsp, tails: NDArray[Any], heads: NDArray[Any], values: NDArray[Any],
+                  question: TourQuestion) -> None:
+    for step in np.flatnonzero(values == FORBIDDEN)[:1]:
+        raise ValueError(f"step {step}: no arc from city {tsp.labels[tails[step]]} to {tsp.labels[heads[step]]}")
+    taken = set(zip(tails.tolist(), heads.tolist(), strict=True))
+    for a, b in question.forbidden:
+        if (a, b) in taken:
+            raise ValueError(f"the tour goes from city {tsp.labels[a]} to {tsp.labels[b]}, which is forbidden")
+
+
+def _require_places(tsp: Tsp, order: NDArray[np.int64], question: TourQuestion) -> None:
+    place = np.argsort(order)
+    for a, b in question.precedences:
+        if place[a] >= place[b]:
+            raise ValueError(f"city {tsp.labels[a]} must come before city {tsp.labels[b]}, and comes after it")
+    if question.places is not None:
+        wrong = ~question.places[order, np.arange(len(order))]
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            raise ValueError(f"city {tsp.labels[order[at]]} stands at place {at + 1}, which is forbidden")

@@ -1,0 +1,82 @@
+"""Batches of small travelling salesman problems as a kind of problem: `instance = { batch = ... }`."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from hpcsolve import formats
+from hpcsolve.errors import InputError
+from hpcsolve.formats import InstanceOf
+from hpcsolve.formats.tsp.batch import read_batch
+from hpcsolve.problems.rounding import Precision, rounding_values
+from hpcsolve.problems.tsp_batch import TspBatch
+from hpcsolve.runner.kinds import ProblemKind
+from hpcsolve.wording import counted
+
+
+def read_source(source: Any, precision: Precision) -> InstanceOf[TspBatch]:
+    """Return the batch of a file, a folder or a list of files. Raises as `read_batch`."""
+    if not (isinstance(source, str) or (isinstance(source, list) and all(isinstance(file, str) for file in source))):
+        raise InputError('instance.batch: name a .npz or .npy file, a folder, or a list of files: batch = "costs.npz"')
+    batch, digest = read_batch(source, lambda file: formats.read(file, precision))
+    return InstanceOf(batch, os.path.abspath(source) if isinstance(source, str) else "", digest, "batch")
+
+
+def read(path: str, options: Mapping[str, Any], precision: Precision) -> InstanceOf[TspBatch]:
+    """Return the batch of a file or a folder."""
+    return read_source(path, precision)
+
+
+def given(problem: Any, options: Mapping[str, Any], precision: Precision) -> TspBatch:
+    """Refuse a batch in memory."""
+    raise InputError("a batch is read from a file; save it with numpy.savez")
+
+
+def write(problem: TspBatch, path: str) -> None:
+    """Refuse to write a batch."""
+    raise InputError("hpcsolve writes no batches; numpy.savez does")
+
+
+def size(problem: TspBatch) -> int:
+    """Return the most cities of an instance."""
+    return int(problem.cities.max())
+
+
+def headline(problem: TspBatch) -> str:
+    """Return `costs, 100000 instances of 12 cities`."""
+    few, most = int(problem.cities.min()), size(problem)
+    cities = counted(most, "city") if few == most else f"{few} to {most} cities"
+    return f"{problem.name}, {counted(problem.count, 'instance')} of {cities}"
+
+
+def content_hash(problem: TspBatch) -> str:
+    """Return the SHA-256 of the costs."""
+    digest = hashlib.sha256(f"batch {problem.count} {problem.scale}".encode())
+    for costs in problem.costs:
+        digest.update(str(costs.shape).encode())
+        digest.update(costs.astype("<i8").tobytes())
+    return digest.hexdigest()
+
+
+def identity(instance: InstanceOf[TspBatch]) -> str:
+    """Return the hash of the files."""
+    return instance.sha256
+
+
+def values(instance: InstanceOf[TspBatch]) -> dict[str, Any]:
+    """Return the values of `/instance`: names and sizes, but not the costs."""
+    batch = instance.problem
+    return {
+        "name": batch.name, "comment": "", "path": instance.path, "format": instance.format, "sha256": instance.sha256,
+        "instances": batch.count,
+        "label": np.arange(batch.count), "cities": batch.cities, "scale": batch.scale, "coordinates_kind": "",
+        **rounding_values(size(batch), batch.scale, 0.0),
+    }
+
+
+KIND = ProblemKind("cities", read, given, write, content_hash, identity, size, headline, values)

@@ -1,0 +1,120 @@
+"""Batches of small instances: tours are those of brute force, for any ranks, and a job has all of them in one file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hpcsolve import formats
+from hpcsolve.algorithms import held_karp
+from hpcsolve.algorithms.base import Outcome, silent
+from hpcsolve.algorithms.held_karp import Parameters
+from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
+from hpcsolve.errors import InputError, ResourceError
+from hpcsolve.formats.tsp.batch import read_batch
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.order import TourQuestion
+from hpcsolve.problems.tsp import FORBIDDEN, from_matrix
+from hpcsolve.problems.tsp_batch import TspBatch, batch_of, check_tours
+from tests.order_oracle import best_order
+from tests.thread_comm import ThreadComm, on_ranks
+
+
+def random_batch(*sizes: tuple[int, int], sparse: float = 0.2, seed: int = 0) -> TspBatch:
+    """Return random instances, (number, cities) of each size, with negative costs and missing arcs."""
+    rng, costs = np.random.default_rng(seed), []
+    for count, n in sizes:
+        cost = rng.integers(-20, 100, (count, n, n))
+        cost[(rng.random(cost.shape) < sparse) | np.eye(n, dtype=bool)] = FORBIDDEN
+        costs.append(cost)
+    return TspBatch("random", tuple(costs))
+
+
+def tours_of(batch: TspBatch, outcome: Outcome) -> list[tuple[int, list[int]] | None]:
+    """Return the cost and the tour of each instance, None where it has none."""
+    answer = outcome.answer
+    parts = np.split(answer.tours, batch.offset[1:-1])
+    check_tours(batch, answer.tours, answer.costs, answer.found, closed=True)
+    return [(int(cost), tour.tolist()) if found else None
+            for cost, tour, found in zip(answer.costs, parts, answer.found, strict=True)]
+
+
+@pytest.mark.parametrize("path", ["cycle", "open"])
+def test_equals_brute_force(path: str, device: Device) -> None:
+    batch = random_batch((30, 7), (3, 1), (5, 2), (40, 6), (20, 3), sparse=0.5)
+    outcome = held_karp.run(batch, device, SerialComm(), Parameters(path=path), silent)  # type: ignore[arg-type]
+    parts = np.split(outcome.answer.tours, batch.offset[1:-1])
+    best = [best_order(batch.instance(number), TourQuestion(path)) for number in range(batch.count)]
+    assert outcome.answer.found.tolist() == [one is not None for one in best] and None in best
+    assert [(int(c), t.tolist()) for c, t, b in zip(outcome.answer.costs, parts, best) if b] == [b for b in best if b]
+
+
+def test_equals_the_large_solver_at_15(device: Device) -> None:
+    batch = random_batch((4, 15), (4, 12), sparse=0.0)
+    found = tours_of(batch, held_karp.run(batch, device, SerialComm(), Parameters(), silent))
+    alone = [held_karp.run(batch.instance(i), device, SerialComm(), Parameters(), silent) for i in range(batch.count)]
+    assert [one and one[0] for one in found] == [outcome.cost for outcome in alone]
+
+
+def test_ranks_do_not_change_the_tours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hpcsolve.algorithms.held_karp.batch.PIECE", 5)
+    batch = random_batch((13, 6), (7, 8))
+    alone = tours_of(batch, held_karp.run(batch, HostDevice(2), SerialComm(), Parameters(), silent))
+
+    def work(comm: ThreadComm) -> Outcome:
+        with HostDevice(1) as device:
+            outcome = held_karp.run(batch, device, comm, Parameters(), silent)
+            need = held_karp.estimate(batch, Parameters(), comm.size, device.info)
+            assert device.memory_peak <= need.device_bytes[comm.rank]
+            return outcome
+
+    for ranks in (1, 2, 3, 30):
+        assert tours_of(batch, on_ranks(ranks, work)[0]) == alone
+
+
+def test_a_job_solves_and_verifies_a_batch(hpcsolve: Callable[..., Any], tmp_path: Path, test_device: str) -> None:
+    rng = np.random.default_rng(5)
+    costs = rng.integers(1, 100, (20, 6, 6)) / 10
+    np.savez(tmp_path / "costs.npz", costs)
+    job = 'algorithm = "held-karp"\ninstance = { batch = "costs.npz" }\noutput = "out.h5"\n'
+    (tmp_path / "job.toml").write_text(job)
+    assert "20 tours, proven optimal" in hpcsolve("run", "job.toml", "--device", test_device, cwd=tmp_path).stdout
+    assert "check:  PASS" in hpcsolve("verify", "out.h5", cwd=tmp_path).stdout
+    hpcsolve("export", "out.h5", "-o", "out.csv", cwd=tmp_path)
+    hpcsolve("report", "out.h5", "-o", "out.html", cwd=tmp_path)
+    row = (tmp_path / "out.csv").read_text().splitlines()[3].split(",")
+    best = best_order(from_matrix(costs[2]), TourQuestion())
+    assert best is not None and float(row[1]) == best[0] / 10 and row[2] == " ".join(map(str, best[1]))
+
+
+def test_a_folder_of_files_is_a_batch(tmp_path: Path) -> None:
+    for number, scale in enumerate((1, 10, 1)):
+        costs = np.random.default_rng(number).integers(1, 9, (4 + number, 4 + number)) / scale
+        np.save(tmp_path / f"{number}.npy", costs)
+    batch, _ = read_batch(str(tmp_path), formats.read)
+    listed, _ = read_batch([str(tmp_path / f"{number}.npy") for number in range(3)], formats.read)
+    alone = [formats.read(tmp_path / f"{number}.npy").problem for number in range(3)]
+    assert batch.cities.tolist() == [4, 5, 6] and batch.scale == max(tsp.scale for tsp in alone)
+    for number, tsp in enumerate(alone):
+        known = tsp.cost != FORBIDDEN
+        assert np.array_equal(batch.costs[number][0][known], tsp.cost[known] * (batch.scale // tsp.scale))
+        assert np.array_equal(batch.costs[number], listed.costs[number])
+    assert batch_of(alone, "same").offset.tolist() == [0, 4, 9, 15]
+
+
+def test_what_cannot_be(tmp_path: Path, device: Device) -> None:
+    with pytest.raises(ResourceError, match="instance 2 has 16 cities; a batch takes at most 15"):
+        held_karp.estimate(random_batch((2, 5), (1, 16)), Parameters(), 1)
+    with pytest.raises(InputError, match=r"held-karp\.objective: a batch takes plain tours alone"):
+        held_karp.estimate(random_batch((2, 5)), Parameters(objective="latency"), 1)
+    far = TspBatch("far", (np.array([[[0, 1, far], [1, 0, 3], [4, 5, 0]] for far in (9, 2**40)]),))
+    with pytest.raises(InputError, match="the costs of instance 1 are too far apart"):
+        held_karp.run(far, device, SerialComm(), Parameters(), silent)
+    np.save(tmp_path / "flat.npy", np.ones((3, 4)))
+    with pytest.raises(InputError, match=r"shape \(3, 4\); it must be \(instances, n, n\)"):
+        read_batch(str(tmp_path / "flat.npy"), formats.read)

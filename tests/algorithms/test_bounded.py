@@ -1,0 +1,153 @@
+"""Bounded Held-Karp: proofs equal all orders and the lattice, down to the tour that is chosen among equally good ones.
+
+The long form has 200 instances of 18 to 22 cities of each kind: HPCSOLVE_ORDERS=200 python -m pytest -k lattice.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from hpcsolve.algorithms import held_karp
+from hpcsolve.algorithms.base import silent
+from hpcsolve.algorithms.held_karp import orders
+from hpcsolve.algorithms.held_karp.bounded.places import of_orders
+from hpcsolve.algorithms.held_karp.bounded.prove import Proof, Prover
+from hpcsolve.algorithms.held_karp.problem import order_problem
+from hpcsolve.answers.tour import Tour
+from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
+from hpcsolve.parallel.comm import Comm, SerialComm
+from hpcsolve.problems.order import TourQuestion
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_costs
+from tests.order_oracle import best_order, random_question
+from tests.thread_comm import on_ranks
+
+COUNT = int(os.environ.get("HPCSOLVE_ORDERS", "0"))
+"""Instances of each kind in the long form."""
+CONSTRAINTS = ((), ("before",), ("position", "not-position"), ("ends", "forbidden"), ("open", "before"))
+SHORT = (5, 6)
+"""Levels that are enough for small problems."""
+
+
+def prove(tsp: Tsp, question: TourQuestion, device: Device, comm: Comm | None = None, states: int = 10**6,
+          levels: tuple[int, ...] = SHORT) -> tuple[Proof, list[int] | None]:
+    """Return the proof, and the tour in the instance's cities."""
+    problem = order_problem(tsp, question)
+    prover = Prover(of_orders(problem), device, comm or SerialComm(), question.plain, states, levels=levels)
+    proof = prover.run()
+    return proof, None if proof.order is None else problem.core.tour(proof.order).tolist()
+
+
+@pytest.mark.parametrize("constraints", CONSTRAINTS)
+@pytest.mark.parametrize("objective", ["sum", "latency", "position"])
+def test_proofs_equal_all_orders(objective: str, constraints: tuple[str, ...], device: Device) -> None:
+    for seed in range(3):
+        tsp, question = random_question(8 - seed % 2, 2 * seed, objective, constraints, top=6 if seed else 1000)
+        expected = best_order(tsp, question)
+        proof, tour = prove(tsp, question, device)
+        assert proof.optimal
+        assert proof.value == (None if expected is None else expected[0])
+        if expected is not None and not question.plain:
+            assert tour == expected[1]  # plain sums have the planes' rule: the lattice's tests below
+
+
+def random_costs(n: int, seed: int) -> Tsp:
+    """Return an instance with many equally good tours, symmetric or not, perhaps without some arcs."""
+    rng = np.random.default_rng([n, seed])
+    cost = rng.integers(-2 if seed % 7 == 0 else 0, [2, 3, 5, 1000][seed % 4], (n, n))
+    cost[rng.random((n, n)) < (0.35 if seed % 5 == 0 else 0)] = FORBIDDEN
+    return from_costs(np.minimum(cost, cost.T) if seed % 2 else cost, f"random-{n}-{seed}")
+
+
+def same_as_the_lattice(tsp: Tsp, path: str, device: Device, levels: tuple[int, ...] = SHORT) -> None:
+    parameters = held_karp.Parameters(path=path)
+    answer = held_karp.run(tsp, device, SerialComm(), parameters, silent).answer
+    proof, tour = prove(tsp, TourQuestion(path), device, levels=levels)
+    assert proof.optimal
+    assert (proof.value, tour) == ((answer.cost, answer.tour.tolist()) if isinstance(answer, Tour) else (None, None))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_tour_is_the_one_of_the_lattice(seed: int, device: Device) -> None:
+    same_as_the_lattice(random_costs(8 + seed % 6, seed), "open" if seed % 3 == 0 else "cycle", device)
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.skipif(not COUNT, reason="the long form: HPCSOLVE_ORDERS=200")
+@pytest.mark.parametrize("symmetric", [False, True])
+def test_long_as_the_lattice(symmetric: bool, device: Device) -> None:
+    for seed in range(COUNT):
+        rng = np.random.default_rng([seed, symmetric])
+        n = 18 + seed % 5
+        cost = rng.integers(0, [30, 1000][seed % 2], (n, n))
+        tsp = from_costs(np.minimum(cost, cost.T) if symmetric else cost, f"random-{n}-{seed}")
+        same_as_the_lattice(tsp, "open" if seed % 3 == 0 else "cycle", device, (6, 8))
+
+
+@pytest.mark.timeout(0)
+@pytest.mark.skipif(not COUNT, reason="the long form: HPCSOLVE_ORDERS=200")
+@pytest.mark.parametrize(("objective", "constraints"), [
+    ("latency", ()), ("latency", ("open", "before")), ("position", ()), ("position", ("not-position", "forbidden")),
+    ("sum", ("ends", "before")), ("sum", ("position",)),
+])
+def test_long_other_kinds_as_the_lattice(objective: str, constraints: tuple[str, ...], device: Device) -> None:
+    for seed in range(COUNT):
+        tsp, question = random_question(18 + seed % 5, 2 * seed, objective, constraints, bool(seed % 3), 50)
+        answer = orders.run(tsp, lambda: question, device, SerialComm(), silent).answer  # noqa: B023
+        proof, tour = prove(tsp, question, device, levels=(6, 8))
+        found = (answer.cost, answer.tour.tolist()) if isinstance(answer, Tour) else (None, None)
+        assert proof.optimal and (proof.value, tour) == found, seed
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 5])
+def test_ranks_and_threads_change_nothing(ranks: int) -> None:
+    for seed, objective in enumerate(("sum", "latency", "position")):
+        tsp, question = random_question(11, 2 * seed, objective, ("before",) if seed == 1 else (), top=20)
+        with HostDevice(threads=1) as device:
+            expected, tour = prove(tsp, question, device)
+
+        def rank(comm: Comm) -> tuple[Proof, list[int] | None]:
+            with HostDevice(threads=1 + comm.rank % 2) as device:
+                return prove(tsp, question, device, comm)  # noqa: B023
+
+        for proof, its_tour in on_ranks(ranks, rank):
+            assert (proof.value, its_tour, proof.states) == (expected.value, tour, expected.states)
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_too_few_states_leave_valid_bounds(ranks: int) -> None:
+    """bound <= optimum <= value, and the same on any number of ranks."""
+    open_ends = 0
+    for seed in range(4):
+        tsp, question = random_question(12, 2 * seed, "position", (), top=50)
+
+        def rank(comm: Comm, states: int = 20) -> Proof:
+            with HostDevice(threads=1) as device:
+                return prove(tsp, question, device, comm, states, (5,))[0]  # noqa: B023
+
+        whole, capped = rank(SerialComm(), 10**6), on_ranks(ranks, rank)
+        alone = rank(SerialComm())
+        for proof in capped:
+            assert whole.value is not None and proof.value is not None
+            assert proof.lower <= whole.value <= proof.value
+            assert proof.optimal == (proof.lower == proof.value)
+            assert (proof.lower, proof.value, proof.order) == (alone.lower, alone.value, alone.order)
+        open_ends += not capped[0].optimal
+    assert open_ends > 0
+
+
+@pytest.mark.parametrize("m", [58, 59])
+def test_both_widths_of_keys_prove(m: int, device: Device) -> None:
+    """A key of one word is too narrow for 59 cities. Here arcs of the best tour cost 0, all others 1."""
+    n = m + 1
+    order = np.random.default_rng(m).permutation(n)
+    cost = np.ones((n, n), np.int64)
+    cost[order, np.roll(order, -1)] = 0
+    cost[order[:2], order[2:4]] = 0
+    proof, tour = prove(from_costs(cost, f"ring-{n}"), TourQuestion("cycle"), device)
+    assert proof.optimal and proof.value == 0 and tour is not None
+    start = int(np.flatnonzero(order == 0)[0])
+    assert tour == np.roll(order, -start).tolist()

@@ -1,0 +1,188 @@
+"""Every objective and constraint: the statement, the check and the lattice equal brute force.
+
+`HPCSOLVE_ORDERS=1000` takes that many instances of each kind, to 9 cities (the default is 7, to 7 cities).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from hpcsolve.algorithms.base import silent
+from hpcsolve.algorithms.held_karp import orders
+from hpcsolve.algorithms.held_karp.problem import OrderProblem, order_problem, question_without_dearer
+from hpcsolve.algorithms.held_karp.question import More
+from hpcsolve.algorithms.held_karp.slices import Slices
+from hpcsolve.answers.tour import NoTour, check_answer
+from hpcsolve.checkpoint.checkpoints import NONE
+from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
+from hpcsolve.errors import ResourceError
+from hpcsolve.parallel.comm import Comm, SerialComm
+from hpcsolve.problems.order import TourQuestion, Windows, check_order
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_costs
+from tests.order_oracle import MISSING, OBJECTIVES, best_order, random_question, tours_of, values_of
+from tests.thread_comm import ThreadComm, on_ranks
+
+INSTANCES = int(os.environ.get("HPCSOLVE_ORDERS", "7"))
+LARGEST = 9 if INSTANCES > 7 else 7
+CONSTRAINTS = ((), ("before",), ("position",), ("not-position", "forbidden"), ("ends",), ("open", "before"),
+               ("ends", "before", "not-position"), ("open", "forbidden"))
+
+
+def best_of_statement(tsp: Tsp, question: TourQuestion) -> tuple[int, list[int]] | None:
+    """Return the best of all orders by the statement, in the tour's own cities."""
+    problem = order_problem(tsp, question)
+    found = _best(problem)
+    if question.objective == "lexicographic" and found is not None:
+        question = question_without_dearer(tsp, question, found[0])
+        problem = order_problem(tsp, question)
+        found = _best(problem)
+    return None if found is None else (found[0], problem.core.tour(found[1]).tolist())
+
+
+def _best(problem: OrderProblem) -> tuple[int, list[int]] | None:
+    values = [(value, order[::-1]) for order in permutations(range(problem.m))
+              if (value := problem.value(order)) is not None]
+    return None if not values else (min(values)[0], list(min(values)[1])[::-1])
+
+
+@pytest.mark.parametrize("constraints", CONSTRAINTS)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_statement_equals_brute_force(objective: str, constraints: tuple[str, ...]) -> None:
+    for seed in range(8):
+        tsp, question = random_question(1 + seed % 6, seed, objective, constraints, top=9)
+        assert best_of_statement(tsp, question) == best_order(tsp, question)
+
+
+@pytest.mark.parametrize("constraints", CONSTRAINTS)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_check_gives_every_tour_its_value(objective: str, constraints: tuple[str, ...]) -> None:
+    """A tour that breaks a constraint is refused, any other has its value by the definition."""
+    for seed in range(4):
+        tsp, question = random_question(2 + seed, seed, objective, constraints)
+        tours = tours_of(tsp.n, question)
+        plain = replace(question, objective="sum") if objective == "lexicographic" else question
+        for tour, value in zip(tours, values_of(tsp, plain, tours).tolist()):
+            if value == MISSING:
+                with pytest.raises(ValueError, match=r"forbid|before|window|no arc"):
+                    check_order(tsp, tour, question)
+            else:
+                assert check_order(tsp, tour, question) == value
+
+
+def solved(tsp: Tsp, question: TourQuestion, device: Device, comm: Comm) -> tuple[int, list[int]] | None:
+    """Return value and tour of the lattice's answer."""
+    answer = orders.run(tsp, lambda: question, device, comm, silent).answer
+    return None if isinstance(answer, NoTour) else (answer.cost, answer.tour.tolist())
+
+
+@pytest.mark.parametrize("constraints", CONSTRAINTS)
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_table_equals_brute_force(objective: str, constraints: tuple[str, ...], device: Device) -> None:
+    for seed in range(INSTANCES):
+        top = 9 if seed % 2 else 1000
+        tsp, question = random_question(1 + seed % LARGEST, seed, objective, constraints, seed % 3 == 0, top)
+        assert solved(tsp, question, device, SerialComm()) == best_order(tsp, question), (objective, constraints, seed)
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_ranks_and_threads_do_not_change_the_solution(objective: str) -> None:
+    """The memory is the estimate's to the byte, the messages are its too, and a rank's table is 1/R of the whole."""
+    kind = (objective, ("open",) if objective == "finish" else ("open", "before"))
+    tsp, question = random_question(13, 2, *kind, top=30)
+    alone = solved(tsp, question, HostDevice(2), SerialComm())
+    assert alone is not None and check_order(tsp, alone[1], question) == alone[0]
+
+    def work(comm: ThreadComm) -> tuple[int, list[int]] | None:
+        with HostDevice(1) as device:
+            answer = solved(tsp, question, device, comm)
+            need = orders.estimate(tsp, question, comm.size)
+            assert device.memory_peak == need.device_bytes[comm.rank] and device.allocated == 0
+            assert comm.sent == need.bytes_sent[comm.rank]
+            return answer
+
+    for ranks in (1, 2, 3, 5):
+        assert on_ranks(ranks, work) == [alone] * ranks
+    tables = [[Slices(16, ranks, rank).states for rank in range(ranks)] for ranks in (1, 2, 4)]
+    assert [set(shares) for shares in tables] == [{tables[0][0] // ranks} for ranks in (1, 2, 4)]
+
+
+def test_ranks_without_slices_idle() -> None:
+    tsp, question = random_question(5, 1, "latency")
+    alone = solved(tsp, question, HostDevice(1), SerialComm())
+    assert on_ranks(5, lambda comm: solved(tsp, question, HostDevice(1), comm)) == [alone] * 5
+
+
+@pytest.mark.parametrize("factor", [10**9, 10**12])
+@pytest.mark.parametrize("objective", ["sum", "latency", "finish"])
+def test_large_costs_take_states_of_64_bits(objective: str, factor: int, device: Device) -> None:
+    for seed in range(4):
+        tsp, question = random_question(6, seed, objective, ("before",), top=50)
+        small = best_order(tsp, question)
+        large = replace(tsp, cost=np.where(tsp.cost == FORBIDDEN, FORBIDDEN, np.minimum(tsp.cost, 10**5) * factor))
+        if question.windows is not None:
+            times = question.windows
+            scaled = Windows(times.earliest * factor, times.latest * factor, times.service * factor)
+            question = replace(question, windows=scaled)
+        found = solved(large, question, device, SerialComm())
+        assert found == (None if small is None else (small[0] * factor, small[1]))
+        assert orders.estimate(large, question, 1).details["states"] == "64-bit"
+
+
+def test_negative_costs(device: Device) -> None:
+    for objective in ("sum", "latency", "bottleneck", "lexicographic"):
+        for seed in range(6):
+            tsp, question = random_question(6, seed, objective, ("open", "before"), top=20)
+            tsp = replace(tsp, cost=np.where(tsp.cost == FORBIDDEN, FORBIDDEN, tsp.cost - 15))
+            assert solved(tsp, question, device, SerialComm()) == best_order(tsp, question), (objective, seed)
+
+
+def test_the_largest_size_that_fits_is_the_largest() -> None:
+    for ranks in (1, 3):
+        need = [sum(e.needed) // ranks for e in (orders.estimate(*random_question(n, 0, "latency"), ranks)
+                                                 for n in (14, 15))]
+        largest = orders.estimate(*random_question(10, 0, "latency"), ranks).largest
+        free = max(orders.estimate(*random_question(14, 0, "latency"), ranks).needed)
+        assert need[0] < need[1] and largest([free] * ranks) == 14 and largest([free - 1] * ranks) == 13
+
+
+def test_too_many_cities_are_refused() -> None:
+    tsp, question = random_question(33, 0, "latency")
+    with pytest.raises(ResourceError, match=r"33 cities are too many.* 32 are the most"):
+        orders.estimate(tsp, question, 1)
+
+
+@pytest.mark.parametrize("constraints", CONSTRAINTS[:6])
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_best_and_the_number_of_optimal_tours(objective: str, constraints: tuple[str, ...], device: Device) -> None:
+    """Few different costs, so that many tours are equal. They come in the order of their values, then backwards."""
+    for seed in range(4):
+        tsp, question = random_question(3 + seed, seed, objective, constraints, top=3)
+        tours = tours_of(tsp.n, question)
+        values = values_of(tsp, question, tours)
+        ranked = [(value, tour) for value, _, tour in
+                  sorted((value, tour[::-1], tour) for value, tour in zip(values.tolist(), tours.tolist()))
+                  if value < MISSING]
+        run = orders.run(tsp, lambda asked=question: asked, device, SerialComm(), silent, NONE, More(True, 40))
+        answer = run.answer
+        if not ranked:
+            assert answer == NoTour(True)
+            continue
+        assert answer.optimal_tours == sum(value == ranked[0][0] for value, _ in ranked)
+        found = zip(answer.best_costs.tolist(), answer.best_tours.reshape(-1, tsp.n).tolist())
+        assert list(found) == ranked[:40]
+        assert check_answer(tsp, question, answer).passed
+
+
+def test_the_number_of_tours_saturates(device: Device) -> None:
+    tsp = from_costs(np.ones((8, 8), np.int64), "equal")
+    for most, number in ((2**64 - 1, 5040), (100, 100)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("hpcsolve.algorithms.held_karp.ranking.MOST_COUNTED", most)
+            run = orders.run(tsp, TourQuestion, device, SerialComm(), silent, NONE, More(count=True))
+            assert run.answer.optimal_tours == number

@@ -1,0 +1,255 @@
+"""The hierarchy and the sweep against Near-Far, whose answers test_shortest_paths.py compares with Dijkstra's."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys, first_keys
+from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, attempt, made, required
+from hpcsolve.algorithms.shortest_paths.phast.contraction import Contraction, Refusal, contracted
+from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy
+from hpcsolve.algorithms.shortest_paths.phast.sweeper import WIDTHS, Shape, Sweeper
+from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
+from hpcsolve.algorithms.shortest_paths.searcher import searcher
+from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, WANTS_TARGETS, row_searches
+from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
+from hpcsolve.errors import InputError
+from hpcsolve.formats import read_graph
+from hpcsolve.problems.generate.graph import generate_graph
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.graph_convert import to_scipy
+from tests.oracles import least_distances
+from tests.road_networks import REFERENCES
+
+GRAPHS = int(os.environ.get("HPCSOLVE_PHAST_GRAPHS", "40"))
+TREES = WANTS_DISTANCES | WANTS_PREDECESSORS
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Rows of distances and predecessors."""
+
+    keys: NDArray[Any]
+    before: NDArray[np.uint32]
+    wrong: NDArray[np.int64]
+    cut: NDArray[np.uint32]
+
+
+def random_graph(seed: int) -> Graph:
+    """Return a graph of up to 90 vertices: directed or not, with ties, perhaps weights of 0, several components."""
+    rng = np.random.default_rng(seed)
+    n, least, largest = int(rng.integers(1, 90)), int(rng.integers(2)), int(rng.choice([2, 5, 1000]))
+    ends = rng.integers(0, n, (2, int(rng.integers(1, 4 * n))))
+    weights = rng.integers(least, largest, ends.shape[1])
+    return from_edges(*ends, weights, n=n, directed=bool(rng.integers(2)), name=f"random-{seed}")
+
+
+def searched(graph: Graph, keys: Keys, sources: NDArray[np.int64], cutoff: int | None = None) -> Tables:
+    """Return the tables by Near-Far."""
+    found, before = np.empty((len(sources), graph.n), keys.dtype), np.empty((len(sources), graph.n), np.uint32)
+    with searcher(graph, HostDevice(1), keys, cutoff=cutoff, searches=len(sources)) as prepared:
+        searches = row_searches(list(sources[:, None]), None, prepared.graph.places())
+        solved = prepared.solve(searches, TREES, found, before)
+    return Tables(found, before, solved.wrong, solved.cut)
+
+
+def swept(given: Hierarchy, device: Device, keys: Keys, sources: NDArray[np.int64], shape: Shape,
+          cutoff: int | None = None, threads: int = 64) -> Tables:
+    """Return the tables by sweeps, with so many sources a group and groups at a time."""
+    n, limit = given.graph.n, keys.limit if cutoff is None else min(keys.limit, cutoff)
+    found, before = np.empty((len(sources), n), keys.dtype), np.empty((len(sources), n), np.uint32)
+    with Sweeper(device, given, keys, limit, shape, True, threads) as sweeper:
+        searches = row_searches(list(sources[:, None]), None, given.graph.places())
+        solved = sweeper.solve(searches, TREES, found, before)
+    return Tables(found, before, solved.wrong, solved.cut)
+
+
+def hierarchy_of(graph: Graph, keys: Keys, in_levels: bool) -> Hierarchy:
+    """Return the hierarchy of a graph, however much work it takes."""
+    found = made(lay_out(graph, keys), keys, Attempt(UNLIMITED), in_levels, 1)
+    assert isinstance(found, Hierarchy)
+    return found
+
+
+def agree(mine: Tables, other: Tables, what: object) -> None:
+    """Check that two tables are equal, and that the checks on the device found nothing."""
+    assert not mine.wrong.any() and not other.wrong.any(), what
+    assert np.array_equal(mine.keys, other.keys) and np.array_equal(mine.before, other.before), what
+
+
+def test_small_graphs_equal_near_far() -> None:
+    """From all vertices, perhaps cut off, with keys of 32 or 64 bits, in levels and depth first, and all widths.
+
+    HPCSOLVE_PHAST_GRAPHS=10000 tries so many; it takes 20 minutes.
+    """
+    device = HostDevice(1)
+    for seed in range(GRAPHS):
+        graph, rng = random_graph(seed), np.random.default_rng(seed)
+        keys, cutoff = (WORD, LONG)[seed % 2], int(rng.integers(0, 1500)) if seed % 3 else None
+        sources = np.arange(graph.n)
+        expected = searched(graph, keys, sources, cutoff)
+        for in_levels in (False, True):
+            given = hierarchy_of(graph, keys, in_levels)
+            for width in WIDTHS[keys.code]:
+                mine = swept(given, device, keys, sources, Shape(width, 1 + seed % 3), cutoff)
+                agree(mine, expected, (seed, in_levels, width))
+
+
+def test_small_graphs_equal_dijkstra_in_pythons_integers() -> None:
+    for seed in range(1000, 1000 + GRAPHS // 4):
+        graph = random_graph(seed)
+        mine = swept(hierarchy_of(graph, WORD, False), HostDevice(1), WORD, np.arange(graph.n), Shape(32, 1))
+        for row, keys in enumerate(mine.keys.tolist()):
+            expected = least_distances(graph, [row])
+            assert keys == [WORD.unreached if d is None else d for d in expected], (seed, row)
+
+
+@pytest.mark.parametrize(("keys", "directed"), [(WORD, False), (LONG, True)], ids=["32", "64"])
+def test_larger_graphs_on_every_device(keys: Keys, directed: bool, device: Device) -> None:
+    """Levels are wide enough for several blocks a group, and some weights are 0."""
+    graph = roads(3000, directed)
+    sources = np.arange(0, graph.n, 29)
+    expected = searched(graph, keys, sources)
+    given = hierarchy_of(graph, keys, device.info.kind == "cuda")
+    for width in WIDTHS[keys.code]:
+        agree(swept(given, device, keys, sources, Shape(width, 2)), expected, width)
+
+
+@pytest.mark.parametrize("threads", [32, 96])
+def test_rows_of_a_few_threads_by_sweeps(threads: int, device: Device) -> None:
+    """Where a block is real threads (test_on_stub_driver.py), it has so many."""
+    for keys, seed in ((WORD, 3), (LONG, 8), (WORD, 14)):
+        graph = random_graph(seed)
+        sources = np.arange(min(graph.n, 20))
+        expected = searched(graph, keys, sources)
+        given = hierarchy_of(graph, keys, device.info.kind == "cuda")
+        for width in WIDTHS[keys.code]:
+            agree(swept(given, device, keys, sources, Shape(width, 1), threads=threads), expected, (seed, width))
+
+
+def roads(n: int, directed: bool = False) -> Graph:
+    """Return a graph that looks like roads, a tenth of its weights 0, or if it is directed a third."""
+    graph = generate_graph("road-graph", n=n)
+    rng = np.random.default_rng(n)
+    if not directed:
+        return replace(graph, weights=np.where(graph.weights % 10 == 0, 0, graph.weights).astype(graph.weights.dtype))
+    weights = graph.weights * rng.integers(0, 3, graph.arcs).astype(graph.weights.dtype)
+    return from_edges(graph.tails(), graph.heads, weights, n=graph.n, directed=True)
+
+
+def test_only_the_columns_of_targets(device: Device) -> None:
+    graph = roads(500)
+    sources, targets = np.arange(40), np.array([7, 499, 7, 0])
+    given = hierarchy_of(graph, WORD, device.info.kind == "cuda")
+    with Sweeper(device, given, WORD, WORD.limit, Shape(16, 2)) as sweeper:
+        searches = row_searches(list(sources[:, None]), targets, given.graph.places())
+        solved = sweeper.solve(searches, WANTS_TARGETS)
+    assert np.array_equal(solved.target_keys.reshape(40, 4), searched(graph, WORD, sources).keys[:, targets])
+    assert not solved.wrong.any()
+
+
+def test_what_does_not_fit_is_cut_and_seen(device: Device) -> None:
+    for keys in (WORD, LONG):
+        weights = np.array([keys.limit - 5, 5, 1], np.uint64)
+        chain = from_edges([0, 1, 2], [1, 2, 3], weights, n=4, directed=True)
+        given = hierarchy_of(chain, keys, device.info.kind == "cuda")
+        found = swept(given, device, keys, np.array([0, 1]), Shape(16, 1))
+        assert found.keys.tolist() == [[0, keys.limit - 5, keys.limit, keys.unreached], [keys.unreached, 0, 5, 6]]
+        assert found.cut.tolist() == [1, 0] and not found.wrong.any()
+
+
+def test_the_check_finds_wrong_distances(device: Device) -> None:
+    """A hierarchy with a weight that is too large or too small makes some distance wrong, which the check counts."""
+    graph = generate_graph("road-graph", n=300)
+    given = hierarchy_of(graph, WORD, device.info.kind == "cuda")
+    for change in (np.add, np.subtract):
+        arcs = given.down_arcs.copy()
+        weights = arcs[1 : 2 * int(given.down_offsets[-1]) : 2]
+        change(weights, 1, out=weights)
+        wrong = replace(given, down_arcs=arcs)
+        assert swept(wrong, device, WORD, np.arange(20), Shape(32, 1)).wrong.all()
+
+
+def test_the_order_follows_from_the_topology() -> None:
+    """A hierarchy has the arcs of the graph, and the weights do not change the order."""
+    graph = roads(800)
+    heavier = replace(graph, weights=graph.weights + np.arange(graph.arcs, dtype=graph.weights.dtype) % 3)
+    host = HostDevice(1)
+    found = [contracted(lay_out(each, WORD), UNLIMITED, host) for each in (graph, heavier)]
+    assert isinstance(found[0], Contraction) and isinstance(found[1], Contraction)
+    assert np.array_equal(found[0].order, found[1].order) and np.array_equal(found[0].head, found[1].head)
+    assert sorted(found[0].order.tolist()) == list(range(graph.n))
+    assert all(np.all(np.diff(part.astype(int)) > 0) for part in np.split(found[0].head, found[0].first[1:-1]))
+
+
+def test_a_hierarchy_is_as_small_as_its_order_allows() -> None:
+    """No arc that is left is as long as another path: leaving any out makes a distance longer."""
+    graph = generate_graph("road-graph", n=60)
+    given = hierarchy_of(graph, WORD, False)
+    everyone, host = np.arange(graph.n), HostDevice(1)
+    right = swept(given, host, WORD, everyone, Shape(64, 1)).keys
+    for arc in range(int(given.down_offsets[-1])):
+        arcs = given.down_arcs.copy()
+        arcs[2 * arc + 1] = WORD.limit
+        less = replace(given, down_arcs=arcs, up_arcs=arcs)
+        assert not np.array_equal(swept(less, host, WORD, everyone, Shape(64, 1)).keys, right), arc
+
+
+def test_a_budget_ends_contraction() -> None:
+    graph = generate_graph("grid-graph", rows=60, columns=60)
+    laid_out, host = lay_out(graph, WORD), HostDevice(1)
+    whole = contracted(laid_out, UNLIMITED, host)
+    assert isinstance(whole, Contraction)
+    assert isinstance(contracted(laid_out, whole.work, host), Contraction)
+    found = contracted(laid_out, whole.work - 1, host)
+    assert isinstance(found, Refusal) and "no small separators" in found.reason
+
+
+def test_which_graphs_are_tried() -> None:
+    road = generate_graph("road-graph", n=500)
+    tried = attempt(road, 256)
+    assert tried == Attempt(64 * (road.n + road.arcs), 256)
+    reasons = {
+        "fewer than 32 searches": attempt(road, 31),
+        "arcs a vertex": attempt(generate_graph("rmat-graph", scale=8, edge_factor=8), 256),
+        "floats": attempt(replace(road, weights=road.weights / 3), 256),
+    }
+    for words, found in reasons.items():
+        assert isinstance(found, Refusal) and words in found.reason
+
+
+def test_floats_are_refused_by_name() -> None:
+    road = generate_graph("road-graph", n=100)
+    with pytest.raises(InputError, match="floats, which a hierarchy would add in another order"):
+        required(replace(road, weights=road.weights / 3))
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_published_road_networks(name: str, data_dir: Path) -> None:
+    """Distances are scipy's and predecessors Near-Far's.
+
+    HPCSOLVE_PHAST_GRAPHS=10000 searches from 64 sources in place of 4, and on the largest network too.
+    """
+    from scipy.sparse.csgraph import dijkstra
+
+    if name.startswith("NE") and GRAPHS < 1000:
+        pytest.skip("a minute: HPCSOLVE_PHAST_GRAPHS=10000 tries it")
+    graph = read_graph(str(data_dir / "roads" / name)).problem
+    keys, count = first_keys(graph), 64 if GRAPHS >= 1000 else 4
+    sources = np.random.default_rng(0).choice(graph.n, count, replace=False)
+    expected = searched(graph, keys, sources)
+    by_scipy = dijkstra(to_scipy(graph).astype(float), indices=sources[:4])
+    for in_levels in (False, True) if GRAPHS >= 1000 else (False,):
+        mine = swept(hierarchy_of(graph, keys, in_levels), HostDevice(2), keys, sources, Shape(16, 2))
+        agree(mine, expected, in_levels)
+        found = np.where(mine.keys[:4] == keys.unreached, np.inf, mine.keys[:4])
+        assert np.array_equal(found, by_scipy)

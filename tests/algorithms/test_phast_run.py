@@ -1,0 +1,112 @@
+"""Runs whose searches go through a hierarchy have the answer of Near-Far, whatever the ranks, and say their choice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from hpcsolve.algorithms import shortest_paths
+from hpcsolve.algorithms.base import Outcome, silent
+from hpcsolve.algorithms.shortest_paths import Parameters
+from hpcsolve.device.host import HostDevice
+from hpcsolve.errors import InputError
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.generate.graph import generate_graph
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.graph_build import from_edges
+from tests.algorithms.test_phast import roads
+from tests.thread_comm import ThreadComm, on_ranks
+
+MANY = list(range(1, 50))
+
+
+def solve(problem: Graph, ranks: int = 1, **keys: object) -> tuple[dict[str, bytes], list[str]]:
+    """Return the bytes of `/solution` with the rows of all ranks, and the notes for the log of the first rank."""
+    parameters, notes = Parameters(**keys), []  # type: ignore[arg-type, var-annotated]
+
+    def work(comm: ThreadComm | SerialComm) -> Outcome:
+        with HostDevice(2) as device:
+            outcome = shortest_paths.run(problem, device, comm, parameters, silent)
+            need = shortest_paths.estimate(problem, parameters, comm.size, device.info)
+            assert device.memory_peak <= need.device_bytes[comm.rank] + 2**16
+            assert shortest_paths.check(problem, parameters, outcome) is None
+            if comm.rank == 0:
+                notes.extend(device.notes)
+            return outcome
+
+    outcomes = on_ranks(ranks, work) if ranks > 1 else [work(SerialComm())]
+    whole = {name: np.asarray(column.values).tobytes() for name, column in outcomes[0].solution.items()}
+    tables = {name: b"".join(o.rows[name].values.tobytes() for o in outcomes) for name in outcomes[0].rows}
+    return {**whole, **tables}, notes
+
+
+@pytest.mark.parametrize("keys", [{"predecessors": True}, {"targets": [400, 7, 9]}, {"cutoff": 90_000}],
+                         ids=["predecessors", "targets", "cutoff"])
+def test_ranks_and_engines_do_not_change_the_answer(keys: Mapping[str, object]) -> None:
+    problem = roads(400)
+    expected, _ = solve(problem, sources=MANY, engine="near-far", **keys)
+    for ranks in (1, 2, 3, 4):
+        found, notes = solve(problem, ranks, sources=MANY, engine="phast", **keys)
+        assert found == expected and notes[0].startswith("engine: phast, a hierarchy of ")
+
+
+def test_all_sources_are_the_vertices_in_order() -> None:
+    problem = roads(150, directed=True)
+    assert solve(problem, 2, sources="all") == solve(problem, sources=list(range(150)), engine="phast")
+
+
+def test_distances_widen_when_they_must() -> None:
+    n = 60
+    chain = from_edges(np.arange(n - 1), np.arange(1, n), np.full(n - 1, 2**28), n=n)
+    sources = list(range(40))
+    found, notes = solve(chain, sources=sources, engine="auto")
+    assert len(notes) == 2 and all(note.startswith("engine: phast") for note in notes)
+    assert found == solve(chain, sources=sources, engine="near-far")[0]
+    longer = from_edges(np.arange(n - 1), np.arange(1, n), np.full(n - 1, 2**58, np.uint64), n=n)
+    assert solve(longer, sources=sources)[0] == solve(longer, sources=sources, engine="near-far")[0]
+
+
+@pytest.mark.parametrize(("keys", "words"), [
+    ({"sources": MANY}, "phast, a hierarchy of"),
+    ({"sources": MANY[:31]}, "near-far: fewer than 32 searches"),
+    ({"sources": MANY, "cutoff": 5}, "near-far: searches up to a cutoff"),
+    ({"sources": MANY, "voronoi": True}, "near-far: one search from all sources"),
+    ({"queries": [[1, 2]]}, "near-far: paths of queries"),
+])
+def test_the_choice_is_told(keys: Mapping[str, object], words: str) -> None:
+    for ranks in (1, 3):
+        assert words in solve(generate_graph("road-graph", n=400), ranks, **keys)[1][0]
+
+
+def test_a_budget_is_told_with_its_figure() -> None:
+    """The answer is that of Near-Far by name."""
+    grid, keys = generate_graph("grid-graph", rows=70, columns=70), {"sources": list(range(1, 40))}
+    found, notes = solve(grid, **keys)
+    assert "takes more than 9.75 steps a vertex and arc, more than 39 searches pay for" in notes[0]
+    assert found == solve(grid, engine="near-far", **keys)[0]
+
+
+@pytest.mark.parametrize(("keys", "words"), [
+    ({"queries": [[1, 2]]}, "paths of queries"), ({"sources": MANY, "voronoi": True}, "one search from all"),
+])
+def test_what_the_engine_cannot_do_is_refused(keys: Mapping[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        solve(generate_graph("road-graph", n=100), engine="phast", **keys)
+
+
+def test_an_estimate_bounds_what_a_run_takes() -> None:
+    """It counts the most that a hierarchy may take, which is at most some three times as much as it takes."""
+    import tracemalloc
+
+    problem, parameters = generate_graph("road-graph", n=3000), Parameters(sources=list(range(1, 300)))
+    with HostDevice(2) as device:
+        need = shortest_paths.estimate(problem, parameters, 1, device.info)
+        shortest_paths.run(problem, device, SerialComm(), parameters, silent)
+        tracemalloc.start()
+        outcome = shortest_paths.run(problem, device, SerialComm(), parameters, silent)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert outcome.answer is not None and device.notes[0].startswith("engine: phast")
+    assert peak <= need.needed[0] <= 3 * peak

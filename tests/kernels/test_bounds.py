@@ -1,0 +1,133 @@
+"""The relaxation of Held-Karp's bounds equals its definition, with sets instead of slots, and bounds what it should."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise, permutations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, place_costs
+from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, NO_ARC, Relaxation
+from hpcsolve.algorithms.held_karp.bounded.slots import Slots, colours, first_wishes, make_slots
+from hpcsolve.device.base import Device
+from hpcsolve.problems.tsp import FORBIDDEN
+
+INFINITE = 10**15
+
+
+def random_problem(m: int, seed: int, high: int = 50, precede: float = 0.1) -> PlaceCosts:
+    """Return a problem with a cost for each arc and place, missing arcs and precedences."""
+    rng = np.random.default_rng(seed)
+    cost = rng.integers(-3, high, (m + 1, m + 1, m + 1))
+    cost[rng.random(cost.shape) < 0.1] = FORBIDDEN
+    before = (rng.random((m, m)) < precede) & np.tri(m, m, -1, dtype=bool)
+    shuffle = rng.permutation(m)
+    return place_costs(cost, before[np.ix_(shuffle, shuffle)])
+
+
+def slots_of(problem: PlaceCosts, count: int) -> Slots:
+    wishes = first_wishes(problem)
+    return make_slots(problem, wishes, colours(wishes, count, None), count)
+
+
+def completions(problem: PlaceCosts, slots: Slots, table: NDArray[np.int64]) -> dict[tuple[int, int, int], int]:
+    """Return the least cost of relaxed completions by (place, city, entry), from the definition with sets."""
+    m, known = problem.cities, [set(row.tolist()) - {problem.cities} for row in slots.memory]
+
+    @cache
+    def least(place: int, city: int, visited: frozenset[int]) -> int:
+        if city in visited or any(problem.before[other, city] for other in visited):
+            return INFINITE
+        if place == m:
+            return min(INFINITE, int(table[m, city, 0]))
+        return min((int(table[place, city, j]) + least(place + 1, j, frozenset((visited | {city}) & known[j]))
+                    for j in range(m) if table[place, city, j] < INFINITE), default=INFINITE)
+
+    return {(place, city, entry): least(place, city, frozenset(
+        int(slots.memory[city, s]) for s in range(slots.count) if entry >> s & 1 and slots.memory[city, s] < m))
+        for place in range(1, m + 1) for city in range(m) for entry in range(1 << slots.count)}
+
+
+def reduced_table(relaxation: Relaxation, multiplier: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the reduced costs that the definition says."""
+    m, table = relaxation.problem.cities, relaxation.scaled.copy()
+    for place in range(m + 1):
+        allowed = table[place] != NO_ARC
+        own = np.where(allowed, table[place] - (multiplier if place < m else 0), INFINITE)
+        table[place] = np.where(allowed, own + max(0, -int(own.min())), INFINITE)
+    return table
+
+
+@pytest.mark.parametrize(("m", "count", "seed"), [(7, 5, 0), (8, 6, 1), (9, 5, 2), (6, 6, 3)])
+def test_bounds_equal_the_definition(m: int, count: int, seed: int, device: Device) -> None:
+    problem = random_problem(m, seed)
+    relaxation, slots = Relaxation(problem, device, 7), slots_of(problem, count)
+    relaxation.remember(slots)
+    multiplier = np.random.default_rng(seed).integers(-40, 40, m)
+    found = relaxation.solve(multiplier)
+    table = reduced_table(relaxation, multiplier)
+    expected = completions(problem, slots, table)
+    for place in range(1, m + 1):
+        bounds = relaxation.bounds_of(place).download().reshape(m, -1)
+        for (city, entry), bound in np.ndenumerate(bounds):
+            empty = entry & ~sum(1 << s for s in range(count) if slots.memory[city, s] < m)
+            value = expected[place, city, entry]
+            assert empty or bound == (value if value < INFINITE else INFINITY), (place, city, entry)
+    least = min(int(table[0, 0, j]) + expected[1, j, 0] for j in range(m))
+    assert found.reduced == (least if least < INFINITE else INFINITY)
+    if found.path:
+        arcs = table[np.arange(m + 1), [0, *found.path], [*found.path, 0]]
+        assert arcs.sum() == found.reduced
+
+
+def all_orders(problem: PlaceCosts) -> dict[tuple[int, int, int], int]:
+    """Return for each arc of a place the cost of the best order through it, by trying all orders."""
+    best: dict[tuple[int, int, int], int] = {}
+    for order in permutations(range(problem.cities)):
+        value = problem.value(list(order))
+        for place, (i, j) in enumerate(pairwise(order), 1):
+            if value is not None:
+                best[place, i, j] = min(value, best.get((place, i, j), value))
+    return best
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_arc_of_a_good_order_is_fixed_away(seed: int, device: Device) -> None:
+    problem = random_problem(7, seed, precede=0.05)
+    best = all_orders(problem)
+    relaxation = Relaxation(problem, device, 3)
+    relaxation.remember(slots_of(problem, 5))
+    relaxation.solve(np.random.default_rng(seed).integers(-20, 20, 7))
+    upper = min(best.values(), default=0) + 10
+    limit = relaxation.limit_of(upper)
+    assert limit is not None
+    left = relaxation.fix(limit)
+    for (place, i, j), value in best.items():
+        assert value > upper or relaxation.scaled[place, i, j] != NO_ARC, (place, i, j)
+    assert left < problem.allowed[1:7].sum()
+
+
+def test_all_remembered_is_exact(device: Device) -> None:
+    """With a colour for each city nothing is forgotten, so the relaxed tour is the best order."""
+    problem = random_problem(7, 11, precede=0.05)
+    relaxation = Relaxation(problem, device, 1)
+    relaxation.remember(make_slots(problem, first_wishes(problem), np.arange(7), 7))
+    found = relaxation.solve(np.zeros(7, np.int64))
+    assert found.reduced - found.shift == min(all_orders(problem).values())
+    assert problem.value(found.path) == found.reduced - found.shift
+
+
+def test_saturated_values_are_not_used(device: Device) -> None:
+    """A limit at which values saturate proves nothing, and is refused: the first false proof of the prototype."""
+    problem = random_problem(7, 5, precede=0)
+    relaxation = Relaxation(problem, device, 1 << 20)
+    relaxation.remember(slots_of(problem, 5))
+    assert relaxation.solve(np.zeros(7, np.int64)).reduced < INFINITY
+    best = (INFINITY - relaxation.shift) >> 20
+    assert relaxation.limit_of(best) == (best << 20) + relaxation.shift
+    assert relaxation.limit_of(best + 1) is None
+    relaxation.solve(np.array([-(2**31), *[0] * 6]))  # the offsets grow beyond 31 bits
+    assert relaxation.limit_of(0) is None

@@ -1,0 +1,126 @@
+"""Layers of Held-Karp's states equal a plain search with Python's sets, up to the most cities that a key holds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hpcsolve.algorithms.held_karp.bounded import keys as codes
+from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Layer, Scratch
+from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
+from hpcsolve.algorithms.held_karp.bounded.relaxation import Relaxation
+from hpcsolve.algorithms.held_karp.bounded.search import search
+from hpcsolve.algorithms.held_karp.bounded.slots import Slots, colours, first_wishes, make_slots
+from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
+from hpcsolve.errors import ResourceError
+from hpcsolve.parallel.comm import Comm, SerialComm
+from hpcsolve.problems.tsp import FORBIDDEN
+from tests.thread_comm import on_ranks
+
+State = tuple[frozenset[int], int]
+LIMITS = [5, 57, 58, 59, 60, 63, 64, 65, 120, 121]
+
+
+def random_places(m: int, seed: int) -> PlaceCosts:
+    """Return costs that depend on the place, with missing arcs and a few precedences."""
+    rng = np.random.default_rng([m, seed])
+    cost = rng.integers(1, 100, (m + 1, m, m))
+    cost[rng.random(cost.shape) < 0.2] = FORBIDDEN
+    cost[0, 1:], cost[m, :, 1:] = FORBIDDEN, FORBIDDEN
+    cost[:, np.arange(m), np.arange(m)] = FORBIDDEN
+    before = np.zeros((m, m), bool)
+    before[m - 1, : m // 8] = before[m // 2, 0] = True
+    return PlaceCosts(cost, before)
+
+
+def relaxed(problem: PlaceCosts, device: Device) -> tuple[Relaxation, Slots]:
+    wishes = first_wishes(problem)
+    slots = make_slots(problem, wishes, colours(wishes, 5, None), 5)
+    relaxation = Relaxation(problem, device, 3)
+    relaxation.remember(slots)
+    relaxation.solve(np.zeros(problem.cities, np.int64))
+    return relaxation, slots
+
+
+def expected_layer(states: dict[State, int], place: int, limit: int, relaxation: Relaxation, slots: Slots
+                   ) -> dict[State, int]:
+    """Return the next layer by its definition, from the bounds that the kernels have."""
+    problem, m = relaxation.problem, relaxation.problem.cities
+    cost = relaxation.buffers["cost"].download()[place]
+    bounds = relaxation.bounds_of(place + 1).download().reshape(m, -1)
+    found: dict[State, int] = {}
+    for (visited, i), value in states.items():
+        for j in set(range(m)) - visited:
+            entry = sum(1 << s for s in range(slots.count) if int(slots.memory[j, s]) in visited)
+            own = value + int(cost[i, j])
+            ready = all(other in visited for other in np.flatnonzero(problem.before[j]))
+            if ready and own + int(bounds[j, entry]) <= limit:
+                state = (visited | {j}, j)
+                found[state] = min(own, found.get(state, own))
+    return found
+
+
+def layer_of(expander: Expander, states: dict[State, int], m: int) -> Layer:
+    visited = np.array([[c in cities for c in range(m)] for cities, _ in states])
+    return expander.owned(codes.make_keys(visited, np.array([last for _, last in states])),
+                           np.array(list(states.values()), np.uint32))
+
+
+def as_states(layer: Layer, m: int) -> dict[State, int]:
+    sets = [frozenset(np.flatnonzero(row).tolist()) for row in codes.visited(layer.keys, m)]
+    return dict(zip(zip(sets, codes.last_cities(layer.keys).tolist()), layer.values.tolist()))
+
+
+@pytest.mark.parametrize("m", LIMITS)
+def test_the_next_layer_equals_the_definition(m: int, device: Device) -> None:
+    relaxation, slots = relaxed(random_places(m, 1), device)
+    rng, place = np.random.default_rng(m), m - 2
+    states: dict[State, int] = {}
+    for _ in range(40):  # sets with nearly all cities, so that all bits of keys matter
+        cities = rng.permutation(m)[:place].tolist()
+        states[frozenset(cities), cities[0]] = int(rng.integers(0, 50))
+    limit = 900
+    expander = Expander(relaxation, limit, SerialComm(), Scratch(device))
+    made = expander.next(layer_of(expander, states, m), place)
+    expected = expected_layer(states, place, limit, relaxation, slots)
+    assert as_states(made, m) == expected and len(expected) > (m > 5) * 20
+    assert len(made.values) == len(expected)
+    bounds = dict(zip(as_states(made, m), expander.bounds(made, place + 1).tolist()))
+    assert max(bounds.values()) <= limit
+    buckets = codes.set_hash(made.keys) >> np.uint64(64 - made.bits)
+    assert (np.bincount(buckets.astype(int), minlength=1 << made.bits) == np.diff(made.begin)).all()
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+def test_all_layers_equal_the_definition_on_any_number_of_ranks(ranks: int) -> None:
+    """And a layer that is too wide keeps the states of least (bound, key)."""
+    m, limit, width = 9, 1100, 60
+
+    def rank(comm: Comm) -> tuple[list[dict[State, int]], int, list[int]]:
+        with HostDevice(threads=2) as device:
+            relaxation, _ = relaxed(random_places(m, 2), device)
+            found = search(relaxation, limit, width, 10**6, comm, Scratch(device))
+            return [as_states(layer, m) for layer in found.layers], found.dropped, found.pruned
+
+    parts = on_ranks(ranks, rank)
+    with HostDevice(threads=1) as device:
+        relaxation, slots = relaxed(random_places(m, 2), device)
+        expander = Expander(relaxation, limit, SerialComm(), Scratch(device))
+        states, least = as_states(expander.first(), m), 2**31 - 1
+        for place in range(1, m + 1):
+            assert {k: v for part in parts for k, v in part[0][place - 1].items()} == states
+            if place == m:
+                break
+            following = layer_of(expander, expected_layer(states, place, limit, relaxation, slots), m)
+            bounds = expander.bounds(following, place + 1).tolist()
+            ordered = sorted(zip(bounds, map(tuple, following.keys[:, ::-1].tolist()), as_states(following, m).items()))
+            states = dict(item for _, _, item in ordered[:width])
+            least = min([least, *(bound for bound, _, _ in ordered[width:])])
+    assert all(part[1] == least for part in parts) and least < 2**31 - 1
+
+
+def test_more_cities_than_a_key_holds_are_refused() -> None:
+    assert [codes.key_words(m) for m in (58, 59, 121)] == [1, 2, 2]
+    with pytest.raises(ResourceError, match="122 cities"):
+        codes.key_words(122)

@@ -1,0 +1,35 @@
+"""Runs that are stopped and resumed on other ranks, by another MPI or on stub GPUs give one hash: a short form.
+
+The long form, with 1 to 8 ranks and published instances, is `make test-equal`.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.faults.conftest import Mpi, mpis
+from tests.one_hash.compare import compare
+from tests.one_hash.instances import INSTANCES, SMALL
+from tests.one_hash.launchers import Start
+from tests.stub_driver.build import Stub
+from tests.stub_driver.fixture import stub
+
+__all__ = ["mpis", "stub"]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("name", "ranks"), zip(SMALL, [(1, 8, 3), (3, 2), (8, 3), (2, 1)], strict=True))
+def test_one_hash(name: str, ranks: tuple[int, ...], mpis: dict[str, Mpi], stub: Stub, tmp_path: Path) -> None:
+    """Of each algorithm: left alone on one rank, and stopped and resumed, the last time on the other kind of device."""
+    if not mpis:
+        pytest.skip("no mpiexec: pip install mpich (extra `local`)")
+    instance = next(one for one in INSTANCES if one.name == name)
+    first, last = (list(mpis.values())[at] for at in (0, -1))
+    on_gpu = stub if name == SMALL[-1] else None
+    chain = [*(Start(first, count) for count in ranks[:-1]), Start(last, ranks[-1], on_gpu)]
+    seen = compare(instance, tmp_path / "runs", None, [Start(first, 1)], [chain], random.Random(name))
+    assert len(seen.hashes) == 2 and len(set(seen.hashes.values())) == 1, seen.hashes
+    assert seen.stops > 0, "it was done before it could be stopped"

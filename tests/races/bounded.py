@@ -1,0 +1,50 @@
+"""The kernels of bounded Held-Karp on tiny inputs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hpcsolve.algorithms.held_karp.bounded.keys import last_cities, visited
+from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
+from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, place_costs
+from hpcsolve.algorithms.held_karp.bounded.prove import Prover
+from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, Relaxation
+from hpcsolve.algorithms.held_karp.bounded.slots import first_wishes, make_slots
+from hpcsolve.device.base import Device
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.tsp import FORBIDDEN
+
+
+def bounded_orders(device: Device) -> None:
+    """Prove a small problem with precedences, whose best order is known, in a few rounds."""
+    m = 6
+    cost = np.random.default_rng(2).integers(5, 9, (m + 1, m + 1, m + 1))
+    order = [m, 3, 0, 4, 1, 5, 2, m]
+    for place in range(m + 1):
+        cost[place, order[place], order[place + 1]] = 1
+    before = np.zeros((m, m), bool)
+    before[2, 3] = True
+    problem = place_costs(cost, before)
+    proof = Prover(problem, device, SerialComm(), False, 1000, levels=(5,), rounds=2).run()
+    assert proof.optimal and proof.order == order[1:-1] and proof.value == m + 1
+
+
+def extended_states(device: Device) -> None:
+    """Extend states by the few arcs that there are, with keys of one word and of two."""
+    for m in (10, 66):
+        few, then = (1, m - 3, m - 1), (2, m - 2)
+        cost = np.full((m + 1, m, m), FORBIDDEN)
+        cost[0, 0, few], cost[1:m, :, then] = 1, 1
+        problem = PlaceCosts(cost, np.zeros((m, m), bool))
+        relaxation = Relaxation(problem, device, 1)
+        relaxation.remember(make_slots(problem, first_wishes(problem), np.arange(m) % 5, 5))
+        relaxation.buffers["cost"].upload(np.where(problem.allowed, 1, INFINITY).astype(np.uint32))
+        relaxation.buffers["bounds"].fill(0)
+        expander = Expander(relaxation, 5, SerialComm(), Scratch(device))
+        layer = expander.first()
+        for place in (1, 2):
+            layer = expander.next(layer, place)
+        found = {(tuple(np.flatnonzero(row).tolist()), last)
+                 for row, last in zip(visited(layer.keys, m), last_cities(layer.keys).tolist())}
+        assert found == {(tuple(sorted((a, *then))), last) for a in few for last in then}
+        assert (layer.values == 3).all() and (expander.bounds(layer, 3) == 3).all()

@@ -1,0 +1,52 @@
+"""Launches the kernels of objectives and constraints on tiny inputs, and compares with brute force."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from hpcsolve.algorithms.base import silent
+from hpcsolve.algorithms.held_karp import batch, orders
+from hpcsolve.algorithms.held_karp.encode import encode
+from hpcsolve.algorithms.held_karp.problem import order_problem
+from hpcsolve.algorithms.held_karp.slices import Slices
+from hpcsolve.algorithms.held_karp.table import Table
+from hpcsolve.device.base import Device
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.order import TourQuestion
+from hpcsolve.problems.tsp import FORBIDDEN
+from hpcsolve.problems.tsp_batch import TspBatch
+from tests.order_oracle import best_order, random_question
+
+
+def order_tables(device: Device) -> None:
+    """Every kernel that fills a table, then those for messages and reads."""
+    for seed, objective, factor in ((1, "latency", 1), (2, "sum", 10**9), (2, "position", 1), (1, "bottleneck", 1),
+                                    (3, "finish", 1)):
+        tsp, question = random_question(7, seed, objective, ("open", "before"))
+        tsp = replace(tsp, cost=np.where(tsp.cost == FORBIDDEN, FORBIDDEN, tsp.cost * factor))
+        answer = orders.run(tsp, lambda asked=question: asked, device, SerialComm(), silent).answer
+        best = best_order(tsp, question)
+        assert (getattr(answer, "cost", None) == best[0] if best else answer.infeasible), (objective, answer, best)
+    some = TspBatch("batch", (np.stack([random_question(6, seed, "sum")[0].cost for seed in range(5)]),))
+    answer = batch.run(some, TourQuestion(), device, SerialComm(), silent).answer
+    best = [best_order(some.instance(number), TourQuestion()) for number in range(5)]
+    assert [(c, t) for c, t in zip(answer.costs.tolist(), answer.tours.reshape(5, 6).tolist())] == best, (answer, best)
+    pack(device, 1)
+    pack(device, 10**9)
+
+
+def pack(device: Device, factor: int) -> None:
+    """Pack the values that one of two ranks sends before layer 1: the costs from the depot to its top cities."""
+    tsp, question = random_question(7, 1, "sum", ("before",))
+    tsp = replace(tsp, cost=np.where(tsp.cost == FORBIDDEN, FORBIDDEN, tsp.cost * factor))
+    encoded = encode(order_problem(tsp, replace(question, precedences=((0, 1),))))
+    slices = Slices(encoded.m, 2, 0)
+    with Table(encoded, slices, device, SerialComm()) as table:
+        table.buffers["table"].upload(np.arange(slices.states).astype(encoded.dtype))
+        first, outgoing = slices.leaving(1)
+        packed = table.pack(1, first).download()[: outgoing[-1].first + outgoing[-1].count]
+        plane = slices.pairs << slices.low
+        wanted = [(slices.low + i) * plane for a, i in np.argwhere(first >= 0).tolist() if a == 0]
+        assert sorted(packed.tolist())[: len(wanted)] == sorted(wanted), (packed, wanted)
