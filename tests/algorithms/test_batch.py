@@ -113,6 +113,8 @@ def test_what_cannot_be(tmp_path: Path, device: Device) -> None:
         held_karp.estimate(random_batch((2, 5), (1, 16)), Parameters(), 1)
     with pytest.raises(InputError, match=r"held-karp\.objective: a batch takes plain tours alone"):
         held_karp.estimate(random_batch((2, 5)), Parameters(objective="latency"), 1)
+    with pytest.raises(InputError, match=r"held-karp\.layout: a batch takes plain tours alone"):
+        held_karp.estimate(random_batch((2, 5)), Parameters(layout="compact"), 1)
     far = TspBatch("far", (np.array([[[0, 1, far], [1, 0, 3], [4, 5, 0]] for far in (9, 2**40)]),))
     with pytest.raises(InputError, match="the costs of instance 1 are too far apart"):
         held_karp.run(far, device, SerialComm(), Parameters(), silent)

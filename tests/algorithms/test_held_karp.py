@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -225,6 +225,34 @@ def test_too_many_cities_are_refused_at_once(n: int) -> None:
     with pytest.raises(ResourceError, match=f"{n} cities are too many.*47 are the most"):
         held_karp.estimate(instance(n, "asymmetric"), Parameters(method="lattice"), 1)
     assert time.perf_counter() - started < 2
+
+
+NOT_COMPACT: dict[str, dict[str, Any]] = {
+    'objective = "bottleneck"': {"objective": "bottleneck"},
+    "before": {"before": [(1, 2)]},
+    "position": {"position": [(1, 2)]},
+    "not-position": {"not_position": [(1, 2)]},
+    "count": {"count": True},
+    "best": {"best": 2},
+    "the precedences of the instance": {"path": "open"},
+}
+
+
+@pytest.mark.parametrize("other", NOT_COMPACT)
+def test_compact_is_refused_for_what_it_does_not_solve(other: str, device: Device) -> None:
+    tsp = instance(5, "asymmetric")
+    if other == "the precedences of the instance":
+        tsp = replace(tsp, precedences=((0, 1),))
+    for call in (lambda: solve(tsp, device, layout="compact", **NOT_COMPACT[other]),
+                 lambda: held_karp.estimate(tsp, Parameters(layout="compact", **NOT_COMPACT[other]), 1)):
+        with pytest.raises(InputError, match=f'held-karp.layout: "compact" does not go with {other}; remove layout'):
+            call()
+
+
+def test_compact_keeps_to_forbidden_legs(device: Device) -> None:
+    tsp, forbidden = instance(8, "asymmetric"), [(a, b) for a in range(1, 9) for b in range(1, a) if (a + b) % 3]
+    planes = solve(tsp, device, forbidden=forbidden)
+    assert solve(tsp, device, layout="compact", forbidden=forbidden).cost == planes.cost
 
 
 def test_the_largest_size_that_fits_is_the_largest() -> None:

@@ -1,4 +1,4 @@
-"""What is asked of the cities: the `[held-karp]` table of a job file, and the question that it puts."""
+"""The `[held-karp]` table of a job file, and the question about a tour that it states."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         Labels or names (as in the instance's file) of the first and the last city; by default the first city of a cycle
         is the instance's first, the ends of an open path are free. A cycle has no `end`.
     objective
-        What is least. "sum": the sum of the legs' costs; "latency": the sum over the cities of weight times time of
+        What is minimised. "sum": the sum of the legs' costs; "latency": the sum over the cities of weight times time of
         arrival, in a cycle with the return to the first city; "position": the sum of the legs' costs, which depend on
         their place in the tour (`weights` or `costs`); "bottleneck": the dearest leg; "lexicographic": the dearest leg,
         then the sum; "finish": the end of a tour with time windows (`windows`).
@@ -47,8 +47,9 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     costs
         For "position": a `.npy` file of shape (legs, n, n) with the costs of each leg, in place of the instance's.
     windows
-        For "finish": a CSV table with the columns city, earliest, latest and perhaps service. Who arrives before
-        `earliest` waits; service begins by `latest`. The return to the first city must be by its `latest`.
+        For "finish": a CSV table with the columns city, earliest, latest and optionally service. A traveller who
+        arrives before `earliest` waits; service must begin by `latest`. The return to the first city must be by its
+        `latest`.
     before
         Pairs [[a, b], ...] of cities: a comes before b.
     position, not_position
@@ -61,11 +62,13 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         How many of the best tours to keep, in the order of their values.
     method
         "lattice": the table of all states, whose memory doubles with each city; "bounded": states that a lower bound
-        proves useless are dropped, for sums of costs by place; "auto": the lattice to 28 cities and where bounds are no
-        use, else bounded, and then the lattice if the states do not fit and the lattice does. The answer is the same.
+        proves useless are dropped, for sums of costs by place alone; "auto": the lattice for up to 28 cities and where
+        "bounded" is not possible, else "bounded". If its states then do not fit in the memory but the lattice does, the
+        lattice takes over. The answer is the same.
     layout
-        Of plain sums: "planes": split over ranks, any size; "compact": one rank, one table of all states, for study and
-        as an oracle.
+        How the lattice stores its states. "planes": split over ranks, any size; "compact": one table of all states on
+        one rank, for study and as an oracle, for plain sums without `before`, `position`, `not-position`, `count` and
+        `best` alone.
     costs_sha256, windows_sha256
         SHA-256 of the files of `costs` and `windows`. hpcsolve writes them into the result's job, so that a file that
         has changed is refused when the job is run again.
@@ -91,11 +94,11 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
 
 
 def file_hash(key: str) -> Callable[[str, str | None], str]:
-    """Return the function that takes the path of a key's file and the expected SHA-256, and returns its SHA-256."""
+    """Return a function that returns the SHA-256 of a key's file, and refuses a file with another one than expected."""
     def sha256_of(path: str, expected: str | None) -> str:
         file = open_file(path)
         if expected not in (None, file.sha256):
-            what = f"is not the file of the job (its SHA-256 differs); --set held-karp.{key}=FILE takes this one"
+            what = f"is not the file of the job (its SHA-256 differs); --set held-karp.{key}=FILE uses it anyway"
             raise file.error(what)
         return file.sha256
 
@@ -131,6 +134,7 @@ def asked(tsp: Tsp | TspBatch, parameters: Parameters) -> TourQuestion:
         return _asked_of_batch(parameters)
     start, end = ends(tsp, parameters)
     _refuse_combinations(parameters)
+    _refuse_compact(tsp, parameters)
     count = legs(tsp.n, parameters.path)
     return TourQuestion(
         parameters.path, start, end, parameters.objective, _weights(tsp, parameters, count),
@@ -151,8 +155,8 @@ def _asked_of_batch(parameters: Parameters) -> TourQuestion:
 
 def ends(tsp: Tsp, parameters: Parameters) -> tuple[int | None, int | None]:
     """Return the positions of the start and the end, None where they are free. Raises as `asked`."""
-    start = _position(tsp, parameters.start, "start")
-    end = _position(tsp, parameters.end, "end")
+    start = None if parameters.start is None else _index(tsp, parameters.start, "start")
+    end = None if parameters.end is None else _index(tsp, parameters.end, "end")
     if parameters.path == "cycle" and end is not None:
         raise InputError('held-karp.end: a cycle ends where it starts; remove it or set path = "open"')
     if start is not None and start == end:
@@ -162,9 +166,8 @@ def ends(tsp: Tsp, parameters: Parameters) -> tuple[int | None, int | None]:
     return start, end
 
 
-def _position(tsp: Tsp, city: int | str | None, key: str) -> int | None:
-    if city is None:
-        return None
+def _index(tsp: Tsp, city: City, key: str) -> int:
+    """Return the position of a city in the instance, from 0. Raises `InputError` by key."""
     try:
         return int(positions(tsp, [city])[0])
     except InputError as error:
@@ -172,17 +175,31 @@ def _position(tsp: Tsp, city: int | str | None, key: str) -> int | None:
 
 
 def _refuse_combinations(parameters: Parameters) -> None:
-    """Refuse keys that another key does not go with."""
+    """Refuse keys that do not go with the objective, and an objective without the keys that it needs."""
     objective = parameters.objective
     needs = {"weights": ("latency", "position"), "costs": ("position",), "windows": ("finish",)}
     for key, objectives in needs.items():
         if getattr(parameters, key) is not None and objective not in objectives:
             wanted = " or ".join(f'"{name}"' for name in objectives)
-            raise InputError(f'held-karp.{key}: it goes with objective = {wanted} alone; this job has "{objective}"')
+            raise InputError(f'held-karp.{key}: only objective = {wanted} takes it; this job has "{objective}"')
     if objective == "position" and (parameters.weights is None) == (parameters.costs is None):
         raise InputError('held-karp.objective: "position" needs one of weights (one for each leg) and costs (a file)')
     if objective == "finish" and parameters.windows is None:
         raise InputError('held-karp.objective: "finish" needs windows, a CSV table of time windows')
+
+
+def _refuse_compact(tsp: Tsp, parameters: Parameters) -> None:
+    """Refuse the layout "compact" for anything but a plain sum, which alone has that layout."""
+    if parameters.layout != "compact":
+        return
+    others = {
+        f'objective = "{parameters.objective}"': parameters.objective != "sum", "before": parameters.before,
+        "position": parameters.position, "not-position": parameters.not_position, "count": parameters.count,
+        "best": parameters.best > 1, "the precedences of the instance": tsp.precedences,
+    }
+    for other, given in others.items():
+        if given:
+            raise InputError(f'held-karp.layout: "compact" does not go with {other}; remove layout')
 
 
 def _weights(tsp: Tsp, parameters: Parameters, count: int) -> NDArray[np.int64] | None:
@@ -190,7 +207,7 @@ def _weights(tsp: Tsp, parameters: Parameters, count: int) -> NDArray[np.int64] 
         return None
     wanted, of = (tsp.n, "cities") if parameters.objective == "latency" else (count, "legs of the tour")
     if len(parameters.weights) != wanted:
-        raise InputError(f"held-karp.weights: {len(parameters.weights)} weights for {wanted} {of}")
+        raise InputError(f"held-karp.weights: {len(parameters.weights)} weights for {wanted} {of}; give one for each")
     return np.array(parameters.weights, np.int64)
 
 
@@ -208,35 +225,29 @@ def _windows(tsp: Tsp, parameters: Parameters) -> Windows | None:
 
 
 def _pairs(tsp: Tsp, key: str, pairs: Sequence[tuple[City, City]]) -> tuple[tuple[int, int], ...]:
-    found = tuple((_known(tsp, a, key), _known(tsp, b, key)) for a, b in pairs)
+    found = tuple((_index(tsp, a, key), _index(tsp, b, key)) for a, b in pairs)
     for (a, b), given in zip(found, pairs):
         if a == b:
             raise InputError(f"held-karp.{key}: {list(given)} names one city twice")
     return found
 
 
-def _known(tsp: Tsp, city: City, key: str) -> int:
-    found = _position(tsp, city, key)
-    assert found is not None
-    return found
-
-
 def _precedences(tsp: Tsp, parameters: Parameters) -> tuple[tuple[int, int], ...]:
     if tsp.precedences and parameters.path == "cycle" and parameters.start is None:
-        raise InputError('held-karp.path: the instance says which cities come before others; set path = "open", or '
-                         "the first city of a cycle as start")
+        raise InputError('held-karp.path: the instance says which cities come before others, so a cycle needs a first '
+                         'city; set start, or path = "open"')
     return tuple(dict.fromkeys((*tsp.precedences, *_pairs(tsp, "before", parameters.before))))
 
 
 def _places(tsp: Tsp, parameters: Parameters) -> NDArray[np.bool_] | None:
-    """Return where each city may stand, shape (n, n), or None: anywhere."""
+    """Return at which places each city may stand, shape (n, n), or None if at all places."""
     if not parameters.position and not parameters.not_position:
         return None
     allowed = np.ones((tsp.n, tsp.n), bool)
     for key, pairs in (("position", parameters.position), ("not-position", parameters.not_position)):
         for city, place in pairs:
             if place > tsp.n:
-                raise InputError(f"held-karp.{key}: place {place} of a tour of {tsp.n} cities")
-            at = _known(tsp, city, key)
+                raise InputError(f"held-karp.{key}: place {place} of a tour of {tsp.n} cities; places are 1 to {tsp.n}")
+            at = _index(tsp, city, key)
             allowed[at] &= (np.arange(1, tsp.n + 1) == place) == (key == "position")
     return allowed
