@@ -1,7 +1,7 @@
 """The kinds of answers that an algorithm may give: tours, distances, paths and Steiner trees.
 
-tours.py      the tours of a batch of small instances
 tour.py       a travelling salesman's tour, or the statement that there is none
+tours.py      the tours of a batch of small instances
 distances.py  tables of distances from sources
 paths.py      a shortest path for each query
 tree.py       a Steiner tree with its lower bound

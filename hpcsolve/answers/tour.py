@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, rounding_of
 from hpcsolve.answers.dataset import Column, Dataset, columns, own_unit
 from hpcsolve.answers.edges import Edges, Rows, places_of, shown_names
-from hpcsolve.problems.order import TourQuestion, check_order, dearest_leg, legs_of
+from hpcsolve.problems.order import TourQuestion, check_order, dearest_leg, leg_ends, legs_of
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.wording import counted
 
@@ -149,12 +149,6 @@ def beside(problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour) -
     return {"legs": columns(LEGS, {"cost": legs_of(problem, answer.tour, question or TourQuestion())})}
 
 
-def _ends(tour: NDArray[Any], is_open: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the positions of the cities where each leg begins and ends. A single city has no legs."""
-    order = tour.astype(np.int64)
-    return (order[:-1], order[1:]) if is_open or len(order) < 2 else (order, np.roll(order, -1))
-
-
 def _not_checked() -> Verdict:
     return Verdict(None, "that no tour exists cannot be checked without solving the instance again")
 
@@ -262,7 +256,7 @@ def rows(contents: Contents) -> Iterator[Rows]:
 def edges(contents: Contents, number: int | None = None) -> Edges:
     """Return the legs of the tour in the order of travel."""
     order = np.asarray(contents.value("solution", "tour", []), np.int64)
-    tails, heads = _ends(order, is_open(contents))
+    tails, heads = leg_ends(order, "open" if is_open(contents) else "cycle")
     legs = contents.own("legs", "cost") if len(tails) else np.empty(0)
     weights = legs if legs is not None and len(legs) == len(tails) else None
     there_and_back = len(tails) == 2 == len(order)  # two arcs, which as one edge would lose half of the cost

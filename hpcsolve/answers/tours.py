@@ -51,7 +51,7 @@ def check(problem: TspBatch, question: TourQuestion, answer: Tours | None, comm:
 
 def _verdict(batch: TspBatch, question: TourQuestion, answer: Tours) -> Verdict:
     if not np.array_equal(answer.offset, batch.offset) or answer.costs.shape != (batch.count,):
-        return Verdict(False, "the tours are not those of so many instances of these sizes")
+        return Verdict(False, "the number or the sizes of the tours are not those of the instances")
     try:
         check_tours(batch, answer.tours, answer.costs, answer.found, question.path == "cycle")
     except ValueError as error:

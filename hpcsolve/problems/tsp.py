@@ -92,6 +92,12 @@ def largest_cost(n: int) -> int:
     return (2**62 - 1) // max(n, 1)
 
 
+def times(cost: NDArray[np.int64], factor: int | NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return costs times a factor, `FORBIDDEN` where there is no arc."""
+    absent = cost == FORBIDDEN
+    return np.where(absent, FORBIDDEN, np.where(absent, 0, cost) * factor)
+
+
 def require_memory(n: int) -> None:
     """Refuse a number of cities whose cost matrix of 8 n^2 bytes does not fit this machine.
 

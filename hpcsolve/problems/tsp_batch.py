@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.problems.decimals import FORBIDDEN
-from hpcsolve.problems.tsp import Tsp
+from hpcsolve.problems.tsp import Tsp, times
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,9 +56,7 @@ class TspBatch:
 def batch_of(instances: Sequence[Tsp], name: str) -> TspBatch:
     """Return instances of any sizes as a batch, at their common scale."""
     scale = max(tsp.scale for tsp in instances)
-    costs = [np.where(tsp.cost == FORBIDDEN, FORBIDDEN, np.where(tsp.cost == FORBIDDEN, 0, tsp.cost)
-                      * (scale // tsp.scale))[None] for tsp in instances]
-    return TspBatch(name, tuple(costs), scale)
+    return TspBatch(name, tuple(times(tsp.cost, scale // tsp.scale)[None] for tsp in instances), scale)
 
 
 def check_tours(batch: TspBatch, tours: NDArray[np.int32], costs: NDArray[np.int64], found: NDArray[np.bool_],
@@ -75,7 +73,8 @@ def check_tours(batch: TspBatch, tours: NDArray[np.int32], costs: NDArray[np.int
     Raises
     ------
     ValueError
-        A tour is no order of all cities, takes a forbidden arc, or has another cost. The message names the instance.
+        A tour is not an order of all cities, uses a forbidden arc, or has another cost. The message names the
+        instance.
     """
     at, place = 0, 0
     for table in batch.costs:

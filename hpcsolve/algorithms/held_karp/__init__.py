@@ -6,10 +6,13 @@ workstation, for any cost matrix: symmetric or not, with forbidden arcs, for tou
 tour it proves that there is none. Memory is its limit. The subset lattice is split over R ranks, so that each stores
 1/R of it.
 
-question.py  the keys of a job, and the question that they put
+question.py  the keys of a job, and the question that they state
 core.py      from what the user asks to a depot and m cities
 method.py    which method solves a job
+solve.py     `estimate` and `run` of a job
 problem.py   the one statement of every objective and constraint
+orders.py    objectives and constraints beyond plain sums, with one table (encode.py, slices.py, table.py)
+walk.py      the best order of such a table; ranking.py: the number of optimal orders, and the best ones
 reduce.py    from costs to 16- or 32-bit states, exactly
 split.py     cities into low, mid and top ones, slices over ranks, layers into chunks
 plan.py      one rank's share: buffers and messages, to the byte

@@ -20,7 +20,7 @@ NO_PATH = {4: 0x7FFFFFFF, 8: 2**62}
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """An order problem as the kernels read it.
+    """An order problem in the form that the kernels read.
 
     Attributes
     ----------

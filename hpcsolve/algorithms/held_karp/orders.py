@@ -36,7 +36,7 @@ NO_MORE = More()
 
 
 def statement(tsp: Tsp, question: TourQuestion) -> OrderProblem:
-    """Return the statement of a question.
+    """Return the order problem of a question, with at most `MOST_CITIES` beside the depot.
 
     Raises
     ------

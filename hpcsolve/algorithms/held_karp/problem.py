@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.held_karp.core import Core, allowed_costs, core_of
 from hpcsolve.errors import InputError
 from hpcsolve.problems.order import LARGEST_VALUE, TourQuestion, legs
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp, times
 
 FREE = -FORBIDDEN
 """The cost of an arc that is never the dearest: to and from a depot that is no city."""
@@ -44,7 +44,7 @@ class OrderProblem:
         Shape (m + 1, m + 1, m + 1), int64: cost[k, i, j] of arc k from i to j; index m is the depot; `FORBIDDEN` where
         there is no arc, where j may not stand at that place, and on the diagonals. Only cost[0, m, :m],
         cost[1:m, :m, :m], cost[m, :m, m] are arcs, and with m = 0 the one entry. A view with a stride of 0 where the
-        place does not matter. With "finish" it has the service of the city that is left.
+        place does not matter. With "finish" it includes the service time of the city that the arc leaves.
     before
         For each of the m cities the set of those that must precede it, as a bit mask; transitive.
     weights
@@ -180,7 +180,7 @@ def _multiplied(cost: NDArray[np.int64], factors: Sequence[int]) -> NDArray[np.i
     if len(known) and int(np.abs(known).max()) * max(factors) > LARGEST_VALUE:
         raise InputError("held-karp.objective: a cost times its weight exceeds 62 bits; scale costs or weights down")
     places = np.array(factors, np.int64)[:, None, None]
-    return np.where(cost == FORBIDDEN, FORBIDDEN, np.where(cost == FORBIDDEN, 0, cost) * places)
+    return times(cost, places)
 
 
 def _restricted(table: NDArray[np.int64], question: TourQuestion, own: Core) -> NDArray[np.int64]:
@@ -233,17 +233,20 @@ def _weights_by_city(question: TourQuestion, own: Core) -> NDArray[np.int64] | N
     """Return the weights of the cities and the depot, or None if all cities have one weight."""
     if question.weights is None or len(set(question.weights[list(own.cities)].tolist())) < 2:
         return None
-    depot = own.after or (own.before if question.path == "cycle" else ())
-    return np.append(question.weights[list(own.cities)], question.weights[list(depot)] if depot else 0)
+    return np.append(question.weights[list(own.cities)], question.weights[list(_last(question, own))].sum())
 
 
 def _latency_factors(question: TourQuestion, own: Core) -> list[int]:
     """Return by place how often an arc counts, where all cities have one weight."""
-    m = len(own.cities)
-    depot = own.after or (own.before if question.path == "cycle" else ())
-    weight = 1 if question.weights is None else int(question.weights[own.cities[0]]) if m else 0
-    last = 0 if not depot else 1 if question.weights is None else int(question.weights[depot[0]])
-    return [(m - k) * weight + last for k in range(m + 1)]
+    m, last = len(own.cities), _last(question, own)
+    weights = np.ones(m + len(last), np.int64) if question.weights is None else question.weights[[*own.cities, *last]]
+    left = np.append(weights, np.zeros(1 - len(last), np.int64))
+    return [int(left[k:].sum()) for k in range(m + 1)]
+
+
+def _last(question: TourQuestion, own: Core) -> tuple[int, ...]:
+    """Return the city where the last arc ends: a fixed end, a cycle's first city, or none."""
+    return own.after or (own.before if question.path == "cycle" else ())
 
 
 def _with_windows(problem: OrderProblem, question: TourQuestion) -> OrderProblem:

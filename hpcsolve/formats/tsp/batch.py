@@ -16,7 +16,7 @@ from hpcsolve.formats.base import Instance
 from hpcsolve.formats.files import InputFile, open_file
 from hpcsolve.formats.npy import is_npy, npy_array
 from hpcsolve.problems.decimals import BadNumber, exact_from_floats
-from hpcsolve.problems.tsp import FORBIDDEN, largest_cost
+from hpcsolve.problems.tsp import FORBIDDEN, largest_cost, times
 from hpcsolve.problems.tsp_batch import TspBatch, batch_of
 
 Read = Callable[[str], Instance]
@@ -42,7 +42,7 @@ def read_batch(source: str | Sequence[str], read: Read) -> tuple[TspBatch, str]:
     files = source if not isinstance(source, str) else sorted(
         os.path.join(source, name) for name in os.listdir(source) if not name.startswith("."))
     if not files:
-        raise InputError("instance.batch: there is no instance")
+        raise InputError(f"instance.batch: {source or 'the list'} has no files; give a folder or a list of instances")
     found = [read(file) for file in files]
     name = os.path.basename(os.path.normpath(source)) if isinstance(source, str) else f"{len(files)} files"
     digest = hashlib.sha256("".join(instance.sha256 for instance in found).encode()).hexdigest()
@@ -60,14 +60,13 @@ def _arrays(file: InputFile) -> tuple[TspBatch, str]:
         except zipfile.BadZipFile:
             raise file.error("is no .npz file of numpy.savez, no .npy file and no folder") from None
     if not sum(map(len, arrays)):
-        raise file.error("there is no instance")
+        raise file.error("has no instance; an array must have shape (instances, n, n)")
     for array in arrays:
         if array.ndim != 3 or array.shape[1] != array.shape[2] or not array.shape[1]:
             raise file.error(f"an array has shape {array.shape}; it must be (instances, n, n), from row to column")
     made = [_exact(file, array) for array in arrays if len(array)]
     scale = max(scale for _, scale in made)
-    costs = tuple(np.where(cost == FORBIDDEN, FORBIDDEN, np.where(cost == FORBIDDEN, 0, cost) * (scale // own))
-                  for cost, own in made)
+    costs = tuple(times(cost, scale // own) for cost, own in made)
     return TspBatch(file.stem or "batch", costs, scale), file.sha256
 
 

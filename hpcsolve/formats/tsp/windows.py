@@ -1,4 +1,4 @@
-"""Time windows in a CSV table: a line for each city with `city,earliest,latest` and perhaps `service`.
+"""Time windows in a CSV table: a line for each city with `city,earliest,latest`, optionally `service`.
 
 A city is its label or name in the instance. An empty `earliest` is 0, an empty `latest` has no limit, an empty or
 missing `service` is 0. Cities without a line may be served at any time. Times are in the unit of the costs.
@@ -36,7 +36,7 @@ def read_windows(path: str, tsp: Tsp) -> Windows:
     delimiter = delimiter_of(rows[0][1]) or ","
     titles = [title.lower() for title in cells_of(rows[0][1], delimiter)]
     if not set(COLUMNS[:3]) <= set(titles) or set(titles) - set(COLUMNS) or len(set(titles)) < len(titles):
-        what = f"the columns are {listed(titles)}; they must be city, earliest, latest and perhaps service"
+        what = f"the columns are {listed(titles)}; they must be city, earliest, latest and optionally service"
         raise file.error(what, rows[0][0])
     times = {name: np.full(tsp.n, LARGEST_VALUE if name == "latest" else 0) for name in COLUMNS[1:]}
     seen: dict[int, int] = {}

@@ -1,7 +1,8 @@
 """Held-Karp without the states that a lower bound proves useless: for problems beyond the lattice's memory.
 
-A relaxation gives a lower bound of every completion (bounds.cu), local search an upper bound. States whose value and
-bound exceed the upper bound are dropped (layers.cu); if no others are dropped, what is left holds every best order.
+A relaxation gives a lower bound of every completion (bounds.cu), local search an upper bound. A state is dropped if its
+value plus that lower bound exceeds the upper bound (layers.cu). If no other states are dropped, those that are left
+contain every best order.
 Bounds of this kind: Baldacci, Mingozzi, Roberti 2011; Roberti and Mingozzi 2014 (delivery man to 150 vertices).
 
 places.py      the problem: costs by place and precedences
@@ -9,7 +10,7 @@ slots.py       which cities each city remembers in the relaxation
 relaxation.py  the relaxation on a device, and the arcs that it rules out
 tighten.py     multipliers and memories, round after round
 ants.py, descent.py  good orders
-keys.py        states as bits
+keys.py        states as bits, for numpy
 layers.py      the next layer of states, on all ranks
 search.py      all layers, perhaps of limited width
 trace.py       back from the last layer: one order, or all best ones
@@ -17,5 +18,5 @@ canonical.py   which of equally good orders is the answer
 prove.py       the whole method
 watch.py       when a proof ends early, and when it is saved
 resume.py      what a checkpoint keeps
-run.py         a job's calls
+run.py         the calls of a job: `estimate` and `run`
 """

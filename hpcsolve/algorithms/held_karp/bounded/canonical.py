@@ -18,7 +18,7 @@ Alive = list[NDArray[np.bool_]]
 def with_reversed(found: Optimal, cities: int) -> Optimal:
     """Return the graph of some optimal orders and of the same orders reversed.
 
-    The state (set, i) of an order is (all but set, with i) in the reversed one.
+    The reversed order has the state (complement of the set, together with i; i) where the order has (set, i).
     """
     every = masks_of(np.ones((1, cities), bool), found.keys[0].shape[1])
     single = masks_of(np.eye(cities, dtype=bool), every.shape[1])
@@ -72,7 +72,7 @@ def _smallest_last(found: Optimal, alive: Alive, first: int, last: int) -> list[
 
 
 def _by_planes(found: Optimal, alive: Alive, first: int, last: int, cities: list[int]) -> list[int]:
-    """Return the cities of the places `first` to `last`, which are these, ascending."""
+    """Return the order at the places `first` to `last` of these cities, which are given in ascending order."""
     if len(cities) < FEWEST_CITIES:
         return _smallest_last(found, alive, first, last)[::-1] if cities else []
     place, state = _middle(found, alive, first, last, cities)
@@ -116,7 +116,7 @@ def _digits(keys: Keys, low: list[int], mid: list[int], top: list[int]) -> Itera
 
 
 def _through(found: Optimal, alive: Alive, place: int, state: int) -> tuple[Alive, Alive]:
-    """Return the states on orders to and from one state."""
+    """Return which states are on orders through one state: those up to its place, and those from its place on."""
     left, right = [one.copy() for one in alive], [one.copy() for one in alive]
     for part in (left, right):
         part[place - 1][:] = False

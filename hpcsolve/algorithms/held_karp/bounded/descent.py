@@ -15,9 +15,11 @@ NEVER = 1 << 36
 """The cost of a missing arc or a broken precedence in the kernel, above that of every order."""
 THREADS = 128
 STARTS = 8
+"""Orders with different first cities."""
 ROUNDS = 4
+"""Kicks of each of these orders, each followed by local search."""
 LONGEST = 3
-"""The longest segment that is taken elsewhere, where costs at all places are proportional."""
+"""The longest segment that a move takes elsewhere if the costs of all places are proportional."""
 
 
 class Improver:
@@ -59,7 +61,7 @@ class Improver:
 
 
 def _greedy(problem: PlaceCosts, costs: NDArray[np.int64], first: int) -> list[int]:
-    """Return an order that goes to the cheapest city whose predecessors it has visited, and begins with this one."""
+    """Return the nearest-neighbour order from a first city, which keeps to precedences as far as it can."""
     order, left = [first], np.ones(problem.cities, bool)
     left[first] = False
     for place in range(1, problem.cities):
@@ -82,7 +84,10 @@ def _proportional(problem: PlaceCosts) -> bool:
 
 
 def repaired(problem: PlaceCosts, path: list[int]) -> list[int]:
-    """Return an order of all cities: those of a relaxed tour where it visits them first, the others put in cheaply."""
+    """Return an order of all cities made of a relaxed tour.
+
+    Its cities stand in the order of their first visits. Each missing one is inserted where it costs least.
+    """
     order = list(dict.fromkeys(path))
     cost = np.where(problem.allowed, problem.cost, NEVER)
     for city in range(problem.cities):
@@ -92,7 +97,7 @@ def repaired(problem: PlaceCosts, path: list[int]) -> list[int]:
 
 
 def _cheapest_gap(problem: PlaceCosts, cost: NDArray[np.int64], order: list[int], city: int) -> int:
-    """Return where in an incomplete order a city costs least, the first of equally cheap positions."""
+    """Return the position of an incomplete order where inserting a city costs least, the first of equal ones."""
     m, size, at = problem.cities, len(order), np.arange(len(order) + 1)
     tail, head = np.append(0, order), np.append(order, 0)
     place = np.minimum(at, m - 1)

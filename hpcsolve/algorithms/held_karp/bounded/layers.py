@@ -99,7 +99,7 @@ class Buckets:
 
 
 class Expander:
-    """Makes the next layer of one, for the bounds that a relaxation has now."""
+    """Extends layers by one city, with the current bounds of a relaxation."""
 
     def __init__(self, relaxation: Relaxation, limit: int, comm: Comm, scratch: Scratch) -> None:
         self.relaxation, self.limit, self.comm, self.scratch = relaxation, limit, comm, scratch
@@ -120,7 +120,7 @@ class Expander:
         return self.owned(keys, cost[cities].astype(np.uint32))
 
     def next(self, layer: Layer, place: int) -> Layer:
-        """Return the layer behind the one of `place` cities. Collective."""
+        """Return the layer of `place` + 1 cities from that of `place` cities. Collective."""
         made = self._merged(self._expanded(layer, place))
         self.growth = max(2.0, 1.1 * self.candidates / max(1, len(layer.values)))
         return made if self.comm.size == 1 else self._exchanged(made)
@@ -134,7 +134,7 @@ class Expander:
         return out.download(bounds)
 
     def owned(self, keys: Keys, values: NDArray[np.uint32]) -> Layer:
-        """Return those of some states that this rank owns, as a layer."""
+        """Return a layer of those states that this rank owns."""
         bucket = (set_hash(keys) >> np.uint64(64 - FEWEST_BITS)).astype(np.int64)
         order = np.argsort(bucket, kind="stable")
         order = order[bucket[order] * self.comm.size >> FEWEST_BITS == self.comm.rank]

@@ -28,8 +28,11 @@ ROUNDS = 60
 FIRST_STEP, LATER_STEP, STEP_AGAIN = STEP, STEP * 2 // 5, STEP * 3 // 10
 """Step lengths at the beginning of the first level, of a later one, and after a better order."""
 BEAM = 2000
+"""Width of the narrow search after each level."""
 FIRST_WIDTH = 30_000
+"""Width of the first search after all levels."""
 WIDER = 16
+"""Factor from the width of one search to that of the next."""
 
 Found = tuple[int, list[int]]
 """The value of an order, and the order."""
@@ -46,11 +49,11 @@ class Proof:
     lower
         Proven lower bound. Of a proven order it is the value.
     optimal
-        Whether the order is proven to be best, or that there is none.
+        Whether it is proven that the order is best, or that there is none.
     chosen
         Whether the order is the one that the lattice returns, of equally good ones.
     capped
-        Whether it ended without a proof because layers were too wide for the memory.
+        Whether the search ended without a proof because layers were too wide for the memory.
     last
         The last search, for `/layers`.
     states
@@ -78,7 +81,8 @@ class Prover:
     budget
         The most states that a search may keep in all layers and ranks.
     first
-        Returns an order found by other means, or None. Called on every rank, and not if a checkpoint is there.
+        Returns an order found by other means, or None. Called on every rank, but not if the run continues from a
+        checkpoint.
     note, report
         Called with lines for the log, and with the progress.
     levels
@@ -126,12 +130,12 @@ class Prover:
         halved = halve(problem) if problem.reversible and problem.cities > 2 else problem
         top = int(saved.numbers["first"]) if saved else best.upper
         relaxation = Relaxation(halved, self.device, scale_for(problem, top))
-        own = Tightener(halved, relaxation, improver, best, goes_on=lambda: self._in_rounds(own))
+        bounds = Tightener(halved, relaxation, improver, best, goes_on=lambda: self._in_rounds(bounds))
         self.first_upper = top
         try:
             if saved is not None:
-                restore(saved, self, own)
-            return self._prove(own, saved)
+                restore(saved, self, bounds)
+            return self._prove(bounds, saved)
         finally:
             for held in (relaxation, improver, self.scratch):
                 held.close()
@@ -141,143 +145,143 @@ class Prover:
         assert self.watch is not None
         return self.watch
 
-    def _prove(self, own: Tightener, saved: Saved | None) -> Proof:
+    def _prove(self, bounds: Tightener, saved: Saved | None) -> Proof:
         for level in range(self.level, len(self.levels)):
             rounds, step = (3 * self.rounds, FIRST_STEP) if level == 0 else (self.rounds, LATER_STEP)
-            if self._tighten(own, self.levels[level], rounds, step):
-                return self._no_order(own)
+            if self._tighten(bounds, self.levels[level], rounds, step):
+                return self._no_order(bounds)
             self.level = level + 1
-            if not self._goes_on(own):
-                return self._open(own, capped=False)
-            if own.best.lower >= own.best.upper:
+            if not self._goes_on(bounds):
+                return self._ended_early(bounds, capped=False)
+            if bounds.best.lower >= bounds.best.upper:
                 break
         self.level, begun = len(self.levels), saved if saved and saved.integer("layers") else None
         while True:
-            found, before = self._searched_at_width(own, begun), own.best.upper
+            found, before = self._searched_at_width(bounds, begun), bounds.best.upper
             begun = None
             if self._watch.ended:
-                return self._open(own, capped=False)
+                return self._ended_early(bounds, capped=False)
             if found.dropped == INFINITY:
-                return self._conclude(own, found)
-            own.best.raise_lower(self._bound(own, found.dropped))
-            self._offer(own, found)
-            self.note(f"width {self.width}: {own.best.lower} to {own.best.upper}, {found.states} states")
-            while own.best.upper < before and self._goes_on(own):
-                before = own.best.upper
-                if self._tighten(own, self.levels[-1], self.rounds, STEP_AGAIN):
-                    return self._no_order(own)
+                return self._conclude(bounds, found)
+            bounds.best.raise_lower(self._bound(bounds, found.dropped))
+            self._offer(bounds, found)
+            self.note(f"width {self.width}: {bounds.best.lower} to {bounds.best.upper}, {found.states} states")
+            while bounds.best.upper < before and self._goes_on(bounds):
+                before = bounds.best.upper
+                if self._tighten(bounds, self.levels[-1], self.rounds, STEP_AGAIN):
+                    return self._no_order(bounds)
             if self._is_widest():
-                return self._last_resort(own)
+                return self._last_resort(bounds)
             self.width *= WIDER
-            if not self._goes_on(own):
-                return self._open(own, capped=False)
+            if not self._goes_on(bounds):
+                return self._ended_early(bounds, capped=False)
 
     def _is_widest(self) -> bool:
         return self.width >= self.budget // 8  # search() gives a layer no more
 
-    def _searched_at_width(self, own: Tightener, saved: Saved | None, less: int = 0) -> Searched:
+    def _searched_at_width(self, bounds: Tightener, saved: Saved | None, less: int = 0) -> Searched:
         """Search for orders that cost at least `less` less than the incumbent."""
-        own.settle()
-        limit = own.limit(less)
+        bounds.settle()
+        limit = bounds.limit(less)
         begun = None
         if saved is not None:
-            expander = Expander(own.relaxation, limit, self.comm, self.scratch)
+            expander = Expander(bounds.relaxation, limit, self.comm, self.scratch)
             begun = saved_layers(saved, expander)
             expander.close()
 
         def reached(found: Searched) -> bool:
-            places = own.problem.cities
-            self.report(len(found.layers) / places, f"{found.kept[-1]} states; {own.best.lower} to {own.best.upper}")
-            return self._goes_on(own, found)
+            places, best = bounds.problem.cities, bounds.best
+            self.report(len(found.layers) / places, f"{found.kept[-1]} states; {best.lower} to {best.upper}")
+            return self._goes_on(bounds, found)
 
-        self.last = search(own.relaxation, limit, self.width, self.budget, self.comm, self.scratch, reached, begun)
+        self.last = search(bounds.relaxation, limit, self.width, self.budget, self.comm, self.scratch, reached, begun)
         self.states += self.last.states
         return self.last
 
-    def _in_rounds(self, own: Tightener) -> bool:
+    def _in_rounds(self, bounds: Tightener) -> bool:
         """Report the progress of the bounds, and return whether they go on."""
-        best, rounds = own.best, self.rounds * (len(self.levels) + 2)
-        self.report(min(1.0, own.rounds / rounds), f"bounds {best.lower} to {best.upper}")
+        best, rounds = bounds.best, self.rounds * (len(self.levels) + 2)
+        self.report(min(1.0, bounds.rounds / rounds), f"bounds {best.lower} to {best.upper}")
         return self._watch.reached(best.upper if best.order else None)
 
-    def _goes_on(self, own: Tightener, found: Searched | None = None) -> bool:
-        best = own.best
+    def _goes_on(self, bounds: Tightener, found: Searched | None = None) -> bool:
+        best = bounds.best
         nbytes = sum(layer.nbytes for layer in found.layers) if found else 0
-        return self._watch.reached(best.upper if best.order else None, lambda: state_of(self, own, found),
+        return self._watch.reached(best.upper if best.order else None, lambda: state_of(self, bounds, found),
                                    lambda: nbytes)
 
-    def _tighten(self, own: Tightener, count: int, rounds: int, step: int) -> bool:
+    def _tighten(self, bounds: Tightener, count: int, rounds: int, step: int) -> bool:
         """Improve the bounds, search narrowly, fix arcs. Return whether it is proven that there is no order."""
-        own.level(count, rounds, step)
-        if own.infeasible:
+        bounds.level(count, rounds, step)
+        if bounds.infeasible:
             return True
-        found = search(own.relaxation, own.limit(), BEAM, self.budget, self.comm, self.scratch)
+        found = search(bounds.relaxation, bounds.limit(), BEAM, self.budget, self.comm, self.scratch)
         self.states += found.states
-        self._offer(own, found)
-        left = own.fix()
-        self.note(f"{count} slots: {own.best.lower} to {own.best.upper}, {left} arcs left")
+        self._offer(bounds, found)
+        left = bounds.fix()
+        self.note(f"{count} slots: {bounds.best.lower} to {bounds.best.upper}, {left} arcs left")
         return False
 
-    def _offer(self, own: Tightener, found: Searched) -> None:
+    def _offer(self, bounds: Tightener, found: Searched) -> None:
         """Offer the best order of a search, and what local search makes of it."""
         if not found.whole(self.problem.cities):
             return
-        tracer = self._tracer(own, found)
+        tracer = self._tracer(bounds, found)
         least, _, _ = tracer.ends(single=True)
         if least >= INFINITY:
             return
         order = tracer.order()
         value = self.problem.value(order)
-        if value is None or own.relaxation.scale * value + own.relaxation.shift != least:
+        if value is None or bounds.relaxation.scale * value + bounds.relaxation.shift != least:
             raise AssertionError(f"the order costs {value}, its state {least}")
-        own.best.offer((value, order))
-        own.best.offer(own.improver.improve([order]))
+        bounds.best.offer((value, order))
+        bounds.best.offer(bounds.improver.improve([order]))
 
-    def _tracer(self, own: Tightener, found: Searched) -> Tracer:
-        return Tracer(found.layers, own.relaxation.buffers["cost"].download(), self.comm)
+    def _tracer(self, bounds: Tightener, found: Searched) -> Tracer:
+        return Tracer(found.layers, bounds.relaxation.buffers["cost"].download(), self.comm)
 
-    def _bound(self, own: Tightener, reduced: int) -> int:
-        """Return the least cost of orders with at least this reduced cost."""
-        return -(-(reduced - own.relaxation.shift) // own.relaxation.scale)
+    def _bound(self, bounds: Tightener, reduced: int) -> int:
+        """Return a lower bound of the cost of orders whose reduced cost is at least this."""
+        return -(-(reduced - bounds.relaxation.shift) // bounds.relaxation.scale)
 
-    def _no_order(self, own: Tightener) -> Proof:
-        if own.best.order is not None:
+    def _no_order(self, bounds: Tightener) -> Proof:
+        if bounds.best.order is not None:
             raise AssertionError("the bounds exclude an order that there is")
-        return Proof(None, None, own.best.lower, True, self.last, self.states)
+        return Proof(None, None, bounds.best.lower, True, self.last, self.states)
 
-    def _open(self, own: Tightener, capped: bool) -> Proof:
-        """Return what is known where the proof ends early."""
-        best = own.best
+    def _ended_early(self, bounds: Tightener, capped: bool) -> Proof:
+        """Return what is proven where the search ends early."""
+        best = bounds.best
         value = best.upper if best.order else None
         proven = value is not None and best.lower >= best.upper
         return Proof(value, best.order, best.lower, proven, self.last, self.states, chosen=False, capped=capped)
 
-    def _last_resort(self, own: Tightener) -> Proof:
+    def _last_resort(self, bounds: Tightener) -> Proof:
         """Prove the value alone, without the states of orders that are as good as the incumbent."""
-        if own.best.order is not None and own.best.lower < own.best.upper and self._goes_on(own):
-            found = self._searched_at_width(own, None, less=1)
+        if bounds.best.order is not None and bounds.best.lower < bounds.best.upper and self._goes_on(bounds):
+            found = self._searched_at_width(bounds, None, less=1)
             if found.dropped == INFINITY and not self._watch.ended:
-                self._offer(own, found)
-                own.best.raise_lower(own.best.upper)
+                self._offer(bounds, found)
+                bounds.best.raise_lower(bounds.best.upper)
             elif not self._watch.ended:
-                own.best.raise_lower(self._bound(own, found.dropped))
-        return self._open(own, capped=not self._watch.ended)
+                bounds.best.raise_lower(self._bound(bounds, found.dropped))
+        return self._ended_early(bounds, capped=not self._watch.ended)
 
-    def _conclude(self, own: Tightener, found: Searched) -> Proof:
+    def _conclude(self, bounds: Tightener, found: Searched) -> Proof:
         """Return the proven order, the one of equally good ones that the lattice returns."""
         if not found.whole(self.problem.cities):
-            return self._no_order(own)
-        self._offer(own, found)
-        own.best.raise_lower(own.best.upper)
-        optimal = self._tracer(own, found).optimal()
+            return self._no_order(bounds)
+        self._offer(bounds, found)
+        bounds.best.raise_lower(bounds.best.upper)
+        optimal = self._tracer(bounds, found).optimal()
         if optimal is None:
-            return self._open(own, capped=False)
-        if own.problem is not self.problem:
+            return self._ended_early(bounds, capped=False)
+        if bounds.problem is not self.problem:
             optimal = canonical.with_reversed(optimal, self.problem.cities)
         order = (canonical.as_by_planes if self.by_planes else canonical.smallest_last)(optimal)
-        if self.problem.value(order) != own.best.upper:
-            raise AssertionError(f"the chosen order costs {self.problem.value(order)}, not {own.best.upper}")
-        return Proof(own.best.upper, order, own.best.upper, True, found, self.states)
+        if self.problem.value(order) != bounds.best.upper:
+            raise AssertionError(f"the chosen order costs {self.problem.value(order)}, not {bounds.best.upper}")
+        return Proof(bounds.best.upper, order, bounds.best.upper, True, found, self.states)
 
 
 def _nothing(problem: PlaceCosts) -> Incumbent:

@@ -27,10 +27,10 @@ FEW = ("order", "multiplier", "wishes", "colours", "memory", "arcs", "counts")
 """Tables of rank 0, as int64 vectors."""
 
 
-def state_of(prover: Prover, own: Tightener, searched: Searched | None) -> State:
+def state_of(prover: Prover, bounds: Tightener, searched: Searched | None) -> State:
     """Return this rank's share of what a proof must know to go on."""
-    best, slots = own.best, own.relaxation.slots
-    assert slots is not None and own.colours is not None
+    best, slots = bounds.best, bounds.relaxation.slots
+    assert slots is not None and bounds.colours is not None
     found = searched or Searched()
     numbers = {
         LEVEL: prover.level, "width": prover.width, "upper": best.upper, "lower": best.lower,
@@ -38,27 +38,27 @@ def state_of(prover: Prover, own: Tightener, searched: Searched | None) -> State
         "first": prover.first_upper,
         "layers": len(found.layers), "dropped": found.dropped,
     }
-    tables = (best.order or [], own.multiplier, own.wishes, own.colours, slots.memory,
-              np.packbits(own.relaxation.scaled != NO_ARC), [*found.kept, *found.pruned])
+    tables = (best.order or [], bounds.multiplier, bounds.wishes, bounds.colours, slots.memory,
+              np.packbits(bounds.relaxation.scaled != NO_ARC), [*found.kept, *found.pruned])
     few = [part(name, 0, np.asarray(values, np.int64).reshape(-1)) for name, values in zip(FEW, tables, strict=True)]
     parts = [*(few if prover.comm.rank == 0 else []), *_layers(found)]
-    at = f"at {len(found.layers)} of {own.problem.cities} cities, " if found.layers else ""
+    at = f"at {len(found.layers)} of {bounds.problem.cities} cities, " if found.layers else ""
     return State(numbers, parts, f"{at}with bounds {best.lower} to {best.upper}")
 
 
-def restore(saved: Saved, prover: Prover, own: Tightener) -> None:
+def restore(saved: Saved, prover: Prover, bounds: Tightener) -> None:
     """Bring a proof to where the checkpoint was written. The layers are read by `saved_layers`."""
-    m, best = own.problem.cities, own.best
+    m, best = bounds.problem.cities, bounds.best
     few = {name: saved.gathered(name, (), np.int64) for name in FEW}
     prover.level, prover.width, prover.states = (saved.integer(name) for name in (LEVEL, "width", "states"))
     best.upper, best.lower = saved.integer("upper"), saved.integer("lower")
     best.order = few["order"].tolist() if saved.integer("ordered") else None
-    own.multiplier, own.wishes, own.colours = few["multiplier"], few["wishes"].reshape(m, m), few["colours"]
+    bounds.multiplier, bounds.wishes, bounds.colours = few["multiplier"], few["wishes"].reshape(m, m), few["colours"]
     memory = few["memory"].reshape(m, saved.integer("slots")).astype(np.uint8)
-    left = np.unpackbits(few["arcs"].astype(np.uint8), count=own.relaxation.scaled.size).astype(bool)
-    own.relaxation.scaled[~left.reshape(own.relaxation.scaled.shape)] = NO_ARC
-    own.relaxation.buffers["scaled"].upload(own.relaxation.scaled)
-    own.relaxation.remember(with_memory(own.problem, memory))
+    left = np.unpackbits(few["arcs"].astype(np.uint8), count=bounds.relaxation.scaled.size).astype(bool)
+    bounds.relaxation.scaled[~left.reshape(bounds.relaxation.scaled.shape)] = NO_ARC
+    bounds.relaxation.buffers["scaled"].upload(bounds.relaxation.scaled)
+    bounds.relaxation.remember(with_memory(bounds.problem, memory))
 
 
 def saved_layers(saved: Saved, expander: Expander) -> Searched:

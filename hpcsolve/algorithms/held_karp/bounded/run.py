@@ -111,12 +111,12 @@ def run(
     prover = Prover(places, device, comm, plain, _budget(problem.m, criteria, device, comm), first, say, report, watch)
     proof = prover.run()
     if comm.rank == 0 and not proof.chosen and proof.optimal:
-        device.notes.append("of equally good tours it need not be the one that the lattice returns: more states than "
-                            "the memory holds are as good")
+        device.notes.append("other tours are as good, and the lattice may return another one: the states of all do "
+                            "not fit in the memory")
     if proof.order is None and not watch.complete:
         raise Stopped(watch.ended)
     if proof.order is None and not proof.optimal:
-        why = f"{watch.ended or 'layers are wider than the memory allows'}; allow more"
+        why = f"{watch.ended or 'layers are wider than the memory allows'}; allow more in [stop]"
         raise ResourceError(f"no tour was found, and it is not proven that there is none: {why}")
     return _outcome(problem, proof, watch, comm, time.perf_counter() - started), proof
 

@@ -14,8 +14,9 @@ from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
 from hpcsolve.problems.tsp import FORBIDDEN
 
 WISH = 1 << 20
-"""The unit of wishes."""
+"""The unit of wishes, which say how useful it is that a city is remembered at another one."""
 SWEEPS = 20
+"""The most rounds over all cities in which colours are improved."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +29,11 @@ class Slots:
         Shape (m, slots), uint8: the city that each city remembers in each slot; m where there is none.
     keep, put
         Shape (m, m), uint32: the masks of each arc.
-    barred, barred_past, own
-        Shape (m,), uint32: for completions and for beginnings, the slots of the city itself and of cities that cannot
-        be in the visited part; the city's own slot alone.
+    barred, barred_past
+        Shape (m,), uint32: for completions and for beginnings, the slots of the city itself and of the cities that
+        precedence excludes from the visited part.
+    own
+        Shape (m,), uint32: the slot of the city itself.
     """
 
     memory: NDArray[np.uint8]
@@ -47,7 +50,7 @@ class Slots:
 
 
 def first_wishes(problem: PlaceCosts) -> NDArray[np.int64]:
-    """Return how much each city would like to remember each other one, shape (m, m): the near ones most."""
+    """Return the wish of each city to remember each other one, shape (m, m): the nearest ones most."""
     m = problem.cities
     middle = problem.cost[m // 2]
     near = np.minimum(middle, middle.T)
@@ -59,7 +62,10 @@ def first_wishes(problem: PlaceCosts) -> NDArray[np.int64]:
 
 
 def learn(wishes: NDArray[np.int64], problem: PlaceCosts, path: list[int]) -> None:
-    """Raise the wish to remember a city among those behind which a relaxed tour visits it, or what it needs, again."""
+    """Raise the wishes of the cities between two visits of a relaxed tour to one city to remember that city.
+
+    The second visit may also be one to a city that must come before it.
+    """
     at = np.array(path, np.int64)
     again = np.triu((at[:, None] == at) | problem.before[np.ix_(at, at)], 1)
     for a in np.flatnonzero(again.any(axis=1)).tolist():
@@ -69,7 +75,7 @@ def learn(wishes: NDArray[np.int64], problem: PlaceCosts, path: list[int]) -> No
 
 
 def colours(wishes: NDArray[np.int64], count: int, old: NDArray[np.int64] | None) -> NDArray[np.int64]:
-    """Return a colour for each city such that a city and those that it would like to remember differ, if possible."""
+    """Return a colour for each city, if possible another one than those of the cities that it should remember."""
     m = len(wishes)
     clash = wishes + wishes.T
     for row in wishes:
@@ -91,7 +97,7 @@ def colours(wishes: NDArray[np.int64], count: int, old: NDArray[np.int64] | None
 
 
 def make_slots(problem: PlaceCosts, wishes: NDArray[np.int64], chosen: NDArray[np.int64], count: int) -> Slots:
-    """Return the memories of cities with these colours. In each colour a city remembers the one that it wishes most."""
+    """Return the slots of cities with these colours. Of each colour a city remembers the one with its largest wish."""
     m = len(wishes)
     memory = np.full((m, count), m, np.uint8)
     for slot in range(count):
@@ -103,7 +109,7 @@ def make_slots(problem: PlaceCosts, wishes: NDArray[np.int64], chosen: NDArray[n
 
 
 def with_memory(problem: PlaceCosts, memory: NDArray[np.uint8]) -> Slots:
-    """Return the slots of cities with these memories, which are as in `Slots`."""
+    """Return the slots of cities with these memories (`Slots.memory`)."""
     m, count = memory.shape
     bit = np.uint32(1) << np.arange(count, dtype=np.uint32)
     city = np.arange(m)[:, None]

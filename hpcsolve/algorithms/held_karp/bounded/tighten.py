@@ -26,6 +26,7 @@ STEP = 1 << 20
 PATIENCE = 6
 """Rounds without a better bound after which steps become shorter."""
 REPAIR_EVERY = 10
+"""Rounds from one repair of a relaxed tour to the next."""
 
 
 @dataclass
@@ -61,11 +62,12 @@ class Tightener:
     Attributes
     ----------
     infeasible
-        Whether it is proven that no order has a value up to the incumbent's, so that there is none at all.
+        Whether it is proven that no order has a value up to `best.upper`. Without an incumbent that exceeds all values,
+        so there is no order at all.
     rounds
         Rounds so far.
     goes_on
-        Called every few rounds, which end where it returns False.
+        Called every few rounds. The level ends if it returns False.
     """
 
     problem: PlaceCosts

@@ -1,4 +1,4 @@
-"""When a proof ends before it is done, and when it is saved: `[stop]`, interruptions, checkpoints."""
+"""Decides when a proof ends early and when it is saved: `[stop]`, interruptions, checkpoints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hpcsolve.parallel.comm import Comm
 
 @dataclass
 class Watch:
-    """The boundaries of a proof: rounds of bounds, levels, layers.
+    """Ends or saves a proof where that is possible: after rounds of bounds, levels and layers.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Watch:
     ended
         Why the proof ends early, in words, or "".
     complete
-        Whether no interruption ends it.
+        False once an interruption has ended the proof.
     """
 
     comm: Comm
