@@ -9,10 +9,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
+
+from tests.starter import Starter
 
 if TYPE_CHECKING:
     from hpcsolve.device.base import Device
@@ -60,12 +62,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session", autouse=True)
 def _session_environment(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Set the environment of child processes: a new compile cache, quiet waiting, and the path of the package."""
+    """Set the environment of child processes: caches of compiled code, quiet waiting, and the path of the package."""
     folder = tmp_path_factory.getbasetemp()
     shared = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder  # all workers' folders lie in one
     cache = shared / "compile-cache"
     cache.mkdir(mode=0o700, exist_ok=True)
     os.environ["HPCSOLVE_CACHE"] = str(cache)
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):  # else each process that a test starts compiles hpcsolve anew
+        os.environ["PYTHONPYCACHEPREFIX"] = str(shared / "bytecode")
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
@@ -161,13 +165,21 @@ def mpiexec(start_ranks: Start) -> Start:
 
 
 @pytest.fixture(scope="session")
-def hpcsolve() -> Start:
+def hpcsolve(_session_environment: None) -> Iterator[Start]:
     """Return `hpcsolve(*arguments, timeout=60, **options)`, which runs the command line as one process."""
+    starter = Starter()
 
-    def start(*arguments: str | Path, timeout: float = 60, **options: object) -> subprocess.CompletedProcess[str]:
-        return run([sys.executable, "-m", "hpcsolve", *map(str, arguments)], timeout=timeout, **options)
+    def start(*arguments: str | Path, timeout: float = 60, **options: Any) -> subprocess.CompletedProcess[str]:
+        words = list(map(str, arguments))
+        if not starter.takes(words, options):
+            return run([sys.executable, "-m", "hpcsolve", *words], timeout=timeout, **options)
+        try:
+            return starter.run(words, timeout, **options)
+        except subprocess.TimeoutExpired as late:
+            pytest.fail(f"hpcsolve {' '.join(words)} took more than {timeout} s\n{late.output}\n{late.stderr}")
 
-    return start
+    yield start
+    starter.close()
 
 
 def run(command: list[str], timeout: float, **options: object) -> subprocess.CompletedProcess[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import permutations
 from typing import Any
@@ -141,3 +142,65 @@ def _constraints(rng: np.random.Generator, n: int, names: tuple[str, ...]) -> di
         arcs = np.argwhere((rng.random((n, n)) < 0.3) & ~np.eye(n, dtype=bool))
         found["forbidden"] = tuple((int(a), int(b)) for a, b in arcs)
     return found
+
+
+def numpy_program(tsp: Tsp, question: TourQuestion) -> int | None:
+    """Return the least value by the textbook's table of (set, last city) in numpy, or None if there is no tour."""
+    if question.objective == "lexicographic":
+        dearest = numpy_program(tsp, replace(question, objective="bottleneck"))
+        allowed = np.where(tsp.cost > (MISSING if dearest is None else dearest), FORBIDDEN, tsp.cost)
+        return numpy_program(replace(tsp, cost=allowed), replace(question, objective="sum"))
+    n, sets = tsp.n, np.arange(1 << tsp.n)
+    size = sum((sets >> city & 1 for city in range(n)), np.zeros_like(sets))
+    first = 0 if question.path == "cycle" and question.start is None else question.start
+    before = [sum({1 << a for a, b in question.precedences if b == city}) for city in range(n)]
+    best = np.full((1 << n, n), MISSING)
+    for city in range(n) if first is None else (first,):
+        if not before[city] and (question.places is None or question.places[city, 0]):
+            best[1 << city, city] = _served(question, city, np.zeros(1, np.int64))[0]
+    for k in range(1, n):
+        layer = sets[size == k]
+        for i in range(n):
+            for j in range(n):
+                allowed = question.places is None or question.places[j, k]
+                allowed &= question.end is None or (k == n - 1) == (j == question.end)
+                some = layer[(layer >> i & 1 == 1) & (layer >> j & 1 == 0) & (layer & before[j] == before[j])]
+                if allowed and len(some):
+                    found = _served(question, j, _arrive(tsp, question, k - 1, i, j, best[some, i], some))
+                    best[some | 1 << j, j] = np.minimum(best[some | 1 << j, j], found)
+    ends = best[-1]
+    if question.path == "cycle" and n > 1:
+        whole = sets[-1:]
+        ends = np.concatenate([_arrive(tsp, question, n - 1, i, int(first or 0), best[-1:, i], whole)
+                               for i in range(n) if i != first])
+        if question.windows is not None:
+            ends = np.where(ends > question.windows.latest[int(first or 0)], MISSING, ends)
+    elif question.windows is not None:
+        ends = np.minimum(ends + question.windows.service, MISSING)
+    return None if ends.min() >= MISSING else int(ends.min())
+
+
+def _arrive(tsp: Tsp, question: TourQuestion, leg: int, i: int, j: int, path: NDArray[np.int64],
+            visited: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the values of paths with one more leg, before the city is served."""
+    cost = int((tsp.cost if question.leg_costs is None else question.leg_costs[leg])[i, j])
+    if cost == FORBIDDEN or (i, j) in question.forbidden:
+        return np.full_like(path, MISSING)
+    times = np.ones_like(path)
+    if question.objective == "latency":
+        weights = np.ones(tsp.n, np.int64) if question.weights is None else question.weights
+        left = sum((1 - (visited >> city & 1)) * weights[city] for city in range(tsp.n))
+        times = left + (weights[question.start or 0] if question.path == "cycle" else 0)
+    elif question.objective == "position" and question.weights is not None:
+        times = times * question.weights[leg]
+    service = 0 if question.windows is None else question.windows.service[i]
+    longer = np.maximum(path, cost) if question.objective == "bottleneck" else path + times * cost + service
+    return np.where(path >= MISSING, MISSING, longer)
+
+
+def _served(question: TourQuestion, city: int, arrival: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return when a city is served, after waiting for its window, `MISSING` if that is missed."""
+    if question.windows is None:
+        return arrival
+    time = np.maximum(arrival, question.windows.earliest[city])
+    return np.where(time > question.windows.latest[city], MISSING, time)

@@ -39,6 +39,10 @@ DEVICE uint64_t peek(const uint64_t *p) {
   return x;
 }
 template <class T>
+DEVICE T peek_block(const T *p) {
+  return peek(p);
+}
+template <class T>
 DEVICE T *in_global(T *p) {
   __builtin_assume(__isGlobal(p));
   return p;

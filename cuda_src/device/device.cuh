@@ -28,6 +28,7 @@
 //   atomicCAS(p, a, b)        replaces *p by b if it is a, and returns what it was; 32 bits, among all threads
 //   in_global(p)              p, which the compiler may take to point to global memory
 //   peek(p), prefetch(p)      read a value that atomics may be changing; announce that *p will be read
+//   peek_block(p)             read a value that only this block's atomics may be changing
 //   bits_as<To>(x)            the bits of x as another type
 #pragma once
 #define NULLABLE

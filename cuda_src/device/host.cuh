@@ -149,6 +149,10 @@ DEVICE T atomicOr_block(T *target, T value) {
   *target = old | value;
   return old;
 }
+template <class T>
+DEVICE T peek_block(const T *p) {
+  return *p;
+}
 DEVICE void prefetch(const void *p) { __builtin_prefetch(p); }
 template <class T>
 DEVICE void lower_to(uint32_t *target, lanes<T> x) {

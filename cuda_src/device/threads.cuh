@@ -64,6 +64,10 @@ static inline uint32_t __viaddmin_u16x2(uint32_t a, uint32_t b, uint32_t c) {
 static inline uint32_t __viaddmin_u32(uint32_t a, uint32_t b, uint32_t c) { return a + b < c ? a + b : c; }
 #include "device/atomics.cuh"
 template <class T>
+DEVICE T peek_block(const T *p) {
+  return peek(p);
+}
+template <class T>
 DEVICE T *in_global(T *p) {
   return p;
 }

@@ -46,7 +46,7 @@ DEVICE T relax(near_far<T> &s, const request<T> &asked, const tuning<T> &how, an
     const uint32_t v = (uint32_t)next.end;
     if (beyond(Sum(), word >> 1, next.weight, asked.cutoff)) continue;
     const T candidate = plus(Sum(), word >> 1, next.weight) << 1;
-    if ((candidate | 1) >= peek(&words[v])) continue;
+    if ((candidate | 1) >= peek_block(&words[v])) continue;
     const T old = atomicMin_block(&words[v], candidate);
     if (candidate >= old) continue;
     if (old == unreached<T>())
@@ -61,13 +61,16 @@ DEVICE T relax(near_far<T> &s, const request<T> &asked, const tuning<T> &how, an
   }
   return lowest;
 }
-// Prefetches for the entries that follow the i-th: the arcs of one, and for a later one what leads to its arcs.
+// Prefetches for the entries that follow the i-th: the first and the last arc of one, which may be in two cache lines,
+// and for a later one what leads to its arcs.
 template <class T>
 DEVICE void fetch_early(const request<T> &asked, const answer<T> &found, const uint32_t *current, uint32_t i,
                         uint32_t waiting) {
   const uint32_t next = i + ahead * blockDim.x, later = next + ahead * blockDim.x;
   if (later < waiting) prefetch(&asked.net.offsets[current[later]]), prefetch(&found.keys[current[later]]);
-  if (next < waiting) prefetch(&asked.net.arcs[2 * (size_t)asked.net.offsets[current[next]]]);
+  if (next >= waiting) return;
+  const uint32_t begin = asked.net.offsets[current[next]], end = asked.net.offsets[current[next] + 1];
+  if (begin < end) prefetch(&asked.net.arcs[2 * (size_t)begin]), prefetch(&asked.net.arcs[2 * (size_t)end - 2]);
 }
 // Does rounds until the near queue is empty. `round` becomes the number of the next round.
 template <class Sum, class T = typename Sum::key>

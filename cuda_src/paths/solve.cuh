@@ -66,6 +66,8 @@ DEVICE void write_path(const solved<T> &s, const uint32_t *order, const outbox<T
   out.path_length[query] = length;
   for (uint32_t v = target; fits && length; v = predecessor<Sum>(s, v, ignored)) out.path[at + --length] = order[v];
 }
+constexpr uint32_t fetched_early = 32;  // entries of a row, whose places in memory are not in order
+
 // Writes every step-th entry of a row from `begin` on, and returns what is wrong with them.
 template <class Sum, class T = typename Sum::key>
 DEVICE findings write_row(const solved<T> &s, const graph<T> &net, const outbox<T> &out, uint32_t wanted, size_t row,
@@ -73,6 +75,8 @@ DEVICE findings write_row(const solved<T> &s, const graph<T> &net, const outbox<
   findings mine;
   const uint32_t n = net.n, *order = net.order;
   for (uint32_t v = begin; v < n; v += step) {
+    const uint32_t later = v + fetched_early * step;
+    if (wanted & wants_distances && later < n) prefetch(&out.distance[row + order[later]]);
     const uint32_t before = wanted & unchecked ? none : predecessor<Sum>(s, v, mine), place = order[v];
     if (wanted & wants_distances) out.distance[row + place] = s.distance[v];
     if (wanted & wants_predecessors) out.predecessor[row + place] = before == none ? none : order[before];

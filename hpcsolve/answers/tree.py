@@ -241,6 +241,9 @@ def lines(contents: Contents) -> Iterator[str]:
         of = {name: counts.get(name, 0) for name in ("contracted", "parallel", "ends", "passed")}
         removed = (f"{counted(of['contracted'], 'edge')} of weight 0, {counted(of['parallel'], 'parallel edge')}, "
                    f"{counted(of['ends'], 'leaf')}, {counted(of['passed'], 'vertex')} of degree 2")
+        if "lighter" in counts:
+            removed += (f", {counted(counts['special'], 'edge')} by the special distance, {counts['lighter']} that no "
+                        f"lighter tree has; contracted: {counted(counts['terminals'], 'edge')} at terminals")
         yield f"reduced: {counts.get('vertices')} vertices, {counts.get('edges')} edges (removed: {removed})"
     u, v = (np.asarray(contents.value("solution", name)) for name in ("u", "v"))
     labels = shown_names(contents)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -52,13 +52,21 @@ def write_result(path: str | os.PathLike[str], contents: Contents) -> None:
     write_bytes(Path(path), file_image(contents))
 
 
-def file_image(contents: Contents) -> bytes:
-    """Return the bytes of the result file."""
+def file_image(contents: Contents, seconds: Callable[[], float] | None = None) -> bytes:
+    """Return the bytes of the result file.
+
+    Parameters
+    ----------
+    seconds
+        Returns what is stored at last as the first value of `/ranks/seconds_write`: how long making the file took.
+    """
     import h5py
 
     file = h5py.File("result", "w", driver="core", backing_store=False, libver=("earliest", "v110"))
     with file:
         write_contents(file, contents)
+        if seconds is not None:
+            file["ranks/seconds_write"][0] = seconds()
         file.flush()
         return sealed(bytes(file.id.get_file_image()))
 

@@ -9,6 +9,7 @@ import platform
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 import hpcsolve
@@ -79,6 +80,7 @@ def command_line(command: Sequence[str]) -> str:
     return shlex.join(shown).encode(errors="replace").decode()
 
 
+@cache
 def version(distribution: str) -> str:
     """Return the installed version of a library, or an empty text."""
     try:
@@ -87,11 +89,12 @@ def version(distribution: str) -> str:
         return ""
 
 
+@cache  # a program may solve thousands of problems
 def package_hash() -> str:
     """Return the SHA-256 of the package's Python files and their names. It reveals changes that were not committed."""
-    digest = hashlib.sha256()
-    for path in sorted(_package().rglob("*.py")):
-        digest.update(str(path.relative_to(_package())).encode() + b"\0" + path.read_bytes())
+    digest, package = hashlib.sha256(), _package()
+    for path in sorted(package.rglob("*.py")):
+        digest.update(str(path.relative_to(package)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
 

@@ -123,8 +123,8 @@ def _opened(name: str) -> Iterator[h5py.File]:
     except HpcsolveError:
         raise
     except (OSError, RuntimeError, KeyError, ValueError, TypeError, MemoryError) as error:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DamagedFileError(f"{name}: damaged: {first}") from None
+        reason = " ".join(str(error).split())[:300] or type(error).__name__
+        raise DamagedFileError(f"{name}: damaged: {reason}") from None
 
 
 def _contents(file: h5py.File, names: Sequence[str], path: str, tables: bool) -> Contents:
@@ -134,7 +134,8 @@ def _contents(file: h5py.File, names: Sequence[str], path: str, tables: bool) ->
     version = attributes.get("format_version")
     if version not in FILL_VALUE:
         known = " and ".join(map(str, FILL_VALUE))
-        raise InputError(f"is of format version {version}; this hpcsolve reads versions {known}", path)
+        said = version if isinstance(version, int) else repr(str(version)[:40])
+        raise InputError(f"is of format version {said}; this hpcsolve reads versions {known}", path)
     check_attributes(attributes)
     import h5py
 

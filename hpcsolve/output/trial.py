@@ -14,10 +14,19 @@ from functools import lru_cache
 
 from hpcsolve.errors import DamagedFileError
 
-PROGRAM = "import sys; name, *sys.path = sys.argv[1:]; from hpcsolve.output.reader import read_all; read_all(name)"
+PROGRAM = """
+import resource, sys, time
+name, seconds, *sys.path = sys.argv[1:]
+from hpcsolve.output.reader import read_all
+end = int(time.process_time()) + int(seconds)
+resource.setrlimit(resource.RLIMIT_CPU, (end, end + 1))
+read_all(name)
+"""
 """What the child runs. It imports from where this process does, and not from the current folder."""
 SECONDS = 60.0
-"""Time that the child has for a small file. A damaged file may keep libhdf5 busy for ever."""
+"""Time that the child has for a small file, whose disk may be slow."""
+CPU_SECONDS = 2
+"""CPU time that it has for a small file, imports apart. A damaged file may keep libhdf5 busy for ever."""
 BYTES_A_SECOND = 1 << 24
 """Pace at which the child reads a large file, at least."""
 
@@ -39,10 +48,12 @@ def require_readable(name: str) -> None:
 @lru_cache(maxsize=1000)  # a command opens a file several times, and one trial of the same bytes is enough
 def _failure(path: str, size: int, changed: int) -> str:
     """Return what went wrong in the child, or an empty text. `changed` is the time of the last change."""
-    command = [sys.executable, "-I", "-c", PROGRAM, path, *map(os.path.abspath, sys.path)]
-    timeout = SECONDS + size / BYTES_A_SECOND
+    timeout, cpu_seconds = SECONDS + size / BYTES_A_SECOND, CPU_SECONDS + size // BYTES_A_SECOND
+    command = [sys.executable, "-I", "-c", PROGRAM, path, str(cpu_seconds), *map(os.path.abspath, sys.path)]
     try:
         code = subprocess.run(command, capture_output=True, timeout=timeout, check=False).returncode
     except subprocess.TimeoutExpired:
         return f"libhdf5 did not read it within {timeout:.0f} s"
+    if code == -signal.SIGXCPU:
+        return f"libhdf5 did not read it within {cpu_seconds} s of CPU time"
     return f"libhdf5 crashes when it reads it ({signal.Signals(-code).name})" if code < 0 else ""

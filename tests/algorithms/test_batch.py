@@ -83,7 +83,8 @@ def test_a_job_solves_and_verifies_a_batch(hpcsolve: Callable[..., Any], tmp_pat
     np.savez(tmp_path / "costs.npz", costs)
     job = 'algorithm = "held-karp"\ninstance = { batch = "costs.npz" }\noutput = "out.h5"\n'
     (tmp_path / "job.toml").write_text(job)
-    assert "20 tours, proven optimal" in hpcsolve("run", "job.toml", "--device", test_device, cwd=tmp_path).stdout
+    run = hpcsolve("run", "job.toml", "--device", test_device, cwd=tmp_path, timeout=300)  # which compiles the kernels
+    assert "20 tours, proven optimal" in run.stdout
     assert "check:  PASS" in hpcsolve("verify", "out.h5", cwd=tmp_path).stdout
     hpcsolve("export", "out.h5", "-o", "out.csv", cwd=tmp_path)
     hpcsolve("report", "out.h5", "-o", "out.html", cwd=tmp_path)

@@ -1,7 +1,7 @@
 """All tests of the algorithms run on the CUDA device, with the real PyCUDA on the stub driver and no GPU.
 
-They run once with one thread a block; the small ones run again with the block sizes of a GPU as real threads, where
-each warp shuffle waits for 32 threads.
+They run once with one thread a block, without the published instances, which say nothing more about a driver. The small
+ones run again with the block sizes of a GPU as real threads, where each warp shuffle waits for 32 threads.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ SMALL = (
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("nvcc", "chosen"), [("single", ""), ("threads", SMALL)], ids=["all", "block-sizes"])
+@pytest.mark.parametrize(
+    ("nvcc", "chosen"), [("single", "not published"), ("threads", SMALL)], ids=["all", "block-sizes"]
+)
 def test_on_the_cuda_device(nvcc: str, chosen: str, stub: Stub, run_process: Start) -> None:
     environment = stub.environment(nvcc=nvcc, memory=4 * 2**30, HPCSOLVE_TEST_DEVICE="cuda")
     selection = ("--on-device", "-k", chosen, "--ignore", __file__)

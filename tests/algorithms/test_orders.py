@@ -25,7 +25,7 @@ from hpcsolve.errors import ResourceError
 from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.problems.order import TourQuestion, Windows, check_order
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_costs
-from tests.order_oracle import MISSING, OBJECTIVES, best_order, random_question, tours_of, values_of
+from tests.order_oracle import MISSING, OBJECTIVES, best_order, numpy_program, random_question, tours_of, values_of
 from tests.thread_comm import ThreadComm, on_ranks
 
 INSTANCES = int(os.environ.get("HPCSOLVE_ORDERS", "7"))
@@ -186,3 +186,18 @@ def test_the_number_of_tours_saturates(device: Device) -> None:
             patch.setattr("hpcsolve.algorithms.held_karp.ranking.MOST_COUNTED", most)
             run = orders.run(tsp, TourQuestion, device, SerialComm(), silent, NONE, More(count=True))
             assert run.answer.optimal_tours == number
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_equals_a_plain_numpy_program(objective: str, device: Device) -> None:
+    """Up to 14 cities with `HPCSOLVE_ORDERS`, else up to 11. The program agrees with brute force where both can."""
+    found = []
+    for number, constraints in enumerate(CONSTRAINTS):
+        small = random_question(6, number, objective, constraints)
+        best = best_order(*small)
+        assert numpy_program(*small) == (None if best is None else best[0]), (objective, constraints)
+        tsp, question = random_question(14 if INSTANCES > 7 else 10 + number % 2, number, objective, constraints)
+        value = solved(tsp, question, device, SerialComm())
+        assert (None if value is None else value[0]) == numpy_program(tsp, question), (objective, constraints)
+        found.append(value)
+    assert len([value for value in found if value is not None]) >= 3

@@ -63,7 +63,7 @@ def wrong(smaller: ReducedGraph, least: int, device: Device, rules: int, words: 
 
 
 def test_the_program_finds_the_optimum_of_tiny_graphs(device: Device) -> None:
-    """With both rules, each alone and none, and with sets of one word and of two, while bounds reduce nothing."""
+    """With both rules, with each alone, and with none. Sets have one word or two, and no bounds reduce the graph."""
     bad = []
     for seed in range(GRAPHS):
         smaller = reduced(tiny_graph(seed))

@@ -76,6 +76,7 @@ STRUCTURE = {
        for name in ("cost", "verified", "complete", "algorithm", "created")},
     "cost is a text": (said("cost", "cheap"), "the attribute cost is not a number"),
     "verified is a text": (said("verified", "yes"), "the attribute verified is not an integer"),
+    "job is no TOML": (put("job/toml", "algorithm = = 1"), "damaged: /job/toml is not valid TOML"),
 }
 
 
@@ -143,12 +144,14 @@ def test_a_file_without_its_end_says_so(hpcsolve, folder):
 
 @pytest.mark.parametrize(("program", "said"), [
     ("import os; os.abort()", "libhdf5 crashes when it reads it (SIGABRT)"),
-    ("import time; time.sleep(60)", "libhdf5 did not read it within"),
+    ("import time; time.sleep(60)", "libhdf5 did not read it within 1 s"),
+    (trial.PROGRAM.replace("read_all(name)", "while True: pass"), "libhdf5 did not read it within 1 s of CPU time"),
 ])
 def test_a_file_that_crashes_libhdf5_is_damaged(program, said, folder, monkeypatch):
     """Which bytes crash libhdf5 depends on its version, so the child does something else in this test."""
     monkeypatch.setattr(trial, "PROGRAM", program)
-    monkeypatch.setattr(trial, "SECONDS", 0.5)
+    monkeypatch.setattr(trial, "SECONDS", 1.0 if "sleep" in program else 60.0)
+    monkeypatch.setattr(trial, "CPU_SECONDS", 1)
     assert read_result(folder / "out.h5").attributes["complete"], "a file with its seal needs no trial"
     (folder / "out.h5").write_bytes((folder / "out.h5").read_bytes()[:-1])
     with pytest.raises(DamagedFileError) as error:
@@ -163,6 +166,14 @@ def test_a_load_of_what_is_not_whole(folder):
         del file["solution"]
     with pytest.raises(DamagedFileError, match="not a complete answer"):
         hpcsolve.load(folder / "out.h5")
+
+
+def test_datasets_that_contradict_each_other_are_damage(hpcsolve, folder):
+    with h5py.File(folder / "out.h5", "r+") as file:
+        del file["solution"]
+        put("solution/infeasible", 0)(file)
+    done = hpcsolve("verify", "out.h5", cwd=folder)
+    assert done.returncode == 5 and "its datasets contradict each other" in error_line(done), done.stdout
 
 
 def test_two_runs_with_one_output_leave_each_other_alone(tmp_path):

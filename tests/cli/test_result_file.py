@@ -174,6 +174,13 @@ HOSTILE = {
     "long attribute": (lambda file: file["solution/tour"].attrs.create("units", np.zeros(4000)), "not a single value"),
     "many": (many, "has 102 datasets"),
     "odd name": (dataset("x y", data=1), "is not part of the format"),
+    "odd group": (lambda file: file.create_group("two\nlines"), "/two lines is not part of the format"),
+    "link of a group": (lambda file: file.__setitem__("history", h5py.ExternalLink("/etc/passwd", "/x")), "is a link"),
+    "soft link of a group": (lambda file: file.__setitem__("history", h5py.SoftLink("/instance")), "is a link"),
+    "dangling link": (link(h5py.SoftLink("/nowhere")), "is a link"),
+    "table of a bomb": (dataset(shape=(1 << 21, 1 << 22), dtype="i8", chunks=(1, 1 << 12), shuffle=True),
+                        "claims to hold 70368744177664 bytes, but only 0 are stored"),
+    "scale-offset filter": (dataset(data=np.zeros(9, "i4"), scaleoffset=2), "needs the filters"),
 }
 
 
@@ -190,6 +197,7 @@ def test_hostile_files_are_refused_before_they_are_read(name, tmp_path):
 @pytest.mark.parametrize(("key", "value", "message"), [
     ("format", "other", "not a result of hpcsolve"),
     ("format_version", 3, "format version 3; this hpcsolve reads versions 1 and 2"),
+    ("format_version", "= 1\n", r"format version '= 1\\n'; this hpcsolve"),
 ])
 def test_other_formats_are_named(key, value, message, tmp_path):
     path = tampered(tmp_path, lambda file: file.attrs.__setitem__(key, value))

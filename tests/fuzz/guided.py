@@ -33,18 +33,19 @@ def guided(found: list[Target], runs: int, processes: int, kept: Path) -> tuple[
     """Guide all targets in processes of their own, and return the failures, with files for each, and the runs done."""
     chosen = [target for target in found if target.guided]
     each = -(-runs // len(chosen))
-    with ThreadPoolExecutor(processes) as pool:
-        outputs = list(pool.map(lambda target: _run(target.name, each, kept), chosen))
     failures: dict[str, list[Path]] = {}
-    for target, output in zip(chosen, outputs, strict=True):
-        for line in re.findall(r"^failed: (.*)", output, re.M):
-            what, _, path = line.rpartition(": ")
-            failures.setdefault(f"{target.name}, guided: {what}", []).append(Path(path))
-        if "ended: " not in output:
-            failures.setdefault(f"{target.name}, guided: the process died: {output[-300:]!r}", []).append(kept)
-        print(f"{target.name}: {_figures(output)}")
-    done = [int(number) for output in outputs for number in re.findall(r"^ended: (\d+) runs", output, re.M)]
-    return failures, sum(done)
+    done = 0
+    with ThreadPoolExecutor(processes) as pool:
+        outputs = pool.map(lambda target: _run(target.name, each, kept), chosen)
+        for target, output in zip(chosen, outputs, strict=True):
+            for line in re.findall(r"^failed: (.*)", output, re.M):
+                what, _, path = line.rpartition(": ")
+                failures.setdefault(f"{target.name}, guided: {what}", []).append(Path(path))
+            if "ended: " not in output:
+                failures.setdefault(f"{target.name}, guided: the process died: {output[-300:]!r}", []).append(kept)
+            done += sum(int(number) for number in re.findall(r"^ended: (\d+) runs", output, re.M))
+            print(f"{target.name}: {_figures(output)}", flush=True)
+    return failures, done
 
 
 def _figures(output: str) -> str:

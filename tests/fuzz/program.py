@@ -191,7 +191,8 @@ def main() -> int:
     found = [target for target in targets(kept / "jobs") if not options.only or target.name in options.only]
     sums = tried(found, options, kept)
     whole = sum(sums.values(), Tally())
-    print(table([TITLES, *((name, *tally.row) for name, tally in sums.items()), ("all", *whole.row)]), flush=True)
+    if options.count:
+        print(table([TITLES, *((name, *tally.row) for name, tally in sums.items()), ("all", *whole.row)]), flush=True)
     failures = whole.failures
     if options.guided:
         if importlib.util.find_spec("atheris") is None:

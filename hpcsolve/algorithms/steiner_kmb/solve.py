@@ -15,7 +15,7 @@ from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, R
 from hpcsolve.algorithms.shortest_paths.engines import ENGINES, ROW_ENGINES, kernel_files
 from hpcsolve.algorithms.shortest_paths.phast import contraction, hierarchy
 from hpcsolve.algorithms.steiner_kmb.dual_ascent import Bound, ascended, best_bound
-from hpcsolve.algorithms.steiner_kmb.exact.search import searched
+from hpcsolve.algorithms.steiner_kmb.exact.search import FREE_PART, searched
 from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
 from hpcsolve.algorithms.steiner_kmb.kmb import Work, keys_for, kmb_tree
 from hpcsolve.algorithms.steiner_kmb.matrix import Matrix, empty_matrix
@@ -80,6 +80,8 @@ def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo 
     alone = parameters.mode == "fast"
     idle = ranks - 1 if alone else sum(not len(share) for share in shares_of_walk(k, ranks))
     details: dict[str, int | str] = {"terminals": k, WITHOUT_WORK: idle}
+    if parameters.mode == "exact":
+        details["states"] = f"as many as it takes, up to [stop] memory, or else {FREE_PART:.0%} of the free memory"
     width = distance_keys(graph, parameters).dtype.itemsize
     sent = sent_bytes(left_of(graph).n, k, ranks, width) if parameters.mode in ("best", "exact") else [0] * ranks
     work = graph.arcs * (1 if alone else k)

@@ -6,6 +6,7 @@
     python -m jobs.benchmarks.shortest_paths batches      # the grid engine by delta and by batch of launches
     python -m jobs.benchmarks.shortest_paths queries      # point to point by Dijkstra rank
     python -m jobs.benchmarks.shortest_paths ranks        # many sources on one rank and on two
+    python -m jobs.benchmarks.shortest_paths tables       # many sources on one core, by sweeps over a hierarchy
 
 Prints Markdown. Times are CPU seconds of one core, the best of several runs, because others may share the machine;
 those of `ranks` are wall-clock seconds. The exit code is 1 if two solvers find different answers; no time counts then.
@@ -31,7 +32,7 @@ from jobs.benchmarks.common.charts import require_matplotlib
 from jobs.benchmarks.common.command import add_charts, add_repeats, end_with, new_parser
 from jobs.benchmarks.common.machine import describe_load, describe_machine
 from jobs.benchmarks.common.timing import load
-from jobs.benchmarks.shortest_paths import queries, single, widths
+from jobs.benchmarks.shortest_paths import many, queries, single, widths
 from jobs.benchmarks.shortest_paths.graphs import HOW_TO_NAME, NEW_YORK, Network, read_network
 from jobs.benchmarks.shortest_paths.ranks import ranks
 
@@ -94,6 +95,10 @@ def _queries(options: argparse.Namespace, charts: ModuleType | None) -> list[str
     )
 
 
+def _many(options: argparse.Namespace, _: ModuleType | None) -> list[str]:
+    return _tables(options, lambda network: many.measure(network, options.counts, options.repeats), many.table, None)
+
+
 def _tables(
     options: argparse.Namespace, measure: Callable[[Network], Found], table: Callable[[Network, Found, int], list[str]],
     draw: Callable[[str, Found, Path], None] | None,
@@ -143,6 +148,9 @@ def _options() -> argparse.Namespace:
     add_charts(command)
     command = add("ranks", _ranks, [NEW_YORK], 64, "many sources on one rank and on two")
     command.add_argument("--predecessors", action="store_true", help="find predecessors too")
+    command = add("tables", _many, [NEW_YORK], max(many.COUNTS), "many sources on one core, by sweeps")
+    command.add_argument("--counts", type=int, nargs="+", default=many.COUNTS, metavar="N",
+                         help=f"numbers of sources (default {' '.join(map(str, many.COUNTS))})")
     return parser.parse_args()
 
 
