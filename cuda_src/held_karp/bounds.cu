@@ -1,9 +1,9 @@
 // Lower bounds for Held-Karp's states: a relaxation in which a tour may visit a city again once it has forgotten it.
 //
-// Cities and places. m cities are visited at places 1 to m, between two calls at the depot; the arc of place k leads from
-// place k to place k + 1 and has a cost of its own there, so that costs may depend on places. bound(k, i, e) is the least
-// cost from city i at place k to the end, where e says which of the cities that i remembers have been visited. This is
-// the ng-path relaxation (Baldacci, Mingozzi and Roberti 2011) indexed by place (Roberti and Mingozzi 2014).
+// Cities and places. m cities are visited at places 1 to m, and the depot at places 0 and m + 1. The arc of place k leads
+// from place k to place k + 1 and has a cost of its own there, so that costs may depend on places. bound(k, i, e) is the
+// least cost from city i at place k to the end, where e says which of the cities that i remembers have been visited.
+// This is the ng-path relaxation (Baldacci, Mingozzi and Roberti 2011) indexed by place (Roberti and Mingozzi 2014).
 //
 // Slots. Every city has one of `slots` colours, and each city remembers one city of each colour, itself among them. So
 // bit s of e stands for a city of colour s everywhere, and what is visited after a step to j is (e & keep) | put, with

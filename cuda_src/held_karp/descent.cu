@@ -8,7 +8,8 @@
 //
 // Costs are (cities + 1, cities, cities) by place as in bounds.cu, none negative. A missing arc costs `never`, and so does
 // each city that is visited before one that must precede it, so that the search goes from orders that break constraints
-// to orders that do not. The cost of a move takes the positions that it changes, and is given up when it exceeds theirs.
+// to orders that do not. The new cost of a move is summed over the positions that it changes, until it reaches the old
+// one.
 #include "device/philox.cuh"
 
 constexpr int most_cities = 121;
@@ -24,10 +25,11 @@ struct order_problem {
   const int64_t *cost;
   const uint64_t *before;  // (cities, 2): what must come before a city
 };
-struct city_pair_set {
+// A set of cities: bits 0 to 63, and 64 on.
+struct city_set {
   uint64_t low, high;
 };
-DEVICE city_pair_set joined(city_pair_set set, int city) {
+DEVICE city_set joined(city_set set, int city) {
   set.low |= (uint64_t)(city < 64) << (city & 63);
   set.high |= (uint64_t)(city >= 64) << (city & 63);
   return set;
@@ -36,7 +38,7 @@ DEVICE city_pair_set joined(city_pair_set set, int city) {
 struct order_block {
   int order[most_cities], spare[most_cities], kept[most_cities];
   int64_t upto[most_cities + 2], kept_value;
-  city_pair_set seen[most_cities + 1];
+  city_set seen[most_cities + 1];
   uint64_t best;
 };
 // A segment of `length` positions from `first` on that comes to begin at `to`; a length of 0 exchanges `first` and `to`.
@@ -44,7 +46,7 @@ struct move {
   int first, length, to;
   bool turned;
 };
-DEVICE int64_t arc_value(const order_problem &p, int k, int i, int j, const city_pair_set &seen) {
+DEVICE int64_t arc_value(const order_problem &p, int k, int i, int j, const city_set &seen) {
   const int64_t cost = p.cost[((size_t)k * p.cities + i) * p.cities + j];
   if (k == p.cities) return cost;
   const uint64_t missing = (p.before[2 * j] & ~seen.low) | (p.before[2 * j + 1] & ~seen.high);
@@ -65,7 +67,7 @@ DEVICE int origin(const move &m, int k) {
 DEVICE int64_t change(const order_problem &p, const order_block &b, const move &m) {
   const int low = lowest_changed(m), high = highest_changed(m);
   const int64_t old = b.upto[high + 2] - b.upto[low];
-  city_pair_set seen = b.seen[low];
+  city_set seen = b.seen[low];
   int64_t sum = 0;
   int last = low ? b.order[low - 1] : 0;
   for (int k = low; k <= high + 1; k++) {
@@ -89,7 +91,7 @@ DEVICE bool numbered_move(const order_problem &p, int first, int number, move &m
 }
 DEVICE void add_up(const order_problem &p, order_block &b) {
   if (threadIdx.x) return;
-  city_pair_set seen{0, 0};
+  city_set seen{0, 0};
   int64_t sum = 0;
   for (int k = 0; k <= p.cities; k++) {
     b.upto[k] = sum, b.seen[k] = seen;
