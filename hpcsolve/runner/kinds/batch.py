@@ -73,8 +73,8 @@ def values(instance: InstanceOf[TspBatch]) -> dict[str, Any]:
     batch = instance.problem
     return {
         "name": batch.name, "comment": "", "path": instance.path, "format": instance.format, "sha256": instance.sha256,
-        "instances": batch.count, "label": np.arange(batch.count), "cities": batch.cities, "scale": batch.scale, "coordinates_kind": "",
-        **rounding_values(size(batch), batch.scale, 0.0),
+        "instances": batch.count, "label": np.arange(batch.count), "cities": batch.cities, "scale": batch.scale,
+        "coordinates_kind": "", **rounding_values(size(batch), batch.scale, 0.0),
     }
 
 

@@ -111,6 +111,7 @@ def contracted(graph: SearchGraph, budget: int, host: Device) -> Contraction | R
 
 
 def _no_separators(limit: str) -> Refusal:
+    """Return the refusal of a graph whose contraction exceeds a limit."""
     return Refusal(f"no small separators: contraction takes more than {limit} per vertex and arc")
 
 
