@@ -28,10 +28,10 @@ def contractible(net: Network, near: Regions) -> Indices:
     tails = np.repeat(np.arange(net.n, dtype=np.uint32), np.diff(net.offsets))
     heads = net.heads
     apart = near.base[tails] != near.base[heads]
-    ways = near.distance[tails] + net.weights + near.distance[heads]
+    lengths = near.distance[tails] + net.weights + near.distance[heads]
     alone = net.is_terminal[tails] > 0
-    one = _passing(tails, net.weights, ways, alone, apart)
-    other = _passing(near.base[tails], net.weights, ways, apart, apart)
+    one = _passing(tails, net.weights, lengths, alone, apart)
+    other = _passing(near.base[tails], net.weights, lengths, apart, apart)
     chosen = np.concatenate([one, other])
     is_region = np.arange(len(chosen)) >= len(one)
     order = np.lexsort((is_region, chosen, net.weights[chosen]))
@@ -39,15 +39,17 @@ def contractible(net: Network, near: Regions) -> Indices:
     return _one_after_the_other(net, near.base, tails[chosen[order]], edges[order], is_region[order])
 
 
-def _passing(cut: NDArray[np.uint32], weights: NDArray[np.uint64], ways: NDArray[np.uint64], inside: NDArray[np.bool_],
-             apart: NDArray[np.bool_]) -> Indices:
+def _passing(
+    cut: NDArray[np.uint32], weights: NDArray[np.uint64], lengths: NDArray[np.uint64], inside: NDArray[np.bool_],
+    apart: NDArray[np.bool_],
+) -> Indices:
     """Return the lightest arcs of the cuts for which the test holds.
 
     Parameters
     ----------
     cut
         The number of the cut of each arc.
-    ways
+    lengths
         The length of each arc, extended to terminals at both ends.
     inside
         Which arcs belong to a cut.
@@ -61,7 +63,7 @@ def _passing(cut: NDArray[np.uint32], weights: NDArray[np.uint64], ways: NDArray
     second = np.minimum(first + 1, len(arcs) - 1)
     has_two = (second > first) & (owner[second] == owner[first])
     limit = np.where(has_two, weights[arcs[second]], NO_EDGE)
-    found: Indices = arcs[first[(apart[arcs[first]] & (ways[arcs[first]] <= limit)) | ~has_two]]
+    found: Indices = arcs[first[(apart[arcs[first]] & (lengths[arcs[first]] <= limit)) | ~has_two]]
     return found
 
 
