@@ -88,14 +88,14 @@ def compare(instance: Instance, folder: Path, data: Path | None, left_alone: Ite
 def _follow(chain: Sequence[Start], folder: Path, seen: Seen, chance: random.Random) -> None:
     for start in chain[:-1]:
         like = seen.took.get(start) or max(seen.took.values())
-        ended = _checked(start, run(start, folder, like * chance.uniform(*WHEN)), (0, STOPPED))
-        if ended.code == 0:  # it was done before the signal came
+        before = _checked(start, run(start, folder, like * chance.uniform(*WHEN)), (0, STOPPED))
+        if before.code == 0:  # it was done before the signal came
             break
         seen.stops += 1
     else:
         ended = _checked(chain[-1], run(chain[-1], folder), (0,))
         if "resume:" not in ended.output:
-            raise Differs(f"{chain[-1]} did not go on from a checkpoint:\n{ended.output}")
+            raise Differs(f"{chain[-1]} did not go on from a checkpoint:\n{before.output}\n{ended.output}")
     _note(seen, " -> ".join(map(str, chain)), folder)
 
 

@@ -87,5 +87,5 @@ INSTANCES = [
     Instance("w13c29", "steiner-kmb", "steiner/w13c29.stp", _steiner("best", "shakes = 2")),
     Instance("cc6-2p", "steiner-kmb", "steiner/cc6-2p.stp", _steiner("fast"), keeps=False),
 ]
-SMALL = ["ants", "held-karp", "queries", "best"]
-"""One instance of each algorithm, for `make test`."""
+SMALL = ["queries", "best"]
+"""The quick ones, for `make test`; tests/checkpoint/test_command.py has two others."""
