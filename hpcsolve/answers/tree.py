@@ -65,7 +65,8 @@ class Tree:
     closure_bottleneck: Annotated[int, Dataset("int64", "Longest edge of that spanning tree", scaled=True)]
     proof: Annotated[str | None, Dataset("text", _PROOF)] = None
     optimal: Annotated[bool | None, Dataset("bool", "Of mode exact: whether the tree is proven to be lightest")] = None
-    matrix: Annotated[DistanceTable | None, Dataset("uint32|uint64", _MATRIX, "terminal, to_terminal", scaled=True)] = None
+    matrix: Annotated[DistanceTable | None,
+                      Dataset("uint32|uint64", _MATRIX, "terminal, to_terminal", scaled=True)] = None
 
 
 @dataclass(frozen=True)
