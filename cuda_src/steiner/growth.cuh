@@ -38,7 +38,7 @@ struct growth {
   const uint64_t *reach;
   int64_t *rest;  // by root: what the rest of a tree costs at least, without the way to the vertex
   uint64_t *weight;
-  uint32_t *order, *above, *state;  // the kept vertices in order; union-find; what is at a vertex
+  uint32_t *order, *above, *state;  // kept vertices as they were settled; parents of union-find; state of a component
   heap<uint64_t> waiting;
 };
 constexpr uint32_t bound_rule = 1, separator_rule = 2;
@@ -57,7 +57,7 @@ DEVICE void begin_bounds(growth<W> &s, const ascents &dual) {
       if (within(set_at<W>(dual.cuts, c), s.set)) s.rest[r] -= dual.duals[c];
   }
 }
-// Returns the least weight of what a tree with this state still lacks.
+// Returns a lower bound on the weight of the rest of a tree with this state (bound rule).
 template <int W>
 DEVICE uint64_t lacking(const growth<W> &s, uint32_t v) {
   const uint64_t *row = s.reach + (size_t)v * s.net.count;
@@ -124,7 +124,7 @@ DEVICE int32_t enter(growth<W> &s, uint32_t v) {
   }
   return more;
 }
-// Drops states farther than the largest distance at which the other terminals are connected outside.
+// Drops states beyond the largest distance such that the other terminals are connected without what is nearer.
 template <int W>
 DEVICE void separate(growth<W> &s) {
   uint32_t missing = 0;
@@ -141,7 +141,7 @@ DEVICE void separate(growth<W> &s) {
     s.kept = i + 1;
   }
 }
-// Keeps the states that are as far as the last one, which `separate` has cut off.
+// Returns the number of states to keep: those that `separate` left, and those as far as the last of them.
 template <int W>
 DEVICE uint32_t with_equals(const growth<W> &s, uint32_t before) {
   uint32_t end = s.kept;

@@ -82,7 +82,7 @@ DEVICE void merge(mergers &s, uint32_t a, uint32_t b, uint64_t length) {
   const uint32_t lower = s.size[a] < s.size[b] ? a : b, upper = a ^ b ^ lower;
   s.above[lower] = upper, s.length[lower] = length, s.size[upper] += s.size[lower];
 }
-// Returns the length at which two terminals merged, or `limit` if that is not less.
+// Returns the length at which two terminals merged, or any value of at least `limit` if that is not less.
 DEVICE uint64_t bottleneck(const mergers &s, uint32_t a, uint32_t b, uint64_t limit) {
   uint64_t longest = 0;
   while (a != b && longest < limit) {
@@ -97,6 +97,7 @@ struct nearby {
   const uint64_t *distance;
   const uint32_t *base;
 };
+// Returns whether a path from u to v by terminals has no leg as long as `weight`.
 DEVICE bool has_shorter_legs(const nearby &s, const mergers &all, uint32_t u, uint32_t v, uint64_t weight) {
   for (size_t i = u; i < (size_t)s.count * s.n && s.distance[i] < weight; i += s.n)
     for (size_t j = v; j < (size_t)s.count * s.n && s.distance[j] < weight; j += s.n)

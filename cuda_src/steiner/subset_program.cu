@@ -8,9 +8,9 @@
 // at last three (or two) sets meet. The sets of one size depend on smaller ones alone.
 //
 // A state is kept only if it may belong to a tree lighter than `limit`, the best one known:
-// - Bound rule. What is missing costs at least, for each root r outside of the set, the bound of the dual ascent from r,
-//   less the dual values of cuts whose terminals are all in the set, plus the distance from r to the vertex in what the
-//   ascent left of the weights. The greatest of these counts.
+// - Bound rule. The rest of the tree costs at least, for each root r outside of the set, the bound of the dual ascent
+//   from r, less the dual values of cuts whose terminals are all in the set, plus the distance from r to the vertex in
+//   what the ascent left of the weights. The greatest of these counts.
 // - Separator rule. Let a be the largest distance such that all other terminals are connected in the graph without the
 //   vertices nearer than a. Beyond a, no state is needed: the rest of the tree can be joined nearer to the set. So a
 //   search ends when it settles another terminal, and does not go on through it.
@@ -18,21 +18,21 @@
 // finds that again (hpcsolve/algorithms/steiner_kmb/exact/recover.py).
 //
 // pair: lists the pairs of families whose union has a given size and which have a vertex in common. Sets are dealt to
-// ranks, and if the pairs need more room, to passes, by their scrambled value. grow: merges the pairs of each set,
-// searches, and keeps states. meet: finds the lightest tree of three sets (the third may be empty).
+// ranks, and if the pairs need more room, to passes, by their hash. grow: merges the pairs of each set, searches, and keeps states.
+// meet: finds the lightest tree of three sets (the third may be empty).
 //
-// Only sets that are alive have states: some thousands of a graph's 2^k. Their lists are short and irregular, so this
-// runs on the CPU whatever the device: a block has one thread that works, and takes one family or set after the other.
+// Only some thousands of a graph's 2^k sets have states. Their lists are short and irregular, so this runs on the CPU
+// whatever the device: a block has one thread that works, and takes one family or set after the other.
 // The order does not matter: each value is a minimum, and the host sorts what comes back. `grow` needs for each block
 // 36 bytes for each vertex. Memory traffic: for each set the states of its pairs, 12 bytes each, and the rows of all
 // vertices once, for the separator rule.
 #include "steiner/growth.cuh"
 
-// Sets of which this launch has a share: those whose scrambled value leaves `residue`.
+// The share of the sets that a launch takes: those whose hash modulo `modulus` is `residue`.
 struct share {
   uint32_t modulus, residue;
 };
-// Numbers of families that this launch takes, up to but without `end`.
+// Numbers of the families that this launch takes: begin <= number < end.
 struct span {
   uint64_t begin, end;
 };
@@ -63,7 +63,7 @@ DEVICE void pair_all(const families &all, uint32_t size, uint64_t limit, share o
       const terminal_set<W> other = set_at<W>(all.sets, y);
       if (!(all.blocks[x] & all.blocks[y]) || !disjoint(mine, other)) continue;
       const terminal_set<W> both = united(mine, other);
-      if (scrambled(both) % own.modulus != own.residue || !meet_below(all, x, y, limit)) continue;
+      if (hash_of(both) % own.modulus != own.residue || !meet_below(all, x, y, limit)) continue;
       const uint64_t at = atomicAdd(out.used, (uint64_t)1);
       if (at >= out.room) continue;
       out.first[at] = x, out.second[at] = y;

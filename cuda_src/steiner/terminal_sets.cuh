@@ -47,9 +47,9 @@ DEVICE uint32_t size_of(const terminal_set<W> &s) {
     for (uint64_t x = s.word[w]; x; x &= x - 1) size++;
   return size;
 }
-// Scrambles a set to 32 bits, by which sets are dealt to ranks and passes.
+// Returns a hash of 32 bits, by which sets are dealt to ranks and passes.
 template <int W>
-DEVICE uint32_t scrambled(const terminal_set<W> &s) {
+DEVICE uint32_t hash_of(const terminal_set<W> &s) {
   uint64_t x = 0;
   for (int w = 0; w < W; w++) x = (x ^ s.word[w]) * 0x9E3779B97F4A7C15ull, x ^= x >> 29;
   return x >> 32;

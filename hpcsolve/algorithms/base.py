@@ -221,7 +221,7 @@ class Algorithm:
     can_stop
         Function of the parameters and a key of `stops`: whether the key is honoured with them.
     may_end_early
-        Function of (problem, parameters): whether a run on this problem has an answer before its end.
+        Function of (problem, parameters): whether a run on this problem has a best answer so far, before it is over.
     file_keys
         Its keys that may name a file: key -> a function that reads the file and returns its SHA-256. The function takes
         the path and the expected SHA-256 or None. The job keeps the hash beside the key, as `KEY-sha256`.
@@ -235,7 +235,7 @@ class Algorithm:
         Function of (problem, parameters, outcome), called on every rank: a text that says what the algorithm itself
         found wrong with this rank's part of the answer, or None.
     again
-        Function of (problem, parameters, contents of a result): the verdict of a second search with other means, for
+        Function of (problem, parameters, contents of a result): the verdict of a second search by other means, for
         `hpcsolve verify --again`; None if there is no such search.
     largest_cost
         Function of the numbers of vertices (or cities) and of edges (or arcs): the largest integer cost with which no

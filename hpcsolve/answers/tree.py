@@ -63,13 +63,10 @@ class Tree:
     ratio: Annotated[float, Dataset("float64", "Upper bound on cost / optimum: cost / lower_bound")]
     closure_mst: Annotated[int, Dataset("int64", _CLOSURE, scaled=True)]
     closure_bottleneck: Annotated[int, Dataset("int64", "Longest edge of that spanning tree", scaled=True)]
-    proof: Annotated[
-        str | None, Dataset("text", _PROOF)
-    ] = None
+    proof: Annotated[str | None, Dataset("text", _PROOF)] = None
     optimal: Annotated[bool | None, Dataset("bool", "Of mode exact: whether the tree is proven to be lightest")] = None
-    matrix: Annotated[
-        DistanceTable | None, Dataset("uint32|uint64", _MATRIX, "terminal, to_terminal", scaled=True)
-    ] = None
+    matrix: Annotated[DistanceTable | None,
+                      Dataset("uint32|uint64", _MATRIX, "terminal, to_terminal", scaled=True)] = None
 
 
 @dataclass(frozen=True)

@@ -135,11 +135,12 @@ def _write(
     final = contents()
     times = np.asarray(final.value("ranks", "seconds_write"))
 
-    def seconds() -> float:
+    def noted_seconds() -> float:
+        """Return the seconds of writing so far, and note them in the contents too."""
         times[0] = time.perf_counter() - started
         return float(times[0])
 
-    write_bytes(Path(planned.output), file_image(final, seconds))
+    write_bytes(Path(planned.output), file_image(final, noted_seconds))
     return final
 
 

@@ -39,12 +39,13 @@ def verify_file(path: str, instance: str | None = None, again: bool = False) -> 
     instance
         The instance's file, if it has moved.
     again
-        Whether to search again by other means, too.
+        Whether to make a second search by other means, if the algorithm has one.
 
     Raises
     ------
     InputError
-        The file is not a result, the instance is not the one that was solved, or there is no way to search again.
+        The file is not a result, the instance is not the one that was solved, or `again` and the algorithm has
+        no second search.
     DamagedFileError
         The file is damaged.
     """

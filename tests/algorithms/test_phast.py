@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys, first_keys
-from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, attempt, made, required
+from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, make_hierarchy, required, worth_trying
 from hpcsolve.algorithms.shortest_paths.phast.contraction import Contraction, Refusal, contracted
 from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy
 from hpcsolve.algorithms.shortest_paths.phast.sweeper import WIDTHS, Shape, Sweeper
@@ -75,7 +75,7 @@ def swept(given: Hierarchy, device: Device, keys: Keys, sources: NDArray[np.int6
 
 def hierarchy_of(graph: Graph, keys: Keys, in_levels: bool) -> Hierarchy:
     """Return the hierarchy of a graph, however much work it takes."""
-    found = made(lay_out(graph, keys), keys, Attempt(UNLIMITED), in_levels, 1)
+    found = make_hierarchy(lay_out(graph, keys), keys, Attempt(UNLIMITED), in_levels, 1)
     assert isinstance(found, Hierarchy)
     return found
 
@@ -216,12 +216,12 @@ def test_a_budget_ends_contraction() -> None:
 
 def test_which_graphs_are_tried() -> None:
     road = generate_graph("road-graph", n=500)
-    tried = attempt(road, 256)
+    tried = worth_trying(road, 256)
     assert tried == Attempt(64 * (road.n + road.arcs), 256)
     reasons = {
-        "fewer than 32 searches": attempt(road, 31),
-        "arcs a vertex": attempt(generate_graph("rmat-graph", scale=8, edge_factor=8), 256),
-        "floats": attempt(replace(road, weights=road.weights / 3), 256),
+        "fewer than 32 searches": worth_trying(road, 31),
+        "arcs per vertex": worth_trying(generate_graph("rmat-graph", scale=8, edge_factor=8), 256),
+        "floats": worth_trying(replace(road, weights=road.weights / 3), 256),
     }
     for words, found in reasons.items():
         assert isinstance(found, Refusal) and words in found.reason

@@ -35,9 +35,9 @@ class Memory:
 
 def memory(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Parameters, way: Way, sizes: Sequence[int],
            info: DeviceInfo) -> Memory:
-    """Return what a run takes at its peak, whose ranks make so many searches, or queries.
+    """Return the peak memory of a run, given the number of searches, or queries, of each rank.
 
-    Of a hierarchy it is the most that is granted. If it turns out not to pay, Near-Far takes less in its place.
+    For engine "phast" it is enough for the largest hierarchy that may be made, and for Near-Far in its place.
     """
     swept = way.engine == PHAST
     of_rank = _sweep_bytes if swept else _search_bytes
@@ -80,7 +80,7 @@ def _sweep_bytes(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Para
                  ) -> tuple[int, int]:
     """Return the bytes on the device and on the host of a rank that sweeps for `size` sources.
 
-    If there is no hierarchy that pays, it searches instead, on the same device.
+    If no hierarchy is made, the rank searches one by one instead. The larger of both needs counts.
     """
     shape = shape_for(graph.n, size, info, keys, parameters.predecessors)
     shapes = sweep_workspace(graph.n, shape, _members(graph), parameters.predecessors, keys).values()

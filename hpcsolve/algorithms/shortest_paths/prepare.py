@@ -7,7 +7,14 @@ from functools import partial
 
 from hpcsolve.algorithms.shortest_paths.engines import AUTO, NEAR_FAR, PHAST
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, attempt, made, refused, required
+from hpcsolve.algorithms.shortest_paths.phast.choice import (
+    UNLIMITED,
+    Attempt,
+    make_hierarchy,
+    refused,
+    required,
+    worth_trying,
+)
 from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal
 from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy
 from hpcsolve.algorithms.shortest_paths.phast.sweeper import Sweeper, shape_for
@@ -31,14 +38,14 @@ class Way:
     ----------
     engine
         Name of the engine, never "auto".
-    asked
-        The attempt to make a hierarchy, None if none is made.
+    attempt
+        How much work a hierarchy may take, or None if none is tried.
     reason
         Why the engine was chosen, in words for the log; empty if the job names it.
     """
 
     engine: str
-    asked: Attempt | None = None
+    attempt: Attempt | None = None
     reason: str = ""
 
 
@@ -57,15 +64,15 @@ def way_of(graph: Graph, parameters: Parameters, asked: PathQuestion) -> Way:
         if other:
             raise InputError(f'shortest-paths.engine: "phast" only makes tables, not {other}; choose "auto"')
         return Way(PHAST, required(graph))
-    found = Refusal(other) if other else attempt(graph, len(asked.seeds))
+    found = Refusal(other) if other else worth_trying(graph, len(asked.seeds))
     if isinstance(found, Refusal):
         return Way(NEAR_FAR, None, found.reason)
     return Way(PHAST, found)
 
 
-def again(engine: str, way: Way) -> Way:
-    """Return the way of a run that goes on from a checkpoint, which was written with this engine."""
-    return Way(engine, Attempt(UNLIMITED) if engine == PHAST else None, way.reason)
+def way_by(engine: str, reason: str = "") -> Way:
+    """Return the way of searches that were begun with this engine and go on with it, however much work that takes."""
+    return Way(engine, Attempt(UNLIMITED) if engine == PHAST else None, reason)
 
 
 def engine_of(prepared: Searcher | Sweeper, way: Way) -> str:
@@ -76,7 +83,7 @@ def engine_of(prepared: Searcher | Sweeper, way: Way) -> str:
 
 
 def _needs_searches(parameters: Parameters, asked: PathQuestion) -> str:
-    """Return what a job asks for that only searches one by one can give, or that makes them short, or nothing."""
+    """Return what makes a job search from one source after the other, in words, or an empty text."""
     if asked.pairs is not None:
         return "paths of queries"
     if parameters.voronoi:
@@ -97,9 +104,9 @@ def prepared_on(
     searches
         Number of searches of this rank.
     """
-    if way.asked is None:
+    if way.attempt is None:
         return _for_searches(graph, device, comm, keys, way.engine, parameters, cutoff, searches, way.reason)
-    found = comm.once_per_host(partial(_hierarchy, graph, device, keys, way.asked))
+    found = comm.once_per_host(partial(_hierarchy, graph, device, keys, way.attempt))
     give_back_freed_memory()
     if isinstance(found, Refusal):
         engine, reason = NEAR_FAR, found.reason
@@ -111,10 +118,10 @@ def prepared_on(
     return Sweeper(device, found, keys, farthest, shape, parameters.predecessors)
 
 
-def _hierarchy(graph: Graph, device: Device, keys: Keys, asked: Attempt) -> Hierarchy | Refusal:
+def _hierarchy(graph: Graph, device: Device, keys: Keys, attempt: Attempt) -> Hierarchy | Refusal:
     info = device.info
-    found = made(lay_out(graph, keys), keys, asked, info.kind == "cuda", info.threads)
-    return refused(asked, found, graph.name) if isinstance(found, Refusal) else found
+    found = make_hierarchy(lay_out(graph, keys), keys, attempt, info.kind == "cuda", info.threads)
+    return refused(attempt, found, graph.name) if isinstance(found, Refusal) else found
 
 
 def _for_searches(

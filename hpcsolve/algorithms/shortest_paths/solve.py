@@ -16,7 +16,7 @@ from hpcsolve.algorithms.shortest_paths.memory import memory
 from hpcsolve.algorithms.shortest_paths.pairs import QueryAnswers, by_source, shares, solve_pairs
 from hpcsolve.algorithms.shortest_paths.phast import contraction, hierarchy, plateaus, sweeper
 from hpcsolve.algorithms.shortest_paths.phast.sweeper import Sweeper
-from hpcsolve.algorithms.shortest_paths.prepare import Way, again, engine_of, prepared_on, way_of
+from hpcsolve.algorithms.shortest_paths.prepare import Way, engine_of, prepared_on, way_by, way_of
 from hpcsolve.algorithms.shortest_paths.question import Parameters, question
 from hpcsolve.algorithms.shortest_paths.resume import SearchCheckpoints
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
@@ -91,7 +91,7 @@ def run(
     keys: Keys | None = first_keys(graph)
     cutoff, saved, way = _scaled(parameters.cutoff, graph), checkpoints.saved, way_of(graph, parameters, asked)
     if saved is not None:
-        keys, way = KINDS[str(saved.numbers["keys"])], again(str(saved.numbers["engine"]), way)
+        keys, way = KINDS[str(saved.numbers["keys"])], way_by(str(saved.numbers["engine"]), way.reason)
     while keys is not None:
         kind = keys
         with prepared_on(graph, device, comm, kind, way, parameters, cutoff, len(share)) as prepared:
@@ -138,7 +138,7 @@ def _next(keys: Keys, prepared: Searcher | Sweeper, way: Way) -> tuple[Keys | No
     whole = isinstance(prepared, Searcher) and prepared.engine.whole_keys
     if keys is LONG and not whole:
         return keys, Way(PUSH.name)
-    return wider(keys), again(engine_of(prepared, way), Way(way.engine))
+    return wider(keys), way_by(engine_of(prepared, way))
 
 
 def _scaled(value: float | None, graph: Graph) -> float | None:

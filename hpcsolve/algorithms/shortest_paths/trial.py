@@ -43,7 +43,7 @@ def trial(graph: Graph, parameters: Parameters, criteria: StopCriteria, ranks: i
 def _with_engine(graph: Graph, parameters: Parameters, asked: PathQuestion) -> Parameters:
     """Return the parameters with the engine that all searches of the job will be made with, whatever their number."""
     way = way_of(graph, parameters, asked)
-    engine = way.engine if way.asked is None or pays(graph, first_keys(graph), way.asked) else NEAR_FAR
+    engine = way.engine if way.attempt is None or pays(graph, first_keys(graph), way.attempt) else NEAR_FAR
     return msgspec.structs.replace(parameters, engine=engine)
 
 

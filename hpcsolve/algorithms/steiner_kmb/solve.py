@@ -144,11 +144,11 @@ def _reduced_and_searched(
         certificate = Certified(_edges(run, found), closure_tree, min(certified, found.weight))
         ended = "" if found.proven else run.stop.ended(work.rounds)
     else:
-        searched_ = searched(graph, certified, criteria.memory, run)
-        found, work, ended = searched_.found, searched_.work, searched_.ended
+        exact = searched(graph, certified, criteria.memory, run)
+        found, work, ended = exact.found, exact.work, exact.ended
         proof = DUAL if found.bound <= certified else SEARCH
         certificate = Certified(_edges(run, found), closure_tree, found.bound, found.proven, proof)
-        layers = layers_of(searched_.sets, searched_.states)
+        layers = layers_of(exact.sets, exact.states)
     tables = {**tables_of(bound, found.smaller), **history_of(work.history, graph.scale), **layers}
     complete = found.proven or not run.stop.broken_off
     return Outcome(certificate.answer(None), tables, rank_of(work, 0.0), ended, complete)

@@ -92,7 +92,7 @@ def kind_name(job: Job) -> str:
     if not isinstance(named, dict) or BATCH not in named:
         return solver.kind
     if not solver.batches:
-        raise InputError(f"instance.batch: {solver.name} takes no batches; held-karp does")
+        raise InputError(f"instance.batch: {solver.name} takes no batches; choose held-karp")
     return BATCH
 
 
@@ -166,8 +166,8 @@ def read_instance(job: Job, file: str | None = None) -> InstanceOf[Any]:
     keys = dict(named)
     if BATCH in keys:
         source = keys.pop(BATCH)
-        for key in keys:
-            raise InputError(f"instance: no key {key!r} beside batch")
+        if keys:
+            raise InputError(f"instance: no key {next(iter(keys))!r} beside batch; remove it")
         found: InstanceOf[Any] = importlib.import_module(MODULES[BATCH]).read_source(file or source, precision)
         return found
     path = keys.pop("file", None)
@@ -186,12 +186,12 @@ def read_instance(job: Job, file: str | None = None) -> InstanceOf[Any]:
     return InstanceOf(problem, "", own.content_hash(problem), "generated")
 
 
-def generated(kind_name: str, generator: str, keys: Mapping[str, Any]) -> Any:
-    """Return the problem that a generator makes.
+def generated(name: str, generator: str, keys: Mapping[str, Any]) -> Any:
+    """Return the problem that a generator of this kind of problem makes.
 
     Raises
     ------
     InputError
         Unknown generator or key, a missing key, a bad value.
     """
-    return call_generator(makers(kind_name), generator, keys)
+    return call_generator(makers(name), generator, keys)

@@ -33,17 +33,17 @@ def read(path: str, options: Mapping[str, Any], precision: Precision) -> Instanc
 
 
 def given(problem: Any, options: Mapping[str, Any], precision: Precision) -> TspBatch:
-    """Refuse a batch in memory."""
-    raise InputError("a batch is read from a file; save it with numpy.savez")
+    """Raise `InputError`: a batch cannot be given in memory."""
+    raise InputError("a batch is not taken from memory; save it with numpy.savez, and name the file")
 
 
 def write(problem: TspBatch, path: str) -> None:
-    """Refuse to write a batch."""
-    raise InputError("hpcsolve writes no batches; numpy.savez does")
+    """Raise `InputError`: hpcsolve writes no batches."""
+    raise InputError("hpcsolve cannot write a batch; write it with numpy.savez")
 
 
 def size(problem: TspBatch) -> int:
-    """Return the most cities of an instance."""
+    """Return the number of cities of the largest instance."""
     return int(problem.cities.max())
 
 
@@ -73,9 +73,8 @@ def values(instance: InstanceOf[TspBatch]) -> dict[str, Any]:
     batch = instance.problem
     return {
         "name": batch.name, "comment": "", "path": instance.path, "format": instance.format, "sha256": instance.sha256,
-        "instances": batch.count,
-        "label": np.arange(batch.count), "cities": batch.cities, "scale": batch.scale, "coordinates_kind": "",
-        **rounding_values(size(batch), batch.scale, 0.0),
+        "instances": batch.count, "label": np.arange(batch.count), "cities": batch.cities, "scale": batch.scale,
+        "coordinates_kind": "", **rounding_values(size(batch), batch.scale, 0.0),
     }
 
 

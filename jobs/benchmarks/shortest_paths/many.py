@@ -10,7 +10,7 @@ from math import ceil
 import numpy as np
 from scipy.sparse.csgraph import dijkstra
 
-from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, made
+from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, make_hierarchy
 from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal
 from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy
 from hpcsolve.algorithms.shortest_paths.phast.sweeper import Sweeper, shape_for
@@ -49,7 +49,7 @@ class Times:
 
     @property
     def break_even(self) -> int:
-        """The number of sources from which on a hierarchy pays."""
+        """The number of sources from which on a hierarchy pays, or 0 if it never does."""
         saved = self.single[CHECKED] - min(times["rows, check"] for times in self.swept.values())
         return ceil(self.single[PREPARED] / saved) if saved > 0 else 0
 
@@ -79,14 +79,14 @@ def measure(network: Network, counts: Sequence[int], repeats: int) -> Times:
 
 
 def _hierarchy(network: Network) -> Hierarchy:
-    found = made(network.search_graph, network.keys, Attempt(UNLIMITED), False, 1)
+    found = make_hierarchy(network.search_graph, network.keys, Attempt(UNLIMITED), False, 1)
     if isinstance(found, Refusal):
         raise InputError(found.reason, network.name)
     return found
 
 
 def _swept(network: Network, given: Hierarchy, count: int, repeats: int, first: object) -> dict[str, float]:
-    """Return the seconds for each source of a number of sources, by what is delivered."""
+    """Return the CPU seconds per source of a sweep from `count` sources, by what is delivered."""
     device, n, keys = HostDevice(1), network.graph.n, network.keys
     sources = np.resize(network.sources, count)
     seeds, places = list(sources[:, None]), given.graph.places()

@@ -13,14 +13,15 @@ from hpcsolve.device.base import Device
 
 FILE = "paths/contraction"
 KEYS, SIZES = 1 << 16, 32
-"""Number of stacks, and of sizes of places (`most_keys` and `spare` in contraction.cu)."""
-FINISHED, TOO_MUCH_WORK, OUT_OF_MEMORY = range(3)
+"""Number of stacks, and number of sizes of places (`most_keys` and `spare` in contraction.cu)."""
+TOO_MUCH_WORK, OUT_OF_MEMORY = 1, 2
+"""Outcomes of the kernel besides 0, finished (`outcome` in contraction.cu)."""
 DENSEST = 4
-"""The most arcs per vertex, in the mean, of a graph that is contracted at all."""
+"""Graphs with more arcs per vertex, on average, are not contracted at all."""
 ROOM = 12
 """Entries of the lists of neighbours per vertex and arc."""
 LEAST_ROOM = 1 << 18
-"""Enough for any graph of two hundred vertices."""
+"""The least number of entries, which is enough for any graph of two hundred vertices."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Contraction:
     first, head
         Shapes (n + 1,) and (arcs,), uint32: the ranks of the higher neighbours of each rank, ascending.
     work
-        Number of entries of lists that were joined.
+        Number of list entries that contraction has joined.
     """
 
     order: NDArray[np.uint32]
@@ -51,13 +52,13 @@ class Contraction:
 
 @dataclass(frozen=True)
 class Refusal:
-    """Why a graph has no hierarchy that pays, in words for the log."""
+    """Why no hierarchy is made of a graph, in words for the log."""
 
     reason: str
 
 
 def room_for(n: int, arcs: int) -> int:
-    """Return the entries that the lists of neighbours may have together."""
+    """Return the most entries that all lists of neighbours may have together."""
     return min(max(ROOM * (n + arcs), LEAST_ROOM), 2**32 - 2)
 
 
@@ -67,40 +68,41 @@ def most_arcs(n: int, arcs: int) -> int:
 
 
 def contraction_bytes(n: int, arcs: int) -> int:
-    """Return the most memory of `contracted`: lists of neighbours, the arcs twice, and words for vertices and arcs."""
+    """Return the most bytes that `contracted` takes: lists, the arcs twice, and words for vertices and arcs."""
     return 4 * room_for(n, arcs) + 8 * most_arcs(n, arcs) + 4 * (15 * n + 2 * arcs) + 4 * KEYS
 
 
 def too_dense(n: int, arcs: int) -> Refusal | None:
-    """Return the refusal of a graph that is not even tried, or None."""
+    """Return a refusal if the graph has too many arcs for contraction to be tried, else None."""
     if arcs <= DENSEST * n and n:
         return None
-    return Refusal(f"{arcs / max(n, 1):.1f} arcs a vertex, more than {DENSEST}: such graphs have no small separators")
+    return Refusal(f"{arcs / max(n, 1):.1f} arcs per vertex, more than {DENSEST}: such graphs have no small separators")
 
 
 def contracted(graph: SearchGraph, budget: int, host: Device) -> Contraction | Refusal:
-    """Contract a graph, unless that takes more work than `budget` or more memory than `room_for` grants.
+    """Return the contraction of a graph, or a refusal if it takes too much work or memory.
 
     Parameters
     ----------
+    budget
+        The most list entries that may be joined. The memory is limited by `room_for`.
     host
         The CPU.
     """
-    n, ends = graph.n, _ends(graph.arcs)
-    tails = ends if graph.in_arcs is graph.arcs else _ends(graph.in_arcs)
-    near, waiting, others = _workspace(n, len(ends), host)
+    n, arcs = graph.n, len(graph.arcs) // 2
+    near, waiting, others = _workspace(n, arcs, host)
     order, report = np.empty(n, np.uint32), np.zeros(2, np.uint64)
-    heads = host.constant(ends)
-    tail = heads if tails is ends else host.constant(tails)
+    heads = host.constant(_ends(graph.arcs))
+    tails = heads if graph.in_arcs is graph.arcs else host.constant(_ends(graph.in_arcs))
     host.kernel(FILE, "contraction_order")(
         1, 1, n=n, budget=budget, offsets=host.constant(graph.offsets), heads=heads,
-        in_offsets=host.constant(graph.in_offsets), tails=tail, near=near, waiting=waiting, order=host.output(order),
+        in_offsets=host.constant(graph.in_offsets), tails=tails, near=near, waiting=waiting, order=host.output(order),
         report=host.output(report), **others)
     outcome, work = map(int, report)
-    if outcome != FINISHED:
-        return _refusal(outcome, budget, n + len(ends))
-    if int(near["count"].download().sum(dtype=np.int64)) > most_arcs(n, len(ends)):
-        return _refusal(OUT_OF_MEMORY, budget, n + len(ends))
+    if outcome == TOO_MUCH_WORK:
+        return _no_separators(f"{budget / (n + arcs):.3g} steps")
+    if outcome == OUT_OF_MEMORY or int(near["count"].download().sum(dtype=np.int64)) > most_arcs(n, arcs):
+        return _no_separators(f"{ROOM} list entries")
     found = _sorted(order, near, host, work)
     for buffer in (*near.values(), *waiting.values(), *others.values()):
         if not isinstance(buffer, int):
@@ -108,10 +110,9 @@ def contracted(graph: SearchGraph, budget: int, host: Device) -> Contraction | R
     return found
 
 
-def _refusal(outcome: int, budget: int, size: int) -> Refusal:
-    if outcome == TOO_MUCH_WORK:
-        return Refusal(f"no small separators: contraction takes more than {budget / size:.3g} steps a vertex and arc")
-    return Refusal(f"no small separators: contraction takes more than {ROOM} list entries a vertex and arc")
+def _no_separators(limit: str) -> Refusal:
+    """Return the refusal of a graph whose contraction exceeds a limit."""
+    return Refusal(f"no small separators: contraction takes more than {limit} per vertex and arc")
 
 
 def _ends(arcs: NDArray[Any]) -> NDArray[np.uint32]:
@@ -133,7 +134,7 @@ def _workspace(n: int, arcs: int, host: Device) -> tuple[dict[str, Any], dict[st
 
 
 def _sorted(order: NDArray[np.uint32], near: dict[str, Any], host: Device, work: int) -> Contraction:
-    """Return the contraction of which the kernel has left the lists of neighbours."""
+    """Return the contraction from the order and the lists of neighbours that the kernel has left."""
     n = len(order)
     count = int(near["count"].download().sum(dtype=np.int64))
     found = Contraction(order, np.empty(n + 1, np.uint32), np.empty(count, np.uint32), work)

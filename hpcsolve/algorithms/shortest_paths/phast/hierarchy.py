@@ -15,7 +15,7 @@ from hpcsolve.device.base import Argument, Device
 
 FILE = "paths/hierarchy"
 AHEAD = 12
-"""Arcs beyond the last one, whose heads are prefetched (`ahead` in phast.cu)."""
+"""Number of arcs of padding behind the last one, because a sweep prefetches this far (`ahead` in phast.cu)."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Hierarchy:
         Shape (levels + 1,), uint32: the first vertex of each level; (2,) if the vertices are in depth-first order.
     up_offsets, up_arcs
         Shapes (n + 1,), uint32, and (2 (arcs + AHEAD),), keys: the arcs from each vertex to higher ones, as
-        (head, weight), and `AHEAD` more.
+        (head, weight), and `AHEAD` arcs of padding.
     down_offsets, down_arcs
         The arcs to each vertex from higher ones, as (tail, weight); in an undirected graph the same arrays.
     levels
@@ -56,12 +56,12 @@ class _Weighted:
 
 
 def weighing_bytes(n: int, directed: bool, filled: int, keys: Keys) -> int:
-    """Return the most memory of `hierarchy`, if a contraction has `filled` arcs: those of the contraction included."""
+    """Return the most bytes that `hierarchy` takes for a contraction of `filled` arcs, these arcs included."""
     return filled * (17 + (3 + directed) * keys.dtype.itemsize) + 48 * n + hierarchy_bytes(n, directed, filled, keys)
 
 
 def hierarchy_bytes(n: int, directed: bool, filled: int, keys: Keys) -> int:
-    """Return the size of a hierarchy, its graph not counted, if a contraction has `filled` arcs."""
+    """Return the most bytes of a hierarchy without its graph, for a contraction of `filled` arcs."""
     return (1 + directed) * (4 * (n + 1) + 2 * keys.dtype.itemsize * (filled + AHEAD)) + 4 * (n + 1)
 
 
@@ -123,7 +123,7 @@ def _arranged(contraction: Contraction, weighted: _Weighted, host: Device, in_le
 
 def _rows(contraction: Contraction, place: NDArray[np.uint32], weights: NDArray[Any], stays: NDArray[np.bool_]
           ) -> tuple[NDArray[np.uint32], NDArray[Any]]:
-    """Return the arcs that are kept, by the place of their lower ends, as (higher end, weight) pairs."""
+    """Return the offsets and arcs that stay, by the place of their lower ends, as (higher end, weight) pairs."""
     before = np.concatenate([[0], np.cumsum(stays)])[contraction.first]  # arcs kept of all lower ranks
     order = np.empty(len(place), np.int64)  # the rank at each place
     order[place] = np.arange(len(place))

@@ -30,7 +30,7 @@ class Plateaus:
     tail: NDArray[np.uint32]
 
     def members(self, vertices: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """Return the members' numbers of vertices, `NO_MEMBER` for other vertices."""
+        """Return the member number of each vertex, `NO_MEMBER` for vertices that are no members."""
         if not len(self.vertex):
             return np.full(vertices.shape, NO_MEMBER)
         at = np.minimum(np.searchsorted(self.vertex, vertices), len(self.vertex) - 1)

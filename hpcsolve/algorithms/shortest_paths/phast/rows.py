@@ -1,4 +1,4 @@
-"""Rows by the engine "phast": a hierarchy of the graph is made first, and then swept over for groups of sources."""
+"""Rows of distances by the engine "phast": makes a hierarchy of the graph, and sweeps over it for groups of sources."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, made
+from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, make_hierarchy
 from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal, contraction_bytes
 from hpcsolve.algorithms.shortest_paths.phast.sweeper import Shape, Sweeper, shape_for, workspace
 from hpcsolve.algorithms.shortest_paths.row_engine import Finish, RowEngine, RowRequest
@@ -69,7 +69,7 @@ class SweptRows:
 def _start(prepared: Searcher, request: RowRequest, columns: NDArray[np.int64], _: float) -> SweptRows:
     """Make the hierarchy. Raises `InputError` if the graph has no small separators."""
     device, keys, info = prepared.device, prepared.keys, prepared.device.info
-    found = made(prepared.graph, keys, Attempt(UNLIMITED), info.kind == "cuda", info.threads)
+    found = make_hierarchy(prepared.graph, keys, Attempt(UNLIMITED), info.kind == "cuda", info.threads)
     if isinstance(found, Refusal):
         raise InputError(f'steiner-kmb.engine: phast: {found.reason}; choose "tile"')
     sweeper = Sweeper(device, found, keys, min(prepared.cutoff, keys.limit), _shape(request, info, keys))

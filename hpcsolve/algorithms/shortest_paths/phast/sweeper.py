@@ -25,28 +25,28 @@ from hpcsolve.device.base import Buffer, Device, DeviceInfo, Timer
 
 FILE = "paths/phast"
 WIDTHS = {"u4": (16, 32, 64), "u8": (16, 32)}
-"""Numbers of sources of a group that kernels are made for, by the code of the keys."""
+"""Code of the keys -> the numbers of sources of a group for which there are kernels."""
 THREADS = 256
 LINES_BYTES = 1 << 28
 """The most bytes of the lines of a group on a CPU; a group gets fewer sources if they would not fit."""
 SPACE_BYTES = 1 << 32
 """The most bytes of the lines of all groups that are searched from at the same time."""
 WIDE = 256
-"""A level with so many vertices is swept by several blocks for each group, on a GPU."""
+"""On a GPU, several blocks for each group sweep a level with at least so many vertices."""
 VERTICES_A_BLOCK = 64
-"""Vertices of a wide level for each block, on a GPU."""
+"""On a GPU, number of vertices of a wide level for each block."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Sources of a group, and groups that are searched from at the same time."""
+    """Number of sources of a group, and number of groups that are searched from at the same time."""
 
     width: int
     groups: int
 
 
 def shape_for(n: int, searches: int, info: DeviceInfo, keys: Keys, trees: bool) -> Shape:
-    """Return how many sources a device best searches from. The answer does not depend on it.
+    """Return how many sources a device best searches from at the same time. The distances do not depend on it.
 
     Parameters
     ----------
@@ -59,8 +59,9 @@ def shape_for(n: int, searches: int, info: DeviceInfo, keys: Keys, trees: bool) 
     each = -(-searches // info.units) if info.kind == "cpu" else 32
     fitting = [width for width in WIDTHS[keys.code] if width <= max(16, 4 * each // 3) and width * line <= LINES_BYTES]
     width = 32 if info.kind == "cuda" else max(fitting, default=16)
-    most = info.units if info.kind == "cpu" else SPACE_BYTES
-    return Shape(width, max(1, min(-(-searches // width), most, SPACE_BYTES // (width * line))))
+    fitting_groups = SPACE_BYTES // (width * line)
+    most = min(info.units, fitting_groups) if info.kind == "cpu" else fitting_groups
+    return Shape(width, max(1, min(-(-searches // width), most)))
 
 
 def workspace(n: int, shape: Shape, members: int, trees: bool, keys: Keys) -> dict[str, tuple[Any, Any]]:
@@ -157,7 +158,7 @@ class Sweeper:
         Parameters
         ----------
         wanted
-            Bits of `searches.py`: what is wanted. Targets must be the same for all searches.
+            What is wanted, as bits of `searches.py`. Targets must be the same for all searches.
         distance, predecessor
             Shape (searches, n), contiguous: filled with keys and with positions in the graph (2^32 - 1: none).
         """

@@ -1,4 +1,4 @@
-"""A second search for the lightest tree, with other roots and rules than the first one: `hpcsolve verify --again`."""
+"""The second search of `hpcsolve verify --again`, with other roots and rules than the first one."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
     from hpcsolve.output.contents import Contents
 
 OTHER_SEED = 1_000
-"""Added to the seed, which decides on the shakes of iterated 1-Steiner."""
+"""The seed of the second search. It decides which nodes the shakes of iterated 1-Steiner drop."""
 
 
 def search_again(graph: Graph, parameters: Parameters, contents: Contents) -> Verdict:
-    """Return the verdict on a tree that a result claims to be lightest, by a search of its own.
+    """Return the verdict of a second search on a tree that a result claims to be lightest.
 
-    It takes other roots for the dual ascents, and leaves out the tests at terminals and the special distance.
+    It has other roots for the dual ascents, and makes neither the tests at terminals nor that by the special distance.
     """
     if not contents.value("solution", "optimal"):
-        return Verdict(None, "there is nothing to search for again: the tree is not said to be lightest")
+        return Verdict(None, "no second search was made, since the result does not claim that its tree is the lightest")
     cost, comm = int(contents.value("solution", "cost")), SerialComm()
     strategy = Strategy(replace(ALL, terminals=False, special=False), len(graph.terminals) // 2)  # type: ignore[arg-type]
     with HostDevice(len(os.sched_getaffinity(0))) as host:
-        whole = msgspec.structs.replace(parameters, mode="exact")
+        exact = msgspec.structs.replace(parameters, mode="exact")
         stop = RoundStop(comm, NO_STOP, None)
-        setting = Setting(network(graph, host), host, host, comm, whole, silent, stop, OTHER_SEED)
+        setting = Setting(network(graph, host), host, host, comm, exact, silent, stop, OTHER_SEED)
         found = searched(graph, 0, None, setting, strategy)
     if found.found.weight < cost:
         return Verdict(False, f"a second search found a tree that weighs {found.found.weight}, less than {cost}")
     if not found.found.proven:
-        return Verdict(None, f"a second search has not come to its end: {found.ended}")
+        return Verdict(None, f"a second search ended before it was complete: {found.ended}")
     if found.found.weight > cost:
-        return Verdict(False, f"a second search says that {found.found.weight} is the least weight, not {cost}")
+        return Verdict(False, f"a second search proved that the lightest tree weighs {found.found.weight}, not {cost}")
     return Verdict(True, "a second search with other roots and without two of the reductions found no lighter tree")

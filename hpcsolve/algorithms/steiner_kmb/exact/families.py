@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.steiner_kmb.network import Given
 
 BLOCKS = 64
-"""Parts of the graph that a bit pattern tells apart."""
+"""Number of parts of the graph. A family has a bit for each, which is set if it has a vertex there."""
 
 
 @dataclass(frozen=True)
 class Families:
-    """Families of states, sorted by the sets, of which the last word counts first, or several layers of them.
+    """The families of one layer, sorted by set (the last word is the most significant), or several layers in turn.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Families:
     vertices, weights
         Shape (states,), uint32 and uint64, by ascending vertex in each family.
     least
-        Shape (families,), uint64: no tree with one of the states is lighter.
+        Shape (families,), uint64: a lower bound on the weight of the trees that have one of the family's states.
     """
 
     sets: NDArray[np.uint64]
@@ -47,7 +47,7 @@ class Families:
 
 
 def no_families(words: int) -> Families:
-    """Return no families, of sets of so many words."""
+    """Return an empty layer, for sets of `words` words of 64 bits."""
     return from_states(np.empty((0, words), np.uint64), np.empty(0, np.int64), np.empty(0, np.uint32),
                        np.empty(0, np.uint64), np.empty(0, np.uint64))
 
@@ -94,6 +94,8 @@ class Layers:
         Numbers of families by size, from size 1.
     part
         Shape (n,): in which of `BLOCKS` parts of the graph each vertex is.
+    blocks
+        Shape (families,): a bit for each part of the graph in which the family has a vertex.
     """
 
     all: Families

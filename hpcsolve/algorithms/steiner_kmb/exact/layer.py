@@ -18,17 +18,18 @@ from hpcsolve.parallel.comm import Comm
 
 FILE = "steiner/subset_program"
 SECONDS = 0.25
-"""About how long a launch takes."""
+"""How long a launch should take, about."""
 PAIRS = 1 << 21
-"""Room for pairs. If there are more, the sets are dealt to several passes."""
+"""The most pairs in a pass. If there are more, the sets are dealt to several passes."""
 STATES = 1 << 20
-"""Room for the states that a launch keeps, at least."""
+"""The least room for the states that a launch keeps."""
 NOT_DONE = np.uint32(2**32 - 1)
+"""In the place of the number of states of a set, if there was no room for them. The set is grown again."""
 
 
 @dataclass
 class Pieces:
-    """How much a launch gets, so that it takes about `SECONDS`."""
+    """The number of items of a launch, adapted so that it takes about `SECONDS`."""
 
     size: int
     most: int = 1 << 30
@@ -84,8 +85,10 @@ class Layer:
 
     Attributes
     ----------
-    size, limit
-        The size of the sets; only trees lighter than this count.
+    size
+        Number of terminals in a set.
+    limit
+        Only trees of the reduced graph that are lighter than this count.
     found
         The families so far.
     """
@@ -119,7 +122,7 @@ class Layer:
                 used, pairs = listed.used, listed.pairs()
             if pairs is None and passes == 1:
                 passes = 1 + 2 * used // room
-            elif pairs is None:
+            elif pairs is None:  # this pass has more pairs than the average one: repeat it with enough room
                 room = used
             else:
                 yield from self._grown(pairs)
@@ -157,7 +160,7 @@ class Layer:
             yield
 
     def _grow(self, pairs: Pairs, chosen: NDArray[np.int64], grid: int) -> NDArray[np.int64]:
-        """Grow some of the sets, take over what is kept, and return those for whose states there was no room."""
+        """Grow some of the sets, keep their states, and return the sets for whose states there was no room."""
         space, net = self.space, self.space.net
         room = max(STATES, net.n)
         kept: Given = {"room": room, "used": New(1, np.uint64, zero=True), "begin": New(len(chosen), np.uint64),

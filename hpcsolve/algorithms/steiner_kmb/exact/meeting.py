@@ -35,10 +35,6 @@ class Meeting:
     weight: int
     who: tuple[int, ...] | None = None
 
-    def held(self) -> int:
-        """Return 0, since nothing grows."""
-        return 0
-
     def pieces(self) -> Iterator[None]:
         """Let this rank's share of the families meet all others, and yield after each launch."""
         device, space, begin, pieces = self.space.net.device, self.space, 0, Pieces(64)

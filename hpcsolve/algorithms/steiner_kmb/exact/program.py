@@ -1,4 +1,4 @@
-"""The program over all sizes of sets, and what it has proven if the search ends before."""
+"""The dynamic program over all sizes of sets, and the lower bound that it proves if the search ends early."""
 
 from __future__ import annotations
 
@@ -13,32 +13,33 @@ from hpcsolve.algorithms.steiner_kmb.exact.space import Space
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
 from hpcsolve.parallel.comm import Comm
 
+DONE = object()
+"""What `next` returns after the last piece of work."""
+
 
 @dataclass
 class Program:
-    """The program. All methods are collective.
+    """The dynamic program over sets of terminals. All methods are collective.
 
     Attributes
     ----------
     limit
         Only trees of the reduced graph that are lighter than this count.
     is_over
-        Called after each piece of work with the bytes that it holds: whether the search must end. Collective.
-    after_layer
-        Called with the families of each size.
+        Called after each piece of work with the bytes that the program holds; returns whether the search must end.
+        Collective.
     complete
         Whether the search came to its end. Then `limit` is the optimum, or no tree is lighter.
     tree
         The edges of the lightest tree, if it is lighter than the first limit.
     floor
-        No tree is lighter, by the families so far.
+        The lower bound on the weight of any tree that the families so far prove, at most `limit`.
     """
 
     space: Space
     comm: Comm
     limit: int
     is_over: Callable[[int], bool]
-    after_layer: Callable[[], None] = lambda: None
     layers: Layers = field(init=False)
     complete: bool = False
     tree: Indices | None = None
@@ -55,9 +56,8 @@ class Program:
             if self._broken_off(layer.pieces(), layer.held):
                 return
             self.add(layer.all())
-            self.after_layer()
         meeting = Meeting(self.space, self.layers, self.comm, self.limit)
-        if self._broken_off(meeting.pieces(), meeting.held):
+        if self._broken_off(meeting.pieces()):
             return
         self.limit, who = meeting.agreed()
         self.complete = True
@@ -66,8 +66,9 @@ class Program:
     def add(self, layer: Families) -> None:
         """Add the families of the next size, and note what they prove.
 
-        A lightest tree has states from its centroid on to single terminals, always on to the larger one of two sets
-        that meet, which is at least half as large. So one of them has a size above half of the present one, up to that.
+        Take the states of a lightest tree from its centroid to a single terminal: where two sets meet, go on to the
+        larger one, which has at least half of the terminals of both. One of these states then has a set of more than
+        half of the present size and at most that size. So the least bound of such families is a bound on all trees.
         """
         self.layers.add(layer)
         size = len(self.layers.sizes)
@@ -75,14 +76,17 @@ class Program:
         self.floor = max(self.floor, min(self.limit, int(least.min(initial=self.limit))))
 
     def proven(self) -> int:
-        """Return a weight below which there is no tree, by the families so far."""
+        """Return the lower bound on the weight of any tree that has been proven so far, at most the limit."""
         return self.limit if self.complete else self.floor
 
-    def _broken_off(self, pieces: Iterator[None], held: Callable[[], int]) -> bool:
-        """Do all pieces of all ranks, and return whether the search ended before."""
+    def _broken_off(self, pieces: Iterator[None], held: Callable[[], int] = lambda: 0) -> bool:
+        """Do all pieces of work of all ranks, and return whether the search must end before they are done.
+
+        `held` returns the bytes of the families that a rank has found and not yet added.
+        """
         busy = True
         while True:
-            busy = busy and next(pieces, self) is not self
+            busy = busy and next(pieces, DONE) is None
             if self.is_over(self.space.nbytes + self.layers.nbytes + held()):
                 return True
             if not any(self.comm.allgather(busy)):

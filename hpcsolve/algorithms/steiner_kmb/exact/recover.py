@@ -1,4 +1,4 @@
-"""The tree of a state, found again: no state keeps where it came from.
+"""Finds the tree of a state again, since no state keeps where it came from.
 
 A state's weight is that of a state of the same set at a neighbour, and the edge from there; or the sum of two states of
 disjoint sets at the vertex.
@@ -37,7 +37,7 @@ def _step(space: Space, layers: Layers, family: int, v: int) -> tuple[int, ...]:
     Raises
     ------
     AssertionError
-        There is none: the states are not those of the program.
+        There is none: the weights of the states contradict each other.
     """
     net, weight = space.net, _weight(layers, family, v)
     assert weight is not None
@@ -54,7 +54,7 @@ def _step(space: Space, layers: Layers, family: int, v: int) -> tuple[int, ...]:
             one, other = _weight(layers, first, v), _weight(layers, second, v)
             if one is not None and other is not None and one + other == weight:
                 return (first, second)
-    raise AssertionError("a state of the subset program comes from nowhere")
+    raise AssertionError("a state of the subset program follows from no other one: the families are inconsistent")
 
 
 def _within(sets: NDArray[np.uint64], whole: NDArray[np.uint64]) -> NDArray[np.bool_]:

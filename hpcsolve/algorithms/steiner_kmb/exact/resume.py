@@ -29,7 +29,7 @@ def state_of(program: Program, seconds: float) -> State:
 
 
 def resume(saved: Saved, program: Program) -> None:
-    """Give a program the families of a checkpoint, unless its tree is not the one from which they were found."""
+    """Give a program the families of a checkpoint, unless they were found for another weight limit."""
     if saved.integer("limit") != program.limit:
         return
     words = program.space.words

@@ -17,20 +17,21 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.wording import counted
 
 EFFORT = Effort(1 << 26, 16)
+"""The work of a round of reductions in mode exact."""
 FEW = 12
-"""Up to so many terminals the program is quick even with a poor tree."""
+"""With at most this number of terminals the program is quick even with a poor tree, so no better one is looked for."""
 FREE_PART = 0.8
-"""The part of the free memory that the program takes at most, if the job does not say."""
+"""The part of the free memory that the states may take, if the job does not give `[stop] memory`."""
 
 
 @dataclass(frozen=True)
 class Strategy:
-    """How optimality is proven. `verify --again` takes another one than a run.
+    """How optimality is proven. `hpcsolve verify --again` has another strategy than a run.
 
     Attributes
     ----------
     reductions, first_root
-        The rules of the reductions, and the terminal of which their dual ascents begin.
+        The rules of the reductions, and the number of the terminal at which their first dual ascent begins.
     rules
         As in `Space`.
     """
@@ -89,13 +90,14 @@ def searched(graph: Graph, least: int, memory: int | None, run: Setting, strateg
         return Searched(now, work, "" if now.proven else run.stop.ended(work.rounds))
     terminals = len(now.smaller.graph.terminals)  # type: ignore[arg-type]
     if terminals > MOST_TERMINALS:
-        return Searched(now, work, f"{terminals} terminals are left, more than the {MOST_TERMINALS} of a set")
+        why = f"the reductions left {terminals} terminals, and mode exact can go on with {MOST_TERMINALS} at most"
+        return Searched(now, work, why)
     run.stop.checkpoints = checkpoints
     return _by_program(now, work, memory, run, strategy)
 
 
 def without_writer(checkpoints: Checkpoints) -> Checkpoints:
-    """Return the same wishes to stop, for work of which nothing is kept."""
+    """Return checkpoints that end the search as these do, but neither save nor resume anything."""
     return replace(checkpoints, writer=None, saved=None)
 
 
@@ -108,9 +110,8 @@ def _by_program(now: Shrunk, work: Work, memory: int | None, run: Setting, strat
     full: list[str] = []
 
     def is_over(nbytes: int) -> bool:
-        sizes = program.layers.sizes
-        run.report(len(sizes) / (program.space.half + 1), f"sets of {len(sizes) + 1} of up to {program.space.half} "
-                   f"terminals, {counted(len(program.layers.all.vertices), 'state')} so far")
+        done = len(program.layers.sizes) / (program.space.half + 1)
+        run.report(done, f"{_step(program)}, {counted(len(program.layers.all.vertices), 'state')} so far")
         full.extend([f"memory: {cap} bytes reached"] * any(run.comm.allgather(nbytes > cap)))
         over = stop.is_over(now.weight - offset)
         if stop.wish != Wish.GO_ON and (stop.broken_off or not over):
@@ -133,6 +134,11 @@ def _by_program(now: Shrunk, work: Work, memory: int | None, run: Setting, strat
               for size in range(1, len(sizes) + 1)]
     rows = [*work.history, (work.rounds, stop.seconds(), now.weight)]
     work = replace(work, relaxed=work.relaxed + sum(states), history=lighter_and_last(rows))
-    at = f" at sets of {counted(len(sizes) + 1, 'terminal')}"
     reason = "interrupted" if stop.broken_off else stop.met or "".join(full[:1])
-    return Searched(now, work, "" if program.complete else reason + at, sizes, states)
+    return Searched(now, work, "" if program.complete else f"{reason} at {_step(program)}", sizes, states)
+
+
+def _step(program: Program) -> str:
+    """Return which step of the program is under way: `sets of 3 terminals (12 at most)`, or the last step."""
+    size, half = len(program.layers.sizes) + 1, program.space.half
+    return f"sets of {counted(size, 'terminal')} ({half} at most)" if size <= half else "the meeting of three sets"

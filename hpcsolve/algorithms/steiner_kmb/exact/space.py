@@ -16,6 +16,7 @@ from hpcsolve.parallel.comm import Comm
 MOST_TERMINALS = 128
 """The most terminals that the kernels' sets can hold."""
 BOUND_RULE, SEPARATOR_RULE = 1, 2
+"""The rules that discard states (cuda_src/steiner/subset_program.cu), as bits."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Space:
     Attributes
     ----------
     net, words
-        The network, and the words of a set of its terminals.
+        The network, and the number of 64-bit words in a set of its terminals.
     rules
         `BOUND_RULE` and `SEPARATOR_RULE`, or one of them, or 0 for none.
     ascents
@@ -67,7 +68,7 @@ class Space:
 
     @property
     def half(self) -> int:
-        """The size of the largest sets that are needed."""
+        """Number of terminals in the largest sets that are needed."""
         return self.terminals // 2
 
     def numbers(self) -> NDArray[np.uint32]:
@@ -81,12 +82,14 @@ class Space:
 
 
 def space_of(net: Network, comm: Comm, rules: int = BOUND_RULE | SEPARATOR_RULE, words: int = 0) -> Space:
-    """Return the space of a problem with 2 to `MOST_TERMINALS` terminals. The ascents are dealt to the ranks.
+    """Return what the program needs of a problem with 2 to `MOST_TERMINALS` terminals. Collective.
+
+    The ascents are dealt to the ranks.
 
     Parameters
     ----------
     words
-        Words of a set, 0 for as many as are needed.
+        Number of 64-bit words in a set, 0 for as many as are needed.
     """
     words, arcs = words or -(-len(net.terminals) // 64), Arcs(net)
     mine = [_cuts(arcs, root, words) for root in range(comm.rank, len(net.terminals), comm.size)]
@@ -113,7 +116,7 @@ def _cuts(arcs: Arcs, root: int, words: int) -> Cuts:
 
 
 def _parts(net: Network) -> NDArray[np.uint64]:
-    """Return in which of the `BLOCKS` parts each vertex is. A part is a piece of a breadth-first walk."""
+    """Return in which of the `BLOCKS` parts each vertex is. A part is a stretch of a breadth-first search."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import breadth_first_order
 

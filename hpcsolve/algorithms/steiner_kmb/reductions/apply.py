@@ -24,9 +24,10 @@ def reduced_again(smaller: ReducedGraph, removed: Mask, contracted: Indices, cou
 
     Parameters
     ----------
-    removed, contracted
-        Shape (edges,): which edges go; the numbers of edges to be contracted, a forest. Its two ends become one
-        terminal.
+    removed
+        Shape (edges,): which edges are removed.
+    contracted
+        The numbers of the edges to be contracted, which make a forest. The two ends of each become one terminal.
     counts
         What to add to the counts of removed edges, by kind.
     """

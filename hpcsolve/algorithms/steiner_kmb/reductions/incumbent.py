@@ -22,7 +22,7 @@ class Incumbent:
     whole
         The graph as it was read.
     tree, weight
-        The numbers of its edges, ascending, and its weight. No tree: weight -1.
+        The numbers of the tree's edges, ascending, and its weight, which is -1 as long as there is no tree.
     """
 
     whole: Network
@@ -44,7 +44,7 @@ class Incumbent:
 
 
 def part_of(arcs: Arcs, chosen: Mask) -> Network:
-    """Return the network with some of the edges. Its edges are numbered among those that were chosen."""
+    """Return the network with the chosen edges alone, which are numbered anew."""
     net, mask = arcs.net, chosen[arcs.edge]
     counts = np.concatenate([np.zeros(1, np.int64), np.cumsum(mask)])
     return replace(net, edges=net.edges.part(chosen), offsets=counts[net.offsets].astype(np.uint32),

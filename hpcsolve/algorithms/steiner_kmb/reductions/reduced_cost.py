@@ -1,4 +1,4 @@
-"""Edges that no tree lighter than a given weight has, by what dual ascents leave of the weights."""
+"""Finds edges that are in no tree lighter than a given weight, by the reduced costs that dual ascents leave."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class Arcs:
 
 
 def distances_left(arcs: Arcs, root: int, rest: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return the distance from a root (a position) to each vertex, and on to the nearest other terminal.
+    """Return the distances from a root (a position) to each vertex, and from each vertex to the nearest other terminal.
 
-    Both are shortest paths by what is left of the weights.
+    They are the lengths of shortest paths by what an ascent has left of the weights.
     """
     net = arcs.net
     found = launched(

@@ -1,4 +1,4 @@
-"""All reductions, repeated as long as many edges go, and the trees and bounds that they find on the way."""
+"""Repeats all reductions as long as they remove many edges, and keeps the trees and bounds found on the way."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from hpcsolve.problems.graph import Graph
 
 MOST_ROUNDS = 20
 WORTHWHILE = 50
-"""Rounds end with the first one in which less than one edge in so many goes."""
+"""Rounds end with the first one that removes less than one edge in `WORTHWHILE`."""
 KINDS = ("terminals", "special", "lighter")
-"""The kinds of removals in `ReducedGraph.counts` that this adds: edges contracted at terminals, edges removed by the
-special distance, and edges that only trees lighter than the best one so far must do without."""
+"""The kinds that this adds to `ReducedGraph.counts`: edges contracted at terminals, edges removed by the special
+distance, and edges removed because they are in no tree lighter than the best one so far."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,8 @@ class Shrunk:
     tree, weight
         The best tree so far: edges of the graph as it was read, and its weight.
     bound
-        No tree is lighter. If it is `weight`, the tree is optimal, and `smaller` may lack what it likes.
+        A lower bound on the weight of any tree. If it is `weight`, the tree is optimal, and `smaller` may lack the
+        edges of all optimal trees.
     """
 
     smaller: ReducedGraph
@@ -93,7 +94,7 @@ def shrunk(graph: Graph, whole: Network, effort: Effort, rules: Rules = ALL, fir
     whole
         Its network.
     first_root
-        The number of the terminal of which the first ascent begins.
+        The number of the terminal that is the root of the first ascent.
     """
     first = Shrunk(reduced(graph), np.empty(0, np.int64), -1, 0)
     return shrunk_further(first, whole, effort, rules, first_root)
@@ -111,7 +112,7 @@ def shrunk_further(start: Shrunk, whole: Network, effort: Effort, rules: Rules =
 
 
 def _after_round(now: Shrunk, best: Incumbent, effort: Effort, rules: Rules, number: int) -> Shrunk:
-    """Return what a round leaves."""
+    """Return what a round of all reductions leaves. The first ascent has terminal `number` (modulo k) as its root."""
     smaller = now.smaller
     net = network(smaller.graph, best.whole.device)
     if len(net.terminals) < 2:
@@ -143,7 +144,7 @@ def _after_round(now: Shrunk, best: Incumbent, effort: Effort, rules: Rules, num
 
 
 def _ascents(net: Network, effort: Effort, number: int) -> list[Ascent]:
-    """Return ascents from several roots, which are spread over the terminals, others in each round."""
+    """Return ascents from several roots. They are spread over the terminals, beginning with `number` (modulo k)."""
     k = len(net.terminals)
     first = ascent(net, number % k)
     count = max(1, min(k, effort.roots, effort.arcs // max(1, first.bound.work)))

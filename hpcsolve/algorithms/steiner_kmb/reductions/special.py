@@ -1,4 +1,7 @@
-"""Edges that are in no lightest tree, by the special distance (cuda_src/steiner/reductions.cu: nearest, compare)."""
+"""Finds edges that are in no lightest tree, by the special distance.
+
+cuda_src/steiner/reductions.cu has the method: nearest and compare.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from hpcsolve.algorithms.steiner_kmb.reduce import Mask
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree
 
 SLOTS = 5
-"""The most terminals near a vertex at which a path by terminals may begin."""
+"""The number of nearest terminals of a vertex that are tried as the first terminal of a path."""
 
 
 def too_long(net: Network, closure_tree: ClosureTree) -> Mask:
-    """Return which edges have a path by terminals between their ends whose legs are all shorter than the edge."""
+    """Return which edges have a path between their ends, from terminal to terminal, whose legs are all shorter."""
     slots = min(SLOTS, len(net.terminals))
     near = launched(
         net.device, "steiner/reductions", "reductions_nearest", net=net.group(), count=slots,

@@ -1,9 +1,10 @@
-"""Edges that are in some lightest tree, by two tests at the terminals (Duin and Volgenant, Networks 19, 1989).
+"""Finds edges that are in some lightest tree, by two tests at the terminals (Duin and Volgenant, Networks 19, 1989).
 
-Both look at a cut around a terminal: the terminal alone, or its region, the vertices to which no other terminal is
-nearer. Every tree has an edge of the cut. If the lightest one, extended by shortest paths to the terminal and to
-another one outside, is no longer than the second lightest edge of the cut, it may take the place of any other edge:
-some lightest tree has it. (A terminal of degree 1, and a terminal whose lightest edge leads to another one, are cases.)
+Both look at a cut around a terminal: the edges that leave the terminal alone, or its region, the vertices to which no
+other terminal is nearer. Every tree has an edge of the cut. Extend the lightest edge of the cut by shortest paths, to
+the terminal and to a terminal outside. If this path is no longer than the second lightest edge of the cut, it can take
+the place of any other edge of the cut in a tree, so some lightest tree has the lightest edge. (Special cases: a
+terminal of degree 1, and a terminal whose lightest edge leads to another terminal.)
 
 The edges are contracted one after the other. A test still holds if no edge of its cut has been contracted: then the cut
 has the same edges, and no path has become longer.
@@ -19,7 +20,7 @@ from hpcsolve.algorithms.steiner_kmb.reduce import Indices
 from hpcsolve.algorithms.steiner_kmb.trees import Regions
 
 NO_EDGE = np.uint64(2**64 - 1)
-"""In the place of the weight of a cut's second edge, if it has only one."""
+"""In the place of the weight of a cut's second lightest edge, if it has only one edge."""
 
 
 def contractible(net: Network, near: Regions) -> Indices:
@@ -27,10 +28,10 @@ def contractible(net: Network, near: Regions) -> Indices:
     tails = np.repeat(np.arange(net.n, dtype=np.uint32), np.diff(net.offsets))
     heads = net.heads
     apart = near.base[tails] != near.base[heads]
-    ways = near.distance[tails] + net.weights + near.distance[heads]
+    lengths = near.distance[tails] + net.weights + near.distance[heads]
     alone = net.is_terminal[tails] > 0
-    one = _passing(tails, net.weights, ways, alone, apart)
-    other = _passing(near.base[tails], net.weights, ways, apart, apart)
+    one = _passing(tails, net.weights, lengths, alone, apart)
+    other = _passing(near.base[tails], net.weights, lengths, apart, apart)
     chosen = np.concatenate([one, other])
     is_region = np.arange(len(chosen)) >= len(one)
     order = np.lexsort((is_region, chosen, net.weights[chosen]))
@@ -38,9 +39,23 @@ def contractible(net: Network, near: Regions) -> Indices:
     return _one_after_the_other(net, near.base, tails[chosen[order]], edges[order], is_region[order])
 
 
-def _passing(cut: NDArray[np.uint32], weights: NDArray[np.uint64], ways: NDArray[np.uint64], inside: NDArray[np.bool_],
-             apart: NDArray[np.bool_]) -> Indices:
-    """Return the lightest arc of each cut, if the test holds. `inside` says which arcs belong to a cut."""
+def _passing(
+    cut: NDArray[np.uint32], weights: NDArray[np.uint64], lengths: NDArray[np.uint64], inside: NDArray[np.bool_],
+    apart: NDArray[np.bool_],
+) -> Indices:
+    """Return the lightest arcs of the cuts for which the test holds.
+
+    Parameters
+    ----------
+    cut
+        The number of the cut of each arc.
+    lengths
+        The length of each arc, extended to terminals at both ends.
+    inside
+        Which arcs belong to a cut.
+    apart
+        Which arcs lead from one region to another.
+    """
     arcs = np.flatnonzero(inside)
     arcs = arcs[np.lexsort((weights[arcs], cut[arcs]))]
     owner = cut[arcs]
@@ -48,7 +63,7 @@ def _passing(cut: NDArray[np.uint32], weights: NDArray[np.uint64], ways: NDArray
     second = np.minimum(first + 1, len(arcs) - 1)
     has_two = (second > first) & (owner[second] == owner[first])
     limit = np.where(has_two, weights[arcs[second]], NO_EDGE)
-    found: Indices = arcs[first[(apart[arcs[first]] & (ways[arcs[first]] <= limit)) | ~has_two]]
+    found: Indices = arcs[first[(apart[arcs[first]] & (lengths[arcs[first]] <= limit)) | ~has_two]]
     return found
 
 
