@@ -180,7 +180,8 @@ def test_more_threads_than_openmp_bears(hpcsolve, tmp_path):
 @pytest.mark.parametrize("ranks", ["1000000", "512"])
 def test_an_estimate_for_very_many_ranks_answers(ranks, hpcsolve, tmp_path):
     (tmp_path / "job.toml").write_text(UNIFORM.replace("n = 4", "n = 30"))
-    done = hpcsolve("estimate", "job.toml", "-n", ranks, "--device", "cpu", cwd=tmp_path, timeout=20)
+    done = hpcsolve("estimate", "job.toml", "-n", ranks, "--device", "cpu", "--set", "held-karp.method=lattice",
+                    cwd=tmp_path, timeout=20)
     assert done.returncode == (0 if ranks == "512" else 3), done.stderr
 
 
@@ -193,7 +194,8 @@ def test_an_output_that_cannot_be_written_is_found_before_the_work(hpcsolve, tmp
 
 def test_too_many_cities_for_the_memory(hpcsolve, tmp_path, test_device):
     (tmp_path / "job.toml").write_text('algorithm = "held-karp"\ninstance = { generate = "uniform-tsp", n = 40 }\n')
-    line = refused(hpcsolve, tmp_path, "run", "job.toml", "--device", test_device, code=3)
+    lattice = ("--set", "held-karp.method=lattice")
+    line = refused(hpcsolve, tmp_path, "run", "job.toml", "--device", test_device, *lattice, code=3)
     assert "40 cities need" in line and "cities fit on 1 rank with this memory" in line
     largest = int(line.split("at most ")[1].split(" ")[0])
     assert 20 < largest < 40

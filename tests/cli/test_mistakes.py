@@ -112,7 +112,8 @@ CALLS = {  # what is called in Python -> part of the message
         lambda: plot_tour(solve_roads(sources=[1, 2])),
         "plot_tour draws a tour; this result of shortest-paths has distances, which result.plot() draws"),
     "a source that is no list": (
-        lambda: solve_roads(sources="1"), 'shortest-paths.sources: \'1\' is not "terminals" or a list, such as ["1"]'),
+        lambda: solve_roads(sources="1"),
+        'shortest-paths.sources: \'1\' is not "terminals" or "all" or a list, such as ["1"]'),
     "a target that is no list": (
         lambda: solve_roads(sources=[1], targets="terminal"), 'such as ["terminal"]; did you mean terminals?'),
     "an unknown key of random sources": (

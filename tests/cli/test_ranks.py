@@ -76,8 +76,9 @@ def test_threads_do_not_matter_either(folder, hpcsolve, test_device):
 
 
 def test_a_refusal_reaches_all_ranks(folder, mpiexec, test_device):
-    big = ("--set", "instance.n=40", "--output", "big.h5", "--set", "share-gpu=true")
-    done = mpiexec(2, "run", "one-way.toml", "--device", test_device, *big, cwd=folder)
+    big = ("instance.n=40", "held-karp.method=lattice", "share-gpu=true", "output=big.h5")
+    sets = [word for one in big for word in ("--set", one)]
+    done = mpiexec(2, "run", "one-way.toml", "--device", test_device, *sets, cwd=folder)
     assert done.returncode == 3
     assert done.stderr.count("cities fit on 2 ranks with this memory") == 1
     assert not (folder / "big.h5").exists()

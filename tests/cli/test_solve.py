@@ -128,7 +128,7 @@ def test_a_proof_must_fit_memory_and_time(limit, value, why, files, monkeypatch)
     (["words.csv"], "words.csv: cannot be read: as cities: line 1: "),
     (["-"], "standard input: name the algorithm too"),
     (["nine.tsp", "held-carp"], "--algorithm: algorithm: unknown algorithm 'held-carp'; did you mean held-karp?"),
-    (["nine.tsp", "held-karp", 3.0], "--seconds: stop.seconds: held-karp has no partial answer"),
+    (["nine.tsp", None, 3.0, ["held-karp.method=lattice"]], "--seconds: stop.seconds: held-karp has no partial answer"),
     (["nine.tsp", None, None, ["instance=a.tsp"]], "--set: instance: the instance is nine.tsp; leave this key out"),
     (["nine.tsp", None, None, ["held-karp.pth=open"]], "--set: held-karp.pth: unknown key; did you mean path?"),
     (["nine.tsp", None, None, ["sed=1"]], "--set: sed: unknown key; did you mean seed?"),

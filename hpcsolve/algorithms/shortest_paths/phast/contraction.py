@@ -91,6 +91,19 @@ def contracted(graph: SearchGraph, budget: int, host: Device) -> Contraction | R
     """
     n, arcs = graph.n, len(graph.arcs) // 2
     near, waiting, others = _workspace(n, arcs, host)
+    try:
+        return _contracted(graph, budget, host, near, waiting, others)
+    finally:
+        for buffer in (*near.values(), *waiting.values(), *others.values()):
+            if not isinstance(buffer, int):
+                buffer.free()
+
+
+def _contracted(
+    graph: SearchGraph, budget: int, host: Device, near: dict[str, Any], waiting: dict[str, Any], others: dict[str, Any]
+) -> Contraction | Refusal:
+    """Return what `contracted` returns, with the arrays of `_workspace`."""
+    n, arcs = graph.n, len(graph.arcs) // 2
     order, report = np.empty(n, np.uint32), np.zeros(2, np.uint64)
     heads = host.constant(_ends(graph.arcs))
     tails = heads if graph.in_arcs is graph.arcs else host.constant(_ends(graph.in_arcs))
@@ -103,11 +116,7 @@ def contracted(graph: SearchGraph, budget: int, host: Device) -> Contraction | R
         return _no_separators(f"{budget / (n + arcs):.3g} steps")
     if outcome == OUT_OF_MEMORY or int(near["count"].download().sum(dtype=np.int64)) > most_arcs(n, arcs):
         return _no_separators(f"{ROOM} list entries")
-    found = _sorted(order, near, host, work)
-    for buffer in (*near.values(), *waiting.values(), *others.values()):
-        if not isinstance(buffer, int):
-            buffer.free()
-    return found
+    return _sorted(order, near, host, work)
 
 
 def _no_separators(limit: str) -> Refusal:
