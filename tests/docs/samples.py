@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -38,7 +39,17 @@ def make_samples(folder: Path) -> list[Path]:
     for number, (problem, algorithm, parameters) in enumerate(_problems(folder)):
         paths.append(folder / f"{number}.h5")
         hpcsolve.solve(problem, algorithm, device="cpu", threads=1, output=paths[-1], **parameters)
-    return paths
+    return [*paths, _batch(folder)]
+
+
+def _batch(folder: Path) -> Path:
+    """Solve a batch, which only a job file can name, and return its result file."""
+    np.savez(folder / "batch.npz", costs=np.arange(32).reshape(2, 4, 4))
+    job = 'algorithm = "held-karp"\ninstance = { batch = "batch.npz" }\noutput = "batch.h5"\n'
+    (folder / "batch.toml").write_text(job)
+    command = [sys.executable, "-m", "hpcsolve", "run", "batch.toml", "--device", "cpu", "--quiet"]
+    subprocess.run(command, cwd=folder, check=True)
+    return folder / "batch.h5"
 
 
 def _problems(folder: Path) -> Iterator[tuple[Any, str, dict[str, Any]]]:
@@ -46,6 +57,10 @@ def _problems(folder: Path) -> Iterator[tuple[Any, str, dict[str, Any]]]:
     yield REPOSITORY / "jobs" / "eu-capitals.tsp", "held-karp", {}
     yield folder / "cube.tsp", "held-karp", {}
     yield [[0, 1, np.inf], [1, 0, np.inf], [np.inf, 1, 0]], "held-karp", {}  # no tour
+    yield costs, "held-karp", {"best": 3, "count": True}
+    yield costs, "held-karp", {"objective": "lexicographic"}
+    yield costs, "held-karp", {"method": "bounded", "stop": {"memory": 500}}
+    yield REPOSITORY / "jobs" / "eu-capitals.tsp", "held-karp", {"method": "bounded", "stop": {"seconds": 1e-3}}
     yield costs, "ant-colony", {"colonies": 2, "optimum": 100, "stop": {"iterations": 5}}
     yield _town(None), "shortest-paths", {"sources": [1, 2], "predecessors": True}
     yield _town(None), "shortest-paths", {"sources": [1, 2], "voronoi": True}
