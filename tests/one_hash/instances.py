@@ -88,4 +88,4 @@ INSTANCES = [
     Instance("cc6-2p", "steiner-kmb", "steiner/cc6-2p.stp", _steiner("fast"), keeps=False),
 ]
 SMALL = ["queries", "best"]
-"""The quick ones, for `make test`; tests/checkpoint/test_command.py has two others."""
+"""The quick ones, for `make test`, beside the two of tests/checkpoint/test_command.py."""

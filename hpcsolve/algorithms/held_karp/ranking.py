@@ -18,7 +18,7 @@ from hpcsolve.algorithms.held_karp.encode import Encoded
 from hpcsolve.algorithms.held_karp.walk import Read, arrivals, best_value, limit_before
 
 MOST_COUNTED = 2**64 - 1
-"""The largest number of orders that is counted; it stands for that many or more."""
+"""The largest number of orders that is counted, which stands for that many or more."""
 _NEVER = 2**63
 
 

@@ -28,7 +28,7 @@ WIDTHS = {"u4": (16, 32, 64), "u8": (16, 32)}
 """Code of the keys -> the numbers of sources of a group for which there are kernels."""
 THREADS = 256
 LINES_BYTES = 1 << 28
-"""The most bytes of the lines of a group on a CPU; a group gets fewer sources if they would not fit."""
+"""The most bytes of the lines of a group on a CPU, where a group gets fewer sources if they would not fit."""
 SPACE_BYTES = 1 << 32
 """The most bytes of the lines of all groups that are searched from at the same time."""
 WIDE = 256
