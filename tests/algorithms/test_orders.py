@@ -28,7 +28,7 @@ from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_costs
 from tests.order_oracle import MISSING, OBJECTIVES, best_order, numpy_program, random_question, tours_of, values_of
 from tests.thread_comm import ThreadComm, on_ranks
 
-INSTANCES = int(os.environ.get("HPCSOLVE_ORDERS", "7"))
+INSTANCES = int(os.environ.get("HPCSOLVE_ORDERS", "3"))
 LARGEST = 9 if INSTANCES > 7 else 7
 CONSTRAINTS = ((), ("before",), ("position",), ("not-position", "forbidden"), ("ends",), ("open", "before"),
                ("ends", "before", "not-position"), ("open", "forbidden"))

@@ -30,7 +30,7 @@ from hpcsolve.problems.graph_convert import to_scipy
 from tests.oracles import least_distances
 from tests.road_networks import REFERENCES
 
-GRAPHS = int(os.environ.get("HPCSOLVE_PHAST_GRAPHS", "40"))
+GRAPHS = int(os.environ.get("HPCSOLVE_PHAST_GRAPHS", "15"))
 TREES = WANTS_DISTANCES | WANTS_PREDECESSORS
 
 

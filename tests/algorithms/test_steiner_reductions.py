@@ -24,7 +24,7 @@ from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.steiner import check_tree
 from tests.steiner_oracle import least_weight, tiny_graph
 
-GRAPHS = int(os.environ.get("HPCSOLVE_TINY_GRAPHS", "40"))
+GRAPHS = int(os.environ.get("HPCSOLVE_TINY_GRAPHS", "15"))
 NONE = Rules(terminals=False, special=False, lighter=False)
 CHOICES = [ALL, *(replace(ALL, **{kind: False}) for kind in KINDS), *(replace(NONE, **{kind: True}) for kind in KINDS)]
 LITTLE = Effort(1 << 12, 2)

@@ -66,7 +66,7 @@ def test_a_written_file_is_read_again(file: Path, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be(file: Path) -> None:
-    with pytest.raises(InputError, match=r'held-karp\.path: the instance says .*set path = "open"'):
+    with pytest.raises(InputError, match=r'held-karp\.path: the instance says .*set start, or path = "open"'):
         hpcsolve.solve(str(file), device="cpu")
     with pytest.raises(InputError, match='solve it with algorithm = "held-karp"'):
         hpcsolve.solve(str(file), "ant-colony", device="cpu")
