@@ -21,6 +21,8 @@ __all__ = ["stub"]
 
 HERE = Path(__file__).parent
 KERNELS = HERE.parent / "kernels"
+MOST = "not published and not steiner_exact and not steiner_reductions and (not test_orders or test_large_costs)"
+"""Without kernels that are the CPU's alone, and with few of the orders; `make test-gpu` runs all."""
 SMALL = (
     "minplus or test_the_meeting or do_not_wrap or (brute and 9 and asymmetric and planes)"
     " or test_block_sizes_do_not_matter or rows_of_a_few_threads or links_are_the_edges"
@@ -29,7 +31,7 @@ SMALL = (
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
-    ("nvcc", "chosen"), [("single", "not published"), ("threads", SMALL)], ids=["all", "block-sizes"]
+    ("nvcc", "chosen"), [("single", MOST), ("threads", SMALL)], ids=["all", "block-sizes"]
 )
 def test_on_the_cuda_device(nvcc: str, chosen: str, stub: Stub, run_process: Start) -> None:
     environment = stub.environment(nvcc=nvcc, memory=4 * 2**30, HPCSOLVE_TEST_DEVICE="cuda")
