@@ -22,7 +22,7 @@ __all__ = ["stub"]
 HERE = Path(__file__).parent
 KERNELS = HERE.parent / "kernels"
 MOST = "not published and not steiner_exact and not steiner_reductions and (not test_orders or test_large_costs)"
-"""Without kernels that are the CPU's alone, and with few of the orders; `make test-gpu` runs all."""
+"""The tests of `make test-gpu`, but for kernels that run on the CPU alone and for most tests of the orders."""
 SMALL = (
     "minplus or test_the_meeting or do_not_wrap or (brute and 9 and asymmetric and planes)"
     " or test_block_sizes_do_not_matter or rows_of_a_few_threads or links_are_the_edges"
