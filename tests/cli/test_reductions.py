@@ -1,4 +1,4 @@
-"""Reductions of tables in result files: the answer on any number of ranks, its check, its lines, and what is refused."""
+"""Reductions of tables in result files: the answer on any number of ranks, its check, and what is refused."""
 
 from __future__ import annotations
 
@@ -83,7 +83,8 @@ def test_in_python_beside_scipy() -> None:
     assert np.array_equal(found.eccentricity, rows.max(axis=1))
     centre = problem.labels[np.flatnonzero(rows.max(axis=1) == rows.max(axis=1).min())]
     assert found.centre == centre.tolist()
-    near = hpcsolve.solve(problem, "shortest-paths", sources=[5, 9], targets=[9, 7, 100], reduce=["sum", "nearest"], k=1)
+    keys = {"sources": [5, 9], "targets": [9, 7, 100], "reduce": ["sum", "nearest"], "k": 1}
+    near = hpcsolve.solve(problem, "shortest-paths", **keys)
     assert near.closeness[1] == 2 / (rows[8, [6, 99]].sum()) and near.contents.value("solution", "radius") is None
     assert near.contents.value("solution", "nearest_target")[1].tolist() == [8]
     two = from_edges([0, 1, 3], [1, 2, 4], [5, 5, 90], n=6)
