@@ -11,6 +11,9 @@
 DEVICE uint64_t atomicMin_block(uint64_t *target, uint64_t value) {
   return atomicMin_block((unsigned long long *)target, (unsigned long long)value);
 }
+DEVICE int64_t atomicMin_block(int64_t *target, int64_t value) {
+  return atomicMin_block((long long *)target, (long long)value);
+}
 DEVICE uint64_t atomicOr_block(uint64_t *target, uint64_t value) {
   return atomicOr_block((unsigned long long *)target, (unsigned long long)value);
 }
@@ -20,6 +23,7 @@ DEVICE uint64_t atomicAdd_block(uint64_t *target, uint64_t value) {
 DEVICE uint64_t atomicMin(uint64_t *target, uint64_t value) {
   return atomicMin((unsigned long long *)target, (unsigned long long)value);
 }
+DEVICE int64_t atomicMin(int64_t *target, int64_t value) { return atomicMin((long long *)target, (long long)value); }
 DEVICE uint64_t atomicOr(uint64_t *target, uint64_t value) {
   return atomicOr((unsigned long long *)target, (unsigned long long)value);
 }

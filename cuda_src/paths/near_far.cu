@@ -24,7 +24,7 @@
 #include "paths/solve.cuh"
 
 constexpr uint32_t near_capacity = 4096;
-constexpr uint32_t ahead = 6;  // arcs are prefetched so many entries of the near queue in advance
+constexpr uint32_t ahead = 10;  // arcs are prefetched so many entries of the near queue in advance
 
 // A search's queues, and what its threads share. The counts of the near queues rotate, so that one barrier a round is
 // enough.

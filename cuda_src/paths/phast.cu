@@ -151,6 +151,28 @@ DEVICE line<T, W> check(const graph<T> &net, uint32_t v, T cutoff, const T *line
   }
   return before;
 }
+// Returns whether the least offer to a vertex is just its distance, from every source. Then there is nothing to report,
+// unless arcs of weight 0 offer it, which may come from the vertex itself. It returns false where it cannot tell.
+template <int W, class T>
+DEVICE bool is_plain(const graph<T> &net, uint32_t v, const T *lines) {
+  const line<T, W> here = read_line<W>(lines + W * (size_t)v), nothing = all_of<W>((T)0), one = all_of<W>((T)1);
+  line<T, W> least = all_of<W>(unreached<T>()), odd;
+  for (uint32_t a = net.in_offsets[v]; a < net.in_offsets[v + 1]; a++) {
+    const arc<T> in = arc_at(net.in_arcs, a);
+    if (!in.weight) return false;
+    if (one_thread_blocks && a + ahead < net.in_offsets[net.n])
+      for (uint32_t byte = 0; byte < W * sizeof(T); byte += 64)
+        prefetch((const char *)(lines + W * (size_t)net.in_arcs[2 * (size_t)(a + ahead)]) + byte);
+    const line<T, W> x = read_line<W>(lines + W * (size_t)in.end);
+    UNROLL for (int k = 0; k < x.parts; k++) {
+      const auto sum = x.part[k] + in.weight;
+      least.part[k] = sum < least.part[k] ? sum : least.part[k];
+    }
+  }
+  UNROLL for (int k = 0; k < here.parts; k++) odd.part[k] =
+      where((least.part[k] != here.part[k]) | (here.part[k] >= infinite<T>()), one.part[k], nothing.part[k]);
+  return !any_value(odd);
+}
 // Adds up what was found wrong, `counts` (sources, 3): wrong, cut, roots.
 template <class T, int W>
 DEVICE void report(const tally<T, W> &found, uint32_t first, uint32_t sources, uint32_t *counts) {
@@ -182,6 +204,7 @@ DEVICE void check_all(const graph<T> &net, const group_lines<T> &all, uint32_t s
   const size_t first = group * (size_t)net.n * W;
   tally<T, W> found;
   for (uint32_t v = own * warps() + warp(); v < net.n; v += blocks * warps()) {
+    if (!before && is_plain<W>(net, v, all.lines + first)) continue;
     const line<T, W> from = check<W>(net, v, cutoff, all.lines + first, found);
     if (before) store_line(before + first + W * (size_t)v, from);
   }

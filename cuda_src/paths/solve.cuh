@@ -66,7 +66,7 @@ DEVICE void write_path(const solved<T> &s, const uint32_t *order, const outbox<T
   out.path_length[query] = length;
   for (uint32_t v = target; fits && length; v = predecessor<Sum>(s, v, ignored)) out.path[at + --length] = order[v];
 }
-constexpr uint32_t fetched_early = 32;  // entries of a row, whose places in memory are not in order
+constexpr uint32_t fetched_early = 128;  // entries of a row, whose places in memory are not in order
 
 // Writes every step-th entry of a row from `begin` on, and returns what is wrong with them.
 template <class Sum, class T = typename Sum::key>

@@ -17,6 +17,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.verify.distances import check_distances, roots, unreached_of
 from hpcsolve.problems.verify.host_paths import check_columns, smallest_predecessors
+from hpcsolve.problems.verify.reductions import Reduction
 
 if TYPE_CHECKING:
     from hpcsolve.output.contents import Contents
@@ -73,6 +74,8 @@ class PathQuestion:
         SHA-256 of the labels in `pairs`, where `pairs` itself was not read from its file.
     cutoff
         Distance, times the scale, beyond which a vertex counts as unreached, or None.
+    reduction
+        What is kept of the row of each source, or None for the whole row.
     """
 
     sources: NDArray[np.int64]
@@ -81,6 +84,7 @@ class PathQuestion:
     pairs: NDArray[np.int64] | None = None
     pairs_sha256: str | None = None
     cutoff: float | None = None
+    reduction: Reduction | None = None
 
 
 def distance_table(

@@ -210,6 +210,11 @@ class Device(Protocol):
     def __exit__(self, *_: object) -> None: ...
 
 
+def as_shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
+    """Return a shape as a tuple, also if it is given as a length."""
+    return tuple(int(n) for n in shape) if isinstance(shape, tuple) else (int(shape),)
+
+
 def check_host_array(buffer: Buffer, array: NDArray[Any], contiguous: bool = False) -> None:
     """Raise `LaunchError` unless a host array is of the buffer's shape and type, and contiguous if it must be."""
     if array.shape != buffer.shape or array.dtype != buffer.dtype or (contiguous and not array.flags.c_contiguous):

@@ -11,6 +11,7 @@ call, so the line also names the last kernel launched. PyCUDA has no type hints,
 from __future__ import annotations
 
 import ctypes
+import math
 import weakref
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from hpcsolve.device import base, build, source
 from hpcsolve.device.cuda_context import CudaContext
 from hpcsolve.device.cuda_copies import Downloads
 from hpcsolve.device.cuda_launch import CudaKernel, CudaTimer
-from hpcsolve.device.cuda_memory import Allocation, CudaBuffer, as_shape, count, page_aligned
+from hpcsolve.device.cuda_memory import Allocation, CudaBuffer, page_aligned
 from hpcsolve.device.gpus import Gpu, driver_version, load_library
 from hpcsolve.errors import EnvironmentFault, ResourceError
 
@@ -98,8 +99,8 @@ class CudaDevice:
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CudaBuffer:
         """Return memory with undefined content."""
-        shape, dtype = as_shape(shape), np.dtype(dtype)
-        return CudaBuffer(self, shape, dtype, self._allocate(count(shape) * dtype.itemsize))
+        shape, dtype = base.as_shape(shape), np.dtype(dtype)
+        return CudaBuffer(self, shape, dtype, self._allocate(math.prod(shape) * dtype.itemsize))
 
     def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CudaBuffer:
         """Return memory that holds zeros."""
@@ -129,7 +130,7 @@ class CudaDevice:
         All messages pass through such arrays. The memory is numpy's, so an array stays valid after the device is
         closed.
         """
-        return self.locked(count(as_shape(shape)) * np.dtype(dtype).itemsize)[0].view(dtype).reshape(shape)
+        return self.locked(math.prod(base.as_shape(shape)) * np.dtype(dtype).itemsize)[0].view(dtype).reshape(shape)
 
     def locked(self, nbytes: int) -> tuple[NDArray[np.uint8], bool]:
         """Return a host array on page boundaries, and whether the system has locked its pages."""

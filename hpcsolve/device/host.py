@@ -6,6 +6,7 @@ A buffer is a numpy array on a 64-byte boundary. A launch is done when its call 
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import platform
 import time
@@ -64,7 +65,7 @@ class HostBuffer:
     def view(self, start: int, shape: int | tuple[int, ...]) -> HostBuffer:
         """Return a part that shares the memory."""
         base.check_view(self, start, shape)
-        count = int(np.prod(shape))
+        count = math.prod(base.as_shape(shape))
         part = self.array.reshape(-1)[start : start + count].reshape(shape)
         return HostBuffer(part, self.device, owns_memory=False, read_only=self.read_only)
 
@@ -247,8 +248,8 @@ class HostDevice:
         self.close()
 
     def _allocate(self, shape: int | tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        count = int(np.prod(shape, dtype=object))
-        nbytes = count * dtype.itemsize
+        shape = base.as_shape(shape)
+        nbytes = math.prod(shape) * dtype.itemsize
         try:
             raw = np.empty(nbytes + ALIGNMENT, np.uint8)
         except (MemoryError, ValueError):

@@ -66,6 +66,7 @@ JOBS = {
     "asymmetric": Job("held-karp", random_matrix(21), {}, patience=(3, 30)),
     "latency": Job("held-karp", random_matrix(13), {"objective": "latency"}, patience=(2, 5)),
     "lexicographic": Job("held-karp", uniform_tsp(12, seed=4), {"objective": "lexicographic"}, patience=(1, 3)),
+    "arcs": Job("held-karp", random_matrix(12), {"arcs": True}, patience=(3, 16)),
     "bounded": Job("held-karp", random_matrix(11), {"objective": "latency", "method": "bounded"}, patience=(22,)),
     "rows": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "predecessors": True, "engine": "near-far"}),
     "targets": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "targets": [5, 9, 7], "engine": "near-far"}),
@@ -75,8 +76,8 @@ JOBS = {
     "queries": Job("shortest-paths", road_graph(400, seed=1), {"queries": [[1 + a, 1 + b] for a, b in SOME]}),
     "kmb": Job("steiner-kmb", road_steiner(300, 40, seed=2), {"mode": "kmb"}, patience=(1, 4)),
     "matrix": Job("steiner-kmb", road_steiner(300, 40, seed=2), {"mode": "kmb", "matrix": True}),
-    "best": Job("steiner-kmb", hypercube(8, 60), {"mode": "best", "shakes": 2}, patience=(2, 3, 9)),
-    "exact": Job("steiner-kmb", hypercube(6, 14, high=102), {"mode": "exact", "shakes": 0}, patience=(12,)),
+    "best": Job("steiner-kmb", hypercube(8, 60), {"mode": "best", "shakes": 2}, patience=(30, 31, 37)),
+    "exact": Job("steiner-kmb", hypercube(6, 14, high=102), {"mode": "exact", "shakes": 0}, patience=(300,)),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hpcsolve.algorithms.held_karp.question import Parameters
+from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, Parameters, extra_answers
 from hpcsolve.errors import InputError
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.problems.tsp_batch import TspBatch
@@ -40,8 +40,8 @@ def why_not_bounded(parameters: Parameters) -> str:
     """Return why bounds cannot solve what the parameters ask for, in words, or ""."""
     if parameters.layout != "planes":
         return f'layout = "{parameters.layout}" belongs to the lattice'
-    if parameters.count or parameters.best > 1:
-        return "the number of optimal tours and the best ones need all states (count, best)"
+    if extra_answers(parameters) != NO_EXTRA_ANSWERS:
+        return "more than one optimal tour needs all states (count, best, arcs)"
     if parameters.objective not in ("sum", "latency", "position"):
         return f'objective = "{parameters.objective}" is no sum of costs by place'
     if parameters.objective == "latency" and len(set(parameters.weights or ())) > 1:

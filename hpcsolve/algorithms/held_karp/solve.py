@@ -16,7 +16,7 @@ from hpcsolve.algorithms.held_karp.outcome import layers_table, outcome
 from hpcsolve.algorithms.held_karp.plan import Plan, plan
 from hpcsolve.algorithms.held_karp.planes import Statistics
 from hpcsolve.algorithms.held_karp.problem import order_problem
-from hpcsolve.algorithms.held_karp.question import More, Parameters, asked, more_of
+from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, Parameters, asked, extra_answers
 from hpcsolve.algorithms.held_karp.reduce import ReducedCosts, reduce_costs
 from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, split_cities
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
@@ -69,8 +69,9 @@ def _beside(tsp: Tsp, parameters: Parameters, ranks: int) -> dict[str, int | str
 def lattice_estimate(tsp: Tsp, parameters: Parameters, ranks: int) -> Estimate:
     """Return what the lattice will need. Raises as `estimate`."""
     question = asked(tsp, parameters)
-    if not question.plain or more_of(parameters) != More():
-        return orders.estimate(tsp, question, ranks)
+    extra = extra_answers(parameters)
+    if not question.plain or extra != NO_EXTRA_ANSWERS:
+        return orders.estimate(tsp, question, ranks, extra)
     core = core_problem(tsp, parameters)
     m = len(core.cities)
     if parameters.layout == "compact":
@@ -123,9 +124,9 @@ def _lattice_fits(tsp: Tsp, parameters: Parameters, device: Device, comm: Comm) 
 def _run_lattice(
     tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report, checkpoints: Checkpoints
 ) -> Outcome:
-    more = more_of(parameters)
-    if comm.bcast(not asked(tsp, parameters).plain or more != More() if comm.rank == 0 else None):
-        return orders.run(tsp, lambda: asked(tsp, parameters), device, comm, report, checkpoints, more)
+    extra = extra_answers(parameters)
+    if comm.bcast(not asked(tsp, parameters).plain or extra != NO_EXTRA_ANSWERS if comm.rank == 0 else None):
+        return orders.run(tsp, lambda: asked(tsp, parameters), device, comm, report, checkpoints, extra)
     started = time.perf_counter()
     # Heuristics and scipy work on rank 0 alone, so that all ranks have the same integers.
     prepared = comm.bcast(_prepare(tsp, parameters) if comm.rank == 0 else None)

@@ -103,7 +103,7 @@ def _first_nodes(net: Network, rounds: Rounds) -> NDArray[np.uint32]:
         rounds.best = 0 if rounds.tree is None else net.weight(rounds.tree)
         return new
     if rounds.comm.rank == 0:
-        rounds.tree = exchanged(net, improved(net, shortest_path_tree(net)))
+        rounds.tree = exchanged(net, improved(net, shortest_path_tree(net)), rounds.stop.is_late)
         rounds.note(net.weight(rounds.tree))
     return np.arange(len(net.terminals), dtype=np.uint32)
 
@@ -127,4 +127,5 @@ def _with_paths(net: Network, prepared: Searcher, rounds: Rounds) -> Indices | N
     found = rounds.comm.gather(edges)
     if found is None:
         return None
-    return exchanged(net, improved(net, spanning_tree(net, np.unique(np.concatenate(found)))))
+    tree = improved(net, spanning_tree(net, np.unique(np.concatenate(found))))
+    return exchanged(net, tree, rounds.stop.is_late)

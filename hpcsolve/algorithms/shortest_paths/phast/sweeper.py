@@ -14,6 +14,7 @@ from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.phast import plateaus
 from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy
 from hpcsolve.algorithms.shortest_paths.phast.plateaus import Plateaus, plateaus_of
+from hpcsolve.algorithms.shortest_paths.reduce.reducer import Reducer
 from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph
 from hpcsolve.algorithms.shortest_paths.searches import (
     UNCHECKED,
@@ -151,7 +152,7 @@ class Sweeper:
 
     def start(
         self, searches: Searches, wanted: int, distance: NDArray[Any] | None = None,
-        predecessor: NDArray[np.uint32] | None = None,
+        predecessor: NDArray[np.uint32] | None = None, reducer: Reducer | None = None,
     ) -> tuple[Solved, Rows]:
         """Run a batch of searches from a source each. Their rows may still be arriving when this returns.
 
@@ -161,6 +162,8 @@ class Sweeper:
             What is wanted, as bits of `searches.py`. Targets must be the same for all searches.
         distance, predecessor
             Shape (searches, n), contiguous: filled with keys and with positions in the graph (2^32 - 1: none).
+        reducer
+            What reduces each row to a summary, with which `distance` is then filled, shape (searches, entries).
         """
         count, targets = len(searches), searches.targets if wanted & WANTS_TARGETS else None
         found = np.empty((count, len(targets)), self.keys.dtype) if targets is not None else distance
@@ -172,7 +175,7 @@ class Sweeper:
         for begin in range(0, count, self.batch):
             part = slice(begin, min(begin + self.batch, count))
             self._solve(searches.seeds[part], bool(wanted & UNCHECKED), counts.view(3 * begin, (part.stop - begin, 3)),
-                        {name: _rows_of(buffer, part) for name, (buffer, _) in out.items()}, vertex)
+                        {name: _rows_of(buffer, part) for name, (buffer, _) in out.items()}, vertex, reducer)
         self.timer.stop()
         arriving = Rows(self, [(buffer, buffer.start_download(array)) for buffer, array in out.values()])
         if targets is not None:
@@ -191,8 +194,8 @@ class Sweeper:
         return solved
 
     def _solve(self, sources: NDArray[np.uint32], unchecked: bool, counts: Buffer, out: Mapping[str, Buffer],
-               vertex: Buffer) -> None:
-        """Search from at most `batch` sources, and write their rows."""
+               vertex: Buffer, reducer: Reducer | None) -> None:
+        """Search from at most `batch` sources, and write their rows or summaries."""
         width, count = self.shape.width, len(sources)
         groups = -(-count // width)
         padded = np.full(groups * width, sources[-1], np.uint32)
@@ -207,7 +210,9 @@ class Sweeper:
             self._check(lines, padded, count, counts, before)
         sizes = {"n": self.graph.n, "groups": groups, "sources": count, "columns": vertex.shape[0], "vertex": vertex}
         grid = groups * self._blocks(groups, vertex.shape[0])
-        if "distance" in out:
+        if reducer is not None:
+            reducer.reduce(self.graph.n, count, self.work["lines"], out["distance"])
+        elif "distance" in out:
             self._kernel("rows")(grid, self.threads, **sizes, most=self.cutoff, lines=self.work["lines"],
                                  rows=out["distance"])
         if "predecessor" in out:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ PAIRS = 1 << 21
 """The most pairs in a pass. If there are more, the sets are dealt to several passes."""
 STATES = 1 << 20
 """The least room for the states that a launch keeps."""
+MESSAGE = 1 << 30
+"""About the most bytes that all ranks together exchange at a time. MPI's limit is twice that."""
 NOT_DONE = np.uint32(2**32 - 1)
 """In the place of the number of states of a set, if there was no room for them. The set is grown again."""
 
@@ -106,8 +109,11 @@ class Layer:
 
     def all(self) -> Families:
         """Return the families of all ranks. Collective."""
-        empty = no_families(self.space.words)
-        return joined(self.comm.allgather(joined([empty, *self.found])))
+        own = joined([no_families(self.space.words), *self.found])
+        messages = 1 + sum(self.comm.allgather(own.nbytes)) // MESSAGE
+        ends = [len(own) * number // messages for number in range(messages + 1)]
+        return joined([part for first, last in itertools.pairwise(ends)
+                       for part in self.comm.allgather(own.part(first, last))])
 
     def pieces(self) -> Iterator[None]:
         """Find this rank's families, and yield after each launch."""
