@@ -14,8 +14,8 @@ dataset.py    the declaration of a dataset of the result file: type, dimensions,
 table.py      a table of which each rank has some rows
 
 Each kind has one module with its datasets, its checks, the lines that are printed, and its part of `hpcsolve.Result`.
-An algorithm makes a record (`Tour`, `Distances`, `Reductions`, `Paths`, `Tree`) from arrays; the kind of answer follows from its
-type.
+An algorithm makes a record (`Tour`, `Distances`, `Reductions`, `Paths`, `Tree`) from arrays; the kind of answer follows
+from its type.
 """
 
 from __future__ import annotations

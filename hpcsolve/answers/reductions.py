@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, first_failure, require
+from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, distance_tables_of, first_failure, require
 from hpcsolve.answers.dataset import Dataset, datasets
 from hpcsolve.answers.distances import LENGTH_TYPES, NO_VERTEX, UNREACHED, PathQuestion, own_distances
 from hpcsolve.answers.edges import Edges, Rows, names_of
@@ -64,8 +64,8 @@ class Reductions:
     ] = None
     closeness: Annotated[
         NDArray[np.float64] | None,
-        Dataset("float64", "Number of other targets reached over the sum of their distances in the instance's own unit; "
-                           "0 where that sum is 0", "search"),
+        Dataset("float64", "Number of other targets reached over the sum of their distances, in the instance's unit; "
+                           "0 where the sum is 0", "search"),
     ] = None
     farthest_target: Annotated[
         NDArray[np.int32] | None,
@@ -91,7 +91,6 @@ class Reductions:
 
 
 PER_SOURCE = ("reached", "sum", "closeness", "farthest_target", "farthest_distance")
-TABLES = ("count", "nearest_target", "nearest_distance")
 
 
 def reduction_table(name: str, values: NDArray[Any], first: int, total: int) -> DistanceTable:
@@ -104,7 +103,9 @@ def closeness_of(graph: Graph, sources: NDArray[np.int64], targets: NDArray[np.i
                  sums: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Return for each source the number of other targets reached over the sum of their distances."""
     own = np.ones(len(sources)) if targets is None else np.bincount(targets, minlength=graph.n)[sources]
-    return np.divide((reached - own) * graph.scale, sums, out=np.zeros(len(sources)), where=sums != 0)
+    found: NDArray[np.float64] = np.zeros(len(sources))
+    np.divide((reached - own) * graph.scale, sums, out=found, where=sums != 0)
+    return found
 
 
 def middle_of(eccentricity: NDArray[Any], reached: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
@@ -117,10 +118,9 @@ def middle_of(eccentricity: NDArray[Any], reached: NDArray[np.int64]) -> dict[st
 
 def check(problem: Graph, question: PathQuestion, answer: Reductions, comm: Comm) -> Verdict:
     """Search again from some sources in scipy. Collective."""
-    found: dict[str, NDArray[Any] | None] = {name: getattr(answer, name) for name in PER_SOURCE}
-    for name in TABLES:
-        table: DistanceTable | None = getattr(answer, name)
-        found[name] = None if table is None else gathered(with_row_ranges(table, comm), comm)
+    found = {name: vars(answer)[name] for name in PER_SOURCE}
+    for name, table in distance_tables_of(answer).items():
+        found[name] = gathered(with_row_ranges(table, comm), comm)
     rows = _sample(len(answer.source), SEARCHED_AGAIN)
     wrong = _wrong(problem, question, found, rows) if comm.rank == 0 else None
     return first_failure(comm, wrong) or Verdict(True, _passed(rows, len(answer.source)))
@@ -176,7 +176,8 @@ def _check_shapes(contents: Contents, question: PathQuestion, found: dict[str, A
               "farthest_distance": asked.farthest, **columns}
     for name, is_wanted in wanted.items():
         values = found.get(name)
-        require((values is not None) == bool(is_wanted), f"/solution/{name} is {'missing' if is_wanted else 'too much'}")
+        wrong = "missing" if is_wanted else "not asked for"
+        require((values is not None) == bool(is_wanted), f"/solution/{name} is {wrong}")
         shape = (len(question.sources), *([columns[name]] if name in columns else []))
         require(values is None or np.shape(values) == shape, f"/solution/{name} has another shape than {shape}")
 
@@ -191,8 +192,9 @@ def _check_derived(contents: Contents, graph: Graph, question: PathQuestion, fou
     middle = middle_of(found["farthest_distance"], found["reached"]) if whole else {}
     for name in ("diameter", "radius", "centre"):
         stored = contents.value("solution", name)
-        require((stored is not None) == whole, f"/solution/{name} is {'missing' if whole else 'too much'}")
-        require(not whole or np.array_equal(stored, middle[name]), f"/solution/{name} is not that of the eccentricities")
+        require((stored is not None) == whole, f"/solution/{name} is {'missing' if whole else 'not asked for'}")
+        same = not whole or np.array_equal(stored, middle[name])
+        require(same, f"/solution/{name} does not follow from the eccentricities")
 
 
 def lines(contents: Contents) -> Iterator[str]:
@@ -232,7 +234,8 @@ def summary(contents: Contents) -> str:
     """Return `closeness and farthest target of 300 sources; 300 vertices`, for example."""
     words = {"count": "counts", "nearest_target": "nearest targets", "sum": "closeness",
              "farthest_target": "farthest targets"}
-    stored = [text for name, text in words.items() if name in contents.tables or contents.value("solution", name) is not None]
+    there = {*contents.tables, *contents.groups["solution"]}
+    stored = [text for name, text in words.items() if name in there] or ["targets reached"]
     sources = len(np.asarray(contents.value("solution", "source")))
     return f"{', '.join(stored)} of {counted(sources, 'source')}; {contents.value('instance', 'vertices')} vertices"
 
@@ -258,7 +261,7 @@ def rows(contents: Contents) -> Iterator[Rows]:
 
 
 def _named(names: NDArray[Any], positions: NDArray[Any]) -> NDArray[Any]:
-    found = names.astype(object)[positions]
+    found: NDArray[Any] = names.astype(object)[positions]
     found[positions == NO_VERTEX] = None
     return found
 
@@ -279,7 +282,8 @@ class ReductionsMixin(VertexMixin):
     @property
     def eccentricity(self) -> NDArray[np.float64]:
         """Distance of each source's farthest target in the instance's own unit, `inf` where it reaches none."""
-        return own_distances(self.contents, np.asarray(self.contents.value("solution", "farthest_distance", np.empty(0))))
+        farthest = self.contents.value("solution", "farthest_distance", np.empty(0))
+        return own_distances(self.contents, np.asarray(farthest))
 
     @property
     def centre(self) -> list[Any]:

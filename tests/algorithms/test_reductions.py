@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import dijkstra
 
+from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD, Keys
 from hpcsolve.algorithms.shortest_paths.phast.sweeper import WIDTHS, Shape, Sweeper
 from hpcsolve.algorithms.shortest_paths.reduce.answer import solve_summaries
@@ -17,7 +18,6 @@ from hpcsolve.algorithms.shortest_paths.reduce.reducer import Reducer
 from hpcsolve.algorithms.shortest_paths.reduce.summary import FARTHEST, REACHED, WITHIN, layout_of, sums_of
 from hpcsolve.algorithms.shortest_paths.resume import SearchCheckpoints
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
-from hpcsolve.algorithms.base import silent
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import Graph

@@ -40,7 +40,8 @@ from hpcsolve.answers.paths import PATHS
 from hpcsolve.answers.reductions import REDUCTIONS
 
 ALGORITHM = Algorithm(
-    "shortest-paths", "graph", (DISTANCES, PATHS, REDUCTIONS), Parameters, estimate, run, trial, KERNEL_FILES, HOST_KERNEL_FILES,
+    "shortest-paths", "graph", (DISTANCES, PATHS, REDUCTIONS), Parameters, estimate, run, trial, KERNEL_FILES,
+    HOST_KERNEL_FILES,
     groups={"searches": SEARCHES}, file_keys={"queries": sha256_of_queries}, asked=asked, check=check,
     can_resume=lambda parameters: True,
 )

@@ -12,6 +12,7 @@ from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.pairs import PATH_ROOM, SOURCES_A_BATCH
 from hpcsolve.algorithms.shortest_paths.phast.contraction import contraction_bytes, most_arcs
 from hpcsolve.algorithms.shortest_paths.phast.hierarchy import hierarchy_bytes, weighing_bytes
+from hpcsolve.algorithms.shortest_paths.phast.restriction import restriction_bytes
 from hpcsolve.algorithms.shortest_paths.phast.sweeper import Shape, shape_for
 from hpcsolve.algorithms.shortest_paths.phast.sweeper import workspace as sweep_workspace
 from hpcsolve.algorithms.shortest_paths.prepare import Way
@@ -90,6 +91,8 @@ def _sweep_bytes(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Para
     shapes = sweep_workspace(graph.n, shape, _members(graph), parameters.predecessors, keys).values()
     device = sum(int(np.prod(each)) * dtype.itemsize for each, dtype in shapes)
     columns = graph.n if asked.targets is None else len(asked.targets)
+    if asked.targets is not None:
+        device += restriction_bytes(graph.n, most_arcs(graph.n, graph.arcs), keys)
     if asked.reduction is not None:
         reduced = swept_bytes(graph.n, asked, size, shape, info, keys)
         found = _search_bytes(graph, keys, asked, parameters, size, info)

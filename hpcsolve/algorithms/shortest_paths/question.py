@@ -188,7 +188,7 @@ def _refuse_beside_reductions(graph: Graph, parameters: Parameters, wanted: Sequ
                          '"farthest"')
     for key in ("voronoi", "predecessors"):
         if getattr(parameters, key):
-            raise InputError(f"shortest-paths.{key}: reductions keep no row that it belongs to; remove one of the two keys")
+            raise InputError(f"shortest-paths.{key}: reductions keep no row that it belongs to; remove it or reduce")
     if "sum" in wanted and graph.weights.dtype.kind == "f":
         raise InputError('shortest-paths.reduce: "sum": the weights are floats, whose sum would depend on the order of '
                          'addition; leave "sum" out, or give weights with a fixed number of decimals', graph.name)

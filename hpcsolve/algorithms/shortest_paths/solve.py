@@ -96,7 +96,7 @@ def run(
         keys, way = KINDS[str(saved.numbers["keys"])], way_by(str(saved.numbers["engine"]), way.reason)
     while keys is not None:
         kind = keys
-        with prepared_on(graph, device, comm, kind, way, parameters, cutoff, len(share)) as prepared:
+        with prepared_on(graph, device, comm, kind, way, parameters, cutoff, len(share), asked.targets) as prepared:
             report(0.0)
             numbers = {"keys": kind.code, "engine": engine_of(prepared, way)}
             kept = SearchCheckpoints(comm, checkpoints, share.start, saved, numbers)

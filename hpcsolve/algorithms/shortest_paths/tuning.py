@@ -13,7 +13,7 @@ from hpcsolve.problems.graph import Graph
 BLOCK_THREADS = 256
 """Threads of a block. In a road network the near queue has some 130 vertices at a time."""
 BLOCKS_A_MULTIPROCESSOR = 5
-"""The most blocks that are used, as many as the machine code for sm_90 lets in; fewer where the driver says so."""
+"""The most blocks that are used: what the machine code for sm_90 allows. Fewer where the driver says so."""
 PATIENT = 2**32 - 1
 """More arcs than a round ever relaxes. With this setting buckets always widen, up to the widest."""
 

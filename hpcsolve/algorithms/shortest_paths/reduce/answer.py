@@ -74,7 +74,7 @@ def reductions_of(rows: SearchRows, keys: Keys, share: range, asked: PathQuestio
                        graph.name)
     agree(comm, wrong if wanted.sums and own["sum"] is None else None)
     parts = comm.allgather(own)
-    found = {name: np.concatenate([part[name] for part in parts]) for name in own}
+    found: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in own}
     if wanted.sums:
         found["closeness"] = closeness_of(graph, asked.sources, asked.targets, found["reached"], found["sum"])
     if wanted.whole and wanted.farthest:
@@ -83,8 +83,8 @@ def reductions_of(rows: SearchRows, keys: Keys, share: range, asked: PathQuestio
     if wanted.cutoffs:
         cutoff = np.array(wanted.cutoffs, np.float64 if graph.weights.dtype.kind == "f" else np.uint64)
     target = None if asked.targets is None else asked.targets.astype(np.int32)
-    tables = _tables(rows.keys, keys, wanted, share.start, len(asked.sources))
-    return Reductions(asked.sources.astype(np.int32), target=target, cutoff=cutoff, **found, **tables)
+    found |= _tables(rows.keys, keys, wanted, share.start, len(asked.sources))
+    return Reductions(asked.sources.astype(np.int32), target=target, cutoff=cutoff, **found)
 
 
 def _columns(summaries: NDArray[Any], keys: Keys, wanted: Reduction) -> dict[str, Any]:
@@ -103,7 +103,8 @@ def _columns(summaries: NDArray[Any], keys: Keys, wanted: Reduction) -> dict[str
 def _tables(summaries: NDArray[Any], keys: Keys, wanted: Reduction, first: int, total: int
             ) -> dict[str, DistanceTable]:
     """Return this rank's rows of the tables."""
-    layout, found = layout_of(wanted), {}
+    layout = layout_of(wanted)
+    found: dict[str, NDArray[Any]] = {}
     if wanted.cutoffs:
         found["count"] = layout.counts(summaries).astype(np.uint32)
     if wanted.nearest:

@@ -15,7 +15,7 @@ from hpcsolve.algorithms.shortest_paths.reduce.summary import layout_of
 from hpcsolve.device.base import Argument, Buffer, Device, DeviceInfo
 from hpcsolve.problems.verify.reductions import Reduction
 
-FILE = "paths/reductions"
+FILE = "paths/summaries"
 THREADS = 256
 TARGETS_A_PART = 2048
 """On a GPU, number of targets that a warp goes through."""
@@ -114,7 +114,7 @@ class Reducer:
         self.reduce(columns, sources, lines, out)
 
     def _kernel(self, verb: str) -> Any:
-        return self.device.kernel(FILE, f"reductions_{verb}_{_code(self.keys)}_{self.width}")
+        return self.device.kernel(FILE, f"summaries_{verb}_{_code(self.keys)}_{self.width}")
 
 
 def _code(keys: Keys) -> str:

@@ -1,4 +1,4 @@
-"""What is kept of each row of distances, and where it stands in a summary (cuda_src/paths/reductions.cu)."""
+"""What is kept of each row of distances, and where it stands in a summary (cuda_src/paths/summaries.cu)."""
 
 from __future__ import annotations
 
@@ -57,4 +57,5 @@ def sums_of(summaries: NDArray[Any], keys: Keys) -> NDArray[np.uint64] | None:
     low, middle, high = summaries[:, SUMS : SUMS + 3].T.astype(np.uint64)
     if half == 32 and high.any():
         return None
-    return low + (middle << half) + (high << np.uint64(2 * int(half) % 64))
+    found: NDArray[np.uint64] = low + (middle << half) + (high << np.uint64(2 * int(half) % 64))
+    return found

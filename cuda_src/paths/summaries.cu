@@ -106,8 +106,7 @@ DEVICE void count_within(const wanted_columns<T> &asked, T cutoff, const T *line
   line<T, W> count = read_line<W>(summary);
   for (uint32_t c = begin; c < end; c++) {
     const line<T, W> x = read_line<W>(lines + W * (size_t)asked.vertex[c]);
-    UNROLL for (int k = 0; k < x.parts; k++) count.part[k] +=
-        where(x.part[k] <= cutoff, one.part[k], nothing.part[k]);
+    UNROLL for (int k = 0; k < x.parts; k++) count.part[k] += where(x.part[k] <= cutoff, one.part[k], nothing.part[k]);
   }
   store_line(summary, count);
 }
@@ -169,9 +168,9 @@ DEVICE void add_part(const wanted_columns<T> &asked, const T *part, size_t step,
     insert(whole + nearest, asked.nearest, 1, part[(nearest + i) * step], part[(nearest + asked.nearest + i) * step]);
 }
 // The kernels. Block b of fold and lines works for group b % groups, and is number b / groups of its blocks.
-// reductions_fold_*: `lines` (groups, n, W) to `summaries` (groups, parts, entries, W).
-// reductions_join_*: these to `out` (sources, entries).
-// reductions_lines_*: `rows` (sources, columns) to `lines` (groups, columns, W).
+// summaries_fold_*: `lines` (groups, n, W) to `summaries` (groups, parts, entries, W).
+// summaries_join_*: these to `out` (sources, entries).
+// summaries_lines_*: `rows` (sources, columns) to `lines` (groups, columns, W).
 template <int W, class T>
 DEVICE void fold_parts(uint32_t n, uint32_t groups, uint32_t parts, const wanted_columns<T> &asked, const T *lines,
                        T *summaries) {
@@ -202,27 +201,26 @@ DEVICE void lines_of(uint32_t groups, uint32_t sources, uint32_t columns, const 
       lines[(group * (size_t)columns + c) * W + k] = s < sources ? rows[s * (size_t)columns + c] : unreached<T>();
     }
 }
-#define REDUCTION_KERNELS(T, code, W)                                                                             \
-  KERNEL reductions_fold_##code##_##W(uint32_t n, uint32_t groups, uint32_t parts, wanted_columns<T> asked,       \
-                                      const T *lines, T *summaries) {                                             \
-    fold_parts<W>(n, groups, parts, asked, lines, summaries);                                                     \
-  }                                                                                                               \
-  EXPORT_KERNEL(reductions_fold_##code##_##W)                                                                     \
-  KERNEL reductions_join_##code##_##W(uint32_t parts, uint32_t sources, wanted_columns<T> asked,                  \
-                                      const T *summaries, T *out) {                                               \
-    join_parts<W>(parts, sources, asked, summaries, out);                                                         \
-  }                                                                                                               \
-  EXPORT_KERNEL(reductions_join_##code##_##W)
-#define LINE_KERNEL(T, code, W)                                                                                   \
-  KERNEL reductions_lines_##code##_##W(uint32_t groups, uint32_t sources, uint32_t columns, const T *rows,        \
-                                       T *lines) {                                                                \
-    lines_of<W>(groups, sources, columns, rows, lines);                                                           \
-  }                                                                                                               \
-  EXPORT_KERNEL(reductions_lines_##code##_##W)
-REDUCTION_KERNELS(uint32_t, u4, 16)
-REDUCTION_KERNELS(uint32_t, u4, 32)
-REDUCTION_KERNELS(uint32_t, u4, 64)
-REDUCTION_KERNELS(uint64_t, u8, 16)
-REDUCTION_KERNELS(uint64_t, u8, 32)
+#define SUMMARY_KERNELS(T, code, W)                                                                                 \
+  KERNEL summaries_fold_##code##_##W(uint32_t n, uint32_t groups, uint32_t parts, wanted_columns<T> asked,          \
+                                     const T *lines, T *summaries) {                                                \
+    fold_parts<W>(n, groups, parts, asked, lines, summaries);                                                       \
+  }                                                                                                                 \
+  EXPORT_KERNEL(summaries_fold_##code##_##W)                                                                        \
+  KERNEL summaries_join_##code##_##W(uint32_t parts, uint32_t sources, wanted_columns<T> asked, const T *summaries, \
+                                     T *out) {                                                                      \
+    join_parts<W>(parts, sources, asked, summaries, out);                                                           \
+  }                                                                                                                 \
+  EXPORT_KERNEL(summaries_join_##code##_##W)
+#define LINE_KERNEL(T, code, W)                                                                                       \
+  KERNEL summaries_lines_##code##_##W(uint32_t groups, uint32_t sources, uint32_t columns, const T *rows, T *lines) { \
+    lines_of<W>(groups, sources, columns, rows, lines);                                                               \
+  }                                                                                                                   \
+  EXPORT_KERNEL(summaries_lines_##code##_##W)
+SUMMARY_KERNELS(uint32_t, u4, 16)
+SUMMARY_KERNELS(uint32_t, u4, 32)
+SUMMARY_KERNELS(uint32_t, u4, 64)
+SUMMARY_KERNELS(uint64_t, u8, 16)
+SUMMARY_KERNELS(uint64_t, u8, 32)
 LINE_KERNEL(uint32_t, u4, 16)
 LINE_KERNEL(uint64_t, u8, 16)
