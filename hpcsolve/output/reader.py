@@ -188,8 +188,8 @@ def _column(key: str, dataset: h5py.Dataset, version: int) -> Column:
     values = dataset.asstr()[()] if _is_text(dataset) else dataset[()]
     dimension = ""
     if dataset.ndim == 1:
-        scales = list(dataset.dims[0].keys())
-        dimension = key if dataset.is_scale else str(scales[0]) if scales else ""
+        scales = [name for name, _ in _scales(dataset, 0)]
+        dimension = key if dataset.is_scale else scales[0] if scales else ""
     unit, none = _attribute(dataset, "units"), _none(dataset, version)
     return Column(values, _attribute(dataset, "description"), unit, dimension, none, _is_scaled(dataset, version))
 
@@ -211,15 +211,30 @@ def _table(dataset: h5py.Dataset, whole: bool, version: int) -> DistanceTable:
     if dataset.parent.name != "/solution":
         raise ValueError(f"{name} has two dimensions, which only datasets of /solution may have")
     for axis, length in enumerate(shape):
-        scales = list(dataset.dims[axis].values())
+        scales = [scale for _, scale in _scales(dataset, axis)]
         if len(scales) != 1 or scales[0].parent != dataset.parent or scales[0].shape != (length,):
             raise ValueError(f"{name} has no dimension scale of length {length}")
     if whole and dataset.size * dataset.dtype.itemsize > LARGEST_DATASET:
         raise InputError(f"{dataset.file.filename}: {name} is too large to be read at once; read its rows with h5py")
-    names = ", ".join(str(next(iter(axis.keys()))) for axis in dataset.dims)
+    names = ", ".join(_scales(dataset, axis)[0][0] for axis in range(dataset.ndim))
     description, unit = _attribute(dataset, "description"), _attribute(dataset, "units")
     meaning = Dataset(str(dataset.dtype), description, names, unit, scaled=_is_scaled(dataset, version))
     return DistanceTable(np.empty((0, shape[1]), dataset.dtype), 0, shape[0], meaning, _none(dataset, version))
+
+
+def _scales(dataset: h5py.Dataset, axis: int) -> list[tuple[str, h5py.Dataset]]:
+    """Return the dimension scales of an axis, each with its name.
+
+    libhdf5 takes for granted that the attribute which lists them has the right type, and may crash if it has not.
+    """
+    import h5py
+
+    if "DIMENSION_LIST" in dataset.attrs:
+        lists = dataset.attrs.get_id("DIMENSION_LIST")
+        kind = h5py.check_vlen_dtype(lists.dtype)
+        if lists.shape != (dataset.ndim,) or kind is None or h5py.check_ref_dtype(kind) is not h5py.Reference:
+            raise ValueError(f"the attribute DIMENSION_LIST of {str(dataset.name)[:60]} does not list dimension scales")
+    return [(str(name), scale) for name, scale in dataset.dims[axis].items()]
 
 
 def _linked(group: h5py.Group, key: str) -> Any:

@@ -76,6 +76,8 @@ STRUCTURE = {
        for name in ("cost", "verified", "complete", "algorithm", "created")},
     "cost is a text": (said("cost", "cheap"), "the attribute cost is not a number"),
     "verified is a text": (said("verified", "yes"), "the attribute verified is not an integer"),
+    "odd list of scales": (lambda file: file["solution/tour"].attrs.__setitem__("DIMENSION_LIST", 7),
+                           "the attribute DIMENSION_LIST of /solution/tour does not list dimension scales"),
     "job is no TOML": (put("job/toml", "algorithm = = 1"), "damaged: /job/toml is not valid TOML"),
 }
 

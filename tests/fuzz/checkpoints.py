@@ -83,18 +83,26 @@ def lying(files: Mapping[str, bytes], name: str) -> Callable[[str], Saved]:
         Path(path).write_bytes(text + store._seal(text))
         saved, said = found_in(Path(path).parent)
         assert saved is not None
-        for number in saved.numbers:
-            saved.integer(number)
-        for piece in (piece for file in saved.manifest.files for piece in file.pieces):
-            rows = range(piece.first, piece.first + piece.shape[0])
-            saved.ranges(piece.name, rows)
-            saved.rows(piece.name, rows, piece.shape[1:], piece.dtype)
-            saved.gathered(piece.name, piece.shape[1:], piece.dtype)
+        try:
+            _read_all(saved)
+        except DamagedFileError as error:
+            assert str(error).startswith(f"{saved.folder}: "), "two manifests may disagree, so the folder is named"
+            raise DamagedFileError(f"{path}: {error}") from error
         for line in said:
             raise DamagedFileError(f"{path}: {line}")  # which names the manifest, or a data file
         return saved
 
     return read
+
+
+def _read_all(saved: Saved) -> None:
+    for number in saved.numbers:
+        saved.integer(number)
+    for piece in (piece for file in saved.manifest.files for piece in file.pieces):
+        rows = range(piece.first, piece.first + piece.shape[0])
+        saved.ranges(piece.name, rows)
+        saved.rows(piece.name, rows, piece.shape[1:], piece.dtype)
+        saved.gathered(piece.name, piece.shape[1:], piece.dtype)
 
 
 def leased(content: bytes) -> Callable[[str], None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import resource
 import time
@@ -88,4 +89,6 @@ def require_valid_graph(graph: Graph) -> None:
 
 def _has_lines(content: bytes) -> bool:
     """Return whether a file is text, and not blank."""
-    return bool(content.strip()) and not content.startswith((b"\x1f\x8b", b"\xfd7zXZ\0", b"PK\3\4", b"\x93NUMPY"))
+    if content.startswith((b"\x1f\x8b", b"\xfd7zXZ\0", b"PK\3\4", b"\x93NUMPY")):
+        return False
+    return bool(content.removeprefix(codecs.BOM_UTF8).strip())

@@ -98,7 +98,8 @@ def _one_value(file: h5py.File, parent: Any, name: str, value: int, where: int, 
 def _other_values(file: h5py.File, parent: Any, name: str, value: int, where: int, more: int) -> None:
     """Put other values, type and shape in the place of a dataset, with its old attributes."""
     attributes = dict(parent[name].attrs) if name in parent else {}
-    length = parent[name].shape[0] if name in parent and parent[name].shape else 1
+    replaced = parent.get(name)
+    length = replaced.shape[0] if isinstance(replaced, h5py.Dataset) and replaced.shape else 1
     del parent[name]
     with np.errstate(invalid="ignore", over="ignore"):
         made = np.full(SHAPES[where % len(SHAPES)](length), VALUES[value % len(VALUES)])
@@ -167,7 +168,8 @@ def _scale(file: h5py.File, parent: Any, name: str, value: int, where: int, more
 
 def _hostile(file: h5py.File, parent: Any, name: str, value: int, where: int, more: int) -> None:
     """Put a link, data in another file, a bomb or an odd type in the place of a dataset."""
-    length = parent[name].shape[0] if name in parent and parent[name].shape else 1
+    replaced = parent.get(name)
+    length = replaced.shape[0] if isinstance(replaced, h5py.Dataset) and replaced.shape else 1
     del parent[name]
     layout = h5py.VirtualLayout(shape=(length,), dtype="i4")
     layout[:] = h5py.VirtualSource("other.h5", "/solution/tour", shape=(length,))
