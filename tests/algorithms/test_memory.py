@@ -42,6 +42,8 @@ JOBS = {
     "kmb, a matrix": ("steiner-kmb", ("road-steiner", {"n": 9000, "terminals": 1500}), {"mode": "kmb", "matrix": True}),
     "kmb by single searches": ("steiner-kmb", TERMINALS, {"mode": "kmb", "engine": "dijkstra"}),
     "best": ("steiner-kmb", TERMINALS, {"mode": "best", "shakes": 0}),
+    "best, few terminals": ("steiner-kmb", ("power-law-steiner", {"n": 5000, "edges": 45000, "terminals": 30}),
+                            {"mode": "best", "shakes": 0}),
 }
 
 

@@ -88,7 +88,8 @@ def space_of(
 ) -> Space | None:
     """Return what the program needs of a problem with 2 to `MOST_TERMINALS` terminals. Collective.
 
-    None is returned if the search must end before that. The ascents are dealt to the ranks, which exchange them one by one, so that no message is long.
+    None is returned if the search must end before that. The ascents are dealt to the ranks, which exchange them one by
+    one, so that no message is long.
 
     Parameters
     ----------
