@@ -2,6 +2,12 @@
 #pragma once
 #define KERNEL extern "C" __global__ void
 #define EXPORT_KERNEL(name)
+#define ANY_REGISTERS
+#if __CUDACC_VER_MAJOR__ > 12 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ >= 4)
+#define REGISTERS(most) __maxnreg__(most)
+#else
+#define REGISTERS(most)
+#endif
 #define DEVICE __device__ __forceinline__
 #define ROLLED _Pragma("unroll 1")
 #define UNROLL _Pragma("unroll")
@@ -10,6 +16,9 @@
 // 64-bit atomics take `unsigned long long`, which is not the same type as uint64_t.
 DEVICE uint64_t atomicMin_block(uint64_t *target, uint64_t value) {
   return atomicMin_block((unsigned long long *)target, (unsigned long long)value);
+}
+DEVICE int64_t atomicMin_block(int64_t *target, int64_t value) {
+  return atomicMin_block((long long *)target, (long long)value);
 }
 DEVICE uint64_t atomicOr_block(uint64_t *target, uint64_t value) {
   return atomicOr_block((unsigned long long *)target, (unsigned long long)value);
@@ -20,6 +29,7 @@ DEVICE uint64_t atomicAdd_block(uint64_t *target, uint64_t value) {
 DEVICE uint64_t atomicMin(uint64_t *target, uint64_t value) {
   return atomicMin((unsigned long long *)target, (unsigned long long)value);
 }
+DEVICE int64_t atomicMin(int64_t *target, int64_t value) { return atomicMin((long long *)target, (long long)value); }
 DEVICE uint64_t atomicOr(uint64_t *target, uint64_t value) {
   return atomicOr((unsigned long long *)target, (unsigned long long)value);
 }

@@ -24,10 +24,14 @@ constexpr DEVICE V no_path() {
 struct add_costs {
   template <class V>
   DEVICE V join(V path, V cost, V) {
-    return path + cost;
+    return sizeof(V) == 8 && cost == no_path<V>() ? cost : path + cost;  // of 8 bytes, a path may be negative
+  }
+  template <class V>
+  DEVICE V meet(V path, V rest) {
+    return path + rest;
   }
 };
-struct add_multiples {
+struct add_multiples : add_costs {
   template <class V>
   DEVICE V join(V path, V cost, V factor) {
     return cost == no_path<V>() ? cost : path + cost * factor;
@@ -37,6 +41,10 @@ struct dearest_cost {
   template <class V>
   DEVICE V join(V path, V cost, V) {
     return path < cost ? cost : path;
+  }
+  template <class V>
+  DEVICE V meet(V path, V rest) {
+    return path < rest ? rest : path;
   }
 };
 // What a set's row needs beside the paths: the costs of its place, for each city its window and the set of those that
@@ -83,6 +91,30 @@ DEVICE void solve_row(const order_rules<V> &rules, int cities, uint32_t set, V *
     V value = best[c] < rules.earliest[j] ? rules.earliest[j] : best[c];
     if (value > rules.latest[j] || (rules.before[j] & ~set)) value = no_path<V>();
     if (j < cities && !(set >> j & 1)) row[j * plane] = value;
+  }
+}
+// Lowers through[i][j] to the best of the orders that visit S first, i last of S, and j next, for all i in S and j outside:
+// `path(i)` is g(S - i, i), and `rest(j)` the value of the best path from j through all other cities to the depot.
+template <class Join, int width, class V, class Path, class Rest>
+DEVICE void join_halves(const order_rules<V> &rules, int cities, uint32_t set, V *through, Path path, Rest rest) {
+  constexpr int own = (width + warp_size - 1) / warp_size;  // columns of a thread
+  V behind[own];
+  const V factor = std::is_same<Join, add_multiples>::value ? factor_of(rules, set) : V(1);
+  for (int c = 0; c < own; c++) {
+    const int j = lane() + c * warp_size;
+    behind[c] = j < cities && !(set >> j & 1) ? rest(j) : no_path<V>();
+  }
+  for (uint32_t from = set; from; from &= from - 1) {
+    const int i = lowest(from);
+    const V here = path(i);
+    if (here >= no_path<V>()) continue;
+    const V *cost = rules.cost + i * cost_stride + lane();
+    for (int c = 0; c < own; c++) {
+      const V joined = Join().join(here, cost[c * warp_size], factor);
+      const bool both = joined < no_path<V>() && behind[c] < no_path<V>();
+      const V whole = both ? Join().meet(joined, behind[c]) : no_path<V>();
+      atomicMin_block(through + i * cost_stride + lane() + c * warp_size, whole);
+    }
   }
 }
 // Calls f with a number of columns, as few as a row of so many cities takes: a CPU has a few columns in each register.

@@ -60,22 +60,48 @@ DEVICE void for_each_set(const order_slices &slices, const order_chunks &layer, 
     if (inner) inner = next_set(inner);
   }
 }
+// Returns g(S - i, i) for set number nth of its slice and a city i in it.
+template <class V>
+DEVICE V path_to(const order_slices &slices, const order_memory<V> &memory, uint32_t set, int nth, int i) {
+  const int low = slices.cities - slices.top;
+  const uint32_t without = set & ~(1u << i);
+  if (slices.pair[without >> low] >= 0) return memory.table[i * plane_of(slices) + row_of(slices, without)];
+  return memory.arrived[slices.arrived_first[(set >> low) * slices.top + i - low] + nth];
+}
 template <class Join, class V>
 DEVICE void solve_layer(const order_slices &slices, const order_chunks &layer, const order_rules<V> &rules,
                         const order_memory<V> &memory) {
-  const int low = slices.cities - slices.top;
   const size_t plane = plane_of(slices);
   with_width(slices.cities, [&](auto columns) {
     for_each_set(slices, layer, [&](uint32_t set, int nth) {
-      const uint32_t top_set = set >> low;
-      solve_row<Join, decltype(columns)::width>(
-          rules, slices.cities, set, memory.table + row_of(slices, set), plane, [&](int i) {
-            const uint32_t without = set & ~(1u << i);
-            if (slices.pair[without >> low] >= 0) return memory.table[i * plane + row_of(slices, without)];
-            return memory.arrived[slices.arrived_first[top_set * slices.top + i - low] + nth];
-          });
+      solve_row<Join, decltype(columns)::width>(rules, slices.cities, set, memory.table + row_of(slices, set), plane,
+                                                [&](int i) { return path_to(slices, memory, set, nth, i); });
     });
   });
+}
+// Lowers through[i][j] to the best of the orders in which the arc from i to j comes after a set of this layer. `back` is
+// the table of the orders read backwards: its g(complement of S - j, j) is the best path from j to the depot. A set and
+// its complement belong to one rank, and the complement's rank among its slice's sets is counted from the end.
+template <class Join, class V>
+DEVICE void join_layer(const order_slices &slices, const order_slices &back_slices, const order_chunks &layer,
+                       const order_rules<V> &rules, const order_memory<V> &memory, const order_memory<V> &back,
+                       V *through) {
+  __shared__ V best[cost_stride * cost_stride];
+  for (int at = threadIdx.x; at < cost_stride * cost_stride; at += blockDim.x) best[at] = no_path<V>();
+  __syncthreads();
+  const int low = slices.cities - slices.top;
+  const uint32_t every = 0xffffffffu >> (32 - slices.cities);
+  with_width(slices.cities, [&](auto columns) {
+    for_each_set(slices, layer, [&](uint32_t set, int nth) {
+      const int last = choose(layer.binomial, low, layer.layer - count((uint64_t)(set >> low))) - 1;
+      join_halves<Join, decltype(columns)::width>(
+          rules, slices.cities, set, best, [&](int i) { return path_to(slices, memory, set, nth, i); },
+          [&](int j) { return path_to(back_slices, back, ~set & every, last - nth, j); });
+    });
+  });
+  __syncthreads();
+  for (int at = threadIdx.x; at < cost_stride * cost_stride; at += blockDim.x)
+    if (best[at] < no_path<V>()) atomicMin(through + at, best[at]);
 }
 // Copies the values g(S, i) of a layer's chunks to `out`, for slices and top cities i whose reader is on another rank.
 // `first` has the place of the slice's first value by slice and top city, -1 where nobody waits for it.
@@ -100,11 +126,16 @@ DEVICE void read_states(int asked, const order_slices &slices, const uint32_t *s
         slices.pair[set[n] >> low] < 0 ? no_path<V>() : table[city[n] * plane_of(slices) + row_of(slices, set[n])];
 }
 
-#define ORDER_KERNEL(name, Join, V)                                                                             \
-  KERNEL orders_##name(order_slices slices, order_chunks layer, order_rules<V> rules, order_memory<V> memory) { \
-    solve_layer<Join>(slices, layer, rules, memory);                                                            \
-  }                                                                                                             \
-  EXPORT_KERNEL(orders_##name)
+#define ORDER_KERNEL(name, Join, V)                                                                                  \
+  KERNEL orders_##name(order_slices slices, order_chunks layer, order_rules<V> rules, order_memory<V> memory) {      \
+    solve_layer<Join>(slices, layer, rules, memory);                                                                 \
+  }                                                                                                                  \
+  EXPORT_KERNEL(orders_##name)                                                                                       \
+  KERNEL orders_join_##name(order_slices slices, order_slices back_slices, order_chunks layer, order_rules<V> rules, \
+                            order_memory<V> memory, order_memory<V> back, V *through) {                              \
+    join_layer<Join>(slices, back_slices, layer, rules, memory, back, through);                                      \
+  }                                                                                                                  \
+  EXPORT_KERNEL(orders_join_##name)
 ORDER_KERNEL(add_u4, add_costs, uint32_t)
 ORDER_KERNEL(add_i8, add_costs, int64_t)
 ORDER_KERNEL(multiply_i8, add_multiples, int64_t)

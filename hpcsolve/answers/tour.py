@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, rounding_of
+from hpcsolve.answers.best_tours import wrong_arcs, wrong_best
 from hpcsolve.answers.dataset import Column, Dataset, columns, own_unit
 from hpcsolve.answers.edges import Edges, Rows, places_of, shown_names
 from hpcsolve.problems.order import TourQuestion, check_order, dearest_leg, leg_ends, legs_of
@@ -28,6 +29,7 @@ _LEG = "Cost from each city of the tour to the next; of a cycle, the last leg le
 LEGS = {"cost": Dataset("int64", f"{_LEG}, times /instance/scale", "leg", scaled=True)}
 """The group `/legs`."""
 BEST = ("best_costs", "best_tours")
+ARCS = ("arc_tails", "arc_heads", "arc_costs")
 VALUES = {
     "sum": "cost added up", "latency": "sum of weighted arrivals", "position": "cost by place added up",
     "bottleneck": "dearest leg", "lexicographic": "cost added up, the dearest leg", "finish": "time of the end",
@@ -65,6 +67,20 @@ class Tour:
         Dataset("int32", "Cities of the best tours, one tour behind the other, positions from 0", "best_place",
                 optional=True),
     ] = None
+    arc_tails: Annotated[
+        NDArray[np.int32] | None,
+        Dataset("int32", "Cities that the arcs leave, ascending, positions from 0; arcs that no tour uses are left out",
+                "arc", optional=True),
+    ] = None
+    arc_heads: Annotated[
+        NDArray[np.int32] | None,
+        Dataset("int32", "Cities that the arcs lead to, ascending for each tail, positions from 0", "arc",
+                optional=True),
+    ] = None
+    arc_costs: Annotated[
+        NDArray[np.int64] | None, Dataset("int64", "Cost of the best tour through each arc", "arc", scaled=True,
+                                          optional=True)
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -94,31 +110,11 @@ def check_answer(tsp: Tsp, question: TourQuestion | None, answer: Tour) -> Verdi
         return Verdict(False, f"the dearest leg of the tour does not cost {answer.dearest}")
     if answer.lower_bound is not None and answer.lower_bound > cost:
         return Verdict(False, f"the lower bound {answer.lower_bound} is above the tour's cost {cost}")
-    wrong = _wrong_best(tsp, asked, answer)
+    wrong = wrong_best(tsp, asked, answer) or wrong_arcs(tsp, asked, answer)
     if wrong:
         return Verdict(False, wrong)
     constrained = ", its constraints kept" if asked.constrained else ""
     return Verdict(True, f"every city once{constrained}, the {VALUES[asked.objective]} from the instance")
-
-
-def _wrong_best(tsp: Tsp, question: TourQuestion, answer: Tour) -> str:
-    """Return what is wrong with the best tours, `` if nothing is. That there are no better ones is not checked."""
-    if answer.best_costs is None or answer.best_tours is None:
-        return ""
-    tours, costs = np.asarray(answer.best_tours), np.asarray(answer.best_costs)
-    if len(tours) != tsp.n * len(costs) or not len(costs) or (np.diff(costs) < 0).any():
-        return "the best tours are not one for each cost, in ascending order"
-    orders = tours.reshape(len(costs), tsp.n)
-    if len(np.unique(orders, axis=0)) < len(orders) or not np.array_equal(orders[0], answer.tour):
-        return "the best tours are not all different, or the first is not the tour"
-    for number, (order, cost) in enumerate(zip(orders, costs.tolist())):
-        try:
-            found = check_order(tsp, order, question)
-        except ValueError as error:
-            return f"best tour {number}: {error}"
-        if found != cost:
-            return f"best tour {number} costs {found}, not {cost}"
-    return ""
 
 
 def verify(contents: Contents, problem: Tsp, question: TourQuestion | None, rows: RowBlocks) -> Verdict:
@@ -134,7 +130,8 @@ def verify(contents: Contents, problem: Tsp, question: TourQuestion | None, rows
     dearest, bound = (contents.value("solution", name) for name in ("dearest", "lower_bound"))
     legs, (costs, tours) = contents.value("legs", "cost"), (contents.value("solution", name) for name in BEST)
     whole = [None if one is None else int(one) for one in (dearest, bound)]
-    answer = Tour(int(cost), tour, False, whole[0], whole[1], None, costs, tours)
+    arcs = [contents.value("solution", name) for name in ARCS]
+    answer = Tour(int(cost), tour, False, whole[0], whole[1], None, costs, tours, *arcs)
     verdict = check_answer(problem, question, answer)
     right = beside(problem, question, answer).get("legs") if verdict.passed and legs is not None else None
     if right is not None and not np.array_equal(legs, right["cost"].values):
@@ -179,6 +176,9 @@ def _more_lines(contents: Contents) -> Iterator[str]:
     if best is not None:
         own = contents.in_own_unit(np.asarray(best))
         yield f"best:   {counted(len(best), 'tour')} of cost {own[0]} to {own[-1]}, /solution/best_tours in the file"
+    arcs = contents.value("solution", "arc_costs")
+    if arcs is not None:
+        yield f"arcs:   costs of the best tours through {counted(len(arcs), 'arc')}, /solution/arc_costs in the file"
 
 
 def _bound_lines(contents: Contents) -> Iterator[str]:

@@ -56,6 +56,7 @@ class Job:
 
 ANTS = {"colonies": 4, "ants": 6, "migration": 3}
 MANY = {"sources": list(range(1, 60))}
+REDUCED = {"reduce": ["count", "nearest", "sum", "farthest"], "cutoffs": [9000.0], "k": 2}
 SOME = np.random.default_rng(3).integers(0, 400, (60, 2)).tolist()
 JOBS = {
     "mmas": Job("ant-colony", uniform_tsp(40, seed=1), ANTS, StopCriteria(iterations=12), (1, 5)),
@@ -66,11 +67,15 @@ JOBS = {
     "asymmetric": Job("held-karp", random_matrix(21), {}, patience=(3, 30)),
     "latency": Job("held-karp", random_matrix(13), {"objective": "latency"}, patience=(2, 5)),
     "lexicographic": Job("held-karp", uniform_tsp(12, seed=4), {"objective": "lexicographic"}, patience=(1, 3)),
+    "arcs": Job("held-karp", random_matrix(12), {"arcs": True}, patience=(3, 16)),
     "bounded": Job("held-karp", random_matrix(11), {"objective": "latency", "method": "bounded"}, patience=(22,)),
     "rows": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "predecessors": True, "engine": "near-far"}),
     "targets": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "targets": [5, 9, 7], "engine": "near-far"}),
     "sweeps": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "predecessors": True, "engine": "phast"}),
     "swept targets": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "targets": [5, 9, 7], "engine": "auto"}),
+    "reduced sweeps": Job("shortest-paths", road_graph(400, seed=1), {**MANY, **REDUCED, "engine": "phast"}),
+    "reduced rows": Job("shortest-paths", road_graph(400, seed=1), {**MANY, **REDUCED, "engine": "near-far"},
+                        patience=(2,)),
     "voronoi": Job("shortest-paths", road_graph(400, seed=1), {"sources": [5, 9, 7], "voronoi": True}),
     "queries": Job("shortest-paths", road_graph(400, seed=1), {"queries": [[1 + a, 1 + b] for a, b in SOME]}),
     "kmb": Job("steiner-kmb", road_steiner(300, 40, seed=2), {"mode": "kmb"}, patience=(1, 4)),
@@ -126,6 +131,8 @@ LAYERED = ("symmetric", "asymmetric", "bounded", "exact")
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make many pieces of work out of small problems."""
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.tables.rows_at_once", lambda *_: 4)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.reduce.answer.rows_at_once", lambda *_: 4)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.reduce.answer.SWEEPS_A_BATCH", 1)
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.prepare.shape_for", lambda *_: Shape(16, 1))
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.pairs.SOURCES_A_BATCH", 4)
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.tile.TileRows.at_once", 8)

@@ -10,8 +10,10 @@ from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp import batch, orders
 from hpcsolve.algorithms.held_karp.encode import encode
 from hpcsolve.algorithms.held_karp.problem import order_problem
+from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, ExtraAnswers
 from hpcsolve.algorithms.held_karp.slices import Slices
 from hpcsolve.algorithms.held_karp.table import Table
+from hpcsolve.checkpoint.checkpoints import NONE
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.order import TourQuestion
@@ -21,14 +23,16 @@ from tests.order_oracle import best_order, random_question
 
 
 def order_tables(device: Device) -> None:
-    """Every kernel that fills a table, then those for messages and reads."""
+    """Every kernel that fills a table or joins two, then those for messages and reads."""
     for seed, objective, factor in ((1, "latency", 1), (2, "sum", 10**9), (2, "position", 1), (1, "bottleneck", 1),
                                     (3, "finish", 1)):
         tsp, question = random_question(5, seed, objective, ("open", "before"))
         tsp = replace(tsp, cost=np.where(tsp.cost == FORBIDDEN, FORBIDDEN, tsp.cost * factor))
-        answer = orders.run(tsp, lambda asked=question: asked, device, SerialComm(), silent).answer
+        extra = NO_EXTRA_ANSWERS if objective == "finish" else ExtraAnswers(arcs=True)
+        answer = orders.run(tsp, lambda asked=question: asked, device, SerialComm(), silent, NONE, extra).answer
         best = best_order(tsp, question)
         assert (getattr(answer, "cost", None) == best[0] if best else answer.infeasible), (objective, answer, best)
+        assert best is None or objective == "finish" or answer.arc_costs.min() == best[0]
     some = TspBatch("batch", (np.stack([random_question(5, seed, "sum")[0].cost for seed in range(3)]),))
     answer = batch.run(some, TourQuestion(), device, SerialComm(), silent).answer
     best = [best_order(some.instance(number), TourQuestion()) for number in range(3)]

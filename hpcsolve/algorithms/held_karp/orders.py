@@ -9,11 +9,12 @@ from functools import partial
 import numpy as np
 
 from hpcsolve.algorithms.base import WITHOUT_WORK, Estimate, Outcome, Report
+from hpcsolve.algorithms.held_karp.arcs import ENTRIES, Arcs, Joiner, encode_backwards, in_instance
 from hpcsolve.algorithms.held_karp.encode import Encoded, encode
 from hpcsolve.algorithms.held_karp.outcome import order_layers_table
 from hpcsolve.algorithms.held_karp.planes import Statistics
 from hpcsolve.algorithms.held_karp.problem import OrderProblem, order_problem, question_without_dearer
-from hpcsolve.algorithms.held_karp.question import More
+from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, ExtraAnswers
 from hpcsolve.algorithms.held_karp.ranking import best_orders, count_optimal
 from hpcsolve.algorithms.held_karp.resume_orders import OrderCheckpoints
 from hpcsolve.algorithms.held_karp.slices import Slices
@@ -31,8 +32,6 @@ from hpcsolve.problems.tsp import Tsp
 MOST_CITIES = 31
 """The most cities beside the depot: a set is a word of 32 bits, and a row of costs has one more place."""
 MOST_RANKS = 512
-NO_MORE = More()
-"""The optimal tour alone."""
 
 
 def statement(tsp: Tsp, question: TourQuestion) -> OrderProblem:
@@ -53,7 +52,7 @@ def statement(tsp: Tsp, question: TourQuestion) -> OrderProblem:
     return problem
 
 
-def estimate(tsp: Tsp, question: TourQuestion, ranks: int) -> Estimate:
+def estimate(tsp: Tsp, question: TourQuestion, ranks: int, extra: ExtraAnswers = NO_EXTRA_ANSWERS) -> Estimate:
     """Return what a run on so many ranks will need. Raises as `statement`, and for more ranks than `MOST_RANKS`."""
     if ranks > MOST_RANKS:
         raise ResourceError(f"{ranks} ranks are too many: at most {MOST_RANKS} can share one problem; start fewer")
@@ -66,21 +65,23 @@ def estimate(tsp: Tsp, question: TourQuestion, ranks: int) -> Estimate:
         runs.append(encode(statement(tsp, replace(question, objective="sum"))))
     shares, widest = [Slices(problem.m, ranks, rank) for rank in range(ranks)], max(runs, key=lambda run: run.itemsize)
     details: dict[str, int | str] = {
-        "split": f"one table of all sets, {shares[0].slices} slices" + (", filled twice" if len(runs) > 1 else ""),
+        "split": f"one table of all sets, {shares[0].slices} slices" + (", filled twice" if len(runs) > 1 else "")
+        + (", and one of the orders read backwards" if extra.arcs else ""),
         "states": f"{8 * widest.itemsize}-bit",
         WITHOUT_WORK: sum(not share.own for share in shares),
     }
 
     def largest(free: Sequence[int]) -> int:
-        need = partial(_needed, runs, ranks)
+        need = partial(_needed, runs, ranks, extra)
         fitting = (m for m in range(MOST_CITIES, 0, -1) if all(need(m, r) <= have for r, have in enumerate(free)))
         return next(fitting, 0) + tsp.n - problem.m
 
     return Estimate(
-        tuple(max(layout_of(run, share).device_bytes() for run in runs) for share in shares),
+        tuple(_device_bytes([layout_of(run, share) for run in runs], extra) for share in shares),
         tuple(layout_of(widest, share).host_bytes() for share in shares),
-        len(runs) * sum(share.operations() for share in shares), "join",
-        tuple(sum(run.itemsize for run in runs) * share.values_sent() for share in shares), details, largest)
+        _passes(len(runs), extra) * sum(share.operations() for share in shares), "join",
+        tuple((sum(run.itemsize for run in runs) + 2 * extra.arcs * runs[-1].itemsize) * share.values_sent()
+              for share in shares), details, largest)
 
 
 def fits(tsp: Tsp, question: TourQuestion) -> bool:
@@ -92,23 +93,46 @@ def fits(tsp: Tsp, question: TourQuestion) -> bool:
     return True
 
 
-def _needed(runs: Sequence[Encoded], ranks: int, m: int, rank: int) -> int:
+def _passes(runs: int, extra: ExtraAnswers) -> int:
+    """Return how often all states are looked at: to fill each table, and to join the last two."""
+    return runs + 2 * extra.arcs
+
+
+def _device_bytes(runs: Sequence[Layout], extra: ExtraAnswers) -> int:
+    """Return the bytes of the largest of the tables, of which the last may have a second one beside it."""
+    last = runs[-1]
+    beside = last.device_bytes() + ENTRIES * last.dtype.itemsize if extra.arcs else 0
+    return max(*(run.device_bytes() for run in runs), last.device_bytes() + beside)
+
+
+def _needed(runs: Sequence[Encoded], ranks: int, extra: ExtraAnswers, m: int, rank: int) -> int:
     """Return the bytes that a rank needs for the same kind of problem with m cities."""
     share = Slices(m, ranks, rank)
     if share.states * runs[0].itemsize > 2**44:
         return share.states * runs[0].itemsize
     layouts = [Layout(share, run.dtype, m if len(run.cost) > 1 else 1) for run in runs]
-    return max(layout.device_bytes() for layout in layouts) + max(layout.host_bytes() for layout in layouts)
+    return _device_bytes(layouts, extra) + max(layout.host_bytes() for layout in layouts)
 
 
 @dataclass(frozen=True)
 class Solved:
-    """The value and the order of the best order, the number of the optimal ones, and the best ones in order."""
+    """The value and the order of the best order, and what is asked for beside it.
+
+    Attributes
+    ----------
+    count
+        The number of optimal orders.
+    ranked
+        The best orders with their values, in order.
+    arcs
+        For each arc the value of the best order through it.
+    """
 
     value: int
     order: list[int]
     count: int
     ranked: list[tuple[int, list[int]]]
+    arcs: Arcs
 
 
 @dataclass(frozen=True)
@@ -121,28 +145,53 @@ class OrderRun:
     checkpoints: OrderCheckpoints
     statistics: Statistics
 
-    def best(self, number: int, runs: int, problem: OrderProblem, encoded: Encoded | None,
-             more: More = NO_MORE) -> Solved | None:
-        """Return what is asked for of the best orders, None if there is none. Collective."""
+    def best(self, number: int, tables: int, problem: OrderProblem, encoded: Encoded | None,
+             extra: ExtraAnswers = NO_EXTRA_ANSWERS) -> Solved | None:
+        """Return what is asked for of the best orders, None if there is none. Collective.
+
+        Parameters
+        ----------
+        number, tables
+            Which of how many tables it is.
+        """
         if encoded is None:
             value = problem.value([])
-            return None if value is None else Solved(value, [], 1, [(value, [])])
+            return None if value is None else Solved(value, [], 1, [(value, [])], np.array([[0, 0, value]]))
         slices = Slices(encoded.m, self.comm.size, self.comm.rank)
         with Table(encoded, slices, self.device, self.comm) as table:
             begin = self.checkpoints.load(number, table)
-            table.fill(self.statistics, lambda done: self.report((number + done) / runs), begin,
-                       lambda layer: self.checkpoints.reached(number, runs, layer, table))
+            table.fill(self.statistics, lambda done: self.report((number + done) / tables), begin,
+                       lambda layer: self.checkpoints.reached(number, tables, layer, table))
             found = best_order(encoded, table.read)
             if found is None:
                 return None
-            several = best_orders(encoded, table.read, more.best) if more.best > 1 else [found]
-            number_of = count_optimal(encoded, table.read) if more.count else 0
+            several = best_orders(encoded, table.read, extra.best) if extra.best > 1 else [found]
+            number_of = count_optimal(encoded, table.read) if extra.count else 0
+            arcs = self._arcs(number, tables, problem, table) if extra.arcs else np.empty((0, 3), np.int64)
         ranked = [(encoded.decoded(value), order) for value, order in several]
-        return Solved(encoded.decoded(found[0]), found[1], number_of, ranked)
+        return Solved(encoded.decoded(found[0]), found[1], number_of, ranked, arcs)
+
+    def _arcs(self, number: int, tables: int, problem: OrderProblem, table: Table) -> Arcs:
+        """Return for each arc the value of the best order through it, with a second table. Collective."""
+        m, encoded = table.encoded.m, encode_backwards(problem, table.encoded.itemsize)
+        with Table(encoded, table.slices, self.device, self.comm) as back:
+            joiner, begin = Joiner(table, back, self.statistics), self.checkpoints.load_back(number, back)
+            for layer in range(begin):
+                joiner.join_again(layer)
+
+            def reached(layer: int) -> None:
+                joiner.join(layer)
+                self.checkpoints.reached(number, tables, m - 1, table, back, layer + 1)
+
+            back.fill(self.statistics, lambda done: self.report((number + 1 + done) / tables), begin, reached)
+            arcs = joiner.values()
+            joiner.close()
+        values = [encoded.decoded(value) for value in arcs[:, 2].tolist()]
+        return np.column_stack([arcs[:, :2], np.array(values, np.int64)])
 
 
 def run(tsp: Tsp, asked: Callable[[], TourQuestion], device: Device, comm: Comm, report: Report,
-        checkpoints: Checkpoints = NONE, more: More = NO_MORE) -> Outcome:
+        checkpoints: Checkpoints = NONE, extra: ExtraAnswers = NO_EXTRA_ANSWERS) -> Outcome:
     """Return the best order, with a proof. `asked` is called on rank 0 alone. Collective."""
     question = comm.bcast(asked() if comm.rank == 0 else None)
     assert question is not None
@@ -151,30 +200,35 @@ def run(tsp: Tsp, asked: Callable[[], TourQuestion], device: Device, comm: Comm,
     statistics = Statistics([device.timer() for _ in range(m)], [], [0] * m)
     work = OrderRun(device, comm, report, OrderCheckpoints(device, comm, checkpoints), statistics)
     encoded = encode(problem) if m else None
-    found = None
+    found, tables_in_all = None, 1 + two + extra.arcs
     if work.checkpoints.first is None:
-        found = work.best(0, 1 + two, problem, encoded, NO_MORE if two else more)
+        found = work.best(0, tables_in_all, problem, encoded, NO_EXTRA_ANSWERS if two else extra)
         work.checkpoints.first = found.value if two and found else None
     dearest = work.checkpoints.first
     if dearest is not None:
         whole = encode(statement(tsp, replace(question, objective="sum"))) if m else None
         problem = statement(tsp, question_without_dearer(tsp, question, dearest))
         encoded = encode(problem, whole.itemsize) if whole else None
-        found = work.best(1, 2, problem, encoded, more)
+        found = work.best(1, tables_in_all, problem, encoded, extra)
     tables = {}
     if encoded is not None:
         tables["layers"] = order_layers_table(Slices(m, comm.size, comm.rank), encoded.itemsize, comm, statistics)
-    ranks = _rank(Slices(m, comm.size, comm.rank), statistics, 1 + two) if m else {}
+    ranks = _rank(Slices(m, comm.size, comm.rank), statistics, _passes(1 + two, extra)) if m else {}
     if found is None:
         return Outcome(NoTour(True), tables, ranks)
-    return Outcome(_tour(problem, found, dearest, more), tables, ranks)
+    return Outcome(_tour(problem, question, found, dearest, extra), tables, ranks)
 
 
-def _tour(problem: OrderProblem, found: Solved, dearest: int | None, more: More) -> Tour:
+def _tour(problem: OrderProblem, question: TourQuestion, found: Solved, dearest: int | None,
+          extra: ExtraAnswers) -> Tour:
     """Return the answer, with what is asked for beside it."""
-    number = found.count if more.count else None
+    number = found.count if extra.count else None
     tour = Tour(found.value, problem.core.tour(found.order), True, dearest, optimal_tours=number)
-    if more.best == 1:
+    if extra.arcs:
+        tails, heads, values = in_instance(problem, question, found.arcs).T
+        tour = replace(tour, arc_tails=tails.astype(np.int32), arc_heads=heads.astype(np.int32),
+                       arc_costs=values.copy())
+    if extra.best == 1:
         return tour
     costs = np.array([value for value, _ in found.ranked], np.int64)
     return replace(tour, best_costs=costs,

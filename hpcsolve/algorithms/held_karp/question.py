@@ -60,15 +60,17 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         Whether to count the optimal tours, up to 2^64 - 1. A symmetric cycle counts in both directions.
     best
         How many of the best tours to keep, in the order of their values.
+    arcs
+        Whether to compute for each arc the value of the best tour through it. Not with "finish".
     method
         "lattice": the table of all states, whose memory doubles with each city; "bounded": states that a lower bound
-        proves useless are dropped, for sums of costs by place alone; "auto": the lattice for up to 28 cities and where
-        "bounded" is not possible, else "bounded". If its states then do not fit in the memory but the lattice does, the
-        lattice takes over. The answer is the same.
+        proves useless are dropped, for sums of costs by place alone; "auto": the lattice for up to 28 cities (20 with
+        other objectives and constraints) and where "bounded" is not possible, else "bounded". If one of them does not
+        fit in the memory, the other one takes over. The answer is the same.
     layout
         How the lattice stores its states. "planes": split over ranks, any size; "compact": one table of all states on
-        one rank, for study and as an oracle, for plain sums without `before`, `position`, `not-position`, `count` and
-        `best` alone.
+        one rank, for study and as an oracle, for plain sums without `before`, `position`, `not-position`, `count`,
+        `best` and `arcs` alone.
     costs_sha256, windows_sha256
         SHA-256 of the files of `costs` and `windows`. hpcsolve writes them into the result's job, so that a file that
         has changed is refused when the job is run again.
@@ -87,6 +89,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     forbidden: list[tuple[City, City]] = []
     count: bool = False
     best: Annotated[int, msgspec.Meta(ge=1, le=MOST_BEST)] = 1
+    arcs: bool = False
     method: Literal["auto", "lattice", "bounded"] = "auto"
     layout: Literal["planes", "compact"] = "planes"
     costs_sha256: str | None = None
@@ -106,16 +109,31 @@ def file_hash(key: str) -> Callable[[str, str | None], str]:
 
 
 @dataclass(frozen=True)
-class More:
-    """What is asked for beside an optimal tour: the number of all, and how many of the best."""
+class ExtraAnswers:
+    """What is asked for beside an optimal tour.
+
+    Attributes
+    ----------
+    count
+        Whether the number of optimal tours is.
+    best
+        How many of the best tours are.
+    arcs
+        Whether for each arc the value of the best tour through it is.
+    """
 
     count: bool = False
     best: int = 1
+    arcs: bool = False
 
 
-def more_of(parameters: Parameters) -> More:
+NO_EXTRA_ANSWERS = ExtraAnswers()
+"""The optimal tour alone."""
+
+
+def extra_answers(parameters: Parameters) -> ExtraAnswers:
     """Return what the parameters ask for beside an optimal tour."""
-    return More(parameters.count, parameters.best)
+    return ExtraAnswers(parameters.count, parameters.best, parameters.arcs)
 
 
 FILE_KEYS = {key: file_hash(key) for key in ("costs", "windows")}
@@ -186,6 +204,9 @@ def _refuse_combinations(parameters: Parameters) -> None:
         raise InputError('held-karp.objective: "position" needs one of weights (one for each leg) and costs (a file)')
     if objective == "finish" and parameters.windows is None:
         raise InputError('held-karp.objective: "finish" needs windows, a CSV table of time windows')
+    if objective == "finish" and parameters.arcs:
+        raise InputError('held-karp.arcs: objective = "finish" does not take it, since the rest of a tour depends on '
+                         "the time; remove arcs")
 
 
 def _refuse_compact(tsp: Tsp, parameters: Parameters) -> None:
@@ -195,7 +216,7 @@ def _refuse_compact(tsp: Tsp, parameters: Parameters) -> None:
     others = {
         f'objective = "{parameters.objective}"': parameters.objective != "sum", "before": parameters.before,
         "position": parameters.position, "not-position": parameters.not_position, "count": parameters.count,
-        "best": parameters.best > 1, "the precedences of the instance": tsp.precedences,
+        "best": parameters.best > 1, "arcs": parameters.arcs, "the precedences of the instance": tsp.precedences,
     }
     for other, given in others.items():
         if given:

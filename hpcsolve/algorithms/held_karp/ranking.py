@@ -9,17 +9,29 @@ best path to each state, the best order with each suffix is known at once, so no
 from __future__ import annotations
 
 import heapq
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.algorithms.held_karp.encode import Encoded
-from hpcsolve.algorithms.held_karp.walk import Read, arrivals, best_value, limit_before
+from hpcsolve.algorithms.held_karp.walk import Read, best_value
 
 MOST_COUNTED = 2**64 - 1
 """The largest number of orders that is counted, which stands for that many or more."""
+END = np.dtype([("visited", np.uint32), ("city", np.int32), ("limit", np.int64), ("number", np.uint64)])
+"""Ends of optimal orders: the set of cities before them, their first city (or the depot), the largest value at which
+that may be reached, and how many ends these are, saturated."""
+Ends = NDArray[Any]
+"""Shape (ends,), of type `END`."""
+ENDS_AT_A_TIME = 1 << 16
+MOST_UNMERGED = 1 << 22
+"""Ends of orders that are looked at together, and above which equal ones are merged: some hundred MB of memory."""
 _NEVER = 2**63
+_LOW, _HALF = np.uint64(2**32 - 1), np.uint64(32)
 
 
 @dataclass(frozen=True, order=True)
@@ -36,26 +48,69 @@ class Suffix:
 
 def count_optimal(encoded: Encoded, read: Read) -> int:
     """Return the number of optimal orders, 0 if there is none and at most `MOST_COUNTED`. Collective."""
-    value, whole = best_value(encoded, read), (1 << encoded.m) - 1
+    value = best_value(encoded, read)
     if value is None:
         return 0
-    ends = {(whole, encoded.m, value): 1}
-    for _ in range(encoded.m):
-        longer: dict[tuple[int, int, int], int] = defaultdict(int)
-        members = [(state, [i for i in range(encoded.m) if state[0] >> i & 1]) for state in ends]
-        asked = [(visited & ~(1 << i), i) for (visited, _, _), some in members for i in some]
-        paths = dict(zip(asked, read([s for s, _ in asked], [i for _, i in asked])))
+    ends = _ends([(1 << encoded.m) - 1], [encoded.m], [value], [1])
+    for size in range(encoded.m, 0, -1):
+        longer = _ends([], [], [], [])
+        for at in range(0, len(ends), ENDS_AT_A_TIME):
+            longer = np.concatenate([longer, _with_city_before(encoded, read, size, ends[at : at + ENDS_AT_A_TIME])])
+            longer = _merged(longer) if len(longer) > MOST_UNMERGED else longer
+        ends = _merged(longer)
+    total = sum(map(int, ends["number"]))
+    return min(total, MOST_COUNTED)
 
-        def known(sets: Sequence[int], cities: Sequence[int], paths: dict[tuple[int, int], int] = paths) -> list[int]:
-            return [paths[state] for state in zip(sets, cities)]
 
-        for (visited, city, limit), number in ends.items():
-            for last, arrival in arrivals(encoded, known, visited, city):
-                if arrival <= limit:
-                    state = visited & ~(1 << last), last, limit_before(encoded, limit, visited, last, city)
-                    longer[state] = min(longer[state] + number, MOST_COUNTED)
-        ends = longer
-    return min(sum(ends.values()), MOST_COUNTED)
+def _ends(visited: ArrayLike, city: ArrayLike, limit: ArrayLike, number: ArrayLike) -> Ends:
+    ends = np.empty(np.size(visited), END)
+    for name, values in (("visited", visited), ("city", city), ("limit", limit), ("number", number)):
+        ends[name] = values
+    return ends
+
+
+def _merged(ends: Ends) -> Ends:
+    """Return the ends with equal ones counted together."""
+    if not len(ends):
+        return ends
+    state = ends["visited"].astype(np.int64) << 5 | ends["city"]
+    order = np.lexsort([ends["limit"], state])
+    state, limit, number = state[order], ends["limit"][order], ends["number"][order]
+    first = np.flatnonzero(np.append(True, (np.diff(state) != 0) | (np.diff(limit) != 0)))
+    low = np.add.reduceat(number & _LOW, first)  # sums of 32-bit halves do not wrap
+    high = np.add.reduceat(number >> _HALF, first) + (low >> _HALF)
+    total = np.where(high > _LOW, np.uint64(MOST_COUNTED), high << _HALF | low & _LOW)
+    merged = ends[order[first]]
+    merged["number"] = np.minimum(total, np.uint64(MOST_COUNTED))
+    return merged
+
+
+def _with_city_before(encoded: Encoded, read: Read, size: int, ends: Ends) -> Ends:
+    """Return the ends with one more city, as far as they are ends of optimal orders.
+
+    Parameters
+    ----------
+    size
+        The number of cities before each of the ends, at least 1.
+    """
+    m, none, one = encoded.m, encoded.no_path, np.uint32(1)
+    inside = (ends["visited"][:, None] >> np.arange(m, dtype=np.uint32) & one).astype(bool)
+    end, last = np.nonzero(inside)
+    before = ends["visited"][end] & ~(one << last.astype(np.uint32))
+    paths = read(before, last)
+    arcs = encoded.back[last] if size == m else encoded.cost[encoded.place(size), last, ends["city"][end]]
+    costs = arcs.astype(np.int64)
+    reached = (paths < none) & (costs < none)
+    end, last, before, paths, costs = (column[reached] for column in (end, last, before, paths, costs))
+    limit = ends["limit"][end]
+    if encoded.join == "dearest":
+        kept = np.maximum(paths, costs) <= limit
+    else:
+        weight = encoded.weight[:m].astype(np.int64) if encoded.join == "multiply" else np.zeros(m, np.int64)
+        limit = limit - costs * (encoded.factor + inside @ weight)[end]
+        kept = paths <= limit
+        limit = np.minimum(limit, encoded.latest[last].astype(np.int64))
+    return _ends(before[kept], last[kept], limit[kept], ends["number"][end[kept]])
 
 
 def best_orders(encoded: Encoded, read: Read, most: int) -> list[tuple[int, list[int]]]:
@@ -83,7 +138,7 @@ def _longer(encoded: Encoded, read: Read, suffix: Suffix) -> list[Suffix]:
     """Return the suffixes with one more city before, as far as an order has them."""
     city = suffix.backwards[-1] if suffix.backwards else encoded.m
     members = [i for i in range(encoded.m) if suffix.left >> i & 1]
-    paths = read([suffix.left & ~(1 << i) for i in members], members)
+    paths = read([suffix.left & ~(1 << i) for i in members], members).tolist()
     found = []
     for last, path in zip(members, paths):
         added, least, limit = _before(encoded, suffix, last, city)

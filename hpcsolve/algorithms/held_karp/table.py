@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.algorithms.held_karp.encode import STRIDE, Encoded
 from hpcsolve.algorithms.held_karp.plan import BINOMIAL
@@ -18,7 +18,7 @@ from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.parallel.comm import Comm
 
 FILE = "held_karp/orders"
-ASKED = 1024
+ASKED = 1 << 14
 """States that are read at a time."""
 
 
@@ -60,11 +60,10 @@ class Table:
         """
         kernel, m = self.device.kernel(FILE, self.encoded.kernel), self.encoded.m
         for layer in range(begin, m):
-            self._exchange(layer, statistics)
+            self.exchange(layer, statistics)
             timer = statistics.layer_timers[layer]
             timer.start()
-            self._launch(kernel, layer, rules=self._rules(layer),
-                         memory={"table": self.buffers["table"], "arrived": self.buffers["arrived"]})
+            self._launch(kernel, layer, rules=self._rules(layer), memory=self._memory())
             timer.stop()
             report((layer + 1) / m)
             reached(layer)
@@ -85,14 +84,32 @@ class Table:
                 "pair": self.buffers["pair"],
                 "arrived_first": self.buffers["arrived_first"]}
 
+    def join(self, back: Table, layer: int, through: Buffer) -> None:
+        """Lower the values of arcs to those of orders in which they come after a set of a layer.
+
+        Parameters
+        ----------
+        back
+            The table of the orders read backwards. What it reads of other ranks in the opposite layer has arrived, and
+            so has what this table reads in its own.
+        through
+            Shape (1024,): for row i and column j of 32 the arc from i to j.
+        """
+        kernel = self.device.kernel(FILE, self.encoded.kernel.replace("orders_", "orders_join_"))
+        self._launch(kernel, layer, back_slices=back._slices(), rules=self._rules(layer), memory=self._memory(),
+                     back=back._memory(), through=through)
+
+    def _memory(self) -> dict[str, Argument]:
+        return {"table": self.buffers["table"], "arrived": self.buffers["arrived"]}
+
     def _rules(self, layer: int) -> dict[str, Argument]:
         matrix = self.encoded.cost[0].size
         cost = self.buffers["cost"].view(self.encoded.place(layer) * matrix, matrix)
         names = ("earliest", "latest", "before", "weight")
         return {"cost": cost, **{name: self.buffers[name] for name in names}, "factor": self.encoded.factor}
 
-    def _exchange(self, layer: int, statistics: Statistics) -> None:
-        """Send and receive the values of top cities that the layer reads on other ranks."""
+    def exchange(self, layer: int, statistics: Statistics) -> None:
+        """Send and receive the values of top cities that the layer reads on other ranks. Collective."""
         first, incoming = self.slices.arriving(layer)
         self.buffers["arrived_first"].upload(first)
         leave, outgoing = self.slices.leaving(layer)
@@ -131,22 +148,22 @@ class Table:
         length = 1 << self.slices.low
         return self.buffers["table"].view((city * self.slices.pairs + pair) * length, length)
 
-    def read(self, sets: Sequence[int], cities: Sequence[int]) -> list[int]:
+    def read(self, sets: ArrayLike, cities: ArrayLike) -> NDArray[np.int64]:
         """Return g(S, j) for sets, as bit masks, and cities outside of them, the same on all ranks. Collective."""
-        found: list[int] = []
-        for at in range(0, len(sets), ASKED):
-            found += self._read(np.array(sets[at : at + ASKED], np.uint32), np.array(cities[at : at + ASKED], np.int32))
+        found = np.empty(np.size(sets), np.int64)
+        for at in range(0, len(found), ASKED):
+            some = slice(at, at + ASKED)
+            found[some] = self._read(np.asarray(sets, np.uint32)[some], np.asarray(cities, np.int32)[some])
         return found
 
-    def _read(self, sets: NDArray[np.uint32], cities: NDArray[np.int32]) -> list[int]:
+    def _read(self, sets: NDArray[np.uint32], cities: NDArray[np.int32]) -> NDArray[np.generic]:
         kernel = self.device.kernel(FILE, f"orders_read_{self.encoded.kernel[-2:]}")
         views = {name: self.buffers[name].view(0, len(sets)) for name in ("set", "city", "found")}
         views["set"].upload(sets)
         views["city"].upload(cities)
         kernel(-(-len(sets) // BLOCK_THREADS), BLOCK_THREADS, asked=len(sets), slices=self._slices(),
                table=self.buffers["table"], **views)
-        values = self.comm.allgather(views["found"].download())
-        least: list[int] = np.min(values, axis=0).tolist()
+        least: NDArray[np.generic] = np.min(self.comm.allgather(views["found"].download()), axis=0)
         return least
 
 

@@ -12,7 +12,7 @@ from hpcsolve.algorithms.held_karp import orders, planes
 from hpcsolve.algorithms.held_karp.core import core_problem
 from hpcsolve.algorithms.held_karp.method import is_bounded
 from hpcsolve.algorithms.held_karp.plan import plan
-from hpcsolve.algorithms.held_karp.question import More, Parameters, asked, more_of
+from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, Parameters, asked, extra_answers
 from hpcsolve.algorithms.held_karp.reduce import reduce_costs
 from hpcsolve.algorithms.held_karp.solve import estimate, run
 from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, split_cities
@@ -47,7 +47,7 @@ def trial(
         return _trial_of_batch(tsp, parameters, ranks, device)
     if is_bounded(tsp, parameters):
         return _trial_of_bounds(criteria, device, seed)
-    if not asked(tsp, parameters).plain or more_of(parameters) != More():
+    if not asked(tsp, parameters).plain or extra_answers(parameters) != NO_EXTRA_ANSWERS:
         return _trial_of_orders(tsp, parameters, ranks, device, seed)
     reduced, given = reduce_costs(core_problem(tsp, parameters).cost), Parameters(layout=parameters.layout)
     high = LARGEST_RANDOM_COST[reduced.itemsize]
@@ -79,7 +79,7 @@ def _trial_of_bounds(criteria: StopCriteria, device: Device, seed: int) -> Trial
 def _trial_of_orders(tsp: Tsp, parameters: Parameters, ranks: int, device: Device, seed: int) -> Trial:
     """Solve a random instance by latency, which fills the same kind of table, with as many cities as take a second."""
     question, given = asked(tsp, parameters), Parameters(objective="latency")
-    whole = orders.estimate(tsp, question, ranks)
+    whole = orders.estimate(tsp, question, ranks, extra_answers(parameters))
 
     def solved(cities: int) -> tuple[Tsp, Outcome, float]:
         small, watch = random_matrix(cities), Stopwatch()

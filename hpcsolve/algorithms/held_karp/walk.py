@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from hpcsolve.algorithms.held_karp.encode import Encoded
 
-Read = Callable[[Sequence[int], Sequence[int]], list[int]]
+Read = Callable[[ArrayLike, ArrayLike], NDArray[np.int64]]
 """Returns the states of sets and cities."""
 
 
@@ -22,7 +25,7 @@ def arrivals(encoded: Encoded, read: Read, visited: int, city: int) -> list[tupl
     """
     m = encoded.m
     members = [i for i in range(m) if visited >> i & 1]
-    paths = read([visited & ~(1 << i) for i in members], members)
+    paths = read([visited & ~(1 << i) for i in members], members).tolist()
     costs = encoded.back if city == m else encoded.cost[encoded.place(len(members)), :, city]
     factor = encoded.factor_after(visited)
     return [(i, encoded.joined(path, int(costs[i]), factor)) for i, path in zip(members, paths)]
