@@ -64,7 +64,9 @@ class Searched:
     states: list[int] = field(default_factory=list)
 
 
-def searched(smaller: ReducedGraph, least: int, memory: int | None, run: Setting, strategy: Strategy = Strategy()) -> Searched:
+def searched(
+    smaller: ReducedGraph, least: int, memory: int | None, run: Setting, strategy: Strategy = Strategy()
+) -> Searched:
     """Return the optimum, or the best tree and bound so far if a criterion or the memory ends the search. Collective.
 
     Parameters
