@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
 from hpcsolve.algorithms.steiner_kmb.network import Network, network
-from hpcsolve.algorithms.steiner_kmb.reduce import reduced
+from hpcsolve.algorithms.steiner_kmb.reduce import ReducedGraph
 from hpcsolve.algorithms.steiner_kmb.reductions.incumbent import Incumbent
 from hpcsolve.algorithms.steiner_kmb.reductions.shrink import Effort, Shrunk
 from hpcsolve.algorithms.steiner_kmb.trees import improved, shortest_path_tree
@@ -102,9 +102,8 @@ def hypercube(dimension: int, terminals: int, seed: int = 1, high: int = 110) ->
     return from_edges(tails[once], heads[once], weights, terminals=rng.choice(even, terminals, replace=False), n=n)
 
 
-def hardly_shrunk(graph: Graph, whole: Network, effort: Effort) -> Shrunk:
+def hardly_shrunk(smaller: ReducedGraph, whole: Network, effort: Effort) -> Shrunk:
     """Return a graph after the reductions of mode fast, and a tree without a bound: in place of `shrunk`, in tests."""
-    smaller = reduced(graph)
     net, best = network(smaller.graph, whole.device), Incumbent(whole, np.empty(0, np.int64))
     best.offer(smaller, exchanged(net, improved(net, shortest_path_tree(net))))
     return Shrunk(smaller, best.tree, best.weight, 0)

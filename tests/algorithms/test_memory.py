@@ -44,6 +44,8 @@ JOBS = {
         "steiner-kmb", ("road-steiner", {"n": 9000, "terminals": 1500}), {"mode": "kmb", "matrix": True, **TILE}),
     "kmb by single searches": ("steiner-kmb", TERMINALS, {"mode": "kmb", "engine": "dijkstra"}),
     "best": ("steiner-kmb", TERMINALS, {"mode": "best", "shakes": 0, **TILE}),
+    "best, few terminals": ("steiner-kmb", ("power-law-steiner", {"n": 5000, "edges": 45000, "terminals": 30}),
+                            {"mode": "best", "shakes": 0, **TILE}),
 }
 
 

@@ -19,6 +19,7 @@ from hpcsolve.algorithms.shortest_paths.row_engine import RowRequest
 from hpcsolve.algorithms.shortest_paths.rows import batch_rows, row_bytes
 from hpcsolve.algorithms.shortest_paths.search_graph import layout_bytes, search_graph_bytes
 from hpcsolve.algorithms.shortest_paths.searcher import workspace
+from hpcsolve.algorithms.steiner_kmb.exact.layer import pair_bytes
 from hpcsolve.algorithms.steiner_kmb.node_table import LINKS_A_VERTEX, PANEL, capacity, table_bytes
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
@@ -83,7 +84,7 @@ def memory(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo) -
             later + max(24 * graph.n, _exchange_bytes(left, parameters)) * first,
         )
         if one_memory:  # the host's part is its peak beyond what the device allocates
-            device = max(device + scratch, _ascent_bytes(graph))
+            device = max(device + scratch, _ascent_bytes(graph), pair_bytes(k) if parameters.mode == "exact" else 0)
         on_host.append(max(0, peak - device) if one_memory else peak)
         on_device.append(device)
     return Memory(tuple(on_device), tuple(on_host), shared)

@@ -105,7 +105,7 @@ def run(
         smaller, closure_tree = comm.once_per_host(partial(prepared, graph, host))
         if parameters.mode in ("best", "exact"):
             setting = Setting(whole, host, device, comm, parameters, report, stop, seed)
-            return _reduced_and_searched(graph, bound, closure_tree, criteria, setting)
+            return _reduced_and_searched(graph, smaller, bound, closure_tree, criteria, setting)
         net = network(smaller.graph, host)
         matrix = None
         if parameters.matrix:
@@ -131,7 +131,8 @@ def rank_of(work: Work, waited: float) -> dict[str, float | int]:
 
 
 def _reduced_and_searched(
-    graph: Graph, bound: Bound | None, closure_tree: ClosureTree, criteria: StopCriteria, run: Setting
+    graph: Graph, smaller: ReducedGraph, bound: Bound | None, closure_tree: ClosureTree, criteria: StopCriteria,
+    run: Setting,
 ) -> Outcome:
     """Return the outcome of modes best and exact. Collective."""
     bound = run.comm.bcast(best_bound(bound, run.comm))
@@ -141,12 +142,12 @@ def _reduced_and_searched(
     if run.parameters.mode == "best":
         run.report(0.0, "reductions")
         effort = replace(BEST_EFFORT, is_over=run.stop.is_due)
-        found = agreed(run.comm.once_per_host(partial(shrunk, graph, run.whole, effort)), run)
+        found = agreed(run.comm.once_per_host(partial(shrunk, smaller, run.whole, effort)), run)
         found, work = polished(found, run)
         certificate = Certified(_edges(run, found), closure_tree, min(certified, found.weight))
         ended = "" if found.proven else run.stop.ended(work.rounds)
     else:
-        exact = searched(graph, certified, criteria.memory, run)
+        exact = searched(smaller, certified, criteria.memory, run)
         found, work, ended = exact.found, exact.work, exact.ended
         proof = DUAL if found.bound <= certified else SEARCH
         certificate = Certified(_edges(run, found), closure_tree, found.bound, found.proven, proof)

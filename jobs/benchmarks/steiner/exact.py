@@ -90,7 +90,8 @@ def own(instance: Instance, mode: str, seconds: float) -> Found:
     kind = "dual" if answer.optimal and answer.proof == "dual" else "program" if marks else "bounds"
     edges = np.stack([answer.u, answer.v], axis=1).astype(np.int64)
     return Found(edges, int(found.cost or 0), answer.lower_bound, took, kind if answer.optimal else found.ended,
-                 sizes if marks or not answer.optimal else "-", marks[0] if marks else took, states, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10)
+                 sizes if marks or not answer.optimal else "-", marks[0] if marks else took, states,
+                 resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10)
 
 
 def steinerpy(instance: Instance, seconds: float) -> Found:

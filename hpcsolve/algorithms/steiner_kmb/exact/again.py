@@ -13,6 +13,7 @@ from hpcsolve.algorithms.steiner_kmb.exact.search import Strategy, searched
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.polish import Setting
+from hpcsolve.algorithms.steiner_kmb.reduce import reduced
 from hpcsolve.algorithms.steiner_kmb.reductions.shrink import ALL
 from hpcsolve.algorithms.steiner_kmb.rounds import RoundStop
 from hpcsolve.answers.base import Verdict
@@ -40,7 +41,7 @@ def search_again(graph: Graph, parameters: Parameters, contents: Contents) -> Ve
         exact = msgspec.structs.replace(parameters, mode="exact")
         stop = RoundStop(comm, NO_STOP, None)
         setting = Setting(network(graph, host), host, host, comm, exact, silent, stop, OTHER_SEED)
-        found = searched(graph, 0, None, setting, strategy)
+        found = searched(reduced(graph), 0, None, setting, strategy)
     if found.found.weight < cost:
         return Verdict(False, f"a second search found a tree that weighs {found.found.weight}, less than {cost}")
     if not found.found.proven:

@@ -82,6 +82,11 @@ class Pairs:
                 "first": self.first[pairs], "second": self.second[pairs]}
 
 
+def pair_bytes(terminals: int) -> int:
+    """Return the bytes of the room for a pass's pairs, with that number of terminals in the graph as it was read."""
+    return PAIRS * 8 * (1 + (1 if terminals <= 64 else 2))
+
+
 @dataclass
 class Layer:
     """A rank's share of the families of one size, which `pieces` finds.

@@ -11,9 +11,9 @@ from hpcsolve.algorithms.steiner_kmb.exact.space import BOUND_RULE, MOST_TERMINA
 from hpcsolve.algorithms.steiner_kmb.kmb import Work
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.polish import Setting, agreed, lighter_and_last, polished, with_tree
+from hpcsolve.algorithms.steiner_kmb.reduce import ReducedGraph
 from hpcsolve.algorithms.steiner_kmb.reductions.shrink import ALL, Effort, Rules, Shrunk, shrunk, shrunk_further
 from hpcsolve.checkpoint.checkpoints import Checkpoints, Wish
-from hpcsolve.problems.graph import Graph
 from hpcsolve.wording import counted
 
 EFFORT = Effort(1 << 26, 16)
@@ -64,11 +64,15 @@ class Searched:
     states: list[int] = field(default_factory=list)
 
 
-def searched(graph: Graph, least: int, memory: int | None, run: Setting, strategy: Strategy = Strategy()) -> Searched:
+def searched(
+    smaller: ReducedGraph, least: int, memory: int | None, run: Setting, strategy: Strategy = Strategy()
+) -> Searched:
     """Return the optimum, or the best tree and bound so far if a criterion or the memory ends the search. Collective.
 
     Parameters
     ----------
+    smaller
+        The graph after the reductions of mode fast.
     least
         A lower bound from the graph as it was read.
     memory
@@ -77,7 +81,7 @@ def searched(graph: Graph, least: int, memory: int | None, run: Setting, strateg
     checkpoints, run.stop.checkpoints = run.stop.checkpoints, without_writer(run.stop.checkpoints)
     run.report(0.0, "reductions")
     effort, rules, root = replace(EFFORT, is_over=run.stop.is_due), strategy.reductions, strategy.first_root
-    now = agreed(run.comm.once_per_host(partial(shrunk, graph, run.whole, effort, rules, root)), run)
+    now = agreed(run.comm.once_per_host(partial(shrunk, smaller, run.whole, effort, rules, root)), run)
     now = replace(now, bound=min(now.weight, max(now.bound, least)))
     work = Work(0, 0.0, history=[(0, run.stop.seconds(), now.weight)])
     if len(now.smaller.graph.terminals) > FEW:  # type: ignore[arg-type]

@@ -11,14 +11,13 @@ import numpy as np
 from hpcsolve.algorithms.steiner_kmb.dual_ascent import Ascent, ascent
 from hpcsolve.algorithms.steiner_kmb.key_path import exchanged, never
 from hpcsolve.algorithms.steiner_kmb.network import Network, network
-from hpcsolve.algorithms.steiner_kmb.reduce import Indices, ReducedGraph, reduced
+from hpcsolve.algorithms.steiner_kmb.reduce import Indices, ReducedGraph
 from hpcsolve.algorithms.steiner_kmb.reductions.apply import joins_terminals, reduced_again
 from hpcsolve.algorithms.steiner_kmb.reductions.incumbent import Incumbent, pruned_ascent
 from hpcsolve.algorithms.steiner_kmb.reductions.reduced_cost import Arcs, too_heavy
 from hpcsolve.algorithms.steiner_kmb.reductions.special import too_long
 from hpcsolve.algorithms.steiner_kmb.reductions.terminals import contractible
 from hpcsolve.algorithms.steiner_kmb.trees import closure, improved, nearest, shortest_path_tree
-from hpcsolve.problems.graph import Graph
 
 MOST_ROUNDS = 20
 WORTHWHILE = 50
@@ -94,17 +93,17 @@ class Shrunk:
         return self.bound >= self.weight
 
 
-def shrunk(graph: Graph, whole: Network, effort: Effort, rules: Rules = ALL, first_root: int = 0) -> Shrunk:
-    """Return what all reductions leave of a Steiner problem that `require_problem` has accepted.
+def shrunk(smaller: ReducedGraph, whole: Network, effort: Effort, rules: Rules = ALL, first_root: int = 0) -> Shrunk:
+    """Return what all reductions leave of a Steiner problem, after those of mode fast.
 
     Parameters
     ----------
     whole
-        Its network.
+        The network of the graph as it was read.
     first_root
         The number of the terminal that is the root of the first ascent.
     """
-    first = Shrunk(reduced(graph), np.empty(0, np.int64), -1, 0)
+    first = Shrunk(smaller, np.empty(0, np.int64), -1, 0)
     return shrunk_further(first, whole, effort, rules, first_root)
 
 
