@@ -67,6 +67,11 @@ class Joiner:
         self._there.join(self._back, m - filled, self._through)
         timer.stop()
 
+    def join_again(self, filled: int) -> None:
+        """Do the same for a layer that comes from a checkpoint. Collective."""
+        self._back.exchange(filled, self._statistics)
+        self.join(filled)
+
     def values(self) -> Arcs:
         """Return the arcs in the integers of the kernels, when all layers are joined. Collective."""
         there, back = self._there, self._back

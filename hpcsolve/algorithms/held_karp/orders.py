@@ -175,14 +175,15 @@ class OrderRun:
         """Return for each arc the value of the best order through it, with a second table. Collective."""
         m, encoded = table.encoded.m, encode_backwards(problem, table.encoded.itemsize)
         with Table(encoded, table.slices, self.device, self.comm) as back:
-            joiner = Joiner(table, back, self.statistics)
+            joiner, begin = Joiner(table, back, self.statistics), self.checkpoints.load_back(number, back)
+            for layer in range(begin):
+                joiner.join_again(layer)
 
             def reached(layer: int) -> None:
                 joiner.join(layer)
-                # A checkpoint has the first table, whole: a run that goes on fills the second one anew.
-                self.checkpoints.reached(number, tables, m - 1, table)
+                self.checkpoints.reached(number, tables, m - 1, table, back, layer + 1)
 
-            back.fill(self.statistics, lambda done: self.report((number + 1 + done) / tables), 0, reached)
+            back.fill(self.statistics, lambda done: self.report((number + 1 + done) / tables), begin, reached)
             arcs = joiner.values()
             joiner.close()
         values = [encoded.decoded(value) for value in arcs[:, 2].tolist()]

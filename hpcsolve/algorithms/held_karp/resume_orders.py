@@ -1,4 +1,4 @@
-"""What a table of all states keeps in a checkpoint: its planes, a part for each pair of slices, and the last layer."""
+"""What tables of all states keep in a checkpoint: their planes, a part for each pair of slices, and the last layer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from hpcsolve.checkpoint.state import Part, State
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
 
-TABLE = "table"
+TABLE, BACK = "table", "back"
+"""The parts of a table, and those of the table of the orders read backwards that is filled behind it."""
 
 
 class OrderCheckpoints:
@@ -34,39 +35,57 @@ class OrderCheckpoints:
         """Copy a table from the checkpoint, and return its first layer that is still to be filled."""
         if self._saved is None or self._saved.integer("run") != number:
             return 0
+        self._copy(TABLE, table)
+        return self._saved.integer("layer") + 1
+
+    def load_back(self, number: int, back: Table) -> int:
+        """Do the same for the table of the orders read backwards."""
+        if self._saved is None or self._saved.integer("run") != number or not self._saved.integer("back"):
+            return 0
+        self._copy(BACK, back)
+        return self._saved.integer("back")
+
+    def _copy(self, name: str, table: Table) -> None:
+        assert self._saved is not None
         encoded, slices = table.encoded, table.slices
         shape = (encoded.m, 1 << slices.low)
         for place, pair in enumerate(slices.own[: slices.pairs]):
-            rows = self._saved.rows(TABLE, range(pair, pair + 1), shape, encoded.dtype).reshape(shape)
+            rows = self._saved.rows(name, range(pair, pair + 1), shape, encoded.dtype).reshape(shape)
             for city in range(encoded.m):
                 table.plane(city, place).upload(np.ascontiguousarray(rows[city]))
-        return self._saved.integer("layer") + 1
 
-    def reached(self, number: int, runs: int, layer: int, table: Table) -> None:
+    def reached(self, number: int, tables: int, layer: int, table: Table, back: Table | None = None,
+                back_layers: int = 0) -> None:
         """Save or stop if it is time. Called after each layer. Collective.
 
         Parameters
         ----------
-        number, runs
+        number, tables
             Which of how many tables it is.
+        layer
+            Its last layer that is filled.
+        back, back_layers
+            The table of the orders read backwards, if it is being filled, and the number of its layers so far.
         """
         def state() -> State:
-            numbers = {"run": number, "layer": layer, "dearest": self.first or 0}
-            done, layers = number * table.encoded.m + layer + 1, runs * table.encoded.m
-            return State(numbers, _parts(table), f"after {done} of {layers} layers")
+            numbers = {"run": number, "layer": layer, "dearest": self.first or 0, "back": back_layers}
+            done, layers = number * table.encoded.m + layer + 1 + back_layers, tables * table.encoded.m
+            parts = _parts(TABLE, table) + ([] if back is None else _parts(BACK, back))
+            return State(numbers, parts, f"after {done} of {layers} layers")
 
-        self._boundary.reached(state, lambda: table.slices.states * table.encoded.itemsize)
+        held = 1 if back is None else 2
+        self._boundary.reached(state, lambda: held * table.slices.states * table.encoded.itemsize)
 
 
-def _parts(table: Table) -> list[Part]:
+def _parts(name: str, table: Table) -> list[Part]:
     slices = table.slices
-    return [_part(table, place, pair) for place, pair in enumerate(slices.own[: slices.pairs])]
+    return [_part(name, table, place, pair) for place, pair in enumerate(slices.own[: slices.pairs])]
 
 
-def _part(table: Table, place: int, pair: int) -> Part:
+def _part(name: str, table: Table, place: int, pair: int) -> Part:
     m, low = table.encoded.m, table.slices.low
 
     def values() -> NDArray[np.generic]:
         return np.stack([table.plane(city, place).download() for city in range(m)])[None]
 
-    return Part(TABLE, pair, (1, m, 1 << low), table.encoded.dtype, values)
+    return Part(name, pair, (1, m, 1 << low), table.encoded.dtype, values)

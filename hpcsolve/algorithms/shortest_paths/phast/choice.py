@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from hpcsolve.algorithms.shortest_paths.keys import REAL, Keys, first_keys
-from hpcsolve.algorithms.shortest_paths.phast.contraction import Contraction, Refusal, contracted, too_dense
+from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal, contracted, too_dense
 from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy, hierarchy
-from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph, lay_out
+from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph
@@ -75,12 +75,6 @@ def make_hierarchy(
     with HostDevice(threads) as host:
         found = contracted(graph, attempt.budget, host)
         return found if isinstance(found, Refusal) else hierarchy(graph, found, keys, host, in_levels)
-
-
-def pays(graph: Graph, keys: Keys, attempt: Attempt) -> bool:
-    """Return whether the attempt to make a hierarchy succeeds."""
-    with HostDevice(1) as host:
-        return isinstance(contracted(lay_out(graph, keys), attempt.budget, host), Contraction)
 
 
 def refused(attempt: Attempt, found: Refusal, name: str) -> Refusal:
