@@ -254,7 +254,7 @@ def test_which_graphs_are_tried() -> None:
     tried = worth_trying(road, 256)
     assert tried == Attempt(64 * (road.n + road.arcs), 256)
     reasons = {
-        "fewer than 32 searches": worth_trying(road, 31),
+        "fewer than 64 searches": worth_trying(road, 63),
         "arcs per vertex": worth_trying(generate_graph("rmat-graph", scale=8, edge_factor=8), 256),
         "floats": worth_trying(replace(road, weights=road.weights / 3), 256),
     }
