@@ -42,8 +42,13 @@ def solve(problem: Graph, ranks: int = 1, **keys: object) -> tuple[dict[str, byt
     return {**whole, **tables}, notes
 
 
-@pytest.mark.parametrize("keys", [{"predecessors": True}, {"targets": [400, 7, 9]}, {"cutoff": 90_000}],
-                         ids=["predecessors", "targets", "cutoff"])
+REDUCED = {"reduce": ["count", "nearest", "sum", "farthest"], "cutoffs": [9000.0], "k": 3}
+
+
+@pytest.mark.parametrize("keys", [
+    {"predecessors": True}, {"targets": [400, 7, 9]}, {"cutoff": 90_000}, REDUCED,
+    {**REDUCED, "targets": [400, 7, 9], "cutoff": 9000},
+], ids=["predecessors", "targets", "cutoff", "reductions", "reductions of targets"])
 def test_ranks_and_engines_do_not_change_the_answer(keys: Mapping[str, object]) -> None:
     problem = roads(400)
     expected, _ = solve(problem, sources=MANY, engine="near-far", **keys)

@@ -52,26 +52,27 @@ def same_as_near_far(device: Device, graph: Graph, keys: Keys) -> None:
     with searcher(graph, HostDevice(1), keys, searches=len(sources)) as prepared:
         prepared.solve(row_searches(sources, None, prepared.graph.places()), wanted, *first)
     for in_levels in (True, False) if device.info.kind == "cpu" else (True,):
+        threads = 96 if in_levels else 32  # several warps need a barrier between levels, which depth first has not
         given = hierarchy(laid_out, contraction, keys, host, in_levels)
         for width in WIDTHS[keys.code]:
             found = np.empty(shape, keys.dtype), np.empty(shape, np.uint32)
-            threads = 96 if in_levels else 32  # the depth-first order is for one warp, or a CPU's one thread
             with Sweeper(device, given, keys, keys.limit, Shape(width, 2), True, threads) as sweeper:
                 solved = sweeper.solve(row_searches(sources, None, given.graph.places()), wanted, *found)
             assert not solved.wrong.any(), (keys.code, width)
             assert all(np.array_equal(mine, other) for mine, other in zip(found, first)), (keys.code, width)
-            restricted_to_targets(device, given, keys, Shape(width, 2), sources, first[0])
+            restricted_to_targets(device, given, keys, Shape(width, 2), sources, first[0], threads)
     same_summaries(device, laid_out, contraction, graph, keys)
 
 
 def restricted_to_targets(
-    device: Device, given: Hierarchy, keys: Keys, shape: Shape, sources: list[NDArray[np.int64]], rows: NDArray[Any]
+    device: Device, given: Hierarchy, keys: Keys, shape: Shape, sources: list[NDArray[np.int64]], rows: NDArray[Any],
+    threads: int,
 ) -> None:
     """Sweep over the part of a hierarchy above a target, and compare with the column of whole rows."""
     targets = np.array([7])
     part = restriction_above(given, given.graph.places()[targets], keys)
     assert part is not None
-    with Sweeper(device, given, keys, keys.limit, shape, threads=96, restriction=part) as sweeper:
+    with Sweeper(device, given, keys, keys.limit, shape, threads=threads, restriction=part) as sweeper:
         searches = row_searches(sources, targets, given.graph.places())
         solved = sweeper.solve(searches, WANTS_TARGETS)
     assert np.array_equal(solved.target_keys, rows[:, targets[0]]), (keys.code, shape.width)
@@ -84,7 +85,7 @@ def same_summaries(device: Device, laid_out: SearchGraph, contraction: Contracti
     with searcher(graph, device, keys, searches=len(seeds)) as prepared:
         expected = solve_summaries(prepared, seeds, targets, reduction, silent, SearchCheckpoints()).keys
     host = device if isinstance(device, HostDevice) else HostDevice(1)
-    given = hierarchy(laid_out, contraction, keys, host, device.info.kind == "cuda")
+    given = hierarchy(laid_out, contraction, keys, host, in_levels=True)
     for width in WIDTHS[keys.code]:
         with Sweeper(device, given, keys, keys.limit, Shape(width, 2), threads=96) as sweeper:
             found = solve_summaries(sweeper, seeds, targets, reduction, silent, SearchCheckpoints()).keys

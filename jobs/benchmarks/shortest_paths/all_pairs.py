@@ -114,8 +114,8 @@ def _check(name: str, graph: Graph, result: Result, count: int) -> float:
 def _table(name: str, found: Reduced, checked: int) -> list[str]:
     each, scipy = found.cpu / found.sources, found.scipy
     text = (f"{name}: {found.sources} sources reduced to closeness and eccentricity by one command with {CORES} "
-            f"threads on {CORES} cores, every distance checked on the device; {min(checked, found.sources)} random sources are "
-            f"equal to scipy's. {found.radius}")
+            f"threads on {CORES} cores, every distance checked on the device; {min(checked, found.sources)} random "
+            f"sources are equal to scipy's. {found.radius}")
     row = [f"{found.wall:.1f}", f"{found.cpu:.1f}", f"{found.cpu / CORES:.1f}", f"{found.searched:.1f}",
            f"{1e3 * each:.3f}", f"{1e3 * scipy:.1f}", f"{scipy / each:.0f}"]
     heads = ["wall-clock s", "CPU s", f"CPU s / {CORES}", "searches, wall-clock s", "CPU ms a source",
