@@ -95,8 +95,9 @@ def _queries(options: argparse.Namespace, charts: ModuleType | None) -> list[str
     )
 
 
-def _many(options: argparse.Namespace, _: ModuleType | None) -> list[str]:
-    return _tables(options, lambda network: many.measure(network, options.counts, options.repeats), many.table, None)
+def _many(options: argparse.Namespace, charts: ModuleType | None) -> list[str]:
+    return _tables(options, lambda network: many.measure(network, options.counts, options.repeats), many.table,
+                   charts and charts.draw_tables)
 
 
 def _tables(
@@ -151,6 +152,7 @@ def _options() -> argparse.Namespace:
     command = add("tables", _many, [NEW_YORK], max(many.COUNTS), "many sources on one core, by sweeps")
     command.add_argument("--counts", type=int, nargs="+", default=many.COUNTS, metavar="N",
                          help=f"numbers of sources (default {' '.join(map(str, many.COUNTS))})")
+    add_charts(command)
     return parser.parse_args()
 
 
