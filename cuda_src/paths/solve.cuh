@@ -146,13 +146,14 @@ DEVICE void solve_all(const batch all, uint32_t wanted, T cutoff, const graph<T>
   }
 }
 // The kernels FILE_solve_u4, FILE_solve_u8 and FILE_solve_f8 of an engine: keys of 32 and 64 bits, and those of
-// doubles.
-#define SOLVE_KERNEL(name, Engine, T, Sum)                                                                            \
-  KERNEL name(batch asked, uint32_t wanted, T cutoff, graph<T> net, tuning<T> how, workspace<T> own, outbox<T> out) { \
-    solve_all<Engine<T>, Sum>(asked, wanted, cutoff, net, how, own, out);                                             \
-  }                                                                                                                   \
+// doubles. `registers`: REGISTERS(most) or ANY_REGISTERS.
+#define SOLVE_KERNEL(name, registers, Engine, T, Sum)                                                          \
+  KERNEL registers name(batch asked, uint32_t wanted, T cutoff, graph<T> net, tuning<T> how, workspace<T> own, \
+                        outbox<T> out) {                                                                       \
+    solve_all<Engine<T>, Sum>(asked, wanted, cutoff, net, how, own, out);                                      \
+  }                                                                                                            \
   EXPORT_KERNEL(name)
-#define SOLVE_KERNELS(file, Engine)                                  \
-  SOLVE_KERNEL(file##_solve_u4, Engine, uint32_t, integer<uint32_t>) \
-  SOLVE_KERNEL(file##_solve_u8, Engine, uint64_t, integer<uint64_t>) \
-  SOLVE_KERNEL(file##_solve_f8, Engine, uint64_t, real_keys)
+#define SOLVE_KERNELS(file, Engine)                                                 \
+  SOLVE_KERNEL(file##_solve_u4, ANY_REGISTERS, Engine, uint32_t, integer<uint32_t>) \
+  SOLVE_KERNEL(file##_solve_u8, ANY_REGISTERS, Engine, uint64_t, integer<uint64_t>) \
+  SOLVE_KERNEL(file##_solve_f8, ANY_REGISTERS, Engine, uint64_t, real_keys)

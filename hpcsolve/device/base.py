@@ -196,6 +196,12 @@ class Device(Protocol):
             The file has no kernel of that name.
         """
 
+    def resident_blocks(self, file: str, name: str, threads: int) -> int:
+        """Return how many blocks of `threads` threads of a kernel the device works on at the same time, at least 1.
+
+        A GPU's driver tells it from the kernel's machine code. A CPU has as many as it has threads.
+        """
+
     def timer(self) -> Timer:
         """Return a stopwatch on the device's queue."""
 

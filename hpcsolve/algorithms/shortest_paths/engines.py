@@ -101,7 +101,7 @@ ENGINES = (
            tune=_sweeps(3), whole_keys=True),
 )
 ROW_ENGINES = (
-    Engine(TILE, "32 searches at once from sources that are near each other", "paths/tile", rows=tile.ROWS),
+    Engine(TILE, "32 searches at once from sources that are near each other", tile.FILE, rows=tile.ROWS),
     Engine(PHAST, "up to 64 searches at once over a contraction hierarchy, which is made first; for road networks",
            sweeper.FILE, rows=phast.ROWS),
     Engine("p-pull", "Bellman-Ford from several sources at once", "paths/p_pull", rows=p_pull.ROWS),
