@@ -18,11 +18,11 @@ plateaus.py      arcs of weight 0, across which predecessors need a rule of thei
 New York (264,346 vertices, 730,100 arcs): contraction 0.25 s of one core, weights and numbering 0.35 s, 257 levels,
 3.58 arcs a vertex. Of these levels 148 have 256 vertices or more. On a GPU a sweep is a launch for each of them, and
 one for each of the 3 runs of narrow levels between, which have 3,728 vertices in all: 151 launches, whatever the number
-of groups. A group of 32 sources has a line of 128 bytes a vertex. Lines that it reads and writes, per vertex: sweep 4.58,
-check 3.76, rows 2, together 350 MB, or 10.9 MB a tree. At 4.3 TB/s these take 2.5 microseconds. For 1000 sources, which
-fill an H200, launches take some 0.45 ms and the climb 0.2 ms, or 0.65 microseconds a tree. So a tree with its check
-should take 3.2 microseconds (computed, not measured). The copy of its row to the host takes 21 microseconds at 50 GB/s
-beside that: a table that leaves the GPU is bound by the copy, whoever fills it.
+of groups. A group of 32 sources has a line of 128 bytes a vertex. Lines that it reads and writes, per vertex: sweep
+4.58, check 3.76, rows 2, together 350 MB, or 10.9 MB a tree. At 4.3 TB/s these take 2.5 microseconds. For 1000 sources,
+which fill an H200, launches take some 0.45 ms and the climb 0.2 ms, or 0.65 microseconds a tree. So a tree with its
+check should take 3.2 microseconds (computed, not measured). The copy of its row to the host takes 21 microseconds at 50
+GB/s beside that: a table that leaves the GPU is bound by the copy, whoever fills it.
 
 The order is by degree and depth, whatever the coordinates. Nested dissection would not pay: on New York contraction is
 less than half of the preparation, which is less than 60 searches, and graphs whose lists of neighbours grow, such as
