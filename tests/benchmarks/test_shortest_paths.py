@@ -8,15 +8,18 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import dijkstra
 
 from hpcsolve.device.host import HostDevice
 from jobs.benchmarks.common.answers import WrongAnswerError
-from jobs.benchmarks.shortest_paths import queries, single, widths
-from jobs.benchmarks.shortest_paths.graphs import Network, read_network
+from jobs.benchmarks.shortest_paths import hierarchies, many, queries, single, widths
+from jobs.benchmarks.shortest_paths.graphs import Network, job_instance, read_network
 from tests.markdown import tables
 
 Run = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -52,11 +55,41 @@ def test_single(benchmark: Run) -> None:
 
 
 def test_tables(benchmark: Run) -> None:
-    done = benchmark("tables", "--graphs", "road:500", "--sources", "9", "--counts", "1", "9", "--repeats", "1")
+    done = benchmark("tables", "--graphs", "road:500", "--sources", "9", "--counts", "1", "300", "--repeats", "1")
     assert done.returncode == 0, done.stderr
-    prepared, swept = tables(done.stdout)
+    prepared, swept, *_ = tables(done.stdout)
     assert float(prepared[0]["preparation, s"]) >= 0 and int(prepared[0]["break-even"]) >= 0
-    assert [row["sources"] for row in swept] == ["1", "9"] and all(float(row["sweep"]) >= 0 for row in swept)
+    assert [row["sources"] for row in swept] == ["1", "300"] and all(float(row["sweep"]) >= 0 for row in swept)
+
+
+def test_other_programs_are_measured_and_checked(small: Network, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+                                                 ) -> None:
+    """Some of a row's distances are enough, and unreached vertices do not matter."""
+
+    def row(wrong: int, given: Network, source: int, vertices: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.asarray(dijkstra(given.in_file_order, indices=source)[vertices] + wrong)
+
+    for wrong, columns in ((0, None), (0, 50), (1, 50)):
+        rival = hierarchies.Rival(lambda network: network, partial(row, wrong), columns)
+        monkeypatch.setattr(hierarchies, "RIVALS", {"scipy": rival, "no_such_module": rival})
+        if wrong:
+            with pytest.raises(WrongAnswerError):
+                many.measure(small, [2], 1)
+            continue
+        times = many.measure(small, [2, 5], 1)
+        assert list(times.rivals) == ["scipy"] and times.kept > 12 * small.graph.n
+        prepared, _, others = tables("\n".join(many.table(small, times, 1)))
+        assert [row["program"] for row in others] == ["scipy"] and "hierarchy, MB" in prepared[0]
+
+
+def test_road_networks_without_coordinates_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "roads").mkdir()
+    text = "SECTION Graph\nNodes 2\nEdges 1\nE 1 2 7\nEND\n\nSECTION Terminals\nTerminals 1\nT 1\nEND\n\nEOF\n"
+    (tmp_path / "roads" / "X.pace.gr").write_text(text)
+    monkeypatch.setenv("HPCSOLVE_DATA", str(tmp_path))
+    assert read_network("X", 1).graph.weights.tolist() == [7, 7]
+    assert job_instance("X") == f'{{ file = "{tmp_path}/roads/X.pace.gr" }}'
+    assert job_instance("road-network:50") == '{ generate = "road-network", n = 50 }'
 
 
 def test_targets_and_all_pairs(benchmark: Run) -> None:
@@ -132,6 +165,8 @@ def test_charts(benchmark: Run, small: Network, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     charts.draw_single([single.measure(small, 1, HostDevice(1))], tmp_path)
     charts.draw_widths("a", widths.measure(small, [1.0], 1), tmp_path)
+    charts.draw_tables("a", many.measure(small, [1, 4], 1), tmp_path)
     charts.draw_queries("a", queries.measure(small, [1.0], 6, 1), tmp_path)
     drawn = sorted(path.name for path in tmp_path.iterdir() if "<svg" in path.read_text())
-    assert drawn == [f"shortest-paths-{part}.svg" for part in ("queries-a", "single", "sweep-grid-12", "widths-a")]
+    parts = ("queries-a", "single", "sweep-grid-12", "tables-a", "widths-a")
+    assert drawn == [f"shortest-paths-{part}.svg" for part in parts]

@@ -15,11 +15,12 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms.steiner_kmb import Parameters
+from hpcsolve.algorithms.steiner_kmb.kmb import Pairs
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.generate.steiner import power_law_steiner
 from hpcsolve.problems.verify.steiner_bound import closure_spanning_tree
 from jobs.benchmarks.common.answers import WrongAnswerError
-from jobs.benchmarks.steiner import variants, with_scipy
+from jobs.benchmarks.steiner import searches, variants, with_scipy
 from jobs.benchmarks.steiner.instances import Instance, read_instance, weight_of
 from jobs.benchmarks.steiner.rivals import all_rivals, scipy_rivals
 from jobs.benchmarks.steiner.runs import Timing, own_run, rival_run
@@ -178,6 +179,17 @@ def test_wrong_trees_are_refused(small: Instance) -> None:
         weight_of(small, tree[1:])
     with pytest.raises(WrongAnswerError, match="an edge that is not in the graph"):
         weight_of(small, np.concatenate([tree, [[0, 0]]]))
+
+
+def test_searches_by_both_engines_find_the_same_pairs(small: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [searches.measure(small, halt, 1) for halt in searches.HALTS]
+    assert all(row.seconds["tile"] and row.seconds["phast"] and row.chosen == "tile" for row in rows)
+    (table,) = tables("\n".join(searches.table(rows)))
+    assert [row["searches end at"] for row in table] == ["bottleneck", "terminals"]
+    pairs = iter([(Pairs(*np.ones((3, 2), np.int64) * number), 0) for number in (1, 2)])
+    monkeypatch.setattr(searches, "spanned_rows", lambda *_: next(pairs))
+    with pytest.raises(WrongAnswerError):
+        searches.measure(small, "bottleneck", 1)
 
 
 def test_variants(small: Instance) -> None:

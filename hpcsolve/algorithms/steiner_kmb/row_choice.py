@@ -50,7 +50,7 @@ def attempt_of(graph: Graph, parameters: Parameters) -> Attempt | Refusal:
 
 
 def chosen_rows(graph: Graph, keys: Keys, parameters: Parameters, device: Device, comm: Comm) -> RowChoice:
-    """Return how rows are made, after making the hierarchy once a host. Collective.
+    """Return how rows are made. One rank of each host makes the hierarchy, and all share it. Collective.
 
     Parameters
     ----------

@@ -98,8 +98,9 @@ def _queries(options: argparse.Namespace, charts: ModuleType | None) -> list[str
     )
 
 
-def _many(options: argparse.Namespace, _: ModuleType | None) -> list[str]:
-    return _tables(options, lambda network: many.measure(network, options.counts, options.repeats), many.table, None)
+def _many(options: argparse.Namespace, charts: ModuleType | None) -> list[str]:
+    return _tables(options, lambda network: many.measure(network, options.counts, options.repeats), many.table,
+                   charts and charts.draw_tables)
 
 
 def _tables(
@@ -164,6 +165,7 @@ def _options() -> argparse.Namespace:
     command = add("tables", _many, [NEW_YORK], max(many.COUNTS), "many sources on one core, by sweeps")
     command.add_argument("--counts", type=int, nargs="+", default=many.COUNTS, metavar="N",
                          help=f"numbers of sources (default {' '.join(map(str, many.COUNTS))})")
+    add_charts(command)
     command = add("targets", _restricted, [NEW_YORK], 256, "many sources to few targets on one core")
     command.add_argument("--counts", type=int, nargs="+", default=restricted.COUNTS, metavar="N",
                          help=f"numbers of targets (default {' '.join(map(str, restricted.COUNTS))})")

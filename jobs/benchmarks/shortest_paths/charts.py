@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from jobs.benchmarks.common.charts import file_part, save
+from jobs.benchmarks.shortest_paths.many import CHECKED, PREPARED, SCIPY, Times
 from jobs.benchmarks.shortest_paths.queries import DIJKSTRA, Point
 from jobs.benchmarks.shortest_paths.single import SCIPY_LAYOUT, Row
 from jobs.benchmarks.shortest_paths.widths import ENGINES, Sweep, Width
@@ -42,6 +43,23 @@ def draw_widths(name: str, rows: list[Width], folder: Path) -> None:
         axes.grid(True, alpha=0.3)
         axes.legend(fontsize=8)
     save(figure, folder / f"shortest-paths-widths-{file_part(name)}.svg")
+
+
+def draw_tables(name: str, times: Times, folder: Path) -> None:
+    """Draw the CPU milliseconds a source, preparation included, against the number of sources."""
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.add_subplot()
+    counts, one = np.array(list(times.swept)), times.single
+    checked = np.array([each["rows, check"] for each in times.swept.values()])
+    lines = {SCIPY: one[SCIPY] + 0 * counts, CHECKED: one[CHECKED] + 0 * counts,
+             "phast, check": one[PREPARED] / counts + checked, "phast, check, without preparation": checked}
+    lines |= {program: prepared / counts + row for program, (prepared, row) in times.rivals.items()}
+    for label, seconds in lines.items():
+        axes.loglog(counts, 1e3 * seconds, "o-", label=label, markersize=4)
+    axes.set(xlabel="sources", ylabel="CPU milliseconds a source", title=f"{name}: rows of distances, one core")
+    axes.grid(True, alpha=0.3)
+    axes.legend(fontsize=8)
+    save(figure, folder / f"shortest-paths-tables-{file_part(name)}.svg")
 
 
 def draw_sweep(name: str, found: Sweep, folder: Path) -> None:

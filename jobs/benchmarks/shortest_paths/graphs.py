@@ -41,13 +41,15 @@ SEARCH_ALONE = WANTS_DISTANCES | UNCHECKED
 """What a search returns by default: distances, without the check that every run of hpcsolve makes."""
 GENERATED: dict[str, Callable[[int], dict[str, int]]] = {
     "road": lambda size: {"n": size},
+    "road-network": lambda size: {"n": size},
     "grid": lambda size: {"rows": size, "columns": size},
     "geometric": lambda size: {"n": size},
     "rmat": lambda size: {"scale": size},
 }
 """Kinds of generated graphs: the generator's parameters for a size."""
 HOW_TO_NAME = f"""{NEW_YORK}, the NAME of HPCSOLVE_DATA/roads/NAME.gr and NAME.co (DIMACS arcs and coordinates, \
-perhaps .gz), or a kind and a size: road:1000000, grid:1024 (side), geometric:500000, rmat:20 (scale)"""
+perhaps .gz) or of NAME.pace.gr (BAY, NE), or a kind and a size: road:1000000, road-network:1000000, \
+grid:1024 (side), geometric:500000, rmat:20 (scale)"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,8 +130,9 @@ def read_graph_named(name: str) -> Graph:
 def job_instance(name: str) -> str:
     """Return the value of `instance` that stands for this graph in a job file."""
     if ":" not in name:
-        roads, coordinates = _roads(name)
-        return f'{{ file = "{roads}", coordinates = "{coordinates}" }}'
+        roads, *coordinates = _roads(name)
+        beside = "".join(f', coordinates = "{each}"' for each in coordinates)
+        return f'{{ file = "{roads}"{beside} }}'
     kind, parameters = _generator(name)
     return f'{{ generate = "{kind}", ' + ", ".join(f"{key} = {value}" for key, value in parameters.items()) + " }"
 
@@ -138,16 +141,17 @@ def _generator(name: str) -> tuple[str, dict[str, int]]:
     kind, _, size = name.partition(":")
     if kind not in GENERATED or not size.isdigit():
         raise InputError(f"there is no graph {name}; name {HOW_TO_NAME}")
-    return f"{kind}-graph", GENERATED[kind](int(size))
+    return kind if kind == "road-network" else f"{kind}-graph", GENERATED[kind](int(size))
 
 
-def _roads(name: str) -> tuple[Path, Path]:
-    """Return the paths of a road network's files with arcs and with coordinates."""
+def _roads(name: str) -> tuple[Path, ...]:
+    """Return the paths of a road network's files: with arcs, and with coordinates if there are any."""
     stem, data = FILES.get(name, name), os.environ.get("HPCSOLVE_DATA")
     for suffix in ("", ".gz", ".xz"):
-        files = Path(data or "") / "roads" / f"{stem}.gr{suffix}", Path(data or "") / "roads" / f"{stem}.co{suffix}"
-        if data and all(file.exists() for file in files):
-            return files
+        for ends in ((".gr", ".co"), (".pace.gr",)):
+            files = tuple(Path(data or "") / "roads" / f"{stem}{end}{suffix}" for end in ends)
+            if data and all(file.exists() for file in files):
+                return files
     raise InputError(f"HPCSOLVE_DATA must name a folder with roads/{stem}.gr and {stem}.co, perhaps .gz; "
                      f"or name another graph: {HOW_TO_NAME}")
 

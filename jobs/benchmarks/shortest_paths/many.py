@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,10 +11,11 @@ from math import ceil
 import numpy as np
 from scipy.sparse.csgraph import dijkstra
 
+from hpcsolve.algorithms.shortest_paths.batch import Solved
 from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, make_hierarchy
 from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal
 from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy
-from hpcsolve.algorithms.shortest_paths.phast.sweeper import Sweeper, shape_for
+from hpcsolve.algorithms.shortest_paths.phast.sweeper import Sweeper, shape_for, workspace
 from hpcsolve.algorithms.shortest_paths.searches import (
     UNCHECKED,
     WANTS_DISTANCES,
@@ -27,8 +29,11 @@ from jobs.benchmarks.common.answers import require_equal
 from jobs.benchmarks.common.table import markdown
 from jobs.benchmarks.common.timing import best_cpu_seconds
 from jobs.benchmarks.shortest_paths.graphs import SEARCH_ALONE, Network, solve
+from jobs.benchmarks.shortest_paths.hierarchies import rival_times
 
-COUNTS = [1, 16, 32, 64, 256]
+COUNTS = [1, 4, 16, 64, 256, 1000]
+MOST_ROWS = 256
+"""Rows that are there at the same time. More sources are searched from one batch after the other."""
 PARTS = {"sweep": WANTS_TARGETS | UNCHECKED, "rows": SEARCH_ALONE, "rows, check": WANTS_DISTANCES,
          "rows, predecessors, check": WANTS_DISTANCES | WANTS_PREDECESSORS}
 """What a sweep delivers: the distance to one vertex alone, or whole rows in the order of the file."""
@@ -42,10 +47,25 @@ Break-even: the number of sources from which on preparation and sweeps with chec
 
 @dataclass(frozen=True)
 class Times:
-    """CPU seconds on a graph: by solver, and by number of sources and part of the work, for one source."""
+    """CPU seconds on a graph, and memory.
+
+    Attributes
+    ----------
+    single
+        By solver, for one source.
+    swept
+        By number of sources and part of the work, for one source.
+    rivals
+        By other program, of its preparation and for one source.
+    kept, working
+        Bytes of the hierarchy with its graph, and of what a sweep from most sources works in beside its rows.
+    """
 
     single: dict[str, float]
     swept: dict[int, dict[str, float]]
+    rivals: dict[str, tuple[float, float]]
+    kept: int
+    working: int
 
     @property
     def break_even(self) -> int:
@@ -75,7 +95,17 @@ def measure(network: Network, counts: Sequence[int], repeats: int) -> Times:
         }
         single = best_cpu_seconds(calls, repeats)
     swept = {count: _swept(network, given, count, repeats, keys) for count in counts}
-    return Times(single, swept)
+    distances = np.asarray(dijkstra(network.in_file_order, indices=network.sources[0]))
+    shape = shape_for(network.graph.n, min(MOST_ROWS, max(counts)), HostDevice(1).info, network.keys, trees=False)
+    shapes = workspace(network.graph.n, shape, 0, False, network.keys).values()
+    working = sum(math.prod(each) * np.dtype(dtype).itemsize for each, dtype in shapes)
+    return Times(single, swept, rival_times(network, distances), _bytes_of(given), working)
+
+
+def _bytes_of(given: Hierarchy) -> int:
+    arrays = {id(array): array for owner in (given, given.graph) for array in vars(owner).values()
+              if isinstance(array, np.ndarray)}
+    return sum(array.nbytes for array in arrays.values())
 
 
 def _hierarchy(network: Network) -> Hierarchy:
@@ -88,19 +118,22 @@ def _hierarchy(network: Network) -> Hierarchy:
 def _swept(network: Network, given: Hierarchy, count: int, repeats: int, first: object) -> dict[str, float]:
     """Return the CPU seconds per source of a sweep from `count` sources, by what is delivered."""
     device, n, keys = HostDevice(1), network.graph.n, network.keys
-    sources = np.resize(network.sources, count)
-    seeds, places = list(sources[:, None]), given.graph.places()
-    rows, before = np.empty((count, n), keys.dtype), np.empty((count, n), np.uint32)
-    shape = shape_for(n, count, device.info, keys, trees=False)
-    with Sweeper(device, given, keys, keys.limit, shape, trees=True) as sweeper:
-        whole, one = row_searches(seeds, None, places), row_searches(seeds, sources[:1], places)
-        calls = {
-            part: partial(sweeper.solve, one if wanted & WANTS_TARGETS else whole, wanted,
-                          rows if wanted & WANTS_DISTANCES else None, before if wanted & WANTS_PREDECESSORS else None)
-            for part, wanted in PARTS.items()
-        }
-        found = sweeper.solve(whole, WANTS_DISTANCES, rows)
-        require_equal(network.name, np.array_equal(rows[:1], first) and not found.wrong.any())
+    sources, places, most = np.resize(network.sources, count), given.graph.places(), min(count, MOST_ROWS)
+    rows, before = np.empty((most, n), keys.dtype), np.empty((most, n), np.uint32)
+    with Sweeper(device, given, keys, keys.limit, shape_for(n, most, device.info, keys, trees=False), True) as sweeper:
+
+        def solve_all(wanted: int) -> Solved:
+            for batch in (sources[begin : begin + most] for begin in range(0, count, most)):
+                targets = sources[:1] if wanted & WANTS_TARGETS else None
+                searches = row_searches(list(batch[:, None]), targets, places)
+                solved = sweeper.solve(searches, wanted, rows[: len(batch)] if wanted & WANTS_DISTANCES else None,
+                                       before[: len(batch)] if wanted & WANTS_PREDECESSORS else None)
+                require_equal(network.name, not solved.wrong.any())
+            return solved
+
+        solve_all(WANTS_DISTANCES)
+        require_equal(network.name, count > most or np.array_equal(rows[:1], first))
+        calls = {part: partial(solve_all, wanted) for part, wanted in PARTS.items()}
         seconds = best_cpu_seconds(calls, repeats)
     return {part: value / count for part, value in seconds.items()}
 
@@ -113,6 +146,10 @@ def table(network: Network, times: Times, repeats: int) -> list[str]:
     head = ["sources", *PARTS, *(f"scipy / {part}" for part in PARTS)]
     prepared = [[f"{1e3 * one[name]:.1f}" for name in (SCIPY, SEARCH, CHECKED)]
                 + [f"{one[PREPARED]:.2f}", f"{one[PREPARED] / one[SCIPY]:.0f}", str(times.break_even)]]
-    names = [SCIPY, SEARCH, CHECKED, "preparation, s", "preparation / scipy", "break-even"]
+    prepared[0] += [f"{size / 1e6:.0f}" for size in (times.kept, times.working)]
+    names = [SCIPY, SEARCH, CHECKED, "preparation, s", "preparation / scipy", "break-even", "hierarchy, MB",
+             "lines, MB"]
+    rivals = [[name, f"{seconds:.1f}", f"{1e3 * row:.1f}"] for name, (seconds, row) in times.rivals.items()]
+    others = ["", *markdown(["program", "preparation, s", "ms a source"], rivals)] if rivals else []
     return [f"## {network.name}", "", HOW.format(repeats=repeats, prepared="the first one"), "",
-            *markdown(names, prepared), "", *markdown(head, rows)]
+            *markdown(names, prepared), "", *markdown(head, rows), *others]

@@ -31,7 +31,7 @@ from jobs.benchmarks.common.charts import require_matplotlib
 from jobs.benchmarks.common.command import add_charts, add_repeats, end_with, new_parser
 from jobs.benchmarks.common.machine import describe_load, describe_machine
 from jobs.benchmarks.common.timing import load
-from jobs.benchmarks.steiner import exact, quality, ranks, speed, variants
+from jobs.benchmarks.steiner import exact, quality, ranks, searches, speed, variants
 from jobs.benchmarks.steiner.instances import HOW_TO_NAME, every_name, read_instance
 from jobs.benchmarks.steiner.rivals import all_rivals
 
@@ -109,6 +109,12 @@ def _variants(options: argparse.Namespace, charts: ModuleType | None) -> Report:
     return lines, True
 
 
+def _searches(options: argparse.Namespace, _: ModuleType | None) -> Report:
+    instances = (read_instance(name) for name in options.instances)
+    rows = [searches.measure(instance, halt, options.repeats) for instance in instances for halt in searches.HALTS]
+    return searches.table(rows), True
+
+
 def _options() -> argparse.Namespace:
     parser = new_parser(__package__, __doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -134,6 +140,8 @@ def _options() -> argparse.Namespace:
     command.add_argument("--device", default="cpu", help="cuda: wall-clock seconds (default cpu, one core)")
     add_repeats(command, 3)
     add_charts(command)
+    command = add("searches", _searches, searches.INSTANCES, "the searches of mode kmb, by tile and by a hierarchy")
+    add_repeats(command, 3)
     command = add("ranks", _ranks, ["alue7080"], "one rank and two")
     _add_modes(command, ["kmb"])
     add_repeats(command, 5)

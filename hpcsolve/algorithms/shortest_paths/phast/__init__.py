@@ -15,10 +15,16 @@ sweeper.py       a hierarchy on a device, ready to search from groups of sources
 rows.py          rows of distances for Steiner trees, by a sweeper
 plateaus.py      arcs of weight 0, across which predecessors need a rule of their own
 
-New York (264,346 vertices, 365,050 edges): contraction 0.25 s of one core, weights and numbering 0.35 s, 257 levels,
-3.58 arcs a vertex. Of these levels some 140 have 256 vertices or more. On a GPU a sweep is then a launch for each of
-them and one for each run of narrow levels between. A group of 32 sources reads and writes 4.6 lines of 128 bytes a
-vertex: 155 MB, or 36 microseconds at 4.3 TB/s. That is about 1.1 microseconds a tree for the sweep, and as much again
-for the check and the rows. So an H200 should need 3 to 4 microseconds a tree with its check, if 1000 sources fill it
-(computed, not measured). The copy of a row to the host takes 21 microseconds at 50 GB/s beside that.
+New York (264,346 vertices, 730,100 arcs): contraction 0.25 s of one core, weights and numbering 0.35 s, 257 levels,
+3.58 arcs a vertex. Of these levels 148 have 256 vertices or more. On a GPU a sweep is a launch for each of them, and
+one for each of the 3 runs of narrow levels between, which have 3,728 vertices in all: 151 launches, whatever the number
+of groups. A group of 32 sources has a line of 128 bytes a vertex. Lines that it reads and writes, per vertex: sweep
+4.58, check 3.76, rows 2, together 350 MB, or 10.9 MB a tree. At 4.3 TB/s these take 2.5 microseconds. For 1000 sources,
+which fill an H200, launches take some 0.45 ms and the climb 0.2 ms, or 0.65 microseconds a tree. So a tree with its
+check should take 3.2 microseconds (computed, not measured). The copy of its row to the host takes 21 microseconds at 50
+GB/s beside that: a table that leaves the GPU is bound by the copy, whoever fills it.
+
+The order is by degree and depth, whatever the coordinates. Nested dissection would not pay: on New York contraction is
+less than half of the preparation, which is less than 60 searches, and graphs whose lists of neighbours grow, such as
+grids, are left to Near-Far.
 """
