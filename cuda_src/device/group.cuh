@@ -7,6 +7,7 @@
 //   masked_sum(w, mask)             the sum of w[k] over the bits k of the mask
 //   masked_pick(w, mask, x)         the first k of the mask where the running sum of w passes x
 //   group_sum(x), group_min(x)      over the x of all threads of the group
+//   from_lane(x, k)                 the x of the thread in lane k of the group
 //   group_count(yes)                the number of threads of the group that say yes
 //   add_to(total, x)                adds the x of all threads of the block to *total, which they share
 //   lane_sums<T>                    one sum for each lane: add_masked(s, weight, mask), total_of(s), pick_lane(s, x)

@@ -9,6 +9,10 @@
 DEVICE void group_sync() {}
 DEVICE bool group_leader() { return true; }
 DEVICE uint64_t group_sum(uint64_t x) { return x; }
+template <class T>
+DEVICE T from_lane(T x, int) {
+  return x;
+}
 DEVICE uint64_t group_min(uint64_t x) { return x; }
 DEVICE int group_count(bool yes) { return yes; }
 

@@ -32,6 +32,10 @@ DEVICE uint32_t shuffled(uint32_t x, int from) { return __shfl_sync(full_mask, x
 DEVICE uint64_t shuffled(uint64_t x, int from) {
   return (uint64_t)__shfl_sync(full_mask, (uint32_t)(x >> 32), from) << 32 | __shfl_sync(full_mask, (uint32_t)x, from);
 }
+template <class T>
+DEVICE T from_lane(T x, int k) {
+  return shuffled(x, k);
+}
 // Returns to every lane the sum of the values of lanes 0 to its own (an inclusive scan).
 template <class T>
 DEVICE T running_sum(T x) {

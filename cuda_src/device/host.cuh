@@ -8,6 +8,8 @@
 #include "device/launch.cuh"
 
 #define KERNEL static void
+#define ANY_REGISTERS
+#define REGISTERS(most)
 #define DEVICE static inline __attribute__((always_inline))
 #define ROLLED
 #define UNROLL _Pragma("GCC unroll 16")

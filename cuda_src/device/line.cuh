@@ -10,6 +10,7 @@
 //   all_of<W>(x)              returns a line with x everywhere
 //   lower_line(p, x, weight)  lowers the values at p to those of x + weight, and returns whether any has changed; to
 //                             lower a value is to replace it by a smaller one
+//   any_value(x)              returns whether a value is not 0, of those that the thread has
 //   each_value(x, use)        calls use(k, value) for each value of the line, by the thread that has it
 //   where(flag, x, y)         returns the word with x where the flag is set, else y; y and x are words or values
 //   from_leader(x)            returns the leader's x to every thread of the group
@@ -63,6 +64,12 @@ DEVICE bool lower_line(T *p, const line<T, W> &x, T weight) {
   }
   return __ballot_sync(full_mask, lower) != 0;
 }
+template <class T, int W>
+DEVICE bool any_value(const line<T, W> &x) {
+  T any = 0;
+  UNROLL for (int k = 0; k < x.parts; k++) any |= x.part[k];
+  return any != 0;
+}
 template <class T, int W, class Use>
 DEVICE void each_value(const line<T, W> &x, const Use &use) {
   if (!has_words<W>()) return;
@@ -102,6 +109,14 @@ DEVICE line<T, W> all_of(T value) {
   line<T, W> x;
   UNROLL for (int k = 0; k < x.parts; k++) x.part[k] = typename line<T, W>::word{} + value;
   return x;
+}
+template <class T, int W>
+DEVICE bool any_value(const line<T, W> &x) {
+  auto together = x.part[0];
+  UNROLL for (int k = 1; k < x.parts; k++) together |= x.part[k];
+  T any = 0;
+  UNROLL for (int k = 0; k < lanes<T>::width; k++) any |= together[k];
+  return any != 0;
 }
 template <class T, int W>
 DEVICE bool lower_line(T *p, const line<T, W> &x, T weight) {

@@ -11,6 +11,8 @@
 #include "device/launch.cuh"
 
 #define KERNEL static void
+#define ANY_REGISTERS
+#define REGISTERS(most)
 #define DEVICE static inline
 #define ROLLED
 #define UNROLL

@@ -24,7 +24,7 @@
 #include "paths/solve.cuh"
 
 constexpr uint32_t near_capacity = 4096;
-constexpr uint32_t ahead = 6;  // arcs are prefetched so many entries of the near queue in advance
+constexpr uint32_t ahead = 10;  // arcs are prefetched so many entries of the near queue in advance
 
 // A search's queues, and what its threads share. The counts of the near queues rotate, so that one barrier a round is
 // enough.
@@ -35,13 +35,13 @@ struct near_far {
   T lowest;
   tally phase;
 };
-// Relaxes arcs `begin` to `end` - 1 of a vertex with this word, and queues the vertices that this improves. Returns the
-// least of `lowest` and of the words that went to the far queue.
+// Relaxes every step-th arc from `begin` to `end` - 1 of a vertex with this word, and queues the vertices that this
+// improves. Returns the least of `lowest` and of the words that went to the far queue.
 template <class Sum, class T = typename Sum::key>
 DEVICE T relax(near_far<T> &s, const request<T> &asked, const tuning<T> &how, answer<T> &found, tally &mine, T word,
-               uint32_t begin, uint32_t end, T threshold, uint32_t round, T lowest) {
+               uint32_t begin, uint32_t end, uint32_t step, T threshold, uint32_t round, T lowest) {
   T *const words = in_global(found.keys);
-  ROLLED for (uint32_t a = begin; a < end; a++) {
+  ROLLED for (uint32_t a = begin; a < end; a += step) {
     const arc<T> next = arc_at(asked.net.arcs, a);
     const uint32_t v = (uint32_t)next.end;
     if (beyond(Sum(), word >> 1, next.weight, asked.cutoff)) continue;
@@ -72,21 +72,31 @@ DEVICE void fetch_early(const request<T> &asked, const answer<T> &found, const u
   const uint32_t begin = asked.net.offsets[current[next]], end = asked.net.offsets[current[next] + 1];
   if (begin < end) prefetch(&asked.net.arcs[2 * (size_t)begin]), prefetch(&asked.net.arcs[2 * (size_t)end - 2]);
 }
+// Returns how many threads share the arcs of a vertex: one where a warp of the block has fewer than 32 threads.
+template <class T>
+DEVICE uint32_t sharing(const tuning<T> &how) {
+  return one_thread_blocks || blockDim.x % warp_size ? 1 : 1u << how.shared;
+}
 // Does rounds until the near queue is empty. `round` becomes the number of the next round.
 template <class Sum, class T = typename Sum::key>
 DEVICE T settle_near(near_far<T> &s, const request<T> &asked, const tuning<T> &how, answer<T> &found, tally &mine,
                      T threshold, uint32_t &round, T lowest) {
+  const uint32_t together = sharing(how);
   for (uint32_t waiting; (waiting = s.near_count[round % 3]) > 0; round++) {
     if (waiting > near_capacity) waiting = near_capacity;
     const uint32_t *current = s.near[round % 2];
     if (threadIdx.x == 0) s.near_count[(round + 2) % 3] = 0;
-    for (uint32_t i = threadIdx.x; i < waiting; i += blockDim.x) {
-      const uint32_t u = current[i], begin = asked.net.offsets[u], end = asked.net.offsets[u + 1];
-      const T word = atomicOr_block(in_global(&found.keys[u]), (T)1);
+    for (uint32_t first = (threadIdx.x - lane()) / together; first < waiting; first += blockDim.x / together) {
+      const uint32_t i = first + lane() / together;  // all threads of a warp come here equally often, to exchange words
+      const uint32_t u = current[i < waiting ? i : 0], begin = asked.net.offsets[u], end = asked.net.offsets[u + 1];
+      const uint32_t own = lane() & (together - 1);
+      const bool leads = own == 0 && i < waiting;
+      T word = leads ? atomicOr_block(in_global(&found.keys[u]), (T)1) : (T)1;
       fetch_early(asked, found, current, i, waiting);
+      if (together > 1) word = from_lane(word, lane() - own);
       if (word & 1) continue;
-      mine.expanded++, mine.relaxed += end - begin;
-      lowest = relax<Sum>(s, asked, how, found, mine, word, begin, end, threshold, round, lowest);
+      if (leads) mine.expanded++, mine.relaxed += end - begin;
+      lowest = relax<Sum>(s, asked, how, found, mine, word, begin + own, end, together, threshold, round, lowest);
     }
     __syncthreads();
   }
@@ -118,7 +128,7 @@ template <class T>
 DEVICE tally sum_up(near_far<T> &s, answer<T> &found, tally &mine) {
   if (threadIdx.x == 0) s.phase = {};
   __syncthreads();
-  add_to(&s.phase.expanded, mine.expanded), add_to(&s.phase.again, mine.again);
+  atomicAdd_block(&s.phase.expanded, mine.expanded), atomicAdd_block(&s.phase.again, mine.again);
   add_to(&s.phase.relaxed, mine.relaxed);
   mine = {};
   __syncthreads();
@@ -162,4 +172,7 @@ DEVICE void run_search(Sum, near_far<T> &s, const request<T> &asked, const tunin
   }
   finish(asked, found, early, threshold);
 }
-SOLVE_KERNELS(near_far, near_far)
+// With 48 registers a thread a multiprocessor holds five blocks of 256 threads.
+SOLVE_KERNEL(near_far_solve_u4, REGISTERS(48), near_far, uint32_t, integer<uint32_t>)
+SOLVE_KERNEL(near_far_solve_u8, ANY_REGISTERS, near_far, uint64_t, integer<uint64_t>)
+SOLVE_KERNEL(near_far_solve_f8, ANY_REGISTERS, near_far, uint64_t, real_keys)

@@ -1,11 +1,15 @@
 // The threshold of both Near-Far engines: how it moves between two phases, and how wide the next bucket is.
 #pragma once
+#include <type_traits>
+
 #include "paths/searches.cuh"
 
 // What a thread counts in a phase. `again` is the number of vertices that were improved after they had been expanded,
 // so that the expansion was in vain.
 struct tally {
-  uint64_t expanded = 0, again = 0, relaxed = 0;
+  // Only the width of buckets follows from these two, so they may wrap; 64 bits take two of a GPU's registers.
+  std::conditional_t<one_thread_blocks, uint64_t, uint32_t> expanded = 0, again = 0;
+  uint64_t relaxed = 0;
 };
 
 // Returns the width of the next bucket. It doubles, up to how.most, while a round relaxes fewer arcs than how.setting
@@ -13,7 +17,8 @@ struct tally {
 // is constant. So the buckets of a search for a near target stay narrow.
 template <class Sum, class T = typename Sum::key>
 DEVICE T next_delta(const tuning<T> &how, T delta, const tally &phase, uint64_t rounds) {
-  if (5 * phase.again > 2 * phase.expanded && half(Sum(), delta) >= how.delta) return half(Sum(), delta);
+  if (5 * (uint64_t)phase.again > 2 * (uint64_t)phase.expanded && half(Sum(), delta) >= how.delta)
+    return half(Sum(), delta);
   if (phase.relaxed >= how.setting * rounds) return delta;
   return beyond(Sum(), delta, delta, how.most) ? how.most : plus(Sum(), delta, delta);
 }

@@ -156,11 +156,12 @@ template <class T>
 DEVICE void report(block_state<T> &b, progress &p, uint32_t phase, T lowest, const tally &mine) {
   if (threadIdx.x == 0) b.phase = {};
   lowest = block_min(&b.lowest, lowest);
-  add_to(&b.phase.expanded, mine.expanded), add_to(&b.phase.again, mine.again), add_to(&b.phase.relaxed, mine.relaxed);
+  atomicAdd_block(&b.phase.expanded, mine.expanded), atomicAdd_block(&b.phase.again, mine.again);
+  add_to(&b.phase.relaxed, mine.relaxed);
   __syncthreads();
   if (threadIdx.x != 0) return;
   if (lowest != unreached<T>()) atomicMin(&p.lowest[phase], (uint64_t)lowest);
-  atomicAdd(&p.expanded[phase], b.phase.expanded), atomicAdd(&p.again[phase], b.phase.again);
+  atomicAdd(&p.expanded[phase], (uint64_t)b.phase.expanded), atomicAdd(&p.again[phase], (uint64_t)b.phase.again);
   atomicAdd(&p.relaxed[phase], b.phase.relaxed);
 }
 template <class Sum, class T = typename Sum::key>
@@ -184,7 +185,7 @@ DEVICE void take_step(const request<T> &asked, const tuning<T> &how, const queue
   } else {
     const bool over = (T)p.lowest[side] == unreached<T>();
     const bool early = !over && p.passes[now] && all_below(asked, words, threshold, &b.flag);
-    const tally phase_counts = {p.expanded[side], p.again[side], p.relaxed[side]};
+    const tally phase_counts = {(uint32_t)p.expanded[side], (uint32_t)p.again[side], p.relaxed[side]};
     const T wide = p.passes[now] ? next_delta<Sum>(how, delta, phase_counts, p.rounds[side]) : delta;
     const T next = next_threshold<Sum>((T)p.lowest[side], wide, asked.cutoff, threshold);
     lowest = over || early ? unreached<T>() : sift(asked, q, p, words, step, next);

@@ -5,7 +5,7 @@
 //
 // 1. climb: from the sources up. There is no queue: a bitmap has the vertices that are reached, some 1 to 2 % of all,
 //    and they are visited from the bottom to the top. Each lowers the lines of its heads for all sources.
-// 2. sweep: all vertices from the top down. A line becomes the minimum over the arcs from above. The bitmap tells which
+// 2. sweep: all vertices from the top down, or only those above some targets. A line becomes the minimum over the arcs from above. The bitmap tells which
 //    lines hold a value before, so that lines need no initial value, and each is written once.
 // 3. check: each vertex against the arcs of the graph that enter it. No arc may offer less, and some arc must offer just
 //    the distance, but at the source. The first of those, in the order of the input, is the predecessor. With arcs of
@@ -29,10 +29,12 @@
 
 constexpr uint32_t ahead = 12;  // arcs whose lines are prefetched; `down_arcs` has as many arcs more
 
-// The arcs from each vertex up and to each vertex from above, as (other end, weight) pairs; and where levels begin.
+// The arcs from each vertex up and to each vertex from above, as (other end, weight) pairs; and where levels begin. A
+// sweep may be restricted to some vertices, those of `chosen` in ascending order: then levels and arcs down are theirs.
 template <class T>
 struct hierarchy {
   uint32_t n, levels;
+  NULLABLE const uint32_t *chosen;
   const uint32_t *level, *up_offsets;
   const T *up_arcs;
   const uint32_t *down_offsets;
@@ -99,13 +101,15 @@ DEVICE void climb(const hierarchy<T> &h, const uint32_t *source, uint32_t *marks
     }
   }
 }
-// Sweeps over the vertices begin, begin + step, ... below `end`, whose lines need none of each other.
+// Sweeps over the vertices begin, begin + step, ... below `end`, or over those with these numbers in `chosen`. Their
+// lines need none of each other.
 template <int W, class T>
 DEVICE void sweep(const hierarchy<T> &h, const uint32_t *marks, T *lines, uint32_t begin, uint32_t end, uint32_t step) {
-  for (uint32_t v = begin; v < end; v += step) {
+  for (uint32_t i = begin; i < end; i += step) {
+    const uint32_t v = h.chosen ? h.chosen[i] : i;
     line<T, W> best = all_of<W>(infinite<T>());
     if (marks[v / 32] & bit_of(v)) best = read_line<W>(lines + W * (size_t)v);
-    for (uint32_t a = h.down_offsets[v]; a < h.down_offsets[v + 1]; a++) {
+    for (uint32_t a = h.down_offsets[i]; a < h.down_offsets[i + 1]; a++) {
       for (uint32_t byte = 0; one_thread_blocks && byte < W * sizeof(T); byte += 64)
         prefetch((const char *)(lines + W * (size_t)h.down_arcs[2 * (size_t)(a + ahead)]) + byte);
       const arc<T> down = arc_at(h.down_arcs, a);
@@ -151,6 +155,28 @@ DEVICE line<T, W> check(const graph<T> &net, uint32_t v, T cutoff, const T *line
   }
   return before;
 }
+// Returns whether the least offer to a vertex is just its distance, from every source. Then there is nothing to report,
+// unless arcs of weight 0 offer it, which may come from the vertex itself. It returns false where it cannot tell.
+template <int W, class T>
+DEVICE bool is_plain(const graph<T> &net, uint32_t v, const T *lines) {
+  const line<T, W> here = read_line<W>(lines + W * (size_t)v), nothing = all_of<W>((T)0), one = all_of<W>((T)1);
+  line<T, W> least = all_of<W>(unreached<T>()), odd;
+  for (uint32_t a = net.in_offsets[v]; a < net.in_offsets[v + 1]; a++) {
+    const arc<T> in = arc_at(net.in_arcs, a);
+    if (!in.weight) return false;
+    if (one_thread_blocks && a + ahead < net.in_offsets[net.n])
+      for (uint32_t byte = 0; byte < W * sizeof(T); byte += 64)
+        prefetch((const char *)(lines + W * (size_t)net.in_arcs[2 * (size_t)(a + ahead)]) + byte);
+    const line<T, W> x = read_line<W>(lines + W * (size_t)in.end);
+    UNROLL for (int k = 0; k < x.parts; k++) {
+      const auto sum = x.part[k] + in.weight;
+      least.part[k] = sum < least.part[k] ? sum : least.part[k];
+    }
+  }
+  UNROLL for (int k = 0; k < here.parts; k++) odd.part[k] =
+      where((least.part[k] != here.part[k]) | (here.part[k] >= infinite<T>()), one.part[k], nothing.part[k]);
+  return !any_value(odd);
+}
 // Adds up what was found wrong, `counts` (sources, 3): wrong, cut, roots.
 template <class T, int W>
 DEVICE void report(const tally<T, W> &found, uint32_t first, uint32_t sources, uint32_t *counts) {
@@ -182,6 +208,7 @@ DEVICE void check_all(const graph<T> &net, const group_lines<T> &all, uint32_t s
   const size_t first = group * (size_t)net.n * W;
   tally<T, W> found;
   for (uint32_t v = own * warps() + warp(); v < net.n; v += blocks * warps()) {
+    if (!before && is_plain<W>(net, v, all.lines + first)) continue;
     const line<T, W> from = check<W>(net, v, cutoff, all.lines + first, found);
     if (before) store_line(before + first + W * (size_t)v, from);
   }

@@ -66,7 +66,7 @@ DEVICE void write_path(const solved<T> &s, const uint32_t *order, const outbox<T
   out.path_length[query] = length;
   for (uint32_t v = target; fits && length; v = predecessor<Sum>(s, v, ignored)) out.path[at + --length] = order[v];
 }
-constexpr uint32_t fetched_early = 32;  // entries of a row, whose places in memory are not in order
+constexpr uint32_t fetched_early = 128;  // entries of a row, whose places in memory are not in order
 
 // Writes every step-th entry of a row from `begin` on, and returns what is wrong with them.
 template <class Sum, class T = typename Sum::key>
@@ -146,13 +146,14 @@ DEVICE void solve_all(const batch all, uint32_t wanted, T cutoff, const graph<T>
   }
 }
 // The kernels FILE_solve_u4, FILE_solve_u8 and FILE_solve_f8 of an engine: keys of 32 and 64 bits, and those of
-// doubles.
-#define SOLVE_KERNEL(name, Engine, T, Sum)                                                                            \
-  KERNEL name(batch asked, uint32_t wanted, T cutoff, graph<T> net, tuning<T> how, workspace<T> own, outbox<T> out) { \
-    solve_all<Engine<T>, Sum>(asked, wanted, cutoff, net, how, own, out);                                             \
-  }                                                                                                                   \
+// doubles. `registers`: REGISTERS(most) or ANY_REGISTERS.
+#define SOLVE_KERNEL(name, registers, Engine, T, Sum)                                                          \
+  KERNEL registers name(batch asked, uint32_t wanted, T cutoff, graph<T> net, tuning<T> how, workspace<T> own, \
+                        outbox<T> out) {                                                                       \
+    solve_all<Engine<T>, Sum>(asked, wanted, cutoff, net, how, own, out);                                      \
+  }                                                                                                            \
   EXPORT_KERNEL(name)
-#define SOLVE_KERNELS(file, Engine)                                  \
-  SOLVE_KERNEL(file##_solve_u4, Engine, uint32_t, integer<uint32_t>) \
-  SOLVE_KERNEL(file##_solve_u8, Engine, uint64_t, integer<uint64_t>) \
-  SOLVE_KERNEL(file##_solve_f8, Engine, uint64_t, real_keys)
+#define SOLVE_KERNELS(file, Engine)                                                 \
+  SOLVE_KERNEL(file##_solve_u4, ANY_REGISTERS, Engine, uint32_t, integer<uint32_t>) \
+  SOLVE_KERNEL(file##_solve_u8, ANY_REGISTERS, Engine, uint64_t, integer<uint64_t>) \
+  SOLVE_KERNEL(file##_solve_f8, ANY_REGISTERS, Engine, uint64_t, real_keys)

@@ -15,10 +15,13 @@ if TYPE_CHECKING:
 def add(commands: Any) -> None:
     """Declare the command and its options."""
     text = "print versions, MPI, compilers, devices and problems with them; under mpiexec a line for each rank"
-    add_command(commands, "info", _info, text)
+    command = add_command(commands, "info", _info, text)
+    command.add_argument("--clear-cache", action="store_true",
+                         help="remove the hierarchies of graphs that were kept for later runs; compiled kernels stay")
 
 
-def _info(_: argparse.Namespace) -> int:
+def _info(options: argparse.Namespace) -> int:
+    from hpcsolve.device import array_cache
     from hpcsolve.parallel.launch import guard
     from hpcsolve.runner.info import compilers, general_lines, problem_lines, rank_line
 
@@ -30,4 +33,9 @@ def _info(_: argparse.Namespace) -> int:
             show("\n".join([*general_lines(comm.mpi_library), *found, *lines, *problem_lines(found)]))
         return 0
 
-    return guard(info, lambda: found.extend(compilers()))
+    def prepare() -> None:
+        if options.clear_cache:
+            array_cache.clear()
+        found.extend(compilers())
+
+    return guard(info, prepare)

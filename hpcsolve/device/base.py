@@ -196,6 +196,12 @@ class Device(Protocol):
             The file has no kernel of that name.
         """
 
+    def resident_blocks(self, file: str, name: str, threads: int) -> int:
+        """Return how many blocks of `threads` threads of a kernel the device works on at the same time, at least 1.
+
+        A GPU's driver tells it from the kernel's machine code. A CPU has as many as it has threads.
+        """
+
     def timer(self) -> Timer:
         """Return a stopwatch on the device's queue."""
 
@@ -208,6 +214,11 @@ class Device(Protocol):
     def __enter__(self) -> Device: ...
 
     def __exit__(self, *_: object) -> None: ...
+
+
+def as_shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
+    """Return a shape as a tuple, also if it is given as a length."""
+    return tuple(int(n) for n in shape) if isinstance(shape, tuple) else (int(shape),)
 
 
 def check_host_array(buffer: Buffer, array: NDArray[Any], contiguous: bool = False) -> None:

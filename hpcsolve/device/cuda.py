@@ -11,6 +11,7 @@ call, so the line also names the last kernel launched. PyCUDA has no type hints,
 from __future__ import annotations
 
 import ctypes
+import math
 import weakref
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
@@ -22,8 +23,8 @@ from numpy.typing import DTypeLike, NDArray
 from hpcsolve.device import base, build, source
 from hpcsolve.device.cuda_context import CudaContext
 from hpcsolve.device.cuda_copies import Downloads
-from hpcsolve.device.cuda_launch import CudaKernel, CudaTimer
-from hpcsolve.device.cuda_memory import Allocation, CudaBuffer, as_shape, count, page_aligned
+from hpcsolve.device.cuda_launch import CudaKernel, CudaTimer, blocks_a_multiprocessor
+from hpcsolve.device.cuda_memory import Allocation, CudaBuffer, page_aligned
 from hpcsolve.device.gpus import Gpu, driver_version, load_library
 from hpcsolve.errors import EnvironmentFault, ResourceError
 
@@ -42,6 +43,8 @@ class CudaDevice:
         The GPU's primary context. A kernel that fails breaks it, and closes it.
     modules, kernels
         Loaded modules by file, and loaded kernels by file and name.
+    resident
+        Numbers of resident blocks by file, name and threads of a block.
     pinned
         The page-locked arrays by address: their bytes, and the finalizer that unlocks them.
     downloads
@@ -65,6 +68,7 @@ class CudaDevice:
     stream: Any = field(init=False, repr=False, default=None)
     modules: dict[str, Any] = field(init=False, repr=False, default_factory=dict)
     kernels: dict[tuple[str, str], CudaKernel] = field(init=False, repr=False, default_factory=dict)
+    resident: dict[tuple[str, str, int], int] = field(init=False, repr=False, default_factory=dict)
     allocations: weakref.WeakSet[Allocation] = field(init=False, repr=False, default_factory=weakref.WeakSet)
     pinned: dict[int, tuple[int, weakref.finalize[..., Any]]] = field(init=False, repr=False, default_factory=dict)
     downloads: Downloads = field(init=False, repr=False)
@@ -98,8 +102,8 @@ class CudaDevice:
 
     def empty(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CudaBuffer:
         """Return memory with undefined content."""
-        shape, dtype = as_shape(shape), np.dtype(dtype)
-        return CudaBuffer(self, shape, dtype, self._allocate(count(shape) * dtype.itemsize))
+        shape, dtype = base.as_shape(shape), np.dtype(dtype)
+        return CudaBuffer(self, shape, dtype, self._allocate(math.prod(shape) * dtype.itemsize))
 
     def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> CudaBuffer:
         """Return memory that holds zeros."""
@@ -129,7 +133,7 @@ class CudaDevice:
         All messages pass through such arrays. The memory is numpy's, so an array stays valid after the device is
         closed.
         """
-        return self.locked(count(as_shape(shape)) * np.dtype(dtype).itemsize)[0].view(dtype).reshape(shape)
+        return self.locked(math.prod(base.as_shape(shape)) * np.dtype(dtype).itemsize)[0].view(dtype).reshape(shape)
 
     def locked(self, nbytes: int) -> tuple[NDArray[np.uint8], bool]:
         """Return a host array on page boundaries, and whether the system has locked its pages."""
@@ -161,6 +165,15 @@ class CudaDevice:
         with self.calling(f"loading kernel {name}"):
             function = module.get_function(name)
         return CudaKernel(declaration, function, self)
+
+    def resident_blocks(self, file: str, name: str, threads: int) -> int:
+        """Return how many blocks of a kernel all multiprocessors hold, which is asked of the driver once."""
+        asked = file, name, threads
+        if asked not in self.resident:
+            image = build.cubin(file, self.gpu.architecture)
+            with self.calling(f"counting the resident blocks of {name}"):
+                self.resident[asked] = self.info.units * max(1, blocks_a_multiprocessor(image, name, threads))
+        return self.resident[asked]
 
     def timer(self) -> CudaTimer:
         """Return a stopwatch on the stream."""

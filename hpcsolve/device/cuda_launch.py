@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hpcsolve.device import base
 from hpcsolve.device.declaration import Declaration
+from hpcsolve.device.gpus import load_library
+from hpcsolve.errors import EnvironmentFault
 
 if TYPE_CHECKING:
     from hpcsolve.device.cuda import CudaDevice
@@ -39,6 +42,29 @@ class CudaKernel:
             for packed in calls:
                 launch(blocks, threads, packed, 0, stream)
         self.device.context.last_kernel = self.declaration.kernel
+
+
+def blocks_a_multiprocessor(image: bytes, name: str, threads: int) -> int:
+    """Return how many blocks of a kernel of a cubin a multiprocessor holds. The context must be current.
+
+    PyCUDA keeps the driver's handles to itself, and its own computation does not know newer GPUs. So the cubin is
+    loaded once more.
+
+    Raises
+    ------
+    EnvironmentFault
+        The driver does not answer.
+    """
+    library, module, function, blocks = load_library(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
+    error = library.cuModuleLoadData(ctypes.byref(module), ctypes.c_char_p(image))
+    if not error:
+        error = library.cuModuleGetFunction(ctypes.byref(function), module, name.encode()) or \
+            library.cuOccupancyMaxActiveBlocksPerMultiprocessor(ctypes.byref(blocks), function, threads,
+                                                                ctypes.c_size_t(0))
+        library.cuModuleUnload(module)
+    if error:
+        raise EnvironmentFault(f"{name}: the driver does not tell how many of its blocks fit (error {error})")
+    return blocks.value
 
 
 @dataclass(eq=False)

@@ -65,7 +65,7 @@ class CudaBuffer:
     @property
     def nbytes(self) -> int:
         """Size in bytes."""
-        return count(self.shape) * self.dtype.itemsize
+        return math.prod(self.shape) * self.dtype.itemsize
 
     @property
     def address(self) -> int:
@@ -78,7 +78,7 @@ class CudaBuffer:
         """Return a part that shares the memory. Raises `LaunchError` if it is not inside."""
         base.check_view(self, start, shape)
         offset = self.offset + start * self.dtype.itemsize
-        return CudaBuffer(self.device, as_shape(shape), self.dtype, self.allocation, offset, False, self.read_only)
+        return CudaBuffer(self.device, base.as_shape(shape), self.dtype, self.allocation, offset, False, self.read_only)
 
     def upload(self, array: NDArray[Any]) -> None:
         """Copy `array` into it. The array may change as soon as this returns."""
@@ -120,16 +120,6 @@ class CudaBuffer:
         """Free the memory when the GPU has done what is queued."""
         if self.owns_memory:
             self.device.release(self.allocation)
-
-
-def as_shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
-    """Return a shape as a tuple, also if it is given as a length."""
-    return tuple(int(n) for n in shape) if isinstance(shape, tuple) else (int(shape),)
-
-
-def count(shape: tuple[int, ...]) -> int:
-    """Return the number of elements of a shape."""
-    return math.prod(shape)
 
 
 def page_aligned(nbytes: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:

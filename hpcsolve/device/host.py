@@ -6,12 +6,10 @@ A buffer is a numpy array on a 64-byte boundary. A launch is done when its call 
 from __future__ import annotations
 
 import ctypes
-import os
+import math
 import platform
 import time
-import warnings
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from hpcsolve.device import base, build, source
 from hpcsolve.device.declaration import Declaration
+from hpcsolve.device.host_library import open_library
 from hpcsolve.device.memory import available_memory
 from hpcsolve.errors import EnvironmentFault, LaunchError, ResourceError
 from hpcsolve.wording import counted
@@ -64,7 +63,7 @@ class HostBuffer:
     def view(self, start: int, shape: int | tuple[int, ...]) -> HostBuffer:
         """Return a part that shares the memory."""
         base.check_view(self, start, shape)
-        count = int(np.prod(shape))
+        count = math.prod(base.as_shape(shape))
         part = self.array.reshape(-1)[start : start + count].reshape(shape)
         return HostBuffer(part, self.device, owns_memory=False, read_only=self.read_only)
 
@@ -213,7 +212,7 @@ class HostDevice:
     def _load(self, file: str, name: str) -> HostKernel:
         declaration = source.declaration(build.source_folder(), file, name)
         try:
-            library = self.libraries.get(file) or _open_library(build.host_library(file), self.threads)
+            library = self.libraries.get(file) or open_library(build.host_library(file), self.threads)
         except OSError as error:  # its text begins with the path
             advice = "install g++'s OpenMP library (libgomp), or remove the file, which is then compiled again"
             raise EnvironmentFault(f"{error}: this kernel library cannot be loaded; {advice}") from None
@@ -225,6 +224,10 @@ class HostDevice:
             raise LaunchError(f"{name} was compiled with {found}; {file}.cu declares {declaration.signature}")
         function.argtypes, function.restype = (ctypes.c_uint, ctypes.c_uint, ctypes.c_char_p), None
         return HostKernel(declaration, function, self)
+
+    def resident_blocks(self, file: str, name: str, threads: int) -> int:
+        """Return the number of threads: each works on one block."""
+        return self.threads
 
     def timer(self) -> HostTimer:
         """Return a stopwatch."""
@@ -247,8 +250,8 @@ class HostDevice:
         self.close()
 
     def _allocate(self, shape: int | tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        count = int(np.prod(shape, dtype=object))
-        nbytes = count * dtype.itemsize
+        shape = base.as_shape(shape)
+        nbytes = math.prod(shape) * dtype.itemsize
         try:
             raw = np.empty(nbytes + ALIGNMENT, np.uint8)
         except (MemoryError, ValueError):
@@ -257,36 +260,6 @@ class HostDevice:
         self.memory_peak = max(self.memory_peak, self.allocated)
         start = -raw.ctypes.data % ALIGNMENT
         return raw[start : start + nbytes].view(dtype).reshape(shape)
-
-
-def _open_library(path: Path, threads: int) -> ctypes.CDLL:
-    """Load a compiled library whose idle threads sleep.
-
-    OpenMP reads OMP_WAIT_POLICY once, when the first library loads it. Without the variable, idle threads spin for
-    milliseconds after each launch, and an ant colony on 4 threads took 30 times the CPU time. What the user has set
-    stays.
-    """
-    if "OMP_WAIT_POLICY" in os.environ:
-        return ctypes.CDLL(str(path))
-    if threads > 1:
-        _warn_of_spinning(path.parent)
-    os.environ["OMP_WAIT_POLICY"] = "passive"
-    try:
-        return ctypes.CDLL(str(path))
-    finally:
-        del os.environ["OMP_WAIT_POLICY"]  # the environment is the calling program's
-
-
-def _warn_of_spinning(folder: Path) -> None:
-    """Warn if OpenMP was loaded without a policy before the first library of this folder: its threads will spin."""
-    try:
-        loaded = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return
-    if "/libgomp.so" in loaded and os.path.realpath(folder) not in loaded:
-        text = "OpenMP was loaded before hpcsolve, so idle threads spin and take the cores of others: start the " \
-               "program with OMP_WAIT_POLICY=passive in its environment"
-        warnings.warn(text, RuntimeWarning, stacklevel=2)
 
 
 def _processor_name() -> str:

@@ -26,7 +26,7 @@ _INCLUDE = re.compile(r'^#include "([^"]+)"$', re.MULTILINE)
 _MACRO = re.compile(r"^#define (\w+)\(([\w, ]*)\)(.*)$", re.MULTILINE)
 _CALL = re.compile(r"^\s*(\w+)\((.*)\)\s*$", re.MULTILINE)
 _STRUCT = re.compile(r"(?:template <class (\w+)>\s*)?struct (\w+) \{([^{}]*)\};")
-_KERNEL = re.compile(r"\bKERNEL\s+(\w+)\(([^()]*)\)")
+_KERNEL = re.compile(r"\bKERNEL\s+(?:REGISTERS\(\d+\)\s+|ANY_REGISTERS\s+)?(\w+)\(([^()]*)\)")
 _TYPED = re.compile(r"(NULLABLE )?(const )?(\w+)(?:<(\w+)>)? (\*?)(?:__restrict__ )?(\w+)")
 
 

@@ -1,6 +1,6 @@
 """Brings a table whose rows are distributed over the ranks to rank 0, as the compressed chunks of the result file.
 
-The chunks have the bytes that HDF5's own filters (shuffle, gzip) would have stored. So any rank and any thread can make
+The chunks have bytes as HDF5's own filters (shuffle, gzip) store them (deflate.py). So any rank and any thread can make
 them, and libhdf5 only writes them to the file.
 
 A band is a group of rows as high as one chunk, so one row of chunks. The rank that has all rows of a band compresses
@@ -10,7 +10,6 @@ do not depend on the distribution of the rows.
 
 from __future__ import annotations
 
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.answers.table import DistanceTable
+from hpcsolve.output.deflate import deflated
 from hpcsolve.parallel.comm import Comm, Request
 
 T = TypeVar("T")
@@ -31,8 +31,6 @@ AHEAD_BYTES = 1 << 28
 """Most bytes that a rank has sent and rank 0 has not received yet."""
 CHUNK_BYTES = 1 << 20
 """Most bytes of a chunk before compression."""
-LEVEL = 1
-"""Level of gzip compression."""
 
 Chunk = tuple[tuple[int, int], bytes]
 """Row and column where a chunk begins, and its compressed bytes."""
@@ -68,10 +66,7 @@ def chunk_shape(shape: tuple[int, int], itemsize: int) -> tuple[int, int]:
 
 
 def stored_chunk(piece: NDArray[Any], shape: tuple[int, int], none: float | None) -> bytes:
-    """Return the bytes of a chunk in the file: the first bytes of all numbers, then the second bytes, ..., compressed.
-
-    Only runs of equal bytes are looked for (Z_RLE): on distances and predecessors of roads that takes 5 to 6 ms a
-    megabyte, for 1 to 6 % more bytes than the 11 to 15 ms of zlib's search for any repetition (libhdf5: 13 to 16 ms).
+    """Return the bytes of a chunk in the file.
 
     Parameters
     ----------
@@ -86,9 +81,7 @@ def stored_chunk(piece: NDArray[Any], shape: tuple[int, int], none: float | None
     if piece.shape != shape:
         whole = np.full(shape, 0 if none is None else none, piece.dtype)
         whole[: piece.shape[0], : piece.shape[1]] = piece
-    by_byte = np.ascontiguousarray(whole).view(np.uint8).reshape(-1, whole.itemsize).T
-    packer = zlib.compressobj(LEVEL, strategy=zlib.Z_RLE)
-    return packer.compress(by_byte.tobytes()) + packer.flush()
+    return deflated(whole)
 
 
 def chunk_of(table: DistanceTable) -> tuple[int, int]:

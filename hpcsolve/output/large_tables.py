@@ -22,8 +22,9 @@ import numpy as np
 
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.errors import DamagedFileError, EnvironmentFault
-from hpcsolve.output.chunks import LEVEL, Chunk, chunk_of
+from hpcsolve.output.chunks import Chunk, chunk_of
 from hpcsolve.output.contents import Contents
+from hpcsolve.output.deflate import LEVEL
 from hpcsolve.output.hdf5 import SEAL, write_contents, write_meaning, write_scale_factor
 from hpcsolve.output.reader import read_own
 from hpcsolve.replacing import replaced

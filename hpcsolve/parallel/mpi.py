@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.parallel import new_heap, shared_segments
+from hpcsolve.parallel.messages import Bytes, as_bytes, pieces
+from hpcsolve.parallel.waiting import wait_until
 
 mpi4py.rc.initialize = False
 mpi4py.rc.finalize = False
@@ -25,7 +27,6 @@ from mpi4py import MPI  # noqa: E402  (without the two lines above the import wo
 
 T = TypeVar("T")
 U = TypeVar("U")
-Bytes = NDArray[np.uint8]
 
 PIECE = 1 << 30
 """Largest MPI message in bytes. MPI counts in 32-bit integers, and many libraries fail at 2^31."""
@@ -48,7 +49,7 @@ class MpiRequest:
     def wait(self) -> None:
         """Wait until the array may be reused (send) or is filled (receive)."""
         statuses = [MPI.Status() for _ in self._requests]
-        MPI.Request.Waitall(self._requests, statuses)
+        wait_until(lambda: MPI.Request.Testall(self._requests, statuses))
         if self._receives:
             arrived = sum(status.Get_count(MPI.BYTE) for status in statuses)
             if arrived != self._array.nbytes:
@@ -92,7 +93,8 @@ class MpiComm:
                 warnings.simplefilter("ignore", RuntimeWarning)
                 new_heap.start(lambda: MPI.Init_thread(MPI.THREAD_SERIALIZED))  # by any thread, one at a time
         self._world = MPI.COMM_WORLD.Dup()
-        self._internal = MPI.COMM_WORLD.Dup()  # for messages that an algorithm's receive must not catch
+        # For messages that an algorithm's receive must not catch, and for the end, which other ranks may not expect.
+        self._internal, self._ends = MPI.COMM_WORLD.Dup(), MPI.COMM_WORLD.Dup()
         host = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED)
         self.rank, self.size = self._world.Get_rank(), self._world.Get_size()
         self.local_rank, self.local_size = host.Get_rank(), host.Get_size()
@@ -134,15 +136,17 @@ class MpiComm:
 
     def gather(self, value: T) -> list[T] | None:
         """Return the values of all ranks, together at most 2 GiB, in rank order on rank 0 and None on the others."""
+        self.barrier()
         return self._world.gather(value)
 
     def allgather(self, value: T) -> list[T]:
         """Return the values of all ranks, together at most 2 GiB, in rank order on every rank."""
+        self.barrier()
         return self._world.allgather(value)
 
     def barrier(self) -> None:
         """Wait until every rank has called this."""
-        self._world.Barrier()
+        _barrier(self._world)
 
     def send(self, array: NDArray[Any], to: int) -> MpiRequest:
         """Start to send a contiguous array. Messages between two ranks arrive in the order in which they were sent."""
@@ -160,6 +164,7 @@ class MpiComm:
         """
         first = group.ranks.Get_rank() == 0
         own = _frames(value) if first else []
+        _barrier(group.ranks)
         lengths = group.ranks.bcast([len(frame) for frame in own])
         shared = self._reserve([length for length in lengths if length >= self._shared_from], group)
         spaces, frames = iter(shared), []
@@ -175,7 +180,7 @@ class MpiComm:
                 self._pass_down(group.ranks, frame)
             frames.append(frame)
         if shared:
-            self._host.ranks.Barrier()  # wait until the shared memory of this host is filled
+            _barrier(self._host.ranks)  # wait until the shared memory of this host is filled
         elif first:
             return value
         return MPI.pickle.loads_oob(frames[0], frames[1:])
@@ -211,11 +216,11 @@ class MpiComm:
             request.wait()
 
     def _send(self, ranks: MPI.Comm, array: NDArray[Any], to: int) -> MpiRequest:
-        parts = _pieces(_as_bytes(array), self._piece)
+        parts = pieces(as_bytes(array), self._piece)
         return MpiRequest([ranks.Isend([part, MPI.BYTE], dest=to) for part in parts], array, False)
 
     def _receive(self, ranks: MPI.Comm, array: NDArray[Any], source: int) -> MpiRequest:
-        parts = _pieces(_as_bytes(array), self._piece)
+        parts = pieces(as_bytes(array), self._piece)
         return MpiRequest([ranks.Irecv([part, MPI.BYTE], source=source) for part in parts], array, True)
 
     def finish(self, code: int, failed: bool, patience: float | None) -> list[tuple[int, bool]] | None:
@@ -234,7 +239,7 @@ class MpiComm:
             Code and failure of every rank, or None if some rank did not answer in time.
         """
         mine, all_ranks = np.array([code, failed], dtype=np.int32), np.empty((self.size, 2), dtype=np.int32)
-        request = self._internal.Iallgather([mine, MPI.INT], [all_ranks, 2, MPI.INT])
+        request = self._ends.Iallgather([mine, MPI.INT], [all_ranks, 2, MPI.INT])
         deadline = math.inf if patience is None else time.monotonic() + patience
         while not request.Test():
             if time.monotonic() > deadline:
@@ -275,6 +280,11 @@ def binomial_tree(rank: int, size: int) -> tuple[int, list[int]]:
     return rank & (rank - 1), [rank + step for step in steps if rank + step < size]
 
 
+def _barrier(ranks: MPI.Comm) -> None:
+    """Wait until every rank has called this. What MPI does next for all ranks together then takes no waiting."""
+    wait_until(ranks.Ibarrier().Test)
+
+
 def _frames(value: object) -> list[Bytes]:
     """Return a value as its pickle followed by the bytes of the arrays in it, which are not copied."""
     parts: tuple[Any, list[Any]] = MPI.pickle.dumps_oob(value)
@@ -287,14 +297,3 @@ def _or_none(function: Callable[[U], T], argument: U) -> T | None:
         return function(argument)
     except (OSError, AttributeError):  # AttributeError: a Python built without memfd
         return None
-
-
-def _as_bytes(array: NDArray[Any]) -> Bytes:
-    if not array.flags.c_contiguous:
-        raise ValueError("only contiguous arrays can be sent or received")
-    return array.reshape(-1).view(np.uint8)
-
-
-def _pieces(data: Bytes, piece: int) -> list[Bytes]:
-    """Split data into pieces, at least one, so that an empty message is sent too."""
-    return [data[start : start + piece] for start in range(0, max(len(data), 1), piece)]

@@ -11,6 +11,7 @@ from hpcsolve.analysis.load import Result
 from hpcsolve.analysis.phases import PHASES, diagnosis
 from hpcsolve.analysis.plot.needs import kind_of_answer
 from hpcsolve.analysis.plot.texts import number
+from hpcsolve.answers.reductions import REDUCTIONS
 from hpcsolve.job import IN_MEMORY
 from hpcsolve.output.schema import answer_in
 from hpcsolve.report import words
@@ -20,7 +21,8 @@ from hpcsolve.report.pictures import answer_pictures, figure, search_pictures, t
 
 MOST_ROWS = 200
 """Most rows of a table that are written out."""
-TABLES = {"tour": "The cities in order", "tree": "The edges of the tree", "paths": "The queries"}
+TABLES = {"tour": "The cities in order", "tree": "The edges of the tree", "paths": "The queries",
+          REDUCTIONS.name: "The sources"}
 """Kinds of answers that are written out."""
 
 

@@ -14,6 +14,7 @@ from hpcsolve.analysis.plot.needs import kind_of_answer
 from hpcsolve.analysis.plot.texts import number
 from hpcsolve.answers import tours
 from hpcsolve.answers.base import rounding_of
+from hpcsolve.answers.reductions import REDUCTIONS, ranges
 from hpcsolve.answers.tour import VALUES, is_open
 from hpcsolve.answers.tours import TOURS
 from hpcsolve.problems.geographic import DEGREES
@@ -77,10 +78,12 @@ def _paths_problem(result: Result, kind: str) -> str:
     if kind == "paths":
         return f"The problem is to find shortest paths for {counted(len(result.distance), 'query')}."
     sources, targets = len(result.sources), len(result.targets)
-    start = counted(sources, "source")
+    start, ends = counted(sources, "source"), counted(targets, "target") if targets else "all vertices"
+    if kind == REDUCTIONS.name:
+        kept = ", ".join(keys_of(result)["reduce"])
+        return f"The problem is to find the distances from {start} to {ends}, and to keep of each source: {kept}."
     if len(result.distance) == 1 and sources > 1:
         return f"The problem is to find the distance of each vertex from the nearest of {start}."
-    ends = counted(targets, "target") if targets else "all vertices"
     return f"The problem is to find the distances from {start} to {ends}."
 
 
@@ -95,6 +98,8 @@ def answer(result: Result) -> Iterator[str]:
         exact_to, _ = rounding_of(result.contents)
         yield f"The tree costs {shown(result.cost)}{exact_to} and has {len(result.tree)} edges."
         yield _how_good(result, "tree")
+    elif kind == REDUCTIONS.name:
+        yield from (f"{name.replace('_', ' ').capitalize()}: {values}." for name, values in ranges(result.contents))
     else:
         yield from _distances_answer(result, kind)
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import hpcsolve
+from hpcsolve.device import array_cache
 from hpcsolve.device.build import cache_folder, ready_target
 from hpcsolve.device.compiler import compiler_identity, cuda_compiler, host_compiler
 from hpcsolve.device.gpus import driver_version, list_gpus
@@ -30,18 +31,26 @@ def general_lines(mpi_library: str) -> Iterator[str]:
 
 
 def compilers() -> list[str]:
-    """Return lines with both compilers, the folder of compiled kernels, and what `hpcsolve build` made for this CPU.
+    """Return lines with both compilers, the cache folder, and what `hpcsolve build` made for this CPU.
 
     This starts the compilers, so it must be called before MPI starts.
     """
     lines = [f"{Path(name).name:10} {_compiler(name)}" for name in (host_compiler(), cuda_compiler())]
     try:
-        lines.append(f"cache      {cache_folder()}")
+        lines.append(f"cache      {cache_folder()}: {_kept()}")
         ready = ready_target("")
         lines += [f"{BUILT}{ready.target.name} by hpcsolve build, with {ready.target.compiler}"] if ready else []
     except HpcsolveError as error:
         lines.append(f"cache      problem: {error}")
     return lines
+
+
+def _kept() -> str:
+    """Return what the cache folder has, in words. Raises as `cache_folder`."""
+    kernels = [path for path in cache_folder().rglob("*") if path.suffix in (".so", ".cubin")]
+    arrays = array_cache.files()
+    sizes = [size(array_cache.nbytes(paths)) for paths in (kernels, arrays)]
+    return f"kernels {sizes[0]}, {counted(len(arrays), 'file')} of hierarchies {sizes[1]}"
 
 
 def problem_lines(compiler_lines: list[str]) -> Iterator[str]:

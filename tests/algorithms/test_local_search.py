@@ -13,8 +13,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.ant_colony.local_search import KINDS, THREADS, LocalSearch, scratch_bytes
-from hpcsolve.device.base import Device
+from hpcsolve.algorithms.ant_colony.local_search import (
+    KINDS,
+    THREADS,
+    LocalSearch,
+    scratch_bytes,
+    threads_for,
+)
+from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.device.build import HOST_FLAGS
 from hpcsolve.device.host import HostDevice
 from tests.conftest import Start
@@ -262,11 +268,18 @@ def digest(threads: int) -> str:
 
 
 def test_blocks_of_real_threads_find_the_same(run_process: Start) -> None:
-    program = "from tests.algorithms.test_local_search import digest; print(*map(digest, (1, 4, 32, 45)))"
+    program = "from tests.algorithms.test_local_search import digest; print(*map(digest, (1, 32, 45, 256)))"
     flags = HOST_FLAGS.replace("-O3", "-O1").replace("-fopenmp", "-pthread") + " -DHOST_THREADS"
     done = run_process([sys.executable, "-c", program], timeout=120, env={**os.environ, "HPCSOLVE_CXXFLAGS": flags})
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [digest(1)] * 4
+
+
+def test_few_tours_get_more_threads() -> None:
+    gpu = DeviceInfo("cuda", "", "", "", units=132)
+    threads = [threads_for(kind, 8, 25, gpu) for kind in ("2-opt", "3-opt", "insertion")]
+    assert threads == [128, 256, 64] and threads_for("3-opt", 5, 1000, gpu) == 96
+    assert threads_for("4-opt", 8, 132 * 32, gpu) == threads_for("4-opt", 8, 4000, gpu) == 32
 
 
 def test_memory_is_what_was_planned() -> None:

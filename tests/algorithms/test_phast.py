@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys, first_keys
 from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, make_hierarchy, required, worth_trying
 from hpcsolve.algorithms.shortest_paths.phast.contraction import Contraction, Refusal, contracted
-from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy
+from hpcsolve.algorithms.shortest_paths.phast.hierarchy import AHEAD, Hierarchy
+from hpcsolve.algorithms.shortest_paths.phast.restriction import restriction_above
 from hpcsolve.algorithms.shortest_paths.phast.sweeper import WIDTHS, Shape, Sweeper
 from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
@@ -157,6 +158,40 @@ def test_only_the_columns_of_targets(device: Device) -> None:
     assert not solved.wrong.any()
 
 
+def test_restricted_sweeps_equal_whole_ones(device: Device) -> None:
+    """On small graphs and on roads, with every width.
+
+    HPCSOLVE_PHAST_GRAPHS=10000 tries so many, in 7 minutes.
+    """
+    for seed in range(GRAPHS):
+        graph, rng = random_graph(seed) if seed % 5 else roads(700, bool(seed % 2)), np.random.default_rng(seed)
+        keys = (WORD, LONG)[seed % 2]
+        given = hierarchy_of(graph, keys, device.info.kind == "cuda")
+        sources = rng.choice(graph.n, min(graph.n, 40), replace=False)
+        targets = rng.integers(0, graph.n, int(rng.integers(1, 4)))
+        part = restriction_above(given, given.graph.places()[targets], keys)
+        if part is None:
+            continue
+        expected = searched(graph, keys, sources).keys[:, targets]
+        for width in WIDTHS[keys.code]:
+            with Sweeper(device, given, keys, keys.limit, Shape(width, 2), restriction=part) as sweeper:
+                solved = sweeper.solve(row_searches(list(sources[:, None]), targets, given.graph.places()),
+                                       WANTS_TARGETS)
+            assert np.array_equal(solved.target_keys.reshape(expected.shape), expected), (seed, width)
+
+
+def test_when_a_sweep_is_restricted() -> None:
+    """Only to a few targets, where every distance fits the keys."""
+    graph = roads(3000)
+    given = hierarchy_of(graph, WORD, True)
+    part = restriction_above(given, np.array([2999, 5, 5], np.uint32), WORD)
+    assert part is not None and 2 < len(part.vertex) < 400 and {5, 2999} <= set(part.vertex.tolist())
+    assert int(part.level[-1]) == len(part.vertex) and int(part.down_offsets[-1]) + AHEAD == len(part.down_arcs) // 2
+    assert restriction_above(given, np.arange(1500, 3000, dtype=np.uint32), WORD) is None
+    heavy = replace(given, up_arcs=given.up_arcs + np.uint32(WORD.limit // given.levels // 2))
+    assert restriction_above(heavy, np.array([2999], np.uint32), WORD) is None
+
+
 def test_what_does_not_fit_is_cut_and_seen(device: Device) -> None:
     for keys in (WORD, LONG):
         weights = np.array([keys.limit - 5, 5, 1], np.uint64)
@@ -219,7 +254,7 @@ def test_which_graphs_are_tried() -> None:
     tried = worth_trying(road, 256)
     assert tried == Attempt(64 * (road.n + road.arcs), 256)
     reasons = {
-        "fewer than 32 searches": worth_trying(road, 31),
+        "fewer than 64 searches": worth_trying(road, 63),
         "arcs per vertex": worth_trying(generate_graph("rmat-graph", scale=8, edge_factor=8), 256),
         "floats": worth_trying(replace(road, weights=road.weights / 3), 256),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import get_args
 
 import numpy as np
@@ -121,19 +122,28 @@ def test_hubs_and_batches_do_not_matter(hub: int, batch: int | None, device: Dev
     assert not found.solved.wrong.any()
 
 
-@pytest.mark.parametrize("threads", [4, 32])
+@pytest.mark.parametrize(("threads", "shared"), [(4, 1), (32, 0), (64, 3)])
 @pytest.mark.parametrize("engine", ENGINES)
-def test_block_sizes_do_not_matter(engine: EngineName, threads: int, device: Device) -> None:
+def test_block_sizes_do_not_matter(engine: EngineName, threads: int, shared: int, device: Device) -> None:
     """Blocks are real threads only on the stub driver with real threads. Elsewhere this repeats other tests."""
     graph, seeds = random_graph(60, 240, 9), [[0], [3, 41]]
     with searcher(graph, device, engine=engine, searches=2) as prepared:
-        prepared.threads = threads
+        prepared.threads, prepared.tuning = threads, replace(prepared.tuning, shared=shared)
         found = rows(prepared, seeds)
     for row, mine in enumerate(seeds):
         distances = least_distances(graph, mine)
         none = prepared.keys.unreached
         assert found.keys[row].tolist() == [none if d is None else d for d in distances]
         assert found.predecessor[row].tolist() == smallest_predecessors(graph, mine, distances)
+
+
+def test_no_more_blocks_work_than_fit(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver's number counts where it is smaller than the one that the estimate assumes."""
+    graph = random_graph(60, 240, 9)
+    monkeypatch.setattr(device, "resident_blocks", lambda file, name, threads: 1)
+    with searcher(graph, device, searches=40) as prepared:
+        assert prepared.blocks == 1 and prepared.work["keys"].shape[0] == 1
+        assert not rows(prepared, [[0], [7], [31]]).solved.wrong.any()
 
 
 @given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 5))

@@ -47,7 +47,7 @@ def wrong(graph: Graph, found: Shrunk, least: int, whole) -> str:
 def weak(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Return a function that makes ascents end early, and trees poor, so that bounds alone do not prove tiny trees."""
 
-    def poor_tree(arcs, smaller, best, ascents) -> None:
+    def poor_tree(arcs, smaller, best, ascents, is_over) -> None:
         best.offer(smaller, np.arange(len(smaller.edges)))
 
     def weaken(seed: int) -> None:

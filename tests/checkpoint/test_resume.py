@@ -56,6 +56,7 @@ class Job:
 
 ANTS = {"colonies": 4, "ants": 6, "migration": 3}
 MANY = {"sources": list(range(1, 60))}
+REDUCED = {"reduce": ["count", "nearest", "sum", "farthest"], "cutoffs": [9000.0], "k": 2}
 SOME = np.random.default_rng(3).integers(0, 400, (60, 2)).tolist()
 JOBS = {
     "mmas": Job("ant-colony", uniform_tsp(40, seed=1), ANTS, StopCriteria(iterations=12), (1, 5)),
@@ -72,12 +73,15 @@ JOBS = {
     "targets": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "targets": [5, 9, 7], "engine": "near-far"}),
     "sweeps": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "predecessors": True, "engine": "phast"}),
     "swept targets": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "targets": [5, 9, 7], "engine": "auto"}),
+    "reduced sweeps": Job("shortest-paths", road_graph(400, seed=1), {**MANY, **REDUCED, "engine": "phast"}),
+    "reduced rows": Job("shortest-paths", road_graph(400, seed=1), {**MANY, **REDUCED, "engine": "near-far"},
+                        patience=(2,)),
     "voronoi": Job("shortest-paths", road_graph(400, seed=1), {"sources": [5, 9, 7], "voronoi": True}),
     "queries": Job("shortest-paths", road_graph(400, seed=1), {"queries": [[1 + a, 1 + b] for a, b in SOME]}),
     "kmb": Job("steiner-kmb", road_steiner(300, 40, seed=2), {"mode": "kmb"}, patience=(1, 4)),
     "matrix": Job("steiner-kmb", road_steiner(300, 40, seed=2), {"mode": "kmb", "matrix": True}),
-    "best": Job("steiner-kmb", hypercube(8, 60), {"mode": "best", "shakes": 2}, patience=(2, 3, 9)),
-    "exact": Job("steiner-kmb", hypercube(6, 14, high=102), {"mode": "exact", "shakes": 0}, patience=(12,)),
+    "best": Job("steiner-kmb", hypercube(8, 60), {"mode": "best", "shakes": 2}, patience=(30, 31, 37)),
+    "exact": Job("steiner-kmb", hypercube(6, 14, high=102), {"mode": "exact", "shakes": 0}, patience=(300,)),
 }
 
 
@@ -127,6 +131,8 @@ LAYERED = ("symmetric", "asymmetric", "bounded", "exact")
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make many pieces of work out of small problems."""
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.tables.rows_at_once", lambda *_: 4)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.reduce.answer.rows_at_once", lambda *_: 4)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.reduce.answer.SWEEPS_A_BATCH", 1)
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.prepare.shape_for", lambda *_: Shape(16, 1))
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.pairs.SOURCES_A_BATCH", 4)
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.tile.TileRows.at_once", 8)

@@ -24,6 +24,7 @@ JOBS = {
     "stagnation": ("ant-colony", CITIES, "[stop]\nstagnation = 5", "not known: [stop] stagnation may end it"),
     "sources": ("shortest-paths", STREETS, "[shortest-paths]\nsources = { random = 500 }", "about "),
     "targets": ("shortest-paths", STREETS, "[shortest-paths]\nsources = [4, 5]\ntargets = [1, 2]", "about "),
+    "reductions": ("shortest-paths", STREETS, '[shortest-paths]\nsources = "all"\nreduce = ["sum"]', "about "),
     "voronoi": ("shortest-paths", STREETS, "[shortest-paths]\nsources = [1, 5, 9]\nvoronoi = true", "about "),
     "queries": ("shortest-paths", STREETS, "[shortest-paths]\nqueries = [[1, 5], [1, 9], [7, 3]]", "about "),
     "fast": ("steiner-kmb", ROADS, "[steiner-kmb]\nexchange = true", "about "),

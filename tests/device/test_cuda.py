@@ -53,6 +53,19 @@ def test_a_context_that_another_holds_outlives_the_device() -> None:
     assert np.array_equal(ours, expected)
 
 
+def test_the_driver_tells_how_many_blocks_are_resident() -> None:
+    gpu = list_gpus()[0]
+    with CudaDevice(gpu) as device:
+        file, name = "held_karp/minplus", "minplus_multiply"
+        few, many = (device.resident_blocks(file, name, threads) // gpu.multiprocessors for threads in (1024, 64))
+        assert 1 <= few <= 2 and few < many <= 32
+        assert device.resident_blocks(file, name, 2048) == gpu.multiprocessors  # such a launch is refused
+        with pytest.raises(EnvironmentFault, match="no_such_kernel: the driver does not tell"):
+            device.resident_blocks(file, "no_such_kernel", 64)
+        ours, expected = minplus(device, 32)
+    assert np.array_equal(ours, expected)
+
+
 def test_a_block_that_no_gpu_has_is_refused_and_the_device_works_on() -> None:
     with CudaDevice(list_gpus()[0]) as device:
         kernel = device.kernel("held_karp/minplus", "minplus_multiply")

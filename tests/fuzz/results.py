@@ -30,6 +30,8 @@ JOBS = {
                   "sources = [1, 5]\npredecessors = true\n"),
     "nearest": ('algorithm = "shortest-paths"\ninstance = { generate = "road-graph", n = 12 }\n[shortest-paths]\n'
                 "sources = [1, 5]\nvoronoi = true\n"),
+    "reductions": ('algorithm = "shortest-paths"\ninstance = { generate = "road-graph", n = 12 }\n[shortest-paths]\n'
+                   'sources = "all"\nreduce = ["count", "nearest", "sum", "farthest"]\ncutoffs = [900]\nk = 2\n'),
     "queries": ('algorithm = "shortest-paths"\ninstance = { generate = "road-graph", n = 12 }\n[shortest-paths]\n'
                 "queries = [[1, 5], [7, 2]]\n"),
 }

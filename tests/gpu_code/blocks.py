@@ -7,6 +7,7 @@ from hpcsolve.algorithms.held_karp import planes
 from hpcsolve.algorithms.held_karp.bounded import descent, layers, relaxation
 from hpcsolve.algorithms.shortest_paths import p_pull, tile, tuning
 from hpcsolve.algorithms.shortest_paths.phast import sweeper
+from hpcsolve.algorithms.shortest_paths.reduce import reducer
 from hpcsolve.algorithms.steiner_kmb import node_table
 
 THREADS = {
@@ -40,6 +41,7 @@ THREADS = {
     "key_path": 1,
     "reductions": 1,
     "steiner_tree": 1,
+    "summaries": reducer.THREADS,
     "subset_program": 1,
 }
 """Threads of a block by the beginning of the kernel's name. The longest one that fits counts."""

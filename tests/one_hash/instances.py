@@ -56,6 +56,7 @@ def _steiner(mode: str, rest: str = "") -> str:
 
 
 QUERIES = ", ".join(f"[{1 + 7 * a % 19000}, {1 + 4001 * a % 19000}]" for a in range(1, 1500))
+REDUCED = 'reduce = ["count", "nearest", "sum", "farthest"]\ncutoffs = [20000, 50000]\nk = 9'
 
 INSTANCES = [
     Instance("ants", "ant-colony", '{ generate = "uniform-tsp", n = 150, seed = 1 }', _ants(300)),
@@ -65,6 +66,8 @@ INSTANCES = [
     Instance("held-karp, asymmetric", "held-karp", '{ generate = "random-matrix", n = 24, seed = 1 }'),
     Instance("distances", "shortest-paths", '{ generate = "road-graph", n = 20000, seed = 1 }',
              _paths(f"sources = [{_listed(300)}]\npredecessors = true")),
+    Instance("reductions", "shortest-paths", '{ generate = "road-graph", n = 20000, seed = 1 }',
+             _paths(f"sources = [{_listed(300)}]\n{REDUCED}")),
     Instance("queries", "shortest-paths", '{ generate = "road-graph", n = 20000, seed = 2 }',
              _paths(f"queries = [{QUERIES}]")),
     Instance("kmb", "steiner-kmb", '{ generate = "road-steiner", n = 20000, terminals = 800, seed = 2 }',

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
 from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED
 from hpcsolve.algorithms.shortest_paths.phast.contraction import Contraction, contracted
-from hpcsolve.algorithms.shortest_paths.phast.hierarchy import hierarchy
+from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy, hierarchy
+from hpcsolve.algorithms.shortest_paths.phast.restriction import restriction_above
 from hpcsolve.algorithms.shortest_paths.phast.sweeper import WIDTHS, Shape, Sweeper
-from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
+from hpcsolve.algorithms.shortest_paths.reduce.answer import solve_summaries
+from hpcsolve.algorithms.shortest_paths.resume import SearchCheckpoints
+from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph, lay_out
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
-from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, row_searches
+from hpcsolve.algorithms.shortest_paths.searches import (
+    WANTS_DISTANCES,
+    WANTS_PREDECESSORS,
+    WANTS_TARGETS,
+    row_searches,
+)
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.verify.reductions import Reduction
 
 
 def hierarchies(device: Device) -> None:
@@ -42,7 +55,37 @@ def same_as_near_far(device: Device, graph: Graph, keys: Keys) -> None:
         given = hierarchy(laid_out, contraction, keys, host, in_levels)
         for width in WIDTHS[keys.code]:
             found = np.empty(shape, keys.dtype), np.empty(shape, np.uint32)
-            with Sweeper(device, given, keys, keys.limit, Shape(width, 2), True, 96) as sweeper:
+            threads = 96 if in_levels else 32  # the depth-first order is for one warp, or a CPU's one thread
+            with Sweeper(device, given, keys, keys.limit, Shape(width, 2), True, threads) as sweeper:
                 solved = sweeper.solve(row_searches(sources, None, given.graph.places()), wanted, *found)
             assert not solved.wrong.any(), (keys.code, width)
             assert all(np.array_equal(mine, other) for mine, other in zip(found, first)), (keys.code, width)
+            restricted_to_targets(device, given, keys, Shape(width, 2), sources, first[0])
+    same_summaries(device, laid_out, contraction, graph, keys)
+
+
+def restricted_to_targets(
+    device: Device, given: Hierarchy, keys: Keys, shape: Shape, sources: list[NDArray[np.int64]], rows: NDArray[Any]
+) -> None:
+    """Sweep over the part of a hierarchy above a target, and compare with the column of whole rows."""
+    targets = np.array([7])
+    part = restriction_above(given, given.graph.places()[targets], keys)
+    assert part is not None
+    with Sweeper(device, given, keys, keys.limit, shape, threads=96, restriction=part) as sweeper:
+        searches = row_searches(sources, targets, given.graph.places())
+        solved = sweeper.solve(searches, WANTS_TARGETS)
+    assert np.array_equal(solved.target_keys, rows[:, targets[0]]), (keys.code, shape.width)
+
+
+def same_summaries(device: Device, laid_out: SearchGraph, contraction: Contraction, graph: Graph, keys: Keys) -> None:
+    """Reduce the rows of sweeps of every width and those of Near-Far, with targets enough for two warps of a GPU."""
+    reduction, seeds = Reduction((4, 20), 3, True, True), [np.array([v]) for v in range(0, 60, 3)]
+    targets = np.arange(2100) % 60
+    with searcher(graph, device, keys, searches=len(seeds)) as prepared:
+        expected = solve_summaries(prepared, seeds, targets, reduction, silent, SearchCheckpoints()).keys
+    host = device if isinstance(device, HostDevice) else HostDevice(1)
+    given = hierarchy(laid_out, contraction, keys, host, device.info.kind == "cuda")
+    for width in WIDTHS[keys.code]:
+        with Sweeper(device, given, keys, keys.limit, Shape(width, 2), threads=96) as sweeper:
+            found = solve_summaries(sweeper, seeds, targets, reduction, silent, SearchCheckpoints()).keys
+        assert np.array_equal(found, expected), (keys.code, width)

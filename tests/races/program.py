@@ -30,6 +30,7 @@ from hpcsolve.algorithms.held_karp.reduce import INFINITY, ReducedCosts
 from hpcsolve.algorithms.held_karp.split import Split
 from hpcsolve.algorithms.shortest_paths.engines import NEAR_FAR, ROW_ENGINES, EngineName
 from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.phast.rows import SweptRows
 from hpcsolve.algorithms.shortest_paths.rows import row_search
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
 from hpcsolve.algorithms.shortest_paths.searches import (
@@ -149,7 +150,7 @@ def paths(device: Device, graph: Graph, kind: Keys) -> None:
     for engine in ("near-far-block", "near-far-grid"):
         keys = np.empty((1, 60), kind.dtype)
         with searcher(steep, device, kind, engine, searches=2, batch=1) as prepared:
-            prepared.hub = 3
+            prepared.hub, prepared.tuning = 3, replace(prepared.tuning, shared=2)
             places = prepared.graph.places()
             found = prepared.solve(row_searches([np.array([0])], None, places), WANTS_DISTANCES, keys)
             pairs = np.array([[0, 5], [0, 59], [7, 30]])
@@ -200,6 +201,8 @@ def rows_of_many(device: Device) -> None:
             ):
                 if isinstance(search, TileRows):
                     search.threads = 96
+                if isinstance(search, SweptRows) and device.info.kind == "cpu":
+                    search.sweeper.threads = 32  # the order of a CPU's hierarchy is for one warp
                 search.start(sources, answers[-1])()
         assert len({rows.tobytes() for rows in answers}) == 1
 

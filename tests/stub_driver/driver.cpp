@@ -28,6 +28,7 @@
 //   STUB_MEMORY       bytes of each (1 GiB)
 //   STUB_VERSION      version of CUDA that it is for (13000)
 //   STUB_CAPABILITY   compute capability times ten (90)
+//   STUB_RESIDENT     the most blocks of any kernel that a multiprocessor holds (64)
 //   STUB_FAIL_LAUNCH  n: the n-th launch is refused at once (too many resources); later ones work
 //   STUB_FAIL_KERNEL  n: the n-th kernel makes an illegal access, seen at the next synchronisation, and by all calls after
 //   STUB_FAIL_PINNED  1: host memory cannot be pinned

@@ -1,4 +1,5 @@
 // The stub driver's modules, launches, streams, events and error texts. See driver.cpp.
+#include <algorithm>
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -46,6 +47,13 @@ API cuModuleGetFunction(Function **function, Module *module, const char *name) {
   return *function ? SUCCESS : NOT_FOUND;
 }
 API cuFuncGetAttribute(int *value, int attribute, Function *) { return *value = attribute == 0 ? 1024 : 0, SUCCESS; }
+// By a real GPU's limits of warps and blocks alone, since code for a CPU says nothing of registers.
+API cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, Function *function, int threads, size_t) {
+  CURRENT;
+  if (!function || threads < 1) return function ? INVALID_VALUE : INVALID_HANDLE;
+  const int warps = (threads + 31) / 32, fitting = threads > 1024 ? 0 : std::min(32, 64 / warps);
+  return *blocks = (int)std::min((size_t)fitting, setting("STUB_RESIDENT", 64)), SUCCESS;
+}
 API cuFuncSetAttribute(Function *, int, int) { return SUCCESS; }
 API cuFuncSetBlockShape(Function *, int, int, int) { return SUCCESS; }  // PyCUDA calls it; the launch says it again
 

@@ -8,15 +8,28 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hpcsolve.algorithms.ant_colony.buffers import Shapes, allocated, nbytes
-from hpcsolve.device.base import Argument, Buffer, Device
+from hpcsolve.device.base import Argument, Buffer, Device, DeviceInfo
 
 FILE = "ants/local_search"
 KINDS = {"2-opt": "two_opt", "3-opt": "three_opt", "4-opt": "four_opt", "insertion": "insertion"}
 """Kinds of search and their kernels. "insertion" reverses no segment, so it is for asymmetric costs too."""
 THREADS = 32
-"""Threads of a block, which improves one tour. Each neighbour of a city is two or four items of work."""
+"""Threads of a block, which improves one tour, where there are tours enough for the whole device."""
+ITEMS = {"2-opt": 2, "3-opt": 4, "4-opt": 4, "insertion": 1}
+"""Items of work for each neighbour of a city, by kind."""
+MOST_PARTS = 8
+"""The most threads that share an item."""
 TOURS_A_MULTIPROCESSOR = 32
 """Blocks that a multiprocessor holds at a time, as the machine code has it."""
+
+
+def threads_for(kind: str, breadth: int, tours: int, info: DeviceInfo) -> int:
+    """Return the threads of a block: more than `THREADS` if there are few tours, so that several share an item.
+
+    A CPU has one in any case.
+    """
+    parts = min(MOST_PARTS, info.units * TOURS_A_MULTIPROCESSOR // max(1, tours))
+    return THREADS * -(-max(1, parts * ITEMS[kind] * breadth) // THREADS) if parts > 1 else THREADS
 
 
 def shapes(count: int, n: int, breadth: int) -> Shapes:
@@ -52,7 +65,7 @@ class LocalSearch:
     breadth
         How many neighbours of each city are tried; at most n - 1 and `stride`.
     threads
-        Threads of a block. The tours do not depend on it.
+        Threads of a block, by default as many as serve best. The tours do not depend on it.
     """
 
     device: Device
@@ -62,14 +75,15 @@ class LocalSearch:
     lengths: Buffer
     kind: str
     breadth: int
-    threads: int = THREADS
+    threads: int = 0
     buffers: dict[str, Buffer] = field(init=False)
 
     def __post_init__(self) -> None:
         """Allocate the scratch, and look up the costs of the arcs to the neighbours."""
         n, stride = self.neighbours.shape
-        self.breadth = min(self.breadth, n - 1)
-        self.buffers = allocated(self.device, shapes(math.prod(self.lengths.shape), n, self.breadth))
+        self.breadth, tours = min(self.breadth, n - 1), math.prod(self.lengths.shape)
+        self.threads = self.threads or threads_for(self.kind, self.breadth, tours, self.device.info)
+        self.buffers = allocated(self.device, shapes(tours, n, self.breadth))
         kernel = self.device.kernel(FILE, "local_search_prepare")
         kernel(n, self.threads, n=n, stride=stride, breadth=self.breadth, cost=self.cost, neighbours=self.neighbours,
                near_cost=self.buffers["near_cost"])

@@ -24,6 +24,7 @@ searcher.py      a graph on a device, ready to be searched
 prepare.py       the choice between searches and a hierarchy, and the graph on the device in that way
 memory.py        the memory of a run, estimated
 tables.py        the answer to sources: tables of distances
+reduce/          reductions of tables on the device: counts, nearest and farthest targets, sums
 pairs.py         the answer to queries: paths between pairs of vertices
 resume.py        what searches keep in a checkpoint
 solve.py         what the runner calls
@@ -36,9 +37,11 @@ from hpcsolve.algorithms.shortest_paths.solve import HOST_KERNEL_FILES, KERNEL_F
 from hpcsolve.algorithms.shortest_paths.trial import trial
 from hpcsolve.answers.distances import DISTANCES
 from hpcsolve.answers.paths import PATHS
+from hpcsolve.answers.reductions import REDUCTIONS
 
 ALGORITHM = Algorithm(
-    "shortest-paths", "graph", (DISTANCES, PATHS), Parameters, estimate, run, trial, KERNEL_FILES, HOST_KERNEL_FILES,
+    "shortest-paths", "graph", (DISTANCES, PATHS, REDUCTIONS), Parameters, estimate, run, trial, KERNEL_FILES,
+    HOST_KERNEL_FILES,
     groups={"searches": SEARCHES}, file_keys={"queries": sha256_of_queries}, asked=asked, check=check,
     can_resume=lambda parameters: True,
 )

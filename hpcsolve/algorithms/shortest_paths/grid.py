@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.batch import Batch
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_ROWS, WANTS_TARGETS
-from hpcsolve.algorithms.shortest_paths.tuning import concurrent_blocks
 from hpcsolve.device.base import Argument, Buffer
 
 if TYPE_CHECKING:
@@ -41,8 +40,9 @@ def solve(searcher: Searcher, batch: Batch, number: int) -> None:
     cutoff, wanted = int(state[CUTOFF]), batch.wanted
     if wanted & WANTS_ROWS and not wanted & WANTS_TARGETS and not searcher.graph.plateaus:
         keys, out = searcher.work["keys"], own.groups()["out"]
-        row = searcher.device.kernel(FILE, f"near_far_grid_row_{searcher.keys.code}")
-        row(concurrent_blocks(searcher.device.info), searcher.threads, wanted=wanted, cutoff=cutoff, keys=keys,
+        name = f"near_far_grid_row_{searcher.keys.code}"
+        row, blocks = searcher.device.kernel(FILE, name), searcher.device.resident_blocks(FILE, name, searcher.threads)
+        row(blocks, searcher.threads, wanted=wanted, cutoff=cutoff, keys=keys,
             net=searcher.net, out=out)
         keys.fill(255)
     else:
@@ -61,7 +61,8 @@ def search(searcher: Searcher, own: Batch) -> NDArray[np.uint64]:
     seeds, targets = end_seed - first_seed, 0 if own.wanted & WANTS_ROWS else end_target - first_target
     queues = _queues(searcher)
     state, keys = device.empty(STATE, np.uint64), searcher.work["keys"].view(0, n)
-    grid, threads = concurrent_blocks(device.info), searcher.threads
+    threads = searcher.threads
+    grid = device.resident_blocks(FILE, f"near_far_grid_step_{code}", threads)
     begin = device.kernel(FILE, f"near_far_grid_begin_{code}")
     begin(grid, threads, seeds=seeds, delta=searcher.tuning.delta, seed=own.asked["seed"].view(first_seed, seeds),
           far=queues["far"], words=keys, state=state)

@@ -12,10 +12,12 @@ from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.pairs import PATH_ROOM, SOURCES_A_BATCH
 from hpcsolve.algorithms.shortest_paths.phast.contraction import contraction_bytes, most_arcs
 from hpcsolve.algorithms.shortest_paths.phast.hierarchy import hierarchy_bytes, weighing_bytes
+from hpcsolve.algorithms.shortest_paths.phast.restriction import restriction_bytes
 from hpcsolve.algorithms.shortest_paths.phast.sweeper import Shape, shape_for
 from hpcsolve.algorithms.shortest_paths.phast.sweeper import workspace as sweep_workspace
 from hpcsolve.algorithms.shortest_paths.prepare import Way
 from hpcsolve.algorithms.shortest_paths.question import Parameters
+from hpcsolve.algorithms.shortest_paths.reduce.memory import searched_bytes, swept_bytes
 from hpcsolve.algorithms.shortest_paths.search_graph import layout_bytes, search_graph_bytes
 from hpcsolve.algorithms.shortest_paths.searcher import workspace
 from hpcsolve.algorithms.shortest_paths.tables import rows_at_once
@@ -68,6 +70,9 @@ def _search_bytes(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Par
         batch = min(size, SOURCES_A_BATCH * at_once)
         paths = 4 * (graph.n + PATH_ROOM * batch)
         return device + paths + 60 * batch, paths + size * (keys.dtype.itemsize + 12 + 8 * PATH_ROOM)
+    if asked.reduction is not None:
+        found = searched_bytes(graph.n, asked, size, rows_at_once(graph.n, keys, info), info, keys)
+        return device + found[0], found[1]
     columns = graph.n if asked.targets is None else len(asked.targets)
     row = columns * keys.dtype.itemsize + 4 * graph.n * (parameters.predecessors or parameters.voronoi)
     batch = min(size, rows_at_once(graph.n, keys, info) * batches_at_once(info))
@@ -86,6 +91,12 @@ def _sweep_bytes(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Para
     shapes = sweep_workspace(graph.n, shape, _members(graph), parameters.predecessors, keys).values()
     device = sum(int(np.prod(each)) * dtype.itemsize for each, dtype in shapes)
     columns = graph.n if asked.targets is None else len(asked.targets)
+    if asked.targets is not None:
+        device += restriction_bytes(graph.n, most_arcs(graph.n, graph.arcs), keys)
+    if asked.reduction is not None:
+        reduced = swept_bytes(graph.n, asked, size, shape, info, keys)
+        found = _search_bytes(graph, keys, asked, parameters, size, info)
+        return max(device + reduced[0], found[0]), max(reduced[1], found[1])
     row = columns * keys.dtype.itemsize + 4 * graph.n * parameters.predecessors
     batch = min(size, shape.width * shape.groups)
     in_place = info.kind == "cpu"

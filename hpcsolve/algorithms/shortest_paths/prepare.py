@@ -5,18 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hpcsolve.algorithms.shortest_paths.engines import AUTO, NEAR_FAR, PHAST
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.phast.choice import (
     UNLIMITED,
     Attempt,
-    make_hierarchy,
     refused,
     required,
     worth_trying,
 )
 from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal
 from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy
+from hpcsolve.algorithms.shortest_paths.phast.kept import hierarchy_of
+from hpcsolve.algorithms.shortest_paths.phast.restriction import restriction_above
 from hpcsolve.algorithms.shortest_paths.phast.sweeper import Sweeper, shape_for
 from hpcsolve.algorithms.shortest_paths.question import Parameters
 from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
@@ -93,7 +97,7 @@ def _needs_searches(parameters: Parameters, asked: PathQuestion) -> str:
 
 def prepared_on(
     graph: Graph, device: Device, comm: Comm, keys: Keys, way: Way, parameters: Parameters, cutoff: float | None,
-    searches: int,
+    searches: int, targets: NDArray[np.int64] | None = None,
 ) -> Searcher | Sweeper:
     """Return the graph on a device, ready to be searched. Collective.
 
@@ -103,6 +107,8 @@ def prepared_on(
         In the unit of `graph.weights`, or None.
     searches
         Number of searches of this rank.
+    targets
+        Positions, or None for all vertices.
     """
     if way.attempt is None:
         return _for_searches(graph, device, comm, keys, way.engine, parameters, cutoff, searches, way.reason)
@@ -115,12 +121,15 @@ def prepared_on(
     device.notes.append(f"engine: phast, a hierarchy of {arcs} arcs and {counted(found.levels, 'level')}")
     farthest = keys.limit if cutoff is None else min(keys.limit, keys.encode_one(cutoff))
     shape = shape_for(graph.n, searches, device.info, keys, parameters.predecessors)
-    return Sweeper(device, found, keys, farthest, shape, parameters.predecessors)
+    part = None if targets is None else restriction_above(found, found.graph.places()[targets], keys)
+    if part is not None:
+        device.notes.append(f"targets: {len(part.vertex)} vertices above them are swept, of {graph.n}")
+    return Sweeper(device, found, keys, farthest, shape, parameters.predecessors, restriction=part)
 
 
 def _hierarchy(graph: Graph, device: Device, keys: Keys, attempt: Attempt) -> Hierarchy | Refusal:
     info = device.info
-    found = make_hierarchy(lay_out(graph, keys), keys, attempt, info.kind == "cuda", info.threads)
+    found = hierarchy_of(graph, keys, attempt.budget, info.kind == "cuda", info.threads)
     return refused(attempt, found, graph.name) if isinstance(found, Refusal) else found
 
 

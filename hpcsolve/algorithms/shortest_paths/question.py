@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fractions import Fraction
 from typing import Annotated, Literal
 
 import msgspec
@@ -13,6 +15,7 @@ from hpcsolve.answers.distances import PathQuestion
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_queries
 from hpcsolve.problems.graph import Graph, vertex_positions
+from hpcsolve.problems.verify.reductions import Reduction
 
 Vertex = int | str
 """A vertex by its label or name."""
@@ -20,6 +23,7 @@ ALL = "all"
 """The value of the key `sources` that stands for all vertices, in the order of the file."""
 LARGEST = 1e290
 """The largest cutoff and delta. Times the scale of any graph they are finite floats still."""
+MOST_NEAREST = 4096
 
 
 class RandomSources(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,11 +60,20 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         Whether to keep, for each source and vertex, the vertex before it on a shortest path.
     cutoff
         Vertices farther away than this count as unreached, in the unit of the file.
+    reduce
+        What to keep of the distances from each source in place of the table, made while searching. "count": the number
+        of targets within each of `cutoffs`. "nearest": the `k` nearest targets. "sum": the sum of the distances, and
+        closeness, the number of other targets reached over that sum. "farthest": the farthest target; with all vertices
+        as sources and targets also radius, diameter and centre of the graph.
+    cutoffs
+        The distances of "count", in the unit of the file, such as travel times of isochrones.
+    k
+        Number of targets of "nearest". A source that is a target itself is its own nearest.
     engine
-        How to search; the answer does not depend on it. "auto": phast for tables from 32 sources or more, if the
+        How to search; the answer does not depend on it. "auto": phast for tables from 64 sources or more, if the
         weights are integers, the graph has at most 4 arcs per vertex, and there are enough sources to pay for a
         hierarchy; else near-far. "phast": makes a contraction hierarchy, and sweeps over it for up to 64 sources at a
-        time. "near-far" chooses "near-far-block" or "near-far-grid", as suits graph and device; the others are
+        time, however few they are; only its memory is limited. "near-far" chooses "near-far-block" or "near-far-grid", as suits graph and device; the others are
         for study. (ENGINES).
     delta
         Width of Near-Far's buckets, in the unit of the file; by default it follows from weights and degrees, and
@@ -78,6 +91,9 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     voronoi: bool = False
     predecessors: bool = False
     cutoff: Annotated[float, msgspec.Meta(ge=0, le=LARGEST)] | None = None
+    reduce: list[Literal["count", "nearest", "sum", "farthest"]] | None = None
+    cutoffs: list[Annotated[float, msgspec.Meta(ge=0, le=LARGEST)]] | None = None
+    k: Annotated[int, msgspec.Meta(ge=1, le=MOST_NEAREST)] | None = None
     engine: TableEngineName = "auto"
     delta: Annotated[float, msgspec.Meta(gt=0, le=LARGEST)] | None = None
     batch: Annotated[int, msgspec.Meta(ge=1, le=65536)] | None = None
@@ -118,7 +134,8 @@ def question(graph: Graph, parameters: Parameters) -> PathQuestion:
     if len(repeated):
         raise InputError(f"shortest-paths.sources: vertex {graph.labels[repeated[0]]} is listed twice; list it once")
     seeds = (np.sort(sources),) if parameters.voronoi else tuple(sources[i : i + 1] for i in range(len(sources)))
-    return PathQuestion(sources, seeds, targets, cutoff=cutoff)
+    reduction = _reduction(graph, parameters)
+    return PathQuestion(sources, seeds, targets, cutoff=cutoff, reduction=reduction)
 
 
 def asked(graph: Graph, parameters: Parameters) -> PathQuestion:
@@ -141,11 +158,47 @@ def cutoff_of(graph: Graph, parameters: Parameters) -> float | None:
 
 
 def _refuse_beside_queries(parameters: Parameters) -> None:
-    for key in ("sources", "targets", "voronoi", "predecessors"):
+    for key in ("sources", "targets", "voronoi", "predecessors", "reduce"):
         if getattr(parameters, key):
             raise InputError(
                 f"shortest-paths.{key}: queries already name all sources and targets; remove one of the two keys"
             )
+
+
+def _reduction(graph: Graph, parameters: Parameters) -> Reduction | None:
+    """Return what is kept of each row in place of it, or None. Raises `InputError` if keys contradict each other."""
+    wanted = parameters.reduce
+    for key, needed in (("cutoffs", "count"), ("k", "nearest")):
+        given, asked = getattr(parameters, key), needed in (wanted or ())
+        if given and not asked:
+            raise InputError(f'shortest-paths.{key}: only reduce = ["{needed}"] uses it; add that, or remove {key}')
+        if asked and not given:
+            raise InputError(f'shortest-paths.reduce: "{needed}" needs the key {key}; add it')
+    if wanted is None:
+        return None
+    _refuse_beside_reductions(graph, parameters, wanted)
+    cutoffs = tuple(_scaled(graph, cutoff) for cutoff in parameters.cutoffs or ())
+    whole = parameters.sources == ALL and parameters.targets is None
+    return Reduction(cutoffs, parameters.k or 0, "sum" in wanted, "farthest" in wanted, whole)
+
+
+def _refuse_beside_reductions(graph: Graph, parameters: Parameters, wanted: Sequence[str]) -> None:
+    if not wanted:
+        raise InputError('shortest-paths.reduce: the list is empty; name at least one of "count", "nearest", "sum" and '
+                         '"farthest"')
+    for key in ("voronoi", "predecessors"):
+        if getattr(parameters, key):
+            raise InputError(f"shortest-paths.{key}: reductions keep no row that it belongs to; remove it or reduce")
+    if "sum" in wanted and graph.weights.dtype.kind == "f":
+        raise InputError('shortest-paths.reduce: "sum": the weights are floats, whose sum would depend on the order of '
+                         'addition; leave "sum" out, or give weights with a fixed number of decimals', graph.name)
+
+
+def _scaled(graph: Graph, cutoff: float) -> int | float:
+    """Return a cutoff in the unit of `graph.weights`. Among integers it is the largest distance that counts."""
+    if graph.weights.dtype.kind == "f":
+        return cutoff * graph.scale
+    return min(int(Fraction(repr(cutoff)) * graph.scale), 2**64 - 2)
 
 
 def _pairs(graph: Graph, asked: str | list[tuple[Vertex, Vertex]], sha256: str | None) -> NDArray[np.int64]:

@@ -128,7 +128,8 @@ class Searcher:
 
     def how(self) -> dict[str, Argument]:
         """Return the kernels' group `how`: the tuning, and the blocks' scratch."""
-        own = {"setting": self.tuning.setting, "delta": self.tuning.delta, "most": self.tuning.most}
+        own = {"setting": self.tuning.setting, "shared": self.tuning.shared, "delta": self.tuning.delta,
+               "most": self.tuning.most}
         return {**own, "room": self.room, "scratch": self.work["scratch"]}
 
 
@@ -155,7 +156,8 @@ def searcher(
     limit = kind.whole_limit if actual.whole_keys else kind.limit
     farthest = limit if cutoff is None else min(limit, kind.encode_one(cutoff))
     tuning = actual.tune(TuningInput(graph, kind, delta, device.info, limit))
-    blocks, room = actual.at_once(searches, device.info), actual.room(graph.n)
+    resident = device.resident_blocks(actual.file, f"{Path(actual.file).name}_solve_{kind.code}", BLOCK_THREADS)
+    blocks, room = min(resident, actual.at_once(searches, device.info)), actual.room(graph.n)
     laid_out = search_graph or lay_out(graph, kind)
     return Searcher(device, laid_out, kind, actual, tuning, farthest, blocks, room, batch)
 

@@ -18,6 +18,8 @@ from hpcsolve.algorithms.shortest_paths.phast import contraction, hierarchy, pla
 from hpcsolve.algorithms.shortest_paths.phast.sweeper import Sweeper
 from hpcsolve.algorithms.shortest_paths.prepare import Way, engine_of, prepared_on, way_by, way_of
 from hpcsolve.algorithms.shortest_paths.question import Parameters, question
+from hpcsolve.algorithms.shortest_paths.reduce import reducer
+from hpcsolve.algorithms.shortest_paths.reduce.answer import reductions_of, solve_summaries
 from hpcsolve.algorithms.shortest_paths.resume import SearchCheckpoints
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.algorithms.shortest_paths.tables import SearchRows, answer_of, solve_table
@@ -31,7 +33,7 @@ from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.parallel.partition import even_shares
 from hpcsolve.problems.graph import Graph
 
-KERNEL_FILES = (*kernel_files(ENGINES), sweeper.FILE, plateaus.FILE)
+KERNEL_FILES = (*kernel_files(ENGINES), sweeper.FILE, plateaus.FILE, reducer.FILE)
 HOST_KERNEL_FILES = (contraction.FILE, hierarchy.FILE)
 SEARCHES = {
     "relaxed": Dataset("int64", "Number of arcs relaxed; Dijkstra's algorithm relaxes each once", "search"),
@@ -84,7 +86,7 @@ def run(
     Raises
     ------
     InputError
-        A distance does not fit 64 bits.
+        A distance, or a sum of distances, does not fit 64 bits.
     """
     asked = on_rank_0(comm, lambda: question(graph, parameters))
     share = _shares(asked, comm.size)[comm.rank]
@@ -94,7 +96,7 @@ def run(
         keys, way = KINDS[str(saved.numbers["keys"])], way_by(str(saved.numbers["engine"]), way.reason)
     while keys is not None:
         kind = keys
-        with prepared_on(graph, device, comm, kind, way, parameters, cutoff, len(share)) as prepared:
+        with prepared_on(graph, device, comm, kind, way, parameters, cutoff, len(share), asked.targets) as prepared:
             report(0.0)
             numbers = {"keys": kind.code, "engine": engine_of(prepared, way)}
             kept = SearchCheckpoints(comm, checkpoints, share.start, saved, numbers)
@@ -104,7 +106,7 @@ def run(
         started = time.perf_counter()
         if not any(comm.allgather(cut and any(batch.cut.any() for batch in mine.batches))):
             rank = _rank_columns(mine, {**seconds, "seconds_wait": time.perf_counter() - started})
-            return _outcome(mine, kind, asked, share, parameters, comm, rank)
+            return _outcome(mine, kind, asked, share, graph, parameters, comm, rank)
         (keys, way), saved = _next(kind, prepared, way), None
     raise InputError("a shortest path is longer than 2^64 - 2; scale the weights down", graph.name)
 
@@ -129,6 +131,8 @@ def _answer(prepared: Searcher | Sweeper, asked: PathQuestion, share: range, par
     if asked.pairs is not None:
         assert isinstance(prepared, Searcher)
         return solve_pairs(prepared, asked.pairs[by_source(asked.pairs)][mine], report, kept)
+    if asked.reduction is not None:
+        return solve_summaries(prepared, asked.seeds[mine], asked.targets, asked.reduction, report, kept)
     wanted = parameters.predecessors or parameters.voronoi
     return solve_table(prepared, asked.seeds[mine], asked.targets, wanted, report, kept)
 
@@ -156,13 +160,15 @@ def _rank_columns(
 
 
 def _outcome(
-    mine: SearchRows | QueryAnswers, keys: Keys, asked: PathQuestion, share: range, parameters: Parameters, comm: Comm,
-    rank: Mapping[str, float | int],
+    mine: SearchRows | QueryAnswers, keys: Keys, asked: PathQuestion, share: range, graph: Graph,
+    parameters: Parameters, comm: Comm, rank: Mapping[str, float | int],
 ) -> Outcome:
     tables = {"searches": _searches(mine, comm)}
     if isinstance(mine, QueryAnswers):
         assert asked.pairs is not None
         return Outcome(pairs.answer_of(mine, keys, asked.pairs, comm), tables, rank)
+    if asked.reduction is not None:
+        return Outcome(reductions_of(mine, keys, share, asked, graph, comm), tables, rank)
     return Outcome(answer_of(mine, keys, share, asked, parameters), tables, rank)
 
 

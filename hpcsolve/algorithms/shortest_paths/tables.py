@@ -39,11 +39,14 @@ class SearchRows:
         Shape (searches, n), -1 where there is none; shape (searches, 0) if predecessors are not wanted.
     batches
         What the searches took and what their check found, in order.
+    restricted
+        Whether sweeps saw only some vertices, so that nothing could be checked on the device.
     """
 
     keys: NDArray[Any]
     predecessor: NDArray[np.int32]
     batches: Sequence[Solved]
+    restricted: bool = False
 
 
 def solve_table(
@@ -76,7 +79,8 @@ def solve_table(
         batches[part.start], table.work[part] = solved, work_of(solved)
         report(float(table.finished.mean()))
     table.arrive()
-    return SearchRows(keys, before.view(np.int32), [batches[first] for first in sorted(batches)])
+    restricted = isinstance(prepared, Sweeper) and prepared.restriction is not None
+    return SearchRows(keys, before.view(np.int32), [batches[first] for first in sorted(batches)], restricted)
 
 
 def rows_at_once(n: int, keys: Keys, info: DeviceInfo) -> int:
@@ -104,4 +108,4 @@ def answer_of(rows: SearchRows, keys: Keys, share: range, asked: PathQuestion, p
         nearest = table("nearest", np.array(owners, np.int32).reshape(-1, distance.shape[1]), NO_VERTEX)
     target = None if asked.targets is None else asked.targets.astype(np.int32)
     source = asked.sources.astype(np.int32)
-    return Distances(source, table("distance", distance, none), target, predecessor, nearest)
+    return Distances(source, table("distance", distance, none), target, predecessor, nearest, rows.restricted)

@@ -16,11 +16,12 @@ from hpcsolve.device.base import Argument, Buffer, DeviceInfo
 if TYPE_CHECKING:
     from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 
+FILE = "paths/tile"
 GROUP = 32
 """Number of sources that a block searches from at once: a group."""
 THREADS = 512
 BLOCKS_A_MULTIPROCESSOR = 2
-"""Resident blocks with keys of 64 bits, by the registers of the code for sm_90. With keys of 32 bits one more fits."""
+"""The most blocks that are used: what the code for sm_90 allows with keys of 64 bits. Fewer where the driver says so."""
 SPACE_BYTES = 1 << 32
 """The most bytes that all blocks work in. Fewer blocks work at a time if theirs would not fit."""
 GROUPS_A_BLOCK = 4
@@ -59,8 +60,10 @@ class TileRows:
     def __post_init__(self) -> None:
         """Make room to work in."""
         device, graph = self.prepared.device, self.prepared.graph
-        self.blocks = blocks_for(graph.n, self.searches, device.info, self.prepared.keys)
-        shapes = workspace(graph.n, self.blocks, self.prepared.keys)
+        keys = self.prepared.keys
+        resident = device.resident_blocks(FILE, f"tile_search_{keys.code}", self.threads)
+        self.blocks = min(resident, blocks_for(graph.n, self.searches, device.info, keys))
+        shapes = workspace(graph.n, self.blocks, keys)
         self.work = {name: device.empty(shape, dtype) for name, (shape, dtype) in shapes.items()}
         self.work["columns"] = device.upload(graph.places()[self.columns])
 
@@ -85,7 +88,7 @@ class TileRows:
             return lambda: 0
         places, work = device.upload(searcher.graph.places()[sources]), device.zeros((groups, 2), np.uint64)
         taken, out = device.zeros(1, np.uint32), device.output(rows)
-        kernel = device.kernel("paths/tile", f"tile_search_{searcher.keys.code}")
+        kernel = device.kernel(FILE, f"tile_search_{searcher.keys.code}")
         width = self.weight * (1 if device.info.kind == "cpu" else WIDER)
         found: Argument = {"columns": len(self.columns), "vertex": self.work["columns"], "rows": out, "work": work}
         searcher.timer.start()

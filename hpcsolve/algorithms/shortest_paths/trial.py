@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.base import NO_STOP, StopCriteria, Stopwatch, Trial
 from hpcsolve.algorithms.shortest_paths.engines import NEAR_FAR, PHAST, chosen_engine
 from hpcsolve.algorithms.shortest_paths.keys import first_keys
-from hpcsolve.algorithms.shortest_paths.phast.choice import pays
+from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal
+from hpcsolve.algorithms.shortest_paths.phast.kept import contraction_of
 from hpcsolve.algorithms.shortest_paths.phast.sweeper import shape_for
 from hpcsolve.algorithms.shortest_paths.prepare import way_of
 from hpcsolve.algorithms.shortest_paths.question import Parameters, question
@@ -43,8 +44,10 @@ def trial(graph: Graph, parameters: Parameters, criteria: StopCriteria, ranks: i
 def _with_engine(graph: Graph, parameters: Parameters, asked: PathQuestion) -> Parameters:
     """Return the parameters with the engine that all searches of the job will be made with, whatever their number."""
     way = way_of(graph, parameters, asked)
-    engine = way.engine if way.attempt is None or pays(graph, first_keys(graph), way.attempt) else NEAR_FAR
-    return msgspec.structs.replace(parameters, engine=engine)
+    if way.attempt is None:
+        return msgspec.structs.replace(parameters, engine=way.engine)
+    refused = isinstance(contraction_of(graph, first_keys(graph), way.attempt.budget), Refusal)
+    return msgspec.structs.replace(parameters, engine=NEAR_FAR if refused else way.engine)
 
 
 def _at_once(graph: Graph, parameters: Parameters, searches: int, info: DeviceInfo) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from hpcsolve.problems.graph import Graph
 BLOCK_THREADS = 256
 """Threads of a block. In a road network the near queue has some 130 vertices at a time."""
 BLOCKS_A_MULTIPROCESSOR = 5
-"""Resident blocks with keys of 32 bits, by the registers of the machine code for sm_90."""
+"""The most blocks that are used: what the machine code for sm_90 allows. Fewer where the driver says so."""
 PATIENT = 2**32 - 1
 """More arcs than a round ever relaxes. With this setting buckets always widen, up to the widest."""
 
@@ -29,11 +29,14 @@ class Tuning:
     setting
         Near-Far: a bucket widens while a round relaxes fewer arcs than this. Bellman-Ford: sweeps between two checks
         for changes, 0 for push.
+    shared
+        Near-Far, a block: 2^shared threads of a GPU share the arcs of a vertex; up to 5.
     """
 
     delta: int = 1
     most: int = 1
     setting: int = 0
+    shared: int = 0
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,11 @@ def default_delta(graph: Graph) -> float:
     return typical_weight(graph) * min(35 / degree**2, 16)
 
 
+def arc_sharing(graph: Graph) -> int:
+    """Return the binary logarithm of the number of threads that share a vertex' arcs, so that each has some four."""
+    return max(0, min((graph.arcs // (4 * max(graph.n, 1))).bit_length() - 1, 5))
+
+
 def untuned(_: TuningInput) -> Tuning:
     """Return the tuning of an engine that has nothing to be tuned."""
     return Tuning()
@@ -93,9 +101,9 @@ def tuned_block(given: TuningInput) -> Tuning:
     A GPU needs many arcs a round to be busy, and accepts more work for it; a CPU wants the least work.
     """
     if given.info.kind == "cpu" or given.delta is not None:
-        return _narrow(given)
+        return replace(_narrow(given), shared=arc_sharing(given.graph))
     first, best = _widths(given)
-    return Tuning(given.key(first), given.key(2 * best), 4 * BLOCK_THREADS)
+    return Tuning(given.key(first), given.key(2 * best), 4 * BLOCK_THREADS, arc_sharing(given.graph))
 
 
 def tuned_grid(given: TuningInput) -> Tuning:

@@ -5,6 +5,7 @@ See cuda_src/steiner/key_path.cu.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,9 +36,14 @@ class Move:
     vertices: NDArray[np.uint32]
 
 
-def exchanged(net: Network, tree: Indices) -> Indices:
-    """Return the tree after passes of exchanges, until none makes it lighter."""
-    while len(tree):
+def never() -> bool:
+    """Return False: nothing ends a search."""
+    return False
+
+
+def exchanged(net: Network, tree: Indices, is_over: Callable[[], bool] = never) -> Indices:
+    """Return the tree after passes of exchanges, until none makes it lighter, or the search is over."""
+    while len(tree) and not is_over():
         candidate = _after(net, tree, _untouched(net, moves(net, tree)))
         if candidate is None:
             return tree

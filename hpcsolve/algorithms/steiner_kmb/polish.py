@@ -44,9 +44,21 @@ class Setting:
     seed: int
 
 
+def agreed(now: Shrunk, run: Setting) -> Shrunk:
+    """Return what the reductions of all hosts have found: if any had to end early, the tree of rank 0. Collective."""
+    if not any(run.comm.allgather(now.ended_early)):
+        return now
+    tree, weight, bound, offset = run.comm.bcast((now.tree, now.weight, now.bound, now.smaller.offset))
+    run.stop.offset = offset
+    run.stop.is_over(weight - offset)
+    return replace(now, tree=np.asarray(tree), weight=weight, bound=bound, ended_early=True)
+
+
 def polished(now: Shrunk, run: Setting) -> tuple[Shrunk, Work]:
     """Return the reductions with the best tree of iterated 1-Steiner, if it is lighter, and the work. Collective."""
     first = (0, run.stop.seconds(), now.weight)
+    if now.ended_early:
+        return now, Work(0, 0.0, history=[first])
     run.stop.offset = now.smaller.offset
     if now.proven or run.stop.meets_target(now.weight - run.stop.offset):
         return now, Work(0, 0.0, history=[first])

@@ -24,7 +24,7 @@ NO_VERTICES = np.empty(0, np.uint32)
 
 @dataclass
 class RoundStop:
-    """The time limit and the target of a run, on which rank 0 decides for all ranks, and interruptions of any rank.
+    """The time limit of a run, by the first clock of any rank, its target, and interruptions of any rank.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class RoundStop:
     wish
         What all ranks have agreed to do: go on, save, or stop.
     met, broken_off
-        The criterion that was met, in words (only on rank 0), or ""; whether the run was interrupted before.
+        The criterion that was met, in words, or ""; whether the run was interrupted before.
     saved
         Whether a checkpoint has been written since the interruption.
     """
@@ -64,12 +64,21 @@ class RoundStop:
 
         Collective.
         """
-        self.met = self._criterion(weight)
-        votes = self.comm.allgather((bool(self.met), self.checkpoints.wish(self.nbytes)))
+        met = self._criterion(weight if self.comm.rank == 0 else None)
+        votes = self.comm.allgather((met, self.checkpoints.wish(self.nbytes)))
+        self.met = next((met for met, _ in votes if met), "")
         self.wish = agreed([wish for _, wish in votes])
-        over, asked = votes[0][0], self.wish == Wish.STOP
+        over, asked = bool(self.met), self.wish == Wish.STOP
         self.broken_off = asked and not over
         return over or asked
+
+    def is_late(self) -> bool:
+        """Return whether this rank's time is up: then `is_over` will end the run."""
+        return bool(self._criterion(None))
+
+    def is_due(self) -> bool:
+        """Return whether this rank's time is up or it is interrupted: then `is_over` will end the run."""
+        return self.is_late() or self.checkpoints.wish(self.nbytes) == Wish.STOP
 
     def meets_target(self, weight: int) -> bool:
         """Return whether a tree of this weight meets the target."""

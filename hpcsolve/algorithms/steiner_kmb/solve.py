@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 
@@ -25,7 +26,7 @@ from hpcsolve.algorithms.steiner_kmb.node_table import sent_bytes
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk
 from hpcsolve.algorithms.steiner_kmb.outcome import Certified, Tables, history_of, layers_of, tables_of
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
-from hpcsolve.algorithms.steiner_kmb.polish import Setting, polished
+from hpcsolve.algorithms.steiner_kmb.polish import Setting, agreed, polished
 from hpcsolve.algorithms.steiner_kmb.reduce import Edges, Indices, ReducedGraph, reduced
 from hpcsolve.algorithms.steiner_kmb.reductions.shrink import Effort, Shrunk, shrunk
 from hpcsolve.algorithms.steiner_kmb.rounds import RoundStop
@@ -139,7 +140,8 @@ def _reduced_and_searched(
     layers: Tables = {}
     if run.parameters.mode == "best":
         run.report(0.0, "reductions")
-        found = run.comm.once_per_host(partial(shrunk, graph, run.whole, BEST_EFFORT))
+        effort = replace(BEST_EFFORT, is_over=run.stop.is_due)
+        found = agreed(run.comm.once_per_host(partial(shrunk, graph, run.whole, effort)), run)
         found, work = polished(found, run)
         certificate = Certified(_edges(run, found), closure_tree, min(certified, found.weight))
         ended = "" if found.proven else run.stop.ended(work.rounds)

@@ -23,13 +23,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from hpcsolve.analysis.plot.distances import MOST_LINES, plot_distances, plot_matrix, plot_voronoi
-from hpcsolve.analysis.plot.needs import kind_of_answer
+from hpcsolve.analysis.plot.needs import IN_WORDS, kind_of_answer
 from hpcsolve.analysis.plot.paths import plot_path
 from hpcsolve.analysis.plot.places import has_coordinates
 from hpcsolve.analysis.plot.ranks import plot_ranks
 from hpcsolve.analysis.plot.search import plot_colonies, plot_convergence, plot_layers
 from hpcsolve.analysis.plot.tour import plot_tour
 from hpcsolve.analysis.plot.tree import plot_tree
+from hpcsolve.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,4 +70,6 @@ def plot(result: Result, axes: Axes | None = None, **options: Any) -> Axes:
         table = targets is not None or (searches > MOST_LINES and not has_coordinates(result))
         return plot_matrix(result, axes, **options) if table else plot_distances(result, axes, **options)
     functions: dict[str, Callable[..., Axes]] = {"tour": plot_tour, "tree": plot_tree, "paths": plot_path}
+    if kind not in functions:
+        raise InputError(f"there is no picture of {IN_WORDS[kind]}; export the result as .csv")
     return functions[kind](result, axes, **options)

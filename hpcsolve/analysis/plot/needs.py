@@ -13,7 +13,8 @@ from hpcsolve.output.schema import answer_in
 if TYPE_CHECKING:
     from hpcsolve.analysis.load import Result
 
-IN_WORDS = {"tour": "a tour", "tree": "a Steiner tree", "distances": "distances", "paths": "shortest paths"}
+IN_WORDS = {"tour": "a tour", "tree": "a Steiner tree", "distances": "distances", "paths": "shortest paths",
+            "reductions": "reductions of distances", "tours of a batch": "the tours of a batch"}
 
 
 def kind_of_answer(result: Result) -> str:

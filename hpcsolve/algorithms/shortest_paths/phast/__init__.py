@@ -8,7 +8,9 @@ arcs that its order allows.
 
 contraction.py   the order and the arcs of a hierarchy, from the graph's topology
 hierarchy.py     their weights, and the numbering from the top down
+kept.py          hierarchies that are kept in the user's cache folder between runs
 choice.py        whether a job's searches go through a hierarchy
+restriction.py   the part of a hierarchy above some targets
 sweeper.py       a hierarchy on a device, ready to search from groups of sources
 rows.py          rows of distances for Steiner trees, by a sweeper
 plateaus.py      arcs of weight 0, across which predecessors need a rule of their own

@@ -113,10 +113,15 @@ def _contracted(
         report=host.output(report), **others)
     outcome, work = map(int, report)
     if outcome == TOO_MUCH_WORK:
-        return _no_separators(f"{budget / (n + arcs):.3g} steps")
+        return too_much_work(budget, n, arcs)
     if outcome == OUT_OF_MEMORY or int(near["count"].download().sum(dtype=np.int64)) > most_arcs(n, arcs):
         return _no_separators(f"{ROOM} list entries")
     return _sorted(order, near, host, work)
+
+
+def too_much_work(budget: int, n: int, arcs: int) -> Refusal:
+    """Return the refusal of a graph whose contraction takes more work than the budget."""
+    return _no_separators(f"{budget / (n + arcs):.3g} steps")
 
 
 def _no_separators(limit: str) -> Refusal:

@@ -14,6 +14,8 @@ from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.phast import plateaus
 from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy
 from hpcsolve.algorithms.shortest_paths.phast.plateaus import Plateaus, plateaus_of
+from hpcsolve.algorithms.shortest_paths.phast.restriction import Restriction
+from hpcsolve.algorithms.shortest_paths.reduce.reducer import Reducer
 from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph
 from hpcsolve.algorithms.shortest_paths.searches import (
     UNCHECKED,
@@ -94,6 +96,8 @@ class Sweeper:
         Sources of a group, and groups at a time.
     trees
         Whether predecessors will be wanted.
+    restriction
+        The part of the hierarchy that is swept, if only its targets are wanted. Then nothing is checked on the device.
     threads
         Threads of a block, whole warps; a CPU has one.
     seconds_copy
@@ -107,10 +111,12 @@ class Sweeper:
     shape: Shape
     trees: bool = False
     threads: int = THREADS
+    restriction: Restriction | None = None
     timer: Timer = field(init=False)
     seconds_copy: float = 0.0
     net: dict[str, Any] = field(init=False)
     levels: dict[str, Any] = field(init=False)
+    swept: dict[str, Any] = field(init=False)
     work: dict[str, Buffer] = field(init=False)
     crossings: dict[str, Any] = field(init=False)
     plateaus: Plateaus = field(init=False)
@@ -121,7 +127,11 @@ class Sweeper:
         self.timer = device.timer()
         self.net = {"n": graph.n, **_constants(device, graph, ("offsets", "arcs", "in_offsets", "in_arcs", "order"))}
         names = ("level", "up_offsets", "up_arcs", "down_offsets", "down_arcs")
-        self.levels = {"n": graph.n, "levels": len(given.level) - 1, **_constants(device, given, names)}
+        self.levels = {"n": graph.n, "levels": len(given.level) - 1, "chosen": None, **_constants(device, given, names)}
+        self.swept = self.levels
+        if self.restriction is not None:
+            part = _constants(device, self.restriction, ("vertex", "level", "down_offsets", "down_arcs"))
+            self.swept = {**self.levels, "chosen": part.pop("vertex"), **part}
         self.plateaus = plateaus_of(graph)
         own = _constants(device, self.plateaus, ("vertex", "offsets", "tail"))
         self.crossings = {"count": len(self.plateaus.vertex), **own}
@@ -134,9 +144,9 @@ class Sweeper:
 
     def __exit__(self, *_: object) -> None:
         """Free all buffers."""
-        held = (self.net, self.levels, self.crossings, self.work)
+        held = (self.net, self.levels, self.swept, self.crossings, self.work)
         for buffer in {id(each): each for group in held for each in group.values()}.values():
-            if not isinstance(buffer, int):
+            if buffer is not None and not isinstance(buffer, int):
                 buffer.free()
 
     @property
@@ -151,7 +161,7 @@ class Sweeper:
 
     def start(
         self, searches: Searches, wanted: int, distance: NDArray[Any] | None = None,
-        predecessor: NDArray[np.uint32] | None = None,
+        predecessor: NDArray[np.uint32] | None = None, reducer: Reducer | None = None,
     ) -> tuple[Solved, Rows]:
         """Run a batch of searches from a source each. Their rows may still be arriving when this returns.
 
@@ -161,8 +171,11 @@ class Sweeper:
             What is wanted, as bits of `searches.py`. Targets must be the same for all searches.
         distance, predecessor
             Shape (searches, n), contiguous: filled with keys and with positions in the graph (2^32 - 1: none).
+        reducer
+            What reduces each row to a summary, with which `distance` is then filled, shape (searches, entries).
         """
         count, targets = len(searches), searches.targets if wanted & WANTS_TARGETS else None
+        wanted |= UNCHECKED if self.restriction is not None else 0
         found = np.empty((count, len(targets)), self.keys.dtype) if targets is not None else distance
         arrays = {"distance": found, "predecessor": predecessor if wanted & WANTS_PREDECESSORS else None}
         out = {name: (self.device.output(array), array) for name, array in arrays.items() if array is not None}
@@ -172,7 +185,7 @@ class Sweeper:
         for begin in range(0, count, self.batch):
             part = slice(begin, min(begin + self.batch, count))
             self._solve(searches.seeds[part], bool(wanted & UNCHECKED), counts.view(3 * begin, (part.stop - begin, 3)),
-                        {name: _rows_of(buffer, part) for name, (buffer, _) in out.items()}, vertex)
+                        {name: _rows_of(buffer, part) for name, (buffer, _) in out.items()}, vertex, reducer)
         self.timer.stop()
         arriving = Rows(self, [(buffer, buffer.start_download(array)) for buffer, array in out.values()])
         if targets is not None:
@@ -191,8 +204,8 @@ class Sweeper:
         return solved
 
     def _solve(self, sources: NDArray[np.uint32], unchecked: bool, counts: Buffer, out: Mapping[str, Buffer],
-               vertex: Buffer) -> None:
-        """Search from at most `batch` sources, and write their rows."""
+               vertex: Buffer, reducer: Reducer | None) -> None:
+        """Search from at most `batch` sources, and write their rows or summaries."""
         width, count = self.shape.width, len(sources)
         groups = -(-count // width)
         padded = np.full(groups * width, sources[-1], np.uint32)
@@ -201,13 +214,15 @@ class Sweeper:
         lines = {"groups": groups, "source": source, "marks": self.work["marks"], "lines": self.work["lines"]}
         self._kernel("climb")(groups, self.threads, h=self.levels, all=lines)
         for top, end, blocks in self._launches():
-            self._kernel("sweep")(groups * blocks, self.threads, h=self.levels, all=lines, top=top, end=end)
+            self._kernel("sweep")(groups * blocks, self.threads, h=self.swept, all=lines, top=top, end=end)
         before = self.work["before"] if "predecessor" in out else None
         if not unchecked or before is not None:
             self._check(lines, padded, count, counts, before)
         sizes = {"n": self.graph.n, "groups": groups, "sources": count, "columns": vertex.shape[0], "vertex": vertex}
         grid = groups * self._blocks(groups, vertex.shape[0])
-        if "distance" in out:
+        if reducer is not None:
+            reducer.reduce(self.graph.n, count, self.work["lines"], out["distance"])
+        elif "distance" in out:
             self._kernel("rows")(grid, self.threads, **sizes, most=self.cutoff, lines=self.work["lines"],
                                  rows=out["distance"])
         if "predecessor" in out:
@@ -239,7 +254,7 @@ class Sweeper:
 
     def _launches(self) -> list[tuple[int, int, int]]:
         """Return (first level, last level + 1, blocks a group) of the launches of a sweep."""
-        widths = np.diff(self.hierarchy.level.astype(np.int64))
+        widths = np.diff((self.restriction or self.hierarchy).level.astype(np.int64))
         if self.device.info.kind == "cpu":
             return [(0, len(widths), 1)]
         found: list[tuple[int, int, int]] = []
@@ -256,7 +271,7 @@ class Sweeper:
         """Return what the check of searches found, with the keys at the targets if there are any."""
         count, nothing = len(counts), np.empty(0, np.uint64)
         wrong = counts[:, 0].astype(np.int64) + np.abs(counts[:, 2].astype(np.int64) - 1) * checked  # a root each
-        arcs, levels = int(self.hierarchy.down_offsets[-1]), self.hierarchy.levels
+        arcs, levels = int((self.restriction or self.hierarchy).down_offsets[-1]), self.hierarchy.levels
         relaxed, rounds = (np.full(count, number, np.uint64) for number in (arcs, levels))
         keys, path = np.empty(0, self.keys.dtype) if found is None else found.reshape(-1), nothing.astype(np.uint32)
         return Solved(wrong, counts[:, 1], relaxed, rounds, keys, nothing, path, path)

@@ -45,6 +45,13 @@ class Families:
         """Bytes of all arrays."""
         return sum(array.nbytes for array in vars(self).values())
 
+    def part(self, first: int, last: int) -> Families:
+        """Return the families number `first` to `last - 1`."""
+        begin = self.begin[first : last + 1]
+        states = slice(int(begin[0]), int(begin[-1]))
+        return Families(self.sets[first:last], begin - begin[0], self.vertices[states], self.weights[states],
+                        self.least[first:last])
+
 
 def no_families(words: int) -> Families:
     """Return an empty layer, for sets of `words` words of 64 bits."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ PAIRS = 1 << 21
 """The most pairs in a pass. If there are more, the sets are dealt to several passes."""
 STATES = 1 << 20
 """The least room for the states that a launch keeps."""
+MESSAGE = 1 << 30
+"""About the most bytes that all ranks together exchange at a time. MPI's limit is twice that."""
 NOT_DONE = np.uint32(2**32 - 1)
 """In the place of the number of states of a set, if there was no room for them. The set is grown again."""
 
@@ -106,8 +109,11 @@ class Layer:
 
     def all(self) -> Families:
         """Return the families of all ranks. Collective."""
-        empty = no_families(self.space.words)
-        return joined(self.comm.allgather(joined([empty, *self.found])))
+        own = joined([no_families(self.space.words), *self.found])
+        messages = 1 + sum(self.comm.allgather(own.nbytes)) // MESSAGE
+        ends = [len(own) * number // messages for number in range(messages + 1)]
+        return joined([part for first, last in itertools.pairwise(ends)
+                       for part in self.comm.allgather(own.part(first, last))])
 
     def pieces(self) -> Iterator[None]:
         """Find this rank's families, and yield after each launch."""
@@ -138,12 +144,13 @@ class Layer:
     def _listed(self, room: PairRoom, modulus: int, residue: int) -> Iterator[None]:
         """List the pairs of this share of the sets, and yield after each launch."""
         half, begin, pieces = self.size // 2, 0, Pieces(64)
+        n, threads = self.space.net.n, self.space.net.device.info.threads
         end = self.layers.begins(half + 1)
         while begin < end:
             until = min(end, begin + pieces.begin())
-            self._launch("pair", size=self.size, limit=self.limit, own={"modulus": modulus, "residue": residue},
+            self._launch("pair", n=n, size=self.size, limit=self.limit, own={"modulus": modulus, "residue": residue},
                          taken={"begin": begin, "end": until}, next=New(1, np.uint64, zero=True, scratch=True),
-                         out=room.group())
+                         weights=New(threads * n, np.uint64, scratch=True), out=room.group())
             pieces.end()
             begin = until
             yield

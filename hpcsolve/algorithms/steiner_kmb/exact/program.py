@@ -87,7 +87,10 @@ class Program:
         busy = True
         while True:
             busy = busy and next(pieces, DONE) is None
-            if self.is_over(self.space.nbytes + self.layers.nbytes + held()):
+            found = self.comm.allgather((busy, held()))
+            # A layer of all ranks is held twice while it is joined to the others, and so are these.
+            families = self.layers.nbytes + sum(nbytes for _, nbytes in found)
+            if self.is_over(self.space.nbytes + 2 * families):
                 return True
-            if not any(self.comm.allgather(busy)):
+            if not any(busy for busy, _ in found):
                 return False

@@ -38,8 +38,5 @@ def resume(saved: Saved, program: Program) -> None:
                      saved.gathered("least", (), np.uint64))
     first = 0
     for count in saved.gathered("sizes", (), np.int64).tolist():
-        begin = whole.begin[first : first + count + 1].astype(np.int64)
-        states = slice(int(begin[0]), int(begin[-1]))
-        program.add(Families(whole.sets[first : first + count], (begin - begin[0]).astype(np.uint64),
-                             whole.vertices[states], whole.weights[states], whole.least[first : first + count]))
+        program.add(whole.part(first, first + count))
         first += count

@@ -10,7 +10,7 @@ from hpcsolve.algorithms.steiner_kmb.exact.resume import resume, state_of
 from hpcsolve.algorithms.steiner_kmb.exact.space import BOUND_RULE, MOST_TERMINALS, SEPARATOR_RULE, space_of
 from hpcsolve.algorithms.steiner_kmb.kmb import Work
 from hpcsolve.algorithms.steiner_kmb.network import network
-from hpcsolve.algorithms.steiner_kmb.polish import Setting, lighter_and_last, polished, with_tree
+from hpcsolve.algorithms.steiner_kmb.polish import Setting, agreed, lighter_and_last, polished, with_tree
 from hpcsolve.algorithms.steiner_kmb.reductions.shrink import ALL, Effort, Rules, Shrunk, shrunk, shrunk_further
 from hpcsolve.checkpoint.checkpoints import Checkpoints, Wish
 from hpcsolve.problems.graph import Graph
@@ -76,17 +76,19 @@ def searched(graph: Graph, least: int, memory: int | None, run: Setting, strateg
     """
     checkpoints, run.stop.checkpoints = run.stop.checkpoints, without_writer(run.stop.checkpoints)
     run.report(0.0, "reductions")
-    now = run.comm.once_per_host(partial(shrunk, graph, run.whole, EFFORT, strategy.reductions, strategy.first_root))
+    effort, rules, root = replace(EFFORT, is_over=run.stop.is_due), strategy.reductions, strategy.first_root
+    now = agreed(run.comm.once_per_host(partial(shrunk, graph, run.whole, effort, rules, root)), run)
     now = replace(now, bound=min(now.weight, max(now.bound, least)))
     work = Work(0, 0.0, history=[(0, run.stop.seconds(), now.weight)])
     if len(now.smaller.graph.terminals) > FEW:  # type: ignore[arg-type]
         before = now.weight
         now, work = polished(now, run)
         if now.weight < before:
-            now = run.comm.once_per_host(
-                partial(shrunk_further, now, run.whole, EFFORT, strategy.reductions, strategy.first_root))
-    run.stop.offset = now.smaller.offset
-    if now.proven or run.stop.is_over(now.weight - now.smaller.offset):
+            further = partial(shrunk_further, now, run.whole, effort, rules, root)
+            now = agreed(run.comm.once_per_host(further), run)
+    if not now.ended_early:
+        run.stop.offset = now.smaller.offset
+    if now.proven or now.ended_early or run.stop.is_over(now.weight - now.smaller.offset):
         return Searched(now, work, "" if now.proven else run.stop.ended(work.rounds))
     terminals = len(now.smaller.graph.terminals)  # type: ignore[arg-type]
     if terminals > MOST_TERMINALS:
@@ -101,29 +103,65 @@ def without_writer(checkpoints: Checkpoints) -> Checkpoints:
     return replace(checkpoints, writer=None, saved=None)
 
 
+@dataclass
+class End:
+    """When the search must end: at a stop criterion, by an interruption, or for want of memory.
+
+    Attributes
+    ----------
+    cap
+        Bytes that this rank may take.
+    weight
+        The weight of the best tree, of the reduced graph.
+    reason
+        Why it must end, in words, or "".
+    """
+
+    run: Setting
+    cap: int
+    weight: int
+    reason: str = ""
+
+    def is_over(self, nbytes: int) -> bool:
+        """Return whether the search must end, if this rank takes so many bytes. Collective."""
+        stop, caps = self.run.stop, self.run.comm.allgather(self.cap if nbytes > self.cap else None)
+        over, full = stop.is_over(self.weight), next((cap for cap in caps if cap is not None), None)
+        self.reason = "interrupted" if stop.broken_off else stop.met
+        if full is not None and not over:
+            self.reason = f"memory: {full} bytes reached"
+        return bool(self.reason)
+
+
 def _by_program(now: Shrunk, work: Work, memory: int | None, run: Setting, strategy: Strategy) -> Searched:
     """Return what the program finds on what the reductions have left."""
     offset, stop = now.smaller.offset, run.stop
-    run.report(0.0, "dual ascents from all terminals")
     net = network(now.smaller.graph, run.host)
     cap = int(FREE_PART * run.host.memory_free() / run.comm.local_size) if memory is None else memory
-    full: list[str] = []
+    end = End(run, cap, now.weight - offset)
+    run.report(0.0, "dual ascents from all terminals")
+    space = space_of(net, run.comm, strategy.rules, is_over=end.is_over)
+    if space is None:
+        return Searched(now, work, f"{end.reason} at the dual ascents from all terminals")
 
     def is_over(nbytes: int) -> bool:
         done = len(program.layers.sizes) / (program.space.half + 1)
         run.report(done, f"{_step(program)}, {counted(len(program.layers.all.vertices), 'state')} so far")
-        full.extend([f"memory: {cap} bytes reached"] * any(run.comm.allgather(nbytes > cap)))
-        over = stop.is_over(now.weight - offset)
+        over = end.is_over(nbytes)
         if stop.wish != Wish.GO_ON and (stop.broken_off or not over):
             stop.checkpoints.save(state_of(program, stop.seconds()), last=over)
-        return over or bool(full)
+        return over
 
-    program = Program(space_of(net, run.comm, strategy.rules), run.comm, now.weight - offset, is_over)
+    program = Program(space, run.comm, now.weight - offset, is_over)
     if stop.checkpoints.saved is not None:
         resume(stop.checkpoints.saved, program)
         stop.started -= float(stop.checkpoints.saved.numbers["seconds"])
     program.run()
-    proven = program.proven() + offset
+    return _outcome(program, now, work, end, run)
+
+
+def _outcome(program: Program, now: Shrunk, work: Work, end: End, run: Setting) -> Searched:
+    """Return what a program has found at its end. Collective."""
+    proven = program.proven() + now.smaller.offset
     now = replace(now, bound=min(now.weight, max(now.bound, proven)))
     if program.tree is not None:
         now = with_tree(now, program.tree, run)
@@ -132,10 +170,9 @@ def _by_program(now: Shrunk, work: Work, memory: int | None, run: Setting, strat
     sizes, own = program.layers.sizes, program.layers
     states = [int(own.all.begin[own.begins(size + 1)] - own.all.begin[own.begins(size)])
               for size in range(1, len(sizes) + 1)]
-    rows = [*work.history, (work.rounds, stop.seconds(), now.weight)]
+    rows = [*work.history, (work.rounds, run.stop.seconds(), now.weight)]
     work = replace(work, relaxed=work.relaxed + sum(states), history=lighter_and_last(rows))
-    reason = "interrupted" if stop.broken_off else stop.met or "".join(full[:1])
-    return Searched(now, work, "" if program.complete else f"{reason} at {_step(program)}", sizes, states)
+    return Searched(now, work, "" if program.complete else f"{end.reason} at {_step(program)}", sizes, states)
 
 
 def _step(program: Program) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -81,20 +82,29 @@ class Space:
         return sum(table.nbytes for table in self.ascents.values() if isinstance(table, np.ndarray))
 
 
-def space_of(net: Network, comm: Comm, rules: int = BOUND_RULE | SEPARATOR_RULE, words: int = 0) -> Space:
+def space_of(
+    net: Network, comm: Comm, rules: int = BOUND_RULE | SEPARATOR_RULE, words: int = 0,
+    is_over: Callable[[int], bool] = lambda nbytes: False,
+) -> Space | None:
     """Return what the program needs of a problem with 2 to `MOST_TERMINALS` terminals. Collective.
 
-    The ascents are dealt to the ranks.
+    None is returned if the search must end before that. The ascents are dealt to the ranks, which exchange them one by
+    one, so that no message is long.
 
     Parameters
     ----------
     words
         Number of 64-bit words in a set, 0 for as many as are needed.
+    is_over
+        Called before each ascent with the bytes that they all take. Collective.
     """
-    words, arcs = words or -(-len(net.terminals) // 64), Arcs(net)
-    mine = [_cuts(arcs, root, words) for root in range(comm.rank, len(net.terminals), comm.size)]
-    shares = comm.allgather(mine)
-    every = [shares[root % comm.size][root // comm.size] for root in range(len(net.terminals))]
+    words, arcs, every = words or -(-len(net.terminals) // 64), Arcs(net), list[Cuts]()
+    for first in range(0, len(net.terminals), comm.size):
+        if is_over(16 * net.n * len(net.terminals)):
+            return None
+        root = first + comm.rank
+        mine = _cuts(arcs, root, words) if root < len(net.terminals) else None
+        every += [cuts for cuts in comm.allgather(mine) if cuts is not None]
     begin = np.cumsum([0, *(len(cuts.duals) for cuts in every)]).astype(np.uint64)
     ascents: dict[str, Given] = {
         "bounds": np.array([cuts.bound for cuts in every], np.uint64), "begin": begin,

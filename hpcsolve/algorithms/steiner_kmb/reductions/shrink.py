@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hpcsolve.algorithms.steiner_kmb.dual_ascent import Ascent, ascent
-from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
+from hpcsolve.algorithms.steiner_kmb.key_path import exchanged, never
 from hpcsolve.algorithms.steiner_kmb.network import Network, network
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices, ReducedGraph, reduced
 from hpcsolve.algorithms.steiner_kmb.reductions.apply import joins_terminals, reduced_again
@@ -54,10 +56,13 @@ class Effort:
         About the most arcs that its dual ascents scan.
     roots
         The most ascents.
+    is_over
+        Returns whether the reductions must end, after the piece of work that is under way.
     """
 
     arcs: int
     roots: int
+    is_over: Callable[[], bool] = never
 
 
 @dataclass(frozen=True)
@@ -73,12 +78,15 @@ class Shrunk:
     bound
         A lower bound on the weight of any tree. If it is `weight`, the tree is optimal, and `smaller` may lack the
         edges of all optimal trees.
+    ended_early
+        Whether the reductions had to end before they were done.
     """
 
     smaller: ReducedGraph
     tree: Indices
     weight: int
     bound: int
+    ended_early: bool = False
 
     @property
     def proven(self) -> bool:
@@ -106,7 +114,7 @@ def shrunk_further(start: Shrunk, whole: Network, effort: Effort, rules: Rules =
     for number in range(MOST_ROUNDS):
         before = len(now.smaller.edges)
         now = _after_round(now, best, effort, rules, first_root + number)
-        if now.proven or (before - len(now.smaller.edges)) * WORTHWHILE < before:
+        if now.proven or now.ended_early or (before - len(now.smaller.edges)) * WORTHWHILE < before:
             break
     return now
 
@@ -118,45 +126,56 @@ def _after_round(now: Shrunk, best: Incumbent, effort: Effort, rules: Rules, num
     if len(net.terminals) < 2:
         best.offer(smaller, np.empty(0, np.int64))
         return Shrunk(smaller, best.tree, best.weight, best.weight)
-    arcs, counts = Arcs(net), dict.fromkeys(KINDS, 0)
+    arcs, ascents = Arcs(net), list(_ascents(net, effort, number))
+    _offer_trees(arcs, smaller, best, ascents, effort.is_over)
+    # A tree lighter than the best one, if there is any, is in the present graph, where these bounds hold.
+    bound = min(best.weight, max(now.bound, smaller.offset + max(one.bound.value for one in ascents)))
+    found = Shrunk(smaller, best.tree, best.weight, bound)
+    if not (found.proven or effort.is_over()):
+        found = _without_edges(found, arcs, ascents, effort, rules)
+    return replace(found, ended_early=effort.is_over())
+
+
+def _without_edges(found: Shrunk, arcs: Arcs, ascents: list[Ascent], effort: Effort, rules: Rules) -> Shrunk:
+    """Return what the tests of a round leave. If the time is up, some of them are left out."""
+    net, smaller, counts = arcs.net, found.smaller, dict.fromkeys(KINDS, 0)
     removed, contracted = np.zeros(len(smaller.edges), dtype=bool), np.empty(0, np.int64)
     if rules.special:
         removed = too_long(net, closure(net))
         counts["special"] = int(removed.sum())
-    if rules.terminals:
+    if rules.terminals and not effort.is_over():
         contracted = contractible(net, nearest(net, net.terminals))
         counts["terminals"] = len(contracted)
-    ascents = _ascents(net, effort, number)
-    _offer_trees(arcs, smaller, best, ascents)
-    # A tree lighter than the best one, if there is any, is in the present graph, where these bounds hold.
-    bound = min(best.weight, max(now.bound, smaller.offset + max(one.bound.value for one in ascents)))
-    found = Shrunk(smaller, best.tree, best.weight, bound)
-    if found.proven:
-        return found
     if rules.lighter:
-        for one in ascents:
-            removed = removed | too_heavy(arcs, one, best.weight - smaller.offset)
+        for one in itertools.takewhile(lambda one: not effort.is_over(), ascents):
+            removed = removed | too_heavy(arcs, one, found.weight - smaller.offset)
         removed[contracted] = False
         counts["lighter"] = int(removed.sum()) - counts["special"]
     if not joins_terminals(smaller, removed):
-        return replace(found, bound=best.weight)
+        return replace(found, bound=found.weight)
     return replace(found, smaller=reduced_again(smaller, removed, contracted, counts))
 
 
-def _ascents(net: Network, effort: Effort, number: int) -> list[Ascent]:
-    """Return ascents from several roots. They are spread over the terminals, beginning with `number` (modulo k)."""
+def _ascents(net: Network, effort: Effort, number: int) -> Iterator[Ascent]:
+    """Yield ascents from several roots. They are spread over the terminals, beginning with `number` (modulo k)."""
     k = len(net.terminals)
     first = ascent(net, number % k)
+    yield first
     count = max(1, min(k, effort.roots, effort.arcs // max(1, first.bound.work)))
-    roots = {(number + i * k // count) % k for i in range(1, count)} - {number % k}
-    return [first, *(ascent(net, root) for root in sorted(roots))]
+    for root in sorted({(number + i * k // count) % k for i in range(1, count)} - {number % k}):
+        if effort.is_over():
+            return
+        yield ascent(net, root)
 
 
-def _offer_trees(arcs: Arcs, smaller: ReducedGraph, best: Incumbent, ascents: list[Ascent]) -> None:
+def _offer_trees(
+    arcs: Arcs, smaller: ReducedGraph, best: Incumbent, ascents: list[Ascent], is_over: Callable[[], bool]
+) -> None:
     """Offer the lightest tree by shortest paths or on saturated edges, after key-path exchange."""
     net = arcs.net
     roots = [int(np.searchsorted(net.terminals, one.bound.root)) for one in ascents]
     trees = [improved(net, shortest_path_tree(net, root)) for root in roots[:4]]
-    trees += [pruned_ascent(arcs, one.rest, root) for one, root in zip(ascents, roots)]
-    lightest = min(trees, key=net.weight)
-    best.offer(smaller, exchanged(net, lightest))
+    for one, root in zip(ascents, roots):
+        if not is_over():
+            trees.append(pruned_ascent(arcs, one.rest, root))
+    best.offer(smaller, exchanged(net, min(trees, key=net.weight), is_over))

@@ -1,0 +1,226 @@
+// Tables of distances reduced to a summary for each source, while the distances are on the device: nobody needs the
+// table itself. The distances of a vertex from the W sources of a group are a line of memory (device/line.cuh), as
+// phast.cu leaves them; `lines` brings the rows of other engines into that form.
+//
+// A summary has 6 + cutoffs + 2 nearest entries:
+//
+//   0                   number of targets reached
+//   1, 2, 3             sum of their distances, in digits of half a word, the lowest first
+//   4, 5                distance and name of the farthest target, of several the one with the smallest name
+//   6 ...               for each cutoff the number of targets within it
+//   then                distances of the nearest targets, ascending, and then their names; of several targets at one
+//                       distance those with the smallest names; all ones where fewer are reached
+//
+// 1. fold: the targets are dealt to parts, stretches of neighbouring columns. A warp goes through a part piece by piece,
+//    which stays in its caches: once for the sums and for the least and the largest distance of the piece, and again for
+//    what these two may change. Its accumulators are lines too.
+// 2. join: the parts of a source become one summary.
+//
+// Sums of integers, maxima and lists ordered by (distance, name) do not depend on the parts, so the host chooses their
+// number as suits the device. Digits: with 32-bit keys a piece adds less than 2^16 values to a digit, which then is
+// carried, so that nothing wraps; with 64-bit keys the third digit tells whether a sum fits 64 bits.
+//
+// Memory traffic of a group: a line for each target, which is as much as the sweep writes.
+#include "device/line.cuh"
+#include "paths/distances.cuh"
+
+constexpr uint32_t piece = 128;  // targets whose lines stay in the caches: 32 KiB of lines of 64 words
+constexpr uint32_t sums = 1, farthest = 4, within = 6;  // entries of a summary; 0 is the number reached
+
+// What is wanted: of each column its line and its name; distances larger than `most` count as not reached.
+template <class T>
+struct wanted_columns {
+  uint32_t columns;
+  const uint32_t *vertex, *name;
+  T most;
+  uint32_t cutoffs;
+  const T *cutoff;
+  uint32_t nearest;
+};
+template <class T>
+DEVICE uint32_t entries(const wanted_columns<T> &asked) {
+  return within + asked.cutoffs + 2 * asked.nearest;
+}
+// Carries what is more than a digit, half a word, to the next one.
+template <class Word>
+DEVICE void carry(Word &low, Word &middle, Word &high, int half_bits) {
+  middle += low >> half_bits, low -= (low >> half_bits) << half_bits;
+  high += middle >> half_bits, middle -= (middle >> half_bits) << half_bits;
+}
+// The least and the largest distance of a piece, for each source: all ones and 0 where nothing is reached.
+template <class T, int W>
+struct extremes {
+  line<T, W> least = all_of<W>(unreached<T>()), most = all_of<W>((T)0);
+};
+template <int W, class T>
+DEVICE extremes<T, W> add_sums(const wanted_columns<T> &asked, const T *lines, uint32_t begin, uint32_t end,
+                               T *summary) {
+  constexpr int half_bits = 4 * sizeof(T);
+  const line<T, W> one = all_of<W>((T)1), nothing = all_of<W>((T)0);
+  line<T, W> reached = read_line<W>(summary), low = read_line<W>(summary + W), middle = read_line<W>(summary + 2 * W),
+             high = read_line<W>(summary + 3 * W);
+  extremes<T, W> found;
+  for (uint32_t c = begin; c < end; c++) {
+    const line<T, W> x = read_line<W>(lines + W * (size_t)asked.vertex[c]);
+    UNROLL for (int k = 0; k < x.parts; k++) {
+      const auto counts = x.part[k] <= asked.most;
+      const auto value = where(counts, x.part[k], nothing.part[k]);
+      reached.part[k] += where(counts, one.part[k], nothing.part[k]);
+      middle.part[k] += value >> half_bits;
+      low.part[k] += value & (((T)1 << half_bits) - 1);
+      found.most.part[k] = value > found.most.part[k] ? value : found.most.part[k];
+      found.least.part[k] = x.part[k] < found.least.part[k] ? x.part[k] : found.least.part[k];
+    }
+  }
+  UNROLL for (int k = 0; k < low.parts; k++) carry(low.part[k], middle.part[k], high.part[k], half_bits);
+  store_line(summary, reached), store_line(summary + W, low);
+  store_line(summary + 2 * W, middle), store_line(summary + 3 * W, high);
+  return found;
+}
+// Returns whether this thread has a source with x <= limit.
+template <class T, int W>
+DEVICE bool any_within(const line<T, W> &x, const line<T, W> &limit) {
+  line<T, W> is;
+  UNROLL for (int k = 0; k < x.parts; k++) is.part[k] =
+      where(x.part[k] <= limit.part[k], all_of<W>((T)1).part[k], all_of<W>((T)0).part[k]);
+  return any_value(is);
+}
+template <int W, class T>
+DEVICE void find_farthest(const wanted_columns<T> &asked, const T *lines, uint32_t begin, uint32_t end, T *summary) {
+  line<T, W> most = read_line<W>(summary), who = read_line<W>(summary + W);
+  for (uint32_t c = begin; c < end; c++) {
+    const line<T, W> x = read_line<W>(lines + W * (size_t)asked.vertex[c]), name = all_of<W>((T)asked.name[c]);
+    UNROLL for (int k = 0; k < x.parts; k++) {
+      const auto farther = (x.part[k] > most.part[k]) | ((x.part[k] == most.part[k]) & (name.part[k] < who.part[k]));
+      const auto is = farther & (x.part[k] <= asked.most);
+      most.part[k] = where(is, x.part[k], most.part[k]);
+      who.part[k] = where(is, name.part[k], who.part[k]);
+    }
+  }
+  store_line(summary, most), store_line(summary + W, who);
+}
+template <int W, class T>
+DEVICE void count_within(const wanted_columns<T> &asked, T cutoff, const T *lines, uint32_t begin, uint32_t end,
+                         T *summary) {
+  const line<T, W> one = all_of<W>((T)1), nothing = all_of<W>((T)0);
+  line<T, W> count = read_line<W>(summary);
+  for (uint32_t c = begin; c < end; c++) {
+    const line<T, W> x = read_line<W>(lines + W * (size_t)asked.vertex[c]);
+    UNROLL for (int k = 0; k < x.parts; k++) count.part[k] += where(x.part[k] <= cutoff, one.part[k], nothing.part[k]);
+  }
+  store_line(summary, count);
+}
+// Inserts a target into a list in ascending order, whose entries lie `step` apart, distances and then names; the last
+// one falls out.
+template <class T>
+DEVICE void insert(T *list, uint32_t length, size_t step, T distance, T name) {
+  T *const names = list + length * step;
+  uint32_t i = length;
+  for (; i > 0; i--) {
+    const T before = list[(i - 1) * step];
+    if (before < distance || (before == distance && names[(i - 1) * step] <= name)) break;
+    if (i < length) list[i * step] = before, names[i * step] = names[(i - 1) * step];
+  }
+  if (i < length) list[i * step] = distance, names[i * step] = name;
+}
+template <int W, class T>
+DEVICE void find_nearest(const wanted_columns<T> &asked, const T *lines, uint32_t begin, uint32_t end, T *summary) {
+  const T *const last = summary + W * (size_t)(asked.nearest - 1);
+  line<T, W> limit = read_line<W>(last);
+  for (uint32_t c = begin; c < end; c++) {
+    const line<T, W> x = read_line<W>(lines + W * (size_t)asked.vertex[c]);
+    if (!any_within(x, limit)) continue;
+    each_value(x, [=](uint32_t k, T value) {
+      if (value <= last[k] && value <= asked.most) insert(summary + k, asked.nearest, W, value, (T)asked.name[c]);
+    });
+    limit = read_line<W>(last);
+  }
+}
+// Folds the columns from `begin` to `end` into a summary, which is empty before.
+template <int W, class T>
+DEVICE void fold(const wanted_columns<T> &asked, const T *lines, uint32_t begin, uint32_t end, T *summary) {
+  const uint32_t count = entries(asked), nearest = within + asked.cutoffs;
+  for (uint32_t i = 0; i < count; i++)
+    store_line(summary + W * (size_t)i, all_of<W>(i == farthest + 1 || i >= nearest ? unreached<T>() : (T)0));
+  for (uint32_t from = begin; from < end; from += piece) {
+    const uint32_t to = end - from < piece ? end : from + piece;
+    const extremes<T, W> found = add_sums<W>(asked, lines, from, to, summary);
+    if (any_within(read_line<W>(summary + W * farthest), found.most))
+      find_farthest<W>(asked, lines, from, to, summary + W * farthest);
+    for (uint32_t i = 0; i < asked.cutoffs; i++)
+      if (any_within(found.least, all_of<W>(asked.cutoff[i])))
+        count_within<W>(asked, asked.cutoff[i], lines, from, to, summary + W * (size_t)(within + i));
+    if (asked.nearest && any_within(found.least, read_line<W>(summary + W * (size_t)(nearest + asked.nearest - 1))))
+      find_nearest<W>(asked, lines, from, to, summary + W * (size_t)nearest);
+  }
+}
+// Adds a part's summary, whose entries lie `step` apart, to one whose entries lie side by side.
+template <class T>
+DEVICE void add_part(const wanted_columns<T> &asked, const T *part, size_t step, T *whole) {
+  const uint32_t nearest = within + asked.cutoffs;
+  for (uint32_t i = 0; i < farthest; i++) whole[i] += part[i * step];
+  carry(whole[sums], whole[sums + 1], whole[sums + 2], 4 * sizeof(T));
+  const T distance = part[farthest * step], name = part[(farthest + 1) * step];
+  if (distance > whole[farthest] || (distance == whole[farthest] && name < whole[farthest + 1]))
+    whole[farthest] = distance, whole[farthest + 1] = name;
+  for (uint32_t i = within; i < nearest; i++) whole[i] += part[i * step];
+  for (uint32_t i = 0; i < asked.nearest && part[(nearest + i) * step] != unreached<T>(); i++)
+    insert(whole + nearest, asked.nearest, 1, part[(nearest + i) * step], part[(nearest + asked.nearest + i) * step]);
+}
+// The kernels. Block b of fold and lines works for group b % groups, and is number b / groups of its blocks.
+// summaries_fold_*: `lines` (groups, n, W) to `summaries` (groups, parts, entries, W).
+// summaries_join_*: these to `out` (sources, entries).
+// summaries_lines_*: `rows` (sources, columns) to `lines` (groups, columns, W).
+template <int W, class T>
+DEVICE void fold_parts(uint32_t n, uint32_t groups, uint32_t parts, const wanted_columns<T> &asked, const T *lines,
+                       T *summaries) {
+  const uint32_t group = blockIdx.x % groups, own = blockIdx.x / groups, blocks = gridDim.x / groups;
+  lines += group * (size_t)n * W, summaries += group * (size_t)parts * entries(asked) * W;
+  for (uint32_t p = own * warps() + warp(); p < parts; p += blocks * warps()) {
+    const uint32_t begin = (uint32_t)((uint64_t)asked.columns * p / parts);
+    const uint32_t end = (uint32_t)((uint64_t)asked.columns * (p + 1) / parts);
+    fold<W>(asked, lines, begin, end, summaries + p * (size_t)entries(asked) * W);
+  }
+}
+template <int W, class T>
+DEVICE void join_parts(uint32_t parts, uint32_t sources, const wanted_columns<T> &asked, const T *summaries, T *out) {
+  const uint32_t count = entries(asked);
+  for (uint32_t s = blockIdx.x * blockDim.x + threadIdx.x; s < sources; s += gridDim.x * blockDim.x) {
+    const T *own = summaries + s / W * ((size_t)parts * count * W) + s % W;
+    T *whole = out + s * (size_t)count;
+    for (uint32_t i = 0; i < count; i++) whole[i] = own[i * (size_t)W];
+    for (uint32_t p = 1; p < parts; p++) add_part(asked, own + p * (size_t)count * W, W, whole);
+  }
+}
+template <int W, class T>
+DEVICE void lines_of(uint32_t groups, uint32_t sources, uint32_t columns, const T *rows, T *lines) {
+  const uint32_t group = blockIdx.x % groups, own = blockIdx.x / groups, blocks = gridDim.x / groups;
+  for (uint32_t c = own * blockDim.x + threadIdx.x; c < columns; c += blocks * blockDim.x)
+    for (uint32_t k = 0; k < W; k++) {
+      const uint32_t s = group * W + k;
+      lines[(group * (size_t)columns + c) * W + k] = s < sources ? rows[s * (size_t)columns + c] : unreached<T>();
+    }
+}
+#define SUMMARY_KERNELS(T, code, W)                                                                                 \
+  KERNEL summaries_fold_##code##_##W(uint32_t n, uint32_t groups, uint32_t parts, wanted_columns<T> asked,          \
+                                     const T *lines, T *summaries) {                                                \
+    fold_parts<W>(n, groups, parts, asked, lines, summaries);                                                       \
+  }                                                                                                                 \
+  EXPORT_KERNEL(summaries_fold_##code##_##W)                                                                        \
+  KERNEL summaries_join_##code##_##W(uint32_t parts, uint32_t sources, wanted_columns<T> asked, const T *summaries, \
+                                     T *out) {                                                                      \
+    join_parts<W>(parts, sources, asked, summaries, out);                                                           \
+  }                                                                                                                 \
+  EXPORT_KERNEL(summaries_join_##code##_##W)
+#define LINE_KERNEL(T, code, W)                                                                                       \
+  KERNEL summaries_lines_##code##_##W(uint32_t groups, uint32_t sources, uint32_t columns, const T *rows, T *lines) { \
+    lines_of<W>(groups, sources, columns, rows, lines);                                                               \
+  }                                                                                                                   \
+  EXPORT_KERNEL(summaries_lines_##code##_##W)
+SUMMARY_KERNELS(uint32_t, u4, 16)
+SUMMARY_KERNELS(uint32_t, u4, 32)
+SUMMARY_KERNELS(uint32_t, u4, 64)
+SUMMARY_KERNELS(uint64_t, u8, 16)
+SUMMARY_KERNELS(uint64_t, u8, 32)
+LINE_KERNEL(uint32_t, u4, 16)
+LINE_KERNEL(uint64_t, u8, 16)

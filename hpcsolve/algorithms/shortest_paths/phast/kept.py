@@ -1,0 +1,125 @@
+"""Hierarchies that are kept between runs, in the user's cache folder (device/array_cache.py).
+
+There are two files for each graph: its contraction, which follows from its topology, and its hierarchy, which follows
+from the weights too. So a second run on the same graph begins at once, and new weights on the same topology pay for
+customisation alone. Whether a hierarchy is made must not depend on the cache. So a file has the work of contraction,
+which is compared with the budget as if it were done now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.shortest_paths import search_graph
+from hpcsolve.algorithms.shortest_paths.keys import Keys
+from hpcsolve.algorithms.shortest_paths.phast import contraction as contraction_module
+from hpcsolve.algorithms.shortest_paths.phast import hierarchy as hierarchy_module
+from hpcsolve.algorithms.shortest_paths.phast.contraction import (
+    Contraction,
+    Refusal,
+    contracted,
+    too_much_work,
+)
+from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy, hierarchy
+from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph, lay_out
+from hpcsolve.device import array_cache
+from hpcsolve.device.base import Device
+from hpcsolve.device.build import source_hash
+from hpcsolve.device.host import HostDevice
+from hpcsolve.problems import graph_order
+from hpcsolve.problems.graph import Graph
+
+KEPT_FROM = 1 << 16
+"""Hierarchies of graphs with fewer vertices and arcs are not kept: they are made in some hundredths of a second."""
+_SAME = {"in_offsets": "offsets", "in_arcs": "arcs", "down_offsets": "up_offsets", "down_arcs": "up_arcs"}
+"""The arrays that are the same as others in an undirected graph, and are saved once."""
+_GRAPH = ("order", "offsets", "arcs", "in_offsets", "in_arcs")
+_LEVELS = ("level", "up_offsets", "up_arcs", "down_offsets", "down_arcs")
+
+
+def hierarchy_of(graph: Graph, keys: Keys, budget: int, in_levels: bool, threads: int) -> Hierarchy | Refusal:
+    """Return the hierarchy of a graph, or a refusal if it takes more work or memory than is granted.
+
+    Parameters
+    ----------
+    budget
+        As in `contracted`.
+    in_levels
+        As in `hierarchy`.
+    threads
+        Of the CPU.
+    """
+    topology = _topology(graph)
+    key = array_cache.key_of([topology, keys.code, f"in levels: {in_levels}"], [graph.weights])
+    kept = array_cache.load(key) if _is_kept(graph) else None
+    if kept is not None:
+        work = int(kept["numbers"][0])
+        return too_much_work(budget, graph.n, graph.arcs) if work > budget else _hierarchy(kept)
+    laid_out = lay_out(graph, keys)
+    with HostDevice(threads) as host:
+        found = _contraction(graph, topology, laid_out, budget, host)
+        if isinstance(found, Refusal):
+            return found
+        made = hierarchy(laid_out, found, keys, host, in_levels)
+    if _is_kept(graph):
+        array_cache.save(key, _arrays(made, found.work))
+    return made
+
+
+def contraction_of(graph: Graph, keys: Keys, budget: int) -> Contraction | Refusal:
+    """Return the contraction of a graph, or a refusal if it takes more work or memory than is granted."""
+    with HostDevice(1) as host:
+        return _contraction(graph, _topology(graph), lay_out(graph, keys), budget, host)
+
+
+def _contraction(graph: Graph, topology: str, laid_out: SearchGraph, budget: int, host: Device
+                 ) -> Contraction | Refusal:
+    kept = array_cache.load(topology) if _is_kept(graph) else None
+    if kept is not None:
+        found = Contraction(kept["order"], kept["first"], kept["head"], int(kept["work"][0]))
+        return too_much_work(budget, graph.n, graph.arcs) if found.work > budget else found
+    made = contracted(laid_out, budget, host)
+    if isinstance(made, Contraction) and _is_kept(graph):
+        work = np.array([made.work], np.uint64)
+        array_cache.save(topology, {"order": made.order, "first": made.first, "head": made.head, "work": work})
+    return made
+
+
+def _is_kept(graph: Graph) -> bool:
+    return graph.n + graph.arcs >= KEPT_FROM
+
+
+def _topology(graph: Graph) -> str:
+    """Return a hash of all that the contraction of a graph follows from: its arcs, its layout, and our own code."""
+    arrays: list[NDArray[Any]] = [graph.offsets, graph.heads]
+    if graph.coordinates is not None:
+        arrays.append(graph.coordinates)
+    return array_cache.key_of([*_code(), f"directed: {graph.directed}"], arrays)
+
+
+def _code() -> Iterator[str]:
+    """Yield hashes of the code that makes hierarchies."""
+    yield from (source_hash(file) for file in (contraction_module.FILE, hierarchy_module.FILE))
+    for module in (contraction_module, hierarchy_module, search_graph, graph_order):
+        yield Path(str(module.__file__)).read_text(encoding="utf-8")
+
+
+def _arrays(made: Hierarchy, work: int) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a hierarchy, each once."""
+    own = {name: vars(made.graph)[name] for name in _GRAPH} | {name: vars(made)[name] for name in _LEVELS}
+    numbers = np.array([work, made.levels, made.graph.plateaus], np.uint64)
+    kept = {name: array for name, array in own.items() if array is not own.get(_SAME.get(name, ""))}
+    return {**kept, "numbers": numbers}
+
+
+def _hierarchy(kept: dict[str, NDArray[Any]]) -> Hierarchy:
+    """Return the hierarchy with these arrays."""
+    arrays: dict[str, Any] = {name: kept[name if name in kept else _SAME[name]] for name in (*_GRAPH, *_LEVELS)}
+    _, levels, plateaus = map(int, kept["numbers"])
+    graph = SearchGraph(**{name: arrays[name] for name in _GRAPH}, plateaus=bool(plateaus))
+    return Hierarchy(graph, **{name: arrays[name] for name in _LEVELS}, levels=levels)

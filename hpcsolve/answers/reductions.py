@@ -1,0 +1,294 @@
+"""What is kept of the distances from each source in place of the table: counts, nearest and farthest targets, sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, distance_tables_of, first_failure, require
+from hpcsolve.answers.dataset import Dataset, datasets
+from hpcsolve.answers.distances import LENGTH_TYPES, NO_VERTEX, UNREACHED, PathQuestion, own_distances
+from hpcsolve.answers.edges import Edges, Rows, names_of
+from hpcsolve.answers.table import DistanceTable, gathered, with_row_ranges
+from hpcsolve.answers.vertices import VertexMixin
+from hpcsolve.errors import InputError
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.verify.distances import unreached_of
+from hpcsolve.problems.verify.reductions import check_reductions
+from hpcsolve.wording import counted
+
+if TYPE_CHECKING:
+    from hpcsolve.output.contents import Contents
+    from hpcsolve.parallel.comm import Comm
+
+SEARCHED_AGAIN, BY_VERIFY = 4, 100
+"""Number of rows that are searched again on the host, at the end of a run and by `hpcsolve verify`."""
+_NO_TARGET = "-1: no target is reached"
+
+
+@dataclass(frozen=True)
+class Reductions:
+    """What is kept of the distances from each source. Targets are all vertices if there is no column `target`."""
+
+    source: Annotated[NDArray[np.int32], Dataset("int32", "Positions of the sources, from 0", "source")]
+    reached: Annotated[
+        NDArray[np.int64], Dataset("int64", "Number of targets that a path leads to; a source reaches itself", "search")
+    ]
+    target: Annotated[
+        NDArray[np.int32] | None, Dataset("int32", "Positions of the targets, from 0", "target")
+    ] = None
+    cutoff: Annotated[
+        NDArray[Any] | None,
+        Dataset("uint64|float64", "Distances of `count`, times /instance/scale", "cutoff", scaled=True),
+    ] = None
+    count: Annotated[
+        DistanceTable | None, Dataset("uint32", "Number of targets within each cutoff", "search, cutoff")
+    ] = None
+    nearest_target: Annotated[
+        DistanceTable | None,
+        Dataset("int32", "Positions of the nearest targets, of several at one distance the smallest first",
+                "search, place", none="-1: fewer are reached"),
+    ] = None
+    nearest_distance: Annotated[
+        DistanceTable | None,
+        Dataset(LENGTH_TYPES, "Distances of the nearest targets, times /instance/scale", "search, place",
+                none=UNREACHED, scaled=True),
+    ] = None
+    sum: Annotated[
+        NDArray[np.uint64] | None,
+        Dataset("uint64", "Sum of the distances of the targets reached, times /instance/scale", "search", scaled=True),
+    ] = None
+    closeness: Annotated[
+        NDArray[np.float64] | None,
+        Dataset("float64", "Number of other targets reached over the sum of their distances, in the instance's unit; "
+                           "0 where the sum is 0", "search"),
+    ] = None
+    farthest_target: Annotated[
+        NDArray[np.int32] | None,
+        Dataset("int32", "Position of the farthest target reached, the smallest of several", "search", none=_NO_TARGET),
+    ] = None
+    farthest_distance: Annotated[
+        NDArray[Any] | None,
+        Dataset(LENGTH_TYPES, "Distance of the farthest target reached, the eccentricity of the source, times "
+                              "/instance/scale", "search", none=UNREACHED, scaled=True),
+    ] = None
+    diameter: Annotated[
+        NDArray[Any] | None,
+        Dataset(LENGTH_TYPES, "The largest eccentricity of all vertices, times /instance/scale", scaled=True),
+    ] = None
+    radius: Annotated[
+        NDArray[Any] | None,
+        Dataset(LENGTH_TYPES, "The smallest eccentricity of the vertices that reach most vertices, times "
+                              "/instance/scale", scaled=True),
+    ] = None
+    centre: Annotated[
+        NDArray[np.int32] | None, Dataset("int32", "Positions of the vertices with that eccentricity", "centre")
+    ] = None
+
+
+PER_SOURCE = ("reached", "sum", "closeness", "farthest_target", "farthest_distance")
+
+
+def reduction_table(name: str, values: NDArray[Any], first: int, total: int) -> DistanceTable:
+    """Return the table for a field of `Reductions`, made of this rank's rows, shape (own rows, columns)."""
+    none = {"nearest_target": NO_VERTEX, "nearest_distance": unreached_of(values.dtype)}.get(name)
+    return DistanceTable(values, first, total, datasets(Reductions)[name], none)
+
+
+def closeness_of(graph: Graph, sources: NDArray[np.int64], targets: NDArray[np.int64] | None, reached: NDArray[Any],
+                 sums: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """Return for each source the number of other targets reached over the sum of their distances."""
+    own = np.ones(len(sources)) if targets is None else np.bincount(targets, minlength=graph.n)[sources]
+    found: NDArray[np.float64] = np.zeros(len(sources))
+    np.divide((reached - own) * graph.scale, sums, out=found, where=sums != 0)
+    return found
+
+
+def middle_of(eccentricity: NDArray[Any], reached: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+    """Return diameter, radius and centre of a graph. The arguments have an entry for each vertex."""
+    most = reached == reached.max()
+    radius = eccentricity[most].min()
+    centre = np.flatnonzero(most & (eccentricity == radius)).astype(np.int32)
+    return {"diameter": eccentricity.max(), "radius": radius, "centre": centre}
+
+
+def check(problem: Graph, question: PathQuestion, answer: Reductions, comm: Comm) -> Verdict:
+    """Search again from some sources in scipy. Collective."""
+    found = {name: vars(answer)[name] for name in PER_SOURCE}
+    for name, table in distance_tables_of(answer).items():
+        found[name] = gathered(with_row_ranges(table, comm), comm)
+    rows = _sample(len(answer.source), SEARCHED_AGAIN)
+    wrong = _wrong(problem, question, found, rows) if comm.rank == 0 else None
+    return first_failure(comm, wrong) or Verdict(True, _passed(rows, len(answer.source)))
+
+
+def _sample(count: int, most: int) -> NDArray[np.int64]:
+    """Return the numbers of at most so many rows, evenly spaced, the first and the last among them."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))
+
+
+def _passed(rows: NDArray[np.int64], count: int) -> str:
+    return f"{len(rows)} of {counted(count, 'source')} searched again on the host"
+
+
+def _wrong(graph: Graph, question: PathQuestion, found: dict[str, Any], rows: NDArray[np.int64]) -> str | None:
+    assert question.reduction is not None
+    claimed = {name: np.asarray(values) for name, values in found.items() if values is not None}
+    try:
+        check_reductions(graph, question.sources, question.targets, question.reduction, claimed, rows, question.cutoff)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def verify(contents: Contents, problem: Graph, question: PathQuestion, rows: RowBlocks) -> Verdict:
+    """Check a sample of the rows by searches on the host, and what follows from all rows."""
+    found = {name: contents.value("solution", name) for name in PER_SOURCE}
+    for name, table in contents.tables.items():
+        found[name] = np.concatenate([np.empty((0, table.shape[1]), table.dtype),
+                                      *(block for _, (block,) in rows([name]))])
+    sample = _sample(len(question.sources), BY_VERIFY)
+    try:
+        _check_shapes(contents, question, found)
+        _check_derived(contents, problem, question, found)
+    except ValueError as error:
+        return Verdict(False, str(error))
+    wrong = _wrong(problem, question, found, sample)
+    return Verdict(wrong is None, wrong or _passed(sample, len(question.sources)))
+
+
+def _check_shapes(contents: Contents, question: PathQuestion, found: dict[str, Any]) -> None:
+    """Refuse sources, targets and cutoffs that are not those of the job, and datasets of other lengths."""
+    asked = question.reduction
+    require(asked is not None, "the job does not ask for reductions")
+    assert asked is not None
+    cutoffs = np.array(asked.cutoffs) if asked.cutoffs else None
+    for name, expected in (("source", question.sources), ("target", question.targets), ("cutoff", cutoffs)):
+        stored = contents.value("solution", name)
+        same = stored is None if expected is None else stored is not None and np.array_equal(stored, expected)
+        require(same, f"/solution/{name} does not hold the {name}s of the job")
+    columns = {"count": len(asked.cutoffs), "nearest_target": asked.nearest, "nearest_distance": asked.nearest}
+    wanted = {"reached": True, "sum": asked.sums, "closeness": asked.sums, "farthest_target": asked.farthest,
+              "farthest_distance": asked.farthest, **columns}
+    for name, is_wanted in wanted.items():
+        values = found.get(name)
+        wrong = "missing" if is_wanted else "not asked for"
+        require((values is not None) == bool(is_wanted), f"/solution/{name} is {wrong}")
+        shape = (len(question.sources), *([columns[name]] if name in columns else []))
+        require(values is None or np.shape(values) == shape, f"/solution/{name} has another shape than {shape}")
+
+
+def _check_derived(contents: Contents, graph: Graph, question: PathQuestion, found: dict[str, Any]) -> None:
+    """Refuse values that contradict those that they follow from."""
+    assert question.reduction is not None
+    if question.reduction.sums:
+        close = closeness_of(graph, question.sources, question.targets, found["reached"], found["sum"])
+        require(np.array_equal(found["closeness"], close), "/solution/closeness is not that of the sums")
+    whole = question.reduction.farthest and question.reduction.whole
+    middle = middle_of(found["farthest_distance"], found["reached"]) if whole else {}
+    for name in ("diameter", "radius", "centre"):
+        stored = contents.value("solution", name)
+        require((stored is not None) == whole, f"/solution/{name} is {'missing' if whole else 'not asked for'}")
+        same = not whole or np.array_equal(stored, middle[name])
+        require(same, f"/solution/{name} does not follow from the eccentricities")
+
+
+def lines(contents: Contents) -> Iterator[str]:
+    """Yield a line for each quantity with its range."""
+    source = np.asarray(contents.value("solution", "source"))
+    yield f"source: {counted(len(source), 'vertex')}, /solution of the file has the values of each"
+    for name, values in ranges(contents):
+        yield f"{name + ':':<7} {values}"
+
+
+def ranges(contents: Contents) -> Iterator[tuple[str, str]]:
+    """Yield name and range of each quantity, in words."""
+    values = {name: contents.value("solution", name) for name in (*PER_SOURCE, "diameter", "radius", "centre")}
+    reached = np.asarray(values["reached"])
+    yield "reached", f"{reached.min()} to {reached.max()} targets"
+    for name, table in contents.tables.items():
+        yield name, f"{table.shape[0]} x {table.shape[1]}, {table.dtype}"
+    if values["sum"] is not None:
+        close = np.asarray(values["closeness"])
+        yield "closeness", f"{close.min():.6g} to {close.max():.6g}, largest at {_name(contents, close.argmax())}"
+    if values["farthest_distance"] is not None:
+        far = own_distances(contents, np.asarray(values["farthest_distance"]))
+        far = far[np.isfinite(far)]
+        yield "farthest", f"{far.min():.10g} to {far.max():.10g}" if len(far) else "no target is reached"
+    if values["radius"] is not None:
+        centre = np.asarray(values["centre"], np.int64)
+        of = own_distances(contents, np.array([values["radius"], values["diameter"]]))
+        more = f" and {len(centre) - 1} more" if len(centre) > 1 else ""
+        yield "radius", f"{of[0]:.10g}, diameter {of[1]:.10g}, centre {names_of(contents)[centre[0]]}{more}"
+
+
+def _name(contents: Contents, row: Any) -> Any:
+    return names_of(contents)[np.asarray(contents.value("solution", "source"), np.int64)[int(row)]]
+
+
+def summary(contents: Contents) -> str:
+    """Return `closeness and farthest target of 300 sources; 300 vertices`, for example."""
+    words = {"count": "counts", "nearest_target": "nearest targets", "sum": "closeness",
+             "farthest_target": "farthest targets"}
+    there = {*contents.tables, *contents.groups["solution"]}
+    stored = [text for name, text in words.items() if name in there] or ["targets reached"]
+    sources = len(np.asarray(contents.value("solution", "source")))
+    return f"{', '.join(stored)} of {counted(sources, 'source')}; {contents.value('instance', 'vertices')} vertices"
+
+
+def rows(contents: Contents) -> Iterator[Rows]:
+    """Yield a table with a row for each source. Distances are `inf`, and targets None, where none is reached."""
+    names, source = names_of(contents), np.asarray(contents.value("solution", "source"), np.int64)
+    found: dict[str, NDArray[Any]] = {"source": names[source]}
+    stored = {name: contents.value("solution", name) for name in datasets(Reductions)}
+    stored = {name: np.asarray(values) for name, values in stored.items() if values is not None}
+    found["reached"] = stored["reached"]
+    for i, cutoff in enumerate(contents.in_own_unit(stored.get("cutoff", np.empty(0)))):
+        found[f"within_{cutoff:.10g}"] = stored["count"][:, i]
+    for i in range(stored.get("nearest_target", np.empty((0, 0))).shape[1]):
+        found[f"nearest_{i + 1}"] = _named(names, stored["nearest_target"][:, i])
+        found[f"distance_{i + 1}"] = own_distances(contents, stored["nearest_distance"][:, i])
+    if "sum" in stored:
+        found |= {"sum": contents.in_own_unit(stored["sum"]), "closeness": stored["closeness"]}
+    if "farthest_target" in stored:
+        found["farthest"] = _named(names, stored["farthest_target"])
+        found["farthest_distance"] = own_distances(contents, stored["farthest_distance"])
+    yield found
+
+
+def _named(names: NDArray[Any], positions: NDArray[Any]) -> NDArray[Any]:
+    found: NDArray[Any] = names.astype(object)[positions]
+    found[positions == NO_VERTEX] = None
+    return found
+
+
+def edges(contents: Contents, number: int | None = None) -> Edges:
+    """Refuse, since reductions have no paths."""
+    raise InputError("reductions of distances have no map and no graph of their own; export them as .csv")
+
+
+class ReductionsMixin(VertexMixin):
+    """The part of `hpcsolve.Result` about reductions of distances."""
+
+    @property
+    def closeness(self) -> NDArray[np.float64]:
+        """Closeness of each source: other targets reached over the sum of their distances, in 1 / own unit."""
+        return np.asarray(self.contents.value("solution", "closeness", np.empty(0)), np.float64)
+
+    @property
+    def eccentricity(self) -> NDArray[np.float64]:
+        """Distance of each source's farthest target in the instance's own unit, `inf` where it reaches none."""
+        farthest = self.contents.value("solution", "farthest_distance", np.empty(0))
+        return own_distances(self.contents, np.asarray(farthest))
+
+    @property
+    def centre(self) -> list[Any]:
+        """The vertices of least eccentricity by name or number, empty if not all vertices are sources and targets."""
+        return self.named(self.contents.value("solution", "centre", []))
+
+
+REDUCTIONS = AnswerType("reductions", (Reductions,), check, verify, lines, summary, rows, edges)

@@ -1,0 +1,156 @@
+"""Reductions of tables by sweeps and by searches one by one, against scipy's distances reduced in plain Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import dijkstra
+
+from hpcsolve.algorithms.base import silent
+from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.phast.sweeper import WIDTHS, Shape, Sweeper
+from hpcsolve.algorithms.shortest_paths.reduce.answer import solve_summaries
+from hpcsolve.algorithms.shortest_paths.reduce.reducer import Reducer
+from hpcsolve.algorithms.shortest_paths.reduce.summary import FARTHEST, REACHED, WITHIN, layout_of, sums_of
+from hpcsolve.algorithms.shortest_paths.resume import SearchCheckpoints
+from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
+from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.graph_convert import to_scipy
+from hpcsolve.problems.verify.reductions import Reduction
+from tests.algorithms.test_phast import GRAPHS, hierarchy_of, random_graph, roads
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of a graph: sources and targets (None: all), what is kept, and a cutoff of the searches."""
+
+    sources: NDArray[np.int64]
+    targets: NDArray[np.int64] | None
+    reduction: Reduction
+    cutoff: int | None = None
+
+
+def random_question(graph: Graph, seed: int) -> Asked:
+    """Return a question with some sources, targets that may stand twice, and up to three cutoffs."""
+    rng = np.random.default_rng(seed)
+    sources = rng.choice(graph.n, min(graph.n, int(rng.integers(1, 70))), replace=False)
+    targets = rng.integers(0, graph.n, int(rng.integers(1, 40))) if seed % 3 else None
+    cutoffs = tuple(rng.integers(0, 1200, int(rng.integers(0, 4))).tolist())
+    reduction = Reduction(cutoffs, int(rng.integers(0, 8)), True, True)
+    return Asked(sources, targets, reduction, int(rng.integers(0, 1500)) if seed % 2 else None)
+
+
+def expected(graph: Graph, asked: Asked, keys: Keys) -> NDArray[Any]:
+    """Return the summaries, from scipy's distances by sorting."""
+    rows = dijkstra(to_scipy(graph).astype(float), indices=asked.sources,
+                    limit=np.inf if asked.cutoff is None else asked.cutoff)
+    names = range(graph.n) if asked.targets is None else asked.targets.tolist()
+    none, half = keys.unreached, 4 * keys.dtype.itemsize
+    found = []
+    for row in rows:
+        near = sorted((int(row[v]), v) for v in names if np.isfinite(row[v]))
+        total, far = sum(d for d, _ in near), max([d for d, _ in near], default=0)
+        least = min([v for d, v in near if d == far], default=none)
+        kept = (near + asked.reduction.nearest * [(none, none)])[: asked.reduction.nearest]
+        digits = [total >> i * half & (1 << half) - 1 for i in range(3)]
+        counts = [sum(d <= cutoff for d, _ in near) for cutoff in asked.reduction.cutoffs]
+        found.append([len(near), *digits, far, least, *counts, *(d for d, _ in kept), *(v for _, v in kept)])
+    return np.array(found, keys.dtype)
+
+
+def summaries(prepared: Searcher | Sweeper, asked: Asked) -> NDArray[Any]:
+    """Return the summaries that a prepared graph makes. The check on the device must find nothing."""
+    seeds = list(asked.sources[:, None])
+    found = solve_summaries(prepared, seeds, asked.targets, asked.reduction, silent, SearchCheckpoints())
+    assert not sum(batch.wrong.sum() for batch in found.batches)
+    return found.keys
+
+
+def searched(graph: Graph, asked: Asked, keys: Keys, device: Device) -> NDArray[Any]:
+    """Return the summaries by Near-Far."""
+    with searcher(graph, device, keys, cutoff=asked.cutoff, searches=len(asked.sources)) as prepared:
+        return summaries(prepared, asked)
+
+
+def swept(graph: Graph, asked: Asked, keys: Keys, device: Device, shape: Shape, in_levels: bool, threads: int = 64
+          ) -> NDArray[Any]:
+    """Return the summaries by sweeps, with so many sources a group and groups at a time."""
+    limit = keys.limit if asked.cutoff is None else min(keys.limit, asked.cutoff)
+    with Sweeper(device, hierarchy_of(graph, keys, in_levels), keys, limit, shape, False, threads) as prepared:
+        return summaries(prepared, asked)
+
+
+def test_small_graphs_equal_scipy() -> None:
+    """Ties, weights of 0, several components, directed or not, by every engine, width of a group and order.
+
+    HPCSOLVE_PHAST_GRAPHS=10000 tries so many; it takes 20 minutes.
+    """
+    for seed in range(GRAPHS):
+        graph, keys = random_graph(seed), (WORD, LONG)[seed // 2 % 2]
+        asked, device = random_question(graph, seed), HostDevice(1 + seed % 3)
+        right = expected(graph, asked, keys)
+        assert np.array_equal(searched(graph, asked, keys, device), right), seed
+        for width in WIDTHS[keys.code]:
+            mine = swept(graph, asked, keys, device, Shape(width, 1 + seed % 2), bool(seed // 3 % 2))
+            assert np.array_equal(mine, right), (seed, width)
+
+
+@pytest.mark.parametrize(("keys", "directed"), [(WORD, False), (LONG, True)], ids=["32", "64"])
+def test_several_parts_on_every_device(keys: Keys, directed: bool, device: Device) -> None:
+    """The targets are more than a warp of a GPU goes through, and more than a piece."""
+    graph = roads(2500, directed)
+    asked = Asked(np.arange(0, 2500, 101), None, Reduction((3000, 12_000), 5, True, True))
+    right = expected(graph, asked, keys)
+    assert np.array_equal(searched(graph, asked, keys, device), right)
+    for width in WIDTHS[keys.code]:
+        mine = swept(graph, asked, keys, device, Shape(width, 2), device.info.kind == "cuda")
+        assert np.array_equal(mine, right), width
+
+
+@pytest.mark.parametrize("threads", [32, 96])
+def test_rows_of_a_few_threads_reduced(threads: int, device: Device) -> None:
+    """Where a block is real threads (test_on_stub_driver.py), it has so many."""
+    for keys, seed in ((WORD, 4), (LONG, 8)):
+        graph = random_graph(seed)
+        asked = random_question(graph, seed)
+        for width in WIDTHS[keys.code]:
+            mine = swept(graph, asked, keys, device, Shape(width, 1), device.info.kind == "cuda", threads)
+            assert np.array_equal(mine, expected(graph, asked, keys)), (seed, width)
+
+
+def test_floats_by_searches(device: Device) -> None:
+    """All but the sum, which job files cannot ask for."""
+    graph = random_graph(12)
+    half = Graph(**{**vars(graph), "weights": graph.weights / 2})
+    asked = Asked(np.arange(min(9, graph.n)), None, Reduction((3, 40), 4))
+    with searcher(half, device, REAL) as prepared:
+        found = summaries(prepared, asked)
+    doubled = Asked(asked.sources, None, Reduction((6, 80), 4))
+    right = expected(graph, doubled, LONG)
+    layout = layout_of(asked.reduction)
+    assert np.array_equal(layout.counts(found), layout.counts(right))
+    assert np.array_equal(layout.nearest_names(found), layout.nearest_names(right))
+    assert np.array_equal(found[:, [REACHED, FARTHEST + 1]], right[:, [REACHED, FARTHEST + 1]])
+    halves = REAL.decode(found[:, FARTHEST].copy())
+    assert np.array_equal(2 * halves, right[:, FARTHEST].astype(float))
+
+
+@pytest.mark.parametrize("keys", [WORD, LONG], ids=["32", "64"])
+def test_sums_of_large_distances_do_not_wrap(keys: Keys, device: Device) -> None:
+    """Sum many of the largest distances. A sum of 2^64 or more is told."""
+    for columns, value in ((1000, keys.limit), (1 if keys is LONG else 300, keys.limit - 1), (2, keys.limit)):
+        lines = np.full((1, columns, 16), value, keys.dtype)
+        vertex, out = np.arange(columns, dtype=np.uint32), np.empty((16, WITHIN), keys.dtype)
+        with Reducer(device, keys, 16, 1, vertex, vertex, keys.limit, Reduction(sums=True)) as reducer:
+            buffer = device.output(out)
+            reducer.reduce(columns, 16, device.upload(lines), buffer)
+            buffer.download(out)
+        total, found = columns * int(value), sums_of(out, keys)
+        assert (found is None) == (total >= 2**64)
+        assert found is None or set(found.tolist()) == {total}
