@@ -1,4 +1,4 @@
-"""TSPLIB's files by `method = "bounded"`: CPU seconds, and what is proven; tours, latency, and generated precedence.
+"""Solves files of TSPLIB by `method = "bounded"`, as tours, by latency and with precedences, and prints the CPU seconds.
 
     python -m jobs.benchmarks.held_karp.order_files FOLDER                  # FOLDER has eil51.tsp, ftv33.atsp, ...
     python -m jobs.benchmarks.held_karp.order_files FOLDER --only ry48p p43 --seconds 300
