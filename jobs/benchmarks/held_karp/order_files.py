@@ -1,4 +1,4 @@
-"""Solves files of TSPLIB by `method = "bounded"`, as tours, by latency and with precedences, and prints the CPU seconds.
+"""Solves files of TSPLIB by `method = "bounded"`, as tours, by latency and with precedences, and prints CPU seconds.
 
     python -m jobs.benchmarks.held_karp.order_files FOLDER                  # FOLDER has eil51.tsp, ftv33.atsp, ...
     python -m jobs.benchmarks.held_karp.order_files FOLDER --only ry48p p43 --seconds 300
