@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from math import comb
 
 import numpy as np
@@ -99,7 +100,7 @@ class Plan:
 
     def operations(self) -> int:
         """Return the min-adds of this rank's slices in the half runs: |S| (m - |S|) for every set S."""
-        return sum(_slice_operations(self.split, a) for p in self.half_runs() for a in p.slices)
+        return sum(_slice_operations(self.split, a.bit_count()) for p in self.half_runs() for a in p.slices)
 
 
 def plan(split: Split, ranks: int, rank: int, symmetric: bool, itemsize: int) -> Plan:
@@ -113,10 +114,12 @@ def plan(split: Split, ranks: int, rank: int, symmetric: bool, itemsize: int) ->
     return Plan(split, symmetric, itemsize, ranks, rank, forward, backward, size, count, lag)
 
 
-def _slice_operations(split: Split, top_set: int) -> int:
+@cache
+def _slice_operations(split: Split, in_top: int) -> int:
+    """Return the min-adds of a slice with so many top cities."""
     total = 0
     for in_mid in range(split.middle + 1):
         for in_low in range(split.low + 1):
-            size = in_low + in_mid + top_set.bit_count()
+            size = in_low + in_mid + in_top
             total += comb(split.mid, in_mid) * comb(split.low, in_low) * size * (split.cities - size)
     return total

@@ -40,7 +40,7 @@ PACKAGES = {"CP-SAT": "ortools", "didppy": "didppy", "python-tsp": "python-tsp"}
 
 @dataclass(frozen=True)
 class Proven:
-    """The optima that a solver has proven of a kind, with its CPU seconds, by size; and why it ended."""
+    """The optima of a kind that a solver has proven, its CPU seconds by size, and why it ended."""
 
     solver: str
     kind: str
