@@ -124,6 +124,24 @@ DEVICE int32_t enter(growth<W> &s, uint32_t v) {
   }
   return more;
 }
+// Makes the component of a vertex among those that are not `none`. Returns whether it has a foreign terminal. The heap is
+// empty, so its array serves as the queue.
+template <int W>
+DEVICE int32_t flood(growth<W> &s, uint32_t top) {
+  uint32_t *queue = s.waiting.vertices, size = 1;
+  s.state[top] = present, queue[0] = top;
+  bool found = false;
+  for (uint32_t i = 0; i < size; i++) {
+    found |= is_foreign(s, queue[i]);
+    for (uint32_t a = s.net.offsets[queue[i]]; a < s.net.offsets[queue[i] + 1]; a++) {
+      const uint32_t v = s.net.heads[a];
+      if (s.state[v] != absent || s.above[v] == none) continue;
+      s.state[v] = present, s.above[v] = top, queue[size++] = v;
+    }
+  }
+  s.state[top] = found ? with_terminal : present;
+  return found;
+}
 // Drops states beyond the largest distance such that the other terminals are connected without what is nearer.
 template <int W>
 DEVICE void separate(growth<W> &s) {
@@ -132,7 +150,7 @@ DEVICE void separate(growth<W> &s) {
   for (uint32_t v = 0; v < s.net.n; v++) s.above[v] = v, s.state[v] = absent;
   for (uint32_t i = 0; i < s.kept; i++) s.above[s.order[i]] = none, missing += is_foreign(s, s.order[i]);
   for (uint32_t v = 0; v < s.net.n; v++)
-    if (s.above[v] != none) parts += enter(s, v);
+    if (s.above[v] != none && s.state[v] == absent) parts += flood(s, v);
   for (uint32_t i = 0; i < s.kept; i++) s.above[s.order[i]] = s.order[i];
   for (uint32_t i = s.kept; i-- > 0 && (missing || parts > 1);) {
     missing -= is_foreign(s, s.order[i]);

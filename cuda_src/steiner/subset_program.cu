@@ -36,13 +36,17 @@ struct share {
 struct span {
   uint64_t begin, end;
 };
-// Whether two families have a vertex where their weights add up to less than the limit.
-DEVICE bool meet_below(const families &all, uint64_t x, uint64_t y, uint64_t limit) {
-  for (uint64_t i = all.begin[x], j = all.begin[y]; i < all.begin[x + 1] && j < all.begin[y + 1];) {
-    const uint32_t a = all.vertices[i], b = all.vertices[j];
-    if (a == b && all.weights[i] + all.weights[j] < limit) return true;
-    i += a <= b, j += b <= a;
-  }
+// Writes the weights of a family by vertex, and takes them away again. All others are `unreached`.
+DEVICE void spread(const families &all, uint64_t x, uint64_t *by_vertex) {
+  for (uint64_t i = all.begin[x]; i < all.begin[x + 1]; i++) by_vertex[all.vertices[i]] = all.weights[i];
+}
+DEVICE void take_away(const families &all, uint64_t x, uint64_t *by_vertex) {
+  for (uint64_t i = all.begin[x]; i < all.begin[x + 1]; i++) by_vertex[all.vertices[i]] = unreached;
+}
+// Whether a family and the one that is spread have a vertex where their weights, each below the limit, add up to less.
+DEVICE bool meets_below(const families &all, const uint64_t *by_vertex, uint64_t y, uint64_t limit) {
+  for (uint64_t j = all.begin[y]; j < all.begin[y + 1]; j++)
+    if (by_vertex[all.vertices[j]] < limit - all.weights[j]) return true;
   return false;
 }
 // A list of pairs with their united sets; `used` counts those too for which there was no room.
@@ -51,24 +55,28 @@ struct pair_list {
   uint64_t *used, *sets;
   uint32_t *first, *second;
 };
-// The families of the span are paired with those behind them. `next` counts the families that blocks have taken.
+// The families of the span are paired with those behind them. `next` counts the families that blocks have taken;
+// `weights` is (blocks, n).
 template <int W>
-DEVICE void pair_all(const families &all, uint32_t size, uint64_t limit, share own, span taken, uint64_t *next,
-                     const pair_list &out) {
+DEVICE void pair_all(uint32_t n, const families &all, uint32_t size, uint64_t limit, share own, span taken,
+                     uint64_t *next, uint64_t *weights, const pair_list &out) {
   if (threadIdx.x > 0) return;
+  uint64_t *by_vertex = weights + (size_t)blockIdx.x * n;
+  for (uint32_t v = 0; v < n; v++) by_vertex[v] = unreached;
   for (uint64_t x; (x = taken.begin + atomicAdd(next, (uint64_t)1)) < taken.end;) {
     const terminal_set<W> mine = set_at<W>(all.sets, x);
     const uint32_t rest = size - size_of(mine);
-    for (uint64_t y = x + 1 > all.layers[rest] ? x + 1 : all.layers[rest]; y < all.layers[rest + 1]; y++) {
-      const terminal_set<W> other = set_at<W>(all.sets, y);
-      if (!(all.blocks[x] & all.blocks[y]) || !disjoint(mine, other)) continue;
+    const uint64_t first = x + 1 > all.layers[rest] ? x + 1 : all.layers[rest];
+    spread(all, x, by_vertex);
+    each_partner<W>(all, x, first, all.layers[rest + 1], [&](uint64_t y, const terminal_set<W> &other) {
       const terminal_set<W> both = united(mine, other);
-      if (hash_of(both) % own.modulus != own.residue || !meet_below(all, x, y, limit)) continue;
+      if (hash_of(both) % own.modulus != own.residue || !meets_below(all, by_vertex, y, limit)) return;
       const uint64_t at = atomicAdd(out.used, (uint64_t)1);
-      if (at >= out.room) continue;
+      if (at >= out.room) return;
       out.first[at] = x, out.second[at] = y;
       for (int w = 0; w < W; w++) out.sets[at * W + w] = both.word[w];
-    }
+    });
+    take_away(all, x, by_vertex);
   }
 }
 // `words` is (blocks, 5, n), `weights` is (blocks, n) and `rest` is (blocks, k). `next` counts the sets that blocks have
@@ -105,71 +113,76 @@ DEVICE uint64_t family_of(const families &all, const terminal_set<W> &set, uint3
 struct meeting {
   uint64_t *weight, *who;
 };
-// Notes where two or three families meet, if that is lighter than what is noted, or as light and of smaller numbers.
-DEVICE void meet(const families &all, uint64_t x, uint64_t y, uint64_t z, uint64_t *weight, uint64_t *who) {
+// Notes where two or three families meet, of which the first is spread, if that is lighter than what is noted, or as
+// light and of smaller numbers.
+DEVICE void meet(const families &all, const uint64_t *by_vertex, uint64_t x, uint64_t y, uint64_t z, uint64_t *weight,
+                 uint64_t *who) {
   uint64_t l = z == unreached ? 0 : all.begin[z];
-  for (uint64_t i = all.begin[x], j = all.begin[y]; i < all.begin[x + 1] && j < all.begin[y + 1];) {
-    const uint32_t a = all.vertices[i], b = all.vertices[j];
-    if (a == b) {
-      while (z != unreached && l < all.begin[z + 1] && all.vertices[l] < a) l++;
-      if (z != unreached && l == all.begin[z + 1]) return;
-      const bool all_three = z == unreached || all.vertices[l] == a;
-      const uint64_t sum = all.weights[i] + all.weights[j] + (z == unreached || !all_three ? 0 : all.weights[l]);
-      const bool sooner = x < who[0] || (x == who[0] && y < who[1]);
-      if (all_three && (sum < *weight || (sum == *weight && sooner)))
-        *weight = sum, who[0] = x, who[1] = y, who[2] = z, who[3] = a;
-    }
-    i += a <= b, j += b <= a;
+  for (uint64_t j = all.begin[y]; j < all.begin[y + 1]; j++) {
+    const uint32_t v = all.vertices[j];
+    if (by_vertex[v] == unreached) continue;
+    while (z != unreached && l < all.begin[z + 1] && all.vertices[l] < v) l++;
+    if (z != unreached && l == all.begin[z + 1]) return;
+    const bool all_three = z == unreached || all.vertices[l] == v;
+    const uint64_t sum = by_vertex[v] + all.weights[j] + (z == unreached || !all_three ? 0 : all.weights[l]);
+    const bool sooner = x < who[0] || (x == who[0] && y < who[1]);
+    if (all_three && (sum < *weight || (sum == *weight && sooner)))
+      *weight = sum, who[0] = x, who[1] = y, who[2] = z, who[3] = v;
   }
 }
-// Lets family x meet all that come after it. The sizes of three sets ascend, and are at most half of the terminals.
+// Lets family x, which is spread, meet all that come after it. The sizes of three sets ascend, and are at most half of the terminals.
 template <int W>
-DEVICE void meet_others(const families &all, uint32_t terminals, uint64_t x, uint64_t *weight, uint64_t *who) {
+DEVICE void meet_others(const families &all, uint32_t terminals, const uint64_t *by_vertex, uint64_t x,
+                        uint64_t *weight, uint64_t *who) {
   const terminal_set<W> mine = set_at<W>(all.sets, x);
   const uint32_t a = size_of(mine), half = terminals / 2;
   for (uint32_t b = a; b <= half && a + b <= terminals; b++) {
     const uint32_t c = terminals - a - b;
     if (c && (c < b || c > half)) continue;
-    for (uint64_t y = x + 1 > all.layers[b] ? x + 1 : all.layers[b]; y < all.layers[b + 1]; y++) {
-      const terminal_set<W> other = set_at<W>(all.sets, y);
-      if (!(all.blocks[x] & all.blocks[y]) || !disjoint(mine, other)) continue;
+    const uint64_t first = x + 1 > all.layers[b] ? x + 1 : all.layers[b];
+    each_partner<W>(all, x, first, all.layers[b + 1], [&](uint64_t y, const terminal_set<W> &other) {
       terminal_set<W> left = united(mine, other);
       for (uint32_t w = 0; w < W; w++) {
         const uint32_t bits = terminals < 64 * w ? 0 : terminals - 64 * w;
         left.word[w] = (bits < 64 ? (1ull << bits) - 1 : ~0ull) & ~left.word[w];
       }
       const uint64_t z = c ? family_of(all, left, c) : unreached;
-      if (!c || z != unreached) meet(all, x, y, z, weight, who);
-    }
+      if (!c || z != unreached) meet(all, by_vertex, x, y, z, weight, who);
+    });
   }
 }
 // The families of the span are dealt by their numbers. `best` begins with the limit and zeros; `who`
-// is (blocks, 4).
+// is (blocks, 4), `weights` is (blocks, n).
 template <int W>
-DEVICE void meet_all(const families &all, uint32_t terminals, share own, span taken, uint64_t *next,
-                     const meeting &best) {
+DEVICE void meet_all(uint32_t n, const families &all, uint32_t terminals, share own, span taken, uint64_t *next,
+                     uint64_t *weights, const meeting &best) {
   if (threadIdx.x > 0) return;
+  uint64_t *by_vertex = weights + (size_t)blockIdx.x * n;
+  for (uint32_t v = 0; v < n; v++) by_vertex[v] = unreached;
   uint64_t *weight = best.weight + blockIdx.x, *who = best.who + 4 * blockIdx.x;
-  for (uint64_t i; (i = taken.begin + atomicAdd(next, (uint64_t)1) * own.modulus + own.residue) < taken.end;)
-    meet_others<W>(all, terminals, i, weight, who);
+  for (uint64_t i; (i = taken.begin + atomicAdd(next, (uint64_t)1) * own.modulus + own.residue) < taken.end;) {
+    spread(all, i, by_vertex);
+    meet_others<W>(all, terminals, by_vertex, i, weight, who);
+    take_away(all, i, by_vertex);
+  }
 }
 // The kernels for sets of W words: subset_program_pair1, _grow1 and _meet1, and the same with 2.
-#define SUBSET_PROGRAM(W)                                                                                           \
-  KERNEL subset_program_pair##W(families all, uint32_t size, uint64_t limit, share own, span taken, uint64_t *next, \
-                                pair_list out) {                                                                    \
-    pair_all<W>(all, size, limit, own, taken, next, out);                                                           \
-  }                                                                                                                 \
-  EXPORT_KERNEL(subset_program_pair##W)                                                                             \
-  KERNEL subset_program_grow##W(network net, const uint32_t *number, families all, wanted targets, ascents dual,    \
-                                uint64_t limit, uint32_t rules, uint64_t *next, uint32_t *words, uint64_t *weights, \
-                                int64_t *rest, kept_states out) {                                                   \
-    grow_all<W>(net, number, all, targets, dual, limit, rules, next, words, weights, rest, out);                    \
-  }                                                                                                                 \
-  EXPORT_KERNEL(subset_program_grow##W)                                                                             \
-  KERNEL subset_program_meet##W(families all, uint32_t terminals, share own, span taken, uint64_t *next,            \
-                                meeting best) {                                                                     \
-    meet_all<W>(all, terminals, own, taken, next, best);                                                            \
-  }                                                                                                                 \
+#define SUBSET_PROGRAM(W)                                                                                            \
+  KERNEL subset_program_pair##W(uint32_t n, families all, uint32_t size, uint64_t limit, share own, span taken,      \
+                                uint64_t *next, uint64_t *weights, pair_list out) {                                  \
+    pair_all<W>(n, all, size, limit, own, taken, next, weights, out);                                                \
+  }                                                                                                                  \
+  EXPORT_KERNEL(subset_program_pair##W)                                                                              \
+  KERNEL subset_program_grow##W(network net, const uint32_t *number, families all, wanted targets, ascents dual,     \
+                                uint64_t limit, uint32_t rules, uint64_t *next, uint32_t *words, uint64_t *weights,  \
+                                int64_t *rest, kept_states out) {                                                    \
+    grow_all<W>(net, number, all, targets, dual, limit, rules, next, words, weights, rest, out);                     \
+  }                                                                                                                  \
+  EXPORT_KERNEL(subset_program_grow##W)                                                                              \
+  KERNEL subset_program_meet##W(uint32_t n, families all, uint32_t terminals, share own, span taken, uint64_t *next, \
+                                uint64_t *weights, meeting best) {                                                   \
+    meet_all<W>(n, all, terminals, own, taken, next, weights, best);                                                 \
+  }                                                                                                                  \
   EXPORT_KERNEL(subset_program_meet##W)
 SUBSET_PROGRAM(1)
 SUBSET_PROGRAM(2)

@@ -43,8 +43,7 @@ DEVICE int compared(const terminal_set<W> &a, const terminal_set<W> &b) {
 template <int W>
 DEVICE uint32_t size_of(const terminal_set<W> &s) {
   uint32_t size = 0;
-  for (int w = 0; w < W; w++)
-    for (uint64_t x = s.word[w]; x; x &= x - 1) size++;
+  for (int w = 0; w < W; w++) size += count(s.word[w]);
   return size;
 }
 // Returns a hash of 32 bits, by which sets are dealt to ranks and passes.
@@ -62,3 +61,24 @@ struct families {
   const uint32_t *vertices;
   const uint64_t *weights;
 };
+// Returns which of up to 64 families from number `begin` on, a bit for each, are disjoint from a set and have a part of
+// the graph in common with it. The loop has no branches, so that a compiler vectorises it: most families are no partners.
+template <int W>
+DEVICE uint64_t partners(const families &all, const terminal_set<W> &set, uint64_t blocks, uint64_t begin,
+                         uint64_t end) {
+  uint64_t found = 0;
+  for (uint64_t i = 0; i < (end - begin < 64 ? end - begin : 64); i++) {
+    uint64_t shared = 0;
+    for (int w = 0; w < W; w++) shared |= all.sets[(begin + i) * W + w] & set.word[w];
+    found |= (uint64_t)((shared == 0) & ((all.blocks[begin + i] & blocks) != 0)) << i;
+  }
+  return found;
+}
+// Calls `visit` with the number of each such family of a span, and with its set.
+template <int W, class F>
+DEVICE void each_partner(const families &all, uint64_t x, uint64_t begin, uint64_t end, F visit) {
+  const terminal_set<W> mine = set_at<W>(all.sets, x);
+  for (; begin < end; begin += 64)
+    for (uint64_t left = partners<W>(all, mine, all.blocks[x], begin, end); left; left &= left - 1)
+      visit(begin + lowest(left), set_at<W>(all.sets, begin + lowest(left)));
+}

@@ -75,6 +75,8 @@ class Estimate:
     """Given each rank's free bytes (as `needed` counts them), the most cities (or vertices) of this kind that fit."""
     shared_bytes: int = 0
     """Tables shared by the ranks of a host (`Comm.once_per_host`, `Device.constant`). Each GPU has its own copy."""
+    otherwise: Estimate | None = None
+    """What another method needs that the run takes if this does not fit, or None."""
 
     @property
     def needed(self) -> tuple[int, ...]:

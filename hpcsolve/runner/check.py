@@ -7,6 +7,7 @@ from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.answers import ANSWERS, answer_type_of_record
 from hpcsolve.answers.base import Verdict, first_failure
 from hpcsolve.parallel.comm import Comm
+from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.runner.planned import PlannedRun
 
 
@@ -22,4 +23,6 @@ def check(planned: PlannedRun, outcome: Outcome, comm: Comm) -> Verdict:
         return wrong
     # Rank 0 always has an answer. Other ranks may have no part of it.
     number = comm.bcast(ANSWERS.index(answer_type_of_record(type(outcome.answer))) if comm.rank == 0 else 0)
-    return ANSWERS[number].check(problem, solver.asked(problem, parameters), outcome.answer, comm)
+    # Files that the parameters name need not be on the hosts of other ranks.
+    question = on_rank_0(comm, lambda: solver.asked(problem, parameters))
+    return ANSWERS[number].check(problem, question, outcome.answer, comm)

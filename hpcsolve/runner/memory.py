@@ -61,6 +61,15 @@ def free_bytes(estimate: Estimate, memories: Sequence[RankMemory]) -> list[int]:
     return [_free(rank, estimate, memories) for rank in range(len(memories))]
 
 
+def that_fits(estimate: Estimate, memories: Sequence[RankMemory]) -> Estimate:
+    """Return the estimate of the method that the run will take: the other one if there is one and this does not fit."""
+    return estimate if estimate.otherwise is None or _fits(estimate, memories) else estimate.otherwise
+
+
+def _fits(estimate: Estimate, memories: Sequence[RankMemory]) -> bool:
+    return all(a <= b for a, b in zip(estimate.needed, free_bytes(estimate, memories)))
+
+
 def check_memory(estimate: Estimate, memories: Sequence[RankMemory], what: str, unit: str = "cities") -> None:
     """Refuse a run that does not fit the free memory.
 
@@ -80,7 +89,7 @@ def check_memory(estimate: Estimate, memories: Sequence[RankMemory], what: str, 
     """
     free = free_bytes(estimate, memories)
     need = estimate.needed
-    if all(a <= b for a, b in zip(need, free)):
+    if _fits(estimate, memories):
         return
     worst = max(range(len(memories)), key=lambda rank: need[rank] - free[rank])
     largest = estimate.largest(free)

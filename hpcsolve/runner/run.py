@@ -35,7 +35,7 @@ from hpcsolve.runner.checkpoints import (
 )
 from hpcsolve.runner.conclude import Finished, conclude, exit_code_of
 from hpcsolve.runner.kinds import kind_of
-from hpcsolve.runner.memory import check_memory, memory_line, memory_of, process_bytes
+from hpcsolve.runner.memory import check_memory, memory_line, memory_of, process_bytes, that_fits
 from hpcsolve.runner.planned import PlannedRun
 
 WILL_BE_WRITTEN = "hpcsolve: interrupted: {} will be written; another Ctrl-C ends the run at once"
@@ -130,7 +130,7 @@ def _check_estimate(planned: PlannedRun, device: Device, comm: Comm, log: Log) -
 
 def _needed_bytes(planned: PlannedRun, memories: list[Any], info: DeviceInfo, log: Log) -> Sequence[int]:
     problem, kind = planned.instance.problem, kind_of(planned.job)
-    estimate = planned.solver.estimate(problem, planned.job.parameters, len(memories), info)
+    estimate = that_fits(planned.solver.estimate(problem, planned.job.parameters, len(memories), info), memories)
     check_memory(estimate, memories, f"{kind.size(problem)} {kind.size_unit}", kind.size_unit)
     if planned.output is not None:
         make_folder(Path(planned.output))

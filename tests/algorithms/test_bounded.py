@@ -16,6 +16,7 @@ from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp import orders
 from hpcsolve.algorithms.held_karp.bounded.places import of_orders
 from hpcsolve.algorithms.held_karp.bounded.prove import Proof, Prover
+from hpcsolve.algorithms.held_karp.method import is_bounded
 from hpcsolve.algorithms.held_karp.problem import order_problem
 from hpcsolve.answers.tour import Tour
 from hpcsolve.device.base import Device
@@ -23,6 +24,7 @@ from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.problems.order import TourQuestion
 from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_costs
+from hpcsolve.runner.memory import RankMemory, that_fits
 from tests.order_oracle import best_order, random_question
 from tests.thread_comm import on_ranks
 
@@ -103,6 +105,32 @@ def test_long_other_kinds_as_the_lattice(objective: str, constraints: tuple[str,
         proof, tour = prove(tsp, question, device, levels=(6, 8))
         found = (answer.cost, answer.tour.tolist()) if isinstance(answer, Tour) else (None, None)
         assert proof.optimal and (proof.value, tour) == found, seed
+
+
+def test_auto_takes_the_lattice_for_few_cities() -> None:
+    for objective, most in (("sum", 28), ("latency", 20)):
+        parameters = held_karp.Parameters(objective=objective)
+        few, many = (random_costs(n, 1) for n in (most, most + 1))
+        assert (is_bounded(few, parameters), is_bounded(many, parameters)) == (False, True)
+
+
+@pytest.mark.parametrize("parameters", [held_karp.Parameters(), held_karp.Parameters(objective="latency")])
+def test_auto_takes_bounds_where_the_lattice_does_not_fit(
+        parameters: held_karp.Parameters, monkeypatch: pytest.MonkeyPatch, device: Device) -> None:
+    """The answer is the same. The runner checks the memory of the method that is taken."""
+    tsp = random_costs(14, 3)
+    expected = held_karp.run(tsp, device, SerialComm(), parameters, silent).answer
+    need = held_karp.estimate(tsp, parameters, 1)
+    assert need.otherwise is not None
+    free = max(need.needed) - 1
+    memory = RankMemory("host", "cpu", "", free, free, free)
+    assert that_fits(need, [memory]) is need.otherwise
+    assert that_fits(need, [replace(memory, host_free=free + 1, process_free=free + 1, device_free=free + 1)]) is need
+    monkeypatch.setattr("hpcsolve.algorithms.held_karp.solve._lattice_fits", lambda *_: False)
+    answer = held_karp.run(tsp, device, SerialComm(), parameters, silent).answer
+    assert (answer.cost, answer.tour.tolist()) == (expected.cost, expected.tour.tolist()) and answer.optimal
+    assert any("does not fit" in note for note in device.notes)
+    device.notes.clear()
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 5])

@@ -19,7 +19,8 @@ ROADS = ("road-graph", {"n": 30000})
 POWER = ("rmat-graph", {"scale": 13, "edge_factor": 16})
 TERMINALS = ("road-steiner", {"n": 20000, "terminals": 500})
 MANY = {"sources": list(range(1, 101)), "engine": "near-far"}
-"""Of a hierarchy only a bound is known (test_phast_run.py)."""
+TILE = {"engine": "tile"}
+"""Of a hierarchy only a bound is known (test_phast_run.py, test_steiner_row_choice.py)."""
 JOBS = {
     "planes": ("held-karp", ("random-matrix", {"n": 19}), {}),
     "planes, symmetric": ("held-karp", ("uniform-tsp", {"n": 21}), {}),
@@ -38,10 +39,11 @@ JOBS = {
     "queries": ("shortest-paths", ROADS, {"queries": [(1, 9000), (3, 29000), (200, 4)]}),
     "fast": ("steiner-kmb", TERMINALS, {}),
     "fast, a power law": ("steiner-kmb", ("power-law-steiner", {"n": 5000, "edges": 45000, "terminals": 300}), {}),
-    "kmb": ("steiner-kmb", TERMINALS, {"mode": "kmb"}),
-    "kmb, a matrix": ("steiner-kmb", ("road-steiner", {"n": 9000, "terminals": 1500}), {"mode": "kmb", "matrix": True}),
+    "kmb": ("steiner-kmb", TERMINALS, {"mode": "kmb", **TILE}),
+    "kmb, a matrix": (
+        "steiner-kmb", ("road-steiner", {"n": 9000, "terminals": 1500}), {"mode": "kmb", "matrix": True, **TILE}),
     "kmb by single searches": ("steiner-kmb", TERMINALS, {"mode": "kmb", "engine": "dijkstra"}),
-    "best": ("steiner-kmb", TERMINALS, {"mode": "best", "shakes": 0}),
+    "best": ("steiner-kmb", TERMINALS, {"mode": "best", "shakes": 0, **TILE}),
 }
 
 

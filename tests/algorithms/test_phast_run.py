@@ -19,7 +19,7 @@ from hpcsolve.problems.graph_build import from_edges
 from tests.algorithms.test_phast import roads
 from tests.thread_comm import ThreadComm, on_ranks
 
-MANY = list(range(1, 50))
+MANY = list(range(1, 66))
 
 
 def solve(problem: Graph, ranks: int = 1, **keys: object) -> tuple[dict[str, bytes], list[str]]:
@@ -58,19 +58,19 @@ def test_all_sources_are_the_vertices_in_order() -> None:
 
 
 def test_distances_widen_when_they_must() -> None:
-    n = 60
+    n = 70
     chain = from_edges(np.arange(n - 1), np.arange(1, n), np.full(n - 1, 2**28), n=n)
-    sources = list(range(40))
+    sources = list(range(64))
     found, notes = solve(chain, sources=sources, engine="auto")
     assert len(notes) == 2 and all(note.startswith("engine: phast") for note in notes)
     assert found == solve(chain, sources=sources, engine="near-far")[0]
-    longer = from_edges(np.arange(n - 1), np.arange(1, n), np.full(n - 1, 2**58, np.uint64), n=n)
+    longer = from_edges(np.arange(n - 1), np.arange(1, n), np.full(n - 1, 2**57, np.uint64), n=n)
     assert solve(longer, sources=sources)[0] == solve(longer, sources=sources, engine="near-far")[0]
 
 
 @pytest.mark.parametrize(("keys", "words"), [
     ({"sources": MANY}, "phast, a hierarchy of"),
-    ({"sources": MANY[:31]}, "near-far: fewer than 32 searches"),
+    ({"sources": MANY[:63]}, "near-far: fewer than 64 searches"),
     ({"sources": MANY, "cutoff": 5}, "near-far: searches up to a cutoff"),
     ({"sources": MANY, "voronoi": True}, "near-far: one search from all sources"),
     ({"queries": [[1, 2]]}, "near-far: paths of queries"),
@@ -82,9 +82,9 @@ def test_the_choice_is_told(keys: Mapping[str, object], words: str) -> None:
 
 def test_a_budget_is_told_with_its_figure() -> None:
     """The answer is that of Near-Far by name."""
-    grid, keys = generate_graph("grid-graph", rows=70, columns=70), {"sources": list(range(1, 40))}
+    grid, keys = generate_graph("grid-graph", rows=90, columns=90), {"sources": list(range(1, 66))}
     found, notes = solve(grid, **keys)
-    assert "takes more than 9.75 steps per vertex and arc, which does not pay for 39 searches" in notes[0]
+    assert "takes more than 16.2 steps per vertex and arc, which does not pay for 65 searches" in notes[0]
     assert found == solve(grid, engine="near-far", **keys)[0]
 
 

@@ -143,7 +143,7 @@ def test_floats_by_searches(device: Device) -> None:
 
 @pytest.mark.parametrize("keys", [WORD, LONG], ids=["32", "64"])
 def test_sums_of_large_distances_do_not_wrap(keys: Keys, device: Device) -> None:
-    """Lines of the largest distances, as many as fit three digits; a sum of 2^64 or more is told."""
+    """Sum many of the largest distances. A sum of 2^64 or more is told."""
     for columns, value in ((1000, keys.limit), (1 if keys is LONG else 300, keys.limit - 1), (2, keys.limit)):
         lines = np.full((1, columns, 16), value, keys.dtype)
         vertex, out = np.arange(columns, dtype=np.uint32), np.empty((16, WITHIN), keys.dtype)

@@ -1,29 +1,38 @@
 """Mode exact: its program against brute force and a dense program, any ranks and rules, stops with valid bounds.
 
-The long forms: HPCSOLVE_TINY_GRAPHS=10000 and HPCSOLVE_DENSE=5000,12 before
+The long forms: HPCSOLVE_TINY_GRAPHS=10000, HPCSOLVE_DENSE=5000,12 and HPCSOLVE_STOP_FILES=all before
 `pytest --timeout=0 tests/algorithms/test_steiner_exact.py`.
 """
 
 from __future__ import annotations
 
+import csv
 import itertools
 import os
 from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import NO_STOP, Outcome, StopCriteria, silent
 from hpcsolve.algorithms.steiner_kmb import Parameters
+from hpcsolve.algorithms.steiner_kmb.exact.again import search_again
 from hpcsolve.algorithms.steiner_kmb.exact.program import Program
 from hpcsolve.algorithms.steiner_kmb.exact.space import space_of
+from hpcsolve.algorithms.steiner_kmb.kmb import Work
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reduce import ReducedGraph, reduced
+from hpcsolve.algorithms.steiner_kmb.rounds import RoundStop
+from hpcsolve.answers.base import Verdict
 from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
+from hpcsolve.formats import read_graph
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.steiner import road_steiner
 from hpcsolve.problems.graph import Graph
@@ -33,6 +42,8 @@ from tests.thread_comm import on_ranks
 
 GRAPHS = int(os.environ.get("HPCSOLVE_TINY_GRAPHS", "40"))
 DENSE = [int(word) for word in os.environ.get("HPCSOLVE_DENSE", "150,8").split(",")]
+STOP_FILES = os.environ.get("HPCSOLVE_STOP_FILES", "cc6-2p.stp berlin52.stp pace2_002.gr").split()
+"""Files of HPCSOLVE_DATA/steiner, or "all", on which stops are tried."""
 RULES = range(4)
 
 
@@ -173,6 +184,83 @@ def test_stops_leave_a_tree_and_a_valid_bound() -> None:
             assert found.complete and not answer.optimal and words in found.ended, found.ended
             assert 0.8 * least < answer.lower_bound <= least <= found.cost
     assert solved(graph, StopCriteria(memory=1 << 30)).answer.optimal
+
+
+def test_a_stop_acts_within_reductions_and_ascents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock of each rank counts how often it was looked at, so that every piece of work is the last one once."""
+    graph, least = hypercube(6, 13, high=102), 1712
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.polish.best_tree", no_tree)
+    ends = set()
+    for looks in (0.5, 3, 25, 150, 178, 192):
+        for ranks in (1, 2) if looks in {25, 178} else (1,):
+            monkeypatch.setattr(RoundStop, "seconds", counting())
+            found = on_ranks(ranks, lambda c: solved(graph, StopCriteria(seconds=looks), comm=c))[0]  # noqa: B023
+            assert found.answer.optimal or f"{looks:g} s reached" in found.ended
+            assert found.answer.lower_bound <= least <= found.cost
+            ends.add(found.ended.partition(" reached ")[2].split(" terminal")[0])
+    assert ends > {"before the first round", "at the dual ascents from all"}
+    assert any(end.startswith("at sets of ") for end in ends), ends
+
+
+def no_tree(graph, net, closure_tree, device, comm, *others) -> tuple[None, Work]:
+    return None, Work(0, 0.0, history=[(0, 0.0, 10**6)])
+
+
+def counting() -> Callable[[RoundStop], float]:
+    """Return a clock that counts the looks of each rank."""
+    looks: dict[int, int] = {}
+
+    def seconds(stop: RoundStop) -> float:
+        looks[id(stop)] = looks.get(id(stop), 0) + 1
+        return float(looks[id(stop)])
+
+    return seconds
+
+
+def test_more_terminals_than_a_set_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tree of mode best and its bound are the answer, and it is said why."""
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.exact.search.MOST_TERMINALS", 12)
+    outcome = solved(hypercube(6, 13, high=102))
+    assert outcome.ended == "the reductions left 13 terminals, and mode exact can go on with 12 at most"
+    assert outcome.complete and not outcome.answer.optimal
+    assert outcome.answer.lower_bound <= 1712 <= outcome.cost
+
+
+def test_a_layer_travels_in_several_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = hypercube(5, 12, high=100)
+    alone = on_ranks(2, lambda c: solved(graph, comm=c))[0]
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.exact.layer.MESSAGE", 3000)
+    found = on_ranks(2, lambda c: solved(graph, comm=c))[0]
+    assert (found.cost, found.answer.u.tolist()) == (alone.cost, alone.answer.u.tolist())
+    assert found.groups["layers"]["states"].values.tolist() == alone.groups["layers"]["states"].values.tolist()
+
+
+def test_stops_on_the_files(data_dir: Path) -> None:
+    """After any time, and with hardly any memory: a checked tree, and a bound that is no more than the optimum."""
+    folder = data_dir / "steiner"
+    if not folder.is_dir():
+        pytest.skip("HPCSOLVE_DATA has no steiner/")
+    with open(folder / "optima.csv", encoding="utf-8") as table:
+        optima = {row["name"]: int(row["best_known"]) for row in csv.DictReader(table)}
+    for name in optima if STOP_FILES == ["all"] else STOP_FILES:
+        graph = read_graph(str(folder / name)).problem
+        for stop in (StopCriteria(seconds=0.01), StopCriteria(seconds=1), StopCriteria(seconds=5, memory=200_000)):
+            answer = solved(graph, stop).answer
+            assert answer.lower_bound <= optima[name] <= answer.cost, (name, stop)
+            assert not answer.optimal or answer.cost == optima[name], (name, stop)
+
+
+def test_a_second_search_contradicts_a_wrong_claim() -> None:
+    graph, parameters = hypercube(5, 10, high=100), Parameters(mode="exact")
+    least = solved(graph).cost
+
+    def verdict(cost: int, optimal: int = 1) -> Verdict:
+        claims = SimpleNamespace(value=lambda group, name: {"cost": cost, "optimal": optimal}[name])
+        return search_again(graph, parameters, claims)  # type: ignore[arg-type]
+
+    assert verdict(least).passed is True and verdict(least, optimal=0).passed is None
+    assert verdict(least + 1).passed is False and f"weighs {least}, less than" in verdict(least + 1).reason
+    assert verdict(least - 1).passed is False and f"the lightest tree weighs {least}" in verdict(least - 1).reason
 
 
 def test_a_proof_by_prices_and_one_by_the_search() -> None:

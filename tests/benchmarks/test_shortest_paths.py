@@ -59,6 +59,19 @@ def test_tables(benchmark: Run) -> None:
     assert [row["sources"] for row in swept] == ["1", "9"] and all(float(row["sweep"]) >= 0 for row in swept)
 
 
+def test_targets_and_all_pairs(benchmark: Run) -> None:
+    """A restricted sweep and the reductions are compared before a table is printed."""
+    done = benchmark("targets", "--graphs", "road:900", "--sources", "40", "--counts", "1", "5", "--repeats", "1")
+    assert done.returncode == 0, done.stderr
+    (above,) = tables(done.stdout)
+    assert [row["targets"] for row in above] == ["1", "5"] and 0 < int(above[0]["vertices above"]) < 450
+    done = benchmark("all-pairs", "--graphs", "road:300", "--checked", "20")
+    assert done.returncode == 0, done.stderr
+    (reduced,) = tables(done.stdout)
+    assert "300 sources" in done.stdout and "20 random sources are equal" in done.stdout
+    assert float(reduced[0]["CPU s"]) > 0
+
+
 def test_ranks(benchmark: Run, mpiexec_path: str) -> None:
     done = benchmark("ranks", "--graphs", "grid:20", "--sources", "5", "--repeats", "1", "--predecessors")
     assert done.returncode == 0, done.stderr

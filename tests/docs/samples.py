@@ -67,6 +67,8 @@ def _problems(folder: Path) -> Iterator[tuple[Any, str, dict[str, Any]]]:
     for weight in (0.5, 2**40, 1 / 3):  # 32-bit, 64-bit, no common scale
         yield _friends(weight), "shortest-paths", {"sources": [0, 1], "targets": [2, 3]}
         yield _friends(weight), "shortest-paths", {"queries": [[0, 2], [2, 3]]}
+        kept = ["count", "nearest", "farthest", *(["sum"] if weight != 1 / 3 else [])]
+        yield _friends(weight), "shortest-paths", {"sources": "all", "reduce": kept, "cutoffs": [2], "k": 2}
     yield np.sqrt(costs), "held-karp", {}  # costs that are rounded, as those of the next two
     yield _friends(1 / 3), "shortest-paths", {"sources": [0], "round": 1e-6}
     yield _friends(1 / 3), "steiner-kmb", {"terminals": ["Ann", "Cleo"]}

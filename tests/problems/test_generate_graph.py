@@ -4,12 +4,17 @@ import hashlib
 import math
 import os
 import time
+from collections import Counter
 
 import numpy as np
 import pytest
 from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import cKDTree
 
+from hpcsolve.algorithms.shortest_paths.keys import first_keys
+from hpcsolve.algorithms.shortest_paths.phast.contraction import Contraction, contracted
+from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
+from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.problems.generate.graph import generate_graph, graph_generators
 from hpcsolve.problems.generate.plane_graphs import SIDE
@@ -18,6 +23,7 @@ from hpcsolve.problems.graph_convert import to_scipy
 
 SMALL = {
     "road-graph": {"n": 500},
+    "road-network": {"n": 500},
     "grid-graph": {"rows": 9, "columns": 13},
     "rmat-graph": {"scale": 8},
     "geometric-graph": {"n": 500},
@@ -29,6 +35,7 @@ SMALL = {
 # Recorded once. These must never change, because users cite instances by their seed.
 RECORDED = {
     "road-graph": "de8bbc171ca782c3",
+    "road-network": "87f618bc28632514",
     "grid-graph": "deb757d6e73ee5da",
     "rmat-graph": "f34216cf1e79858e",
     "geometric-graph": "dbe422b90143aa35",
@@ -99,6 +106,36 @@ def test_road_edges_have_no_detour():
     factors = graph.weights / lengths
     kinds = [(np.abs(lengths * factor - graph.weights) <= 0.5).mean() for factor in (1.0, 0.7, 0.45)]
     assert factors.min() > 0.3 and abs(kinds[0] - 0.75) < 0.08 and abs(kinds[1] - 0.2) < 0.08 and 0 < kinds[2] < 0.12
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 17, 3000, 20_000])
+def test_road_networks(n):
+    """They are connected, and of the roads of road-graph few lead from one half of a region of 2^b to the other."""
+    graph, roads = generate_graph("road-network", n=n, seed=3), generate_graph("road-graph", n=n, seed=3)
+    assert (graph.n, components(graph)) == (n, 1) and np.array_equal(graph.coordinates, roads.coordinates)
+    if n < 3000:
+        return
+    assert 2.25 < graph.arcs / n < 2.4
+    arcs = [set(zip(g.tails().tolist(), g.heads.tolist())) for g in (graph, roads)]
+    assert arcs[0] < arcs[1]
+    for bits in range(1, n.bit_length() + 1):
+        crossings = [Counter(a >> bits for a, b in each if a < b and (a ^ b).bit_length() == bits) for each in arcs]
+        assert max(crossings[0].values(), default=0) <= 4 + 2 * 2 ** (bits / 3), bits
+        if bits >= 10:
+            assert sum(crossings[0].values()) < (0.6 if bits >= 13 else 1) * sum(crossings[1].values()), bits
+    lengths = np.linalg.norm(np.diff(graph.coordinates[[graph.tails(), graph.heads]], axis=0)[0], axis=1)
+    factors = graph.weights / (lengths * (1000 * math.sqrt(n) / SIDE))
+    level = np.array([(a ^ b).bit_length() for a, b in zip(graph.tails().tolist(), graph.heads.tolist())])
+    expected = np.where(level < 8, 1.0, np.where(level < 14, 0.7, 0.45))
+    assert np.median(np.abs(factors - expected)) < 0.01
+
+
+def test_road_networks_have_small_separators():
+    """Contraction of 30,000 vertices joins as few list entries a vertex and arc as that of real road networks."""
+    graph = generate_graph("road-network", n=30_000)
+    with HostDevice(1) as host:
+        found = contracted(lay_out(graph, first_keys(graph)), 20 * (graph.n + graph.arcs), host)
+    assert isinstance(found, Contraction)
 
 
 def test_shuffled_roads_are_the_same_graph():

@@ -7,8 +7,11 @@ from hpcsolve.errors import InputError
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.problems.tsp_batch import TspBatch
 
-LATTICE_CITIES = 28
-"""With `method = "auto"` the lattice solves instances up to so many cities: it takes about a second."""
+LATTICE_CITIES, ORDERED_CITIES = 28, 20
+"""The most cities for which `method = "auto"` takes the lattice, of plain sums and of other questions.
+
+It takes about a second. The table of other questions takes up to eight times the memory and the work.
+"""
 FEWEST_CITIES = 10
 """Fewer cities are always solved by the lattice."""
 
@@ -33,7 +36,18 @@ def is_bounded(tsp: Tsp | TspBatch, parameters: Parameters, stops: bool = False)
         raise InputError(f"stop: only states with bounds can be stopped early, and {obstacle}; remove [stop]")
     if parameters.method == "lattice" or obstacle or isinstance(tsp, TspBatch) or tsp.n < FEWEST_CITIES:
         return False
-    return parameters.method == "bounded" or stops or tsp.n > LATTICE_CITIES
+    return parameters.method == "bounded" or stops or tsp.n > _most_in_lattice(tsp, parameters)
+
+
+def may_be_bounded(tsp: Tsp | TspBatch, parameters: Parameters) -> bool:
+    """Return whether bounds may solve a job in place of a lattice that does not fit in the memory."""
+    possible = parameters.method == "auto" and not isinstance(tsp, TspBatch) and tsp.n >= FEWEST_CITIES
+    return possible and not why_not_bounded(parameters)
+
+
+def _most_in_lattice(tsp: Tsp, parameters: Parameters) -> int:
+    plain = parameters.objective == "sum" and not (parameters.before or tsp.precedences)
+    return LATTICE_CITIES if plain and not (parameters.position or parameters.not_position) else ORDERED_CITIES
 
 
 def why_not_bounded(parameters: Parameters) -> str:

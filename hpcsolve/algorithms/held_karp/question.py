@@ -64,9 +64,9 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         Whether to compute for each arc the value of the best tour through it. Not with "finish".
     method
         "lattice": the table of all states, whose memory doubles with each city; "bounded": states that a lower bound
-        proves useless are dropped, for sums of costs by place alone; "auto": the lattice for up to 28 cities and where
-        "bounded" is not possible, else "bounded". If its states then do not fit in the memory but the lattice does, the
-        lattice takes over. The answer is the same.
+        proves useless are dropped, for sums of costs by place alone; "auto": the lattice for up to 28 cities (20 with
+        other objectives and constraints) and where "bounded" is not possible, else "bounded". If one of them does not
+        fit in the memory, the other one takes over. The answer is the same.
     layout
         How the lattice stores its states. "planes": split over ranks, any size; "compact": one table of all states on
         one rank, for study and as an oracle, for plain sums without `before`, `position`, `not-position`, `count`,

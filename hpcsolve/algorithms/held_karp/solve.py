@@ -11,7 +11,7 @@ from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, R
 from hpcsolve.algorithms.held_karp import batch, compact, orders, planes, recover
 from hpcsolve.algorithms.held_karp.bounded import run as bounded
 from hpcsolve.algorithms.held_karp.core import Core, core_problem
-from hpcsolve.algorithms.held_karp.method import is_bounded
+from hpcsolve.algorithms.held_karp.method import is_bounded, may_be_bounded
 from hpcsolve.algorithms.held_karp.outcome import layers_table, outcome
 from hpcsolve.algorithms.held_karp.plan import Plan, plan
 from hpcsolve.algorithms.held_karp.planes import Statistics
@@ -52,7 +52,14 @@ def estimate(tsp: Tsp | TspBatch, parameters: Parameters, ranks: int, info: Devi
     if isinstance(tsp, TspBatch):
         return batch.estimate(tsp, asked(tsp, parameters), ranks, info)
     if not is_bounded(tsp, parameters):
-        return lattice_estimate(tsp, parameters, ranks)
+        need = lattice_estimate(tsp, parameters, ranks)
+        if may_be_bounded(tsp, parameters):
+            return replace(need, otherwise=_bounded_estimate(tsp, parameters, ranks))
+        return need
+    return _bounded_estimate(tsp, parameters, ranks)
+
+
+def _bounded_estimate(tsp: Tsp, parameters: Parameters, ranks: int) -> Estimate:
     problem = order_problem(tsp, asked(tsp, parameters))
     return bounded.estimate(tsp, problem, ranks, _beside(tsp, parameters, ranks))
 
@@ -92,7 +99,7 @@ def run(
     """Return the optimum, with a proof. `tsp` is the same on all ranks, and so is the outcome but for `rank`."""
     if isinstance(tsp, TspBatch):
         return batch.run(tsp, asked(tsp, parameters), device, comm, report)
-    if is_bounded(tsp, parameters, criteria != NO_STOP) and not _at_lattice(checkpoints):
+    if _takes_bounds(tsp, parameters, criteria, device, comm, checkpoints):
         question = comm.bcast(asked(tsp, parameters) if comm.rank == 0 else None)
         assert question is not None
         problem = order_problem(tsp, question)
@@ -105,6 +112,20 @@ def run(
     return _run_lattice(tsp, device, comm, parameters, report, checkpoints)
 
 
+def _takes_bounds(tsp: Tsp, parameters: Parameters, criteria: StopCriteria, device: Device, comm: Comm,
+                  checkpoints: Checkpoints) -> bool:
+    """Return whether the run is by bounds. A run from a checkpoint keeps to its method. Collective."""
+    if checkpoints.saved is not None:
+        return not _at_lattice(checkpoints)
+    if is_bounded(tsp, parameters, criteria != NO_STOP):
+        return True
+    if not may_be_bounded(tsp, parameters) or _lattice_fits(tsp, parameters, device, comm):
+        return False
+    if comm.rank == 0:
+        device.notes.append("the lattice does not fit in the memory: states with bounds solved it")
+    return True
+
+
 def _at_lattice(checkpoints: Checkpoints) -> bool:
     """Return whether the run goes on from a checkpoint of the lattice, to which it had turned."""
     return checkpoints.saved is not None and bounded.LEVEL not in checkpoints.saved.numbers
@@ -114,11 +135,17 @@ def _lattice_fits(tsp: Tsp, parameters: Parameters, device: Device, comm: Comm) 
     """Return whether method = "auto" may turn to the lattice. Collective."""
     if comm.bcast(parameters.method != "auto"):
         return False
+    needed = comm.bcast(_lattice_bytes(tsp, parameters, comm.size) if comm.rank == 0 else None)
+    assert needed is not None
+    return all(comm.allgather(needed[comm.rank] * comm.local_size <= device.memory_free()))
+
+
+def _lattice_bytes(tsp: Tsp, parameters: Parameters, ranks: int) -> tuple[int, ...]:
+    """Return the bytes that each rank needs for the lattice; where it is refused, more than there is."""
     try:
-        need = lattice_estimate(tsp, parameters, comm.size).needed[comm.rank]
+        return lattice_estimate(tsp, parameters, ranks).needed
     except HpcsolveError:
-        need = 2**62
-    return all(comm.allgather(need * comm.local_size <= device.memory_free()))
+        return (2**62,) * ranks
 
 
 def _run_lattice(

@@ -82,6 +82,8 @@ def _sweeps(count: int) -> Callable[[TuningInput], Tuning]:
     return lambda _: Tuning(setting=count)
 
 
+TILE = "tile"
+"""The name in job files of the engine that searches from 32 sources at once (tile.py)."""
 PHAST = "phast"
 """The name in job files of the engine that makes tables by a hierarchy (phast/)."""
 BLOCK = Engine("near-far-block", "a block of threads searches alone", "paths/near_far", tune=tuned_block, scratch=1)
@@ -99,7 +101,7 @@ ENGINES = (
            tune=_sweeps(3), whole_keys=True),
 )
 ROW_ENGINES = (
-    Engine("tile", "32 searches at once from sources that are near each other", tile.FILE, rows=tile.ROWS),
+    Engine(TILE, "32 searches at once from sources that are near each other", tile.FILE, rows=tile.ROWS),
     Engine(PHAST, "up to 64 searches at once over a contraction hierarchy, which is made first; for road networks",
            sweeper.FILE, rows=phast.ROWS),
     Engine("p-pull", "Bellman-Ford from several sources at once", "paths/p_pull", rows=p_pull.ROWS),
@@ -107,17 +109,19 @@ ROW_ENGINES = (
 NEAR_FAR = "near-far"
 """The name in job files by which hpcsolve chooses between `BLOCK` and `GRID`."""
 AUTO = "auto"
-"""The name in job files by which hpcsolve chooses between `PHAST` and `NEAR_FAR`."""
+"""The name in job files by which hpcsolve chooses between `PHAST` and `NEAR_FAR`, or `TILE` for Steiner trees."""
 _BY_NAME: Mapping[str, Engine] = {engine.name: engine for engine in (*ENGINES, *ROW_ENGINES)}
 
 if TYPE_CHECKING:
     EngineName: TypeAlias = str
     TableEngineName: TypeAlias = str
     RowEngineName: TypeAlias = str
+    TerminalEngineName: TypeAlias = str
 else:  # what job files may say, for their reader and their reference
     EngineName = Literal[(NEAR_FAR, *(engine.name for engine in ENGINES))]
     TableEngineName = Literal[(AUTO, PHAST, EngineName)]
     RowEngineName = Literal[(*(engine.name for engine in ROW_ENGINES), EngineName)]
+    TerminalEngineName = Literal[(AUTO, RowEngineName)]
 
 
 def described(docstring: str | None, engines: tuple[Engine, ...]) -> str:

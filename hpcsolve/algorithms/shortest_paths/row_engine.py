@@ -15,6 +15,7 @@ from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.device.base import DeviceInfo, batches_at_once
 
 if TYPE_CHECKING:
+    from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy
     from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 
 
@@ -49,12 +50,15 @@ class RowRequest:
         Number of rows in all. If the device could work on more at a time, less memory is taken.
     p
         Number of sources at once, for engines that leave it to the user.
+    hierarchy
+        That of the graph, for the engine "phast".
     """
 
     n: int
     columns: int
     searches: int
     p: int
+    hierarchy: Hierarchy | None = None
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.shortest_paths.batch import Rows, Solved
 from hpcsolve.algorithms.shortest_paths.engines import RowEngineName, row_engine
 from hpcsolve.algorithms.shortest_paths.keys import Keys
+from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy
 from hpcsolve.algorithms.shortest_paths.row_engine import Finish, RowEngine, RowRequest, RowSearch
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_TARGETS, row_searches
@@ -81,19 +82,20 @@ SINGLE = RowEngine(_start, _batch, _shapes)
 
 
 def row_search(
-    prepared: Searcher, graph: Graph, engine: RowEngineName, p: int, targets: NDArray[np.int64] | None, searches: int
+    prepared: Searcher, graph: Graph, engine: RowEngineName, p: int, targets: NDArray[np.int64] | None, searches: int,
+    hierarchy: Hierarchy | None = None,
 ) -> AbstractContextManager[RowSearch]:
     """Return the search that fills rows, on a prepared graph.
 
     Parameters
     ----------
-    p, searches
+    p, searches, hierarchy
         As in `RowRequest`.
     targets
         Positions of the vertices that a row has; None stands for all.
     """
     columns = np.arange(graph.n) if targets is None else targets
-    request = RowRequest(graph.n, len(columns), searches, p)
+    request = RowRequest(graph.n, len(columns), searches, p, hierarchy)
     return (row_engine(engine) or SINGLE).start(prepared, request, columns, typical_weight(graph))
 
 

@@ -37,6 +37,7 @@ from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk, walk
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
 from hpcsolve.algorithms.steiner_kmb.resume_kmb import KmbCheckpoints
+from hpcsolve.algorithms.steiner_kmb.row_choice import chosen_rows
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.checkpoint.state import State
@@ -98,10 +99,11 @@ def kmb_tree(
     keys = keys_for(graph, cutoff)
     search_graph = comm.once_per_host(partial(lay_out, graph, keys))
     sources, kept = sources_of(walk(net, closure_tree), comm, matrix), KmbCheckpoints(comm, checkpoints, matrix)
-    with searcher(graph, device, keys, parameters.engine, cutoff=cutoff, search_graph=search_graph,
+    choice = chosen_rows(graph, keys, parameters, device, comm)
+    with searcher(graph, device, keys, choice.engine, cutoff=cutoff, search_graph=search_graph,
                   searches=len(sources)) as prepared:
-        engine, targets = parameters.engine, net.terminals.astype(np.int64)
-        with row_search(prepared, graph, engine, parameters.at_once, targets, len(sources)) as rows:
+        engine, targets, p = choice.engine, net.terminals.astype(np.int64), parameters.at_once
+        with row_search(prepared, graph, engine, p, targets, len(sources), choice.hierarchy) as rows:
             mine, relaxed = spanned_rows(net, sources, closure_tree.bottleneck, rows, keys, report, matrix, kept)
         gathered = comm.gather(mine)
         chosen = comm.bcast(None if gathered is None else _spanned(net, gathered))

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hpcsolve.algorithms.shortest_paths.engines import chosen_engine
+from hpcsolve.algorithms.shortest_paths.engines import AUTO, PHAST, TILE, chosen_engine
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal, contraction_bytes, most_arcs
+from hpcsolve.algorithms.shortest_paths.phast.hierarchy import hierarchy_bytes, weighing_bytes
 from hpcsolve.algorithms.shortest_paths.row_engine import RowRequest
 from hpcsolve.algorithms.shortest_paths.rows import batch_rows, row_bytes
 from hpcsolve.algorithms.shortest_paths.search_graph import layout_bytes, search_graph_bytes
@@ -21,6 +23,7 @@ from hpcsolve.algorithms.steiner_kmb.node_table import LINKS_A_VERTEX, PANEL, ca
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import WORTHWHILE
+from hpcsolve.algorithms.steiner_kmb.row_choice import attempt_of
 from hpcsolve.device.base import DeviceInfo, batches_at_once
 from hpcsolve.parallel.partition import even_shares
 from hpcsolve.problems.graph import Graph
@@ -62,6 +65,8 @@ def memory(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo) -
     fast = parameters.mode == "fast"
     searches = [0] * ranks if fast else [len(share) for share in shares_of_walk(k, ranks)]
     shared = _reduced_bytes(graph, left) + (0 if fast else search_graph_bytes(left.n, left.arcs, False, keys))
+    swept, building = _hierarchy_bytes(graph, left, parameters, keys)
+    shared += swept
     on_device, on_host = [], []
     for rank, (count, table) in enumerate(zip(searches, _table_bytes(left, k, parameters, ranks, keys))):
         first = rank == 0  # it also reduces the graph, and makes the tree
@@ -73,6 +78,7 @@ def memory(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo) -
         peak = _network_bytes(graph.n, graph.arcs) + max(
             _ascent_bytes(graph) - shared,  # what is shared is made after the dual ascents
             REDUCING * left.arcs * first,
+            (later + building) * first,
             later + (device + beside if one_memory else max(beside, scratch)),
             later + max(24 * graph.n, _exchange_bytes(left, parameters)) * first,
         )
@@ -132,11 +138,22 @@ def _search_bytes(graph: Graph, left: Sizes, parameters: Parameters, info: Devic
     best = parameters.mode in ("best", "exact")
     columns = left.n if best else len(graph.terminals)
     request = RowRequest(left.n, columns, count, parameters.at_once)
-    batch = batch_rows(parameters.engine, request, info, keys)
+    engines = (TILE, PHAST) if parameters.engine == AUTO else (parameters.engine,)
+    batch = max(batch_rows(each, request, info, keys) for each in engines)
     rows, held = (many * columns * keys.dtype.itemsize for many in (batch, min(count, batch * batches_at_once(info))))
-    device = space + row_bytes(parameters.engine, request, info, keys) + (held if info.kind == "cuda" else 0)
+    working = max(row_bytes(each, request, info, keys) for each in engines)
+    device = space + working + (held if info.kind == "cuda" else 0)
     layout = layout_bytes(left.n, left.arcs, False, keys) - search_graph_bytes(left.n, left.arcs, False, keys)
     return device, max(rows + held, layout - device if info.kind == "cpu" else layout)
+
+
+def _hierarchy_bytes(graph: Graph, left: Sizes, parameters: Parameters, keys: Keys) -> tuple[int, int]:
+    """Return the most bytes of a hierarchy with its graph, and those that making it takes beside them."""
+    if isinstance(attempt_of(graph, parameters), Refusal):
+        return 0, 0
+    n, arcs, most = left.n, left.arcs, most_arcs(left.n, left.arcs)
+    own = search_graph_bytes(n, arcs, False, keys) + hierarchy_bytes(n, False, most, keys)
+    return own, max(contraction_bytes(n, arcs), weighing_bytes(n, False, most, keys)) - own
 
 
 def _scratch_bytes(left: Sizes, k: int, parameters: Parameters, info: DeviceInfo, keys: Keys, first: bool) -> int:

@@ -28,6 +28,7 @@ from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices
 from hpcsolve.algorithms.steiner_kmb.resume_best import resume, state_of
 from hpcsolve.algorithms.steiner_kmb.rounds import NO_VERTICES, Rounds, RoundStop
+from hpcsolve.algorithms.steiner_kmb.row_choice import chosen_rows
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree, improved, nearest, shortest_path_tree
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
@@ -56,8 +57,9 @@ def best_tree(
     rounds = Rounds(comm, table, nodes, stop, report, graph.scale, state=state_of if stop.checkpoints.writer else None)
     stop.nbytes = table.rows.nbytes // 2
     new = _first_nodes(net, rounds)
-    prepared = searcher(graph, device, keys, parameters.engine, search_graph=search_graph, searches=len(net.terminals))
-    searches = row_search(prepared, graph, parameters.engine, parameters.at_once, None, len(net.terminals))
+    choice, k = chosen_rows(graph, keys, parameters, device, comm), len(net.terminals)
+    prepared = searcher(graph, device, keys, choice.engine, search_graph=search_graph, searches=k)
+    searches = row_search(prepared, graph, choice.engine, parameters.at_once, None, k, choice.hierarchy)
     with prepared, searches as rows:
         while not rounds.is_over(new, rounds.best):
             rounds.settle(rows, new)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from hpcsolve.algorithms.shortest_paths.engines import ROW_ENGINES, RowEngineName, described
+from hpcsolve.algorithms.shortest_paths.engines import ROW_ENGINES, TerminalEngineName, described
 from hpcsolve.answers.tree import TreeQuestion
 from hpcsolve.problems.graph import Graph
 
@@ -24,8 +24,9 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         ranks. Its time and memory cannot be foreseen. Modes best and exact honour [stop]: they end soon, with the best
         tree so far.
     engine
-        Of modes kmb, best and exact: how to search; the tree does not depend on it. (ENGINES); or an engine of
-        shortest-paths.
+        Of modes kmb, best and exact: how to search; the tree does not depend on it. "auto": phast from 64 terminals
+        on, if the graph has at most 4 arcs per vertex and there are enough terminals to pay for a hierarchy; else tile.
+        (ENGINES); or an engine of shortest-paths.
     at_once
         Of engine p-pull: number of terminals that are searched from at once.
     shakes
@@ -45,7 +46,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     """
 
     mode: Literal["fast", "kmb", "best", "exact"] = "fast"
-    engine: RowEngineName = "tile"
+    engine: TerminalEngineName = "auto"
     at_once: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 8
     shakes: Annotated[int, msgspec.Meta(ge=0)] = 4
     halt: Literal["bottleneck", "terminals"] = "bottleneck"

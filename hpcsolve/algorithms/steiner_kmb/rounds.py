@@ -24,7 +24,7 @@ NO_VERTICES = np.empty(0, np.uint32)
 
 @dataclass
 class RoundStop:
-    """The time limit of a run, which ends as soon as any rank's clock says so, its target, and interruptions of ranks.
+    """The time limit of a run, by the first clock of any rank, its target, and interruptions of any rank.
 
     Attributes
     ----------

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from hpcsolve.algorithms.base import NO_STOP, StopCriteria, Stopwatch, Trial, silent
-from hpcsolve.algorithms.shortest_paths.engines import row_engine
+from hpcsolve.algorithms.shortest_paths.engines import AUTO, row_engine
 from hpcsolve.algorithms.shortest_paths.rows import row_search
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
 from hpcsolve.algorithms.shortest_paths.tile import GROUP
@@ -18,6 +18,7 @@ from hpcsolve.algorithms.steiner_kmb.matrix import Matrix
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk, walk
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
+from hpcsolve.algorithms.steiner_kmb.row_choice import chosen_rows
 from hpcsolve.algorithms.steiner_kmb.solve import on_host, prepared, run
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.device.base import Device
@@ -74,14 +75,16 @@ def _searched(graph: Graph, parameters: Parameters, ranks: int, device: Device) 
         net, info, cutoff = network(smaller.graph, host), device.info, cutoff_of(tree, parameters)
         k, keys = len(net.terminals), keys_for(smaller.graph, cutoff)
         share = len(shares_of_walk(k, ranks)[0])
-        a_block = GROUP if row_engine(parameters.engine) else 1  # searches that a block makes together
+        together = parameters.engine == AUTO or row_engine(parameters.engine)
+        a_block = GROUP if together else 1  # searches that a block makes together
         count = min(share, a_block * concurrent_blocks(info) * -(-ARCS // max(1, smaller.graph.arcs)))
         matrix = Matrix(smaller.member, range(count), np.zeros((count, len(smaller.member)), keys.dtype))
         sources = sources_of(walk(net, tree), SerialComm(), matrix) if parameters.matrix else walk(net, tree)[:count]
         watch = Stopwatch()
-        with searcher(smaller.graph, device, keys, parameters.engine, cutoff=cutoff, searches=count) as ready:
+        choice, p = chosen_rows(smaller.graph, keys, parameters, device, SerialComm()), parameters.at_once
+        with searcher(smaller.graph, device, keys, choice.engine, cutoff=cutoff, searches=count) as ready:
             targets = net.terminals.astype(np.int64)
-            with row_search(ready, smaller.graph, parameters.engine, parameters.at_once, targets, count) as rows:
+            with row_search(ready, smaller.graph, choice.engine, p, targets, count, choice.hierarchy) as rows:
                 before = watch.seconds()
                 spanned_rows(net, sources, tree.bottleneck, rows, keys, silent, matrix if parameters.matrix else None)
             ends = np.stack([tree.first, tree.second], axis=1).astype(np.int64)

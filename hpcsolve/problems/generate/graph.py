@@ -23,6 +23,7 @@ from hpcsolve.problems.generate.random_integers import (
     require_memory_of,
     sorted_unique,
 )
+from hpcsolve.problems.generate.road_network import road_network as road_network
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import assembled
 from hpcsolve.problems.weights import LARGEST_WEIGHT
@@ -53,6 +54,7 @@ def graph_generators() -> Mapping[str, Callable[..., Graph]]:
     """Return the generators of graphs by their names in job files."""
     return {
         "road-graph": road_graph,
+        "road-network": road_network,
         "grid-graph": grid_graph,
         "rmat-graph": rmat_graph,
         "geometric-graph": geometric_graph,

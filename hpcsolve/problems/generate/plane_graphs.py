@@ -56,14 +56,12 @@ def road_graph(n: int, seed: int = 1, shuffle: bool = False) -> Graph:
         raise InputError(f"shuffle is {shuffle!r}; it must be true or false")
     require_memory_of(700 * n, f"a road graph of {n} vertices")
     stream = np.random.PCG64(seed)
-    in_towns = 6 * n // 10
-    points = np.concatenate([_town_points(stream, in_towns, max(8, n // 3000)), _points(stream, n - in_towns)])
-    points = _distinct(points[z_order(points.astype(np.float64))])
-    tails, heads = _without_detours(points, *_delaunay(points))
+    points = road_points(stream, n)
+    tails, heads = without_detours(points, *delaunay(points))
     speed = integers_below(next_words(stream, len(tails)), 100)
     factors = np.where(speed < 75, 1.0, np.where(speed < 95, 0.7, 0.45))
     text = f"road-graph n={n} seed={seed} shuffle={str(shuffle).lower()}"
-    graph = _graph(f"road-{n}-seed{seed}", points, tails, heads, factors, text)
+    graph = weighted(f"road-{n}-seed{seed}", points, tails, heads, factors, text)
     if not shuffle:
         return graph
     return permuted(graph, np.argsort(next_words(stream, n), kind="stable"), labels=graph.labels)
@@ -83,7 +81,14 @@ def geometric_graph(n: int, degree: int = 12, seed: int = 1) -> Graph:
     points = points[z_order(points.astype(np.float64))]
     tails, heads = _near_pairs(points, int(min(degree / (_PI * n), 2.0) * SIDE * SIDE))
     text = f"geometric-graph n={n} degree={degree} seed={seed}"
-    return _graph(f"geometric-{n}-seed{seed}", points, tails, heads, np.ones(len(tails)), text)
+    return weighted(f"geometric-{n}-seed{seed}", points, tails, heads, np.ones(len(tails)), text)
+
+
+def road_points(stream: np.random.PCG64, n: int) -> Points:
+    """Return different points along a Z-order curve, of which 60 % lie in towns of Pareto-distributed size."""
+    in_towns = 6 * n // 10
+    points = np.concatenate([_town_points(stream, in_towns, max(8, n // 3000)), _points(stream, n - in_towns)])
+    return _distinct(points[z_order(points.astype(np.float64))])
 
 
 def _points(stream: np.random.PCG64, count: int) -> Points:
@@ -140,7 +145,7 @@ def _distinct(points: Points) -> Points:
         points[again, 0] = (points[again, 0] + 1) % SIDE
 
 
-def _delaunay(points: Points) -> tuple[Ends, Ends]:
+def delaunay(points: Points) -> tuple[Ends, Ends]:
     """Return the smaller and the larger end of each edge of the Delaunay triangulation."""
     n = len(points)
     if n < 4:
@@ -157,10 +162,10 @@ def _delaunay(points: Points) -> tuple[Ends, Ends]:
     return keys // n, keys % n
 
 
-def _without_detours(points: Points, tails: Ends, heads: Ends) -> tuple[Ends, Ends]:
+def without_detours(points: Points, tails: Ends, heads: Ends) -> tuple[Ends, Ends]:
     """Return the edges without a neighbour of one end that is nearer to both ends than they are to each other."""
     n = len(points)
-    lengths = _squares(points, tails, heads)
+    lengths = squares(points, tails, heads)
     delaunay = assembled("", n, tails, heads, np.zeros(len(tails), dtype=np.uint32), directed=False)
     degrees = np.diff(delaunay.offsets)
     keep = np.ones(len(tails), dtype=bool)
@@ -171,7 +176,7 @@ def _without_detours(points: Points, tails: Ends, heads: Ends) -> tuple[Ends, En
             if not len(tried):
                 break
             third = delaunay.heads[delaunay.offsets[near[tried]] + index].astype(np.int64)
-            longest = np.maximum(_squares(points, near[tried], third), _squares(points, far[tried], third))
+            longest = np.maximum(squares(points, near[tried], third), squares(points, far[tried], third))
             keep[tried[longest < lengths[tried]]] = False
             kept = kept[keep[kept]]
     return tails[kept], heads[kept]
@@ -196,24 +201,25 @@ def _near_pairs(points: Points, limit: int) -> tuple[Ends, Ends]:
             counts = starts[other + 1] - first
             a = np.repeat(here[inside], counts)
             b = np.arange(len(a)) + np.repeat(first - (np.cumsum(counts) - counts), counts)
-            near = _squares(points, order[a], order[b]) <= limit
+            near = squares(points, order[a], order[b]) <= limit
             found.append((order[a[near]], order[b[near]]))
     return np.concatenate([a for a, _ in found]), np.concatenate([b for _, b in found])
 
 
-def _squares(points: Points, a: Ends, b: Ends) -> NDArray[np.int64]:
+def squares(points: Points, a: Ends, b: Ends) -> NDArray[np.int64]:
     """Return the exact squared distances, which are below 2 ** 61."""
     across, along = points[a, 0] - points[b, 0], points[a, 1] - points[b, 1]
     result: NDArray[np.int64] = across * across + along * along
     return result
 
 
-def _graph(
+def weighted(
     name: str, points: Points, tails: Ends, heads: Ends, factors: NDArray[np.float64], comment: str
 ) -> Graph:
+    """Return the graph with these edges, whose weights are lengths times factors."""
     n = len(points)
     unit = 1000.0 * math.sqrt(n) / SIDE
-    lengths = np.sqrt(_squares(points, tails, heads).astype(np.float64))
+    lengths = np.sqrt(squares(points, tails, heads).astype(np.float64))
     weights = np.maximum(np.rint(lengths * factors * unit), 1.0).astype(np.uint32)
     return assembled(
         name, n, tails, heads, weights, directed=False, labels=np.arange(1, n + 1), comment=comment,

@@ -7,6 +7,8 @@
     python -m jobs.benchmarks.shortest_paths queries      # point to point by Dijkstra rank
     python -m jobs.benchmarks.shortest_paths ranks        # many sources on one rank and on two
     python -m jobs.benchmarks.shortest_paths tables       # many sources on one core, by sweeps over a hierarchy
+    python -m jobs.benchmarks.shortest_paths targets      # many sources to few targets, by restricted sweeps
+    python -m jobs.benchmarks.shortest_paths all-pairs    # every pair, reduced to closeness and eccentricity
 
 Prints Markdown. Times are CPU seconds of one core, the best of several runs, because others may share the machine;
 those of `ranks` are wall-clock seconds. The exit code is 1 if two solvers find different answers; no time counts then.
@@ -32,7 +34,8 @@ from jobs.benchmarks.common.charts import require_matplotlib
 from jobs.benchmarks.common.command import add_charts, add_repeats, end_with, new_parser
 from jobs.benchmarks.common.machine import describe_load, describe_machine
 from jobs.benchmarks.common.timing import load
-from jobs.benchmarks.shortest_paths import many, queries, single, widths
+from jobs.benchmarks.shortest_paths import many, queries, restricted, single, widths
+from jobs.benchmarks.shortest_paths.all_pairs import all_pairs
 from jobs.benchmarks.shortest_paths.graphs import HOW_TO_NAME, NEW_YORK, Network, read_network
 from jobs.benchmarks.shortest_paths.ranks import ranks
 
@@ -118,6 +121,16 @@ def _ranks(options: argparse.Namespace, _: ModuleType | None) -> list[str]:
     return [line for table in tables for line in [*table, ""]]
 
 
+def _restricted(options: argparse.Namespace, _: ModuleType | None) -> list[str]:
+    tables = (restricted.restricted(network, options.counts, options.repeats) for network in _networks(options))
+    return [line for table in tables for line in [*table, ""]]
+
+
+def _all_pairs(options: argparse.Namespace, _: ModuleType | None) -> list[str]:
+    tables = (all_pairs(name, options.sources, options.checked) for name in options.graphs)
+    return [line for table in tables for line in [*table, ""]]
+
+
 def _options() -> argparse.Namespace:
     parser = new_parser(__package__, __doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -151,6 +164,12 @@ def _options() -> argparse.Namespace:
     command = add("tables", _many, [NEW_YORK], max(many.COUNTS), "many sources on one core, by sweeps")
     command.add_argument("--counts", type=int, nargs="+", default=many.COUNTS, metavar="N",
                          help=f"numbers of sources (default {' '.join(map(str, many.COUNTS))})")
+    command = add("targets", _restricted, [NEW_YORK], 256, "many sources to few targets on one core")
+    command.add_argument("--counts", type=int, nargs="+", default=restricted.COUNTS, metavar="N",
+                         help=f"numbers of targets (default {' '.join(map(str, restricted.COUNTS))})")
+    command = add("all-pairs", _all_pairs, [NEW_YORK], 0, "closeness and eccentricity of every vertex (0) on two cores")
+    command.add_argument("--checked", type=int, default=100, metavar="N",
+                         help="random sources from which scipy searches too (default 100)")
     return parser.parse_args()
 
 

@@ -3,6 +3,7 @@
     export HPCSOLVE_DATA=...                          # a folder with steiner/; or name other --instances
     python -m jobs.benchmarks.steiner rivals          # time and weight of all solvers, one core
     python -m jobs.benchmarks.steiner quality         # every file, every mode: weight, bound, closure, memory
+    python -m jobs.benchmarks.steiner exact           # what mode exact proves, beside SteinerPy
     python -m jobs.benchmarks.steiner variants        # engines, k-pull, p-SSSP, more and more terminals
     python -m jobs.benchmarks.steiner ranks           # one rank and two
 
@@ -30,7 +31,7 @@ from jobs.benchmarks.common.charts import require_matplotlib
 from jobs.benchmarks.common.command import add_charts, add_repeats, end_with, new_parser
 from jobs.benchmarks.common.machine import describe_load, describe_machine
 from jobs.benchmarks.common.timing import load
-from jobs.benchmarks.steiner import quality, ranks, speed, variants
+from jobs.benchmarks.steiner import exact, quality, ranks, speed, variants
 from jobs.benchmarks.steiner.instances import HOW_TO_NAME, every_name, read_instance
 from jobs.benchmarks.steiner.rivals import all_rivals
 
@@ -38,7 +39,7 @@ Report = tuple[list[str], bool]
 """Lines of Markdown, and whether all answers were right."""
 Measure = Callable[[argparse.Namespace, ModuleType | None], Report]
 """Takes the options and, if charts are drawn, the module that draws them."""
-PACKAGES = ("scipy", "networkx", "rustworkx", "ogdf-wheel")
+PACKAGES = ("scipy", "networkx", "rustworkx", "ogdf-wheel", "steinerpy", "highspy")
 
 
 def main() -> int:
@@ -81,6 +82,12 @@ def _quality(options: argparse.Namespace, _: ModuleType | None) -> Report:
     return quality.tables(rows, options.ranks), not any(row.wrong for row in rows)
 
 
+def _exact(options: argparse.Namespace, _: ModuleType | None) -> Report:
+    names = options.instances or [*every_name(), *exact.ROADS]
+    rows = [exact.measure(read_instance(name), options.seconds, options.memory, not options.alone) for name in names]
+    return exact.tables(rows, options.seconds), not any(row.wrong for row in rows)
+
+
 def _ranks(options: argparse.Namespace, _: ModuleType | None) -> Report:
     seconds = options.seconds
     tables = (
@@ -117,6 +124,10 @@ def _options() -> argparse.Namespace:
     _add_modes(command, list(quality.MODES))
     command.add_argument("--ranks", type=int, default=1, metavar="N", help="of mpiexec (default 1)")
     command.add_argument("--device", default="cpu", help="cuda: searches on a GPU (default cpu, one core)")
+    command = add("exact", _exact, [], "what mode exact proves, and how (default: all files, and road-like graphs)")
+    command.add_argument("--seconds", type=float, default=60, metavar="S", help="CPU seconds of a solver (default 60)")
+    command.add_argument("--memory", type=int, default=10, metavar="GIB", help="memory limit of a solver (default 10)")
+    command.add_argument("--alone", action="store_true", help="without SteinerPy")
     command = add("variants", _variants, variants.INSTANCES, "the study's comparison of engines")
     command.add_argument("--terminals", type=int, default=64, metavar="K",
                          help="most terminals for the slow engines (default 64)")

@@ -13,13 +13,12 @@ from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, halve
 from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, Relaxation, scale_for
 from hpcsolve.algorithms.held_karp.bounded.resume import restore, saved_layers, state_of
 from hpcsolve.algorithms.held_karp.bounded.search import Searched, search
-from hpcsolve.algorithms.held_karp.bounded.tighten import STEP, Incumbent, Tightener
+from hpcsolve.algorithms.held_karp.bounded.tighten import STEP, Tightener, no_incumbent
 from hpcsolve.algorithms.held_karp.bounded.trace import Tracer
 from hpcsolve.algorithms.held_karp.bounded.watch import Watch
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
-from hpcsolve.problems.tsp import FORBIDDEN
 
 LEVELS = (6, 8, 10, 12)
 """Slots of one level after another."""
@@ -122,7 +121,7 @@ class Prover:
         """Return what is proven. Collective."""
         problem, watch = self.problem, self._watch
         saved = watch.checkpoints.saved
-        improver, best = Improver(problem, self.device), _nothing(problem)
+        improver, best = Improver(problem, self.device), no_incumbent(problem)
         if saved is None:
             best.offer(self.first())
             best.offer(improver.from_nothing())
@@ -273,20 +272,21 @@ class Prover:
             return self._no_order(bounds)
         self._offer(bounds, found)
         bounds.best.raise_lower(bounds.best.upper)
-        optimal = self._tracer(bounds, found).optimal()
-        if optimal is None:
+        order = self._chosen(bounds, found)
+        if order is None:
             return self._ended_early(bounds, capped=False)
-        if bounds.problem is not self.problem:
-            optimal = canonical.with_reversed(optimal, self.problem.cities)
-        order = (canonical.as_by_planes if self.by_planes else canonical.smallest_last)(optimal)
         if self.problem.value(order) != bounds.best.upper:
             raise AssertionError(f"the chosen order costs {self.problem.value(order)}, not {bounds.best.upper}")
         return Proof(bounds.best.upper, order, bounds.best.upper, True, found, self.states)
 
-
-def _nothing(problem: PlaceCosts) -> Incumbent:
-    """Return the incumbent without an order: above the sum of each place's dearest arc."""
-    allowed = [costs[costs != FORBIDDEN] for costs in problem.cost]
-    dearest = sum(int(costs.max(initial=0)) for costs in allowed)
-    cheapest = sum(int(costs.min()) if len(costs) else 0 for costs in allowed)
-    return Incumbent(dearest + 1, None, cheapest)
+    def _chosen(self, bounds: Tightener, found: Searched) -> list[int] | None:
+        """Return the best order that the lattice returns, or None if too many states are on best ones. Collective."""
+        halved = bounds.problem is not self.problem
+        if not self.by_planes and not halved:
+            return self._tracer(bounds, found).order()
+        optimal = self._tracer(bounds, found).optimal()
+        if optimal is None:
+            return None
+        if halved:
+            optimal = canonical.with_reversed(optimal, self.problem.cities)
+        return (canonical.as_by_planes if self.by_planes else canonical.smallest_last)(optimal)

@@ -18,6 +18,7 @@ from hpcsolve.algorithms.held_karp.bounded.descent import Improver, repaired
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
 from hpcsolve.algorithms.held_karp.bounded.relaxation import Relaxation, Relaxed
 from hpcsolve.errors import InputError
+from hpcsolve.problems.tsp import FORBIDDEN
 
 UNIT = 1 << 10
 """The unit of a direction's entries."""
@@ -165,3 +166,11 @@ def _moved(multiplier: NDArray[np.int64], direction: NDArray[np.int64], step: in
     norm = sum(d * d for d in direction.tolist())
     return np.array([m + step * gap * d * UNIT // (norm * STEP)
                      for m, d in zip(multiplier.tolist(), direction.tolist(), strict=True)], np.int64)
+
+
+def no_incumbent(problem: PlaceCosts) -> Incumbent:
+    """Return the incumbent without an order: above the sum of each place's dearest arc."""
+    allowed = [costs[costs != FORBIDDEN] for costs in problem.cost]
+    dearest = sum(int(costs.max(initial=0)) for costs in allowed)
+    cheapest = sum(int(costs.min()) if len(costs) else 0 for costs in allowed)
+    return Incumbent(dearest + 1, None, cheapest)

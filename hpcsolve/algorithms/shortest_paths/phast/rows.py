@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, make_hierarchy
-from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal, contraction_bytes
+from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal
 from hpcsolve.algorithms.shortest_paths.phast.sweeper import Shape, Sweeper, shape_for, workspace
 from hpcsolve.algorithms.shortest_paths.row_engine import Finish, RowEngine, RowRequest
 from hpcsolve.algorithms.shortest_paths.searches import UNCHECKED, WANTS_TARGETS, row_searches
@@ -20,8 +20,6 @@ from hpcsolve.errors import InputError
 if TYPE_CHECKING:
     from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 
-ARCS_A_VERTEX = 4
-"""Arcs per vertex that an estimate assumes, where the number of arcs is not known."""
 
 
 @dataclass(eq=False)
@@ -67,9 +65,10 @@ class SweptRows:
 
 
 def _start(prepared: Searcher, request: RowRequest, columns: NDArray[np.int64], _: float) -> SweptRows:
-    """Make the hierarchy. Raises `InputError` if the graph has no small separators."""
+    """Make the hierarchy unless it is given. Raises `InputError` if the graph has no small separators."""
     device, keys, info = prepared.device, prepared.keys, prepared.device.info
-    found = make_hierarchy(prepared.graph, keys, Attempt(UNLIMITED), info.kind == "cuda", info.threads)
+    found = request.hierarchy or make_hierarchy(prepared.graph, keys, Attempt(UNLIMITED), info.kind == "cuda",
+                                                info.threads)
     if isinstance(found, Refusal):
         raise InputError(f'steiner-kmb.engine: phast: {found.reason}; choose "tile"')
     sweeper = Sweeper(device, found, keys, min(prepared.cutoff, keys.limit), _shape(request, info, keys))
@@ -87,9 +86,9 @@ def _batch(request: RowRequest, info: DeviceInfo, keys: Keys) -> int:
 
 
 def _shapes(request: RowRequest, info: DeviceInfo, keys: Keys) -> dict[str, tuple[Any, Any]]:
-    """Return shapes and types of the lines, and of the memory in which the hierarchy is made."""
-    making = contraction_bytes(request.n, ARCS_A_VERTEX * request.n)
-    return workspace(request.n, _shape(request, info, keys), 0, False, keys) | {"making": ((making,), np.uint8)}
+    """Return shapes and types of what groups work in. The hierarchy is made before, and shared by a host's ranks."""
+    asked = {"vertex": ((request.columns,), np.uint32), "sources": ((_batch(request, info, keys), 6), np.uint32)}
+    return {**workspace(request.n, _shape(request, info, keys), 0, False, keys), **asked}
 
 
 ROWS = RowEngine(_start, _batch, _shapes)

@@ -144,12 +144,13 @@ class Layer:
     def _listed(self, room: PairRoom, modulus: int, residue: int) -> Iterator[None]:
         """List the pairs of this share of the sets, and yield after each launch."""
         half, begin, pieces = self.size // 2, 0, Pieces(64)
+        n, threads = self.space.net.n, self.space.net.device.info.threads
         end = self.layers.begins(half + 1)
         while begin < end:
             until = min(end, begin + pieces.begin())
-            self._launch("pair", size=self.size, limit=self.limit, own={"modulus": modulus, "residue": residue},
+            self._launch("pair", n=n, size=self.size, limit=self.limit, own={"modulus": modulus, "residue": residue},
                          taken={"begin": begin, "end": until}, next=New(1, np.uint64, zero=True, scratch=True),
-                         out=room.group())
+                         weights=New(threads * n, np.uint64, scratch=True), out=room.group())
             pieces.end()
             begin = until
             yield

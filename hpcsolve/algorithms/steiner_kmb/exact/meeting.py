@@ -47,7 +47,8 @@ class Meeting:
                 who[:] = self.who
             best = {"weight": device.upload(weights), "who": device.upload(who.reshape(-1))}
             launched(device, FILE, f"subset_program_meet{space.words}", len(weights), 1,
-                     all=self.layers.group(space.half), terminals=space.terminals,
+                     n=space.net.n, all=self.layers.group(space.half), terminals=space.terminals,
+                     weights=New(len(weights) * space.net.n, np.uint64, scratch=True),
                      own={"modulus": self.comm.size, "residue": self.comm.rank}, taken={"begin": begin, "end": until},
                      next=New(1, np.uint64, zero=True, scratch=True), best=best)
             weights, who = best["weight"].download(), best["who"].download().reshape(-1, 4)

@@ -86,9 +86,10 @@ def space_of(
     net: Network, comm: Comm, rules: int = BOUND_RULE | SEPARATOR_RULE, words: int = 0,
     is_over: Callable[[int], bool] = lambda nbytes: False,
 ) -> Space | None:
-    """Return what the program needs of a problem of 2 to `MOST_TERMINALS` terminals, or None if it is over. Collective.
+    """Return what the program needs of a problem with 2 to `MOST_TERMINALS` terminals. Collective.
 
-    The ascents are dealt to the ranks, which exchange them one by one, so that no message is long.
+    None is returned if the search must end before that. The ascents are dealt to the ranks, which exchange them one by
+    one, so that no message is long.
 
     Parameters
     ----------

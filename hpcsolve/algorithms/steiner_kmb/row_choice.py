@@ -1,0 +1,89 @@
+"""Chooses how rows of distances from terminals are made: by a hierarchy (engine "phast") or by the engine "tile"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from hpcsolve.algorithms.shortest_paths.engines import AUTO, PHAST, TILE, RowEngineName
+from hpcsolve.algorithms.shortest_paths.keys import Keys
+from hpcsolve.algorithms.shortest_paths.phast.choice import Attempt, refused, required, worth_trying
+from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal
+from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy
+from hpcsolve.algorithms.shortest_paths.phast.kept import hierarchy_of
+from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
+from hpcsolve.device.base import Device, DeviceInfo
+from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.graph import Graph
+from hpcsolve.wording import counted
+
+SCANS_AN_ENTRY = {"kmb": 32, "best": 4, "exact": 4}
+"""Contraction may join one list entry for so many vertices and arcs that the searches from all terminals would scan.
+
+Searches of mode kmb end at the last terminal or before, and the engine "tile" takes 1 to 5 ns for each vertex and arc
+of the graph. In the other modes they go to every vertex, and from about as many vertices again as there are terminals.
+"""
+
+
+@dataclass(frozen=True)
+class RowChoice:
+    """The engine that makes the rows, and the hierarchy if that is "phast"."""
+
+    engine: RowEngineName
+    hierarchy: Hierarchy | None = None
+
+
+def attempt_of(graph: Graph, parameters: Parameters) -> Attempt | Refusal:
+    """Return how much work a hierarchy may take, or why none is made, by graph, mode and number of terminals alone.
+
+    Raises
+    ------
+    InputError
+        The job asks for the engine "phast", and the weights are floats.
+    """
+    if parameters.mode == "fast" or parameters.engine not in (AUTO, PHAST):
+        return Refusal("")
+    if parameters.engine == PHAST:
+        return required(graph)
+    assert graph.terminals is not None
+    return worth_trying(graph, len(graph.terminals), scans=SCANS_AN_ENTRY[parameters.mode])
+
+
+def chosen_rows(graph: Graph, keys: Keys, parameters: Parameters, device: Device, comm: Comm) -> RowChoice:
+    """Return how rows are made, after making the hierarchy once a host. Collective.
+
+    Parameters
+    ----------
+    graph
+        The reduced graph.
+
+    Raises
+    ------
+    InputError
+        The job asks for the engine "phast", and no hierarchy can be made.
+    """
+    if parameters.engine not in (AUTO, PHAST):
+        return RowChoice(parameters.engine)
+    attempt = attempt_of(graph, parameters)
+    found: Hierarchy | Refusal
+    if isinstance(attempt, Refusal):
+        found = attempt
+    else:
+        found = comm.once_per_host(partial(_hierarchy, graph, keys, attempt, device.info))
+    if isinstance(found, Hierarchy):
+        arcs = counted(int(found.down_offsets[-1]), "arc")
+        _note(device, f"engine: phast, a hierarchy of {arcs} and {counted(found.levels, 'level')}")
+        return RowChoice(PHAST, found)
+    _note(device, f"engine: tile: {found.reason}")
+    return RowChoice(TILE)
+
+
+def _hierarchy(graph: Graph, keys: Keys, attempt: Attempt, info: DeviceInfo) -> Hierarchy | Refusal:
+    found = hierarchy_of(graph, keys, attempt.budget, info.kind == "cuda", info.threads)
+    return refused(attempt, found, graph.name, TILE) if isinstance(found, Refusal) else found
+
+
+def _note(device: Device, line: str) -> None:
+    """Note a line for the log, once."""
+    if line not in device.notes:
+        device.notes.append(line)

@@ -1,0 +1,51 @@
+"""Files of a job's questions are read on rank 0 alone: other hosts need not have them."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from hpcsolve.algorithms import held_karp
+from hpcsolve.algorithms.base import silent
+from hpcsolve.algorithms.held_karp import question
+from hpcsolve.device.host import HostDevice
+from hpcsolve.runner.check import check
+from tests.order_oracle import random_question
+from tests.thread_comm import ThreadComm, on_ranks
+
+
+@pytest.mark.parametrize(("objective", "method"), [("finish", "auto"), ("position", "auto"), ("position", "bounded")])
+def test_other_ranks_read_no_files(objective: str, method: str, tmp_path: Path,
+                                   monkeypatch: pytest.MonkeyPatch) -> None:
+    tsp = random_question(11, 2, "sum")[0]
+    file = tmp_path / "file"
+    if objective == "finish":
+        file.write_text("city,earliest,latest\n3,100,90000\n")
+    else:
+        with file.open("wb") as out:
+            np.save(out, np.random.default_rng(1).integers(1, 100, (11, 11, 11)))
+    key = "windows" if objective == "finish" else "costs"
+    parameters = held_karp.Parameters(objective=objective, method=method, **{key: str(file)})
+    own, readings = threading.local(), []
+    for name in ("read_windows", "read_leg_costs"):
+        def reading(*given: object, original: object = getattr(question, name)) -> object:
+            assert own.rank == 0, "another rank reads a file"
+            readings.append(own.rank)
+            return original(*given)
+
+        monkeypatch.setattr(question, name, reading)
+
+    def work(comm: ThreadComm) -> tuple[bool | None, int]:
+        own.rank = comm.rank
+        with HostDevice(1) as device:
+            outcome = held_karp.run(tsp, device, comm, parameters, silent)
+        job = SimpleNamespace(settings=SimpleNamespace(algorithm="held-karp"), parameters=parameters)
+        planned = SimpleNamespace(job=job, instance=SimpleNamespace(problem=tsp))
+        return check(planned, outcome, comm).passed, outcome.answer.cost
+
+    found = on_ranks(3, work)
+    assert [passed for passed, _ in found] == [True] * 3 and len(set(found)) == 1 and readings

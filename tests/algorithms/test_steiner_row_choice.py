@@ -1,0 +1,103 @@
+"""Engine "auto" of Steiner trees: which rows are made by a hierarchy, and that the tree does not depend on it."""
+
+from __future__ import annotations
+
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hpcsolve.algorithms import steiner_kmb
+from hpcsolve.algorithms.base import Outcome, silent
+from hpcsolve.algorithms.steiner_kmb import Parameters
+from hpcsolve.device.host import HostDevice
+from hpcsolve.errors import InputError
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.generate.graph import generate_graph
+from hpcsolve.problems.generate.steiner import power_law_steiner
+from hpcsolve.problems.graph import Graph
+from tests.thread_comm import ThreadComm, on_ranks
+
+
+def strip(terminals: int, rows: int = 3, columns: int = 300, high: int = 100) -> Graph:
+    """Return a grid with few rows, which has small separators, and this many random terminals."""
+    graph = generate_graph("grid-graph", rows=rows, columns=columns, seed=3, low=1, high=high)
+    chosen = np.random.default_rng(5).choice(graph.n, terminals, replace=False)
+    return replace(graph, terminals=np.sort(chosen))
+
+
+def solved(graph: Graph, ranks: int = 1, **keys: object) -> tuple[dict[str, bytes], list[str]]:
+    """Return the bytes of `/solution`, and the notes for the log of the first rank."""
+    parameters = Parameters(**keys)  # type: ignore[arg-type]
+    notes: list[str] = []
+
+    def work(comm: ThreadComm | SerialComm) -> Outcome:
+        with HostDevice(2) as device:
+            outcome = steiner_kmb.run(graph, device, comm, parameters, silent)
+            if comm.rank == 0:
+                notes.extend(device.notes)
+            return outcome
+
+    outcome = (on_ranks(ranks, work) if ranks > 1 else [work(SerialComm())])[0]
+    return {name: np.asarray(column.values).tobytes() for name, column in outcome.solution.items()}, notes
+
+
+HARD = strip(200, 5, 200, 2)
+"""A graph that the reductions of mode best leave something of."""
+
+
+@pytest.mark.parametrize(("graph", "keys"), [
+    (strip(400), {"mode": "kmb"}), (strip(400), {"mode": "kmb", "halt": "terminals"}),
+    (HARD, {"mode": "best", "shakes": 0}),
+], ids=["bottleneck", "terminals", "best"])
+def test_the_tree_is_that_of_the_engine_tile(graph: Graph, keys: dict[str, object]) -> None:
+    expected, said = solved(graph, engine="tile", **keys)
+    assert said == []
+    for ranks in (1, 3):
+        found, notes = solved(graph, ranks, **keys)
+        assert found == expected
+        assert len(notes) == 1 and notes[0].startswith("engine: phast, a hierarchy of ")
+
+
+@pytest.mark.parametrize(("graph", "keys", "words"), [
+    (strip(63), {"mode": "kmb"}, "tile: fewer than 64 searches"),
+    (strip(64, rows=25, columns=25), {"mode": "kmb"},
+     "tile: no small separators: contraction takes more than 2 steps per vertex and arc, which does not pay for 64"),
+    (HARD, {"mode": "kmb"}, "tile: no small separators"),
+    (HARD, {"mode": "best", "shakes": 0}, "phast, a hierarchy"),
+    (power_law_steiner(300, 1500, 70, low=1, high=9), {"mode": "kmb"}, "tile: "),
+], ids=["few terminals", "a grid", "rows of terminals", "rows of all vertices", "dense"])
+def test_the_choice_follows_from_graph_mode_and_terminals(graph: Graph, keys: dict[str, object], words: str) -> None:
+    for ranks in (1, 3):
+        assert solved(graph, ranks, **keys)[1][0].startswith(f"engine: {words}")
+
+
+def test_by_name_it_is_made_whatever_it_costs() -> None:
+    graph = strip(5)
+    found, notes = solved(graph, mode="kmb", engine="phast")
+    assert notes[0].startswith("engine: phast") and found == solved(graph, mode="kmb", engine="tile")[0]
+
+
+def test_by_name_a_hopeless_graph_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.phast.contraction.ROOM", 1)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.phast.contraction.LEAST_ROOM", 1)
+    with pytest.raises(InputError, match=r"no small separators.*choose \"tile\""):
+        solved(strip(50, 25, 25), mode="kmb", engine="phast")
+
+
+@pytest.mark.parametrize("mode", ["kmb", "best"])
+def test_an_estimate_bounds_what_a_run_takes(mode: str) -> None:
+    """It counts the most that a hierarchy may take."""
+    graph = strip(1500, 3, 1500) if mode == "kmb" else strip(300, 5, 600, 2)
+    parameters = Parameters(mode=mode, shakes=0)  # type: ignore[arg-type]
+    with HostDevice(2) as device:
+        need = steiner_kmb.estimate(graph, parameters, 1, device.info)
+        steiner_kmb.run(graph, device, SerialComm(), parameters, silent)
+        tracemalloc.start()
+        steiner_kmb.run(graph, device, SerialComm(), parameters, silent)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert device.memory_peak <= 1.2 * need.device_bytes[0], "what the reductions leave is only estimated"
+    assert device.notes[0].startswith("engine: phast")
+    assert peak <= need.needed[0] <= 3 * peak
