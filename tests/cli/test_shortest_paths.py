@@ -91,7 +91,7 @@ def test_a_finished_job_is_printed_again_and_a_result_is_a_job(job, run, hpcsolv
     ("sources = 'terminals'", "shortest-paths.sources: grid-9x11 has no terminals"),
     ("sources = { random = 100 }", "shortest-paths.sources: 100 random sources, but only 99 vertices"),
     ("", "the key shortest-paths.sources is missing"),
-    ("sources = [1]\ncutof = 3", "job.toml:7: shortest-paths.cutof: unknown key; did you mean cutoff?"),
+    ("sources = [1]\ncutof = 3", "job.toml:7: shortest-paths.cutof: unknown key; did you mean cutoff or cutoffs?"),
     ("sources = [1, 'x']", "shortest-paths.sources: grid-9x11 has no vertex 'x'"),
     ("sources = [1, 2.5]", "job.toml:6: shortest-paths.sources"),
     ("sources = [1]\n[stop]\nseconds = 3", "stop.seconds: shortest-paths has no partial answer"),
