@@ -15,7 +15,7 @@ from typing import Any
 from unittest import mock
 
 from hpcsolve.algorithms.held_karp import planes
-from hpcsolve.algorithms.shortest_paths import solve, tile, tuning
+from hpcsolve.algorithms.shortest_paths import prepare, tile, tuning
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
 from hpcsolve.algorithms.steiner_kmb import kmb
 from hpcsolve.device.base import Device
@@ -56,7 +56,7 @@ def _threads_of_searches(value: int) -> AbstractContextManager[Any]:
         prepared.threads = value
         return prepared
 
-    return mock.patch.object(solve, "searcher", made)
+    return mock.patch.object(prepare, "searcher", made)
 
 
 def _threads_of_tiles(value: int) -> AbstractContextManager[Any]:
