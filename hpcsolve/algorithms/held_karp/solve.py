@@ -141,7 +141,7 @@ def _lattice_fits(tsp: Tsp, parameters: Parameters, device: Device, comm: Comm) 
 
 
 def _lattice_bytes(tsp: Tsp, parameters: Parameters, ranks: int) -> tuple[int, ...]:
-    """Return the bytes that each rank needs for the lattice; where it is refused, more than there is."""
+    """Return the bytes that each rank needs for the lattice, or more than there can be where it is refused."""
     try:
         return lattice_estimate(tsp, parameters, ranks).needed
     except HpcsolveError:

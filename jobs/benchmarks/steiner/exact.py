@@ -95,7 +95,10 @@ def own(instance: Instance, mode: str, seconds: float) -> Found:
 
 
 def steinerpy(instance: Instance, seconds: float) -> Found:
-    """Run SteinerPy with one thread. Its own limit is in wall-clock seconds; that of the process ends it before."""
+    """Run SteinerPy with one thread.
+
+    Its own limit is in wall-clock seconds. That of the process is in CPU seconds and ends it before.
+    """
     logging.disable()
     networkx, steiner = import_module("networkx"), import_module("steinerpy")
     tails, heads, weights = (column.tolist() for column in edges_of(instance.graph))
