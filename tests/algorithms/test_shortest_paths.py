@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, get_args
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+import hpcsolve
 from hpcsolve.algorithms.shortest_paths.engines import EngineName
 from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD, Keys
+from hpcsolve.algorithms.shortest_paths.question import Parameters, question
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, Solved, searcher
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, row_searches
 from hpcsolve.device.base import Device
@@ -132,6 +135,22 @@ def test_a_cutoff_is_exact_and_is_seen(device: Device) -> None:
         expected = [d if d is not None and d <= 40 else prepared.keys.unreached for d in everything]
         assert found.keys[0].tolist() == expected
         assert found.solved.cut[0] > 0 and not found.solved.wrong.any()
+
+
+@given(st.integers(0, 10**9))
+@example(29)  # 0.29 * 100 in floats is below 29
+def test_a_cutoff_is_that_of_its_decimals(hundredths: int) -> None:
+    length = hundredths / 100
+    graph = from_edges([0, 1], [1, 2], [length, 0.01])
+    asked = question(graph, Parameters(sources=[1], cutoff=length))
+    assert asked.cutoff == Fraction(str(length)) * graph.scale
+
+
+@pytest.mark.parametrize("engine", ["near-far", "phast"])
+def test_a_vertex_just_at_the_cutoff_is_reached(engine: EngineName) -> None:
+    graph = from_edges([0, 1], [1, 2], [0.29, 0.01])
+    solved = hpcsolve.solve(graph, "shortest-paths", sources=[1], cutoff=0.29, engine=engine, device="cpu")
+    assert np.array_equal(solved.distance, [[0, 0.29, np.inf]])
 
 
 @pytest.mark.parametrize(("keys", "limit"), [(WORD, 2**31 - 2), (LONG, 2**63 - 2)])

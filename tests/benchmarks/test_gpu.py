@@ -39,7 +39,7 @@ def test_the_times_on_the_stub_driver(stub: Stub, tmp_path: Path, run_process: S
     assert {f"{name}, kernels" for name in cases(True)} <= {row["figure"] for row in figures}
     assert all(float(row["ms"]) >= 0 and row["device"] == "Stub GPU 0" for row in figures)
     launches = tables((tmp_path / "times-01-launches.log").read_text())[0]
-    assert [row["arguments"] for row in launches] == ["7", "19", "32"]
+    assert [row["arguments"] for row in launches] == ["7", "19", "33"]
 
 
 @pytest.mark.parametrize(("check", "settings", "words"), [

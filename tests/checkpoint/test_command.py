@@ -25,6 +25,7 @@ instance = { generate = "road-graph", n = 100000, seed = 1 }
 output = "out.h5"
 threads = 1
 [shortest-paths]
+engine = "near-far"
 sources = [SOURCES]
 targets = [5, 77, 1234]
 """.replace("SOURCES", ", ".join(map(str, range(1, 2000))))

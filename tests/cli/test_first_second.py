@@ -54,8 +54,8 @@ def test_the_first_line_comes_at_once_and_compiling_is_announced(folder: Path) -
     lines = spoken(command, folder, **slow)
     texts = [text for _, text in lines]
     assert texts[0] == "job:    job.toml" and lines[0][0] < 1
-    assert texts[1].startswith("build:  compiling 8 kernel files with ") and "once" in texts[1]
-    assert re.fullmatch(r"build:  [0-7] of 8 compiled after \d s", texts[2])
+    assert texts[1].startswith("build:  compiling 9 kernel files with ") and "once" in texts[1]
+    assert re.fullmatch(r"build:  [0-8] of 9 compiled after \d s", texts[2])
     reading = texts.index(f"read:   roads.gr, {(folder / 'roads.gr').stat().st_size / 2**20:.3g} MiB")
     assert reading < next(index for index, text in enumerate(texts) if text.startswith("hpcsolve 0."))
     times = [seconds for seconds, _ in lines]

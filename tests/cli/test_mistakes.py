@@ -54,7 +54,7 @@ COMMANDS = {  # command -> the end of its only line
     "solve roads.gr": "without terminals; say what to find: distances from a vertex, --set shortest-paths.sources='[",
     "solve cities.tsp --algorithm heldkarp": "unknown algorithm 'heldkarp'; did you mean held-karp?",
     "solve cities.tsp --seconds soon": "argument --seconds: 'soon' is not a number of seconds above 0",
-    "generate road --n 5 -o x.gr": "unknown generator 'road'; did you mean road-graph or road-steiner?",
+    "generate road --n 5 -o x.gr": "unknown generator 'road'; did you mean road-graph or road-network or road-steiner?",
     "generate uniform-tsp --n 5 --set extend=3 -o x.tsp": "uniform-tsp has no key 'extend'; did you mean extent?",
     "new eu-capital": "unknown example 'eu-capital'; did you mean eu-capitals?",
 }

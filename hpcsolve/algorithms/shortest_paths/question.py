@@ -152,10 +152,7 @@ def asked(graph: Graph, parameters: Parameters) -> PathQuestion:
 
 def cutoff_of(graph: Graph, parameters: Parameters) -> float | None:
     """Return the cutoff in the unit of `graph.weights`. Among integers it is the largest distance that counts."""
-    if parameters.cutoff is None:
-        return None
-    scaled = parameters.cutoff * graph.scale
-    return scaled if graph.weights.dtype.kind == "f" else min(int(scaled), 2**64 - 2)
+    return None if parameters.cutoff is None else _scaled(graph, parameters.cutoff)
 
 
 def _refuse_beside_queries(parameters: Parameters) -> None:
@@ -197,7 +194,10 @@ def _refuse_beside_reductions(graph: Graph, parameters: Parameters, wanted: Sequ
 
 
 def _scaled(graph: Graph, cutoff: float) -> int | float:
-    """Return a cutoff in the unit of `graph.weights`. Among integers it is the largest distance that counts."""
+    """Return a cutoff in the unit of `graph.weights`. Among integers it is the largest distance that counts.
+
+    The product is that of the decimals that stand in the job: 0.29 * 100 in floats would be 28.999999999999996.
+    """
     if graph.weights.dtype.kind == "f":
         return cutoff * graph.scale
     return min(int(Fraction(repr(cutoff)) * graph.scale), 2**64 - 2)

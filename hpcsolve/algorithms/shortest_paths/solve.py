@@ -91,7 +91,7 @@ def run(
     asked = on_rank_0(comm, lambda: question(graph, parameters))
     share = _shares(asked, comm.size)[comm.rank]
     keys: Keys | None = first_keys(graph)
-    cutoff, saved, way = _scaled(parameters.cutoff, graph), checkpoints.saved, way_of(graph, parameters, asked)
+    cutoff, saved, way = asked.cutoff, checkpoints.saved, way_of(graph, parameters, asked)
     if saved is not None:
         keys, way = KINDS[str(saved.numbers["keys"])], way_by(str(saved.numbers["engine"]), way.reason)
     while keys is not None:
@@ -143,10 +143,6 @@ def _next(keys: Keys, prepared: Searcher | Sweeper, way: Way) -> tuple[Keys | No
     if keys is LONG and not whole:
         return keys, Way(PUSH.name)
     return wider(keys), way_by(engine_of(prepared, way))
-
-
-def _scaled(value: float | None, graph: Graph) -> float | None:
-    return None if value is None else value * graph.scale
 
 
 def _rank_columns(
