@@ -10,7 +10,7 @@
 //   all_of<W>(x)              returns a line with x everywhere
 //   lower_line(p, x, weight)  lowers the values at p to those of x + weight, and returns whether any has changed; to
 //                             lower a value is to replace it by a smaller one
-//   any_value(x)              returns whether a value is not 0, of those that the thread has
+//   any_value(x)              returns whether any of the values that the thread has is not 0
 //   each_value(x, use)        calls use(k, value) for each value of the line, by the thread that has it
 //   where(flag, x, y)         returns the word with x where the flag is set, else y; y and x are words or values
 //   from_leader(x)            returns the leader's x to every thread of the group

@@ -7,7 +7,7 @@
 // What a thread counts in a phase. `again` is the number of vertices that were improved after they had been expanded,
 // so that the expansion was in vain.
 struct tally {
-  // Only the width of buckets follows from these two, so they may wrap; 64 bits take two of a GPU's registers.
+  // These two only steer the width of buckets, so they may wrap: on a GPU, where 64 bits would take two registers.
   std::conditional_t<one_thread_blocks, uint64_t, uint32_t> expanded = 0, again = 0;
   uint64_t relaxed = 0;
 };

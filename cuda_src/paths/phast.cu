@@ -5,8 +5,9 @@
 //
 // 1. climb: from the sources up. There is no queue: a bitmap has the vertices that are reached, some 1 to 2 % of all,
 //    and they are visited from the bottom to the top. Each lowers the lines of its heads for all sources.
-// 2. sweep: all vertices from the top down, or only those above some targets. A line becomes the minimum over the arcs from above. The bitmap tells which
-//    lines hold a value before, so that lines need no initial value, and each is written once.
+// 2. sweep: all vertices from the top down, or only those above some targets. A line becomes the minimum over the
+//    arcs from above. The bitmap tells which lines hold a value before, so that lines need no initial value, and each
+//    is written once.
 // 3. check: each vertex against the arcs of the graph that enter it. No arc may offer less, and some arc must offer just
 //    the distance, but at the source. The first of those, in the order of the input, is the predecessor. With arcs of
 //    weight 0 plateaus.cu says which arcs lead into a plateau.
@@ -155,12 +156,13 @@ DEVICE line<T, W> check(const graph<T> &net, uint32_t v, T cutoff, const T *line
   }
   return before;
 }
-// Returns whether the least offer to a vertex is just its distance, from every source. Then there is nothing to report,
-// unless arcs of weight 0 offer it, which may come from the vertex itself. It returns false where it cannot tell.
+// Returns whether nothing about a vertex is to be reported, because from every source the least offer to it is just
+// its distance. False means that `check` must look, for example at a vertex that an arc of weight 0 enters: what that
+// arc offers may derive from the vertex itself.
 template <int W, class T>
-DEVICE bool is_plain(const graph<T> &net, uint32_t v, const T *lines) {
+DEVICE bool surely_right(const graph<T> &net, uint32_t v, const T *lines) {
   const line<T, W> here = read_line<W>(lines + W * (size_t)v), nothing = all_of<W>((T)0), one = all_of<W>((T)1);
-  line<T, W> least = all_of<W>(unreached<T>()), odd;
+  line<T, W> least = all_of<W>(unreached<T>()), suspect;
   for (uint32_t a = net.in_offsets[v]; a < net.in_offsets[v + 1]; a++) {
     const arc<T> in = arc_at(net.in_arcs, a);
     if (!in.weight) return false;
@@ -173,9 +175,9 @@ DEVICE bool is_plain(const graph<T> &net, uint32_t v, const T *lines) {
       least.part[k] = sum < least.part[k] ? sum : least.part[k];
     }
   }
-  UNROLL for (int k = 0; k < here.parts; k++) odd.part[k] =
+  UNROLL for (int k = 0; k < here.parts; k++) suspect.part[k] =
       where((least.part[k] != here.part[k]) | (here.part[k] >= infinite<T>()), one.part[k], nothing.part[k]);
-  return !any_value(odd);
+  return !any_value(suspect);
 }
 // Adds up what was found wrong, `counts` (sources, 3): wrong, cut, roots.
 template <class T, int W>
@@ -208,7 +210,7 @@ DEVICE void check_all(const graph<T> &net, const group_lines<T> &all, uint32_t s
   const size_t first = group * (size_t)net.n * W;
   tally<T, W> found;
   for (uint32_t v = own * warps() + warp(); v < net.n; v += blocks * warps()) {
-    if (!before && is_plain<W>(net, v, all.lines + first)) continue;
+    if (!before && surely_right<W>(net, v, all.lines + first)) continue;
     const line<T, W> from = check<W>(net, v, cutoff, all.lines + first, found);
     if (before) store_line(before + first + W * (size_t)v, from);
   }

@@ -36,7 +36,7 @@ struct answer {
 template <class T>
 struct tuning {
   uint32_t setting;  // Near-Far: arcs per round that make a bucket wide enough; Bellman-Ford: sweeps, 0 for push
-  uint32_t shared;  // Near-Far, a block: 2^shared threads share the arcs of a vertex; up to 5
+  uint32_t shared;  // Near-Far by a block: 2^shared threads share the arcs of a vertex; at most 5
   uint32_t room;  // entries of a block's scratch
   uint32_t *scratch;  // of this block
   T delta, most;  // Near-Far: width of the first bucket and of the widest one

@@ -2,7 +2,7 @@
 // table itself. The distances of a vertex from the W sources of a group are a line of memory (device/line.cuh), as
 // phast.cu leaves them; `lines` brings the rows of other engines into that form.
 //
-// A summary has 6 + cutoffs + 2 nearest entries:
+// A summary has 6 + cutoffs + 2 nearest entries. The name of a target is its position in the input.
 //
 //   0                   number of targets reached
 //   1, 2, 3             sum of their distances, in digits of half a word, the lowest first
@@ -77,7 +77,7 @@ DEVICE extremes<T, W> add_sums(const wanted_columns<T> &asked, const T *lines, u
   store_line(summary + 2 * W, middle), store_line(summary + 3 * W, high);
   return found;
 }
-// Returns whether this thread has a source with x <= limit.
+// Returns whether x <= limit for any of this thread's sources.
 template <class T, int W>
 DEVICE bool any_within(const line<T, W> &x, const line<T, W> &limit) {
   line<T, W> is;

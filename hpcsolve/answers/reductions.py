@@ -86,7 +86,8 @@ class Reductions:
                               "/instance/scale", scaled=True),
     ] = None
     centre: Annotated[
-        NDArray[np.int32] | None, Dataset("int32", "Positions of the vertices with that eccentricity", "centre")
+        NDArray[np.int32] | None,
+        Dataset("int32", "Positions of the vertices whose eccentricity is the radius", "centre"),
     ] = None
 
 
@@ -136,6 +137,7 @@ def _passed(rows: NDArray[np.int64], count: int) -> str:
 
 
 def _wrong(graph: Graph, question: PathQuestion, found: dict[str, Any], rows: NDArray[np.int64]) -> str | None:
+    """Return what searches on the host from these rows' sources contradict, or None."""
     assert question.reduction is not None
     claimed = {name: np.asarray(values) for name, values in found.items() if values is not None}
     try:
@@ -187,7 +189,7 @@ def _check_derived(contents: Contents, graph: Graph, question: PathQuestion, fou
     assert question.reduction is not None
     if question.reduction.sums:
         close = closeness_of(graph, question.sources, question.targets, found["reached"], found["sum"])
-        require(np.array_equal(found["closeness"], close), "/solution/closeness is not that of the sums")
+        require(np.array_equal(found["closeness"], close), "/solution/closeness does not follow from the sums")
     whole = question.reduction.farthest and question.reduction.whole
     middle = middle_of(found["farthest_distance"], found["reached"]) if whole else {}
     for name in ("diameter", "radius", "centre"):
@@ -200,7 +202,7 @@ def _check_derived(contents: Contents, graph: Graph, question: PathQuestion, fou
 def lines(contents: Contents) -> Iterator[str]:
     """Yield a line for each quantity with its range."""
     source = np.asarray(contents.value("solution", "source"))
-    yield f"source: {counted(len(source), 'vertex')}, /solution of the file has the values of each"
+    yield f"source: {counted(len(source), 'vertex')}, whose values are in /solution of the file"
     for name, values in ranges(contents):
         yield f"{name + ':':<7} {values}"
 
@@ -221,9 +223,9 @@ def ranges(contents: Contents) -> Iterator[tuple[str, str]]:
         yield "farthest", f"{far.min():.10g} to {far.max():.10g}" if len(far) else "no target is reached"
     if values["radius"] is not None:
         centre = np.asarray(values["centre"], np.int64)
-        of = own_distances(contents, np.array([values["radius"], values["diameter"]]))
+        radius, diameter = own_distances(contents, np.array([values["radius"], values["diameter"]]))
         more = f" and {len(centre) - 1} more" if len(centre) > 1 else ""
-        yield "radius", f"{of[0]:.10g}, diameter {of[1]:.10g}, centre {names_of(contents)[centre[0]]}{more}"
+        yield "radius", f"{radius:.10g}, diameter {diameter:.10g}, centre {names_of(contents)[centre[0]]}{more}"
 
 
 def _name(contents: Contents, row: Any) -> Any:

@@ -1,7 +1,8 @@
-"""Keeps arrays that take long to make in the user's cache folder (build.py), each set in a file of its own.
+"""Caches arrays that take long to make, each set of them in a file of the user's cache folder (build.py).
 
 The name of a file is a hash of everything that its arrays follow from. A file begins with the SHA-256 of the rest,
-which has the name too. What is truncated, damaged, renamed or somebody else's is therefore not loaded, and made again.
+which repeats the name. A file that is truncated, damaged, renamed or somebody else's is therefore not loaded, and its
+arrays are made again.
 Files are written in a folder of their own and renamed, so processes that make the same arrays at the same time do no
 harm. Those that have not been used for longest are removed when all together take more than `MOST_BYTES`. A cache that
 cannot be read or written is no error: the arrays are then made each time.
@@ -28,9 +29,9 @@ from hpcsolve.replacing import private_folder
 FOLDER = "hierarchies"
 SUFFIX = ".arrays"
 MOST_BYTES = 1 << 30
-"""Most bytes of all files together."""
+"""The most bytes that all files together may take."""
 ALIGNMENT = 64
-"""Arrays begin at multiples of so many bytes of a file."""
+"""Each array begins at a multiple of this number of bytes in its file."""
 DIGEST_BYTES = 32
 LENGTH_BYTES = 8
 

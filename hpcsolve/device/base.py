@@ -8,7 +8,7 @@ the CPU.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -197,9 +197,14 @@ class Device(Protocol):
         """
 
     def resident_blocks(self, file: str, name: str, threads: int) -> int:
-        """Return how many blocks of `threads` threads of a kernel the device works on at the same time, at least 1.
+        """Return how many blocks of a kernel the device works on at the same time, at least 1.
 
-        A GPU's driver tells it from the kernel's machine code. A CPU has as many as it has threads.
+        A GPU's driver computes it from the kernel's machine code. A CPU works on one block with each of its threads.
+
+        Parameters
+        ----------
+        threads
+            Threads of a block.
         """
 
     def timer(self) -> Timer:
@@ -219,6 +224,11 @@ class Device(Protocol):
 def as_shape(shape: int | tuple[int, ...]) -> tuple[int, ...]:
     """Return a shape as a tuple, also if it is given as a length."""
     return tuple(int(n) for n in shape) if isinstance(shape, tuple) else (int(shape),)
+
+
+def nbytes_of(arrays: Iterable[tuple[tuple[int, ...], DTypeLike]]) -> int:
+    """Return the bytes of arrays of these shapes and types together."""
+    return sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in arrays)
 
 
 def check_host_array(buffer: Buffer, array: NDArray[Any], contiguous: bool = False) -> None:

@@ -58,12 +58,14 @@ def blocks_a_multiprocessor(image: bytes, name: str, threads: int) -> int:
     library, module, function, blocks = load_library(), ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
     error = library.cuModuleLoadData(ctypes.byref(module), ctypes.c_char_p(image))
     if not error:
-        error = library.cuModuleGetFunction(ctypes.byref(function), module, name.encode()) or \
-            library.cuOccupancyMaxActiveBlocksPerMultiprocessor(ctypes.byref(blocks), function, threads,
-                                                                ctypes.c_size_t(0))
+        error = library.cuModuleGetFunction(ctypes.byref(function), module, name.encode())
+        if not error:
+            occupancy, no_shared = library.cuOccupancyMaxActiveBlocksPerMultiprocessor, ctypes.c_size_t(0)
+            error = occupancy(ctypes.byref(blocks), function, threads, no_shared)
         library.cuModuleUnload(module)
     if error:
-        raise EnvironmentFault(f"{name}: the driver does not tell how many of its blocks fit (error {error})")
+        raise EnvironmentFault(f"kernel {name}: the driver does not tell how many blocks of {threads} threads a "
+                               f"multiprocessor holds (CUDA error {error}); try a newer driver, or --device cpu")
     return blocks.value
 
 

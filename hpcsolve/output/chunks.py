@@ -1,7 +1,7 @@
 """Brings a table whose rows are distributed over the ranks to rank 0, as the compressed chunks of the result file.
 
-The chunks have bytes as HDF5's own filters (shuffle, gzip) store them (deflate.py). So any rank and any thread can make
-them, and libhdf5 only writes them to the file.
+Chunks have the format of HDF5's own filters shuffle and gzip, but are made by deflate.py. So any rank and any thread
+can make them, and libhdf5 only writes them to the file.
 
 A band is a group of rows as high as one chunk, so one row of chunks. The rank that has all rows of a band compresses
 it. Where several ranks have some of its rows, rank 0 collects and compresses them. Therefore the chunks and their order

@@ -93,8 +93,8 @@ class MpiComm:
                 warnings.simplefilter("ignore", RuntimeWarning)
                 new_heap.start(lambda: MPI.Init_thread(MPI.THREAD_SERIALIZED))  # by any thread, one at a time
         self._world = MPI.COMM_WORLD.Dup()
-        # For messages that an algorithm's receive must not catch, and for the end, which other ranks may not expect.
-        self._internal, self._ends = MPI.COMM_WORLD.Dup(), MPI.COMM_WORLD.Dup()
+        self._internal = MPI.COMM_WORLD.Dup()  # for messages that an algorithm's receive must not catch
+        self._ends = MPI.COMM_WORLD.Dup()  # for `finish`, which a rank may call while others are in another collective
         host = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED)
         self.rank, self.size = self._world.Get_rank(), self._world.Get_size()
         self.local_rank, self.local_size = host.Get_rank(), host.Get_size()
@@ -281,7 +281,7 @@ def binomial_tree(rank: int, size: int) -> tuple[int, list[int]]:
 
 
 def _barrier(ranks: MPI.Comm) -> None:
-    """Wait until every rank has called this. What MPI does next for all ranks together then takes no waiting."""
+    """Wait until every rank has called this. A collective operation of MPI that follows then need not wait."""
     wait_until(ranks.Ibarrier().Test)
 
 

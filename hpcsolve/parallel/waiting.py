@@ -1,4 +1,4 @@
-"""How a rank waits for others. MPI's own waiting takes all of a core, which may be what the other rank lacks."""
+"""Waits for other ranks mostly asleep. MPI itself waits by polling, which takes a core that the others may need."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import os
 import time
 from collections.abc import Callable
 
-SECONDS_ASKING = 0.001
-"""How long a rank asks all the time whether a message has come, before it sleeps between two questions."""
+SECONDS_POLLING = 0.001
+"""How long a rank polls without a pause. Afterwards it sleeps between two polls."""
 
 LONGEST_SLEEP = 0.002
-"""Most seconds of such a sleep, because a large message may need both ranks to be awake for each of its parts."""
+"""Most seconds of such a sleep. It is short because a large message may need both ranks awake for each of its parts."""
 
 
 def wait_until(ended: Callable[[], bool]) -> None:
-    """Return when a function returns true, which may be late by an eighth of the time waited or `LONGEST_SLEEP`."""
+    """Return once `ended` returns true, late by at most an eighth of the time waited, and at most `LONGEST_SLEEP`."""
     started = time.perf_counter()
     while not ended():
         waited = time.perf_counter() - started
-        if waited < SECONDS_ASKING:
+        if waited < SECONDS_POLLING:
             os.sched_yield()
         else:
             time.sleep(min(waited / 8, LONGEST_SLEEP))

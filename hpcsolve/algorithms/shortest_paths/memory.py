@@ -22,7 +22,7 @@ from hpcsolve.algorithms.shortest_paths.search_graph import layout_bytes, search
 from hpcsolve.algorithms.shortest_paths.searcher import workspace
 from hpcsolve.algorithms.shortest_paths.tables import rows_at_once
 from hpcsolve.answers.distances import PathQuestion
-from hpcsolve.device.base import DeviceInfo, batches_at_once
+from hpcsolve.device.base import DeviceInfo, batches_at_once, nbytes_of
 from hpcsolve.problems.graph import Graph
 
 
@@ -39,7 +39,7 @@ def memory(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Parameters
            info: DeviceInfo) -> Memory:
     """Return the peak memory of a run, given the number of searches, or queries, of each rank.
 
-    For engine "phast" it is enough for the largest hierarchy that may be made, and for Near-Far in its place.
+    For engine "phast" it covers the largest hierarchy that may be made, and Near-Far if none is made.
     """
     swept = way.engine == PHAST
     of_rank = _sweep_bytes if swept else _search_bytes
@@ -64,8 +64,7 @@ def _search_bytes(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Par
     engine = chosen_engine(parameters.engine, graph, size, info)
     at_once = engine.at_once(size, info)
     shapes = workspace(graph.n, at_once, engine.room(graph.n), graph.weights.min(initial=1) == 0, keys)
-    device = sum(int(np.prod(shape)) * np.dtype(dtype).itemsize for shape, dtype in shapes.values())
-    device += engine.bytes_a_vertex * graph.n
+    device = nbytes_of(shapes.values()) + engine.bytes_a_vertex * graph.n
     if asked.pairs is not None:
         batch = min(size, SOURCES_A_BATCH * at_once)
         paths = 4 * (graph.n + PATH_ROOM * batch)
@@ -88,8 +87,7 @@ def _sweep_bytes(graph: Graph, keys: Keys, asked: PathQuestion, parameters: Para
     If no hierarchy is made, the rank searches one by one instead. The larger of both needs counts.
     """
     shape = shape_for(graph.n, size, info, keys, parameters.predecessors)
-    shapes = sweep_workspace(graph.n, shape, _members(graph), parameters.predecessors, keys).values()
-    device = sum(int(np.prod(each)) * dtype.itemsize for each, dtype in shapes)
+    device = nbytes_of(sweep_workspace(graph.n, shape, _members(graph), parameters.predecessors, keys).values())
     columns = graph.n if asked.targets is None else len(asked.targets)
     if asked.targets is not None:
         device += restriction_bytes(graph.n, most_arcs(graph.n, graph.arcs), keys)

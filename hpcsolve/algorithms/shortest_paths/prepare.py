@@ -123,7 +123,7 @@ def prepared_on(
     shape = shape_for(graph.n, searches, device.info, keys, parameters.predecessors)
     part = None if targets is None else restriction_above(found, found.graph.places()[targets], keys)
     if part is not None:
-        device.notes.append(f"targets: {len(part.vertex)} vertices above them are swept, of {graph.n}")
+        device.notes.append(f"targets: the sweep visits only the {len(part.vertex)} of {graph.n} vertices above them")
     return Sweeper(device, found, keys, farthest, shape, parameters.predecessors, restriction=part)
 
 

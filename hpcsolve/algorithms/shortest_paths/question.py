@@ -24,6 +24,7 @@ ALL = "all"
 LARGEST = 1e290
 """The largest cutoff and delta. Times the scale of any graph they are finite floats still."""
 MOST_NEAREST = 4096
+"""The largest `k`."""
 
 
 class RandomSources(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -115,7 +116,7 @@ def question(graph: Graph, parameters: Parameters) -> PathQuestion:
     ------
     InputError
         A source is no vertex or stands twice, there is none, the graph has no terminals, or keys contradict each other.
-        In a file of queries, with file and line.
+        About a file of queries, the message names file and line.
     """
     cutoff = cutoff_of(graph, parameters)
     if parameters.queries is not None:
@@ -171,7 +172,8 @@ def _reduction(graph: Graph, parameters: Parameters) -> Reduction | None:
     for key, needed in (("cutoffs", "count"), ("k", "nearest")):
         given, asked = getattr(parameters, key), needed in (wanted or ())
         if given and not asked:
-            raise InputError(f'shortest-paths.{key}: only reduce = ["{needed}"] uses it; add that, or remove {key}')
+            advice = f'add "{needed}" to reduce, or remove {key}'
+            raise InputError(f'shortest-paths.{key}: only reduce = ["{needed}"] uses it; {advice}')
         if asked and not given:
             raise InputError(f'shortest-paths.reduce: "{needed}" needs the key {key}; add it')
     if wanted is None:
@@ -188,7 +190,7 @@ def _refuse_beside_reductions(graph: Graph, parameters: Parameters, wanted: Sequ
                          '"farthest"')
     for key in ("voronoi", "predecessors"):
         if getattr(parameters, key):
-            raise InputError(f"shortest-paths.{key}: reductions keep no row that it belongs to; remove it or reduce")
+            raise InputError(f"shortest-paths.{key}: reductions keep no rows to add it to; remove {key} or reduce")
     if "sum" in wanted and graph.weights.dtype.kind == "f":
         raise InputError('shortest-paths.reduce: "sum": the weights are floats, whose sum would depend on the order of '
                          'addition; leave "sum" out, or give weights with a fixed number of decimals', graph.name)

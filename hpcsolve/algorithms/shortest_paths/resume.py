@@ -92,6 +92,11 @@ class RowTable:
             rows.wait()
             self.finished[part] = True
 
+    def unfinished(self, most: int) -> list[slice]:
+        """Return the unfinished rows as slices of consecutive rows, each of at most `most`."""
+        return [slice(first, min(first + most, run.stop))
+                for run in runs_of(~self.finished) for first in range(run.start, run.stop, most)]
+
     def load(self, kept: SearchCheckpoints) -> None:
         """Load the finished rows of a checkpoint."""
         if kept.saved is None:

@@ -51,7 +51,7 @@ class RowRequest:
     p
         Number of sources at once, for engines that leave it to the user.
     hierarchy
-        That of the graph, for the engine "phast".
+        The graph's hierarchy, for the engine "phast", which makes one if this is None.
     """
 
     n: int

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from hpcsolve.algorithms.shortest_paths.row_engine import Finish, RowEngine, Row
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_TARGETS, row_searches
 from hpcsolve.algorithms.shortest_paths.tuning import concurrent_blocks, typical_weight
-from hpcsolve.device.base import DeviceInfo
+from hpcsolve.device.base import DeviceInfo, nbytes_of
 from hpcsolve.problems.graph import Graph
 
 BATCH = 16
@@ -101,8 +100,7 @@ def row_search(
 
 def row_bytes(engine: RowEngineName, request: RowRequest, info: DeviceInfo, keys: Keys) -> int:
     """Return the bytes of the arrays that the engine works in."""
-    shapes = (row_engine(engine) or SINGLE).shapes(request, info, keys).values()
-    return sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes)
+    return nbytes_of((row_engine(engine) or SINGLE).shapes(request, info, keys).values())
 
 
 def batch_rows(engine: RowEngineName, request: RowRequest, info: DeviceInfo, keys: Keys) -> int:

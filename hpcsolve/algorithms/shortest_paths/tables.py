@@ -65,9 +65,7 @@ def solve_table(
     step = prepared.batch if isinstance(prepared, Sweeper) else rows_at_once(n, prepared.keys, prepared.device.info)
     if targets is not None and isinstance(prepared, Searcher):
         step *= batches_at_once(prepared.device.info)
-    waiting = [slice(first, min(first + step, own.stop))
-               for own in runs_of(~table.finished) for first in range(own.start, own.stop, step)]
-    for part in kept.while_any(waiting[::-1], table):
+    for part in kept.while_any(table.unfinished(step)[::-1], table):
         searches = row_searches(seeds[part], targets, places)
         if targets is None:
             solved, rows = prepared.start(searches, whole, keys[part], before[part] if predecessors else None)

@@ -21,7 +21,7 @@ GROUP = 32
 """Number of sources that a block searches from at once: a group."""
 THREADS = 512
 BLOCKS_A_MULTIPROCESSOR = 2
-"""The most blocks that are used: as many as code for sm_90 allows with keys of 64 bits. The driver may allow fewer."""
+"""The most blocks per multiprocessor that are used: as many as code for sm_90 allows with keys of 64 bits, or fewer."""
 SPACE_BYTES = 1 << 32
 """The most bytes that all blocks work in. Fewer blocks work at a time if theirs would not fit."""
 GROUPS_A_BLOCK = 4

@@ -22,7 +22,7 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.wording import counted
 
 ARCS = 1 << 24
-"""Arcs of the searches that follow each other on a block, of which there is at least one: some tenths of a second."""
+"""A block makes searches one after the other until their arcs are so many, at least one: some tenths of a second."""
 
 
 def trial(graph: Graph, parameters: Parameters, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:

@@ -13,7 +13,7 @@ from hpcsolve.problems.graph import Graph
 BLOCK_THREADS = 256
 """Threads of a block. In a road network the near queue has some 130 vertices at a time."""
 BLOCKS_A_MULTIPROCESSOR = 5
-"""The most blocks that are used: what the machine code for sm_90 allows. Fewer where the driver says so."""
+"""The most blocks per multiprocessor that are used: as many as code for sm_90 allows. The driver may allow fewer."""
 PATIENT = 2**32 - 1
 """More arcs than a round ever relaxes. With this setting buckets always widen, up to the widest."""
 
@@ -30,7 +30,7 @@ class Tuning:
         Near-Far: a bucket widens while a round relaxes fewer arcs than this. Bellman-Ford: sweeps between two checks
         for changes, 0 for push.
     shared
-        Near-Far, a block: 2^shared threads of a GPU share the arcs of a vertex; up to 5.
+        Near-Far by a block: on a GPU 2^shared threads share the arcs of a vertex. At most 5.
     """
 
     delta: int = 1
@@ -86,7 +86,7 @@ def default_delta(graph: Graph) -> float:
 
 
 def arc_sharing(graph: Graph) -> int:
-    """Return the binary logarithm of the number of threads that share a vertex' arcs, so that each has some four."""
+    """Return the binary logarithm of the number of threads that share a vertex's arcs, so that each has some four."""
     return max(0, min((graph.arcs // (4 * max(graph.n, 1))).bit_length() - 1, 5))
 
 

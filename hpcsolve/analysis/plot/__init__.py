@@ -23,14 +23,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from hpcsolve.analysis.plot.distances import MOST_LINES, plot_distances, plot_matrix, plot_voronoi
-from hpcsolve.analysis.plot.needs import IN_WORDS, kind_of_answer
+from hpcsolve.analysis.plot.needs import kind_of_answer, require_picture
 from hpcsolve.analysis.plot.paths import plot_path
 from hpcsolve.analysis.plot.places import has_coordinates
 from hpcsolve.analysis.plot.ranks import plot_ranks
 from hpcsolve.analysis.plot.search import plot_colonies, plot_convergence, plot_layers
 from hpcsolve.analysis.plot.tour import plot_tour
 from hpcsolve.analysis.plot.tree import plot_tree
-from hpcsolve.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,6 +62,7 @@ def plot(result: Result, axes: Axes | None = None, **options: Any) -> Axes:
         matplotlib is not installed.
     """
     kind = kind_of_answer(result)
+    require_picture(kind)
     if kind == "distances":
         targets, searches = result.contents.value("solution", "target"), len(result.distance)
         if result.contents.value("solution", "nearest") is not None and has_coordinates(result):
@@ -70,6 +70,4 @@ def plot(result: Result, axes: Axes | None = None, **options: Any) -> Axes:
         table = targets is not None or (searches > MOST_LINES and not has_coordinates(result))
         return plot_matrix(result, axes, **options) if table else plot_distances(result, axes, **options)
     functions: dict[str, Callable[..., Axes]] = {"tour": plot_tour, "tree": plot_tree, "paths": plot_path}
-    if kind not in functions:
-        raise InputError(f"there is no picture of {IN_WORDS[kind]}; export the result as .csv")
     return functions[kind](result, axes, **options)

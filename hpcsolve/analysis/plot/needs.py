@@ -15,14 +15,22 @@ if TYPE_CHECKING:
 
 IN_WORDS = {"tour": "a tour", "tree": "a Steiner tree", "distances": "distances", "paths": "shortest paths",
             "reductions": "reductions of distances", "tours of a batch": "the tours of a batch"}
+DRAWN = ("tour", "tree", "distances", "paths")
+"""The kinds of answers that have a picture."""
 
 
 def kind_of_answer(result: Result) -> str:
-    """Return `tour`, `tree`, `distances` or `paths`."""
+    """Return the kind of the answer of a result, a key of `IN_WORDS`. Raises `InputError` if there is no answer."""
     answer = answer_in(result.contents)
     if answer is None:
         raise InputError("the result has no answer, so there is nothing to draw")
     return answer.name
+
+
+def require_picture(kind: str) -> None:
+    """Raise an `InputError` if answers of a kind are not drawn."""
+    if kind not in DRAWN:
+        raise InputError(f"there is no picture of {IN_WORDS[kind]}; export the result as .csv")
 
 
 def require_answer(result: Result, kind: str, function: str) -> None:
@@ -31,9 +39,10 @@ def require_answer(result: Result, kind: str, function: str) -> None:
     Raises
     ------
     InputError
-        The message names both kinds.
+        The message names both kinds, or says that there is no picture of the answer.
     """
     found = kind_of_answer(result)
+    require_picture(found)
     if found != kind:
         text = f"{function} draws {IN_WORDS[kind]}; this result of {result.algorithm} has {IN_WORDS[found]}"
         raise InputError(f"{text}, which result.plot() draws")

@@ -163,11 +163,11 @@ def delaunay(points: Points) -> tuple[Ends, Ends]:
 
 
 def without_detours(points: Points, tails: Ends, heads: Ends) -> tuple[Ends, Ends]:
-    """Return the edges without a neighbour of one end that is nearer to both ends than they are to each other."""
+    """Return the edges whose ends have no neighbour that is nearer to both than they are to each other."""
     n = len(points)
     lengths = squares(points, tails, heads)
-    delaunay = assembled("", n, tails, heads, np.zeros(len(tails), dtype=np.uint32), directed=False)
-    degrees = np.diff(delaunay.offsets)
+    graph = assembled("", n, tails, heads, np.zeros(len(tails), dtype=np.uint32), directed=False)
+    degrees = np.diff(graph.offsets)
     keep = np.ones(len(tails), dtype=bool)
     kept = np.arange(len(tails))
     for near, far in ((tails, heads), (heads, tails)):
@@ -175,7 +175,7 @@ def without_detours(points: Points, tails: Ends, heads: Ends) -> tuple[Ends, End
             tried = kept[degrees[near[kept]] > index]
             if not len(tried):
                 break
-            third = delaunay.heads[delaunay.offsets[near[tried]] + index].astype(np.int64)
+            third = graph.heads[graph.offsets[near[tried]] + index].astype(np.int64)
             longest = np.maximum(squares(points, near[tried], third), squares(points, far[tried], third))
             keep[tried[longest < lengths[tried]]] = False
             kept = kept[keep[kept]]

@@ -26,15 +26,15 @@ from hpcsolve.problems.generate.random_integers import require_integers, require
 from hpcsolve.problems.graph import Graph
 
 FAST, FASTEST = 8, 14
-"""Roads between regions of at least 2^FAST and 2^FASTEST vertices are faster."""
+"""Roads between the halves of regions of at least 2^FAST vertices are fast, and of 2^FASTEST the fastest."""
 
 
 def road_network(n: int, seed: int = 1) -> Graph:
     """Generate a road network with small separators: a hierarchy of regions, and few roads from one to the next.
 
-    The vertices are those of road-graph. Of its roads, a spanning tree within regions as small as possible is kept, and
-    few others from one region to another. The weight of a road is its length, times 0.7 between the halves of a region
-    of 256 vertices or more, and times 0.45 from 16384 vertices on.
+    The vertices are those of road-graph. Of its roads, a spanning tree is kept that stays within regions as small as
+    possible, and a few others from one region to another. The weight of a road is its length, times 0.7 between the
+    halves of a region of 256 vertices or more, and times 0.45 from 16384 vertices on.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def road_network(n: int, seed: int = 1) -> Graph:
     require_memory_of(900 * n, f"a road network of {n} vertices")
     points = road_points(np.random.PCG64(seed), n)
     roads = without_detours(points, *delaunay(points))
-    chosen = _forest(points, *roads), _few_between_regions(points, *roads)
+    chosen = _spanning_tree(points, *roads), _few_between_regions(points, *roads)
     keys = sorted_unique(np.concatenate([tails * n + heads for tails, heads in chosen]))
     tails, heads = np.divmod(keys, n)
     level = _level(tails, heads)
@@ -60,7 +60,7 @@ def _level(tails: Ends, heads: Ends) -> NDArray[np.int64]:
     return np.frexp((tails ^ heads).astype(np.float64))[1].astype(np.int64)
 
 
-def _forest(points: Points, tails: Ends, heads: Ends) -> tuple[Ends, Ends]:
+def _spanning_tree(points: Points, tails: Ends, heads: Ends) -> tuple[Ends, Ends]:
     """Return a spanning tree whose edges lead through as small regions as possible, then are as short as possible."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import minimum_spanning_tree
@@ -87,6 +87,6 @@ def _few_between_regions(points: Points, tails: Ends, heads: Ends) -> tuple[Ends
 
 
 def _cube_root(power: int) -> int:
-    """Return the smallest integer whose cube is at least so large."""
+    """Return the smallest integer whose cube is at least `power`, a power of 2."""
     root = round(power ** (1 / 3))
     return next(r for r in range(max(0, root - 1), root + 3) if r**3 >= power)

@@ -22,9 +22,9 @@ of groups. A group of 32 sources has a line of 128 bytes a vertex. Lines that it
 4.58, check 3.76, rows 2, together 350 MB, or 10.9 MB a tree. At 4.3 TB/s these take 2.5 microseconds. For 1000 sources,
 which fill an H200, launches take some 0.45 ms and the climb 0.2 ms, or 0.65 microseconds a tree. So a tree with its
 check should take 3.2 microseconds (computed, not measured). The copy of its row to the host takes 21 microseconds at 50
-GB/s beside that: a table that leaves the GPU is bound by the copy, whoever fills it.
+GB/s beside that: a table that leaves the GPU is bound by the copy, whatever fills it.
 
-The order is by degree and depth, whatever the coordinates. Nested dissection would not pay: on New York contraction is
-less than half of the preparation, which is less than 60 searches, and graphs whose lists of neighbours grow, such as
-grids, are left to Near-Far.
+The order follows from degree and depth, not from coordinates. Nested dissection would not pay: on New York contraction
+takes less than half of the time of the preparation, all of which takes less than 60 searches. Graphs whose lists of
+neighbours grow, such as grids, are left to Near-Far.
 """

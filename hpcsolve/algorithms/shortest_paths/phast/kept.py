@@ -2,8 +2,8 @@
 
 There are two files for each graph: its contraction, which follows from its topology, and its hierarchy, which follows
 from the weights too. So a second run on the same graph begins at once, and new weights on the same topology pay for
-customisation alone. Whether a hierarchy is made must not depend on the cache. So a file has the work of contraction,
-which is compared with the budget as if it were done now.
+customisation alone. Whether a hierarchy is made must not depend on the cache. So each file records the work of the
+contraction, which is compared with the budget as if it were done now.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from hpcsolve.problems.graph import Graph
 KEPT_FROM = 1 << 16
 """Hierarchies of graphs with fewer vertices and arcs are not kept: they are made in some hundredths of a second."""
 _SAME = {"in_offsets": "offsets", "in_arcs": "arcs", "down_offsets": "up_offsets", "down_arcs": "up_arcs"}
-"""The arrays that are the same as others in an undirected graph, and are saved once."""
+"""Arrays of an undirected graph that are the same as others, and so are not saved."""
 _GRAPH = ("order", "offsets", "arcs", "in_offsets", "in_arcs")
 _LEVELS = ("level", "up_offsets", "up_arcs", "down_offsets", "down_arcs")
 
@@ -52,7 +52,7 @@ def hierarchy_of(graph: Graph, keys: Keys, budget: int, in_levels: bool, threads
     in_levels
         As in `hierarchy`.
     threads
-        Of the CPU.
+        Number of threads of the CPU.
     """
     topology = _topology(graph)
     key = array_cache.key_of([topology, keys.code, f"in levels: {in_levels}"], [graph.weights])
@@ -103,7 +103,7 @@ def _topology(graph: Graph) -> str:
 
 
 def _code() -> Iterator[str]:
-    """Yield hashes of the code that makes hierarchies."""
+    """Yield the code that makes hierarchies: the hashes of kernels, and the texts of modules."""
     yield from (source_hash(file) for file in (contraction_module.FILE, hierarchy_module.FILE))
     for module in (contraction_module, hierarchy_module, search_graph, graph_order):
         yield Path(str(module.__file__)).read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ from hpcsolve.algorithms.shortest_paths.phast.hierarchy import AHEAD, Hierarchy
 from hpcsolve.algorithms.shortest_paths.search_graph import gathered
 
 MOST = 0.5
-"""With a larger part of the hierarchy's arcs than this, the sweep is not restricted: it saves little then."""
+"""A sweep that would still go over more than this part of the hierarchy's arcs is not restricted: it saves little."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 
 
-
 @dataclass(eq=False)
 class SweptRows:
     """Rows by the engine "phast". A context manager: leaving it gives the device's memory back.

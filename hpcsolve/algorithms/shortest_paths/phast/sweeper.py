@@ -163,7 +163,7 @@ class Sweeper:
         self, searches: Searches, wanted: int, distance: NDArray[Any] | None = None,
         predecessor: NDArray[np.uint32] | None = None, reducer: Reducer | None = None,
     ) -> tuple[Solved, Rows]:
-        """Run a batch of searches from a source each. Their rows may still be arriving when this returns.
+        """Run a batch of searches, one source each. Their rows may still be arriving when this returns.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ class Sweeper:
         distance, predecessor
             Shape (searches, n), contiguous: filled with keys and with positions in the graph (2^32 - 1: none).
         reducer
-            What reduces each row to a summary, with which `distance` is then filled, shape (searches, entries).
+            Reduces each row to a summary. Then `distance`, shape (searches, entries), is filled with the summaries.
         """
         count, targets = len(searches), searches.targets if wanted & WANTS_TARGETS else None
         wanted |= UNCHECKED if self.restriction is not None else 0

@@ -13,7 +13,7 @@ from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.phast.sweeper import Sweeper
 from hpcsolve.algorithms.shortest_paths.reduce.searching import summaries_of
 from hpcsolve.algorithms.shortest_paths.reduce.summary import FARTHEST, REACHED, layout_of, sums_of
-from hpcsolve.algorithms.shortest_paths.resume import WORK, RowTable, SearchCheckpoints, runs_of, solved_of, work_of
+from hpcsolve.algorithms.shortest_paths.resume import WORK, RowTable, SearchCheckpoints, solved_of, work_of
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.algorithms.shortest_paths.searches import row_searches
 from hpcsolve.algorithms.shortest_paths.tables import SearchRows, rows_at_once
@@ -33,14 +33,13 @@ def solve_summaries(
     prepared: Searcher | Sweeper, seeds: Sequence[NDArray[np.int64]], targets: NDArray[np.int64] | None,
     reduction: Reduction, report: Report, kept: SearchCheckpoints,
 ) -> SearchRows:
-    """Search from each source, and return summaries in place of rows. Collective if checkpoints are kept."""
+    """Search from each source, and return its summary in place of its row. Collective if checkpoints are kept."""
     found = np.empty((len(seeds), layout_of(reduction).entries), prepared.keys.dtype)
     work, finished = np.zeros((len(seeds), WORK), np.uint64), np.zeros(len(seeds), bool)
     table = RowTable(found, np.empty((len(seeds), 0), np.uint32), work, finished)
     table.load(kept)
     step, places = batch_of(prepared), prepared.graph.places()
-    waiting = [slice(first, min(first + step, own.stop))
-               for own in runs_of(~table.finished) for first in range(own.start, own.stop, step)]
+    waiting = table.unfinished(step)
     with summaries_of(prepared, targets, reduction, min(step, max(1, len(seeds)))) as summaries:
         for part in kept.while_any(waiting[::-1], table):
             solved, rows = summaries.start(row_searches(seeds[part], targets, places), found[part])
@@ -67,8 +66,8 @@ def reductions_of(rows: SearchRows, keys: Keys, share: range, asked: PathQuestio
     InputError
         A sum of distances does not fit 64 bits.
     """
-    wanted, layout = asked.reduction, layout_of(asked.reduction) if asked.reduction else None
-    assert wanted is not None and layout is not None
+    wanted = asked.reduction
+    assert wanted is not None
     own = _columns(rows.keys, keys, wanted)
     wrong = InputError('shortest-paths.reduce: "sum": a sum of distances exceeds 2^64 - 1; scale the weights down',
                        graph.name)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.phast.sweeper import Shape
 from hpcsolve.algorithms.shortest_paths.reduce.answer import SWEEPS_A_BATCH
-from hpcsolve.algorithms.shortest_paths.reduce.reducer import SEARCHED_WIDTH, nbytes, reducer_shapes
+from hpcsolve.algorithms.shortest_paths.reduce.reducer import SEARCHED_WIDTH, reducer_shapes
 from hpcsolve.algorithms.shortest_paths.reduce.summary import layout_of
 from hpcsolve.algorithms.shortest_paths.resume import WORK
 from hpcsolve.answers.distances import PathQuestion
-from hpcsolve.device.base import DeviceInfo, batches_at_once
+from hpcsolve.answers.reductions import PER_SOURCE
+from hpcsolve.device.base import DeviceInfo, batches_at_once, nbytes_of
 
 COUNTERS = 60
-"""Bytes of a search on a device beside what it finds: seed, table, counters."""
+"""Bytes on a device for each search, besides its results: seed, table, counters."""
 
 
 def swept_bytes(n: int, asked: PathQuestion, size: int, shape: Shape, info: DeviceInfo, keys: Keys) -> tuple[int, int]:
@@ -34,11 +35,11 @@ def searched_bytes(n: int, asked: PathQuestion, size: int, batch: int, info: Dev
 
 def _bytes(n: int, asked: PathQuestion, size: int, batch: int, shape: Shape, info: DeviceInfo, keys: Keys
            ) -> tuple[int, int]:
-    """Return the bytes of a reducer, of a batch of searches, and of the summaries of all of them as an answer."""
+    """Return the bytes on the device and on the host: reducer, batch of searches, and summaries of all searches."""
     assert asked.reduction is not None
     columns = n if asked.targets is None else len(asked.targets)
     summary = layout_of(asked.reduction).entries * keys.dtype.itemsize
     shapes = reducer_shapes(columns, shape.groups, shape.width, asked.reduction, info, keys)
-    on_device = nbytes(shapes) + batch * (COUNTERS + (0 if info.kind == "cpu" else batches_at_once(info) * summary))
-    answer = 3 * summary + 2 * 8 * 5  # summaries, and the columns of this rank and of all
-    return on_device, size * (answer + 8 * WORK + 1) + 12 * columns + batch * COUNTERS
+    of_batch = batch * (COUNTERS + (0 if info.kind == "cpu" else batches_at_once(info) * summary))
+    answer = 3 * summary + 2 * 8 * len(PER_SOURCE)  # summaries, and the columns of this rank and of all
+    return nbytes_of(shapes.values()) + of_batch, size * (answer + 8 * WORK + 1) + 12 * columns + batch * COUNTERS

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,13 +16,13 @@ from hpcsolve.problems.verify.reductions import Reduction
 FILE = "paths/summaries"
 THREADS = 256
 TARGETS_A_PART = 2048
-"""On a GPU, number of targets that a warp goes through."""
+"""On a GPU, the number of targets of a part, which a warp goes through."""
 SEARCHED_WIDTH = 16
 """Number of sources of a group, where rows come from searches one by one."""
 
 
 def parts_of(columns: int, groups: int, info: DeviceInfo) -> int:
-    """Return the number of parts of the targets that different warps, or threads of a CPU, go through."""
+    """Return the number of parts that the targets are split into, each for one warp, or one thread of a CPU."""
     wanted = -(-info.units // groups) if info.kind == "cpu" else -(-columns // TARGETS_A_PART)
     return max(1, min(wanted, columns))
 
@@ -71,13 +69,13 @@ class Reducer:
 
     def __post_init__(self) -> None:
         """Make room to work in."""
-        columns, found, info = len(self.vertex), self.reduction, self.device.info
-        within = [min(self.keys.encode_one(cutoff), self.most) for cutoff in found.cutoffs]
-        shapes = reducer_shapes(columns, self.groups, self.width, found, info, self.keys)
+        columns, reduction, info = len(self.vertex), self.reduction, self.device.info
+        within = [min(self.keys.encode_one(cutoff), self.most) for cutoff in reduction.cutoffs]
+        shapes = reducer_shapes(columns, self.groups, self.width, reduction, info, self.keys)
         arrays = {"vertex": self.vertex, "name": self.name, "cutoff": np.array(within or [0], self.keys.dtype)}
         self.work = {name: self.device.upload(array) for name, array in arrays.items()}
         self.asked = {"columns": columns, **self.work, "most": self.most, "cutoffs": len(within),
-                      "nearest": found.nearest}
+                      "nearest": reduction.nearest}
         self.work["summaries"] = self.device.empty(*shapes["summaries"])
 
     def __enter__(self) -> Reducer:
@@ -120,8 +118,3 @@ class Reducer:
 def _code(keys: Keys) -> str:
     """Return the code of unsigned integers as wide as the keys, since keys of floats are in the order of these."""
     return f"u{keys.dtype.itemsize}"
-
-
-def nbytes(shapes: Mapping[str, tuple[Any, Any]]) -> int:
-    """Return the bytes of arrays of these shapes and types."""
-    return sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes.values())

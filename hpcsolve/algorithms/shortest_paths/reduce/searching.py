@@ -27,7 +27,7 @@ class SweptSummaries:
     reducer: Reducer
 
     def start(self, searches: Searches, out: NDArray[Any]) -> tuple[Solved, Rows]:
-        """Search from a source each. The summaries, shape (searches, entries), may still be arriving."""
+        """Run searches, one source each. `out`, shape (searches, entries), may still be filled after this returns."""
         return self.prepared.start(searches, WANTS_DISTANCES, out, reducer=self.reducer)
 
 
@@ -50,7 +50,7 @@ class SearchedSummaries:
     whole: bool
 
     def start(self, searches: Searches, out: NDArray[Any]) -> tuple[Solved, Rows]:
-        """Search from a source each. The summaries, shape (searches, entries), may still be arriving."""
+        """Run searches, one source each. `out`, shape (searches, entries), may still be filled after this returns."""
         prepared, count = self.prepared, len(searches)
         rows = self.rows[:count] if self.whole else None
         batch = batch_on(prepared.device, searches, WANTS_DISTANCES if self.whole else WANTS_TARGETS,
@@ -93,7 +93,8 @@ def summaries_of(
     groups, columns = -(-batch // SEARCHED_WIDTH), len(name)
     lines = device.empty((groups, columns, SEARCHED_WIDTH), keys.dtype)
     rows = np.empty((batch if targets is None else 0, columns), keys.dtype)
+    whole_warps = prepared.threads // 32 * 32
     with Reducer(device, keys, SEARCHED_WIDTH, groups, np.arange(columns, dtype=np.uint32), name.astype(np.uint32),
-                 prepared.cutoff, reduction, prepared.threads // 32 * 32) as reducer:
+                 prepared.cutoff, reduction, whole_warps) as reducer:
         yield SearchedSummaries(prepared, reducer, rows, lines, targets is None)
     lines.free()
