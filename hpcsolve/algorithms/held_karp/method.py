@@ -57,7 +57,7 @@ def why_not_bounded(parameters: Parameters) -> str:
     if extra_answers(parameters) != NO_EXTRA_ANSWERS:
         return "more than one optimal tour needs all states (count, best, arcs)"
     if parameters.objective not in ("sum", "latency", "position"):
-        return f'objective = "{parameters.objective}" is no sum of costs by place'
+        return f'objective = "{parameters.objective}" does not add up costs by place'
     if parameters.objective == "latency" and len(set(parameters.weights or ())) > 1:
         return "with different weights of the cities the costs depend on which cities are left"
     return ""
