@@ -18,9 +18,9 @@
 // previous one, around. A city has a list of items (direction, neighbour, flips or or-exchange). The first item with an
 // improving move is taken, with the best move in it; then the ends of its edges are to be looked at again. A CPU's one
 // thread stops at that item; the threads of a GPU's block try one item each, and the least item with a move is taken.
-// If there are twice as many threads as items or more, several share an item: each has some of the neighbours that the
-// second city may be joined to. So the result depends on the tour alone. Little of the block's work is in vain: most cities have no move, and to find
-// that out takes all items anyway. Sums of costs have 64 bits.
+// If there are at least twice as many threads as items, several threads share an item: each has some of the neighbours
+// that the second city may be joined to. So the result depends on the tour alone. Little of the block's work is in
+// vain: most cities have no move, and to find that out takes all items anyway. Sums of costs have 64 bits.
 //
 // If the tour's colony has an incumbent, which is improved already, the search begins only at the ends of edges that
 // the incumbent does not have, because ants' tours differ little from it.
@@ -60,8 +60,8 @@ struct shared_search {
   move chosen;
   int64_t gain[most_parts];
 };
-// The part of an item that a thread tries: moves that go on with the neighbours `begin` to `end` - 1 of the second city.
-// The first part also has the move that does not go on.
+// The part of an item that a thread tries: moves that go on with the neighbours `begin` to `end` - 1 of the second
+// city. The first part also has the move that does not go on.
 struct part_of_item {
   uint32_t begin, end;
 };
@@ -73,8 +73,8 @@ DEVICE void offer(move &best, int64_t gain, bool or_exchange, const uint32_t *cu
   best.gain = gain, best.or_exchange = or_exchange, best.cuts = cuts;
   UNROLL for (int k = 0; k < cuts; k++) best.cut[k] = cut[k];
 }
-// Tries all moves that go on with a flip that joins the path's first city to `near`; its cost is taken off `gain`. Of the
-// neighbours that are joined next it takes those of a part.
+// Tries the moves of a part whose next flip joins the path's first city to `near`. The cost of that arc is already
+// subtracted from `gain`.
 template <int most, int flips>
 DEVICE void try_flip(const tour &t, const path &p, int64_t gain, uint32_t near, part_of_item part, uint32_t *cut,
                      move &best) {
@@ -90,7 +90,8 @@ DEVICE void try_flip(const tour &t, const path &p, int64_t gain, uint32_t near, 
       try_flip<most, flips + 1>(t, p, left, t.neighbours[first * t.stride + k], {0, t.breadth}, cut, best);
     }
 }
-// Tries all or-exchanges that join the path's first city to `near`; the cost of that is taken off `gain`.
+// Tries the or-exchanges of a part that join the path's first city to `near`. The cost of that arc is already
+// subtracted from `gain`.
 template <class Kind>
 DEVICE void try_or_exchange(const tour &t, const path &p, int64_t gain, uint32_t near, part_of_item part, move &best) {
   uint32_t cut[2] = {0, position_of<0>(t, p, nullptr, near) + 1};
@@ -141,8 +142,8 @@ DEVICE uint32_t first_item(const tour &t, uint32_t city, move &best) {
   }
   return nothing;
 }
-// Sets s.chosen to the best move in item s.item; of equal ones to that of the first part. Each thread gives its own best
-// move, which is in that item if `found` is its number.
+// Sets s.chosen to the best move in item s.item, of equally good ones to that of the first part. `best` is the thread's
+// own best move, in item `found`.
 template <class Kind>
 DEVICE void choose(const tour &t, shared_search &s, uint32_t found, const move &best) {
   const uint32_t shared = parts<Kind>(t), own = threadIdx.x % shared;

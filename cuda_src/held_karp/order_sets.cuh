@@ -2,9 +2,10 @@
 //
 //   g(S, j) = min over i in S of join(g(S - i, i), cost(|S|, i, j)),   j not in S,
 //
-// where `join` adds, adds a multiple that depends on S, or takes the dearer one. A warp (on a CPU a thread) computes the
-// values of a set: its lanes are the cities j, all with the same i, so that a row of costs is read in order. Afterwards
-// each value waits for the window of its city, or is infinite where the window is missed or a predecessor is not in S.
+// where `join` adds, adds a multiple that depends on S, or takes the dearer one. A warp (on a CPU a thread) computes
+// the values of a set: its lanes are the cities j, all with the same i, so that a row of costs is read in order. A
+// value before the window of its city then becomes the window's beginning. It becomes infinite if it is after the
+// window, or if a city that must precede j is not in S.
 #pragma once
 #include <type_traits>
 
@@ -93,8 +94,9 @@ DEVICE void solve_row(const order_rules<V> &rules, int cities, uint32_t set, V *
     if (j < cities && !(set >> j & 1)) row[j * plane] = value;
   }
 }
-// Lowers through[i][j] to the best of the orders that visit S first, i last of S, and j next, for all i in S and j outside:
-// `path(i)` is g(S - i, i), and `rest(j)` the value of the best path from j through all other cities to the depot.
+// Lowers through[i][j], for all i in S and j outside, to the value of the best order that begins with the cities of S,
+// i the last of them, and goes on to j. `path(i)` is g(S - i, i), and `rest(j)` the value of the best path from j
+// through all other cities to the depot.
 template <class Join, int width, class V, class Path, class Rest>
 DEVICE void join_halves(const order_rules<V> &rules, int cities, uint32_t set, V *through, Path path, Rest rest) {
   constexpr int own = (width + warp_size - 1) / warp_size;  // columns of a thread

@@ -79,9 +79,10 @@ DEVICE void solve_layer(const order_slices &slices, const order_chunks &layer, c
     });
   });
 }
-// Lowers through[i][j] to the best of the orders in which the arc from i to j comes after a set of this layer. `back` is
-// the table of the orders read backwards: its g(complement of S - j, j) is the best path from j to the depot. A set and
-// its complement belong to one rank, and the complement's rank among its slice's sets is counted from the end.
+// Lowers through[i][j] to the value of the best order that begins with a set S of this layer, i its last city, and
+// goes on to j. `back` is the table of the orders read backwards: its g(complement of S - j, j) is the best path from j
+// to the depot. A set and its complement belong to one MPI rank, and where S is number nth of its slice, the complement
+// is number nth from the end of its own.
 template <class Join, class V>
 DEVICE void join_layer(const order_slices &slices, const order_slices &back_slices, const order_chunks &layer,
                        const order_rules<V> &rules, const order_memory<V> &memory, const order_memory<V> &back,

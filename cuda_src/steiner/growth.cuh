@@ -43,6 +43,7 @@ struct growth {
 };
 constexpr uint32_t bound_rule = 1, separator_rule = 2;
 
+// Whether a vertex is a terminal outside of the set.
 template <int W>
 DEVICE bool is_foreign(const growth<W> &s, uint32_t v) {
   return s.net.is_terminal[v] && !has(s.set, s.number[v]);
@@ -108,8 +109,8 @@ DEVICE uint32_t top_of(growth<W> &s, uint32_t v) {
   while (s.above[v] != v) v = s.above[v] = s.above[s.above[v]];
   return v;
 }
-// Adds a vertex to the graph of the separator rule, and joins it to its neighbours there. Returns by how much the number
-// of components with a foreign terminal grows.
+// Adds a vertex to the graph of the separator rule, and joins it to its neighbours there. Returns by how much the
+// number of components with a foreign terminal grows.
 template <int W>
 DEVICE int32_t enter(growth<W> &s, uint32_t v) {
   int32_t more = is_foreign(s, v);
@@ -124,8 +125,8 @@ DEVICE int32_t enter(growth<W> &s, uint32_t v) {
   }
   return more;
 }
-// Makes the component of a vertex among those that are not `none`. Returns whether it has a foreign terminal. The heap is
-// empty, so its array serves as the queue.
+// Makes the component of a vertex in the graph without kept vertices (`above` is `none`). Returns whether it has a
+// foreign terminal. The heap is empty, so its array serves as the queue.
 template <int W>
 DEVICE int32_t flood(growth<W> &s, uint32_t top) {
   uint32_t *queue = s.waiting.vertices, size = 1;
@@ -142,7 +143,8 @@ DEVICE int32_t flood(growth<W> &s, uint32_t top) {
   s.state[top] = found ? with_terminal : present;
   return found;
 }
-// Drops states beyond the largest distance such that the other terminals are connected without what is nearer.
+// Drops the states that the separator rule does not need. Kept vertices enter the graph, the farthest first, until all
+// foreign terminals are connected; states farther than the last vertex to enter are dropped.
 template <int W>
 DEVICE void separate(growth<W> &s) {
   uint32_t missing = 0;
@@ -159,7 +161,7 @@ DEVICE void separate(growth<W> &s) {
     s.kept = i + 1;
   }
 }
-// Returns the number of states to keep: those that `separate` left, and those as far as the last of them.
+// Returns the number of states to keep: those that `separate` left, and others of the same weight as the last of these.
 template <int W>
 DEVICE uint32_t with_equals(const growth<W> &s, uint32_t before) {
   uint32_t end = s.kept;

@@ -17,9 +17,9 @@
 // Values are always weights of real trees, so both rules together are safe. No state says where it comes from; the host
 // finds that again (hpcsolve/algorithms/steiner_kmb/exact/recover.py).
 //
-// pair: lists the pairs of families whose union has a given size and which have a vertex in common. Sets are dealt to
-// ranks, and if the pairs need more room, to passes, by their hash. grow: merges the pairs of each set, searches, and keeps states.
-// meet: finds the lightest tree of three sets (the third may be empty).
+// pair: lists the pairs of families whose union has a given size and which meet below the limit. Unions are dealt to
+// ranks by their hash, and to passes if there is no room for all pairs. grow: merges the pairs of each set, searches,
+// and keeps states. meet: finds the lightest tree of three sets (the third may be empty).
 //
 // Only some thousands of a graph's 2^k sets have states. Their lists are short and irregular, so this runs on the CPU
 // whatever the device: a block has one thread that works, and takes one family or set after the other.
@@ -36,14 +36,16 @@ struct share {
 struct span {
   uint64_t begin, end;
 };
-// Writes the weights of a family by vertex, and takes them away again. All others are `unreached`.
+// Writes the weights of a family by vertex: the family is then spread. All other vertices are `unreached`.
 DEVICE void spread(const families &all, uint64_t x, uint64_t *by_vertex) {
   for (uint64_t i = all.begin[x]; i < all.begin[x + 1]; i++) by_vertex[all.vertices[i]] = all.weights[i];
 }
+// Makes the family's vertices `unreached` again.
 DEVICE void take_away(const families &all, uint64_t x, uint64_t *by_vertex) {
   for (uint64_t i = all.begin[x]; i < all.begin[x + 1]; i++) by_vertex[all.vertices[i]] = unreached;
 }
-// Whether a family and the one that is spread have a vertex where their weights, each below the limit, add up to less.
+// Whether a family and the one that is spread have a vertex where their weights add up to less than `limit`. Each
+// weight alone is below it.
 DEVICE bool meets_below(const families &all, const uint64_t *by_vertex, uint64_t y, uint64_t limit) {
   for (uint64_t j = all.begin[y]; j < all.begin[y + 1]; j++)
     if (by_vertex[all.vertices[j]] < limit - all.weights[j]) return true;
@@ -79,8 +81,8 @@ DEVICE void pair_all(uint32_t n, const families &all, uint32_t size, uint64_t li
     take_away(all, x, by_vertex);
   }
 }
-// `words` is (blocks, 5, n), `weights` is (blocks, n) and `rest` is (blocks, k). `next` counts the sets that blocks have
-// taken.
+// `words` is (blocks, 5, n), `weights` is (blocks, n) and `rest` is (blocks, k). `next` counts the sets that blocks
+// have taken.
 template <int W>
 DEVICE void grow_all(const network &net, const uint32_t *number, const families &all, const wanted &targets,
                      const ascents &dual, uint64_t limit, uint32_t rules, uint64_t *next, uint32_t *words,
@@ -130,7 +132,8 @@ DEVICE void meet(const families &all, const uint64_t *by_vertex, uint64_t x, uin
       *weight = sum, who[0] = x, who[1] = y, who[2] = z, who[3] = v;
   }
 }
-// Lets family x, which is spread, meet all that come after it. The sizes of three sets ascend, and are at most half of the terminals.
+// Lets family x, which is spread, meet all that come after it. The sizes of the three sets ascend, and each is at most
+// half of the number of terminals.
 template <int W>
 DEVICE void meet_others(const families &all, uint32_t terminals, const uint64_t *by_vertex, uint64_t x,
                         uint64_t *weight, uint64_t *who) {

@@ -62,7 +62,7 @@ struct families {
   const uint64_t *weights;
 };
 // Returns which of up to 64 families from number `begin` on, a bit for each, are disjoint from a set and have a part of
-// the graph in common with it. The loop has no branches, so that a compiler vectorises it: most families are no partners.
+// the graph in common with it. Most families are no partners, so the loop has no branches: a compiler vectorises it.
 template <int W>
 DEVICE uint64_t partners(const families &all, const terminal_set<W> &set, uint64_t blocks, uint64_t begin,
                          uint64_t end) {

@@ -28,8 +28,8 @@ LONGEST_TOUR = 200
 _LEG = "Cost from each city of the tour to the next; of a cycle, the last leg leads back to the first city"
 LEGS = {"cost": Dataset("int64", f"{_LEG}, times /instance/scale", "leg", scaled=True)}
 """The group `/legs`."""
-BEST = ("best_costs", "best_tours")
-ARCS = ("arc_tails", "arc_heads", "arc_costs")
+OPTIONAL = ("best_costs", "best_tours", "arc_tails", "arc_heads", "arc_costs")
+"""The last fields of `Tour`, in order."""
 VALUES = {
     "sum": "cost added up", "latency": "sum of weighted arrivals", "position": "cost by place added up",
     "bottleneck": "dearest leg", "lexicographic": "cost added up, the dearest leg", "finish": "time of the end",
@@ -64,7 +64,7 @@ class Tour:
     ] = None
     best_tours: Annotated[
         NDArray[np.int32] | None,
-        Dataset("int32", "Cities of the best tours, one tour behind the other, positions from 0", "best_place",
+        Dataset("int32", "Cities of the best tours, one tour after the other, positions from 0", "best_place",
                 optional=True),
     ] = None
     arc_tails: Annotated[
@@ -128,10 +128,9 @@ def verify(contents: Contents, problem: Tsp, question: TourQuestion | None, rows
     if attribute != own_unit(int(cost), problem.scale):
         return Verdict(False, f"the attribute cost is {attribute}, /solution/cost is {cost} at scale {problem.scale}")
     dearest, bound = (contents.value("solution", name) for name in ("dearest", "lower_bound"))
-    legs, (costs, tours) = contents.value("legs", "cost"), (contents.value("solution", name) for name in BEST)
+    legs, several = contents.value("legs", "cost"), [contents.value("solution", name) for name in OPTIONAL]
     whole = [None if one is None else int(one) for one in (dearest, bound)]
-    arcs = [contents.value("solution", name) for name in ARCS]
-    answer = Tour(int(cost), tour, False, whole[0], whole[1], None, costs, tours, *arcs)
+    answer = Tour(int(cost), tour, False, whole[0], whole[1], None, *several)
     verdict = check_answer(problem, question, answer)
     right = beside(problem, question, answer).get("legs") if verdict.passed and legs is not None else None
     if right is not None and not np.array_equal(legs, right["cost"].values):
@@ -169,7 +168,7 @@ def lines(contents: Contents) -> Iterator[str]:
 
 
 def _more_lines(contents: Contents) -> Iterator[str]:
-    """Yield the number of optimal tours and the range of the best ones, where the job asks for them."""
+    """Yield the number of optimal tours, the range of the best ones, and the arcs, where the job asks for them."""
     count, best = contents.value("solution", "optimal_tours"), contents.value("solution", "best_costs")
     if count is not None:
         yield f"number: {'at least ' if int(count) == 2**64 - 1 else ''}{counted(int(count), 'optimal tour')}"

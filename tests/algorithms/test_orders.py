@@ -167,7 +167,7 @@ def test_the_largest_size_that_fits_is_the_largest() -> None:
 
 def test_too_many_cities_are_refused() -> None:
     tsp, question = random_question(33, 0, "latency")
-    with pytest.raises(ResourceError, match=r"33 cities are too many.* 32 are the most"):
+    with pytest.raises(ResourceError, match=r"33 cities are too many.* 32 at most"):
         orders.estimate(tsp, question, 1)
 
 
@@ -204,7 +204,7 @@ def best_through(tsp: Tsp, question: TourQuestion) -> list[tuple[int, int, int]]
 
 
 def through_arcs(tsp: Tsp, question: TourQuestion, device: Device, comm: Comm) -> list[tuple[int, int, int]]:
-    """Return the same of the tables, checked by the answer's own check."""
+    """Return the same as `best_through`, from the tables, after the answer's own check."""
     asked = ExtraAnswers(best=3, arcs=True)
     answer = orders.run(tsp, lambda: question, device, comm, silent, NONE, asked).answer
     if isinstance(answer, NoTour):

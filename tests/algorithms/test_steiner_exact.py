@@ -218,7 +218,7 @@ def counting() -> Callable[[RoundStop], float]:
 
 
 def test_more_terminals_than_a_set_can_hold(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tree of mode best and its bound are the answer, and it is said why."""
+    """The answer is the tree and the bound so far, and the outcome says why it is not proven."""
     monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.exact.search.MOST_TERMINALS", 12)
     outcome = solved(hypercube(6, 13, high=102))
     assert outcome.ended == "the reductions left 13 terminals, and mode exact can go on with 12 at most"
@@ -263,7 +263,7 @@ def test_a_second_search_contradicts_a_wrong_claim() -> None:
     assert verdict(least - 1).passed is False and f"the lightest tree weighs {least}" in verdict(least - 1).reason
 
 
-def test_a_proof_by_prices_and_one_by_the_search() -> None:
+def test_a_proof_by_dual_ascent_and_one_by_the_search() -> None:
     dual = solved(road_steiner(60, 8))
     assert (dual.answer.optimal, dual.answer.proof, dual.answer.ratio) == (True, "dual", 1.0)
     assert len(dual.groups["layers"]["size"].values) == 0

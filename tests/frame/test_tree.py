@@ -1,4 +1,4 @@
-"""No path of one machine is in the tree, and setup.cfg lists every package."""
+"""No path of one machine and no unfinished merge is in the tree, and setup.cfg lists every package."""
 
 import configparser
 import re
@@ -32,6 +32,13 @@ def test_no_path_of_a_machine_in_tracked_files():
         text = path.read_text(encoding="utf-8", errors="replace")
         found += [f"{path.relative_to(REPOSITORY)}: {hit.group(0)}" for hit in MACHINE.finditer(text)]
     assert [line for line in found if not line.startswith("tests/frame/test_tree.py")] == []
+
+
+def test_no_merge_is_unfinished():
+    markers = re.compile(r"^(?:<{7}|>{7}) .*", re.MULTILINE)
+    assert markers.search("text\n" + 7 * "<" + " HEAD\n")
+    texts = {path: path.read_text(encoding="utf-8", errors="replace") for path in tracked_files()}
+    assert [f"{path}: {hit.group(0)}" for path, text in texts.items() for hit in markers.finditer(text)] == []
 
 
 def test_no_large_or_generated_files_are_tracked():

@@ -13,7 +13,8 @@ solve.py     `estimate` and `run` of a job
 problem.py   the one statement of every objective and constraint
 orders.py    objectives and constraints beyond plain sums, with one table (encode.py, slices.py, table.py)
 walk.py      the best order of such a table
-ranking.py   the number of optimal orders, and the best ones; arcs.py: the best order through each arc
+ranking.py   the number of optimal orders, and the best ones
+arcs.py      the value of the best order through each arc
 reduce.py    from costs to 16- or 32-bit states, exactly
 split.py     cities into low, mid and top ones, slices over ranks, layers into chunks
 plan.py      one rank's share: buffers and messages, to the byte

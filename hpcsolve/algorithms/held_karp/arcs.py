@@ -35,7 +35,7 @@ def encode_backwards(problem: OrderProblem, least: int) -> Encoded:
     encoded = encode(replace(problem, cost=problem.cost[::-1].transpose(0, 2, 1), before=after), least)
     if problem.weights is None:
         return encoded
-    # Read backwards, an arc counts once for each unit of weight of those that are behind it and have been visited.
+    # An arc delays the cities behind it. Read backwards, these are the depot and the cities that have been visited.
     return replace(encoded, weight=-encoded.weight.astype(np.int64), factor=int(problem.weights[m]))
 
 
@@ -52,35 +52,35 @@ def in_instance(problem: OrderProblem, question: TourQuestion, arcs: Arcs) -> Ar
 class Joiner:
     """Joins a filled table with the layers of the table of the orders read backwards, while that is filled."""
 
-    def __init__(self, there: Table, back: Table, statistics: Statistics) -> None:
-        self._there, self._back, self._statistics = there, back, statistics
-        self._through = there.device.upload(np.full(ENTRIES, there.encoded.no_path, there.encoded.dtype))
+    def __init__(self, forward: Table, back: Table, statistics: Statistics) -> None:
+        self._forward, self._back, self._statistics = forward, back, statistics
+        self._through = forward.device.upload(np.full(ENTRIES, forward.encoded.no_path, forward.encoded.dtype))
 
     def join(self, filled: int) -> None:
         """Join the sets of the second table's layer, which has just been filled, with their complements. Collective."""
-        m = self._there.slices.m
-        if filled == 0:
+        m = self._forward.slices.m
+        if filled == 0:  # the complement is all cities: `values` adds the arcs from and to the depot
             return
-        self._there.exchange(m - filled, self._statistics)
+        self._forward.exchange(m - filled, self._statistics)
         timer = self._statistics.layer_timers[filled]
         timer.start()
-        self._there.join(self._back, m - filled, self._through)
+        self._forward.join(self._back, m - filled, self._through)
         timer.stop()
 
     def join_again(self, filled: int) -> None:
-        """Do the same for a layer that comes from a checkpoint. Collective."""
+        """Join a layer of the second table that comes from a checkpoint. Collective."""
         self._back.exchange(filled, self._statistics)
         self.join(filled)
 
     def values(self) -> Arcs:
-        """Return the arcs in the integers of the kernels, when all layers are joined. Collective."""
-        there, back = self._there, self._back
-        m, none = there.slices.m, there.encoded.no_path
+        """Return the arcs with values in the kernel's integers, after all layers have been joined. Collective."""
+        forward, back = self._forward, self._back
+        m, none = forward.slices.m, forward.encoded.no_path
         table = np.full((m + 1, m + 1), none, np.int64)
-        parts = there.comm.allgather(self._through.download())
+        parts = forward.comm.allgather(self._through.download())
         table[:m, :m] = np.min(parts, axis=0).reshape(STRIDE, STRIDE)[:m, :m]
         whole = (1 << m) - 1
-        for city, value in arrivals(there.encoded, there.read, whole, m):
+        for city, value in arrivals(forward.encoded, forward.read, whole, m):
             table[city, m] = value
         for city, value in arrivals(back.encoded, back.read, whole, m):
             table[m, city] = value

@@ -8,9 +8,9 @@ from hpcsolve.problems.tsp import Tsp
 from hpcsolve.problems.tsp_batch import TspBatch
 
 LATTICE_CITIES, ORDERED_CITIES = 28, 20
-"""The most cities for which `method = "auto"` takes the lattice, of plain sums and of other questions.
+"""The most cities for which `method = "auto"` takes the lattice: for plain sums, and for other questions.
 
-It takes about a second. The table of other questions takes up to eight times the memory and the work.
+The lattice then takes about a second. For other questions its table takes up to eight times the memory and the work.
 """
 FEWEST_CITIES = 10
 """Fewer cities are always solved by the lattice."""
@@ -33,7 +33,7 @@ def is_bounded(tsp: Tsp | TspBatch, parameters: Parameters, stops: bool = False)
     if parameters.method == "bounded" and obstacle:
         raise InputError(f'held-karp.method: "bounded" cannot do this: {obstacle}; use "auto" or "lattice"')
     if parameters.method == "auto" and stops and obstacle:
-        raise InputError(f"stop: only states with bounds can be stopped early, and {obstacle}; remove [stop]")
+        raise InputError(f'stop: only held-karp.method = "bounded" can be stopped early, but {obstacle}; remove [stop]')
     if parameters.method == "lattice" or obstacle or isinstance(tsp, TspBatch) or tsp.n < FEWEST_CITIES:
         return False
     return parameters.method == "bounded" or stops or tsp.n > _most_in_lattice(tsp, parameters)
@@ -57,7 +57,7 @@ def why_not_bounded(parameters: Parameters) -> str:
     if extra_answers(parameters) != NO_EXTRA_ANSWERS:
         return "more than one optimal tour needs all states (count, best, arcs)"
     if parameters.objective not in ("sum", "latency", "position"):
-        return f'objective = "{parameters.objective}" is no sum of costs by place'
+        return f'objective = "{parameters.objective}" does not add up costs by place'
     if parameters.objective == "latency" and len(set(parameters.weights or ())) > 1:
         return "with different weights of the cities the costs depend on which cities are left"
     return ""

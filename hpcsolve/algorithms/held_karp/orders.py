@@ -32,6 +32,7 @@ from hpcsolve.problems.tsp import Tsp
 MOST_CITIES = 31
 """The most cities beside the depot: a set is a word of 32 bits, and a row of costs has one more place."""
 MOST_RANKS = 512
+"""The most ranks of a run. Not all of them need have work."""
 
 
 def statement(tsp: Tsp, question: TourQuestion) -> OrderProblem:
@@ -47,15 +48,20 @@ def statement(tsp: Tsp, question: TourQuestion) -> OrderProblem:
     problem = order_problem(tsp, question)
     if problem.m > MOST_CITIES:
         most = MOST_CITIES + tsp.n - problem.m
-        why = f"the table of all states doubles with every city, and {most} are the most that are tried"
+        why = f"the table of all states doubles with every city, so there may be {most} at most"
         raise ResourceError(f"{tsp.n} cities are too many for this objective and these constraints: {why}")
     return problem
 
 
-def estimate(tsp: Tsp, question: TourQuestion, ranks: int, extra: ExtraAnswers = NO_EXTRA_ANSWERS) -> Estimate:
-    """Return what a run on so many ranks will need. Raises as `statement`, and for more ranks than `MOST_RANKS`."""
+def require_ranks(ranks: int) -> None:
+    """Raise `ResourceError` if these are more than `MOST_RANKS`."""
     if ranks > MOST_RANKS:
         raise ResourceError(f"{ranks} ranks are too many: at most {MOST_RANKS} can share one problem; start fewer")
+
+
+def estimate(tsp: Tsp, question: TourQuestion, ranks: int, extra: ExtraAnswers = NO_EXTRA_ANSWERS) -> Estimate:
+    """Return what a run on so many ranks will need. Raises as `statement`, and as `require_ranks`."""
+    require_ranks(ranks)
     problem = statement(tsp, question)
     if problem.m == 0:
         none = (0,) * ranks
@@ -85,7 +91,7 @@ def estimate(tsp: Tsp, question: TourQuestion, ranks: int, extra: ExtraAnswers =
 
 
 def fits(tsp: Tsp, question: TourQuestion) -> bool:
-    """Return whether the costs' sums fit 62 bits."""
+    """Return whether the sums of costs fit in 62 bits."""
     try:
         order_problem(tsp, question)
     except InputError:
@@ -94,12 +100,12 @@ def fits(tsp: Tsp, question: TourQuestion) -> bool:
 
 
 def _passes(runs: int, extra: ExtraAnswers) -> int:
-    """Return how often all states are looked at: to fill each table, and to join the last two."""
+    """Return how many times all states are computed or read: to fill each table, and to join the last two."""
     return runs + 2 * extra.arcs
 
 
 def _device_bytes(runs: Sequence[Layout], extra: ExtraAnswers) -> int:
-    """Return the bytes of the largest of the tables, of which the last may have a second one beside it."""
+    """Return the bytes of the largest table, or of the last one with its table of orders read backwards."""
     last = runs[-1]
     beside = last.device_bytes() + ENTRIES * last.dtype.itemsize if extra.arcs else 0
     return max(*(run.device_bytes() for run in runs), last.device_bytes() + beside)
@@ -166,10 +172,10 @@ class OrderRun:
             if found is None:
                 return None
             several = best_orders(encoded, table.read, extra.best) if extra.best > 1 else [found]
-            number_of = count_optimal(encoded, table.read) if extra.count else 0
+            count = count_optimal(encoded, table.read) if extra.count else 0
             arcs = self._arcs(number, tables, problem, table) if extra.arcs else np.empty((0, 3), np.int64)
         ranked = [(encoded.decoded(value), order) for value, order in several]
-        return Solved(encoded.decoded(found[0]), found[1], number_of, ranked, arcs)
+        return Solved(encoded.decoded(found[0]), found[1], count, ranked, arcs)
 
     def _arcs(self, number: int, tables: int, problem: OrderProblem, table: Table) -> Arcs:
         """Return for each arc the value of the best order through it, with a second table. Collective."""
@@ -196,14 +202,14 @@ def run(tsp: Tsp, asked: Callable[[], TourQuestion], device: Device, comm: Comm,
     question = comm.bcast(asked() if comm.rank == 0 else None)
     assert question is not None
     problem = statement(tsp, question)
-    m, two = problem.m, question.objective == "lexicographic"
+    m, twice = problem.m, question.objective == "lexicographic"
     statistics = Statistics([device.timer() for _ in range(m)], [], [0] * m)
     work = OrderRun(device, comm, report, OrderCheckpoints(device, comm, checkpoints), statistics)
     encoded = encode(problem) if m else None
-    found, tables_in_all = None, 1 + two + extra.arcs
+    found, tables_in_all = None, 1 + twice + extra.arcs
     if work.checkpoints.first is None:
-        found = work.best(0, tables_in_all, problem, encoded, NO_EXTRA_ANSWERS if two else extra)
-        work.checkpoints.first = found.value if two and found else None
+        found = work.best(0, tables_in_all, problem, encoded, NO_EXTRA_ANSWERS if twice else extra)
+        work.checkpoints.first = found.value if twice and found else None
     dearest = work.checkpoints.first
     if dearest is not None:
         whole = encode(statement(tsp, replace(question, objective="sum"))) if m else None
@@ -213,7 +219,7 @@ def run(tsp: Tsp, asked: Callable[[], TourQuestion], device: Device, comm: Comm,
     tables = {}
     if encoded is not None:
         tables["layers"] = order_layers_table(Slices(m, comm.size, comm.rank), encoded.itemsize, comm, statistics)
-    ranks = _rank(Slices(m, comm.size, comm.rank), statistics, _passes(1 + two, extra)) if m else {}
+    ranks = _rank(Slices(m, comm.size, comm.rank), statistics, _passes(1 + twice, extra)) if m else {}
     if found is None:
         return Outcome(NoTour(True), tables, ranks)
     return Outcome(_tour(problem, question, found, dearest, extra), tables, ranks)
@@ -235,9 +241,9 @@ def _tour(problem: OrderProblem, question: TourQuestion, found: Solved, dearest:
                    best_tours=np.concatenate([problem.core.tour(order) for _, order in found.ranked]))
 
 
-def _rank(slices: Slices, statistics: Statistics, runs: int) -> dict[str, float | int]:
+def _rank(slices: Slices, statistics: Statistics, passes: int) -> dict[str, float | int]:
     return {
-        "operations": runs * slices.operations(),
+        "operations": passes * slices.operations(),
         "bytes_sent": sum(statistics.layer_bytes_sent),
         "seconds_kernel": sum(timer.seconds for timer in statistics.layer_timers),
         "seconds_copy": statistics.seconds_copy,

@@ -97,7 +97,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
 
 
 def file_hash(key: str) -> Callable[[str, str | None], str]:
-    """Return a function that returns the SHA-256 of a key's file, and refuses a file with another one than expected."""
+    """Return a function that returns the SHA-256 of a key's file, or raises an error if another one is expected."""
     def sha256_of(path: str, expected: str | None) -> str:
         file = open_file(path)
         if expected not in (None, file.sha256):
@@ -115,11 +115,11 @@ class ExtraAnswers:
     Attributes
     ----------
     count
-        Whether the number of optimal tours is.
+        Whether the number of optimal tours is asked for.
     best
-        How many of the best tours are.
+        How many of the best tours are asked for.
     arcs
-        Whether for each arc the value of the best tour through it is.
+        Whether the value of the best tour through each arc is asked for.
     """
 
     count: bool = False

@@ -36,7 +36,19 @@ _LOW, _HALF = np.uint64(2**32 - 1), np.uint64(32)
 
 @dataclass(frozen=True, order=True)
 class Suffix:
-    """The end of orders, ordered by the value of the best of them, then by the smallest last city, and so on."""
+    """The end of orders. Suffixes are compared by the best value, then by the last city, the last but one, and so on.
+
+    Attributes
+    ----------
+    value
+        The value of the best order with this end.
+    backwards
+        Its cities, the last one first.
+    left
+        The set of the cities before it, a bit mask.
+    added, least, limit
+        The function of the value at its first city, as above.
+    """
 
     value: int
     backwards: tuple[int, ...]
@@ -86,7 +98,7 @@ def _merged(ends: Ends) -> Ends:
 
 
 def _with_city_before(encoded: Encoded, read: Read, size: int, ends: Ends) -> Ends:
-    """Return the ends with one more city, as far as they are ends of optimal orders.
+    """Return the ends with one more city before each, those alone that are ends of optimal orders.
 
     Parameters
     ----------
@@ -114,7 +126,7 @@ def _with_city_before(encoded: Encoded, read: Read, size: int, ends: Ends) -> En
 
 
 def best_orders(encoded: Encoded, read: Read, most: int) -> list[tuple[int, list[int]]]:
-    """Return the best orders with their values in the kernel's integers, at most so many. Collective.
+    """Return up to `most` best orders with their values in the kernel's integers. Collective.
 
     Of equally good ones that with the smallest last city comes first, and so on backwards.
     """
@@ -135,7 +147,7 @@ def _in_order(encoded: Encoded, read: Read) -> Iterator[tuple[int, list[int]]]:
 
 
 def _longer(encoded: Encoded, read: Read, suffix: Suffix) -> list[Suffix]:
-    """Return the suffixes with one more city before, as far as an order has them."""
+    """Return the suffixes with one more city before, those alone that an order has."""
     city = suffix.backwards[-1] if suffix.backwards else encoded.m
     members = [i for i in range(encoded.m) if suffix.left >> i & 1]
     paths = read([suffix.left & ~(1 << i) for i in members], members).tolist()
@@ -149,7 +161,7 @@ def _longer(encoded: Encoded, read: Read, suffix: Suffix) -> list[Suffix]:
 
 
 def _before(encoded: Encoded, suffix: Suffix, last: int, city: int) -> tuple[int, int, int]:
-    """Return how the value at a suffix's end follows from that at the city before it."""
+    """Return `added`, `least` and `limit` of a suffix with the city `last` put before its first city, `city`."""
     end = city == encoded.m
     cost = int(encoded.back[last] if end else encoded.cost[encoded.place(suffix.left.bit_count()), last, city])
     if cost >= encoded.no_path:

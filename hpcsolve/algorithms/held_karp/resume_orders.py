@@ -12,7 +12,7 @@ from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
 
 TABLE, BACK = "table", "back"
-"""The parts of a table, and those of the table of the orders read backwards that is filled behind it."""
+"""The parts of a table, and those of the table of the orders read backwards, which is filled after it."""
 
 
 class OrderCheckpoints:
@@ -39,7 +39,7 @@ class OrderCheckpoints:
         return self._saved.integer("layer") + 1
 
     def load_back(self, number: int, back: Table) -> int:
-        """Do the same for the table of the orders read backwards."""
+        """Copy the table of the orders read backwards, and return its first layer that is still to be filled."""
         if self._saved is None or self._saved.integer("run") != number or not self._saved.integer("back"):
             return 0
         self._copy(BACK, back)

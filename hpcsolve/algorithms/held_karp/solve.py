@@ -29,8 +29,6 @@ from hpcsolve.problems.tsp_batch import TspBatch
 KERNEL_FILES = ("held_karp/held_karp", orders.FILE, batch.FILE, *bounded.FILES, "ants/max_min", "ants/local_search")
 MOST_CITIES = 46
 """The most cities for which a block of the kernel has room. Memory ends long before."""
-MOST_RANKS = 512
-"""The most ranks of a run, of which at most 2^MOST_TOP have work."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,7 @@ def _bounded_estimate(tsp: Tsp, parameters: Parameters, ranks: int) -> Estimate:
 
 
 def _beside(tsp: Tsp, parameters: Parameters, ranks: int) -> dict[str, int | str]:
-    """Return a line with what the lattice would need."""
+    """Return what the lattice would need, as a line of the estimate."""
     try:
         need = lattice_estimate(tsp, parameters, ranks)
     except HpcsolveError as error:
@@ -84,10 +82,9 @@ def lattice_estimate(tsp: Tsp, parameters: Parameters, ranks: int) -> Estimate:
     if parameters.layout == "compact":
         return compact.estimate(m, ranks, tsp.n - m)
     if m > MOST_CITIES:
-        why = f"Held-Karp's memory doubles with every city, and {MOST_CITIES + 1} are the most that are tried"
+        why = f"Held-Karp's memory doubles with every city, so there may be {MOST_CITIES + 1} at most"
         raise ResourceError(f"{tsp.n} cities are too many: {why}; use a heuristic or branch and cut")
-    if ranks > MOST_RANKS:
-        raise ResourceError(f"{ranks} ranks are too many: at most {MOST_RANKS} can share one problem; start fewer")
+    orders.require_ranks(ranks)
     reduced = reduce_costs(core.cost)
     return _estimate_planes(m, reduced.symmetric, reduced.itemsize, ranks, tsp.n - m)
 
@@ -107,7 +104,7 @@ def run(
         if not proof.capped or proof.optimal or not _lattice_fits(tsp, parameters, device, comm):
             return outcome
         if comm.rank == 0:
-            device.notes.append("the states with bounds are more than the memory holds: the lattice solved it")
+            device.notes.append('method: lattice, because the states of "bounded" do not fit in the memory')
         checkpoints = replace(checkpoints, saved=None)
     return _run_lattice(tsp, device, comm, parameters, report, checkpoints)
 
@@ -116,23 +113,18 @@ def _takes_bounds(tsp: Tsp, parameters: Parameters, criteria: StopCriteria, devi
                   checkpoints: Checkpoints) -> bool:
     """Return whether the run is by bounds. A run from a checkpoint keeps to its method. Collective."""
     if checkpoints.saved is not None:
-        return not _at_lattice(checkpoints)
+        return bounded.LEVEL in checkpoints.saved.numbers
     if is_bounded(tsp, parameters, criteria != NO_STOP):
         return True
     if not may_be_bounded(tsp, parameters) or _lattice_fits(tsp, parameters, device, comm):
         return False
     if comm.rank == 0:
-        device.notes.append("the lattice does not fit in the memory: states with bounds solved it")
+        device.notes.append('method: bounded, because the table of "lattice" does not fit in the memory')
     return True
 
 
-def _at_lattice(checkpoints: Checkpoints) -> bool:
-    """Return whether the run goes on from a checkpoint of the lattice, to which it had turned."""
-    return checkpoints.saved is not None and bounded.LEVEL not in checkpoints.saved.numbers
-
-
 def _lattice_fits(tsp: Tsp, parameters: Parameters, device: Device, comm: Comm) -> bool:
-    """Return whether method = "auto" may turn to the lattice. Collective."""
+    """Return whether the method is "auto" and every rank has the memory for the lattice. Collective."""
     if comm.bcast(parameters.method != "auto"):
         return False
     needed = comm.bcast(_lattice_bytes(tsp, parameters, comm.size) if comm.rank == 0 else None)
@@ -141,7 +133,7 @@ def _lattice_fits(tsp: Tsp, parameters: Parameters, device: Device, comm: Comm) 
 
 
 def _lattice_bytes(tsp: Tsp, parameters: Parameters, ranks: int) -> tuple[int, ...]:
-    """Return the bytes that each rank needs for the lattice, or more than there can be where it is refused."""
+    """Return the bytes that each rank needs for the lattice. Where it is refused, they are more than any memory."""
     try:
         return lattice_estimate(tsp, parameters, ranks).needed
     except HpcsolveError:

@@ -90,8 +90,8 @@ class Table:
         Parameters
         ----------
         back
-            The table of the orders read backwards. What it reads of other ranks in the opposite layer has arrived, and
-            so has what this table reads in its own.
+            The table of the orders read backwards. Before the call, values of other ranks must have been exchanged:
+            for `layer` in this table, for the opposite layer in that one.
         through
             Shape (1024,): for row i and column j of 32 the arc from i to j.
         """

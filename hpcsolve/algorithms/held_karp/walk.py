@@ -14,7 +14,7 @@ Read = Callable[[ArrayLike, ArrayLike], NDArray[np.int64]]
 
 
 def arrivals(encoded: Encoded, read: Read, visited: int, city: int) -> list[tuple[int, int]]:
-    """Return the last cities of a set with the value of the best path through the set to a city behind it.
+    """Return the last cities of a set with the value of the best path through the set to the city after it.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def arrivals(encoded: Encoded, read: Read, visited: int, city: int) -> list[tupl
 
 
 def limit_before(encoded: Encoded, limit: int, visited: int, last: int, city: int) -> int:
-    """Return what a path to the last city of a set may take at most, if that to the city behind it may take `limit`."""
+    """Return what a path to the last city of a set may take at most, if that to the city after it may take `limit`."""
     if encoded.join == "dearest":
         return limit
     costs = encoded.back if city == encoded.m else encoded.cost[encoded.place(visited.bit_count()), :, city]

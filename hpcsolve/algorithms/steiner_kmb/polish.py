@@ -45,7 +45,10 @@ class Setting:
 
 
 def agreed(now: Shrunk, run: Setting) -> Shrunk:
-    """Return what the reductions of all hosts have found: if any had to end early, the tree of rank 0. Collective."""
+    """Return what the reductions have found, the same on all ranks. Collective.
+
+    If they had to end early on any host, it is the tree and the bound of rank 0.
+    """
     if not any(run.comm.allgather(now.ended_early)):
         return now
     tree, weight, bound, offset = run.comm.bcast((now.tree, now.weight, now.bound, now.smaller.offset))

@@ -31,8 +31,8 @@ class RoundStop:
     target
         A weight, scaled as those of the graph.
     offset
-        By how much a tree of the graph as it was read is heavier than one of the reduced graph, of which `is_over` is
-        told the weight.
+        By how much a tree of the graph as it was read is heavier than its part in the reduced graph, whose weight
+        `is_over` takes.
     checkpoints, nbytes
         The checkpoints, which also know of interruptions of this rank; the bytes that this rank writes into each.
     wish

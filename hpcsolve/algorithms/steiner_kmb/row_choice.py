@@ -18,10 +18,10 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.wording import counted
 
 SCANS_AN_ENTRY = {"kmb": 32, "best": 4, "exact": 4}
-"""Contraction may join one list entry for so many vertices and arcs that the searches from all terminals would scan.
+"""As `phast.choice.SCANS_AN_ENTRY`, by mode.
 
 Searches of mode kmb end at the last terminal or before, and the engine "tile" takes 1 to 5 ns for each vertex and arc
-of the graph. In the other modes they go to every vertex, and from about as many vertices again as there are terminals.
+of the graph. In the other modes searches go to every vertex, and later ones begin at about as many other vertices.
 """
 
 
@@ -34,7 +34,7 @@ class RowChoice:
 
 
 def attempt_of(graph: Graph, parameters: Parameters) -> Attempt | Refusal:
-    """Return how much work a hierarchy may take, or why none is made, by graph, mode and number of terminals alone.
+    """Return how much work a hierarchy may take, or why none is made. It follows from graph, mode and terminals alone.
 
     Raises
     ------

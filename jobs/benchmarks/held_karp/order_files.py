@@ -68,7 +68,7 @@ def main() -> int:
 
 
 def _cases(folder: Path, made: Path) -> list[Case]:
-    cases = [Case(f"{name}", "tsp", folder / f"{name}.tsp", {}) for name in SYMMETRIC]
+    cases = [Case(name, "tsp", folder / f"{name}.tsp", {}) for name in SYMMETRIC]
     cases += [Case(name, "atsp", folder / f"{name}.atsp", {}) for name in DIRECTED]
     cases += [Case(name, "latency", folder / f"{name}.tsp", {"objective": "latency"}) for name in SYMMETRIC[2:]]
     costs = made / "costs.npy"
@@ -148,4 +148,4 @@ def _beside(case: Case, program: str, folder: Path) -> float:
 
 
 if __name__ == "__main__":
-    end_with(main if sys.argv[1] != SOLVE else lambda: solve_one(**json.loads(sys.argv[2])), __package__)
+    end_with(main if sys.argv[1:2] != [SOLVE] else lambda: solve_one(**json.loads(sys.argv[2])), __package__)

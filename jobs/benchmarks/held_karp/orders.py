@@ -35,7 +35,8 @@ SIZES = [10, 15, 20, 25, 30, 35, 40, 50, 60, 75, 100]
 PLAIN = ("tour", "directed")
 """The kinds that python-tsp knows."""
 MODULES = {"CP-SAT": "ortools", "didppy": "didppy", "python-tsp": "python_tsp"}
-PACKAGES = {"CP-SAT": "ortools", "didppy": "didppy", "python-tsp": "python-tsp"}
+PACKAGES = ("ortools", "didppy", "python-tsp")
+"""What pip calls them."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def _reason(run: subprocess.CompletedProcess[str]) -> str:
 def _report(found: list[Proven], options: argparse.Namespace, before: float) -> list[str]:
     """Return the lines of the report."""
     with open_device("cpu", SerialComm())[0] as device:
-        machine = describe_machine(device, 1, tuple(PACKAGES.values()))
+        machine = describe_machine(device, 1, PACKAGES)
     solvers = list(dict.fromkeys(one.solver for one in found))
     rows, ends = [], []
     for kind in options.kinds:

@@ -41,7 +41,7 @@ SCIPY, SEARCH, CHECKED, PREPARED = "scipy", "near-far", "near-far, check", "prep
 HOW = """\
 CPU milliseconds a source on one core, the best of {repeats} repetitions; in each of them all solvers run once. scipy:
 its dijkstra, with the vertices in the order of the file. near-far: rows by one search after the other. The others are
-sweeps of the engine phast for so many sources, without its preparation, which has a table of its own: {prepared}.
+sweeps of the engine phast for so many sources, without its preparation, which the first table has.
 Break-even: the number of sources from which on preparation and sweeps with check take less time than near-far."""
 
 
@@ -148,8 +148,8 @@ def table(network: Network, times: Times, repeats: int) -> list[str]:
                 + [f"{one[PREPARED]:.2f}", f"{one[PREPARED] / one[SCIPY]:.0f}", str(times.break_even)]]
     prepared[0] += [f"{size / 1e6:.0f}" for size in (times.kept, times.working)]
     names = [SCIPY, SEARCH, CHECKED, "preparation, s", "preparation / scipy", "break-even", "hierarchy, MB",
-             "lines, MB"]
+             "workspace, MB"]
     rivals = [[name, f"{seconds:.1f}", f"{1e3 * row:.1f}"] for name, (seconds, row) in times.rivals.items()]
     others = ["", *markdown(["program", "preparation, s", "ms a source"], rivals)] if rivals else []
-    return [f"## {network.name}", "", HOW.format(repeats=repeats, prepared="the first one"), "",
+    return [f"## {network.name}", "", HOW.format(repeats=repeats), "",
             *markdown(names, prepared), "", *markdown(head, rows), *others]

@@ -5,6 +5,7 @@
     python -m jobs.benchmarks.steiner quality         # every file, every mode: weight, bound, closure, memory
     python -m jobs.benchmarks.steiner exact           # what mode exact proves, beside SteinerPy
     python -m jobs.benchmarks.steiner variants        # engines, k-pull, p-SSSP, more and more terminals
+    python -m jobs.benchmarks.steiner searches        # the searches of mode kmb, by tile and by a hierarchy
     python -m jobs.benchmarks.steiner ranks           # one rank and two
 
 Prints Markdown. Times are CPU seconds of one core, because others may share the machine; those of `quality` and `ranks`

@@ -50,7 +50,7 @@ class Proof:
     optimal
         Whether it is proven that the order is best, or that there is none.
     chosen
-        Whether the order is the one that the lattice returns, of equally good ones.
+        Whether the order is the one of all optimal orders that the lattice returns.
     capped
         Whether the search ended without a proof because layers were too wide for the memory.
     last
@@ -178,10 +178,10 @@ class Prover:
     def _is_widest(self) -> bool:
         return self.width >= self.budget // 8  # search() gives a layer no more
 
-    def _searched_at_width(self, bounds: Tightener, saved: Saved | None, less: int = 0) -> Searched:
-        """Search for orders that cost at least `less` less than the incumbent."""
+    def _searched_at_width(self, bounds: Tightener, saved: Saved | None, margin: int = 0) -> Searched:
+        """Return what a search finds for orders that beat the incumbent by at least `margin`."""
         bounds.settle()
-        limit = bounds.limit(less)
+        limit = bounds.limit(margin)
         begun = None
         if saved is not None:
             expander = Expander(bounds.relaxation, limit, self.comm, self.scratch)
@@ -210,7 +210,7 @@ class Prover:
                                    lambda: nbytes)
 
     def _tighten(self, bounds: Tightener, count: int, rounds: int, step: int) -> bool:
-        """Improve the bounds, search narrowly, fix arcs. Return whether it is proven that there is no order."""
+        """Improve the bounds, search narrowly and remove arcs. Return whether it is proven that there is no order."""
         bounds.level(count, rounds, step)
         if bounds.infeasible:
             return True
@@ -258,7 +258,7 @@ class Prover:
     def _last_resort(self, bounds: Tightener) -> Proof:
         """Prove the value alone, without the states of orders that are as good as the incumbent."""
         if bounds.best.order is not None and bounds.best.lower < bounds.best.upper and self._goes_on(bounds):
-            found = self._searched_at_width(bounds, None, less=1)
+            found = self._searched_at_width(bounds, None, margin=1)
             if found.dropped == INFINITY and not self._watch.ended:
                 self._offer(bounds, found)
                 bounds.best.raise_lower(bounds.best.upper)
@@ -267,7 +267,7 @@ class Prover:
         return self._ended_early(bounds, capped=not self._watch.ended)
 
     def _conclude(self, bounds: Tightener, found: Searched) -> Proof:
-        """Return the proven order, the one of equally good ones that the lattice returns."""
+        """Return the proof, with the one of all optimal orders that the lattice returns."""
         if not found.whole(self.problem.cities):
             return self._no_order(bounds)
         self._offer(bounds, found)
@@ -280,7 +280,7 @@ class Prover:
         return Proof(bounds.best.upper, order, bounds.best.upper, True, found, self.states)
 
     def _chosen(self, bounds: Tightener, found: Searched) -> list[int] | None:
-        """Return the best order that the lattice returns, or None if too many states are on best ones. Collective."""
+        """Return the order that the lattice returns, or None if too many states are on optimal orders. Collective."""
         halved = bounds.problem is not self.problem
         if not self.by_planes and not halved:
             return self._tracer(bounds, found).order()

@@ -143,9 +143,9 @@ class Tightener:
         if not self.infeasible:
             self.best.raise_lower(-(-(relaxed.reduced - relaxed.shift) // self.relaxation.scale))
 
-    def limit(self, less: int = 0) -> int:
-        """Return the reduced cost of orders that cost `less` less than the incumbent. Raises as `level`."""
-        limit = self.relaxation.limit_of(self.best.upper - less)
+    def limit(self, margin: int = 0) -> int:
+        """Return the most reduced cost of an order that beats the incumbent by `margin`. Raises as `level`."""
+        limit = self.relaxation.limit_of(self.best.upper - margin)
         if limit is None:
             raise InputError("the costs are too far apart for bounds of 31 bits: round them to fewer digits, or use "
                              'method = "lattice"')

@@ -31,7 +31,7 @@ OTHER_SEED = 1_000
 def search_again(graph: Graph, parameters: Parameters, contents: Contents) -> Verdict:
     """Return the verdict of a second search on a tree that a result claims to be lightest.
 
-    It has other roots for the dual ascents, and makes neither the tests at terminals nor that by the special distance.
+    It takes other roots for the dual ascents, and leaves out the reductions at terminals and by the special distance.
     """
     if not contents.value("solution", "optimal"):
         return Verdict(None, "no second search was made, since the result does not claim that its tree is the lightest")

@@ -27,7 +27,7 @@ STATES = 1 << 20
 MESSAGE = 1 << 30
 """About the most bytes that all ranks together exchange at a time. MPI's limit is twice that."""
 NOT_DONE = np.uint32(2**32 - 1)
-"""In the place of the number of states of a set, if there was no room for them. The set is grown again."""
+"""Stands for the number of states of a set if there was no room for them. The set is grown again."""
 
 
 @dataclass
@@ -83,7 +83,7 @@ class Pairs:
 
 
 def pair_bytes(terminals: int) -> int:
-    """Return the bytes of the room for a pass's pairs, with that number of terminals in the graph as it was read."""
+    """Return the bytes of a pass's room for pairs, given the number of terminals of the graph as it was read."""
     return PAIRS * 8 * (1 + (1 if terminals <= 64 else 2))
 
 
@@ -222,7 +222,7 @@ class PairRoom:
 
     @property
     def used(self) -> int:
-        """Number of pairs, more than `room` if not all have found room."""
+        """Number of pairs, those included for which there was no room."""
         return int(self._buffers["used"].download()[0])
 
     def group(self) -> dict[str, Given]:
@@ -230,7 +230,7 @@ class PairRoom:
         return {"room": self.room, **self._buffers}
 
     def pairs(self) -> Pairs | None:
-        """Return the pairs, sorted by their unions, or None if not all have found room."""
+        """Return the pairs, sorted by their unions, or None if there was not enough room."""
         used = self.used
         if used > self.room:
             return None

@@ -14,7 +14,7 @@ from hpcsolve.algorithms.steiner_kmb.network import New, launched
 from hpcsolve.parallel.comm import Comm
 
 NOTHING = 2**64 - 1
-"""In the place of a third family, if only two meet."""
+"""Stands for the number of the third family if only two meet."""
 
 
 @dataclass

@@ -88,7 +88,7 @@ class Program:
         while True:
             busy = busy and next(pieces, DONE) is None
             found = self.comm.allgather((busy, held()))
-            # A layer of all ranks is held twice while it is joined to the others, and so are these.
+            # When a layer is added, the old and the new arrays of all families exist at the same time.
             families = self.layers.nbytes + sum(nbytes for _, nbytes in found)
             if self.is_over(self.space.nbytes + 2 * families):
                 return True

@@ -19,7 +19,7 @@ from hpcsolve.wording import counted
 EFFORT = Effort(1 << 26, 16)
 """The work of a round of reductions in mode exact."""
 FEW = 12
-"""With at most this number of terminals the program is quick even with a poor tree, so no better one is looked for."""
+"""Up to this number of terminals the program is quick even with a poor tree, so it begins without mode best."""
 FREE_PART = 0.8
 """The part of the free memory that the states may take, if the job does not give `[stop] memory`."""
 
@@ -67,7 +67,7 @@ class Searched:
 def searched(
     smaller: ReducedGraph, least: int, memory: int | None, run: Setting, strategy: Strategy = Strategy()
 ) -> Searched:
-    """Return the optimum, or the best tree and bound so far if a criterion or the memory ends the search. Collective.
+    """Return the lightest tree, or the best tree and bound if a criterion or the memory ends the search. Collective.
 
     Parameters
     ----------

@@ -88,15 +88,15 @@ def space_of(
 ) -> Space | None:
     """Return what the program needs of a problem with 2 to `MOST_TERMINALS` terminals. Collective.
 
-    None is returned if the search must end before that. The ascents are dealt to the ranks, which exchange them one by
-    one, so that no message is long.
+    The result is None if the search must end before all ascents are done. They are dealt to the ranks, which exchange
+    them one by one, so that no message is long.
 
     Parameters
     ----------
     words
         Number of 64-bit words in a set, 0 for as many as are needed.
     is_over
-        Called before each ascent with the bytes that they all take. Collective.
+        Called before each ascent with the bytes that all of them take. Returns whether the search must end. Collective.
     """
     words, arcs, every = words or -(-len(net.terminals) // 64), Arcs(net), list[Cuts]()
     for first in range(0, len(net.terminals), comm.size):

@@ -136,7 +136,7 @@ def _after_round(now: Shrunk, best: Incumbent, effort: Effort, rules: Rules, num
 
 
 def _without_edges(found: Shrunk, arcs: Arcs, ascents: list[Ascent], effort: Effort, rules: Rules) -> Shrunk:
-    """Return what the tests of a round leave. If the time is up, some of them are left out."""
+    """Return what a round's reductions leave. When the time is up, the remaining ones are left out."""
     net, smaller, counts = arcs.net, found.smaller, dict.fromkeys(KINDS, 0)
     removed, contracted = np.zeros(len(smaller.edges), dtype=bool), np.empty(0, np.int64)
     if rules.special:
