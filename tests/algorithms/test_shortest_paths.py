@@ -149,7 +149,7 @@ def test_a_cutoff_is_that_of_its_decimals(hundredths: int) -> None:
 @pytest.mark.parametrize("engine", ["near-far", "phast"])
 def test_a_vertex_just_at_the_cutoff_is_reached(engine: EngineName) -> None:
     graph = from_edges([0, 1], [1, 2], [0.29, 0.01])
-    solved = hpcsolve.solve(graph, "shortest-paths", sources=[1], cutoff=0.29, engine=engine, device="cpu")
+    solved = hpcsolve.solve(graph, "shortest-paths", sources=[0], cutoff=0.29, engine=engine, device="cpu")
     assert np.array_equal(solved.distance, [[0, 0.29, np.inf]])
 
 
