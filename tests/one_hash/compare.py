@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,9 @@ STOPS_AT_MOST = 3
 """Stops of a chain of runs, before the last one is left alone."""
 WHEN = 0.05, 0.6
 """Shares of a run's time between which it is stopped."""
+
+NOTHING_TO_KEEP = re.compile(r"^stopped: interrupted before the first round", re.M)
+"""What a run says that has an answer, but was stopped before its first checkpoint."""
 
 
 class Differs(Exception):
@@ -86,15 +90,19 @@ def compare(instance: Instance, folder: Path, data: Path | None, left_alone: Ite
 
 
 def _follow(chain: Sequence[Start], folder: Path, seen: Seen, chance: random.Random) -> None:
+    kept = False
     for start in chain[:-1]:
         like = seen.took.get(start) or max(seen.took.values())
         before = _checked(start, run(start, folder, like * chance.uniform(*WHEN)), (0, STOPPED))
         if before.code == 0:  # it was done before the signal came
             break
         seen.stops += 1
+        kept = any(folder.glob("*.checkpoint/*.manifest"))
+        if not kept and not NOTHING_TO_KEEP.search(before.output):
+            raise Differs(f"{start} kept no checkpoint:\n{before.output}")
     else:
         ended = _checked(chain[-1], run(chain[-1], folder), (0,))
-        if "resume:" not in ended.output:
+        if kept and "resume:" not in ended.output:
             raise Differs(f"{chain[-1]} did not go on from a checkpoint:\n{before.output}\n{ended.output}")
     _note(seen, " -> ".join(map(str, chain)), folder)
 
