@@ -103,10 +103,11 @@ def _topology(graph: Graph) -> str:
 
 
 def _code() -> Iterator[str]:
-    """Yield the code that makes hierarchies: the hashes of kernels, and the texts of modules."""
+    """Yield the code that makes hierarchies and keeps them: the hashes of kernels, and the texts of modules."""
     yield from (source_hash(file) for file in (contraction_module.FILE, hierarchy_module.FILE))
     for module in (contraction_module, hierarchy_module, search_graph, graph_order):
         yield Path(str(module.__file__)).read_text(encoding="utf-8")
+    yield Path(__file__).read_text(encoding="utf-8")
 
 
 def _arrays(made: Hierarchy, work: int) -> dict[str, NDArray[Any]]:
