@@ -39,13 +39,13 @@ def require_answer(result: Result, kind: str, function: str) -> None:
     Raises
     ------
     InputError
-        The message names both kinds, or says that there is no picture of the answer.
+        The message names both kinds, and what draws the answer, if anything does.
     """
     found = kind_of_answer(result)
-    require_picture(found)
     if found != kind:
         text = f"{function} draws {IN_WORDS[kind]}; this result of {result.algorithm} has {IN_WORDS[found]}"
-        raise InputError(f"{text}, which result.plot() draws")
+        draws = "which result.plot() draws" if found in DRAWN else "of which there is no picture; export it as .csv"
+        raise InputError(f"{text}, {draws}")
 
 
 def column(result: Result, group: str, name: str, function: str) -> NDArray[Any]:
