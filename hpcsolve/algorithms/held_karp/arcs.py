@@ -24,7 +24,7 @@ ENTRIES = STRIDE * STRIDE
 """Values that are kept on the device for the arcs."""
 
 Arcs = NDArray[np.int64]
-"""Shape (arcs, 3): tail, head, and the value of the best order through the arc; city m is the depot. Ascending by tail,
+"""Shape (arcs, 3): tail, head, and the value of the best order through the arc (city m: the depot). Ascending by tail,
 then by head; arcs that no order uses are left out."""
 
 

@@ -33,7 +33,7 @@ from jobs.benchmarks.common.timing import load
 
 SYMMETRIC, DIRECTED = ("gr24", "bays29", "eil51", "berlin52", "eil76"), ("ftv33", "ftv38", "p43", "ry48p")
 SOLVE = "solve-one"
-"""The first argument of the process of one case; the second is the case in JSON."""
+"""The first argument of the process of one case, before the case in JSON."""
 PLACES = 32
 """Cities of the instance with random costs by place."""
 SHARES = (0.02, 0.1, 0.3)
