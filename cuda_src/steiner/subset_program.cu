@@ -90,12 +90,13 @@ DEVICE void grow_all(const network &net, const uint32_t *number, const families 
   if (threadIdx.x > 0) return;
   const size_t n = net.n;
   words += blockIdx.x * 5 * n, weights += blockIdx.x * n, rest += (size_t)blockIdx.x * net.count;
-  growth<W> s = {net, number, {}, limit, 0, rules, 0, dual.reach, rest, weights, words, words + n, words + 2 * n, {}};
+  growth<W> s = {net, number, {}, limit, 0, rules, 0, 0, 0, dual.reach, rest, weights, words, words + n, words + 2 * n};
   s.waiting = {0, words + 3 * n, words + 4 * n, weights};
-  for (uint32_t v = 0; v < net.n; v++) s.waiting.place[v] = nowhere;
+  for (uint32_t v = 0; v < net.n; v++) s.waiting.place[v] = nowhere, s.state[v] = unseen, weights[v] = unreached;
   for (uint64_t i; (i = atomicAdd(next, (uint64_t)1)) < targets.count;) {
     grow_set(s, all, targets, i, dual);
     write(s, i, out);
+    forget(s);
   }
 }
 // Returns the number of the family with this set, of `size` terminals, or ~0.
