@@ -171,10 +171,11 @@ class Prover:
             begun = None
             if self._watch.ended:
                 return self._ended_early(bounds, capped=False)
-            if found.dropped == INFINITY:
-                return self._conclude(bounds, found)
-            bounds.best.raise_lower(self._bound(bounds, found.dropped))
             self._offer(bounds, found)
+            lower = self._bound(bounds, found.dropped)
+            if found.dropped == INFINITY or lower > bounds.best.upper:  # no state of a best order was dropped
+                return self._conclude(bounds, found)
+            bounds.best.raise_lower(lower)
             self.note(f"width {self.width}: {bounds.best.lower} to {bounds.best.upper}, {found.states} states")
             while bounds.best.upper < before and self._goes_on(bounds):
                 before = bounds.best.upper
@@ -281,7 +282,6 @@ class Prover:
         """Return the proof, with the one of all optimal orders that the lattice returns."""
         if not found.whole(self.problem.cities):
             return self._no_order(bounds)
-        self._offer(bounds, found)
         bounds.best.raise_lower(bounds.best.upper)
         order = self._chosen(bounds, found)
         if order is None:
