@@ -14,7 +14,7 @@ import pytest
 from hpcsolve.algorithms import held_karp
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp import orders
-from hpcsolve.algorithms.held_karp.bounded.places import of_orders
+from hpcsolve.algorithms.held_karp.bounded.places import of_orders, place_costs
 from hpcsolve.algorithms.held_karp.bounded.prove import Proof, Prover
 from hpcsolve.algorithms.held_karp.method import is_bounded
 from hpcsolve.algorithms.held_karp.problem import order_problem
@@ -146,6 +146,21 @@ def test_ranks_and_threads_change_nothing(ranks: int) -> None:
 
         for proof, its_tour in on_ranks(ranks, rank):
             assert (proof.value, its_tour, proof.states) == (expected.value, tour, expected.states)
+
+
+def test_the_memory_of_a_rank_is_its_share() -> None:
+    """By the program's own count. The widest layer has 400,000 states; with few the least buckets weigh more."""
+    problem = place_costs(np.random.default_rng(3).integers(1, 1001, (27, 27, 27)))
+
+    def state_bytes(comm: Comm) -> int:
+        with HostDevice(threads=1) as device:
+            prover = Prover(problem, device, comm, False, 10**8, levels=(5,), rounds=10, width=10**7)
+            assert prover.run().optimal and max(prover.last.kept) > 400_000
+            return prover.state_bytes
+
+    whole = on_ranks(1, state_bytes)[0]
+    for ranks in (2, 4):
+        assert all(0.9 * whole < ranks * share < 1.1 * whole for share in on_ranks(ranks, state_bytes))
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
