@@ -14,9 +14,11 @@ struct wanted {
   const uint64_t *sets, *begin;
   const uint32_t *first, *second;
 };
-// Dual ascents from all terminals: their bounds; the sets and dual values of their cuts, those of root r from cut
-// begin[r] on; and (n, k) distances from each root in what was left of the weights.
+// Dual ascents: the numbers of their roots among the terminals; their bounds; the sets and dual values of their cuts,
+// those of ascent i from cut begin[i] on; and (n, count) distances from each root in what was left of the weights.
 struct ascents {
+  uint32_t count;
+  const uint32_t *roots;
   const uint64_t *bounds, *begin, *cuts, *duals, *reach;
 };
 // What `grow` keeps: for each set where its states begin in `vertices` and `weights`, how many they are (~0: there was
@@ -35,8 +37,9 @@ struct growth {
   terminal_set<W> set;
   uint64_t limit, least;
   uint32_t rules, kept, settled, dropped;  // numbers of vertices: kept, kept before the separator rule, the others
+  uint32_t ascents;
   const uint64_t *reach;
-  int64_t *rest;  // by root: what the rest of a tree costs at least, without the way to the vertex
+  int64_t *rest;  // by ascent: what the rest of a tree costs at least, without the way to the vertex
   uint64_t *weight;  // `unreached` between two sets
   uint32_t *order;  // settled vertices: those that the bound rule keeps, and from the end on those that it drops
   uint32_t *above, *state;  // parents of union-find; what is known of a vertex, or of a component by its top
@@ -51,21 +54,21 @@ DEVICE bool is_foreign(const growth<W> &s, uint32_t v) {
 }
 template <int W>
 DEVICE void begin_bounds(growth<W> &s, const ascents &dual) {
-  for (uint32_t r = 0; r < s.net.count; r++) {
-    s.rest[r] = -(1ll << 62);
-    if (has(s.set, r) || !(s.rules & bound_rule)) continue;
-    s.rest[r] = dual.bounds[r];
-    for (uint64_t c = dual.begin[r]; c < dual.begin[r + 1]; c++)
-      if (within(set_at<W>(dual.cuts, c), s.set)) s.rest[r] -= dual.duals[c];
+  for (uint32_t i = 0; i < dual.count; i++) {
+    s.rest[i] = -(1ll << 62);
+    if (has(s.set, dual.roots[i]) || !(s.rules & bound_rule)) continue;
+    s.rest[i] = dual.bounds[i];
+    for (uint64_t c = dual.begin[i]; c < dual.begin[i + 1]; c++)
+      if (within(set_at<W>(dual.cuts, c), s.set)) s.rest[i] -= dual.duals[c];
   }
 }
 // Returns a lower bound on the weight of the rest of a tree with this state (bound rule).
 template <int W>
 DEVICE uint64_t lacking(const growth<W> &s, uint32_t v) {
-  const uint64_t *row = s.reach + (size_t)v * s.net.count;
+  const uint64_t *row = s.reach + (size_t)v * s.ascents;
   int64_t most = 0;
-  for (uint32_t r = 0; r < s.net.count; r++)
-    most = s.rest[r] + (int64_t)row[r] > most ? s.rest[r] + (int64_t)row[r] : most;
+  for (uint32_t i = 0; i < s.ascents; i++)
+    most = s.rest[i] + (int64_t)row[i] > most ? s.rest[i] + (int64_t)row[i] : most;
   return most;
 }
 template <int W>
