@@ -53,7 +53,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def forget() -> None:
     """Forget all remembered results, as in a new process."""
-    for function in (build.host_library, build.cubin, compiler.compiler_identity, compiler.target_features):
+    for function in (build.host_library, build.cubin, build.headers, compiler.compiler_identity,
+                     compiler.target_features):
         function.cache_clear()
 
 

@@ -1,6 +1,6 @@
 """Runs jobs with checkpoints at the default interval and without any, and stops them by a signal.
 
-    python -m jobs.benchmarks.checkpoints                     # a job of each algorithm, about a minute each run
+    python -m jobs.benchmarks.checkpoints                     # a job of each algorithm, half an hour
     python -m jobs.benchmarks.checkpoints rows --repeats 2
 
 Prints Markdown. The two kinds of runs follow each other, and the least CPU seconds of each count. The share is that of
@@ -44,7 +44,7 @@ method = "lattice"
     "ants": """algorithm = "ant-colony"
 instance = { generate = "uniform-tsp", n = 400, seed = 1 }
 [stop]
-iterations = 4000
+iterations = 60000
 """,
     "rows": """algorithm = "shortest-paths"
 instance = { generate = "road-graph", n = 20000, seed = 1 }
@@ -52,11 +52,17 @@ instance = { generate = "road-graph", n = 20000, seed = 1 }
 engine = "near-far"
 sources = [SOURCES]
 """.replace("SOURCES", ", ".join(map(str, range(1, 6001)))),
+    "reductions": """algorithm = "shortest-paths"
+instance = { generate = "road-network", n = 200000, seed = 1 }
+[shortest-paths]
+sources = "all"
+reduce = ["count", "sum", "farthest"]
+""",
     "best": """algorithm = "steiner-kmb"
 instance = { generate = "road-steiner", n = 20000, terminals = 600, seed = 2 }
 [steiner-kmb]
 mode = "best"
-shakes = 12
+shakes = 400
 """,
 }
 
