@@ -8,8 +8,8 @@
 // at last three (or two) sets meet. The sets of one size depend on smaller ones alone.
 //
 // A state is kept only if it may belong to a tree lighter than `limit`, the best one known:
-// - Bound rule. The rest of the tree costs at least, for each root r outside of the set, the bound of the dual ascent
-//   from r, less the dual values of cuts whose terminals are all in the set, plus the distance from r to the vertex in
+// - Bound rule. The rest of the tree costs at least, for each ascent whose root r is outside of the set, its bound,
+//   less the dual values of cuts whose terminals are all in the set, plus the distance from r to the vertex in
 //   what the ascent left of the weights. The greatest of these counts.
 // - Separator rule. Let a be the largest distance such that all other terminals are connected in the graph without the
 //   vertices nearer than a. Beyond a, no state is needed: the rest of the tree can be joined nearer to the set. So a
@@ -24,8 +24,8 @@
 // Only some thousands of a graph's 2^k sets have states. Their lists are short and irregular, so this runs on the CPU
 // whatever the device: a block has one thread that works, and takes one family or set after the other.
 // The order does not matter: each value is a minimum, and the host sorts what comes back. `grow` needs for each block
-// 36 bytes for each vertex. Memory traffic: for each set the states of its pairs, 12 bytes each, and the rows of all
-// vertices once, for the separator rule.
+// 36 bytes for each vertex. Memory traffic: for each set the states of its pairs, 12 bytes each, and the rows of its
+// vertices and, for the separator rule, of those around them.
 #include "steiner/growth.cuh"
 
 // The share of the sets that a launch takes: those whose hash modulo `modulus` is `residue`.
@@ -90,12 +90,14 @@ DEVICE void grow_all(const network &net, const uint32_t *number, const families 
   if (threadIdx.x > 0) return;
   const size_t n = net.n;
   words += blockIdx.x * 5 * n, weights += blockIdx.x * n, rest += (size_t)blockIdx.x * net.count;
-  growth<W> s = {net, number, {}, limit, 0, rules, 0, dual.reach, rest, weights, words, words + n, words + 2 * n, {}};
+  growth<W> s = {net, number, {}, limit, 0, rules, 0, 0, 0, dual.count, dual.reach, rest, weights};
+  s.order = words, s.above = words + n, s.state = words + 2 * n;
   s.waiting = {0, words + 3 * n, words + 4 * n, weights};
-  for (uint32_t v = 0; v < net.n; v++) s.waiting.place[v] = nowhere;
+  for (uint32_t v = 0; v < net.n; v++) s.waiting.place[v] = nowhere, s.state[v] = unseen, weights[v] = unreached;
   for (uint64_t i; (i = atomicAdd(next, (uint64_t)1)) < targets.count;) {
     grow_set(s, all, targets, i, dual);
     write(s, i, out);
+    forget(s);
   }
 }
 // Returns the number of the family with this set, of `size` terminals, or ~0.

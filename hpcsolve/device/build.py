@@ -57,7 +57,6 @@ class Code:
         return cuda_compiler() if self.architecture else host_compiler()
 
 
-@functools.cache
 def source_folder() -> Path:
     """Return the folder of the kernels, which is inside the installed package, or beside it in a checkout."""
     package = Path(__file__).resolve().parent.parent
@@ -139,17 +138,17 @@ def _cache_name() -> Path:
 def source_hash(file: str) -> str:
     """Return the SHA-256 of `cuda_src/{file}.cu` and of every header."""
     folder = source_folder()
-    return hashlib.sha256(_named(folder, [folder / f"{file}.cu"]) + headers(folder)).hexdigest()
+    return hashlib.sha256(_with_names(folder, [folder / f"{file}.cu"]) + headers(folder)).hexdigest()
 
 
-@functools.cache  # a run needs them for each of its kernel files, several times
+@functools.cache  # they are part of the hash of each kernel file
 def headers(folder: Path) -> bytes:
-    """Return the names and the contents of all headers in a folder."""
-    return _named(folder, sorted(folder.rglob("*.cuh")))
+    """Return every header with its name."""
+    return _with_names(folder, sorted(folder.rglob("*.cuh")))
 
 
-def _named(folder: Path, paths: Iterable[Path]) -> bytes:
-    """Return the names within a folder, and the contents, of source files."""
+def _with_names(folder: Path, paths: Iterable[Path]) -> bytes:
+    """Return the content of source files, each after its name."""
     return b"".join(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() for path in paths)
 
 
@@ -195,7 +194,7 @@ def compiler_line(architecture: str = "") -> str:
 def target_key() -> str:
     """Return a hash of all kernel sources and options."""
     folder = source_folder()
-    sources = _named(folder, sorted(folder.rglob("*.cu*")))
+    sources = _with_names(folder, sorted(folder.rglob("*.cu*")))
     return hashlib.sha256(f"{HOST_FLAGS}\0{CUDA_FLAGS}".encode() + sources).hexdigest()[:16]
 
 

@@ -23,10 +23,12 @@ from hpcsolve.algorithms.base import NO_STOP, Outcome, StopCriteria, silent
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.algorithms.steiner_kmb.exact.again import search_again
 from hpcsolve.algorithms.steiner_kmb.exact.program import Program
-from hpcsolve.algorithms.steiner_kmb.exact.space import space_of
+from hpcsolve.algorithms.steiner_kmb.exact.search import _without_heavy
+from hpcsolve.algorithms.steiner_kmb.exact.space import several_ascents, space_of
 from hpcsolve.algorithms.steiner_kmb.kmb import Work
-from hpcsolve.algorithms.steiner_kmb.network import network
+from hpcsolve.algorithms.steiner_kmb.network import network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.reduce import ReducedGraph, reduced
+from hpcsolve.algorithms.steiner_kmb.reductions.shrink import Shrunk
 from hpcsolve.algorithms.steiner_kmb.rounds import RoundStop
 from hpcsolve.answers.base import Verdict
 from hpcsolve.answers.tree import check_answer
@@ -57,8 +59,9 @@ def solved(graph: Graph, stop: StopCriteria = NO_STOP, threads: int = 1, comm=No
 def programmed(smaller: ReducedGraph, limit: int, device: Device, rules: int = 3, words: int = 0,
                is_over: Callable[[int], bool] = lambda nbytes: False) -> Program:
     """Return the program after its end, without any reduction by bounds before it."""
-    space = space_of(network(smaller.graph, device), SerialComm(), rules, words)
-    program = Program(space, SerialComm(), limit, is_over)
+    net = network(smaller.graph, device)
+    every, _ = several_ascents(net, SerialComm(), limit, words)  # type: ignore[misc]
+    program = Program(space_of(net, every, rules), SerialComm(), limit, is_over)
     program.run()
     return program
 
@@ -87,8 +90,11 @@ def test_the_program_finds_the_optimum_of_tiny_graphs(device: Device) -> None:
     assert not bad, bad[:5]
 
 
-def test_mode_exact_on_tiny_graphs() -> None:
-    """With all reductions: weights of 0, ties, one terminal and two among them."""
+@pytest.mark.parametrize("small", [True, False])
+def test_mode_exact_on_tiny_graphs(small: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With all reductions: weights of 0, ties, one terminal and two. As in small graphs and in large ones."""
+    for module in ("space", "search"):
+        monkeypatch.setattr(f"hpcsolve.algorithms.steiner_kmb.exact.{module}.is_small", lambda k, edges: small)
     bad, sizes = [], set()
     for seed in range(GRAPHS):
         graph = tiny_graph(seed)
@@ -149,6 +155,30 @@ def test_against_the_dense_program(device: Device) -> None:
         assert solved(graph).cost == least
 
 
+@pytest.mark.parametrize("small", [True, False])
+def test_ascents_remove_edges_and_lose_no_lighter_tree(small: bool, device: Device, monkeypatch: pytest.MonkeyPatch
+                                                       ) -> None:
+    """Before the program, edges go that are in no lighter tree. The ascents hold for what is left, chains included."""
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.exact.space.is_small", lambda k, edges: small)
+    gone = 0
+    for seed in range(max(GRAPHS // 4, 10)):
+        graph = road_steiner(200, 7, seed=seed)
+        smaller, whole = reduced(graph), network(graph, device)
+        net = network(smaller.graph, device)
+        least = solved(graph).cost - smaller.offset
+        found = several_ascents(net, SerialComm(), least + 1)
+        assert found is not None and len(found[0]) == (len(net.terminals) if small else len(net.terminals) // 2 + 1)
+        start = Shrunk(smaller, np.empty(0, np.int64), least + 1 + smaller.offset, 0)
+        now, every = _without_heavy(start, *found)
+        assert now.smaller.graph.n == len(every[0].reach)
+        program = Program(space_of(network(now.smaller.graph, device), every), SerialComm(), least + 1, lambda b: False)
+        program.run()
+        assert program.limit == least
+        assert whole.weight(spanning_tree(whole, now.smaller.restored(program.tree))) == least + smaller.offset
+        gone += smaller.graph.n - now.smaller.graph.n
+    assert gone > 100
+
+
 def test_ranks_and_threads_do_not_matter() -> None:
     graph = hypercube(5, 12, high=100)
 
@@ -191,14 +221,14 @@ def test_a_stop_acts_within_reductions_and_ascents(monkeypatch: pytest.MonkeyPat
     graph, least = hypercube(6, 13, high=102), 1712
     monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.polish.best_tree", no_tree)
     ends = set()
-    for looks in (0.5, 3, 25, 150, 178, 192):
-        for ranks in (1, 2) if looks in {25, 178} else (1,):
+    for looks in (0.5, 3, 25, 150, 182, 198):
+        for ranks in (1, 2) if looks in {25, 182} else (1,):
             monkeypatch.setattr(RoundStop, "seconds", counting())
             found = on_ranks(ranks, lambda c: solved(graph, StopCriteria(seconds=looks), comm=c))[0]  # noqa: B023
             assert found.answer.optimal or f"{looks:g} s reached" in found.ended
             assert found.answer.lower_bound <= least <= found.cost
             ends.add(found.ended.partition(" reached ")[2].split(" terminal")[0])
-    assert ends > {"before the first round", "at the dual ascents from all"}
+    assert ends > {"before the first round", "at the dual ascents"}
     assert any(end.startswith("at sets of ") for end in ends), ends
 
 

@@ -43,7 +43,7 @@ from hpcsolve.algorithms.shortest_paths.searches import (
 )
 from hpcsolve.algorithms.shortest_paths.tile import TileRows
 from hpcsolve.algorithms.steiner_kmb.exact.program import Program
-from hpcsolve.algorithms.steiner_kmb.exact.space import space_of
+from hpcsolve.algorithms.steiner_kmb.exact.space import several_ascents, space_of
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reduce import reduced
 from hpcsolve.device import build
@@ -177,14 +177,13 @@ def lightest_trees(device: Device) -> None:
     graph = hypercube(4, 8, high=100)
     outcome = steiner_kmb.run(graph, device, SerialComm(), steiner_kmb.Parameters(mode="exact"), silent)
     host = device if isinstance(device, HostDevice) else HostDevice(1)  # the program runs on the CPU alone
-    smaller = reduced(graph)
-    space = space_of(network(smaller.graph, host), SerialComm(), words=2)
-    program = Program(space, SerialComm(), 2000, lambda nbytes: False)
-    program.run()
-    assert outcome.cost == program.limit == least_weight(graph)
-    program = Program(space_of(network(smaller.graph, host), SerialComm()), SerialComm(), 2000, lambda nbytes: False)
-    program.run()
-    assert outcome.cost == program.limit
+    net = network(reduced(graph).graph, host)
+    for words in (1, 2):
+        found = several_ascents(net, SerialComm(), 2000, words)
+        assert found is not None
+        program = Program(space_of(net, found[0]), SerialComm(), 2000, lambda nbytes: False)
+        program.run()
+        assert outcome.cost == program.limit == least_weight(graph)
 
 
 def rows_of_many(device: Device) -> None:

@@ -15,6 +15,7 @@ reduce.py       exact reductions of the graph, and the way from a reduced tree t
 network.py      a problem as the Steiner kernels read it, and their launches on the CPU
 trees.py        trees by single searches (cuda_src/steiner/steiner_tree.cu)
 key_path.py     local search by key-path exchange (cuda_src/steiner/key_path.cu)
+key_vertex.py   local search by key-vertex elimination (cuda_src/steiner/key_vertex.cu): modes best and exact
 dual_ascent.py  the lower bound (cuda_src/steiner/dual_ascent.cu)
 kmb.py          the tree of Kou, Markowsky and Berman: one search per terminal
 order.py        the order of the terminals in these searches

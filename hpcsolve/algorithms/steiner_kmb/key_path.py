@@ -18,16 +18,16 @@ from hpcsolve.algorithms.steiner_kmb.trees import improved, nearest, vertices_of
 
 @dataclass(frozen=True)
 class Move:
-    """The exchange of a key path for a shorter path between the two components that its removal leaves.
+    """The exchange of key paths for lighter ones between the components that their removal leaves.
 
     Attributes
     ----------
     gain
         How much lighter the tree becomes.
     removed, added
-        Edges of the key path and of the other path.
+        Edges of the key paths and of the paths in their place.
     vertices
-        The vertices on both.
+        The vertices on all of them.
     """
 
     gain: int
@@ -44,7 +44,7 @@ def never() -> bool:
 def exchanged(net: Network, tree: Indices, is_over: Callable[[], bool] = never) -> Indices:
     """Return the tree after passes of exchanges, until none makes it lighter, or the search is over."""
     while len(tree) and not is_over():
-        candidate = _after(net, tree, _untouched(net, moves(net, tree)))
+        candidate = after(net, tree, untouched(net, moves(net, tree)))
         if candidate is None:
             return tree
         tree = improved(net, candidate)
@@ -54,12 +54,8 @@ def exchanged(net: Network, tree: Indices, is_over: Callable[[], bool] = never) 
 def moves(net: Network, tree: Indices) -> list[Move]:
     """Return the best move of each key path that has one, the greatest gain first."""
     n, arcs = net.n, len(net.heads)
-    inside = vertices_of(net, tree)
-    near = nearest(net, np.flatnonzero(inside).astype(np.uint32))
-    tails = np.repeat(np.arange(n, dtype=np.uint32), np.diff(net.offsets))
-    in_tree = np.zeros(len(net.edges), np.uint32)
-    in_tree[tree] = 1
-    chosen = in_tree[edge_numbers(net, tails, net.heads)]
+    near = nearest(net, np.flatnonzero(vertices_of(net, tree)).astype(np.uint32))
+    tails, chosen = in_tree(net, tree)
     out: Given = {
         "room": room_for(n), "gains": New(n, np.uint64), "ends": New(3 * n, np.uint32),
         "paths": New(room_for(n), np.uint32), "count": New(1, np.uint32),
@@ -78,6 +74,14 @@ def moves(net: Network, tree: Indices) -> list[Move]:
     return sorted(found, key=lambda move: -move.gain)
 
 
+def in_tree(net: Network, tree: Indices) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
+    """Return the vertex in whose row each arc stands, and 1 for the arcs of the tree, else 0."""
+    tails = np.repeat(np.arange(net.n, dtype=np.uint32), np.diff(net.offsets))
+    chosen = np.zeros(len(net.edges), np.uint32)
+    chosen[tree] = 1
+    return tails, chosen[edge_numbers(net, tails, net.heads)]
+
+
 def room_for(n: int) -> int:
     """Return the room for the vertices of all paths of a pass. A move that does not fit comes in the next pass."""
     return 8 * n
@@ -92,7 +96,7 @@ def _move(
     return Move(gain, removed, added, np.concatenate([new_path, key_path]))
 
 
-def _untouched(net: Network, found: list[Move]) -> list[Move]:
+def untouched(net: Network, found: list[Move]) -> list[Move]:
     """Return the moves that share no vertex with a chosen move before them."""
     touched = np.zeros(net.n, dtype=bool)
     chosen = []
@@ -103,7 +107,7 @@ def _untouched(net: Network, found: list[Move]) -> list[Move]:
     return chosen
 
 
-def _after(net: Network, tree: Indices, chosen: list[Move]) -> Indices | None:
+def after(net: Network, tree: Indices, chosen: list[Move]) -> Indices | None:
     """Return a connected, lighter tree after all of these moves, or the first half, quarter, ... of them, or None."""
     weight = net.weight(tree)
     while chosen:

@@ -19,7 +19,7 @@ from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.rows import row_search
 from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
-from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
+from hpcsolve.algorithms.steiner_kmb.key_vertex import locally_best
 from hpcsolve.algorithms.steiner_kmb.kmb import Work, keys_for, path_edges
 from hpcsolve.algorithms.steiner_kmb.network import Network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.node_table import NodeTable, capacity
@@ -34,6 +34,9 @@ from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
 
+MOST_SHAKES, SHAKING = 64, 1 << 24
+"""In small graphs mode best makes more shakes than the job asks for, up to `MOST_SHAKES`, as long as all of them take
+about `SHAKING` steps. That is a second or two."""
 KEYS_A_SEED = 1_000_003
 """The key of a shake is seed times this, plus its number, so that different seeds have different keys."""
 
@@ -44,7 +47,7 @@ def best_tree(
 ) -> tuple[Indices | None, Work]:
     """Return the edges of the best tree, on rank 0, and this rank's work. Collective, parameters as in `kmb.kmb_tree`.
 
-    Rounds go on until no vertex helps. Key-path exchange then improves the tree, and the branch vertices of the best
+    Rounds go on until no vertex helps. Local search then improves the tree, and the branch vertices of the best
     tree so far become nodes too; both are repeated while the tree becomes lighter. Then half of the nodes are dropped
     (a shake), and the rounds begin again.
     """
@@ -56,7 +59,7 @@ def best_tree(
     table = NodeTable(net.device, keys, net.n, room, comm)
     rounds = Rounds(comm, table, nodes, stop, report, graph.scale, state=state_of if stop.checkpoints.writer else None)
     stop.nbytes = table.rows.nbytes // 2
-    new = _first_nodes(net, rounds)
+    new, shakes = _first_nodes(net, rounds), shakes_for(net, parameters)
     choice, k = chosen_rows(graph, keys, parameters, device, comm), len(net.terminals)
     prepared = searcher(graph, device, keys, choice.engine, search_graph=search_graph, searches=k)
     searches = row_search(prepared, graph, choice.engine, parameters.at_once, None, k, choice.hierarchy)
@@ -78,7 +81,7 @@ def best_tree(
                 new, rounds.joined = rounds.join(_branches_of_best(net, rounds)), True
             if comm.bcast(len(new)):
                 continue
-            if rounds.shakes == parameters.shakes:
+            if rounds.shakes == shakes:
                 stop.broken_off = False
                 break
             rounds.shakes, rounds.joined = rounds.shakes + 1, False
@@ -88,6 +91,14 @@ def best_tree(
         work = Work(rounds.relaxed, prepared.timer.seconds, prepared.seconds_copy, table.sent, rounds.number,
                     rounds.history)
         return rounds.tree, work
+
+
+def shakes_for(net: Network, parameters: Parameters) -> int:
+    """Return the number of shakes. It follows from the graph and the job alone."""
+    if parameters.mode != "best" or not parameters.shakes:
+        return parameters.shakes
+    steps = net.n * (len(net.terminals) + 64)  # about those of a shake: a search of the graph, a table
+    return max(parameters.shakes, min(MOST_SHAKES, SHAKING // steps))
 
 
 def terminal_tree(net: Network, closure_tree: ClosureTree, keys: Keys, room: int) -> NodeTree:
@@ -105,7 +116,7 @@ def _first_nodes(net: Network, rounds: Rounds) -> NDArray[np.uint32]:
         rounds.best = 0 if rounds.tree is None else net.weight(rounds.tree)
         return new
     if rounds.comm.rank == 0:
-        rounds.tree = exchanged(net, improved(net, shortest_path_tree(net)), rounds.stop.is_late)
+        rounds.tree = locally_best(net, improved(net, shortest_path_tree(net)), rounds.stop.is_late)
         rounds.note(net.weight(rounds.tree))
     return np.arange(len(net.terminals), dtype=np.uint32)
 
@@ -121,7 +132,7 @@ def _branches_of_best(net: Network, rounds: Rounds) -> NDArray[np.uint32]:
 
 
 def _with_paths(net: Network, prepared: Searcher, rounds: Rounds) -> Indices | None:
-    """Return the nodes' tree, its edges replaced by paths, after key-path exchange, on rank 0. Collective."""
+    """Return the nodes' tree, its edges replaced by paths, after local search, on rank 0. Collective."""
     pairs = rounds.comm.bcast(None if rounds.nodes is None else rounds.nodes.pairs())
     assert pairs is not None
     edges, relaxed = path_edges(net, prepared, pairs, rounds.comm, rounds.report)
@@ -130,4 +141,4 @@ def _with_paths(net: Network, prepared: Searcher, rounds: Rounds) -> Indices | N
     if found is None:
         return None
     tree = improved(net, spanning_tree(net, np.unique(np.concatenate(found))))
-    return exchanged(net, tree, rounds.stop.is_late)
+    return locally_best(net, tree, rounds.stop.is_late)

@@ -29,7 +29,7 @@ ROADS = tuple(f"road:{n}:{k}" for n in (10**4, 10**5) for k in (8, 12, 16, 20)) 
 """Generated road-like graphs that are measured beside the files."""
 WALL = 8
 """A child process is ended after so many times the CPU limit in wall-clock seconds."""
-PROGRAM = "dual ascents from all terminals"
+PROGRAM = "dual ascents"
 """The progress message at which the preparation ends."""
 HOW = """\
 One core, a process each; at most {seconds:g} CPU seconds, without reading the file. Mode best alone, for comparison.
@@ -87,7 +87,7 @@ def own(instance: Instance, mode: str, seconds: float) -> Found:
     layers = groups.get("layers")
     states = 0 if layers is None else int(layers["states"].values.sum())
     sizes = "/".join(str(int(groups["reductions"][name].values)) for name in ("vertices", "edges"))
-    kind = "dual" if answer.optimal and answer.proof == "dual" else "program" if marks else "bounds"
+    kind = "dual" if answer.optimal and answer.proof == "dual" else "program" if states else "bounds"
     edges = np.stack([answer.u, answer.v], axis=1).astype(np.int64)
     return Found(edges, int(found.cost or 0), answer.lower_bound, took, kind if answer.optimal else found.ended,
                  sizes if marks or not answer.optimal else "-", marks[0] if marks else took, states,

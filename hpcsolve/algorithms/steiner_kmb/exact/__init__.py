@@ -4,7 +4,7 @@ See cuda_src/steiner/subset_program.cu for the method and its papers. All ranks 
 one size are dealt to them, and one allgather for each size brings them together.
 
 families.py     the families of states, sorted by size and set
-space.py        what the program needs of the reduced graph, with dual ascents from all terminals
+space.py        what the program needs of the reduced graph, with several dual ascents
 layer.py        the families of the next size: a rank's share of them, in pieces
 meeting.py      where three sets meet at last
 program.py      all sizes, and what they prove if the search ends early

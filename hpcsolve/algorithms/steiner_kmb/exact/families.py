@@ -62,18 +62,25 @@ def no_families(words: int) -> Families:
 def from_states(sets: NDArray[np.uint64], counts: NDArray[np.int64], vertices: NDArray[np.uint32],
                 weights: NDArray[np.uint64], least: NDArray[np.uint64]) -> Families:
     """Return the families of these sets, sorted, from their numbers of states and all states in the same order."""
-    order = np.lexsort(sets.T)
-    place = np.empty(len(order), np.int64)
-    place[order] = np.arange(len(order))
-    states = np.lexsort((vertices, np.repeat(place, counts)))
-    begin = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[order])]).astype(np.uint64)
-    return Families(sets[order], begin, vertices[states], weights[states], least[order])
+    family = np.repeat(np.arange(len(counts)), counts)
+    states = np.argsort(family * (int(vertices.max(initial=0)) + 1) + vertices)  # no two keys are equal
+    return _by_set(sets, counts, vertices[states], weights[states], least)
 
 
 def joined(parts: Sequence[Families]) -> Families:
     """Return all families of several parts, sorted."""
     counts = np.concatenate([np.diff(part.begin) for part in parts]).astype(np.int64)
-    return from_states(np.concatenate([part.sets for part in parts]), counts, *_states(parts))
+    return _by_set(np.concatenate([part.sets for part in parts]), counts, *_states(parts))
+
+
+def _by_set(sets: NDArray[np.uint64], counts: NDArray[np.int64], vertices: NDArray[np.uint32],
+            weights: NDArray[np.uint64], least: NDArray[np.uint64]) -> Families:
+    """Return the families sorted by set. The states of each are sorted already."""
+    order = np.lexsort(sets.T)
+    begin = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[order])])
+    shift = (np.cumsum(counts) - counts)[order] - begin[:-1]
+    states = np.arange(begin[-1]) + np.repeat(shift, counts[order])
+    return Families(sets[order], begin.astype(np.uint64), vertices[states], weights[states], least[order])
 
 
 def stacked(layers: Sequence[Families]) -> Families:

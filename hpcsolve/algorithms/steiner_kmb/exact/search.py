@@ -5,19 +5,31 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+import numpy as np
+
 from hpcsolve.algorithms.steiner_kmb.exact.program import Program
 from hpcsolve.algorithms.steiner_kmb.exact.resume import resume, state_of
-from hpcsolve.algorithms.steiner_kmb.exact.space import BOUND_RULE, MOST_TERMINALS, SEPARATOR_RULE, space_of
+from hpcsolve.algorithms.steiner_kmb.exact.space import (
+    BOUND_RULE,
+    MOST_TERMINALS,
+    SEPARATOR_RULE,
+    Cuts,
+    is_small,
+    several_ascents,
+    space_of,
+)
 from hpcsolve.algorithms.steiner_kmb.kmb import Work
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.polish import Setting, agreed, lighter_and_last, polished, with_tree
-from hpcsolve.algorithms.steiner_kmb.reduce import ReducedGraph
+from hpcsolve.algorithms.steiner_kmb.reduce import Mask, ReducedGraph
+from hpcsolve.algorithms.steiner_kmb.reductions.apply import joins_terminals, reduced_again
 from hpcsolve.algorithms.steiner_kmb.reductions.shrink import ALL, Effort, Rules, Shrunk, shrunk, shrunk_further
 from hpcsolve.checkpoint.checkpoints import Checkpoints, Wish
 from hpcsolve.wording import counted
 
-EFFORT = Effort(1 << 26, 16)
-"""The work of a round of reductions in mode exact."""
+QUICK, THOROUGH = Effort(1 << 24, 16, 5), Effort(1 << 26, 16)
+"""The work of reductions in large graphs for the program, which then discards states by the same bounds; and elsewhere:
+in small graphs, and with more terminals than the program can take, where nothing else can prove a tree."""
 FEW = 12
 """Up to this number of terminals the program is quick even with a poor tree, so it begins without mode best."""
 FREE_PART = 0.8
@@ -80,14 +92,15 @@ def searched(
     """
     checkpoints, run.stop.checkpoints = run.stop.checkpoints, without_writer(run.stop.checkpoints)
     run.report(0.0, "reductions")
-    effort, rules, root = replace(EFFORT, is_over=run.stop.is_due), strategy.reductions, strategy.first_root
+    rules, root = strategy.reductions, strategy.first_root
+    effort = replace(effort_for(smaller), is_over=run.stop.is_due)
     now = agreed(run.comm.once_per_host(partial(shrunk, smaller, run.whole, effort, rules, root)), run)
     now = replace(now, bound=min(now.weight, max(now.bound, least)))
     work = Work(0, 0.0, history=[(0, run.stop.seconds(), now.weight)])
     if len(now.smaller.graph.terminals) > FEW:  # type: ignore[arg-type]
         before = now.weight
         now, work = polished(now, run)
-        if now.weight < before:
+        if now.weight < before and effort_for(now.smaller) is THOROUGH:
             further = partial(shrunk_further, now, run.whole, effort, rules, root)
             now = agreed(run.comm.once_per_host(further), run)
     if not now.ended_early:
@@ -100,6 +113,12 @@ def searched(
         return Searched(now, work, why)
     run.stop.checkpoints = checkpoints
     return _by_program(now, work, memory, run, strategy)
+
+
+def effort_for(smaller: ReducedGraph) -> Effort:
+    """Return how much work the reductions of a graph are worth."""
+    terminals = len(smaller.graph.terminals)  # type: ignore[arg-type]
+    return THOROUGH if terminals > MOST_TERMINALS or is_small(terminals, len(smaller.edges)) else QUICK
 
 
 def without_writer(checkpoints: Checkpoints) -> Checkpoints:
@@ -142,10 +161,14 @@ def _by_program(now: Shrunk, work: Work, memory: int | None, run: Setting, strat
     net = network(now.smaller.graph, run.host)
     cap = int(FREE_PART * run.host.memory_free() / run.comm.local_size) if memory is None else memory
     end = End(run, cap, now.weight - offset)
-    run.report(0.0, "dual ascents from all terminals")
-    space = space_of(net, run.comm, strategy.rules, is_over=end.is_over)
-    if space is None:
-        return Searched(now, work, f"{end.reason} at the dual ascents from all terminals")
+    run.report(0.0, "dual ascents")
+    found = several_ascents(net, run.comm, end.weight, is_over=end.is_over)
+    if found is None:
+        return Searched(now, work, f"{end.reason} at the dual ascents")
+    now, every = _without_heavy(now, *found) if strategy.reductions.lighter else (now, found[0])
+    if now.proven:
+        return Searched(now, work)
+    space = space_of(network(now.smaller.graph, run.host), every, strategy.rules)
 
     def is_over(nbytes: int) -> bool:
         done = len(program.layers.sizes) / (program.space.half + 1)
@@ -161,6 +184,22 @@ def _by_program(now: Shrunk, work: Work, memory: int | None, run: Setting, strat
         stop.started -= float(stop.checkpoints.saved.numbers["seconds"])
     program.run()
     return _outcome(program, now, work, end, run)
+
+
+def _without_heavy(now: Shrunk, every: list[Cuts], heavy: Mask) -> tuple[Shrunk, list[Cuts]]:
+    """Return what is left without edges that are in no lighter tree, and the ascents as they are there.
+
+    No terminal is contracted, so the cuts stay the same. A vertex that stays keeps its distances: those that the
+    ascents left are the same along the edge that replaces a chain, and no shorter without some edges.
+    """
+    before = now.smaller
+    bound = min(now.weight, max(now.bound, before.offset + max(cuts.bound for cuts in every)))
+    if bound == now.weight or not joins_terminals(before, heavy):
+        return replace(now, bound=now.weight), every
+    smaller = reduced_again(before, heavy, np.empty(0, np.int64), {"lighter": int(heavy.sum())})
+    stays = np.isin(before.graph.labels, smaller.graph.labels)
+    every = [replace(cuts, reach=cuts.reach[stays]) for cuts in every]
+    return replace(now, smaller=smaller, bound=bound), every
 
 
 def _outcome(program: Program, now: Shrunk, work: Work, end: End, run: Setting) -> Searched:

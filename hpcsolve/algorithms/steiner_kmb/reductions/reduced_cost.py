@@ -47,28 +47,39 @@ class Arcs:
         return np.flatnonzero(self.tails < self.net.heads)
 
 
-def distances_left(arcs: Arcs, root: int, rest: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return the distances from a root (a position) to each vertex, and from each vertex to the nearest other terminal.
+@dataclass(frozen=True)
+class Ways:
+    """Lengths of shortest paths by what an ascent has left of the weights, each of shape (n,).
 
-    They are the lengths of shortest paths by what an ascent has left of the weights.
+    Attributes
+    ----------
+    down, on
+        From the root to each vertex, and from each vertex to the nearest other terminal.
     """
+
+    down: NDArray[np.uint64]
+    on: NDArray[np.uint64]
+
+
+def distances_left(arcs: Arcs, ascent: Ascent) -> Ways:
+    """Return the distances by what an ascent has left of the weights."""
     net = arcs.net
     found = launched(
-        net.device, "steiner/reductions", "reductions_search", net=net.group(), root=root, rest=rest, back=arcs.back,
-        scratch=New(2 * net.n, np.uint32, scratch=True), down=New(net.n, np.uint64), on=New(net.n, np.uint64),
+        net.device, "steiner/reductions", "reductions_search", net=net.group(), root=ascent.bound.root,
+        rest=ascent.rest, back=arcs.back, scratch=New(2 * net.n, np.uint32, scratch=True), down=New(net.n, np.uint64),
+        on=New(net.n, np.uint64),
     )
-    return found["down"], found["on"]
+    return Ways(found["down"], found["on"])
 
 
-def too_heavy(arcs: Arcs, ascent: Ascent, limit: int) -> Mask:
+def too_heavy(arcs: Arcs, ascent: Ascent, ways: Ways, limit: int) -> Mask:
     """Return which edges are in no tree lighter than `limit`.
 
     A tree with an arc u - v, directed away from the root, leads from the root to u, by the arc, and from v on to a
     terminal. It weighs at least the bound and what is left of the weights on that path.
     """
-    down, on = distances_left(arcs, ascent.bound.root, ascent.rest)
     tails, heads = arcs.net.edges.tails, arcs.net.edges.heads
-    there = down[tails] + ascent.rest[arcs.back[arcs.forth]] + on[heads]
-    back = down[heads] + ascent.rest[arcs.forth] + on[tails]
+    there = ways.down[tails] + ascent.rest[arcs.back[arcs.forth]] + ways.on[heads]
+    back = ways.down[heads] + ascent.rest[arcs.forth] + ways.on[tails]
     found: Mask = np.minimum(there, back) >= np.uint64(max(0, limit - ascent.bound.value))
     return found

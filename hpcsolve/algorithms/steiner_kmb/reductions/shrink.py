@@ -14,14 +14,14 @@ from hpcsolve.algorithms.steiner_kmb.network import Network, network
 from hpcsolve.algorithms.steiner_kmb.reduce import Indices, ReducedGraph
 from hpcsolve.algorithms.steiner_kmb.reductions.apply import joins_terminals, reduced_again
 from hpcsolve.algorithms.steiner_kmb.reductions.incumbent import Incumbent, pruned_ascent
-from hpcsolve.algorithms.steiner_kmb.reductions.reduced_cost import Arcs, too_heavy
+from hpcsolve.algorithms.steiner_kmb.reductions.reduced_cost import Arcs, distances_left, too_heavy
 from hpcsolve.algorithms.steiner_kmb.reductions.special import too_long
 from hpcsolve.algorithms.steiner_kmb.reductions.terminals import contractible
 from hpcsolve.algorithms.steiner_kmb.trees import closure, improved, nearest, shortest_path_tree
 
 MOST_ROUNDS = 20
 WORTHWHILE = 50
-"""Rounds end with the first one that removes less than one edge in `WORTHWHILE`."""
+"""Rounds end with the first one that removes less than one edge in `WORTHWHILE`, unless `Effort` says otherwise."""
 KINDS = ("terminals", "special", "lighter")
 """The kinds that this adds to `ReducedGraph.counts`: edges contracted at terminals, edges removed by the special
 distance, and edges removed because they are in no tree lighter than the best one so far."""
@@ -55,12 +55,15 @@ class Effort:
         About the most arcs that its dual ascents scan.
     roots
         The most ascents.
+    worthwhile
+        Rounds end with the first one that removes less than one edge in so many.
     is_over
         Returns whether the reductions must end, after the piece of work that is under way.
     """
 
     arcs: int
     roots: int
+    worthwhile: int = WORTHWHILE
     is_over: Callable[[], bool] = never
 
 
@@ -113,7 +116,7 @@ def shrunk_further(start: Shrunk, whole: Network, effort: Effort, rules: Rules =
     for number in range(MOST_ROUNDS):
         before = len(now.smaller.edges)
         now = _after_round(now, best, effort, rules, first_root + number)
-        if now.proven or now.ended_early or (before - len(now.smaller.edges)) * WORTHWHILE < before:
+        if now.proven or now.ended_early or (before - len(now.smaller.edges)) * effort.worthwhile < before:
             break
     return now
 
@@ -147,7 +150,7 @@ def _without_edges(found: Shrunk, arcs: Arcs, ascents: list[Ascent], effort: Eff
         counts["terminals"] = len(contracted)
     if rules.lighter:
         for one in itertools.takewhile(lambda one: not effort.is_over(), ascents):
-            removed = removed | too_heavy(arcs, one, found.weight - smaller.offset)
+            removed = removed | too_heavy(arcs, one, distances_left(arcs, one), found.weight - smaller.offset)
         removed[contracted] = False
         counts["lighter"] = int(removed.sum()) - counts["special"]
     if not joins_terminals(smaller, removed):

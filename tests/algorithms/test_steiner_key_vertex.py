@@ -1,0 +1,129 @@
+"""Key-vertex elimination: each move is the best one, as a search in plain Python says, and makes the tree lighter.
+
+The long form: HPCSOLVE_TINY_GRAPHS=10000 pytest --timeout=0 tests/algorithms/test_steiner_key_vertex.py
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+
+import numpy as np
+import pytest
+
+from hpcsolve.algorithms.steiner_kmb.key_path import exchanged, moves
+from hpcsolve.algorithms.steiner_kmb.key_vertex import eliminations, locally_best
+from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
+from hpcsolve.algorithms.steiner_kmb.reduce import reduced
+from hpcsolve.algorithms.steiner_kmb.trees import improved
+from hpcsolve.device.base import Device
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.steiner import check_tree
+from tests.oracles import least_distances
+from tests.steiner_oracle import hypercube, least_weight, tiny_graph
+
+GRAPHS = int(os.environ.get("HPCSOLVE_TINY_GRAPHS", "30"))
+
+
+def poor_tree(net: Network, seed: int) -> np.ndarray:
+    """Return a pruned spanning tree in a random order of the edges, which is not the lightest one."""
+    own = net.edges.weights.copy()
+    net.edges.weights[:] = np.random.default_rng(seed).permutation(len(own)).astype(np.uint64)
+    tree = spanning_tree(net, np.arange(len(own)))
+    net.edges.weights[:] = own
+    return tree
+
+
+def components(vertices: set[int], pairs: list[tuple[int, int]]) -> list[set[int]]:
+    """Return the components of a forest."""
+    found = [{v} for v in sorted(vertices)]
+    for u, v in pairs:
+        one, other = (next(part for part in found if w in part) for w in (u, v))
+        if one is not other:
+            found.remove(other)
+            one |= other
+    return found
+
+
+def gain_of(graph: Graph, net: Network, tree: np.ndarray, key: int) -> int:
+    """Return what the elimination of a key vertex saves: its key paths, less a spanning tree of the components."""
+    pairs = list(zip(net.edges.tails[tree].tolist(), net.edges.heads[tree].tolist()))
+    degree = np.bincount(np.array(pairs).ravel(), minlength=net.n)
+    gone, grown = {key}, True
+    while grown:  # from the key vertex along vertices of degree 2
+        more = {w for pair in pairs if set(pair) & gone for w in pair if degree[w] == 2 and not net.is_terminal[w]}
+        grown = not more <= gone
+        gone |= more
+    left = [pair for pair in pairs if not set(pair) & gone]
+    parts = components({v for pair in pairs for v in pair} - gone, left)
+    own = net.weight(tree) - net.weight(np.array([e for e, pair in zip(tree, pairs) if pair in left], np.int64))
+    distances = [least_distances(graph, sorted(part)) for part in parts]
+    ways = sorted((min(distances[i][v] for v in parts[j]), i, j)  # type: ignore[type-var]
+                  for i, j in itertools.combinations(range(len(parts)), 2))
+    top, cost = list(range(len(parts))), 0
+    for way, i, j in ways:
+        if top[i] != top[j]:
+            cost += way  # type: ignore[assignment]
+            top = [top[j] if t == top[i] else t for t in top]
+    return own - cost
+
+
+def test_every_elimination_is_the_best_for_its_vertex(device: Device) -> None:
+    """A move saves what plain searches say, and the tree after it is valid and no heavier than promised."""
+    tried = made = 0
+    for seed in range(GRAPHS):
+        graph = reduced(tiny_graph(seed)).graph if seed % 3 else hypercube(4, 3 + seed % 4, seed)
+        net = network(graph, device)
+        tree = poor_tree(net, seed)
+        if not len(tree):
+            continue
+        degree = np.bincount(np.concatenate([net.edges.tails[tree], net.edges.heads[tree]]), minlength=net.n)
+        keys = np.flatnonzero((degree > 2) & (net.is_terminal == 0)).tolist()
+        expected = sorted(gain for key in keys if (gain := gain_of(graph, net, tree, key)) > 0)
+        found = eliminations(net, tree)
+        assert sorted(move.gain for move in found) == expected, seed
+        assert [move.gain for move in found] == expected[::-1]
+        for move in found:
+            left = np.setdiff1d(tree, move.removed)
+            after = net.edges.part(spanning_tree(net, np.union1d(left, move.added)))
+            assert check_tree(graph, after.tails, after.heads, after.weights) <= net.weight(tree) - move.gain
+        tried, made = tried + len(keys), made + len(found)
+    assert made > GRAPHS // 6 and tried > made
+
+
+def test_local_search_ends_where_neither_move_helps(device: Device) -> None:
+    lighter = 0
+    for seed in range(GRAPHS):
+        graph = reduced(tiny_graph(seed)).graph if seed % 3 else hypercube(4, 3 + seed % 4, seed)
+        net = network(graph, device)
+        tree = poor_tree(net, seed)
+        last = locally_best(net, tree)
+        edges = net.edges.part(last)
+        assert check_tree(graph, edges.tails, edges.heads, edges.weights) == net.weight(last) <= net.weight(tree)
+        assert net.weight(last) >= least_weight(graph) and not (len(last) and moves(net, last))
+        found = eliminations(net, last) if len(last) else []
+        assert not found, (seed, [move.gain for move in found])
+        lighter += net.weight(last) < net.weight(exchanged(net, tree))
+    assert lighter > 2
+
+
+def test_what_finds_no_room_or_is_too_much_is_left_out(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    net = network(hypercube(6, 20, high=110), device)
+    tree = improved(net, poor_tree(net, 1))
+    many = eliminations(net, tree)
+    name = "hpcsolve.algorithms.steiner_kmb.key_vertex."
+    monkeypatch.setattr(name + "room_for", lambda n: 30)
+    few = eliminations(net, tree)
+    assert 0 < len(few) < len(many) and {move.gain for move in few} <= {move.gain for move in many}
+    monkeypatch.setattr(name + "BUDGET", 100)
+    assert eliminations(net, tree) == []
+
+
+def test_a_hub_is_replaced_by_a_ring(device: Device) -> None:
+    """No single key path can be exchanged with gain, but all three together can."""
+    hub = from_edges([0, 0, 0, 1, 2], [1, 2, 3, 2, 3], [5, 5, 5, 7, 7], terminals=[1, 2, 3])
+    net = network(hub, device)
+    star = np.flatnonzero(net.edges.tails == 0)
+    assert moves(net, star) == [] and [move.gain for move in eliminations(net, star)] == [1]
+    assert net.weight(locally_best(net, star)) == 14
