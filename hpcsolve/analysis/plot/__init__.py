@@ -53,8 +53,8 @@ def plot(result: Result, axes: Axes | None = None, **options: Any) -> Axes:
         Where to draw; by default a new figure of pyplot.
     options
         Passed on to the function that draws this kind of answer: `plot_tour`, `plot_tree`, `plot_path`,
-        `plot_reductions`, `plot_voronoi`, `plot_distances`, or `plot_matrix` for distances to targets, and for more than
-        eight searches among vertices without coordinates.
+        `plot_reductions`, `plot_voronoi`, `plot_distances`, or `plot_matrix` for distances to targets, and for more
+        than eight searches among vertices without coordinates.
 
     Raises
     ------
