@@ -151,14 +151,14 @@ def test_ranks_and_threads_change_nothing(ranks: int) -> None:
 
 
 def test_the_memory_of_a_rank_is_its_share() -> None:
-    """By the program's own count. The widest layer has 400,000 states; with few the least buckets weigh more."""
+    """By the program's own count. The widest layer has 400,000 states, since small buckets have spare room."""
     problem = place_costs(np.random.default_rng(3).integers(1, 1001, (27, 27, 27)))
 
     def state_bytes(comm: Comm) -> int:
         with HostDevice(threads=1) as device:
             prover = Prover(problem, device, comm, False, 10**8, levels=(5,), rounds=10, width=10**7)
             assert prover.run().optimal and max(prover.last.kept) > 400_000
-            return prover.state_bytes
+            return bounded.state_bytes(prover)
 
     whole = on_ranks(1, state_bytes)[0]
     for ranks in (2, 4):

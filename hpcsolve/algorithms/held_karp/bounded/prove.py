@@ -146,11 +146,6 @@ class Prover:
                 held.close()
 
     @property
-    def state_bytes(self) -> int:
-        """This rank's bytes of the states of the last search, and of the memory in which layers were made."""
-        return sum(layer.nbytes for layer in self.last.layers) + self.scratch.nbytes
-
-    @property
     def _watch(self) -> Watch:
         assert self.watch is not None
         return self.watch

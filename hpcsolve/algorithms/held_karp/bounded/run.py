@@ -121,11 +121,16 @@ def run(
     return _outcome(problem, proof, prover, watch, time.perf_counter() - started), proof
 
 
+def state_bytes(prover: Prover) -> int:
+    """Return this rank's bytes of the states of the last search, and of the memory in which layers were made."""
+    return sum(layer.nbytes for layer in prover.last.layers) + prover.scratch.nbytes
+
+
 def _outcome(problem: OrderProblem, proof: Proof, prover: Prover, watch: Watch, seconds: float) -> Outcome:
     tables = {"layers": _layers_table(problem, proof, prover.comm)} if proof.last.layers else {}
     rank: dict[str, float | int] = {
         "operations": proof.states, "bytes_sent": prover.deal.bytes_sent + sum(proof.last.bytes_sent),
-        "seconds_kernel": seconds, "stored_bytes": prover.state_bytes,
+        "seconds_kernel": seconds, "stored_bytes": state_bytes(prover),
     }
     ended = watch.ended or ("the layers are too wide for the memory" if proof.capped and not proof.optimal else "")
     if proof.order is None or proof.value is None:
