@@ -130,7 +130,7 @@ def _solved(
     if checkpoints is not None:
         checkpointing = CheckpointOptions(os.fspath(checkpoints), deadline=math.inf)
     if comm.size == 1:
-        build_for(job.settings.algorithm, job.settings.device, log.say)
+        build_for(job, log.say)
     say_source(job, log.say)
     contents = comm.bcast(run_job(comm, plan, log, keep=True, checkpointing=checkpointing).contents)
     if contents is None:

@@ -19,6 +19,7 @@
 //   lane_bits<T>()            binary logarithm of the number of lanes of a register
 //   cheap_halves              whether half a register takes half the time: with AVX-512. half_of(x, upper) is such a
 //                             half, splat_as(half, pattern) fills one, and joined(low, high) is the register of two
+//                             (device/halves.cuh)
 //   one_thread_blocks         whether a block is one thread
 //   warp_size                 number of threads that share a register: 32, on a CPU 1
 //   lane(), warp(), warps()   this thread's lane and warp, and the block's number of warps; on a CPU 0, 0 and 1

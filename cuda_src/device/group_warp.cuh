@@ -5,18 +5,12 @@
 #define RARELY static
 // A warp's shuffles and votes, through memory.
 static inline uint32_t __shfl_sync(uint32_t, uint32_t value, int from) {
-  mailbox[threadIdx.x] = value;
-  __syncwarp();
-  const uint32_t other = mailbox[threadIdx.x / 32 * 32 + from];
-  __syncwarp();
-  return other;
+  return exchanged(value)[threadIdx.x / 32 * 32 + from];
 }
 static inline uint32_t __ballot_sync(uint32_t, bool yes) {
-  mailbox[threadIdx.x] = yes;
-  __syncwarp();
+  const uint32_t *said = exchanged(yes) + threadIdx.x / 32 * 32;
   uint32_t votes = 0;
-  for (unsigned k = 0; k < 32; k++) votes |= mailbox[threadIdx.x / 32 * 32 + k] << k;
-  __syncwarp();
+  for (unsigned k = 0; k < 32; k++) votes |= said[k] << k;
   return votes;
 }
 #else

@@ -17,7 +17,6 @@
 #define __restrict__ __restrict
 
 #if defined(__AVX512BW__)
-#include <immintrin.h>
 #define VECTOR_BYTES 64
 #elif defined(__AVX2__)
 #define VECTOR_BYTES 32
@@ -111,17 +110,6 @@ DEVICE lanes<T, bytes> without(lanes<T, bytes> x, int b) {
     default: return without_bit<last>(x, all);
   }
 }
-#if VECTOR_BYTES == 64
-template <class T>
-DEVICE lanes<T, 32> half_of(lanes<T> x, int upper) {
-  const auto v = (__m512i)x.v;
-  return {(typename lanes<T, 32>::vector)(upper ? _mm512_extracti64x4_epi64(v, 1) : _mm512_castsi512_si256(v))};
-}
-template <class T>
-DEVICE lanes<T> joined(lanes<T, 32> low, lanes<T, 32> high) {
-  return {(typename lanes<T>::vector)_mm512_inserti64x4(_mm512_castsi256_si512((__m256i)low.v), (__m256i)high.v, 1)};
-}
-#endif
 template <class T, size_t... S>
 DEVICE lanes<T> reversed(lanes<T> x, std::index_sequence<S...>) {
   constexpr typename lanes<T>::vector order{(T)(sizeof...(S) - 1 - S)...};

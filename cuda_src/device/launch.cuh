@@ -6,7 +6,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
-#include <string>
+#include <cstdio>
 #include <type_traits>
 #include <utility>
 
@@ -34,19 +34,28 @@ static void run_packed(void (*kernel)(A...), unsigned grid, unsigned block, cons
   run_grid(kernel, grid, block, params, std::index_sequence_for<A...>{});
 }
 template <class A>
-static std::string type_code() {
+static int write_type(char *to) {
   if constexpr (std::is_class_v<A>) {
-    return " s" + std::to_string(sizeof(A));
+    return sprintf(to, " s%zu", sizeof(A));
   } else {
     using value = std::remove_cv_t<std::remove_pointer_t<A>>;
-    std::string kind = std::is_floating_point_v<value> ? "f" : std::is_signed_v<value> ? "i" : "u";
-    return " " + kind + std::to_string(sizeof(value)) + (std::is_pointer_v<A> ? "*" : "");
+    const char kind = std::is_floating_point_v<value> ? 'f' : std::is_signed_v<value> ? 'i' : 'u';
+    return sprintf(to, " %c%zu%s", kind, sizeof(value), std::is_pointer_v<A> ? "*" : "");
   }
 }
+// Not a std::string, whose header takes g++ longer to read than many a kernel to compile.
+template <class... A>
+struct type_codes {
+  char text[24 * sizeof...(A)];
+  type_codes() {
+    char *end = text;
+    ((end += write_type<A>(end)), ...);
+  }
+};
 template <class... A>
 static const char *signature_of(void (*)(A...)) {
-  static const std::string codes = (type_code<A>() + ... + std::string());
-  return codes.c_str() + 1;
+  static const type_codes<A...> codes;
+  return codes.text + 1;
 }
 #define EXPORT_KERNEL(name)                                                             \
   extern "C" void name##_launch(unsigned grid, unsigned block, const char *arguments) { \

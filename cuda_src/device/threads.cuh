@@ -43,17 +43,21 @@ class barrier {
 };
 static std::unique_ptr<barrier> block_barrier;
 static std::vector<std::unique_ptr<barrier>> warp_barriers;
-static std::vector<uint32_t> mailbox;
+static std::vector<uint32_t> mailboxes[2];
 static thread_local unsigned block_turn, warp_turn;  // a launch has new threads, so they start at 0
 
 static inline void __syncthreads() { block_barrier->wait(block_turn); }
 static inline void __syncwarp() { warp_barriers[threadIdx.x / 32]->wait(warp_turn); }
-static inline uint32_t __shfl_xor_sync(uint32_t, uint32_t value, int mask) {
+// Returns the values of all threads of the warp, at their numbers in the block. An exchange needs one barrier only: the
+// next one has the other mailbox, and that after it a barrier before it that no thread reaches without having read.
+static inline const uint32_t *exchanged(uint32_t value) {
+  auto &mailbox = mailboxes[warp_turn % 2];
   mailbox[threadIdx.x] = value;
   __syncwarp();
-  uint32_t other = mailbox[threadIdx.x ^ mask];
-  __syncwarp();
-  return other;
+  return mailbox.data();
+}
+static inline uint32_t __shfl_xor_sync(uint32_t, uint32_t value, int mask) {
+  return exchanged(value)[threadIdx.x ^ mask];
 }
 // The smaller of each two 16-bit values of a word, and CUDA's additions with a minimum (DPX), which wrap as these do.
 static inline uint32_t __vminu2(uint32_t a, uint32_t b) {
@@ -99,7 +103,7 @@ static void run_grid(void (*kernel)(A...), unsigned grid, unsigned block, void *
   warp_barriers.clear();
   for (unsigned first = 0; first < block; first += 32)
     warp_barriers.push_back(std::make_unique<barrier>(block - first < 32 ? block - first : 32));
-  mailbox.assign(block, 0);
+  for (auto &mailbox : mailboxes) mailbox.assign(block, 0);
   std::vector<std::thread> threads;
   for (unsigned t = 0; t < block; t++)
     threads.emplace_back([=] {

@@ -1,6 +1,7 @@
 // What one block of Held-Karp computes: the values of all sets that differ in their low cities alone, register by
 // register. held_karp.cu describes the method and the layout.
 #pragma once
+#include "device/halves.cuh"
 #include "held_karp/subsets.cuh"
 
 constexpr int stride = 64;  // of the cost matrix; row 63 is the depot's, and 62 is no city: all its costs are infinity

@@ -16,7 +16,8 @@
 // bound must know that the cost of the tours that matter is below infinity.
 //
 // Work. A place takes (arcs left) * 2^slots min-adds, half of them if i's own bit is a register's number and not a lane.
-// A block has one city's row of a place, or part of it. The tables of all places stay on the device.
+// A block has one city's row of a place, or part of it. The tables of all places stay on the device. The rows of a place
+// may be dealt to ranks: `first` is the first city of this rank.
 #include "device/masked.cuh"
 
 constexpr uint32_t infinity = 0x7fffffffu;
@@ -74,9 +75,9 @@ DEVICE void relax_registers(const memory_slots &memory, int i, int first, int re
   }
 }
 // to[i][e] = min over j of cost[i][j] + from[j][(e & keep) | put]. `parts` blocks share a city's row.
-KERNEL bounds_relax(int place, int parts, memory_slots memory, arc_costs arcs, bound_tables tables) {
+KERNEL bounds_relax(int place, int first, int parts, memory_slots memory, arc_costs arcs, bound_tables tables) {
   constexpr int bits = lane_bits<uint32_t>();
-  const int i = blockIdx.x / parts, part = blockIdx.x % parts;
+  const int i = first + blockIdx.x / parts, part = blockIdx.x % parts;
   const uint32_t *cost = arcs.cost + place * arcs.place + i * arcs.row, *from = tables.source + place * tables.step;
   uint32_t *to = tables.target + place * tables.step + ((size_t)i << memory.slots);
   const int registers = (1 << memory.slots >> bits) >> (memory.barred[i] >> bits != 0);
@@ -90,11 +91,11 @@ KERNEL bounds_relax(int place, int parts, memory_slots memory, arc_costs arcs, b
   }
   __syncthreads();
   if (registers < widest_tile) {
-    for (int first = 2 * (part * warps() + warp()); first < registers; first += 2 * parts * warps())
-      relax_registers<2>(memory, i, first, registers, next, from, to);
+    for (int r = 2 * (part * warps() + warp()); r < registers; r += 2 * parts * warps())
+      relax_registers<2>(memory, i, r, registers, next, from, to);
   } else {
-    for (int first = widest_tile * (part * warps() + warp()); first < registers; first += widest_tile * parts * warps())
-      relax_registers<widest_tile>(memory, i, first, registers, next, from, to);
+    for (int r = widest_tile * (part * warps() + warp()); r < registers; r += widest_tile * parts * warps())
+      relax_registers<widest_tile>(memory, i, r, registers, next, from, to);
   }
 }
 EXPORT_KERNEL(bounds_relax)
@@ -111,10 +112,10 @@ EXPORT_KERNEL(bounds_begin)
 // Lowers through[i][j], infinity at first, to the least cost of a relaxed tour that goes from i at `place` to j: past[i]
 // of what e has not, cost[i][j], and next[j] of e as j remembers it, over all e. own[i] is the bit of i itself, which is
 // in neither part. A block a city.
-KERNEL bounds_through(int place, memory_slots memory, const uint32_t *own, const uint32_t *costs, const uint32_t *past,
-                      const uint32_t *next, uint32_t *through) {
+KERNEL bounds_through(int place, int first, memory_slots memory, const uint32_t *own, const uint32_t *costs,
+                      const uint32_t *past, const uint32_t *next, uint32_t *through) {
   constexpr int bits = lane_bits<uint32_t>();
-  const int i = blockIdx.x, m = memory.cities, slots = memory.slots;
+  const int i = first + blockIdx.x, m = memory.cities, slots = memory.slots;
   const uint32_t *cost = costs + ((size_t)place * m + i) * m;
   const uint32_t flip = ((1u << slots) - 1) & ~own[i];
   for (int j = warp(); j < m; j += warps()) {

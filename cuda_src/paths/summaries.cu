@@ -41,12 +41,11 @@ template <class T>
 DEVICE uint32_t entries(const wanted_columns<T> &asked) {
   return within + asked.cutoffs + 2 * asked.nearest;
 }
-// Carries what is more than a digit, half a word, to the next one.
-template <class Word>
-DEVICE void carry(Word &low, Word &middle, Word &high, int half_bits) {
-  middle += low >> half_bits, low -= (low >> half_bits) << half_bits;
-  high += middle >> half_bits, middle -= (middle >> half_bits) << half_bits;
-}
+// Digits of a sum: half of a word each. What is more in a word is carried to the next one.
+template <class T>
+constexpr int digit_bits = 4 * sizeof(T);
+template <class T>
+constexpr T digit = ((T)1 << digit_bits<T>)-1;
 // The least and the largest distance of a piece, for each source: all ones and 0 where nothing is reached.
 template <class T, int W>
 struct extremes {
@@ -55,7 +54,6 @@ struct extremes {
 template <int W, class T>
 DEVICE extremes<T, W> add_sums(const wanted_columns<T> &asked, const T *lines, uint32_t begin, uint32_t end,
                                T *summary) {
-  constexpr int half_bits = 4 * sizeof(T);
   const line<T, W> one = all_of<W>((T)1), nothing = all_of<W>((T)0);
   line<T, W> reached = read_line<W>(summary), low = read_line<W>(summary + W), middle = read_line<W>(summary + 2 * W),
              high = read_line<W>(summary + 3 * W);
@@ -66,13 +64,16 @@ DEVICE extremes<T, W> add_sums(const wanted_columns<T> &asked, const T *lines, u
       const auto counts = x.part[k] <= asked.most;
       const auto value = where(counts, x.part[k], nothing.part[k]);
       reached.part[k] += where(counts, one.part[k], nothing.part[k]);
-      middle.part[k] += value >> half_bits;
-      low.part[k] += value & (((T)1 << half_bits) - 1);
+      middle.part[k] += value >> digit_bits<T>;
+      low.part[k] += value & digit<T>;
       found.most.part[k] = value > found.most.part[k] ? value : found.most.part[k];
       found.least.part[k] = x.part[k] < found.least.part[k] ? x.part[k] : found.least.part[k];
     }
   }
-  UNROLL for (int k = 0; k < low.parts; k++) carry(low.part[k], middle.part[k], high.part[k], half_bits);
+  UNROLL for (int k = 0; k < low.parts; k++) {
+    middle.part[k] += low.part[k] >> digit_bits<T>, low.part[k] &= digit<T>;
+    high.part[k] += middle.part[k] >> digit_bits<T>, middle.part[k] &= digit<T>;
+  }
   store_line(summary, reached), store_line(summary + W, low);
   store_line(summary + 2 * W, middle), store_line(summary + 3 * W, high);
   return found;
@@ -159,7 +160,7 @@ template <class T>
 DEVICE void add_part(const wanted_columns<T> &asked, const T *part, size_t step, T *whole) {
   const uint32_t nearest = within + asked.cutoffs;
   for (uint32_t i = 0; i < farthest; i++) whole[i] += part[i * step];
-  carry(whole[sums], whole[sums + 1], whole[sums + 2], 4 * sizeof(T));
+  for (uint32_t i = sums; i < sums + 2; i++) whole[i + 1] += whole[i] >> digit_bits<T>, whole[i] &= digit<T>;
   const T distance = part[farthest * step], name = part[(farthest + 1) * step];
   if (distance > whole[farthest] || (distance == whole[farthest] && name < whole[farthest + 1]))
     whole[farthest] = distance, whole[farthest + 1] = name;

@@ -214,6 +214,9 @@ class Algorithm:
         this rank's device, in a second or two or as long as a single piece of it takes, to learn the time of all of it.
     kernel_files
         Files of cuda_src that a run loads, without suffix; none if it has no kernels.
+    files_needed
+        Function of (parameters, the job's `instance`, stop criteria): those of `kernel_files` that a run of the job may
+        load, as far as the job says it. By default all.
     host_kernel_files
         Those of them that run on the CPU whatever the device.
     stops
@@ -268,6 +271,11 @@ class Algorithm:
     again: Callable[[Any, Any, Contents], Verdict] | None = None
     largest_cost: Callable[[int, int], int] = lambda n, edges: (2**62 - 1) // max(n, 1)
     fits: Callable[[Any, Any], bool] = lambda problem, parameters: True
+    files_needed: Callable[[Any, Any, StopCriteria], tuple[str, ...]] | None = None
+
+    def files_of(self, parameters: Any, instance: Any, criteria: StopCriteria) -> tuple[str, ...]:
+        """Return the kernel files that a run of a job may load."""
+        return self.kernel_files if self.files_needed is None else self.files_needed(parameters, instance, criteria)
 
     def stop_keys(self, parameters: Any) -> tuple[str, ...]:
         """Return the keys of `[stop]` that the algorithm honours with these parameters."""

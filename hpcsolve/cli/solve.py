@@ -51,10 +51,9 @@ def _solve(options: argparse.Namespace) -> int:
             failed.append(error)  # rank 0 reports it for all ranks
             return
         seconds_read.append(time.perf_counter() - started)
-        settings = chosen[0].job.settings
         say(f"choice: {chosen[0].reason}")
         started = time.perf_counter()
-        build_for(settings.algorithm, settings.device, say)
+        build_for(chosen[0].job, say)
         seconds_build.append(time.perf_counter() - started)
 
     def run(comm: Comm) -> int:

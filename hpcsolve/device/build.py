@@ -138,15 +138,18 @@ def _cache_name() -> Path:
 def source_hash(file: str) -> str:
     """Return the SHA-256 of `cuda_src/{file}.cu` and of every header."""
     folder = source_folder()
-    return _hash_of([folder / f"{file}.cu", *sorted(folder.rglob("*.cuh"))])
+    return hashlib.sha256(_with_names(folder, [folder / f"{file}.cu"]) + headers(folder)).hexdigest()
 
 
-def _hash_of(paths: Iterable[Path], text: str = "") -> str:
-    """Return the SHA-256 of a text, of source files, and of their names."""
-    digest = hashlib.sha256(text.encode())
-    for path in paths:
-        digest.update(path.relative_to(source_folder()).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
+@functools.cache  # they are part of the hash of each kernel file
+def headers(folder: Path) -> bytes:
+    """Return every header with its name."""
+    return _with_names(folder, sorted(folder.rglob("*.cuh")))
+
+
+def _with_names(folder: Path, paths: Iterable[Path]) -> bytes:
+    """Return the content of source files, each after its name."""
+    return b"".join(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() for path in paths)
 
 
 def _cached(code: Code) -> Path:
@@ -191,7 +194,8 @@ def compiler_line(architecture: str = "") -> str:
 def target_key() -> str:
     """Return a hash of all kernel sources and options."""
     folder = source_folder()
-    return _hash_of(sorted(folder.rglob("*.cu*")), f"{HOST_FLAGS}\0{CUDA_FLAGS}")[:16]
+    sources = _with_names(folder, sorted(folder.rglob("*.cu*")))
+    return hashlib.sha256(f"{HOST_FLAGS}\0{CUDA_FLAGS}".encode() + sources).hexdigest()[:16]
 
 
 def _entry(code: Code) -> Path:

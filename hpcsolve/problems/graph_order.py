@@ -19,6 +19,12 @@ def reversed_graph(graph: Graph) -> Graph:
     return with_rows(graph, graph.heads.astype(np.int64), graph.tails().astype(np.int64))
 
 
+def same_arcs(graph: Graph, other: Graph) -> bool:
+    """Return whether two graphs have the same arcs, with the same weights."""
+    pairs = ((graph.offsets, other.offsets), (graph.heads, other.heads), (graph.weights, other.weights))
+    return all(np.array_equal(own, others) for own, others in pairs)
+
+
 def undirected(graph: Graph) -> Graph:
     """Return a graph that has every arc in both directions, with the same weight, as an undirected one.
 

@@ -15,6 +15,7 @@ from hpcsolve.analysis.plot.distances import MOST_LINES
 from hpcsolve.analysis.plot.needs import kind_of_answer
 from hpcsolve.analysis.plot.paths import MOST_PATHS
 from hpcsolve.analysis.plot.places import has_coordinates, places_of
+from hpcsolve.analysis.plot.reductions import quantity_of
 from hpcsolve.analysis.plot.svg import svg
 from hpcsolve.report.facts import answer_of, ranks_of
 from hpcsolve.report.markup import Markup, element
@@ -64,6 +65,8 @@ def answer_pictures(result: Result) -> Iterator[Picture]:
         yield on_map(plot.plot_path, "Shortest paths, a colour for each query.")
     elif kind == "distances":
         yield from _distance_pictures(result, on_map)
+    elif kind == "reductions":
+        yield _reduction_picture(result, on_map)
     if result.contents.value("solution", "matrix") is not None:
         yield Picture(plot.plot_matrix, "Distances between the terminals: the lighter, the farther.", (WIDTH, WIDTH))
 
@@ -83,6 +86,13 @@ def _distance_pictures(result: Result, on_map: Callable[..., Picture]) -> Iterat
             return
     text = f"The table of {' x '.join(map(str, result.distance.shape))} distances: the lighter, the farther."
     yield Picture(plot.plot_matrix, text, (WIDTH, WIDTH))
+
+
+def _reduction_picture(result: Result, on_map: Callable[..., Picture]) -> Picture:
+    name, _ = quantity_of(result)
+    if has_coordinates(result):
+        return on_map(plot.plot_reductions, f"{name.capitalize()} of each source: the lighter, the larger.")
+    return Picture(plot.plot_reductions, f"{name.capitalize()}: the number of sources with at most this value.")
 
 
 def search_pictures(result: Result) -> Iterator[Picture]:

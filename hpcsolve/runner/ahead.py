@@ -14,6 +14,7 @@ from hpcsolve.device.build import Code
 from hpcsolve.device.gpus import list_gpus
 from hpcsolve.device.prebuild import build_target
 from hpcsolve.errors import HpcsolveError, ResourceError
+from hpcsolve.job import Job
 from hpcsolve.job.load import load_job
 from hpcsolve.output.heartbeat import Say, heartbeat, say_nothing
 from hpcsolve.output.progress import duration
@@ -41,16 +42,18 @@ def prepare_run(path: str, overrides: Sequence[str] = (), device: str | None = N
         job = load_job(path, overrides, device=device)
     except HpcsolveError:
         return 0.0  # rank 0 will find the same error, and report it for all ranks
-    build_for(job.settings.algorithm, job.settings.device, say)
+    build_for(job, say)
     seconds = time.perf_counter() - started
     say_source(job, say)
     return seconds
 
 
-def build_for(name: str, device: str, say: Say = say_nothing) -> None:
-    """Build the kernels of an algorithm for the device that a job asks for. Raises as `prepare_run`."""
+def build_for(job: Job, say: Say = say_nothing) -> None:
+    """Build the kernels that a job may load, for the device that it asks for. Raises as `prepare_run`."""
+    solver, device = algorithm(job.settings.algorithm), job.settings.device
+    files = solver.files_of(job.parameters, job.settings.instance, job.settings.stop)
     architectures = _architectures(device)
-    codes = tuple(dict.fromkeys(_codes(name, device, architectures)))
+    codes = tuple(dict.fromkeys(_codes(files, solver.host_kernel_files, device, architectures)))
     missing = [code for code in codes if not build.is_built(code)]
     done: list[Code] = []
 
@@ -88,13 +91,12 @@ def all_kernel_files(is_gpu: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys(files + only_on_cpus))
 
 
-def _codes(name: str, device: str, architectures: Sequence[str]) -> Iterator[Code]:
+def _codes(files: Sequence[str], on_host: Sequence[str], device: str, architectures: Sequence[str]) -> Iterator[Code]:
     """Yield the code that a run may load. The same code may come twice."""
-    solver = algorithm(name)
-    yield from map(Code, solver.host_kernel_files)  # they run on the CPU whatever the device
-    yield from (Code(file, architecture) for file in solver.kernel_files for architecture in architectures)
+    yield from map(Code, on_host)  # they run on the CPU whatever the device
+    yield from (Code(file, architecture) for file in files for architecture in architectures)
     if device.lower() == "auto" or not architectures:
-        yield from map(Code, solver.kernel_files)  # another rank may see no GPU, and then all ranks take the CPU
+        yield from map(Code, files)  # another rank may see no GPU, and then all ranks take the CPU
 
 
 def _compiling(missing: Sequence[Code], at_once: int) -> str:

@@ -14,6 +14,7 @@ from hpcsolve.algorithms.shortest_paths.phast import kept
 from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED
 from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal
 from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy
+from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
 from hpcsolve.device import array_cache
 from hpcsolve.problems.graph import Graph
 from tests.algorithms.test_phast import roads
@@ -106,6 +107,32 @@ def test_the_budget_counts_as_if_nothing_were_kept(made: list[str]) -> None:
     for budget, fits in ((work, True), (work - 1, False)):
         for _ in range(2):
             assert isinstance(hierarchy_of(graph, budget), Hierarchy) == fits
+
+
+def test_a_refusal_is_kept_for_its_budget(made: list[str]) -> None:
+    graph = roads(300)
+    refused = hierarchy_of(graph, 50)
+    assert isinstance(refused, Refusal) and made == ["lay_out", "contracted"]
+    del made[:]
+    assert hierarchy_of(graph, 50) == refused == kept.contraction_of(graph, WORD, 50) and made == []
+    more = hierarchy_of(graph, 60)
+    assert isinstance(more, Refusal) and more != refused and made == ["lay_out", "contracted"]
+    assert isinstance(hierarchy_of(roads(301), 50), Refusal) and len(made) == 4
+    assert isinstance(hierarchy_of(graph), Hierarchy) and made[4:] == ["lay_out", "contracted", "hierarchy"]
+
+
+def test_a_road_network_with_every_road_in_both_directions_is_an_undirected_one() -> None:
+    """It is laid out, contracted and weighed as such, and a single other weight makes it directed."""
+    graph = roads(200)
+    both = replace(graph, directed=True)
+    for name, value in vars(lay_out(graph, WORD)).items():
+        assert np.array_equal(vars(lay_out(both, WORD))[name], value), name
+    weights = graph.weights.copy()
+    weights[5] += 1
+    for given, one_way in ((both, False), (replace(both, weights=weights), True)):
+        laid_out, made = lay_out(given, WORD), hierarchy_of(given)
+        assert isinstance(made, Hierarchy)
+        assert (laid_out.in_arcs is laid_out.arcs) == (made.up_arcs is made.down_arcs) == (not one_way)
 
 
 def test_damaged_files_are_made_again(made: list[str]) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hpcsolve.algorithms import shortest_paths
 from hpcsolve.algorithms.base import Outcome, silent
 from hpcsolve.algorithms.shortest_paths import Parameters
+from hpcsolve.algorithms.shortest_paths.phast import choice
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
 from hpcsolve.parallel.comm import SerialComm
@@ -91,6 +92,16 @@ def test_a_budget_is_told_with_its_figure() -> None:
     found, notes = solve(grid, **keys)
     assert "takes more than 16.2 steps per vertex and arc, which does not pay for 65 searches" in notes[0]
     assert found == solve(grid, engine="near-far", **keys)[0]
+
+
+def test_a_job_that_names_the_engine_is_refused_in_good_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the memory that its lists would take, or by the work, which memory alone does not bound well enough."""
+    dense = generate_graph("rmat-graph", scale=13)
+    with pytest.raises(InputError, match=r"rmat-13-seed1: .* takes more than 12 list entries per .* arc; choose"):
+        solve(dense, sources=[1], engine="phast")
+    monkeypatch.setattr(choice, "MOST_STEPS", 30)
+    with pytest.raises(InputError, match=r'engine "phast": .* takes more than 30 steps per vertex and arc; choose'):
+        solve(generate_graph("grid-graph", rows=90, columns=90), sources=[1], engine="phast")
 
 
 @pytest.mark.parametrize(("keys", "words"), [

@@ -118,6 +118,20 @@ def test_a_table_is_an_image(results, pyplot):
     assert np.array_equal(plot.plot_matrix(tree).images[0].get_array(), tree.contents.value("solution", "matrix"))
 
 
+def test_a_quantity_of_each_source_is_a_colour_or_a_line(results, pyplot):
+    roads = results("reductions")
+    expected = {None: roads.closeness, "farthest": roads.eccentricity,
+                "count": roads.contents.value("solution", "count")[:, 1]}
+    for quantity, values in expected.items():
+        marks = plot.plot_reductions(roads, quantity=quantity).collections[0]
+        assert np.array_equal(marks.get_array(), values) and np.array_equal(marks.get_offsets(), roads.coordinates)
+    friends = results("reductions of names")
+    line = plot.plot_reductions(friends).lines[0]
+    assert line.axes.get_xlabel() == "distance of the 2 nearest targets"
+    assert list(line.get_ydata()) == [1, 2, 3, 4, 5]
+    assert np.array_equal(line.get_xdata(), np.sort(friends.contents.value("solution", "nearest_distance")[:, 1]))
+
+
 def test_paths_go_along_their_vertices(results, pyplot):
     result = results("queries")
     places = dict(zip(result.contents.value("instance", "label").tolist(), result.coordinates))

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from hpcsolve.analysis import plot
+from hpcsolve.analysis.plot import needs
 from hpcsolve.errors import EnvironmentFault, InputError
 from tests.analysis.results import FRIENDS, PROBLEMS, hostile
 
@@ -16,6 +17,7 @@ DRAWN = {  # function -> the results that it draws
     plot.plot_voronoi: {"nearest"},
     plot.plot_matrix: {"distances", "distances of names", "nearest", "targets", "tree"},
     plot.plot_path: {"queries", "queries of names"},
+    plot.plot_reductions: {"reductions", "reductions of names"},
     plot.plot_convergence: {"ants", "best tree"},
     plot.plot_colonies: {"ants"},
     plot.plot_layers: {"tour"},
@@ -25,6 +27,7 @@ OWN = {
     "tour": "plot_tour", "path": "plot_tour", "ants": "plot_tour", "tree": "plot_tree", "best tree": "plot_tree",
     "tree of names": "plot_tree",
     "distances": "plot_distances", "distances of names": "plot_distances", "nearest": "plot_voronoi",
+    "reductions": "plot_reductions", "reductions of names": "plot_reductions",
     "targets": "plot_matrix", "queries": "plot_path", "queries of names": "plot_path",
 }
 
@@ -63,11 +66,22 @@ def test_a_proof_that_there_is_no_tour_has_no_picture(results, pyplot):
         results("infeasible").plot()
 
 
+def test_an_answer_without_a_picture_is_refused_with_what_to_do(results, monkeypatch):
+    """The tours of a batch have none, and a function that draws something else does not point to `result.plot()`."""
+    with pytest.raises(InputError, match=r"there is no picture of the tours of a batch; export the result as \.csv"):
+        needs.require_picture("tours of a batch")
+    monkeypatch.setattr(needs, "DRAWN", ("tour",))
+    with pytest.raises(InputError, match="has distances, of which there is no picture; export it as"):
+        plot.plot_tour(results("distances"))
+
+
 def test_wrong_choices_are_refused(results, pyplot):
     with pytest.raises(InputError, match="there is no query 2; they are numbered 0 to 1"):
         plot.plot_path(results("queries"), queries=[2])
     with pytest.raises(InputError, match="7 is not a source"):
         plot.plot_distances(results("distances"), source=7)
+    with pytest.raises(InputError, match="the result has no 'sum'; it has closeness, farthest, nearest, count, "):
+        plot.plot_reductions(results("reductions"), quantity="sum")
     with pytest.raises(InputError, match="the network has 5 vertices, but the result 60"):
         plot.plot_tree(results("tree"), network=FRIENDS)
 

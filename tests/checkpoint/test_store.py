@@ -100,6 +100,17 @@ def test_a_manifest_that_lies_is_refused(tmp_path: Path) -> None:
         assert refused(**({"name": named["file"]} if "file" in named else named)), change
 
 
+@pytest.mark.parametrize("text", [b'{"x": ' + b"[" * 10_000, b'{"x": "\xff"}', b"[]", b""])
+def test_what_is_no_manifest_or_lease_is_told_in_a_line(text: bytes, tmp_path: Path) -> None:
+    lease = write(tmp_path, 1)
+    next(tmp_path.glob("*.manifest")).write_bytes(text + store._seal(text))
+    with pytest.raises(DamagedFileError, match="not a manifest of this version"):
+        found(tmp_path)
+    (tmp_path / "lease").write_bytes(text)
+    with pytest.raises(LeaseLost, match="gone"):
+        lease.require()
+
+
 PIECE = ("first", "shape", "dtype", "offset")
 
 

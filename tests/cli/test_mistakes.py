@@ -111,9 +111,9 @@ CALLS = {  # what is called in Python -> part of the message
     "a plot of a table": (
         lambda: plot_tour(solve_roads(sources=[1, 2])),
         "plot_tour draws a tour; this result of shortest-paths has distances, which result.plot() draws"),
-    "a plot of what has no picture": (
+    "a plot of reductions": (
         lambda: plot_tour(solve_roads(sources=[1, 2], reduce=["sum"])),
-        "has reductions of distances, of which there is no picture; export it as .csv"),
+        "has reductions of distances, which result.plot() draws"),
     "a source that is no list": (
         lambda: solve_roads(sources="1"),
         'shortest-paths.sources: \'1\' is not "terminals" or "all" or a list, such as ["1"]'),

@@ -19,6 +19,7 @@ import pytest
 
 from hpcsolve.device import build, compiler
 from hpcsolve.errors import EnvironmentFault
+from hpcsolve.job.load import load_job
 from hpcsolve.runner.ahead import build_for
 
 COMPILER = """#!/bin/sh
@@ -53,7 +54,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def forget() -> None:
     """Forget all remembered results, as in a new process."""
-    for function in (build.host_library, build.cubin, compiler.compiler_identity, compiler.target_features):
+    for function in (build.host_library, build.cubin, build.headers, compiler.compiler_identity,
+                     compiler.target_features):
         function.cache_clear()
 
 
@@ -261,11 +263,13 @@ def test_of_many_that_start_at_once_one_compiles(cache: Path, monkeypatch: pytes
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
-def test_the_files_of_a_job_are_compiled_side_by_side(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_files_of_a_job_are_compiled_side_by_side(
+        cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "job.toml").write_text('algorithm = "shortest-paths"\ninstance = "roads.gr"\n')
     monkeypatch.setenv("COMPILE_SECONDS", "3")
     said: list[str] = []
     began = time.perf_counter()
-    build_for("shortest-paths", "cpu", said.append)
+    build_for(load_job(str(tmp_path / "job.toml"), device="cpu"), said.append)
     seconds, files = time.perf_counter() - began, compiled(cache)
     assert files > 3 and seconds < 3 * files
     assert said[0].startswith(f"build:  compiling {files} kernel files with ")

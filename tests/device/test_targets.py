@@ -111,8 +111,8 @@ def test_of_several_the_one_with_most_features_is_taken(cache: Path) -> None:
     assert "-march=full" in build.host_library(FILES[0]).read_text()
 
 
-@pytest.mark.parametrize("damage", ["another machine", "no description", "bad description", "a kernel changed",
-                                    "a kernel lacks", "not ours", "flags of one's own"])
+@pytest.mark.parametrize("damage", ["another machine", "no description", "bad description", "nested description",
+                                    "a kernel changed", "a kernel lacks", "not ours", "flags of one's own"])
 def test_what_cannot_be_trusted_is_not_loaded(cache: Path, monkeypatch: pytest.MonkeyPatch, damage: str) -> None:
     folder = built("znver9")
     kernel = folder / targets.kernel_name(FILES[0], "znver9")
@@ -122,6 +122,8 @@ def test_what_cannot_be_trusted_is_not_loaded(cache: Path, monkeypatch: pytest.M
         (folder / targets.DESCRIPTION).unlink()
     elif damage == "bad description":
         (folder / targets.DESCRIPTION).write_text('{"name": 3}')
+    elif damage == "nested description":
+        (folder / targets.DESCRIPTION).write_text('{"x": ' + 10_000 * "[")
     elif damage == "a kernel changed":
         kernel.write_text("changed")
     elif damage == "a kernel lacks":

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_graph, write_coordinates, write_dimacs, write_graph, write_steinlib
+from hpcsolve.formats.graph import lines as line_reader
+from hpcsolve.formats.graph.lines import numbers_of
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.graph_convert import from_scipy
 from hpcsolve.problems.graph_order import undirected
@@ -182,3 +184,13 @@ def test_a_long_file_is_read_in_pieces(tmp_path):
     path.write_text("\n".join(["p sp 1000 800000", *lines]))
     with pytest.raises(InputError, match=":700002: vertex 1001 is out of range 1 to 1000"):
         read_graph(path)
+
+
+def test_a_long_word_in_a_comment_does_not_make_reading_slow(tmp_path, monkeypatch):
+    """Numbers of 19 digits and more are read one by one, and only words of records count for that."""
+    longest = []
+    monkeypatch.setattr(line_reader, "numbers_of", lambda *given: longest.append(given[2]) or numbers_of(*given))
+    for head, expected in (("1", 1), (str(2**62), 19)):
+        path = tmp_path / "t.gr"
+        path.write_text(f"c see http://www.dis.uniroma1.it/challenge9\np sp 9 1\na 7 8 {head}\n")
+        assert read_graph(path).problem.weights.tolist() == [int(head)] and longest[-1] == expected

@@ -188,7 +188,10 @@ def main() -> int:
     kept = Path(tempfile.mkdtemp(prefix="fuzz-"))
     begin = time.monotonic()
     (kept / "jobs").mkdir()
-    found = [target for target in targets(kept / "jobs") if not options.only or target.name in options.only]
+    known = {target.name: target for target in targets(kept / "jobs")}
+    if unknown := set(options.only or []) - set(known):
+        parser.error(f"no reader is named {', '.join(sorted(unknown))}; there are {', '.join(known)}")
+    found = [known[name] for name in options.only or known]
     sums = tried(found, options, kept)
     whole = sum(sums.values(), Tally())
     if options.count:

@@ -28,7 +28,8 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.one_hash", description=__doc__)
     parser.add_argument("--ranks", nargs="+", type=int, default=list(range(1, 9)))
     parser.add_argument("--chains", type=int, default=6, help="chains of runs that are stopped and resumed")
-    parser.add_argument("--only", nargs="+", help="names of instances")
+    parser.add_argument("--only", nargs="+", choices=[one.name for one in INSTANCES], metavar="NAME",
+                        help="names of instances")
     parser.add_argument("--seed", type=int, default=1, help="of the random moments and chains")
     options = parser.parse_args(arguments)
     data = Path(os.environ["HPCSOLVE_DATA"]) if os.environ.get("HPCSOLVE_DATA") else None

@@ -47,6 +47,10 @@ def _ants(iterations: int, rest: str = "") -> str:
     return f"[ant-colony]\ncolonies = 5\n{rest}\n[stop]\niterations = {iterations}"
 
 
+def _bounded(objective: str) -> str:
+    return f'[held-karp]\nmethod = "bounded"\nobjective = "{objective}"'
+
+
 def _paths(rest: str) -> str:
     return f"[shortest-paths]\n{rest}"
 
@@ -76,12 +80,16 @@ INSTANCES = [
              _steiner("kmb", "matrix = true")),
     Instance("best", "steiner-kmb", '{ generate = "road-steiner", n = 3000, terminals = 200, seed = 2 }',
              _steiner("best", "shakes = 3")),
+    Instance("exact", "steiner-kmb", '{ generate = "road-steiner", n = 6000, terminals = 40, seed = 5 }',
+             _steiner("exact")),
     Instance("fast", "steiner-kmb", '{ generate = "road-steiner", n = 30000, terminals = 3000, seed = 4 }',
              _steiner("fast"), keeps=False),
     Instance("lin318", "ant-colony", "tsplib/lin318.tsp", _ants(100)),
     Instance("ry48p", "ant-colony", "tsplib/ry48p.atsp", _ants(500)),
     Instance("fri26", "held-karp", "tsplib/fri26.tsp"),
     Instance("gr24", "held-karp", "tsplib/gr24.tsp"),
+    Instance("eil51, latency", "held-karp", "tsplib/eil51.tsp", _bounded("latency")),
+    Instance("ftv38, bounded", "held-karp", "tsplib/ftv38.atsp", _bounded("sum")),
     Instance("rome99", "shortest-paths", "roads/rome99.gr.gz", _paths(f"sources = [{_listed(1500)}]")),
     Instance("New York", "shortest-paths", "roads/USA-road-d.NY.gr.gz",
              _paths(f"sources = [{_listed(48)}]\ntargets = [1, 99999, 264346]")),

@@ -23,7 +23,7 @@ __all__ = ["mpis", "stub"]
 
 @pytest.mark.skipif("HPCSOLVE_EQUAL" not in os.environ, reason="80 CPU seconds: HPCSOLVE_EQUAL=1, or make test-equal")
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("name", "ranks"), zip(SMALL, [(1, 8, 3), (2, 1)], strict=True))
+@pytest.mark.parametrize(("name", "ranks"), list(zip(SMALL, [(1, 8, 3), (2, 1)], strict=True)))
 def test_one_hash(name: str, ranks: tuple[int, ...], mpis: dict[str, Mpi], stub: Stub, tmp_path: Path) -> None:
     """Left alone on one rank, and stopped and resumed: 1 rank, 8 and 3, and two ranks on CPUs, then one on a GPU."""
     if not mpis:

@@ -1,8 +1,9 @@
 """The stub driver's nvcc takes the command that hpcsolve gives to nvcc, runs g++, and wraps the library as a "cubin".
 
 STUB_NVCC chooses the build: `threads` (-DHOST_THREADS: real threads a block, the default), `single` (one thread a
-block, vector registers), `ptx` (the real nvcc, STUB_REAL_NVCC, makes PTX, which tests/ptx interprets), or `fails` (a
-compiler error). It is part of the version, and so of the compile cache's keys.
+block, vector registers: the library that hpcsolve makes for this CPU, from its cache), `ptx` (the real nvcc,
+STUB_REAL_NVCC, makes PTX, which tests/ptx interprets), or `fails` (a compiler error). It is part of the version, and so
+of the compile cache's keys.
 An option that it does not know is an error, so that a change of hpcsolve's command is noticed. STUB_NVCC_LOG names a
 file that gets a line a call.
 """
@@ -18,7 +19,16 @@ import tempfile
 from pathlib import Path
 
 COMMON = "-x c++ -std=c++17 -march=native -ffp-contract=off -fno-gnu-unique -fPIC -shared -pthread -Wno-psabi"
-FLAVORS = {"threads": "-O2 -DHOST_THREADS", "single": "-O3 -fopenmp", "fails": "-include there-is-no-such-header"}
+FLAVORS = {"threads": "-O2 -DHOST_THREADS", "fails": "-include there-is-no-such-header"}
+HOST_LIBRARY = """
+import shutil, sys
+from pathlib import Path
+from hpcsolve.device import build
+folder, source, output = map(Path, sys.argv[1:])
+build.source_folder = lambda: folder
+shutil.copy(build.host_library(source.relative_to(folder).with_suffix("").as_posix()), output)
+"""
+"""Copies the CPU's library. It has no symbols that loading it twice would unify, which -fno-gnu-unique is against."""
 PTX = "-ptx -std=c++17 -O3 --fmad=false -lineinfo"
 
 
@@ -27,23 +37,31 @@ def main(arguments: list[str], flavor: str) -> int:
     real = os.environ.get("STUB_REAL_NVCC", "nvcc")
     if arguments == ["--version"]:
         print(f"nvcc: g++ in its place\nCuda compilation tools, release 0.0, stub {flavor}")
-        print(f"{real} {PTX}" if flavor == "ptx" else f"{COMMON} {FLAVORS[flavor]}", flush=True)
+        print({"ptx": f"{real} {PTX}", "single": HOST_LIBRARY + os.environ.get("HPCSOLVE_CXXFLAGS", "")}.get(flavor)
+              or f"{COMMON} {FLAVORS[flavor]}", flush=True)
         return subprocess.run([real, "--version"], check=False).returncode if flavor == "ptx" else 0
     options = command_line().parse_args(arguments)
     if log := os.environ.get("STUB_NVCC_LOG"):
         with open(log, "a") as file:
             file.write(f"{options.source}\n")
-    if flavor == "ptx":
-        command, magic = [real, *PTX.split(), f"-arch={options.arch}"], b"STUBPTX1"
-    else:
-        command, magic = ["g++", *COMMON.split(), *FLAVORS[flavor].split()], b"STUBCUBN"
+    magic = b"STUBPTX1" if flavor == "ptx" else b"STUBCUBN"
     with tempfile.NamedTemporaryFile() as made:
-        command += ["-I", options.include, options.source, "-o", made.name]
+        command = command_of(flavor, options, real, made.name)
         code = subprocess.run(command, check=False).returncode
         image = Path(made.name).read_bytes()
     if code == 0:
         Path(options.output).write_bytes(magic + struct.pack("<Q", len(image)) + image)
     return code
+
+
+def command_of(flavor: str, options: argparse.Namespace, real: str, output: str) -> list[str]:
+    """Return the command that makes what is wrapped."""
+    files = ["-I", options.include, options.source, "-o", output]
+    if flavor == "single":
+        return [sys.executable, "-c", HOST_LIBRARY, options.include, options.source, output]
+    if flavor == "ptx":
+        return [real, *PTX.split(), f"-arch={options.arch}", *files]
+    return ["g++", *COMMON.split(), *FLAVORS[flavor].split(), *files]
 
 
 def command_line() -> argparse.ArgumentParser:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from hpcsolve.device import build
 from tests.stub_driver import nvcc
 from tests.stub_driver.build import CannotBuild, Stub, build_stub
 
@@ -147,6 +148,15 @@ def test_the_packages_own_build_uses_it(stub: Stub, tmp_path: Path) -> None:
     environment = stub.environment(nvcc_log=tmp_path / "log", HPCSOLVE_CACHE=tmp_path / "cache")
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "b'STUBCUBN'" and (tmp_path / "log").read_text().strip().endswith("minplus.cu")
+
+
+def test_a_library_for_the_cpu_may_be_loaded_twice() -> None:
+    """`single` takes it as it is: no symbol (`u` of nm) would be the same for two GPUs."""
+    folder = build.source_folder()
+    files = [path.relative_to(folder).with_suffix("").as_posix() for path in folder.glob("*/*.cu")]
+    libraries = list(map(build.host_library, files))
+    kinds = subprocess.run(["nm", "--format=posix", *libraries], capture_output=True, text=True, check=True).stdout
+    assert " T " in kinds and " u " not in kinds
 
 
 AFTER_A_FAILURE = """

@@ -9,6 +9,7 @@ tour it proves that there is none. Memory is its limit. The subset lattice is sp
 question.py  the keys of a job, and the question that they state
 core.py      from what the user asks to a depot and m cities
 method.py    which method solves a job
+files.py     which kernel files a job may load
 solve.py     `estimate` and `run` of a job
 problem.py   the one statement of every objective and constraint
 orders.py    objectives and constraints beyond plain sums, with one table (encode.py, slices.py, table.py)
@@ -30,10 +31,11 @@ trial.py     the time of a job, from that of a smaller one
 """
 
 from hpcsolve.algorithms.base import Algorithm
+from hpcsolve.algorithms.held_karp.files import KERNEL_FILES, files_of
 from hpcsolve.algorithms.held_karp.method import is_bounded
 from hpcsolve.algorithms.held_karp.outcome import LAYERS
 from hpcsolve.algorithms.held_karp.question import FILE_KEYS, Parameters, asked
-from hpcsolve.algorithms.held_karp.solve import KERNEL_FILES, estimate, fits, largest_cost, run
+from hpcsolve.algorithms.held_karp.solve import estimate, fits, largest_cost, run
 from hpcsolve.algorithms.held_karp.trial import trial
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.answers.tours import TOURS
@@ -43,7 +45,7 @@ ALGORITHM = Algorithm(
     asked=asked, largest_cost=largest_cost, fits=fits, file_keys=FILE_KEYS, batches=True,
     stops=("memory", "seconds", "target"), can_stop=lambda parameters, key: parameters.method != "lattice",
     may_end_early=is_bounded,
-    can_resume=lambda parameters: parameters.layout == "planes",
+    can_resume=lambda parameters: parameters.layout == "planes", files_needed=files_of,
 )
 
 __all__ = ["ALGORITHM", "Parameters", "estimate", "run"]

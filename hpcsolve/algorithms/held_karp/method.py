@@ -36,7 +36,7 @@ def is_bounded(tsp: Tsp | TspBatch, parameters: Parameters, stops: bool = False)
         raise InputError(f'stop: only held-karp.method = "bounded" can be stopped early, but {obstacle}; remove [stop]')
     if parameters.method == "lattice" or obstacle or isinstance(tsp, TspBatch) or tsp.n < FEWEST_CITIES:
         return False
-    return parameters.method == "bounded" or stops or tsp.n > _most_in_lattice(tsp, parameters)
+    return parameters.method == "bounded" or stops or tsp.n > most_in_lattice(parameters, bool(tsp.precedences))
 
 
 def may_be_bounded(tsp: Tsp | TspBatch, parameters: Parameters) -> bool:
@@ -45,8 +45,9 @@ def may_be_bounded(tsp: Tsp | TspBatch, parameters: Parameters) -> bool:
     return possible and not why_not_bounded(parameters)
 
 
-def _most_in_lattice(tsp: Tsp, parameters: Parameters) -> int:
-    plain = parameters.objective == "sum" and not (parameters.before or tsp.precedences)
+def most_in_lattice(parameters: Parameters, precedences: bool) -> int:
+    """Return the most cities for which "auto" takes the lattice. `precedences`: whether the instance has some."""
+    plain = parameters.objective == "sum" and not (parameters.before or precedences)
     return LATTICE_CITIES if plain and not (parameters.position or parameters.not_position) else ORDERED_CITIES
 
 

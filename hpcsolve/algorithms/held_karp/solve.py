@@ -26,7 +26,6 @@ from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.problems.tsp_batch import TspBatch
 
-KERNEL_FILES = ("held_karp/held_karp", orders.FILE, batch.FILE, *bounded.FILES, "ants/max_min", "ants/local_search")
 MOST_CITIES = 46
 """The most cities for which a block of the kernel has room. Memory ends long before."""
 

@@ -7,7 +7,7 @@ has the smallest position.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph
-from hpcsolve.problems.graph_order import reversed_graph, spatial_order
+from hpcsolve.problems.graph_order import reversed_graph, same_arcs, spatial_order
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,16 @@ class SearchGraph:
         return found
 
 
-def lay_out(graph: Graph, keys: Keys) -> SearchGraph:
+def lay_out(graph: Graph, keys: Keys, order: NDArray[np.int64] | None = None) -> SearchGraph:
     """Return a graph as the kernels read it.
+
+    A directed graph is laid out as an undirected one if each arc has its reverse, of the same weight: road networks
+    often come that way.
+
+    Parameters
+    ----------
+    order
+        Shape (n,): the position in the input of each vertex, by default `spatial_order`.
 
     Raises
     ------
@@ -65,11 +73,14 @@ def lay_out(graph: Graph, keys: Keys) -> SearchGraph:
     """
     if graph.arcs >= 2**32:
         raise InputError(f"{graph.arcs} arcs, but at most {2**32 - 1} can be searched", graph.name)
-    order = spatial_order(graph)
+    back = reversed_graph(graph)
+    if back is not graph and same_arcs(back, graph):
+        graph = back = replace(graph, directed=False)
+    order = spatial_order(graph) if order is None else order
     place = np.empty_like(order)
     place[order] = np.arange(graph.n)
     outgoing = _rows(graph, order, place, keys)
-    incoming = outgoing if not graph.directed else _rows(reversed_graph(graph), order, place, keys)
+    incoming = outgoing if back is graph else _rows(back, order, place, keys)
     return SearchGraph(order.astype(np.uint32), *outgoing, *incoming, _has_plateaus(graph))
 
 

@@ -3,6 +3,7 @@
 tour.py       a tour
 tree.py       a Steiner tree over its network
 distances.py  distances from a source, the nearest source, a table of distances
+reductions.py a quantity of each source
 paths.py      shortest paths between pairs
 network.py    edges, those of the network in grey
 search.py     how an answer came about: convergence, colonies of ants, layers of Held-Karp
@@ -27,6 +28,7 @@ from hpcsolve.analysis.plot.needs import kind_of_answer, require_picture
 from hpcsolve.analysis.plot.paths import plot_path
 from hpcsolve.analysis.plot.places import has_coordinates
 from hpcsolve.analysis.plot.ranks import plot_ranks
+from hpcsolve.analysis.plot.reductions import plot_reductions
 from hpcsolve.analysis.plot.search import plot_colonies, plot_convergence, plot_layers
 from hpcsolve.analysis.plot.tour import plot_tour
 from hpcsolve.analysis.plot.tree import plot_tree
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "plot", "plot_colonies", "plot_convergence", "plot_distances", "plot_layers", "plot_matrix", "plot_path",
-    "plot_ranks", "plot_tour", "plot_tree", "plot_voronoi",
+    "plot_ranks", "plot_reductions", "plot_tour", "plot_tree", "plot_voronoi",
 ]
 
 
@@ -51,8 +53,8 @@ def plot(result: Result, axes: Axes | None = None, **options: Any) -> Axes:
         Where to draw; by default a new figure of pyplot.
     options
         Passed on to the function that draws this kind of answer: `plot_tour`, `plot_tree`, `plot_path`,
-        `plot_voronoi`, `plot_distances`, or `plot_matrix` for distances to targets, and for more than
-        eight searches among vertices without coordinates.
+        `plot_reductions`, `plot_voronoi`, `plot_distances`, or `plot_matrix` for distances to targets, and for more
+        than eight searches among vertices without coordinates.
 
     Raises
     ------
@@ -69,5 +71,6 @@ def plot(result: Result, axes: Axes | None = None, **options: Any) -> Axes:
             return plot_voronoi(result, axes, **options)
         table = targets is not None or (searches > MOST_LINES and not has_coordinates(result))
         return plot_matrix(result, axes, **options) if table else plot_distances(result, axes, **options)
-    functions: dict[str, Callable[..., Axes]] = {"tour": plot_tour, "tree": plot_tree, "paths": plot_path}
+    functions: dict[str, Callable[..., Axes]] = {"tour": plot_tour, "tree": plot_tree, "paths": plot_path,
+                                               "reductions": plot_reductions}
     return functions[kind](result, axes, **options)

@@ -67,7 +67,7 @@ def plot_distances(
     draw_network(axes, result, places.points, network)
     where = f"the nearest of {len(sources)} sources" if together else clean(sources[row])
     distance = result.distance[0 if together else row]
-    _draw_field(axes, places, distance, f"distance from {where}")
+    draw_field(axes, places, distance, f"distance from {where}")
     axes.plot(*places.points[starts].T, "*", color=VERMILION, markersize=11, zorder=3)
     which = "" if together or len(sources) == 1 else f" ({row + 1} of {len(sources)} sources)"
     set_title(axes, result, f"distance from {where}{which}")
@@ -83,7 +83,7 @@ def _row_of(sources: list[Any], source: Any) -> int:
     return sources.index(source)
 
 
-def _draw_field(axes: Axes, places: Places, distance: NDArray[np.float64], label: str) -> None:
+def draw_field(axes: Axes, places: Places, distance: NDArray[np.float64], label: str) -> None:
     """Draw a mark for each vertex, coloured by its distance, and small crosses where no path leads."""
     reached, points = np.isfinite(distance), places.points
     raster, size = len(points) > RASTER_FROM, _mark_size(len(points))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 IN_WORDS = {"tour": "a tour", "tree": "a Steiner tree", "distances": "distances", "paths": "shortest paths",
             "reductions": "reductions of distances", "tours of a batch": "the tours of a batch"}
-DRAWN = ("tour", "tree", "distances", "paths")
+DRAWN = ("tour", "tree", "distances", "paths", "reductions")
 """The kinds of answers that have a picture."""
 
 

@@ -167,8 +167,7 @@ def _read_chunk(
     if wrong.any():
         row = int(rows[np.argmax(wrong)])
         raise file.error(_wrong_width(chunk, row, what, key), line + row)
-    lengths = places.ends - places.starts
-    values = numbers_of(text.tobytes(), len(what) * len(rows), int(lengths.max(initial=0)))
+    values = numbers_of(text.tobytes(), len(what) * len(rows), _longest_word(places, rows))
     if values is None:
         raise _bad_word(file, chunk, rows, line, what, len(key))
     return values.reshape(-1, len(what)), rows + line, others
@@ -194,6 +193,14 @@ def _taken_out(
         others.append((int(row) + line, decode(text[begin:end].tobytes())))
         text[begin:end] = 32
     return others
+
+
+def _longest_word(places: WordPositions, rows: NDArray[np.int64]) -> int:
+    """Return the length of the longest word of some lines, which all have the same number of words."""
+    if not len(rows):
+        return 0
+    words = places.first[rows][:, None] + np.arange(places.counts[rows[0]])
+    return int((places.ends[words] - places.starts[words]).max(initial=0))
 
 
 def _wrong_width(chunk: bytes, row: int, what: tuple[str, ...], key: bytes) -> str:

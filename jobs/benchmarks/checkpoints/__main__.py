@@ -1,6 +1,6 @@
 """Runs jobs with checkpoints at the default interval and without any, and stops them by a signal.
 
-    python -m jobs.benchmarks.checkpoints                     # a job of each algorithm, about a minute each run
+    python -m jobs.benchmarks.checkpoints                     # a job of each algorithm, half an hour
     python -m jobs.benchmarks.checkpoints rows --repeats 2
 
 Prints Markdown. The two kinds of runs follow each other, and the least CPU seconds of each count. The share is that of
@@ -29,7 +29,7 @@ from hpcsolve.output.reader import read_result
 from jobs.benchmarks.common.answers import require_equal
 from jobs.benchmarks.common.command import add_repeats, end_with, new_parser
 from jobs.benchmarks.common.machine import describe_load, describe_machine
-from jobs.benchmarks.common.table import markdown
+from jobs.benchmarks.common.table import line, markdown
 from jobs.benchmarks.common.timing import load
 
 TITLES = ["job", "without, CPU s", "with, CPU s", "ratio", "run s", "checkpoints", "in them s", "share",
@@ -44,7 +44,7 @@ method = "lattice"
     "ants": """algorithm = "ant-colony"
 instance = { generate = "uniform-tsp", n = 400, seed = 1 }
 [stop]
-iterations = 4000
+iterations = 40000
 """,
     "rows": """algorithm = "shortest-paths"
 instance = { generate = "road-graph", n = 20000, seed = 1 }
@@ -52,11 +52,17 @@ instance = { generate = "road-graph", n = 20000, seed = 1 }
 engine = "near-far"
 sources = [SOURCES]
 """.replace("SOURCES", ", ".join(map(str, range(1, 6001)))),
+    "reductions": """algorithm = "shortest-paths"
+instance = { generate = "road-network", n = 200000, seed = 1 }
+[shortest-paths]
+sources = "all"
+reduce = ["sum", "farthest"]
+""",
     "best": """algorithm = "steiner-kmb"
 instance = { generate = "road-steiner", n = 20000, terminals = 600, seed = 2 }
 [steiner-kmb]
 mode = "best"
-shakes = 12
+shakes = 250
 """,
 }
 
@@ -76,8 +82,10 @@ def main() -> int:
     options = _options()
     before = load()
     print("\n".join(["# Checkpoints", "", *describe_machine(HostDevice(os.cpu_count() or 1), os.cpu_count() or 1, ())]))
-    rows = [_row(name, options) for name in options.jobs]
-    print("\n".join(["", *markdown(TITLES, rows), "", describe_load(before)]))
+    print("\n".join(["", *markdown(TITLES, [])]))
+    for name in options.jobs:
+        print(line(*_row(name, options)), flush=True)
+    print(f"\n{describe_load(before)}")
     return 0
 
 

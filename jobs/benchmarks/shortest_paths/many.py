@@ -141,11 +141,11 @@ def _swept(network: Network, given: Hierarchy, count: int, repeats: int, first: 
 def table(network: Network, times: Times, repeats: int) -> list[str]:
     """Return the tables of a graph in Markdown."""
     one = times.single
-    rows = [[str(count), *(f"{1e3 * each[part]:.3f}" for part in PARTS),
+    rows = [[str(count), *(f"{1e3 * each[part]:.4f}" for part in PARTS),
              *(f"{one[SCIPY] / each[part]:.0f}" for part in PARTS)] for count, each in times.swept.items()]
     head = ["sources", *PARTS, *(f"scipy / {part}" for part in PARTS)]
     prepared = [[f"{1e3 * one[name]:.1f}" for name in (SCIPY, SEARCH, CHECKED)]
-                + [f"{one[PREPARED]:.2f}", f"{one[PREPARED] / one[SCIPY]:.0f}", str(times.break_even)]]
+                + [f"{one[PREPARED]:.4f}", f"{one[PREPARED] / one[SCIPY]:.0f}", str(times.break_even)]]
     prepared[0] += [f"{size / 1e6:.0f}" for size in (times.kept, times.working)]
     names = [SCIPY, SEARCH, CHECKED, "preparation, s", "preparation / scipy", "break-even", "hierarchy, MB",
              "workspace, MB"]

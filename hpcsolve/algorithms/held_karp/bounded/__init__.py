@@ -8,6 +8,7 @@ Bounds of this kind: Baldacci, Mingozzi, Roberti 2011; Roberti and Mingozzi 2014
 places.py      the problem: costs by place and precedences
 slots.py       which cities each city remembers in the relaxation
 relaxation.py  the relaxation on a device, and the arcs that it rules out
+deal.py        which rows of the relaxation each rank computes
 tighten.py     multipliers and memories, round after round
 ants.py, descent.py  good orders
 keys.py        states as bits, for numpy

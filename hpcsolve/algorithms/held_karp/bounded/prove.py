@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from hpcsolve.algorithms.base import Report, silent
 from hpcsolve.algorithms.held_karp.bounded import canonical
+from hpcsolve.algorithms.held_karp.bounded.deal import Deal
 from hpcsolve.algorithms.held_karp.bounded.descent import Improver
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, halve
@@ -92,6 +93,8 @@ class Prover:
         Levels that are done, the width of the present search, and the states of all searches so far.
     first_upper
         The upper bound at the start, from which the scale follows.
+    deal
+        Which rows of the bounds' tables this rank computes.
     """
 
     problem: PlaceCosts
@@ -111,10 +114,13 @@ class Prover:
     first_upper: int = 0
     last: Searched = field(default_factory=Searched)
     scratch: Scratch = field(init=False)
+    deal: Deal = field(init=False)
 
     def __post_init__(self) -> None:
-        """Begin to watch."""
+        """Begin to watch, and deal the rows of the bounds to ranks."""
         self.scratch = Scratch(self.device)
+        units = max(self.comm.allgather(self.device.info.units))
+        self.deal = Deal(self.comm, self.problem.cities, units)
         self.watch = self.watch or Watch(self.comm)
 
     def run(self) -> Proof:
@@ -128,7 +134,7 @@ class Prover:
             self.note(f"first order: {best.upper}" if best.order else "no order yet")
         halved = halve(problem) if problem.reversible and problem.cities > 2 else problem
         top = int(saved.numbers["first"]) if saved else best.upper
-        relaxation = Relaxation(halved, self.device, scale_for(problem, top))
+        relaxation = Relaxation(halved, self.device, scale_for(problem, top), self.deal)
         bounds = Tightener(halved, relaxation, improver, best, goes_on=lambda: self._in_rounds(bounds))
         self.first_upper = top
         try:
@@ -138,6 +144,11 @@ class Prover:
         finally:
             for held in (relaxation, improver, self.scratch):
                 held.close()
+
+    @property
+    def state_bytes(self) -> int:
+        """This rank's bytes of the states of the last search, and of the memory in which layers were made."""
+        return sum(layer.nbytes for layer in self.last.layers) + self.scratch.nbytes
 
     @property
     def _watch(self) -> Watch:
@@ -160,10 +171,11 @@ class Prover:
             begun = None
             if self._watch.ended:
                 return self._ended_early(bounds, capped=False)
-            if found.dropped == INFINITY:
-                return self._conclude(bounds, found)
-            bounds.best.raise_lower(self._bound(bounds, found.dropped))
             self._offer(bounds, found)
+            lower = self._bound(bounds, found.dropped)
+            if found.dropped == INFINITY or lower > bounds.best.upper:  # no state of a best order was dropped
+                return self._conclude(bounds, found)
+            bounds.best.raise_lower(lower)
             self.note(f"width {self.width}: {bounds.best.lower} to {bounds.best.upper}, {found.states} states")
             while bounds.best.upper < before and self._goes_on(bounds):
                 before = bounds.best.upper
@@ -270,7 +282,6 @@ class Prover:
         """Return the proof, with the one of all optimal orders that the lattice returns."""
         if not found.whole(self.problem.cities):
             return self._no_order(bounds)
-        self._offer(bounds, found)
         bounds.best.raise_lower(bounds.best.upper)
         order = self._chosen(bounds, found)
         if order is None:

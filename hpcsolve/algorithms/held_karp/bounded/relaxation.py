@@ -4,6 +4,8 @@ Its kernels and the meaning of a bound are in cuda_src/held_karp/bounds.cu. What
 of cost c has the reduced cost scale * c + shift, no value is negative, and values saturate at `INFINITY`. So a bound
 proves something about tours of at most some cost only while their reduced cost is below `INFINITY`, and every call
 that proves anything checks that (`limit_of`).
+
+The rows of large tables are dealt to ranks (deal.py). Every rank then has all tables.
 """
 
 from __future__ import annotations
@@ -13,9 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.algorithms.held_karp.bounded.deal import Deal
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
 from hpcsolve.algorithms.held_karp.bounded.slots import Slots
 from hpcsolve.device.base import Argument, Buffer, Device
+from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.tsp import FORBIDDEN
 
 FILE = "held_karp/bounds"
@@ -55,11 +59,16 @@ class Relaxation:
         Units of reduced cost in a unit of cost.
     shift
         As in `Relaxed`, for the multipliers of the last `solve`.
+    deal, dealt
+        How rows are dealt to ranks, and whether they are, with the present memories.
+    rows
+        The cities whose rows this rank computes.
     """
 
-    def __init__(self, problem: PlaceCosts, device: Device, scale: int) -> None:
+    def __init__(self, problem: PlaceCosts, device: Device, scale: int, deal: Deal | None = None) -> None:
         m = problem.cities
         self.problem, self.device, self.scale, self.shift = problem, device, scale, 0
+        self.deal = deal or Deal(SerialComm(), m)
         self.scaled = np.where(problem.allowed, problem.cost, 0) * scale
         self.scaled[~problem.allowed] = NO_ARC
         self.buffers: dict[str, Buffer] = {
@@ -68,6 +77,7 @@ class Relaxation:
             "path": device.zeros(m + 1, np.uint32), "floors": device.upload(FLOORS),
         }
         self.slots: Slots | None = None
+        self.dealt, self.rows, self.staging = False, range(m), np.empty(0, np.uint32)
 
     def remember(self, slots: Slots) -> None:
         """Take these memories. The bounds are undefined until the next `solve`."""
@@ -81,9 +91,13 @@ class Relaxation:
         if resized:
             self.buffers["bounds"] = device.empty((m + 1, m << slots.count), np.uint32)
         self.slots = slots
+        arcs = int((self.scaled[1:m] != NO_ARC).sum()) // max(1, m - 1)
+        self.dealt = self.deal.deals(arcs << slots.count >> 1)
+        self.rows = self.deal.own if self.dealt else range(m)
+        self.staging = device.staging(self.layer if self.dealt else 0, np.uint32)
 
     def solve(self, multiplier: NDArray[np.int64]) -> Relaxed:
-        """Compute all bounds for these multipliers, and return a cheapest relaxed tour.
+        """Compute all bounds for these multipliers, and return a cheapest relaxed tour. Collective.
 
         Parameters
         ----------
@@ -95,11 +109,8 @@ class Relaxation:
         price = self.device.kernel(FILE, "bounds_price")
         price(m + 1, THREADS, cities=m, **{name: own[name] for name in ("scaled", "multiplier", "cost", "offset")})
         self._begin(own["barred"], own["cost"].view(m * m * m, m * m), m, self.bounds_of(m))
-        tables: dict[str, Argument] = {"step": layer, "source": own["bounds"].view(layer, m * layer),
-                                       "target": own["bounds"]}
-        relax = self.device.kernel(FILE, "bounds_relax")
-        relax.each("place", range(m - 1, 0, -1), m * self._parts(), THREADS, parts=self._parts(),
-                   memory=self._memory(own["barred"]), arcs=self._arcs(m, 1), tables=tables)
+        self._relax(range(m - 1, 0, -1), own["barred"], self._arcs(m, 1), layer, own["bounds"].view(layer, m * layer),
+                    own["bounds"])
         walk = self.device.kernel(FILE, "bounds_walk")
         walk(1, 32, memory=self._memory(own["barred"]), costs=own["cost"], bounds=own["bounds"], path=own["path"])
         path = own["path"].download().tolist()
@@ -115,22 +126,22 @@ class Relaxation:
     def fix(self, limit: int) -> int:
         """Remove the arcs of places that are on no relaxed tour up to a reduced cost, and return how many are left.
 
-        The bounds must be those of the last `solve`. They are valid for what is left.
+        Collective. The bounds must be those of the last `solve`. They are valid for what is left.
         """
         own, m, layer = self.buffers, self.problem.cities, self.layer
         past = [self.device.empty(layer, np.uint32) for _ in range(2)]
         through = self.device.upload(np.full((m + 1, m, m), INFINITY, np.uint32))
         memory = self._memory(own["barred_past"])
         self._begin(own["barred_past"], own["cost"].view(0, m * m), 1, past[1])
-        meet, relax = (self.device.kernel(FILE, name) for name in ("bounds_through", "bounds_relax"))
+        meet = self.device.kernel(FILE, "bounds_through")
         for place in range(1, m):
             here, there = past[place % 2], past[(place + 1) % 2]
-            meet(m, THREADS, place=place, memory=memory, own=own["own"], costs=own["cost"], past=here,
-                 next=self.bounds_of(place + 1), through=through)
-            tables: dict[str, Argument] = {"step": 0, "source": here, "target": there}
-            relax(m * self._parts(), THREADS, place=place, parts=self._parts(), memory=memory,
-                  arcs=self._arcs(1, m), tables=tables)
+            meet(len(self.rows), THREADS, place=place, first=self.rows.start, memory=memory, own=own["own"],
+                 costs=own["cost"], past=here, next=self.bounds_of(place + 1), through=through)
+            self._relax(range(place, place + 1), own["barred_past"], self._arcs(1, m), 0, here, there)
         gone = through.download()[1:m] > limit
+        if self.dealt:
+            gone = self.deal.all_of(gone)
         self.scaled[1:m][gone] = NO_ARC
         own["scaled"].upload(self.scaled)
         for buffer in (*past, through):
@@ -155,6 +166,17 @@ class Relaxation:
     def _begin(self, barred: Buffer, cost: Buffer, step: int, to: Buffer) -> None:
         kernel = self.device.kernel(FILE, "bounds_begin")
         kernel(self.problem.cities, THREADS, memory=self._memory(barred), step=step, cost=cost, to=to)
+
+    def _relax(self, places: range, barred: Buffer, arcs: dict[str, Argument], step: int, source: Buffer,
+               target: Buffer) -> None:
+        """Compute the tables of some places, one from the other. That of place k begins at element k * step."""
+        relax, parts = self.device.kernel(FILE, "bounds_relax"), self._parts()
+        tables: dict[str, Argument] = {"step": step, "source": source, "target": target}
+        for some in (range(place, place + 1) for place in places) if self.dealt else (places,):
+            relax.each("place", some, len(self.rows) * parts, THREADS, first=self.rows.start, parts=parts,
+                       memory=self._memory(barred), arcs=arcs, tables=tables)
+            if self.dealt:
+                self.deal.complete(target.view(some.start * step, self.layer), self.staging)
 
     def _memory(self, barred: Buffer) -> dict[str, Argument]:
         assert self.slots is not None

@@ -118,14 +118,14 @@ def run(
     if proof.order is None and not proof.optimal:
         why = f"{watch.ended or 'layers are wider than the memory allows'}; allow more in [stop]"
         raise ResourceError(f"no tour was found, and it is not proven that there is none: {why}")
-    return _outcome(problem, proof, watch, comm, time.perf_counter() - started), proof
+    return _outcome(problem, proof, prover, watch, time.perf_counter() - started), proof
 
 
-def _outcome(problem: OrderProblem, proof: Proof, watch: Watch, comm: Comm, seconds: float) -> Outcome:
-    tables = {"layers": _layers_table(problem, proof, comm)} if proof.last.layers else {}
+def _outcome(problem: OrderProblem, proof: Proof, prover: Prover, watch: Watch, seconds: float) -> Outcome:
+    tables = {"layers": _layers_table(problem, proof, prover.comm)} if proof.last.layers else {}
     rank: dict[str, float | int] = {
-        "operations": proof.states, "bytes_sent": sum(proof.last.bytes_sent), "seconds_kernel": seconds,
-        "stored_bytes": sum(layer.nbytes for layer in proof.last.layers),
+        "operations": proof.states, "bytes_sent": prover.deal.bytes_sent + sum(proof.last.bytes_sent),
+        "seconds_kernel": seconds, "stored_bytes": prover.state_bytes,
     }
     ended = watch.ended or ("the layers are too wide for the memory" if proof.capped and not proof.optimal else "")
     if proof.order is None or proof.value is None:
@@ -162,8 +162,8 @@ def _table_bytes(m: int) -> int:
 
 
 def _host_bytes(m: int) -> int:
-    """Return the host memory of the costs by place and of copies of them."""
-    return (m + 1) * m * m * 8 * 5
+    """Return the host memory of the costs by place with copies of them, and of the messages with bounds."""
+    return (m + 1) * m * m * 8 * 5 + 4 * (m << LEVELS[-1])
 
 
 def _round_work(m: int) -> int:

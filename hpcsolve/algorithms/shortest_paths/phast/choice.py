@@ -20,6 +20,13 @@ SCANS_AN_ENTRY = 4
 An entry takes 4 to 10 ns, and Near-Far takes 15 ns for each vertex and arc. So if contraction is given up, the job
 takes about a tenth more time.
 """
+MOST_STEPS = 1 << 14
+"""List entries for each vertex and arc that contraction may join if the job asks for the engine by name.
+
+Later runs may use the hierarchy too, so that is as much as ten thousand searches pay for: some 100 microseconds for
+each vertex and arc. Without a limit a graph whose core becomes a clique of ten thousand vertices, which its memory
+may allow, takes an hour.
+"""
 UNLIMITED = 2**63
 FLOATS = "the weights are floats, which a hierarchy would add in another order"
 
@@ -33,7 +40,7 @@ class Attempt:
     budget
         Number of entries of lists of neighbours that may be joined.
     searches
-        Number of searches from which the budget follows, 0 if it is `UNLIMITED`.
+        Number of searches from which the budget follows, 0 if the job asks for the engine by name.
     """
 
     budget: int
@@ -69,7 +76,7 @@ def required(graph: Graph) -> Attempt:
     """
     if first_keys(graph) is REAL:
         raise InputError(f'engine "phast": {FLOATS}; choose "near-far", or give integer weights', graph.name)
-    return Attempt(UNLIMITED)
+    return Attempt(MOST_STEPS * (graph.n + graph.arcs))
 
 
 def make_hierarchy(
@@ -83,6 +90,6 @@ def make_hierarchy(
 
 def refused(attempt: Attempt, found: Refusal, name: str, other: str = "near-far") -> Refusal:
     """Return the refusal, or raise `InputError`, which names another engine, if the job asks for this one by name."""
-    if attempt.budget != UNLIMITED:
+    if attempt.searches:
         return replace(found, reason=f"{found.reason}, which does not pay for {attempt.searches} searches")
     raise InputError(f'engine "phast": {found.reason}; choose "{other}"', name)

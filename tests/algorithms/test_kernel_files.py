@@ -1,0 +1,49 @@
+"""The kernel files that are built ahead of a Held-Karp job are those that it loads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hpcsolve.algorithms import held_karp
+from hpcsolve.algorithms.base import NO_STOP, silent
+from hpcsolve.device.host import HostDevice
+from hpcsolve.job.load import load_job
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.generate.tsp import random_matrix
+
+PLANES, ORDERS, BATCH = "held_karp/held_karp", "held_karp/orders", "held_karp/batch"
+BOUNDED = ["ants/local_search", "ants/max_min", "held_karp/bounds", "held_karp/descent", "held_karp/layers"]
+PLAIN = 'instance = { generate = "random-matrix", n = 20, seed = 1 }\n[held-karp]\n'
+MANY = PLAIN.replace("20", "32")
+FILE = 'instance = "a.tsp"\n[held-karp]\n'
+
+
+@pytest.mark.parametrize(("job", "files"), [
+    (PLAIN, [PLANES]), (PLAIN.replace("20", "28"), [PLANES]), (MANY, [*BOUNDED, PLANES]),
+    (PLAIN + 'method = "lattice"\nlayout = "compact"\n', [PLANES]), (MANY + 'method = "lattice"\n', [PLANES]),
+    (PLAIN + 'objective = "latency"\n', [ORDERS]), (PLAIN + "count = true\n", [ORDERS]),
+    (PLAIN.replace("20", "24") + 'objective = "latency"\n', [*BOUNDED, ORDERS]),
+    (MANY + 'objective = "bottleneck"\n', [ORDERS]), (PLAIN + 'method = "bounded"\n', BOUNDED),
+    (PLAIN.replace("20", "9") + 'method = "bounded"\n', [*BOUNDED, PLANES]),
+    (PLAIN + "[stop]\nseconds = 5\n", [*BOUNDED, PLANES]), (FILE + 'method = "lattice"\n', [PLANES, ORDERS]),
+    (FILE, [*BOUNDED, PLANES, ORDERS]), ('instance = { batch = "costs.npz" }\n', [BATCH]),
+])
+def test_files_follow_from_the_job(job: str, files: list[str], tmp_path: Path) -> None:
+    (tmp_path / "job.toml").write_text('algorithm = "held-karp"\n' + job)
+    loaded = load_job(str(tmp_path / "job.toml"))
+    found = held_karp.ALGORITHM.files_of(loaded.parameters, loaded.settings.instance, loaded.settings.stop)
+    assert sorted(found) == sorted(files) and set(found) <= set(held_karp.ALGORITHM.kernel_files)
+
+
+@pytest.mark.parametrize(("keys", "n"), [
+    ({}, 3), ({}, 13), ({"path": "open"}, 10), ({"layout": "compact"}, 10), ({"objective": "latency"}, 11),
+    ({"arcs": True}, 9), ({"objective": "lexicographic"}, 9), ({"method": "bounded"}, 24),
+])
+def test_a_run_loads_no_other_files(keys: dict[str, object], n: int) -> None:
+    parameters = held_karp.Parameters(**keys)
+    files = held_karp.ALGORITHM.files_of(parameters, {"generate": "random-matrix", "n": n}, NO_STOP)
+    with HostDevice(threads=1) as device:
+        held_karp.run(random_matrix(n), device, SerialComm(), parameters, silent)
+        assert {file for file, _ in device.kernels} <= set(files)
