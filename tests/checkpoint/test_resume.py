@@ -68,7 +68,7 @@ JOBS = {
     "latency": Job("held-karp", random_matrix(13), {"objective": "latency"}, patience=(2, 5)),
     "lexicographic": Job("held-karp", uniform_tsp(12, seed=4), {"objective": "lexicographic"}, patience=(1, 3)),
     "arcs": Job("held-karp", random_matrix(12), {"arcs": True}, patience=(3, 16)),
-    "bounded": Job("held-karp", random_matrix(11), {"objective": "latency", "method": "bounded"}, patience=(22,)),
+    "bounded": Job("held-karp", random_matrix(13), {"objective": "latency", "method": "bounded"}, patience=(2, 12)),
     "rows": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "predecessors": True, "engine": "near-far"}),
     "targets": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "targets": [5, 9, 7], "engine": "near-far"}),
     "sweeps": Job("shortest-paths", road_graph(400, seed=1), {**MANY, "predecessors": True, "engine": "phast"}),

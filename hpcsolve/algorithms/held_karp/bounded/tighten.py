@@ -26,6 +26,11 @@ STEP = 1 << 20
 """The unit of step lengths."""
 PATIENCE = 6
 """Rounds without a better bound after which steps become shorter."""
+NEAR = 4
+"""A level ends once its bound is at most 2^-NEAR below the incumbent's value, in the unit of costs.
+
+A bound that just proves the value would leave more states, above all where many orders are equally good.
+"""
 REPAIR_EVERY = 10
 """Rounds from one repair of a relaxed tour to the next."""
 
@@ -121,6 +126,8 @@ class Tightener:
                 since += 1
                 step, since = (step * 3 // 4, 0) if since == PATIENCE else (step, since)
             self.best.raise_lower(-(-value // scale))
+            if value == top and scale * self.best.upper - value <= scale >> NEAR:
+                break
             memories.learn(self.wishes, self.problem, relaxed.path)
             if number % REPAIR_EVERY == REPAIR_EVERY - 1:
                 self.best.offer(self.improver.improve([repaired(self.problem, relaxed.path)]))
