@@ -151,7 +151,8 @@ DEVICE void write(const eliminations &out, uint32_t &used, uint32_t v, uint32_t 
   used += 2;
 }
 DEVICE void write_path(const elimination &s, const eliminations &out, uint32_t &used, uint32_t x) {
-  for (uint32_t v = x, w; (w = lost_base(s, v) ? s.other_before[v] : s.before[v]) != none; v = w) write(out, used, v, w);
+  for (uint32_t v = x, w; (w = lost_base(s, v) ? s.other_before[v] : s.before[v]) != none; v = w)
+    write(out, used, v, w);
 }
 // Writes a move's lists from `used` on. Returns whether there was room.
 DEVICE bool write_move(const elimination &s, const eliminations &out, uint32_t &used, uint32_t *ends,

@@ -39,6 +39,7 @@ THREADS = {
     "one_steiner": node_table.PANEL,
     "dual_ascent": 1,
     "key_path": 1,
+    "key_vertex": 1,
     "reductions": 1,
     "steiner_tree": 1,
     "summaries": reducer.THREADS,

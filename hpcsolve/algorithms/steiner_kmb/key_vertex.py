@@ -48,7 +48,7 @@ def eliminations(net: Network, tree: Indices) -> list[Move]:
     found, begin = [], 0
     for gain, ends in zip(made["gains"].tolist(), made["ends"][: 2 * int(made["count"][0])].reshape(-1, 2).tolist()):
         removed, added = (made["pairs"][first:last].reshape(-1, 2) for first, last in ((begin, ends[0]), ends))
-        edges = (edge_numbers(net, pairs[:, 0], pairs[:, 1]) for pairs in (removed, added))
-        found.append(Move(gain, *edges, np.unique(made["pairs"][begin : ends[1]])))
+        gone, new = (edge_numbers(net, pairs[:, 0], pairs[:, 1]) for pairs in (removed, added))
+        found.append(Move(gain, gone, new, np.unique(made["pairs"][begin : ends[1]])))
         begin = ends[1]
     return sorted(found, key=lambda move: -move.gain)

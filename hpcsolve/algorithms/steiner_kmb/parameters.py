@@ -32,7 +32,8 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     shakes
         Of modes best and exact: how often half of the nodes are dropped, to make room for others; the seed decides
         which. Each shake takes about as long as the rounds before it. Four make trees lighter by a few tenths of a per
-        cent.
+        cent. In small graphs, where a shake takes hardly any time, mode best makes up to 64 all the same, unless this
+        is 0.
     halt
         Of mode kmb: where a search ends. "bottleneck": at the length of the longest edge of the terminals' spanning
         tree, which one search finds beforehand; "terminals": when the last terminal is settled, as published. The tree
