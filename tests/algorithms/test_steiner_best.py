@@ -235,7 +235,7 @@ def test_it_can_be_stopped_at_any_time(ranks: int, device: Device, monkeypatch: 
 def test_stops_at_a_time_or_a_target(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SHRUNK, hardly_shrunk)
     tenths = from_edges([0, 1, 2], [3, 3, 3], [0.5, 0.5, 0.5], terminals=[0, 1, 2])
-    road = road_steiner(900, 80, seed=2)
+    road = road_steiner(900, 80, seed=3)
     fast = steiner_kmb.run(road, device, SerialComm(), Parameters(exchange=True), silent)
     for stop in (StopCriteria(seconds=1e-9), StopCriteria(target=fast.cost)):
         stopped = run_within(road, device, stop)
