@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.stats import chi2
 
 from hpcsolve.algorithms.ant_colony import Parameters
 from hpcsolve.algorithms.ant_colony.ant_system import AntSystem
@@ -56,6 +55,8 @@ def p_value(weights, chosen):
     rare = expected < 8
     e, s = np.append(expected[~rare], expected[rare].sum()), np.append(seen[~rare], seen[rare].sum())
     e, s = e[e > 0.5], s[e > 0.5]
+    from scipy.stats import chi2  # takes a second, which each process that collects the tests would spend
+
     return 1.0 if len(e) < 2 else float(chi2.sf(((s - e) ** 2 / e).sum(), len(e) - 1))
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from hpcsolve.analysis.statistics import compare, groups, scaling, summary
 from hpcsolve.analysis.table import table_of
@@ -79,6 +78,8 @@ def test_several_comparisons_are_corrected():
     rows = compare(runs, by="group").rows
     assert [(row["a"], row["b"]) for row in rows] == [("a", "b"), ("a", "c"), ("b", "c")]
     p = [row["p"] for row in rows]
+    from scipy import stats  # takes a second, which each process that collects the tests would spend
+
     assert p == [stats.mannwhitneyu(runs["cost"][i], runs["cost"][j]).pvalue
                  for i, j in ((slice(0, 5), slice(5, 10)), (slice(0, 5), slice(10, 15)), (slice(5, 10), slice(10, 15)))]
     holm = [max(min(1, (3 - rank) * q) for rank, q in enumerate(sorted(p)) if q <= own) for own in p]

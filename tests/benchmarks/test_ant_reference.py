@@ -9,7 +9,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from scipy.stats import chisquare
 
 from hpcsolve.problems.generate.tsp import uniform_tsp
 from hpcsolve.problems.tsp import check_tour
@@ -50,6 +49,8 @@ def test_next_city(colony: DoubleColony, rule: str, share: float, head_gone: boo
     expected = weight[order] / weight.sum() * DRAWS[rule]
     rare = np.searchsorted(np.cumsum(expected), 10)  # rare cities are counted together, as the test requires
     starts = np.array([0, *range(rare + 1, len(order))])
+    from scipy.stats import chisquare  # takes a second, which each process that collects the tests would spend
+
     assert chisquare(np.add.reduceat(drawn[order], starts), np.add.reduceat(expected, starts)).pvalue > 1e-3
 
 

@@ -19,7 +19,7 @@ class Instance:
     tables
         The rest of the job file.
     keeps
-        Whether its runs keep checkpoints.
+        Whether its runs keep checkpoints from the start. Mode exact repeats what comes before its sizes of sets.
     """
 
     name: str
@@ -81,7 +81,7 @@ INSTANCES = [
     Instance("best", "steiner-kmb", '{ generate = "road-steiner", n = 3000, terminals = 200, seed = 2 }',
              _steiner("best", "shakes = 3")),
     Instance("exact", "steiner-kmb", '{ generate = "road-steiner", n = 6000, terminals = 40, seed = 5 }',
-             _steiner("exact")),
+             _steiner("exact"), keeps=False),
     Instance("fast", "steiner-kmb", '{ generate = "road-steiner", n = 30000, terminals = 3000, seed = 4 }',
              _steiner("fast"), keeps=False),
     Instance("lin318", "ant-colony", "tsplib/lin318.tsp", _ants(100)),
