@@ -19,7 +19,6 @@ from hpcsolve.algorithms.base import NO_STOP, Outcome, StopCriteria, silent
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
 from hpcsolve.algorithms.shortest_paths.tile import TileRows
 from hpcsolve.algorithms.steiner_kmb import Parameters
-from hpcsolve.algorithms.steiner_kmb.key_vertex import locally_best
 from hpcsolve.algorithms.steiner_kmb.memory import left_of
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.node_table import PANEL, NodeTable, capacity
@@ -27,7 +26,7 @@ from hpcsolve.algorithms.steiner_kmb.node_tree import Candidates, NodeTree
 from hpcsolve.algorithms.steiner_kmb.one_steiner import terminal_tree
 from hpcsolve.algorithms.steiner_kmb.reduce import reduced
 from hpcsolve.algorithms.steiner_kmb.rounds import RoundStop
-from hpcsolve.algorithms.steiner_kmb.trees import closure, improved, shortest_path_tree
+from hpcsolve.algorithms.steiner_kmb.trees import closure
 from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
@@ -217,7 +216,7 @@ class Impatient(RoundStop):
 @pytest.mark.parametrize("ranks", [1, 3])
 def test_it_can_be_stopped_at_any_time(ranks: int, device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """The tree is right and never worse, whether it stops between batches of searches or between rounds."""
-    graph = road_steiner(900, 80, seed=2)
+    graph = road_steiner(900, 80, seed=3)
     monkeypatch.setattr(SHRUNK, hardly_shrunk)
     monkeypatch.setattr(TileRows, "at_once", 8)
     costs, last = [], solved(graph, device).cost
@@ -226,16 +225,14 @@ def test_it_can_be_stopped_at_any_time(ranks: int, device: Device, monkeypatch: 
         found = on_ranks(ranks, lambda comm: solved(graph, HostDevice(1), comm))
         assert is_right(graph, found[0]) and len({outcome.cost for outcome in found}) == 1
         costs.append(found[0].cost)
-    fast, smaller = steiner_kmb.run(graph, device, SerialComm(), Parameters(exchange=True), silent), reduced(graph)
-    net = network(smaller.graph, device)
-    first = smaller.offset + net.weight(locally_best(net, improved(net, shortest_path_tree(net))))
-    assert fast.cost >= first == costs[0] == max(costs) > costs[-1] == last
+    fast = steiner_kmb.run(graph, device, SerialComm(), Parameters(exchange=True), silent)
+    assert fast.cost == costs[0] == max(costs) > costs[-1] == last
 
 
 def test_stops_at_a_time_or_a_target(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(SHRUNK, hardly_shrunk)
     tenths = from_edges([0, 1, 2], [3, 3, 3], [0.5, 0.5, 0.5], terminals=[0, 1, 2])
-    road = road_steiner(900, 80, seed=2)
+    road = road_steiner(900, 80, seed=3)
     fast = steiner_kmb.run(road, device, SerialComm(), Parameters(exchange=True), silent)
     for stop in (StopCriteria(seconds=1e-9), StopCriteria(target=fast.cost)):
         stopped = run_within(road, device, stop)
