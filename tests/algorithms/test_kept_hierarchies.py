@@ -44,7 +44,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def hierarchy_of(graph: Graph, budget: int = UNLIMITED, keys: Keys = WORD, in_levels: bool = False
                  ) -> Hierarchy | Refusal:
-    return kept.hierarchy_of(graph, keys, budget, in_levels, 1)
+    return kept.cached_hierarchy(graph, keys, budget, in_levels, 1)
 
 
 def content(found: Hierarchy | Refusal) -> list[Any]:
@@ -101,8 +101,8 @@ def test_the_budget_counts_as_if_nothing_were_kept(made: list[str]) -> None:
     hierarchy_of(graph)
     del made[:]
     assert hierarchy_of(graph, 50) == refused and made == []
-    assert kept.contraction_of(graph, WORD, 50) == refused
-    work = kept.contraction_of(graph, WORD, UNLIMITED).work  # type: ignore[union-attr]
+    assert kept.cached_contraction(graph, WORD, 50) == refused
+    work = kept.cached_contraction(graph, WORD, UNLIMITED).work  # type: ignore[union-attr]
     array_cache.clear()
     for budget, fits in ((work, True), (work - 1, False)):
         for _ in range(2):
@@ -114,7 +114,7 @@ def test_a_refusal_is_kept_for_its_budget(made: list[str]) -> None:
     refused = hierarchy_of(graph, 50)
     assert isinstance(refused, Refusal) and made == ["lay_out", "contracted"]
     del made[:]
-    assert hierarchy_of(graph, 50) == refused == kept.contraction_of(graph, WORD, 50) and made == []
+    assert hierarchy_of(graph, 50) == refused == kept.cached_contraction(graph, WORD, 50) and made == []
     more = hierarchy_of(graph, 60)
     assert isinstance(more, Refusal) and more != refused and made == ["lay_out", "contracted"]
     assert isinstance(hierarchy_of(roads(301), 50), Refusal) and len(made) == 4

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys, first_keys
-from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, make_hierarchy, required, worth_trying
+from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, build_hierarchy, required, worth_trying
 from hpcsolve.algorithms.shortest_paths.phast.contraction import Contraction, Refusal, contracted
 from hpcsolve.algorithms.shortest_paths.phast.hierarchy import AHEAD, Hierarchy
 from hpcsolve.algorithms.shortest_paths.phast.restriction import restriction_above
@@ -76,7 +76,7 @@ def swept(given: Hierarchy, device: Device, keys: Keys, sources: NDArray[np.int6
 
 def hierarchy_of(graph: Graph, keys: Keys, in_levels: bool) -> Hierarchy:
     """Return the hierarchy of a graph, however much work it takes."""
-    found = make_hierarchy(lay_out(graph, keys), keys, Attempt(UNLIMITED), in_levels, 1)
+    found = build_hierarchy(lay_out(graph, keys), keys, Attempt(UNLIMITED), in_levels, 1)
     assert isinstance(found, Hierarchy)
     return found
 

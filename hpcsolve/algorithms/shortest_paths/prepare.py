@@ -19,7 +19,7 @@ from hpcsolve.algorithms.shortest_paths.phast.choice import (
 )
 from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal
 from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy
-from hpcsolve.algorithms.shortest_paths.phast.kept import hierarchy_of
+from hpcsolve.algorithms.shortest_paths.phast.kept import cached_hierarchy
 from hpcsolve.algorithms.shortest_paths.phast.restriction import restriction_above
 from hpcsolve.algorithms.shortest_paths.phast.sweeper import Sweeper, shape_for
 from hpcsolve.algorithms.shortest_paths.question import Parameters
@@ -129,7 +129,7 @@ def prepared_on(
 
 def _hierarchy(graph: Graph, device: Device, keys: Keys, attempt: Attempt) -> Hierarchy | Refusal:
     info = device.info
-    found = hierarchy_of(graph, keys, attempt.budget, info.kind == "cuda", info.threads)
+    found = cached_hierarchy(graph, keys, attempt.budget, info.kind == "cuda", info.threads)
     return refused(attempt, found, graph.name) if isinstance(found, Refusal) else found
 
 

@@ -10,7 +10,7 @@ from hpcsolve.algorithms.base import NO_STOP, StopCriteria, Stopwatch, Trial
 from hpcsolve.algorithms.shortest_paths.engines import NEAR_FAR, PHAST, chosen_engine
 from hpcsolve.algorithms.shortest_paths.keys import first_keys
 from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal
-from hpcsolve.algorithms.shortest_paths.phast.kept import contraction_of
+from hpcsolve.algorithms.shortest_paths.phast.kept import cached_contraction
 from hpcsolve.algorithms.shortest_paths.phast.sweeper import shape_for
 from hpcsolve.algorithms.shortest_paths.prepare import way_of
 from hpcsolve.algorithms.shortest_paths.question import Parameters, question
@@ -46,7 +46,7 @@ def _with_engine(graph: Graph, parameters: Parameters, asked: PathQuestion) -> P
     way = way_of(graph, parameters, asked)
     if way.attempt is None:
         return msgspec.structs.replace(parameters, engine=way.engine)
-    refused = isinstance(contraction_of(graph, first_keys(graph), way.attempt.budget), Refusal)
+    refused = isinstance(cached_contraction(graph, first_keys(graph), way.attempt.budget), Refusal)
     return msgspec.structs.replace(parameters, engine=NEAR_FAR if refused else way.engine)
 
 

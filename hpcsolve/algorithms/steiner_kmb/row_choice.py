@@ -10,7 +10,7 @@ from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.phast.choice import Attempt, refused, required, worth_trying
 from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal
 from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy
-from hpcsolve.algorithms.shortest_paths.phast.kept import hierarchy_of
+from hpcsolve.algorithms.shortest_paths.phast.kept import cached_hierarchy
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.parallel.comm import Comm
@@ -79,7 +79,7 @@ def chosen_rows(graph: Graph, keys: Keys, parameters: Parameters, device: Device
 
 
 def _hierarchy(graph: Graph, keys: Keys, attempt: Attempt, info: DeviceInfo) -> Hierarchy | Refusal:
-    found = hierarchy_of(graph, keys, attempt.budget, info.kind == "cuda", info.threads)
+    found = cached_hierarchy(graph, keys, attempt.budget, info.kind == "cuda", info.threads)
     return refused(attempt, found, graph.name, TILE) if isinstance(found, Refusal) else found
 
 

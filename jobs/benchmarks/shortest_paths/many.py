@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse.csgraph import dijkstra
 
 from hpcsolve.algorithms.shortest_paths.batch import Solved
-from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, make_hierarchy
+from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, build_hierarchy
 from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal
 from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy
 from hpcsolve.algorithms.shortest_paths.phast.sweeper import Sweeper, shape_for, workspace
@@ -109,7 +109,7 @@ def _bytes_of(given: Hierarchy) -> int:
 
 
 def _hierarchy(network: Network) -> Hierarchy:
-    found = make_hierarchy(network.search_graph, network.keys, Attempt(UNLIMITED), False, 1)
+    found = build_hierarchy(network.search_graph, network.keys, Attempt(UNLIMITED), False, 1)
     if isinstance(found, Refusal):
         raise InputError(found.reason, network.name)
     return found

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, make_hierarchy
+from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, build_hierarchy
 from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal
 from hpcsolve.algorithms.shortest_paths.phast.restriction import restriction_above
 from hpcsolve.algorithms.shortest_paths.phast.sweeper import Sweeper, shape_for
@@ -33,7 +33,7 @@ def restricted(network: Network, counts: Sequence[int], repeats: int) -> list[st
     WrongAnswerError
         The distances differ.
     """
-    given = make_hierarchy(network.search_graph, network.keys, Attempt(UNLIMITED), False, 1)
+    given = build_hierarchy(network.search_graph, network.keys, Attempt(UNLIMITED), False, 1)
     if isinstance(given, Refusal):
         raise InputError(given.reason, network.name)
     device, places, rng = HostDevice(1), given.graph.places(), np.random.default_rng(1)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, make_hierarchy
+from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, build_hierarchy
 from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal
 from hpcsolve.algorithms.shortest_paths.rows import row_search
 from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
@@ -56,7 +56,7 @@ def measure(instance: Instance, halt: str, repeats: int) -> Row:
         found: dict[str, NDArray[np.int64]] = {}
 
         def search(engine: str) -> None:
-            given = make_hierarchy(laid_out, keys, Attempt(UNLIMITED), False, 1) if engine == "phast" else None
+            given = build_hierarchy(laid_out, keys, Attempt(UNLIMITED), False, 1) if engine == "phast" else None
             if isinstance(given, Refusal):
                 return
             with searcher(graph, host, keys, cutoff=cutoff, search_graph=laid_out, searches=k) as ready:

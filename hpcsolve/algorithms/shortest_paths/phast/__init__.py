@@ -25,10 +25,11 @@ check should take 3.1 microseconds (computed, not measured). The copy of its row
 GB/s beside that: a table that leaves the GPU is bound by the copy, whatever fills it.
 
 The order follows from degree and depth alone. Nested dissection was tried and left out, since it makes everything worse
-on roads: a graph was cut in two again and again, at the straight cut with the smallest separator of 40 (four directions
-of the coordinates, or of the numbers of arcs from three far vertices; five positions; either side of the cut). Each
-separator was contracted after its two sides, and the rest by degree and depth as here. Steps of contraction per vertex
-and arc, entries of the lists per vertex, and ms a source of a sweep from 64 sources, on one core:
+on roads: a graph was cut in two again and again. Of 40 straight cuts the one with the smallest separator was taken
+(four directions in the coordinates, or in the numbers of arcs from three far vertices; five positions; the vertices on
+either side of the cut). Each separator was contracted after its two sides, and the rest by degree and depth as here.
+The three numbers are the steps of contraction per vertex and arc, the entries of the lists of neighbours per vertex,
+and the milliseconds per source of a sweep from 64 sources, on one core:
 
     graph                     no cut               few cuts                      20 cuts
     New York                  57, 4.7, 0.115       2 cuts: 117, 5.2, 0.116       603, 10.0, 0.173
@@ -38,6 +39,7 @@ and arc, entries of the lists per vertex, and ms a source of a sweep from 64 sou
     grid, 256 x 256           3108, 32.8, 0.079    1 cut: 1830, 27.0, 0.085      1062, 22.1, 0.091
 
 Separators that follow bridges and rivers (flows, as in FlowCutter) are smaller, but finding them takes many times as
-long as the whole preparation. On grids a third of the steps is left, which still pays from 4,000 searches on only, and
-no sweep gets faster. So graphs whose lists of neighbours grow are left to Near-Far.
+long as the whole preparation. On grids the cuts leave a third of the steps, so that a hierarchy pays, but only from
+4,000 searches on, and no sweep gets faster. So graphs whose lists of neighbours grow, such as grids, are left to
+Near-Far.
 """

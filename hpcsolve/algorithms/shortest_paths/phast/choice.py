@@ -23,9 +23,9 @@ takes about a tenth more time.
 MOST_STEPS = 1 << 14
 """List entries for each vertex and arc that contraction may join if the job asks for the engine by name.
 
-Later runs may use the hierarchy too, so that is as much as ten thousand searches pay for: some 100 microseconds for
-each vertex and arc. Without a limit a graph whose core becomes a clique of ten thousand vertices, which its memory
-may allow, takes an hour.
+That takes some 100 microseconds for each vertex and arc, as long as ten thousand searches: later runs may use the
+hierarchy too. Without a limit contraction takes an hour if the core of the graph becomes a clique of ten thousand
+vertices, for which the memory may suffice.
 """
 UNLIMITED = 2**63
 FLOATS = "the weights are floats, which a hierarchy would add in another order"
@@ -79,10 +79,13 @@ def required(graph: Graph) -> Attempt:
     return Attempt(MOST_STEPS * (graph.n + graph.arcs))
 
 
-def make_hierarchy(
+def build_hierarchy(
     graph: SearchGraph, keys: Keys, attempt: Attempt, in_levels: bool, threads: int
 ) -> Hierarchy | Refusal:
-    """Return the hierarchy of a graph, or a refusal if it takes more work or memory than is granted."""
+    """Return a new hierarchy of a graph, or a refusal if it takes more work or memory than is granted.
+
+    It is not cached. `kept.cached_hierarchy` takes one that an earlier run has built.
+    """
     with HostDevice(threads) as host:
         found = contracted(graph, attempt.budget, host)
         return found if isinstance(found, Refusal) else hierarchy(graph, found, keys, host, in_levels)

@@ -2,9 +2,9 @@
 
 There are two files for each graph: its contraction, which follows from its topology, and its hierarchy, which follows
 from the weights too. So a second run on the same graph begins at once, and new weights on the same topology pay for
-customisation alone. Of a graph whose contraction was given up there is a file that says why, for each budget that was
-exceeded, so that the second run does not try again. Whether a hierarchy is made must not depend on the cache. So each
-file records the work of the contraction, which is compared with the budget as if it were done now.
+customisation alone. If the contraction of a graph was given up, a file for its budget says why, so that the second run
+does not try again. Whether a hierarchy is made must not depend on the cache. So each file records the work of the
+contraction, which is compared with the budget as if it were done now.
 """
 
 from __future__ import annotations
@@ -44,8 +44,10 @@ _GRAPH = ("order", "offsets", "arcs", "in_offsets", "in_arcs")
 _LEVELS = ("level", "up_offsets", "up_arcs", "down_offsets", "down_arcs")
 
 
-def hierarchy_of(graph: Graph, keys: Keys, budget: int, in_levels: bool, threads: int) -> Hierarchy | Refusal:
-    """Return the hierarchy of a graph, or a refusal if it takes more work or memory than is granted.
+def cached_hierarchy(graph: Graph, keys: Keys, budget: int, in_levels: bool, threads: int) -> Hierarchy | Refusal:
+    """Return the hierarchy of a graph from the cache, else a new one, or a refusal as `choice.build_hierarchy`.
+
+    A new hierarchy is kept in the cache.
 
     Parameters
     ----------
@@ -58,7 +60,7 @@ def hierarchy_of(graph: Graph, keys: Keys, budget: int, in_levels: bool, threads
     """
     topology = _topology(graph)
     key = array_cache.key_of([topology, keys.code, f"in levels: {in_levels}"], [graph.weights])
-    kept = array_cache.load(key) if _is_kept(graph) else None
+    kept = _load(graph, key)
     if kept is not None:
         work = int(kept["numbers"][0])
         return too_much_work(budget, graph.n, graph.arcs) if work > budget else _hierarchy(kept)
@@ -68,24 +70,23 @@ def hierarchy_of(graph: Graph, keys: Keys, budget: int, in_levels: bool, threads
             return contraction
         laid_out, found = contraction
         made = hierarchy(laid_out, found, keys, host, in_levels)
-    if _is_kept(graph):
-        array_cache.save(key, _arrays(made, found.work))
+    _save(graph, key, _arrays(made, found.work))
     return made
 
 
-def contraction_of(graph: Graph, keys: Keys, budget: int) -> Contraction | Refusal:
-    """Return the contraction of a graph, or a refusal if it takes more work or memory than is granted."""
+def cached_contraction(graph: Graph, keys: Keys, budget: int) -> Contraction | Refusal:
+    """Return the contraction of a graph from the cache, else a new one, which is kept, or a refusal."""
     with HostDevice(1) as host:
         found = _contraction(graph, _topology(graph), keys, budget, host)
         return found if isinstance(found, Refusal) else found[1]
 
 
 def _laid_out(graph: Graph, keys: Keys) -> SearchGraph:
-    """Return the graph in the order in which it is contracted: along a curve through its coordinates, or as it came.
+    """Return the graph with its vertices along a curve through their coordinates, or in the order of the file.
 
     The sweep numbers the vertices anew, so the order only decides how often contraction misses the caches. Road
-    networks come in an order that is as good for it as reverse Cuthill-McKee, which takes a third of the time of the
-    whole preparation with the import of scipy.
+    networks without coordinates keep the order of their file, which is as good as reverse Cuthill-McKee. That takes a
+    third of the time of the whole preparation, with the import of scipy.
     """
     order = np.arange(graph.n) if graph.coordinates is None else spatial_order(graph)
     return lay_out(graph, keys, order)
@@ -94,29 +95,35 @@ def _laid_out(graph: Graph, keys: Keys) -> SearchGraph:
 def _contraction(graph: Graph, topology: str, keys: Keys, budget: int, host: Device
                  ) -> tuple[SearchGraph, Contraction] | Refusal:
     """Return the graph as it is laid out, and its contraction, or a refusal in place of both."""
-    kept = array_cache.load(topology) if _is_kept(graph) else None
+    kept = _load(graph, topology)
     if kept is not None:
         found = Contraction(kept["order"], kept["first"], kept["head"], int(kept["work"][0]))
         if found.work > budget:
             return too_much_work(budget, graph.n, graph.arcs)
         return _laid_out(graph, keys), found
     given_up = array_cache.key_of([topology, f"given up: {budget}"], [])
-    earlier = array_cache.load(given_up) if _is_kept(graph) else None
+    earlier = _load(graph, given_up)
     if earlier is not None:
         return Refusal(earlier["reason"].tobytes().decode())
     laid_out = _laid_out(graph, keys)
     made = contracted(laid_out, budget, host)
-    if _is_kept(graph):
-        if isinstance(made, Refusal):
-            array_cache.save(given_up, {"reason": np.frombuffer(made.reason.encode(), np.uint8)})
-        else:
-            work = np.array([made.work], np.uint64)
-            array_cache.save(topology, {"order": made.order, "first": made.first, "head": made.head, "work": work})
-    return made if isinstance(made, Refusal) else (laid_out, made)
+    if isinstance(made, Refusal):
+        _save(graph, given_up, {"reason": np.frombuffer(made.reason.encode(), np.uint8)})
+        return made
+    work = np.array([made.work], np.uint64)
+    _save(graph, topology, {"order": made.order, "first": made.first, "head": made.head, "work": work})
+    return laid_out, made
 
 
-def _is_kept(graph: Graph) -> bool:
-    return graph.n + graph.arcs >= KEPT_FROM
+def _load(graph: Graph, key: str) -> dict[str, NDArray[Any]] | None:
+    """Return the arrays that are kept under a key, or None if there are none or the graph is small."""
+    return array_cache.load(key) if graph.n + graph.arcs >= KEPT_FROM else None
+
+
+def _save(graph: Graph, key: str, arrays: dict[str, NDArray[Any]]) -> None:
+    """Keep arrays under a key, unless the graph is small."""
+    if graph.n + graph.arcs >= KEPT_FROM:
+        array_cache.save(key, arrays)
 
 
 def _topology(graph: Graph) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, make_hierarchy
+from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, build_hierarchy
 from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal
 from hpcsolve.algorithms.shortest_paths.phast.sweeper import Shape, Sweeper, shape_for, workspace
 from hpcsolve.algorithms.shortest_paths.row_engine import Finish, RowEngine, RowRequest
@@ -71,8 +71,8 @@ class SweptRows:
 def _start(prepared: Searcher, request: RowRequest, columns: NDArray[np.int64], _: float) -> SweptRows:
     """Make the hierarchy unless it is given. Raises `InputError` if the graph has no small separators."""
     device, keys, info = prepared.device, prepared.keys, prepared.device.info
-    found = request.hierarchy or make_hierarchy(prepared.graph, keys, Attempt(UNLIMITED), info.kind == "cuda",
-                                                info.threads)
+    found = request.hierarchy or build_hierarchy(prepared.graph, keys, Attempt(UNLIMITED), info.kind == "cuda",
+                                                 info.threads)
     if isinstance(found, Refusal):
         raise InputError(f'steiner-kmb.engine: phast: {found.reason}; choose "tile"')
     sweeper = Sweeper(device, found, keys, min(prepared.cutoff, keys.limit), _shape(request, info, keys))
