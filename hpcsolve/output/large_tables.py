@@ -58,32 +58,34 @@ def write_with_tables(path: Path, tables: Mapping[str, ChunkedTable], contents: 
     EnvironmentFault
         The disk is full, read-only, ... An older file of that name is left as it was.
     """
-    import h5py
-
     with replaced(path) as part, open(part, "x+b") as raw:
-        file = _FailureKeeper(raw)
-        with h5py.File(file, "w", libver=("earliest", "v110")) as opened:
-            group = opened.create_group("solution")
-            sums = {name: _write_table(group, name, table, chunks) for name, (table, chunks) in tables.items()}
-            lengths: dict[str, int] = {}
-            for table, _ in tables.values():
-                lengths |= zip(table.dataset.dimensions, table.shape, strict=True)
-            made = contents()
-            write_contents(opened, made, lengths)
-            for name, (table, _) in tables.items():
-                for axis, dimension in enumerate(table.dataset.dimensions):
-                    group[name].dims[axis].attach_scale(group[dimension])
-                if table.dataset.scaled:
-                    write_scale_factor(group[name], made.scale)
-        file.raise_failure()
-        raw.flush()
+        made, sums = _write_hdf5(raw, tables, contents)
         if not _reads_back(part, made, sums):
             raise EnvironmentFault(f"{path}: cannot be written: what was written reads back differently; try again")
-        raw.seek(0)
-        seal = _digest(raw)
-        raw.seek(0, os.SEEK_END)
-        raw.write(SEAL + seal)
+        _append_seal(raw)
     return made
+
+
+def _write_hdf5(
+    raw: io.BufferedRandom, tables: Mapping[str, ChunkedTable], contents: Callable[[], Contents]
+) -> tuple[Contents, dict[str, Sums]]:
+    """Write an HDF5 file, and return what `contents` returned, and the check sums of each table."""
+    import h5py
+
+    file = _FailureKeeper(raw)
+    with h5py.File(file, "w", libver=("earliest", "v110")) as opened:
+        group = opened.create_group("solution")
+        sums = {name: _write_table(group, name, table, chunks) for name, (table, chunks) in tables.items()}
+        lengths: dict[str, int] = {}
+        for table, _ in tables.values():
+            lengths |= zip(table.dataset.dimensions, table.shape, strict=True)
+        made = contents()
+        write_contents(opened, made, lengths)
+        for name, (table, _) in tables.items():
+            _describe_table(group, name, table, made)
+    file.raise_failure()
+    raw.flush()
+    return made, sums
 
 
 def _write_table(group: h5py.Group, name: str, table: DistanceTable, chunks: Iterator[Chunk]) -> Sums:
@@ -98,6 +100,14 @@ def _write_table(group: h5py.Group, name: str, table: DistanceTable, chunks: Ite
         dataset.id.write_direct_chunk(place, stored)
         sums.append((place, zlib.crc32(stored)))
     return sums
+
+
+def _describe_table(group: h5py.Group, name: str, table: DistanceTable, contents: Contents) -> None:
+    """Attach a table's axes, which the file has by now, and write its scale factor."""
+    for axis, dimension in enumerate(table.dataset.dimensions):
+        group[name].dims[axis].attach_scale(group[dimension])
+    if table.dataset.scaled:
+        write_scale_factor(group[name], contents.scale)
 
 
 def _reads_back(path: Path, contents: Contents, sums: Mapping[str, Sums]) -> bool:
@@ -132,12 +142,13 @@ def _same(stored: Any, value: Any) -> bool:
     return np.array_equal(stored, value, equal_nan=stored.dtype.kind == value.dtype.kind == "f")
 
 
-def _digest(file: Any) -> bytes:
-    """Return the SHA-256 of a file from its current position on."""
+def _append_seal(file: io.BufferedRandom) -> None:
+    """Append the seal, which is the SHA-256 of all that the file has before it."""
+    file.seek(0)
     digest = hashlib.sha256()
     while piece := file.read(1 << 20):
         digest.update(piece)
-    return digest.digest()
+    file.write(SEAL + digest.digest())
 
 
 class _FailureKeeper:
