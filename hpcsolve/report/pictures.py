@@ -89,10 +89,10 @@ def _distance_pictures(result: Result, on_map: Callable[..., Picture]) -> Iterat
 
 
 def _reduction_picture(result: Result, on_map: Callable[..., Picture]) -> Picture:
-    name, _ = quantity_of(result)
+    label = quantity_of(result)[0].capitalize()
     if has_coordinates(result):
-        return on_map(plot.plot_reductions, f"{name.capitalize()} of each source: the lighter, the larger.")
-    return Picture(plot.plot_reductions, f"{name.capitalize()}: the number of sources with at most this value.")
+        return on_map(plot.plot_reductions, f"{label} of each source: the lighter, the larger.")
+    return Picture(plot.plot_reductions, f"{label}: the number of sources with at most this value.")
 
 
 def search_pictures(result: Result) -> Iterator[Picture]:

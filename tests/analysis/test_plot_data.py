@@ -127,7 +127,7 @@ def test_a_quantity_of_each_source_is_a_colour_or_a_line(results, pyplot):
         assert np.array_equal(marks.get_array(), values) and np.array_equal(marks.get_offsets(), roads.coordinates)
     friends = results("reductions of names")
     line = plot.plot_reductions(friends).lines[0]
-    assert line.axes.get_xlabel() == "distance of the 2 nearest targets"
+    assert line.axes.get_xlabel() == "distance of the farthest of the 2 nearest targets"
     assert list(line.get_ydata()) == [1, 2, 3, 4, 5]
     assert np.array_equal(line.get_xdata(), np.sort(friends.contents.value("solution", "nearest_distance")[:, 1]))
 

@@ -1,4 +1,4 @@
-"""Draws reductions of distances: a quantity of each source, as colours on a map or as a line over its values."""
+"""Draws reductions of distances: a quantity of each source, as colours on a map, or its distribution as a line."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def plot_reductions(
 ) -> Axes:
     """Draw a quantity of every source, as colours at their coordinates.
 
-    Of vertices without coordinates the sources are counted instead: how many have at most a value.
+    Without coordinates it draws the distribution instead: how many sources have at most each value.
 
     Parameters
     ----------
     axes, geographic
         As in `plot_tour`.
     quantity
-        "closeness", "farthest", "nearest" (the distance of the last of the nearest targets), "count" (targets within
-        the last cutoff) or "reached"; by default the first of these that the result has.
+        "closeness", "farthest", "nearest" (the distance of the farthest of the `k` nearest targets), "count" (targets
+        within the last cutoff) or "reached"; by default the first of these that the result has.
     network
         As in `plot_tree`, but False by default.
 
@@ -88,7 +88,7 @@ def _quantities(result: Result) -> dict[str, tuple[str, NDArray[np.float64]]]:
              "farthest": ("distance of the farthest target", result.eccentricity)}
     nearest, count = (contents.value("solution", name) for name in ("nearest_distance", "count"))
     if nearest is not None:
-        which = f"{nearest.shape[1]} nearest targets" if nearest.shape[1] > 1 else "nearest target"
+        which = f"farthest of the {nearest.shape[1]} nearest targets" if nearest.shape[1] > 1 else "nearest target"
         found["nearest"] = f"distance of the {which}", own_distances(contents, np.asarray(nearest[:, -1]))
     if count is not None:
         cutoff = contents.in_own_unit(np.asarray(contents.value("solution", "cutoff")))[-1]
@@ -98,7 +98,7 @@ def _quantities(result: Result) -> dict[str, tuple[str, NDArray[np.float64]]]:
 
 
 def _plot_values(axes: Axes, label: str, values: NDArray[np.float64]) -> Axes:
-    """Draw how many sources have at most a value."""
+    """Draw how many sources have at most each value."""
     within = np.sort(values[np.isfinite(values)])
     axes.step(within, np.arange(1, len(within) + 1), where="post", color=BLUE)
     axes.set_xlabel(label)
@@ -107,6 +107,7 @@ def _plot_values(axes: Axes, label: str, values: NDArray[np.float64]) -> Axes:
     return axes
 
 
-def _note_missing(axes: Axes, values: NDArray[np.float64], word: str) -> None:
+def _note_missing(axes: Axes, values: NDArray[np.float64], where: str) -> None:
+    """Note on the picture how many sources reach no target, and where it shows them: "crosses", or "not drawn"."""
     if missing := int((~np.isfinite(values)).sum()):
-        add_note(axes, f"{word}: {missing} of {len(values)} sources reach no target")
+        add_note(axes, f"{where}: {missing} of {len(values)} sources reach no target")
