@@ -14,8 +14,8 @@ DEVICE uint64_t group_min(uint64_t x) { return x; }
 DEVICE int group_count(bool yes) { return yes; }
 
 // The values must be below 2^31, since AVX2 compares signed numbers. Packing changes the order of the lanes, which does
-// not matter because they are only counted. GCC's names of the instructions need no immintrin.h, which takes g++ a fifth
-// of the time of a kernel file to read.
+// not matter because they are only counted. GCC's builtins stand in place of immintrin.h, which takes a fifth of the time
+// in which g++ compiles a kernel file.
 #if defined(__AVX2__)
 DEVICE int first_above(const uint32_t *sorted, uint32_t x) {
   typedef int32_t ints __attribute__((vector_size(32), may_alias, aligned(4)));

@@ -8,9 +8,9 @@ static inline uint32_t __shfl_sync(uint32_t, uint32_t value, int from) {
   return exchanged(value)[threadIdx.x / 32 * 32 + from];
 }
 static inline uint32_t __ballot_sync(uint32_t, bool yes) {
-  const uint32_t *said = exchanged(yes) + threadIdx.x / 32 * 32;
+  const uint32_t *vote = exchanged(yes) + threadIdx.x / 32 * 32;
   uint32_t votes = 0;
-  for (unsigned k = 0; k < 32; k++) votes |= said[k] << k;
+  for (unsigned k = 0; k < 32; k++) votes |= vote[k] << k;
   return votes;
 }
 #else

@@ -3,7 +3,7 @@
 #include "device/device.cuh"
 
 #if defined(VECTOR_BYTES) && VECTOR_BYTES == 64
-#include <immintrin.h>  // only here: reading it takes a fifth of the time to compile a kernel file
+#include <immintrin.h>  // only here: it takes a fifth of the time in which g++ compiles a kernel file
 
 template <class T>
 DEVICE lanes<T, 32> half_of(lanes<T> x, int upper) {

@@ -43,7 +43,8 @@ static int write_type(char *to) {
     return sprintf(to, " %c%zu%s", kind, sizeof(value), std::is_pointer_v<A> ? "*" : "");
   }
 }
-// Not a std::string, whose header takes g++ longer to read than many a kernel to compile.
+// The types of a kernel's parameters, each after a blank. Not a std::string: g++ takes longer to read its header than to
+// compile many a kernel.
 template <class... A>
 struct type_codes {
   char text[24 * sizeof...(A)];

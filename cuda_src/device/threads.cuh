@@ -48,8 +48,9 @@ static thread_local unsigned block_turn, warp_turn;  // a launch has new threads
 
 static inline void __syncthreads() { block_barrier->wait(block_turn); }
 static inline void __syncwarp() { warp_barriers[threadIdx.x / 32]->wait(warp_turn); }
-// Returns the values of all threads of the warp, at their numbers in the block. An exchange needs one barrier only: the
-// next one has the other mailbox, and that after it a barrier before it that no thread reaches without having read.
+// Returns the values of all threads of the warp, indexed by threadIdx.x. An exchange needs one barrier only, since two
+// mailboxes take turns: before a thread writes to the same one again it passes another barrier, which no thread reaches
+// before it has read.
 static inline const uint32_t *exchanged(uint32_t value) {
   auto &mailbox = mailboxes[warp_turn % 2];
   mailbox[threadIdx.x] = value;

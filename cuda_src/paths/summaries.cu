@@ -45,7 +45,7 @@ DEVICE uint32_t entries(const wanted_columns<T> &asked) {
 template <class T>
 constexpr int digit_bits = 4 * sizeof(T);
 template <class T>
-constexpr T digit = ((T)1 << digit_bits<T>)-1;
+constexpr T digit_mask = (T)-1 >> digit_bits<T>;
 // The least and the largest distance of a piece, for each source: all ones and 0 where nothing is reached.
 template <class T, int W>
 struct extremes {
@@ -65,14 +65,15 @@ DEVICE extremes<T, W> add_sums(const wanted_columns<T> &asked, const T *lines, u
       const auto value = where(counts, x.part[k], nothing.part[k]);
       reached.part[k] += where(counts, one.part[k], nothing.part[k]);
       middle.part[k] += value >> digit_bits<T>;
-      low.part[k] += value & digit<T>;
+      low.part[k] += value & digit_mask<T>;
       found.most.part[k] = value > found.most.part[k] ? value : found.most.part[k];
       found.least.part[k] = x.part[k] < found.least.part[k] ? x.part[k] : found.least.part[k];
     }
   }
+  // Not a function template, which would drop the alignment from the type of these words, and assume a register's.
   UNROLL for (int k = 0; k < low.parts; k++) {
-    middle.part[k] += low.part[k] >> digit_bits<T>, low.part[k] &= digit<T>;
-    high.part[k] += middle.part[k] >> digit_bits<T>, middle.part[k] &= digit<T>;
+    middle.part[k] += low.part[k] >> digit_bits<T>, low.part[k] &= digit_mask<T>;
+    high.part[k] += middle.part[k] >> digit_bits<T>, middle.part[k] &= digit_mask<T>;
   }
   store_line(summary, reached), store_line(summary + W, low);
   store_line(summary + 2 * W, middle), store_line(summary + 3 * W, high);
@@ -160,7 +161,7 @@ template <class T>
 DEVICE void add_part(const wanted_columns<T> &asked, const T *part, size_t step, T *whole) {
   const uint32_t nearest = within + asked.cutoffs;
   for (uint32_t i = 0; i < farthest; i++) whole[i] += part[i * step];
-  for (uint32_t i = sums; i < sums + 2; i++) whole[i + 1] += whole[i] >> digit_bits<T>, whole[i] &= digit<T>;
+  for (uint32_t i = sums; i < sums + 2; i++) whole[i + 1] += whole[i] >> digit_bits<T>, whole[i] &= digit_mask<T>;
   const T distance = part[farthest * step], name = part[(farthest + 1) * step];
   if (distance > whole[farthest] || (distance == whole[farthest] && name < whole[farthest + 1]))
     whole[farthest] = distance, whole[farthest + 1] = name;
