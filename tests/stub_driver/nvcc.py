@@ -28,7 +28,10 @@ folder, source, output = map(Path, sys.argv[1:])
 build.source_folder = lambda: folder
 shutil.copy(build.host_library(source.relative_to(folder).with_suffix("").as_posix()), output)
 """
-"""Copies the CPU's library. It has no symbols that loading it twice would unify, which -fno-gnu-unique is against."""
+"""A program that copies the library which hpcsolve builds for this CPU.
+
+That is built without -fno-gnu-unique, but has no unique symbols, which two loaded copies would share.
+"""
 PTX = "-ptx -std=c++17 -O3 --fmad=false -lineinfo"
 
 
@@ -37,8 +40,7 @@ def main(arguments: list[str], flavor: str) -> int:
     real = os.environ.get("STUB_REAL_NVCC", "nvcc")
     if arguments == ["--version"]:
         print(f"nvcc: g++ in its place\nCuda compilation tools, release 0.0, stub {flavor}")
-        print({"ptx": f"{real} {PTX}", "single": HOST_LIBRARY + os.environ.get("HPCSOLVE_CXXFLAGS", "")}.get(flavor)
-              or f"{COMMON} {FLAVORS[flavor]}", flush=True)
+        print(build_text(flavor, real), flush=True)
         return subprocess.run([real, "--version"], check=False).returncode if flavor == "ptx" else 0
     options = command_line().parse_args(arguments)
     if log := os.environ.get("STUB_NVCC_LOG"):
@@ -54,8 +56,15 @@ def main(arguments: list[str], flavor: str) -> int:
     return code
 
 
+def build_text(flavor: str, real: str) -> str:
+    """Return what the result depends on besides the source, for the version and so for the compile cache's keys."""
+    if flavor == "single":
+        return HOST_LIBRARY + os.environ.get("HPCSOLVE_CXXFLAGS", "")
+    return f"{real} {PTX}" if flavor == "ptx" else f"{COMMON} {FLAVORS[flavor]}"
+
+
 def command_of(flavor: str, options: argparse.Namespace, real: str, output: str) -> list[str]:
-    """Return the command that makes what is wrapped."""
+    """Return the command that makes the library or the PTX."""
     files = ["-I", options.include, options.source, "-o", output]
     if flavor == "single":
         return [sys.executable, "-c", HOST_LIBRARY, options.include, options.source, output]
