@@ -1,6 +1,6 @@
 """Runs jobs with checkpoints at the default interval and without any, and stops them by a signal.
 
-    python -m jobs.benchmarks.checkpoints                     # a job of each algorithm, half an hour
+    python -m jobs.benchmarks.checkpoints                     # all jobs, about half an hour
     python -m jobs.benchmarks.checkpoints rows --repeats 2
 
 Prints Markdown. The two kinds of runs follow each other, and the least CPU seconds of each count. The share is that of
