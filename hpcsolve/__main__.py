@@ -8,8 +8,8 @@ STOPPABLE = ("run", "solve", "sweep --run")
 """The commands, one with an option, that end with a checkpoint when they are asked to stop."""
 
 OBJECTS_A_COLLECTION = 10_000
-"""New objects until the next search for garbage cycles. Imports make many objects and no garbage: with Python's own
-number, 700, searches take a tenth of their time."""
+"""New objects after which Python searches for garbage cycles. Imports make many objects and no garbage: with Python's
+default, 700, the searches take a tenth of the time of the imports."""
 
 
 def main() -> int:

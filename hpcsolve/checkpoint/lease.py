@@ -80,5 +80,5 @@ def take_lease(folder: Path) -> Lease:
 def _owner(path: Path) -> Owner | None:
     try:
         return msgspec.json.decode(path.read_bytes(), type=Owner)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # thousands of brackets
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # the last: nested too deep
         return None

@@ -134,7 +134,7 @@ def read_manifest(folder: Path, generation: int) -> Manifest:
         raise DamagedFileError(f"{path}: damaged")
     try:
         manifest = msgspec.json.decode(text, type=Manifest)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:  # the last: nested too deep
         reason = " ".join(str(error).split())  # which may quote a name from the file
         raise DamagedFileError(f"{path}: not a manifest of this version: {reason}") from None
     if manifest.generation != generation or not all(_sound(file) for file in manifest.files):

@@ -143,7 +143,7 @@ def source_hash(file: str) -> str:
 
 @functools.cache  # they are part of the hash of each kernel file
 def headers(folder: Path) -> bytes:
-    """Return every header with its name."""
+    """Return the content of every header, each after its name."""
     return _with_names(folder, sorted(folder.rglob("*.cuh")))
 
 

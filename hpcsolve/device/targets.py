@@ -91,7 +91,7 @@ def _read(folder: Path) -> Target | None:
         if folder.stat().st_uid != os.geteuid():
             return None
         return msgspec.json.decode((folder / DESCRIPTION).read_bytes(), type=Target)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):  # the last: nested too deep
         return None
 
 

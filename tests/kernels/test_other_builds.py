@@ -18,9 +18,8 @@ from tests.conftest import Start
 HERE = Path(__file__).parent
 X86 = pytest.mark.skipif(platform.machine() != "x86_64", reason="flags of x86-64 processors")
 BUILDS = {"128-bit": ("-march=native", "-march=x86-64-v2"), "unoptimised": ("-O3", "-O1")}
-
 AVX512 = {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
-"""What x86-64-v4 has of it."""
+"""The features of AVX-512 that x86-64-v4 has."""
 
 
 @X86

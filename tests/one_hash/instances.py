@@ -19,7 +19,8 @@ class Instance:
     tables
         The rest of the job file.
     keeps
-        Whether its runs keep checkpoints from the start. Mode exact repeats what comes before its sizes of sets.
+        Whether its runs keep checkpoints from the start on. Mode exact keeps none before its program over sets of
+        terminals, so a resumed run repeats what comes before.
     """
 
     name: str
