@@ -98,8 +98,9 @@ def _reduction_picture(result: Result, on_map: Callable[..., Picture]) -> Pictur
 def search_pictures(result: Result) -> Iterator[Picture]:
     """Yield the pictures of how the answer came about."""
     groups = result.contents.groups
-    if "layers" in groups:
-        yield Picture(plot.plot_layers, "States of each layer of Held-Karp's table, and the seconds of its kernels.")
+    if len(result.contents.value("layers", "states", ())):
+        more = ", and the seconds of its kernels" if "seconds" in groups["layers"] else ""
+        yield Picture(plot.plot_layers, f"States of each layer, which has the sets of one size{more}.")
     if "history" in groups:
         tree = kind_of_answer(result) == "tree"
         more = "by round of the search, and the lower bound" if tree else "also of each colony, and its best tour"

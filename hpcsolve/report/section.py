@@ -96,10 +96,10 @@ def _search(result: Result, name: str) -> Iterator[Markup]:
     yield element("div", *charts, class_="charts")
     layers = result.contents.groups.get("layers")
     if layers:
-        columns = {key: np.asarray(layers[key].values) for key in ("states", "bytes", "seconds", "bytes_sent")}
-        rows = [[str(i), *(f"{value:.6g}" if isinstance(value, float) else str(value) for value in row)]
-                for i, row in enumerate(zip(*(values.tolist() for values in columns.values())))]
-        yield folded("Layers in numbers", table(("layer", *columns), rows, "Layers of Held-Karp's table"))
+        columns = {key: np.asarray(layers[key].values) for key in layers}
+        rows = [[f"{value:.6g}" if isinstance(value, float) else str(value) for value in row]
+                for row in zip(*(values.tolist() for values in columns.values()))]
+        yield folded("Layers in numbers", table(list(columns), rows, "Layers: the sets of one size"))
 
 
 def _time(result: Result, name: str) -> Iterator[Markup]:

@@ -16,6 +16,7 @@ from hpcsolve.problems.generate.plane_graphs import road_graph
 from hpcsolve.problems.generate.steiner import road_steiner
 from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp
 from hpcsolve.problems.tsp import from_matrix
+from tests.steiner_oracle import hypercube
 
 HOSTILE = (
     "<script>alert(1)</script>", "a$b$c", "$\\frac{$", 'x\n"y"', "&amp;", "</svg>", "\N{RIGHT-TO-LEFT OVERRIDE}z",
@@ -43,6 +44,7 @@ PROBLEMS: Mapping[str, tuple[Callable[[], Any], str, dict[str, Any]]] = {
     "ants": (lambda: uniform_tsp(30), "ant-colony", {"colonies": 3, "optimum": 100, "stop": {"iterations": 8}}),
     "tree": (lambda: road_steiner(60, 7), "steiner-kmb", {"mode": "kmb", "matrix": True}),
     "best tree": (lambda: road_steiner(400, 40), "steiner-kmb", {"mode": "best"}),
+    "exact tree": (lambda: hypercube(5, 12, high=100), "steiner-kmb", {"mode": "exact"}),
     "tree of names": (lambda: FRIENDS, "steiner-kmb", {"terminals": ["Ann", "Dan", "Eve"]}),
     "distances": (lambda: road_graph(60), "shortest-paths", {"sources": [1, 30], "predecessors": True}),
     "distances of names": (lambda: FRIENDS, "shortest-paths", {"sources": [0, 3]}),

@@ -7,6 +7,7 @@ import pytest
 
 from hpcsolve.analysis import plot
 from hpcsolve.analysis.plot.palette import GREY, SERIES, SKY
+from hpcsolve.errors import InputError
 from hpcsolve.formats import write_graph
 from hpcsolve.problems.generate.plane_graphs import road_graph
 from hpcsolve.problems.generate.steiner import road_steiner
@@ -192,6 +193,16 @@ def test_layers(results, pyplot):
     assert [bar.get_height() for bar in axes.patches] == layers["states"].tolist()
     seconds = axes.figure.axes[1].lines[0].get_ydata()
     assert np.array_equal(seconds, layers["seconds"])
+
+
+def test_layers_of_an_exact_tree(results, pyplot):
+    """The sizes of sets begin at 1, and no seconds are known."""
+    layers = results("exact tree").table("layers")
+    axes = plot.plot_layers(results("exact tree"))
+    assert [bar.get_height() for bar in axes.patches] == layers["states"].tolist()
+    assert axes.get_xticks().tolist() == layers["size"].tolist() and len(axes.figure.axes) == 1
+    with pytest.raises(InputError, match="reductions and bounds were enough for this tree"):
+        plot.plot_layers(changed(results("exact tree"), "layers", **{name: np.empty(0, int) for name in layers}))
 
 
 def test_the_bars_of_ranks_add_up(results, pyplot):

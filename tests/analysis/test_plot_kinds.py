@@ -12,20 +12,20 @@ from tests.analysis.results import FRIENDS, PROBLEMS, hostile
 
 DRAWN = {  # function -> the results that it draws
     plot.plot_tour: {"tour", "path", "ants"},
-    plot.plot_tree: {"tree", "best tree", "tree of names"},
+    plot.plot_tree: {"tree", "best tree", "exact tree", "tree of names"},
     plot.plot_distances: {"distances", "distances of names", "nearest"},
     plot.plot_voronoi: {"nearest"},
     plot.plot_matrix: {"distances", "distances of names", "nearest", "targets", "tree"},
     plot.plot_path: {"queries", "queries of names"},
     plot.plot_reductions: {"reductions", "reductions of names"},
-    plot.plot_convergence: {"ants", "best tree"},
+    plot.plot_convergence: {"ants", "best tree", "exact tree"},
     plot.plot_colonies: {"ants"},
-    plot.plot_layers: {"tour"},
+    plot.plot_layers: {"tour", "exact tree"},
     plot.plot_ranks: set(PROBLEMS),
 }
 OWN = {
     "tour": "plot_tour", "path": "plot_tour", "ants": "plot_tour", "tree": "plot_tree", "best tree": "plot_tree",
-    "tree of names": "plot_tree",
+    "exact tree": "plot_tree", "tree of names": "plot_tree",
     "distances": "plot_distances", "distances of names": "plot_distances", "nearest": "plot_voronoi",
     "reductions": "plot_reductions", "reductions of names": "plot_reductions",
     "targets": "plot_matrix", "queries": "plot_path", "queries of names": "plot_path",

@@ -1,4 +1,4 @@
-"""Draws how an answer came about: convergence, colonies of an ant colony, layers of Held-Karp's table."""
+"""Draws how an answer came about: convergence, colonies of an ant colony, layers of sets of one size."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hpcsolve.analysis.plot.canvas import axes_for, set_title
 from hpcsolve.analysis.plot.needs import column, kind_of_answer
 from hpcsolve.analysis.plot.palette import BLUE, GREEN, GREY, ORANGE, SKY, VERMILION
 from hpcsolve.analysis.plot.texts import number
+from hpcsolve.errors import InputError
 from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 NAMED_COLONIES = 40
 """Colonies up to which each has a tick."""
+SIZES = {"size": "terminals of a set", "mid_cities": "mid cities of a set", "cities": "cities of a set"}
+"""Datasets of `/layers` that have the size of a layer's sets, and what they count."""
 
 
 def plot_convergence(result: Result, axes: Axes | None = None) -> Axes:
@@ -127,29 +130,39 @@ def plot_colonies(result: Result, axes: Axes | None = None) -> Axes:
 
 
 def plot_layers(result: Result, axes: Axes | None = None) -> Axes:
-    """Draw the states of each layer of Held-Karp's table, and the seconds that its kernels took.
+    """Draw the states of each layer: sets of one size, of cities by Held-Karp, of terminals in mode exact.
+
+    Of Held-Karp draw also the seconds that the kernels took.
 
     Parameters
     ----------
     axes
-        Where to draw the states; a second axis at the right has the seconds. By default a new figure of pyplot.
+        Where to draw the states. Where there are seconds, they have a second axis at the right. By default a new
+        figure of pyplot.
 
     Raises
     ------
     InputError
-        The result has no `/layers`, which Held-Karp writes unless there are only a handful of cities.
+        The result has no `/layers`, which Held-Karp writes unless there are only a handful of cities. In mode exact
+        there are none if reductions and bounds were enough.
     EnvironmentFault
         matplotlib is not installed.
     """
-    states, seconds = (column(result, "layers", name, "plot_layers") for name in ("states", "seconds"))
-    axes, layers = axes_for(axes), np.arange(len(states))
-    axes.bar(layers, states, color=BLUE, label="states")
-    axes.set_xlabel("layer")
-    axes.set_ylabel("states (bars)")
-    axes.set_xticks(layers if len(layers) <= 16 else layers[::4])
-    right = axes.twinx()
-    right.plot(layers, seconds, "o-", color=VERMILION, linewidth=1, markersize=4, label="seconds")
-    right.set_ylabel("kernel seconds (dots)")
-    right.set_ylim(bottom=0)
-    set_title(axes, result, f"{number(int(states.sum()))} states, {float(seconds.sum()):.3g} s in kernels")
+    states, seconds = column(result, "layers", "states", "plot_layers"), result.contents.value("layers", "seconds")
+    if not len(states):
+        raise InputError("plot_layers needs layers, but reductions and bounds were enough for this tree")
+    known = [name for name in SIZES if name in result.contents.groups["layers"]]
+    sizes = column(result, "layers", known[0], "plot_layers") if known else np.arange(len(states))
+    axes, title = axes_for(axes), f"{number(int(states.sum()))} states"
+    axes.bar(sizes, states, color=BLUE, label="states")
+    axes.set_xlabel(SIZES[known[0]] if known else "layer")
+    axes.set_ylabel("states (bars)" if seconds is not None else "states")
+    axes.set_xticks(sizes if len(sizes) <= 16 else sizes[::4])
+    if seconds is not None:
+        right = axes.twinx()
+        right.plot(sizes, seconds, "o-", color=VERMILION, linewidth=1, markersize=4, label="seconds")
+        right.set_ylabel("kernel seconds (dots)")
+        right.set_ylim(bottom=0)
+        title += f", {float(np.sum(seconds)):.3g} s in kernels"
+    set_title(axes, result, title)
     return axes
