@@ -34,8 +34,7 @@ def _solve(options: argparse.Namespace) -> int:
 
     chosen: list[Chosen] = []
     failed: list[HpcsolveError] = []
-    seconds_read: list[float] = []
-    seconds_build: list[float] = []
+    before = {"seconds_read": 0.0, "seconds_build": 0.0}
 
     def prepare() -> None:
         say = show_on_rank_0(options.quiet)
@@ -50,11 +49,11 @@ def _solve(options: argparse.Namespace) -> int:
         except HpcsolveError as error:
             failed.append(error)  # rank 0 reports it for all ranks
             return
-        seconds_read.append(time.perf_counter() - started)
+        before["seconds_read"] = time.perf_counter() - started
         say(f"choice: {chosen[0].reason}")
         started = time.perf_counter()
         build_for(chosen[0].job, say)
-        seconds_build.append(time.perf_counter() - started)
+        before["seconds_build"] = time.perf_counter() - started
 
     def run(comm: Comm) -> int:
         from hpcsolve.runner.run import run_job
@@ -69,7 +68,6 @@ def _solve(options: argparse.Namespace) -> int:
             log.note(f"choice: {chosen[0].reason}")
             return _planned(chosen[0], options)
 
-        before = {"seconds_read": sum(seconds_read), "seconds_build": sum(seconds_build)}
         checkpointing = checkpoint_options(options)
         return run_job(comm, planned, log, before, signals=STOPPING, checkpointing=checkpointing).exit_code
 

@@ -99,8 +99,8 @@ def search_pictures(result: Result) -> Iterator[Picture]:
     """Yield the pictures of how the answer came about."""
     groups = result.contents.groups
     if len(result.contents.value("layers", "states", ())):
-        more = ", and the seconds of its kernels" if "seconds" in groups["layers"] else ""
-        yield Picture(plot.plot_layers, f"States of each layer, which has the sets of one size{more}.")
+        more = ", and the seconds of the kernels" if "seconds" in groups["layers"] else ""
+        yield Picture(plot.plot_layers, f"The number of states by the size of their sets{more}.")
     if "history" in groups:
         tree = kind_of_answer(result) == "tree"
         more = "by round of the search, and the lower bound" if tree else "also of each colony, and its best tour"

@@ -81,7 +81,7 @@ def test_the_numbers_of_a_tour(files, results):
     text, cost = said(files, "tour"), results("tour").cost
     assert f"The tour costs {cost}. This is proven to be optimal: no tour costs less." in text
     assert f"lower bound {cost} upper bound (this answer) {cost} gap at most 0 %" in text
-    assert "States of each layer, which has the sets of one size, and the seconds of its kernels." in text
+    assert "The number of states by the size of their sets, and the seconds of the kernels." in text
     assert "The problem is to find the cheapest round trip" in text
 
 

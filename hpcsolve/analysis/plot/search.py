@@ -1,11 +1,12 @@
-"""Draws how an answer came about: convergence, colonies of an ant colony, layers of sets of one size."""
+"""Draws how an answer came about: convergence, colonies of an ant colony, states by the size of their sets."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from hpcsolve.analysis.plot.canvas import axes_for, set_title
 from hpcsolve.analysis.plot.needs import column, kind_of_answer
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 NAMED_COLONIES = 40
 """Colonies up to which each has a tick."""
 SIZES = {"size": "terminals of a set", "mid_cities": "mid cities of a set", "cities": "cities of a set"}
-"""Datasets of `/layers` that have the size of a layer's sets, and what they count."""
+"""Labels of the axis, by the dataset of `/layers` that has the size of each layer's sets."""
 
 
 def plot_convergence(result: Result, axes: Axes | None = None) -> Axes:
@@ -130,9 +131,9 @@ def plot_colonies(result: Result, axes: Axes | None = None) -> Axes:
 
 
 def plot_layers(result: Result, axes: Axes | None = None) -> Axes:
-    """Draw the states of each layer: sets of one size, of cities by Held-Karp, of terminals in mode exact.
+    """Draw the number of states of each layer, and the seconds that Held-Karp's kernels took.
 
-    Of Held-Karp draw also the seconds that the kernels took.
+    A layer has the sets of one size: of cities in Held-Karp, of terminals in mode exact.
 
     Parameters
     ----------
@@ -150,19 +151,32 @@ def plot_layers(result: Result, axes: Axes | None = None) -> Axes:
     """
     states, seconds = column(result, "layers", "states", "plot_layers"), result.contents.value("layers", "seconds")
     if not len(states):
-        raise InputError("plot_layers needs layers, but reductions and bounds were enough for this tree")
-    known = [name for name in SIZES if name in result.contents.groups["layers"]]
-    sizes = column(result, "layers", known[0], "plot_layers") if known else np.arange(len(states))
+        raise InputError("plot_layers: there are no layers, since reductions and bounds were enough for this tree; "
+                         "draw it with plot_tree")
+    label, sizes = _sizes(result, len(states))
     axes, title = axes_for(axes), f"{number(int(states.sum()))} states"
     axes.bar(sizes, states, color=BLUE, label="states")
-    axes.set_xlabel(SIZES[known[0]] if known else "layer")
-    axes.set_ylabel("states (bars)" if seconds is not None else "states")
+    axes.set_xlabel(label)
+    axes.set_ylabel("states" if seconds is None else "states (bars)")
     axes.set_xticks(sizes if len(sizes) <= 16 else sizes[::4])
     if seconds is not None:
-        right = axes.twinx()
-        right.plot(sizes, seconds, "o-", color=VERMILION, linewidth=1, markersize=4, label="seconds")
-        right.set_ylabel("kernel seconds (dots)")
-        right.set_ylim(bottom=0)
+        _draw_seconds(axes, sizes, seconds)
         title += f", {float(np.sum(seconds)):.3g} s in kernels"
     set_title(axes, result, title)
     return axes
+
+
+def _sizes(result: Result, layers: int) -> tuple[str, NDArray[Any]]:
+    """Return the label of the axis, and the size of each layer's sets, or the number of each layer."""
+    for name, label in SIZES.items():
+        if name in result.contents.groups["layers"]:
+            return label, column(result, "layers", name, "plot_layers")
+    return "layer", np.arange(layers)
+
+
+def _draw_seconds(axes: Axes, sizes: NDArray[Any], seconds: NDArray[Any]) -> None:
+    """Draw the seconds of each layer, with an axis at the right."""
+    right = axes.twinx()
+    right.plot(sizes, seconds, "o-", color=VERMILION, linewidth=1, markersize=4, label="seconds")
+    right.set_ylabel("kernel seconds (dots)")
+    right.set_ylim(bottom=0)
