@@ -80,7 +80,7 @@ JOBS = {
     "queries": Job("shortest-paths", road_graph(400, seed=1), {"queries": [[1 + a, 1 + b] for a, b in SOME]}),
     "kmb": Job("steiner-kmb", road_steiner(300, 40, seed=2), {"mode": "kmb"}, patience=(1, 4)),
     "matrix": Job("steiner-kmb", road_steiner(300, 40, seed=2), {"mode": "kmb", "matrix": True}),
-    "best": Job("steiner-kmb", hypercube(8, 60), {"mode": "best", "shakes": 2}, patience=(30, 31, 37)),
+    "best": Job("steiner-kmb", hypercube(8, 60), {"mode": "best", "shakes": 2}, patience=(90, 131)),
     "exact": Job("steiner-kmb", hypercube(6, 14, high=102), {"mode": "exact", "shakes": 0}, patience=(300,)),
 }
 

@@ -32,6 +32,7 @@ def files_of(parameters: Parameters, instance: str | dict[str, Any], criteria: S
         return (batch.FILE,)
     generated = isinstance(instance, dict) and "generate" in instance
     n = instance.get("n") if isinstance(instance, dict) and generated else None
+    n = n if isinstance(n, int) else None  # a wrong value is refused where the instance is made
     lattice = _lattice_files(parameters, generated)
     if parameters.method == "lattice" or why_not_bounded(parameters):
         return lattice
