@@ -16,7 +16,7 @@ from tests.steiner_oracle import hardly_shrunk
 
 def test_the_history_has_every_better_tree(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that ends as soon as its tree weighs as much as a row says has the rows up to it, and that tree."""
-    graph = road_steiner(2000, 150, seed=3)
+    graph = road_steiner(3000, 300, seed=3)
     monkeypatch.setattr(SHRUNK, hardly_shrunk)
     tenths = replace(graph, scale=10)
     history = {name: column.values.tolist() for name, column in solved(tenths, device).groups["history"].items()}

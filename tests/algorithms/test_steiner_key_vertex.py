@@ -23,7 +23,7 @@ from hpcsolve.problems.steiner import check_tree
 from tests.oracles import least_distances
 from tests.steiner_oracle import hypercube, least_weight, tiny_graph
 
-GRAPHS = int(os.environ.get("HPCSOLVE_TINY_GRAPHS", "30"))
+GRAPHS = int(os.environ.get("HPCSOLVE_TINY_GRAPHS", "120"))
 
 
 def poor_tree(net: Network, seed: int) -> np.ndarray:
