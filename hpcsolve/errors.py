@@ -32,7 +32,7 @@ class InputError(HpcsolveError):
 
     def __init__(self, message: str, file: str | None = None, line: int | None = None) -> None:
         where = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
-        super().__init__(where + message)
+        super().__init__(" ".join((where + message).splitlines()))  # a name from a file may have a line's end in it
 
 
 class ResourceError(HpcsolveError):

@@ -110,6 +110,11 @@ def test_bad_tsplib_files(tmp_path, name, line_end):
     assert refusal(read, str(path)).startswith(str(path) + message)
 
 
+@pytest.mark.parametrize("end", ["\n", "\N{LINE SEPARATOR}", "\x85"])
+def test_a_name_with_the_end_of_a_line_in_it(tmp_path, end):
+    assert "/two lines.tsp: cannot be read" in refusal(read, f"{tmp_path}/two{end}lines.tsp")
+
+
 BAD_TOURS = {
     "truncated": (TOUR, "2\n-1\nEOF\n", "", ":2: DIMENSION is 3, but the tour has 2 cities"),
     "city twice": (TOUR, "2\n-1", "3\n-1", ":6: city 3 is given twice, first on line 4"),

@@ -80,7 +80,7 @@ def _change(file: h5py.File, code: bytes) -> None:
     parent = file[names[group % len(names)]]
     members = sorted(parent) if isinstance(parent, h5py.Group) else []
     name = members[member % len(members)] if members else "x"
-    with contextlib.suppress(OSError, RuntimeError, ArithmeticError, LookupError, TypeError, ValueError):
+    with contextlib.suppress(OSError, RuntimeError, ArithmeticError, LookupError, TypeError, ValueError, MemoryError):
         CHANGES[kind % len(CHANGES)](file, parent, name, value, where, more)
 
 
