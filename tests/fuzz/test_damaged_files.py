@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from hpcsolve.algorithms.registry import NAMES
 from hpcsolve.checkpoint import store
-from hpcsolve.errors import InputError
+from hpcsolve.errors import DamagedFileError, InputError
 from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
 from tests.checkpoint.test_store import mutants
 from tests.formats.samples import Sample, published, samples
@@ -129,10 +129,14 @@ def test_what_is_no_refusal_is_seen(tmp_path: Path) -> None:
 
         return replace(sample, reader=reader)
 
+    def refuse(message: str) -> Any:
+        raise DamagedFileError(message)
+
     assert outcome(refusing("no", "file", 3), tmp_path, b"x") == NAMED
     assert outcome(refusing("no", "file"), tmp_path, b"\x1f\x8b") == REFUSED
     assert outcome(refusing("no", "file"), tmp_path, b"x") == "refused: FILE: no"
-    for wrong in (refusing("no"), refusing("one\ntwo", "file", 3)):
+    two_lines = replace(sample, reader=lambda path: refuse(f"{path}: one\ntwo"))
+    for wrong in (refusing("no"), two_lines):
         with pytest.raises(AssertionError):
             outcome(wrong, tmp_path, b"x")
     with pytest.raises(ZeroDivisionError):
