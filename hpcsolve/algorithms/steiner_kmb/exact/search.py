@@ -28,8 +28,8 @@ from hpcsolve.checkpoint.checkpoints import Checkpoints, Wish
 from hpcsolve.wording import counted
 
 QUICK, THOROUGH = Effort(1 << 24, 16, 5), Effort(1 << 26, 16)
-"""The work of reductions in large graphs for the program, which then discards states by the same bounds; and elsewhere:
-in small graphs, and with more terminals than the program can take, where nothing else can prove a tree."""
+"""The work of reductions in large graphs, where the program discards states by the same bounds afterwards, and their
+work elsewhere: in small graphs, and with more terminals than the program can take, where nothing else proves a tree."""
 FEW = 12
 """Up to this number of terminals the program is quick even with a poor tree, so it begins without mode best."""
 FREE_PART = 0.8
