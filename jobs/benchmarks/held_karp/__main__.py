@@ -75,7 +75,7 @@ def _options() -> argparse.Namespace:
                         help="after so many seconds a measurement is not repeated (default 10, with --full 120)")
     parser.add_argument("--threads", type=int, default=1, help="of hpcsolve and of the OpenMP rivals (default 1)")
     parser.add_argument("--device", default="cpu", help="hpcsolve's: cpu, or cuda for a GPU (default cpu)")
-    parser.add_argument("--full", action="store_true", help="also run whole processes: n = 28, n = 32 (12 GiB)")
+    parser.add_argument("--full", action="store_true", help="also run whole processes: n = 28, n = 32 (17 GiB)")
     parser.add_argument("--chart", metavar="FILE", help="draw the times, .svg or .png (needs matplotlib)")
     options = parser.parse_args()
     if not all(4 <= n <= 36 for n in options.sizes) or min(options.threads, options.repeats) < 1:

@@ -80,7 +80,7 @@ def _memory(n: int, case: str, solve: bool, open_device: Callable[[], Device]) -
 def resident(sizes: list[int]) -> dict[int, int]:
     """Return, by n, the bytes by which the resident memory of `hpcsolve run` exceeds that of a run with 12 cities."""
     with TemporaryDirectory() as name:
-        peaks = {n: run_job(Path(name), "random-matrix", n, 1, "cpu").peak_bytes for n in [12, *sizes]}
+        peaks = {n: run_job(Path(name), "random-matrix", n, "lattice", 1, "cpu").peak_bytes for n in [12, *sizes]}
     return {n: peaks[n] - peaks[12] for n in sizes}
 
 

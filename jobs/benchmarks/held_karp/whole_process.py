@@ -12,10 +12,12 @@ from pathlib import Path
 from hpcsolve.analysis.load import load
 
 JOBS = {
-    "random-matrix, n = 28 (asymmetric)": ("random-matrix", 28),
-    "uniform-tsp, n = 32 (symmetric)": ("uniform-tsp", 32),
+    "random-matrix, n = 28 (asymmetric)": ("random-matrix", 28, "lattice"),
+    "random-matrix, n = 32 (asymmetric)": ("random-matrix", 32, "lattice"),
+    "uniform-tsp, n = 32 (symmetric)": ("uniform-tsp", 32, "lattice"),
+    "uniform-tsp, n = 32, by bounds": ("uniform-tsp", 32, "bounded"),
 }
-WARM_UP = ("uniform-tsp", 10)
+WARM_UP = ("uniform-tsp", 10, "auto")
 CLOCK = """
 import json, os, subprocess, sys, time
 started = time.perf_counter()
@@ -51,9 +53,9 @@ def whole_processes(threads: int, repeats: int, device: str) -> list[str]:
     ]
     with tempfile.TemporaryDirectory() as folder:
         run_job(Path(folder), *WARM_UP, threads, device)
-        for title, (kind, n) in JOBS.items():
+        for title, (kind, n, method) in JOBS.items():
             count = repeats if n < 30 else min(repeats, 2)
-            done = [run_job(Path(folder), kind, n, threads, device) for _ in range(count)]
+            done = [run_job(Path(folder), kind, n, method, threads, device) for _ in range(count)]
             failed = next((process for process in done if process.code), None)
             if failed:
                 lines.append(f"| {title} | not run: {failed.message} | | | | | |")
@@ -67,11 +69,12 @@ def whole_processes(threads: int, repeats: int, device: str) -> list[str]:
     return lines
 
 
-def run_job(folder: Path, kind: str, n: int, threads: int, device: str) -> Process:
-    """Run a job on a generated instance and return what the process took."""
+def run_job(folder: Path, kind: str, n: int, method: str, threads: int, device: str) -> Process:
+    """Run a job on a generated instance by a method of `[held-karp]` and return what the process took."""
     job, output = folder / "job.toml", folder / "result.h5"
     job.write_text(f'algorithm = "held-karp"\ninstance = {{ generate = "{kind}", n = {n}, seed = 1 }}\n'
-                   f'output = "{output}"\ndevice = "{device}"\nthreads = {threads}\n')
+                   f'output = "{output}"\ndevice = "{device}"\nthreads = {threads}\n'
+                   f'[held-karp]\nmethod = "{method}"\n')
     command = [sys.executable, "-m", "hpcsolve", "run", str(job), "--quiet", "--overwrite"]
     output.unlink(missing_ok=True)
     clock = [sys.executable, "-I", "-c", CLOCK, *command]
