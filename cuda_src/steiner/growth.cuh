@@ -52,6 +52,7 @@ template <int W>
 DEVICE bool is_foreign(const growth<W> &s, uint32_t v) {
   return s.net.is_terminal[v] && !has(s.set, s.number[v]);
 }
+// Computes `rest` for the set. Ascents whose root is in the set give no bound.
 template <int W>
 DEVICE void begin_bounds(growth<W> &s, const ascents &dual) {
   for (uint32_t i = 0; i < dual.count; i++) {
@@ -166,9 +167,10 @@ DEVICE void scan(growth<W> &s, flood &f, uint32_t u) {
   if (--s.waiting.place[top]) return;
   f.open--, f.parts += s.state[top] == with_terminal;
 }
-// Finds the components of the graph without kept vertices, `missing` of which are foreign terminals. Returns how many of
-// them have a foreign terminal. Each has a neighbour of a kept vertex. So the search may end when a single component is
-// open: it has all that was not seen. Around a small set of vertices this is soon.
+// Finds the components of the graph without the kept vertices, and returns the search, whose `parts` are the components
+// with a foreign terminal. `missing`: the foreign terminals among the kept vertices. Each component has a neighbour of
+// a kept vertex. So the search may end when a single component is open: it has all that was not seen. Around a small
+// set of vertices this is soon.
 template <int W>
 DEVICE flood flooded(growth<W> &s, uint32_t missing) {
   flood f = {0, 0, s.net.count - size_of(s.set) - missing, 0};

@@ -1,17 +1,17 @@
 // Local search of a Steiner tree by key-vertex elimination (E. Uchoa, R. F. Werneck, ACM Journal of Experimental
 // Algorithmics 17, 2012). A key vertex that is no terminal is taken out of the tree, with the key paths that end there.
-// The components that this leaves are joined again as cheaply as paths between their regions can, by a minimum spanning
-// tree of the components (Boruvka). The first thread of one block works, on the CPU whatever the device. The host
-// applies moves that do not touch each other (hpcsolve/algorithms/steiner_kmb/key_vertex.py) and asks again.
+// The components that this leaves are joined again by the shortest paths between their regions, by a minimum spanning
+// tree of the components (Boruvka). A single thread does all the work; the kernel runs on the CPU even if the job has a
+// GPU. The host applies moves that share no vertex (hpcsolve/algorithms/steiner_kmb/key_vertex.py) and asks again.
 //
 // Given, as in key_path.cu: the distance of every vertex to the tree, the tree's vertex that is nearest to it (`base`)
 // and the neighbour on the path there (`before`). Vertices whose base is taken out have lost it: a search finds another
 // one for each. A path between two components is then an arc between two regions, with the paths from its ends to their
-// bases. Only `border` arcs, which lead from one region to another, and those at vertices that have lost their base can
-// be in its middle.
+// bases. This arc leads from one region to another (`border`), or between two vertices of one lost region.
 //
-// A key vertex takes a scan of the tree and a few of the border, so a pass takes (key vertices) x (arcs of the border).
-// It does nothing if that is more than `budget`. Memory: 44 bytes for each vertex, 4 for each arc.
+// A key vertex takes a scan of the tree and a few of the border. So a pass takes (key vertices) x (arcs of the border +
+// vertices of the tree) steps, and does nothing if these are more than `budget`. Scratch memory: 60 bytes for each
+// vertex, 4 for each arc.
 #include "paths/heap.cuh"
 #include "steiner/network.cuh"
 
@@ -22,13 +22,13 @@ struct elimination {
   network net;
   const uint32_t *tails, *chosen, *base, *before;
   const uint64_t *distance;
-  uint32_t *up, *rise, *children, *order;  // the tree: parents, arcs from them, numbers of children, a walk
+  uint32_t *up, *rise, *children, *order;  // the tree: parents, arcs from them, numbers of children, parents first
   uint32_t *first, *next;  // the vertices of each region
   uint32_t *part, *other_base, *other_before;  // the component of a tree vertex; of vertices that have lost their base
   uint64_t *other;  // the distance to another base
   uint32_t *top, *link;  // by component: union-find; its shortest arc to another component
   uint32_t *border;
-  uint32_t vertices, parts, size, kept;  // of the tree, components, arcs in `border`, those of no lost vertex
+  uint32_t vertices, parts, size, kept;  // of the tree; components; arcs in `border`, `kept` of them between regions
   heap<uint64_t> waiting;
 };
 constexpr uint32_t outside = ~0u - 1;  // the part of a vertex that is taken out
@@ -102,6 +102,7 @@ DEVICE void find_other_bases(elimination &s) {
       if (lost_base(s, s.net.heads[a])) improve(s, s.net.heads[a], s.other[v] + s.net.weights[a], v, s.other_base[v]);
   }
 }
+// Makes `other` far away again, for the next key vertex.
 DEVICE void forget(elimination &s) {
   for (uint32_t i = 0; i < s.vertices; i++)
     for (uint32_t v = s.part[s.order[i]] == outside ? s.first[s.order[i]] : none; v != none; v = s.next[v])
@@ -119,8 +120,8 @@ DEVICE void note(elimination &s, uint32_t part, uint32_t a) {
   const uint32_t b = s.link[part];
   if (b == none || length(s, a) < length(s, b) || (length(s, a) == length(s, b) && a < b)) s.link[part] = a;
 }
-// Joins all components by shortest arcs, of which `arcs` gets parts - 1. Returns the sum of their lengths, or any number
-// from `limit` on if it is not below.
+// Joins all components by shortest arcs, and writes these parts - 1 arcs to `arcs`. Returns the sum of their lengths.
+// If the sum reaches `limit`, it stops there and returns what it has.
 DEVICE uint64_t joined(elimination &s, uint64_t limit, uint32_t *arcs) {
   uint64_t sum = 0;
   for (uint32_t count = 0; count + 1 < s.parts && sum < limit;) {

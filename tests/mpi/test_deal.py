@@ -35,7 +35,7 @@ def test_the_bounds_are_the_same_on_real_ranks(start_ranks: Start) -> None:
 
 @pytest.mark.parametrize("ranks", [2, 8, 9, 17, 30])
 def test_each_row_is_computed_once_in_each_group(ranks: int) -> None:
-    """Also where ranks are more than rows."""
+    """Also where there are more ranks than rows."""
     for cities in (5, 50):
         deals = on_ranks(ranks, lambda comm: Deal(comm, cities))  # noqa: B023
         for first in {deal.first for deal in deals}:

@@ -1,4 +1,4 @@
-"""The kernel files of a job, as far as they follow from its keys: they are built before the instance is read."""
+"""The kernel files of a job that its keys alone tell, so that they are built before the instance is read."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ KERNEL_FILES = (planes.FILE, orders.FILE, batch.FILE, *BOUNDED)
 
 
 def files_of(parameters: Parameters, instance: str | dict[str, Any], criteria: StopCriteria) -> tuple[str, ...]:
-    """Return the kernel files that a job may load.
+    """Return the kernel files to build ahead for a job.
 
     Parameters
     ----------
     instance
-        As in the job. Of a generator the number of cities is known, and that there are no precedences.
+        As in the job. With a generator, the number of cities is known, and there are no precedences.
 
     Returns
     -------
     tuple of str
-        Where "auto" takes bounds because a lattice of few cities does not fit in the memory, their files are not among
-        them. They are built when they are loaded.
+        The files of bounds are missing where "auto" takes the lattice. If that does not fit in the memory, and bounds
+        take its place, their files are built when they are loaded.
     """
     if isinstance(instance, dict) and "batch" in instance:
         return (batch.FILE,)

@@ -1,4 +1,4 @@
-"""Local search by key-vertex elimination, after key-path exchange. Each pass makes all moves that share no vertex.
+"""Local search by key-vertex elimination, after key-path exchange. A pass makes moves that share no vertex.
 
 See cuda_src/steiner/key_vertex.cu.
 """
@@ -15,8 +15,8 @@ from hpcsolve.algorithms.steiner_kmb.reduce import Indices
 from hpcsolve.algorithms.steiner_kmb.trees import improved, nearest, vertices_of
 
 BUDGET = 1 << 22
-"""A pass does nothing if it would look at more arcs and vertices than these. Then the graph is large, and little would
-be gained for the time."""
+"""The most arcs and vertices that a pass may look at. In a graph where it would look at more, it does nothing: little
+would be gained for the time."""
 
 
 def locally_best(net: Network, tree: Indices, is_over: Callable[[], bool] = never) -> Indices:

@@ -1,8 +1,8 @@
 """Deals the rows of the relaxation's tables to ranks, and brings the rows of all together.
 
 A table has a row for each city. The ranks of a group compute some cities' rows each and send them to one another, so
-that each has the whole table, of which the next place's rows are made. Groups are small, since every rank sends to
-every other one of its group. All groups compute the same tables.
+that each has the whole table, from which the next place's rows are computed. Groups are small, since every rank sends
+to every other one of its group. All groups compute the same tables.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from hpcsolve.parallel.partition import even_shares
 GROUP = 8
 """The most ranks that share the rows of a table."""
 WORK = 1 << 23
-"""The least min-adds of a table that are dealt, for each unit of a device (a CPU's thread, a GPU's multiprocessor).
+"""The fewest min-adds (an addition and a minimum) for which a table is dealt, per unit of a device.
 
-So many take a thread some 1 ms. The rows of a smaller table are longer on their way.
+A unit is a CPU's thread or a GPU's multiprocessor. A thread takes about 1 ms for so many. The rows of a smaller table
+take longer to send than to compute.
 """
 
 
@@ -41,7 +42,7 @@ class Deal:
     first
         The first rank of the group.
     shares
-        Cities of each rank of the group.
+        The cities whose rows each rank of the group computes.
     bytes_sent
         Bytes that this rank has sent so far.
     """

@@ -38,9 +38,9 @@ class Relaxed:
     Attributes
     ----------
     reduced
-        Its reduced cost, `INFINITY` if there is none below.
+        Its reduced cost, or `INFINITY` if no relaxed tour has a smaller one.
     shift
-        The reduced cost of every tour less scale times its cost.
+        The reduced cost of a tour minus scale times its cost, which is the same for all tours.
     path
         The city at each place, empty if there is no tour.
     """
@@ -124,9 +124,10 @@ class Relaxation:
         return limit if limit < INFINITY else None
 
     def fix(self, limit: int) -> int:
-        """Remove the arcs of places that are on no relaxed tour up to a reduced cost, and return how many are left.
+        """Remove arcs that no relaxed tour of reduced cost `limit` or less has, and return how many are left.
 
-        Collective. The bounds must be those of the last `solve`. They are valid for what is left.
+        Collective. An arc is removed at one place of the tour. The bounds must be those of the last `solve`. They are
+        valid for what is left.
         """
         own, m, layer = self.buffers, self.problem.cities, self.layer
         past = [self.device.empty(layer, np.uint32) for _ in range(2)]
@@ -188,7 +189,7 @@ class Relaxation:
         return {"place": self.problem.cities**2, "row": row, "column": column, "cost": self.buffers["cost"]}
 
     def _parts(self) -> int:
-        """Return the blocks that share a row, so that a GPU is busy. A CPU has a core for each of m rows or fewer."""
+        """Return how many blocks share a row: one on a CPU, where the rows alone keep all cores busy."""
         assert self.slots is not None
         if self.device.info.kind == "cpu":
             return 1

@@ -28,8 +28,8 @@ from hpcsolve.checkpoint.checkpoints import Checkpoints, Wish
 from hpcsolve.wording import counted
 
 QUICK, THOROUGH = Effort(1 << 24, 16, 5), Effort(1 << 26, 16)
-"""The work of reductions in large graphs, where the program discards states by the same bounds afterwards, and their
-work elsewhere: in small graphs, and with more terminals than the program can take, where nothing else proves a tree."""
+"""The work of reductions: `QUICK` in large graphs that the program can take, as it discards states by the same bounds.
+`THOROUGH` in small graphs, and with more terminals than it can take, where nothing else can prove a tree."""
 FEW = 12
 """Up to this number of terminals the program is quick even with a poor tree, so it begins without mode best."""
 FREE_PART = 0.8
@@ -38,7 +38,7 @@ FREE_PART = 0.8
 
 @dataclass(frozen=True)
 class Strategy:
-    """How optimality is proven. `hpcsolve verify --again` has another strategy than a run.
+    """How optimality is proven. `hpcsolve verify --again` uses another strategy than the run that it checks.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class End:
     cap
         Bytes that this rank may take.
     weight
-        The weight of the best tree, of the reduced graph.
+        The weight of the best tree in the reduced graph.
     reason
         Why it must end, in words, or "".
     """

@@ -87,7 +87,7 @@ class Space:
 
 
 def is_small(terminals: int, edges: int) -> bool:
-    """Return whether ascents from all terminals take less time than the program, so that they are worth it."""
+    """Return whether a graph is so small that ascents from all terminals pay, as they make the program shorter."""
     return terminals * edges <= CHEAP
 
 
@@ -97,7 +97,7 @@ def several_ascents(
     """Return dual ascents, and which edges they show to be in no tree lighter than `limit`.
 
     Collective. The roots are all terminals in a small graph. In a large one they are half of them and one more, so that
-    each set of at most half has a root outside: the others would discard few more states. The ascents are dealt to the
+    each set of at most half has a root outside: more roots would discard few more states. The ascents are dealt to the
     ranks, which exchange them one by one, so that no message is long. The result is None if the search must end before
     all ascents are done.
 
