@@ -88,9 +88,10 @@ class Program:
         while True:
             busy = busy and next(pieces, DONE) is None
             found = self.comm.allgather((busy, held()))
-            # When a layer is added, the old and the new arrays of all families exist at the same time.
-            families = self.layers.nbytes + sum(nbytes for _, nbytes in found)
-            if self.is_over(self.space.nbytes + 2 * families):
+            # When a layer is added, the old and the new arrays of all families exist at the same time, and the layer
+            # itself beside them, with the parts of the graph that its states are in.
+            families, layer = self.layers.nbytes, sum(nbytes for _, nbytes in found)
+            if self.is_over(self.space.nbytes + 2 * families + 3 * layer):
                 return True
             if not any(busy for busy, _ in found):
                 return False
