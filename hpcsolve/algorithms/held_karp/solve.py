@@ -58,7 +58,7 @@ def estimate(tsp: Tsp | TspBatch, parameters: Parameters, ranks: int, info: Devi
 
 def _bounded_estimate(tsp: Tsp, parameters: Parameters, ranks: int) -> Estimate:
     problem = order_problem(tsp, asked(tsp, parameters))
-    return bounded.estimate(tsp, problem, ranks, _beside(tsp, parameters, ranks))
+    return bounded.estimate(tsp, problem, ranks, lambda: _beside(tsp, parameters, ranks))
 
 
 def _beside(tsp: Tsp, parameters: Parameters, ranks: int) -> dict[str, int | str]:

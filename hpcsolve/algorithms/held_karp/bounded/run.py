@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -46,13 +46,13 @@ def why_not(problem: OrderProblem) -> str:
     return ""
 
 
-def estimate(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Mapping[str, int | str]) -> Estimate:
+def estimate(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Callable[[], Mapping[str, int | str]]) -> Estimate:
     """Return what a run on so many ranks needs beside its states, whose number cannot be foreseen.
 
     Parameters
     ----------
     lattice
-        Lines about what the lattice would need.
+        Returns lines about what the lattice would need.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def estimate(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Mapping[str, 
     details: dict[str, int | str] = {
         "method": "bounded: how many states remain cannot be foreseen",
         "states": f"at most what [stop] memory allows on each rank; by default {SHARE:.0%} of the free memory",
-        **lattice, WITHOUT_WORK: 0,
+        WITHOUT_WORK: 0,
     }
 
     def largest(free: Sequence[int]) -> int:
@@ -72,7 +72,8 @@ def estimate(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Mapping[str, 
         return next(most, 0) + ends
 
     device, host = (_table_bytes(m),) * ranks, (_host_bytes(m),) * ranks
-    return Estimate(device, host, _round_work(m), "min-add, in one round of bounds", (0,) * ranks, details, largest)
+    return Estimate(device, host, _round_work(m), "min-add, in one round of bounds", (0,) * ranks, details, largest,
+                    beside=lattice)
 
 
 def run(
