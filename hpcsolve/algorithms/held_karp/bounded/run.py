@@ -18,6 +18,7 @@ from hpcsolve.algorithms.held_karp.bounded.places import of_orders
 from hpcsolve.algorithms.held_karp.bounded.prove import LEVELS, Proof, Prover
 from hpcsolve.algorithms.held_karp.bounded.relaxation import FILE as BOUNDS
 from hpcsolve.algorithms.held_karp.bounded.resume import LEVEL as LEVEL
+from hpcsolve.algorithms.held_karp.bounded.search import Budget, budget_of
 from hpcsolve.algorithms.held_karp.bounded.watch import Watch
 from hpcsolve.algorithms.held_karp.outcome import LAYERS
 from hpcsolve.algorithms.held_karp.problem import OrderProblem
@@ -34,8 +35,6 @@ FEWEST_CITIES = 7
 """Cities beside the depot below which there is nothing to bound: the lattice solves them at once."""
 SHARE = 0.8
 """Share of the free memory that states may take by default."""
-STATE_BYTES = {1: 24, 2: 40}
-"""Words of a key -> bytes of a state of the budget: 12 or 20 are kept, and as many serve the present layer."""
 
 
 def why_not(problem: OrderProblem) -> str:
@@ -152,12 +151,12 @@ def _layers_table(problem: OrderProblem, proof: Proof, comm: Comm) -> Mapping[st
     })
 
 
-def _budget(m: int, criteria: StopCriteria, device: Device, comm: Comm) -> int:
-    """Return the most states that a search may keep on all ranks together."""
+def _budget(m: int, criteria: StopCriteria, device: Device, comm: Comm) -> Budget:
+    """Return what a search may hold in memory, alike on all ranks."""
     free = criteria.memory
     if free is None:
-        free = int(SHARE * min(comm.allgather(device.memory_free() // comm.local_size)))
-    return max(8, free // STATE_BYTES[key_words(m)] * comm.size)
+        free = int(SHARE * min(comm.allgather(device.memory_free() // comm.local_size - _table_bytes(m))))
+    return budget_of(max(0, free), key_words(m), comm.size)
 
 
 def _table_bytes(m: int) -> int:
