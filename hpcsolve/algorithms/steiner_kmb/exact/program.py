@@ -10,7 +10,7 @@ from hpcsolve.algorithms.steiner_kmb.exact.layer import Layer
 from hpcsolve.algorithms.steiner_kmb.exact.meeting import Meeting
 from hpcsolve.algorithms.steiner_kmb.exact.recover import recovered
 from hpcsolve.algorithms.steiner_kmb.exact.space import Space
-from hpcsolve.algorithms.steiner_kmb.reduce import Indices
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
 from hpcsolve.parallel.comm import Comm
 
 DONE = object()
