@@ -14,7 +14,7 @@ from hpcsolve.answers.dataset import Column, Dataset, columns, datasets, own_uni
 from hpcsolve.answers.edges import Edges, Rows, names_of
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.answers.tour import COST
-from hpcsolve.answers.tree_text import DUAL, SEARCH, SEARCHED, lines, summary
+from hpcsolve.answers.tree_text import DUAL, SEARCH, lines, summary, without_certificate
 from hpcsolve.answers.vertices import VertexMixin
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import check_tree
@@ -180,7 +180,7 @@ def _with_bound(contents: Contents, problem: Graph, answer: Tree, verdict: Verdi
     if bound == closure_bound(int(answer.closure_mst), len(problem.terminals)):
         return Verdict(True, f"{verdict.reason}; closure_mst proves the lower bound")
     if answer.proof == SEARCH:
-        return Verdict(True, f"{verdict.reason}; {SEARCHED}")
+        return Verdict(True, f"{verdict.reason}; {without_certificate(contents)}")
     if answer.proof not in (None, DUAL):
         return Verdict(True, f"{verdict.reason}; the lower bound was not checked, {answer.proof} proves it")
     root, terminals, prices = (contents.value("prices", name) for name in ("root", "terminal", "price"))

@@ -19,11 +19,6 @@ SHOWN = 12
 """Most edges of a tree that is printed in full."""
 DUAL, SEARCH = "dual", "search"
 """The proofs of mode exact: the prices, or the search itself."""
-SEARCHED = (
-    "the lower bound was proven by search, by reductions, the bound rule and the separator rule, and has no short "
-    "certificate; hpcsolve verify --again searches again with other rules"
-)
-"""What is said of a lower bound that has no certificate."""
 
 
 def lines(contents: Contents) -> Iterator[str]:
@@ -49,18 +44,26 @@ def lines(contents: Contents) -> Iterator[str]:
     exact_to, rounded = rounding_of(contents)
     how_good = "proven optimal" if ratio == 1 else f"at most {float(ratio):.6g} times the optimum"
     yield f"cost:   {cost}{exact_to}, {how_good}{rounded}: lower bound {own_unit(int(bound), scale)}"
-    yield from _proof_lines(contents)
-
-
-def _proof_lines(contents: Contents) -> Iterator[str]:
-    """Yield how mode exact proved the tree, or what it searched in vain."""
-    optimal, searched = contents.value("solution", "optimal"), _searched(contents)
-    if optimal and contents.value("solution", "proof") == DUAL:
-        yield "proof:  a dual ascent, /prices in the file"
-    elif optimal:
-        yield f"proof:  {searched or 'reductions and bounds'}"
-    elif searched:
+    if proof := how_proven(contents):
+        yield f"proof:  {proof}"
+    elif searched := _searched(contents):
         yield f"search: {searched}"
+
+
+def how_proven(contents: Contents) -> str:
+    """Return how mode exact proved that the tree is the lightest one, or "" if it did not."""
+    if not contents.value("solution", "optimal"):
+        return ""
+    if contents.value("solution", "proof") == DUAL:
+        return "a dual ascent, /prices in the file"
+    return _searched(contents) or "reductions and bounds"
+
+
+def without_certificate(contents: Contents) -> str:
+    """Return what is said of a lower bound that a search proved."""
+    program = ", the bound rule and the separator rule" if _searched(contents) else " and bounds"
+    return (f"the lower bound was proven by search, by reductions{program}, and has no short certificate; "
+            "hpcsolve verify --again searches again with other rules")
 
 
 def _searched(contents: Contents) -> str:
