@@ -25,7 +25,7 @@ constexpr int most_cities = 121;
 constexpr int widest_tile = 4;  // registers of results at a time
 
 struct memory_slots {
-  int cities, slots;
+  int cities, slots;  // 2^slots is at least the lanes of a register
   const uint32_t *keep, *put;  // (cities, cities), from row to column
   const uint32_t *barred;  // of each city: the entries without bound
   const uint32_t *floors;  // (32, 32): infinity where row & column, else 0

@@ -6,6 +6,7 @@ The long form has 200 instances of 18 to 22 cities of each kind: HPCSOLVE_ORDERS
 from __future__ import annotations
 
 import os
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
@@ -13,11 +14,12 @@ import pytest
 
 from hpcsolve.algorithms import held_karp
 from hpcsolve.algorithms.base import StopCriteria, silent
-from hpcsolve.algorithms.held_karp import orders
 from hpcsolve.algorithms.held_karp.bounded import run as bounded
 from hpcsolve.algorithms.held_karp.bounded.places import of_orders, place_costs
 from hpcsolve.algorithms.held_karp.bounded.prove import Proof, Prover
 from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY
+from hpcsolve.algorithms.held_karp.bounded.search import Budget, budget_of
+from hpcsolve.algorithms.held_karp.lattice.orders import run as orders
 from hpcsolve.algorithms.held_karp.method import is_bounded
 from hpcsolve.algorithms.held_karp.problem import order_problem
 from hpcsolve.answers.tour import Tour
@@ -43,7 +45,8 @@ def prove(tsp: Tsp, question: TourQuestion, device: Device, comm: Comm | None = 
           levels: tuple[int, ...] = SHORT) -> tuple[Proof, list[int] | None]:
     """Return the proof, and the tour in the instance's cities."""
     problem = order_problem(tsp, question)
-    prover = Prover(of_orders(problem), device, comm or SerialComm(), question.plain, states, levels=levels)
+    budget = Budget(states, 10**6)
+    prover = Prover(of_orders(problem), device, comm or SerialComm(), question.plain, budget, levels=levels)
     proof = prover.run()
     return proof, None if proof.order is None else problem.core.tour(proof.order).tolist()
 
@@ -156,13 +159,31 @@ def test_the_memory_of_a_rank_is_its_share() -> None:
 
     def state_bytes(comm: Comm) -> int:
         with HostDevice(threads=1) as device:
-            prover = Prover(problem, device, comm, False, 10**8, levels=(5,), rounds=10, width=10**7)
+            prover = Prover(problem, device, comm, False, Budget(10**8, 10**7), levels=(5,), rounds=10, width=10**7)
             assert prover.run().optimal and max(prover.last.kept) > 400_000
             return bounded.state_bytes(prover)
 
     whole = on_ranks(1, state_bytes)[0]
     for ranks in (2, 4):
         assert all(0.9 * whole < ranks * share < 1.1 * whole for share in on_ranks(ranks, state_bytes))
+
+
+def test_a_search_keeps_to_its_memory() -> None:
+    """With all that a layer takes while it is made: arrays as tracemalloc counts them, and memory of the device.
+
+    The bounds are weak, so that a state has many extensions.
+    """
+    problem, nbytes = place_costs(np.random.default_rng(3).integers(1, 1001, (36, 36, 36))), 32 << 20
+    with HostDevice(threads=1) as device:
+        prover = Prover(problem, device, SerialComm(), False, budget_of(nbytes, 1, 1), levels=(5,), rounds=1,
+                        width=10**7)
+        tracemalloc.start()
+        try:
+            assert prover.run().capped
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert nbytes // 2 < peak + prover.scratch.nbytes < nbytes
 
 
 @pytest.mark.parametrize("ranks", [1, 3])
@@ -216,7 +237,8 @@ def test_a_search_that_drops_no_best_order_is_the_proof(device: Device, monkeypa
     for seed in range(12):
         tsp, question = random_question(13, 2 * seed, "position", top=9)
         problem = order_problem(tsp, question)
-        prover = Prover(of_orders(problem), device, SerialComm(), False, 10**6, levels=(5,), rounds=2, width=16)
+        prover = Prover(of_orders(problem), device, SerialComm(), False, Budget(10**6, 10**6), levels=(5,), rounds=2,
+                        width=16)
         proof = prover.run()
         answer = orders.run(tsp, lambda: question, device, SerialComm(), silent).answer  # noqa: B023
         assert proof.order is not None and proof.optimal

@@ -9,7 +9,7 @@ from hpcsolve.algorithms.held_karp.bounded import keys as codes
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Layer, Scratch
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
 from hpcsolve.algorithms.held_karp.bounded.relaxation import Relaxation
-from hpcsolve.algorithms.held_karp.bounded.search import search
+from hpcsolve.algorithms.held_karp.bounded.search import Budget, search
 from hpcsolve.algorithms.held_karp.bounded.slots import Slots, colours, first_wishes, make_slots
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
@@ -82,7 +82,8 @@ def test_the_next_layer_equals_the_definition(m: int, device: Device) -> None:
         states[frozenset(cities), cities[0]] = int(rng.integers(0, 50))
     limit = 900
     expander = Expander(relaxation, limit, SerialComm(), Scratch(device))
-    made = expander.next(layer_of(expander, states, m), place)
+    made = expander.next(layer_of(expander, states, m), place, 10**6)
+    assert made is not None
     expected = expected_layer(states, place, limit, relaxation, slots)
     assert as_states(made, m) == expected and len(expected) > (m > 5) * 20
     assert len(made.values) == len(expected)
@@ -100,7 +101,7 @@ def test_all_layers_equal_the_definition_on_any_number_of_ranks(ranks: int) -> N
     def rank(comm: Comm) -> tuple[list[dict[State, int]], int, list[int]]:
         with HostDevice(threads=2) as device:
             relaxation, _ = relaxed(random_places(m, 2), device)
-            found = search(relaxation, limit, width, 10**6, comm, Scratch(device))
+            found = search(relaxation, limit, width, Budget(10**6, 10**6), comm, Scratch(device))
             return [as_states(layer, m) for layer in found.layers], found.dropped, found.pruned
 
     parts = on_ranks(ranks, rank)
@@ -118,6 +119,23 @@ def test_all_layers_equal_the_definition_on_any_number_of_ranks(ranks: int) -> N
             states = dict(item for _, _, item in ordered[:width])
             least = min([least, *(bound for bound, _, _ in ordered[width:])])
     assert all(part[1] == least for part in parts) and least < 2**31 - 1
+
+
+@pytest.mark.parametrize("ranks", [1, 3])
+def test_states_are_dropped_until_their_candidates_fit(ranks: int) -> None:
+    m, limit, few = 9, 1100, 70 // ranks
+
+    def rank(comm: Comm, candidates: int = few) -> tuple[list[int], list[int], int, bool]:
+        with HostDevice(threads=1) as device:
+            relaxation, _ = relaxed(random_places(m, 2), device)
+            found = search(relaxation, limit, 60, Budget(10**6, candidates), comm, Scratch(device))
+            assert [sum(comm.allgather(len(layer.values))) for layer in found.layers] == found.kept
+            return found.kept, found.pruned, found.dropped, found.has_room_for(60)
+
+    kept, pruned, dropped, had_room = on_ranks(ranks, rank)[0]
+    wide = rank(SerialComm(), 10**6)
+    assert wide[3] and not had_room
+    assert len(kept) == m and sum(kept) < sum(wide[0]) and sum(pruned) > 0 and dropped < 2**31 - 1
 
 
 def test_more_cities_than_a_key_holds_are_refused() -> None:

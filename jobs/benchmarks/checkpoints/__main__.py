@@ -150,7 +150,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--interval", help="seconds between checkpoints (default: that of hpcsolve)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="change a key of the jobs")
     add_repeats(parser, 1)
-    return parser.parse_args()
+    options = parser.parse_args()
+    for name in options.jobs:
+        if name not in JOBS:
+            parser.error(f"no job {name!r}; there are {', '.join(JOBS)}")
+    return options
 
 
 if __name__ == "__main__":

@@ -113,7 +113,7 @@ class Expander:
         self.memory = self.device.upload(relaxation.slots.memory)
         self.before = self.device.upload(masks_of(relaxation.problem.before, self.words))
         self.open = self._open_arcs()
-        self.growth, self.bytes_sent, self.candidates = 4.0, 0, 0
+        self.growth, self.bytes_sent = 4.0, 0
 
     def first(self) -> Layer:
         """Return the first layer: the cities that may follow the depot."""
@@ -124,12 +124,20 @@ class Expander:
         keys = make_keys(np.arange(m) == cities[:, None], cities)
         return self.owned(keys, cost[cities].astype(np.uint32))
 
-    def next(self, layer: Layer, place: int) -> Layer:
-        """Return the layer of `place` + 1 cities from that of `place` cities. Collective."""
-        expanded = self._expanded(layer, place)
+    def next(self, layer: Layer, place: int, most: int) -> Layer | None:
+        """Return the layer of `place` + 1 cities from that of `place` cities. Collective.
+
+        The result is None if a rank has more candidates than `most`. `room` then says how many states may be extended.
+        """
+        expanded = self._expanded(layer, place, most)
+        if expanded is None:
+            return None
         made = self._merged(expanded, range(1 << expanded.bits))
-        self.growth = max(2.0, 1.1 * self.candidates / max(1, len(layer.values)))
         return made if self.comm.size == 1 else self._exchanged(made)
+
+    def room(self, most: int) -> int:
+        """Return of how many states, of all ranks, the candidates are about `most` on each rank, by the last layer."""
+        return int(self.comm.size * most / self.growth)
 
     def bounds(self, layer: Layer, place: int) -> NDArray[np.uint32]:
         """Return the lower bound of the reduced cost of tours through each state of the layer of `place` cities."""
@@ -171,24 +179,27 @@ class Expander:
     def _kernel(self, name: str) -> Kernel:
         return self.device.kernel(FILE, f"layers_{name}_w{self.words}")
 
-    def _expanded(self, layer: Layer, place: int) -> Buckets:
-        """Return the buckets with all candidates of this rank."""
+    def _expanded(self, layer: Layer, place: int, most: int) -> Buckets | None:
+        """Return the buckets with all candidates of this rank, or None if a rank has more than `most`. Collective."""
         states = len(layer.values)
-        guess = int(max(self.comm.allgather(states)) * self.growth)
+        largest = max(1, max(self.comm.allgather(states)))
+        guess = min(most, int(largest * self.growth))
         bits = min(MOST_BITS, max(FEWEST_BITS, (guess // CANDIDATES_A_BUCKET).bit_length()))
         capacity = int(ROOM * guess / (1 << bits)) + 16
         kernel, tables, given = self._kernel("expand"), self._tables(place, place + 1), self._states(layer)
-        while True:
+        out, count = None, 0
+        while out is None:
             out = self._buckets(bits, 1 << bits, capacity)
             tally = self.scratch.take("tally", 1, np.uint64)
             out.sizes.fill(0)
             tally.fill(0)
             kernel(-(-states // STATES_A_BLOCK), THREADS, next=tables, states=given, out=out.argument, tally=tally)
-            largest = int(out.sizes.download().max())
-            if largest <= capacity:
-                self.candidates = int(tally.download()[0])
-                return out
-            capacity = largest + largest // 8
+            fullest, count = int(out.sizes.download().max()), int(tally.download()[0])
+            if fullest > capacity and count <= most:
+                out, capacity = None, fullest + fullest // 8
+        candidates = max(self.comm.allgather(count))
+        self.growth = max(1.25, 1.1 * candidates / largest)
+        return out if candidates <= most else None
 
     def _buckets(self, bits: int, count: int, capacity: int) -> Buckets:
         """Return room for `count` of 2^bits buckets."""

@@ -13,7 +13,7 @@ from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, halve
 from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, Relaxation, scale_for
 from hpcsolve.algorithms.held_karp.bounded.resume import restore, saved_layers, state_of
-from hpcsolve.algorithms.held_karp.bounded.search import Searched, search
+from hpcsolve.algorithms.held_karp.bounded.search import Budget, Searched, search
 from hpcsolve.algorithms.held_karp.bounded.tighten import STEP, Tightener, no_incumbent
 from hpcsolve.algorithms.held_karp.bounded.trace import Tracer
 from hpcsolve.algorithms.held_karp.bounded.watch import Watch
@@ -78,8 +78,6 @@ class Prover:
     ----------
     by_planes
         Whether equally good orders are chosen as the lattice of planes chooses them, else by the smallest last city.
-    budget
-        The most states that a search may keep in all layers and ranks.
     first
         Returns an order found by other means, or None. Called on every rank, but not if the run continues from a
         checkpoint.
@@ -101,7 +99,7 @@ class Prover:
     device: Device
     comm: Comm
     by_planes: bool
-    budget: int
+    budget: Budget
     first: Callable[[], Found | None] = lambda: None
     note: Callable[[str], None] = lambda line: None
     report: Report = silent
@@ -162,31 +160,30 @@ class Prover:
                 break
         self.level, begun = len(self.levels), saved if saved and saved.integer("layers") else None
         while True:
-            found, before = self._searched_at_width(bounds, begun), bounds.best.upper
+            before = bounds.best.upper
+            self._search_at_width(bounds, begun)
             begun = None
             if self._watch.ended:
                 return self._ended_early(bounds, capped=False)
-            self._offer(bounds, found)
-            lower = self._bound(bounds, found.dropped)
-            if found.dropped == INFINITY or lower > bounds.best.upper:  # no state of a best order was dropped
-                return self._conclude(bounds, found)
+            self._offer(bounds, self.last)
+            lower = self._bound(bounds, self.last.dropped)
+            if self.last.dropped == INFINITY or lower > bounds.best.upper:  # no state of a best order was dropped
+                return self._conclude(bounds)
             bounds.best.raise_lower(lower)
-            self.note(f"width {self.width}: {bounds.best.lower} to {bounds.best.upper}, {found.states} states")
+            self.note(f"width {self.width}: {bounds.best.lower} to {bounds.best.upper}, {self.last.states} states")
             while bounds.best.upper < before and self._goes_on(bounds):
                 before = bounds.best.upper
                 if self._tighten(bounds, self.levels[-1], self.rounds, STEP_AGAIN):
                     return self._no_order(bounds)
-            if self._is_widest():
+            if not self.last.has_room_for(self.width):
                 return self._last_resort(bounds)
             self.width *= WIDER
             if not self._goes_on(bounds):
                 return self._ended_early(bounds, capped=False)
 
-    def _is_widest(self) -> bool:
-        return self.width >= self.budget // 8  # search() gives a layer no more
-
-    def _searched_at_width(self, bounds: Tightener, saved: Saved | None, margin: int = 0) -> Searched:
-        """Return what a search finds for orders that beat the incumbent by at least `margin`."""
+    def _search_at_width(self, bounds: Tightener, saved: Saved | None, margin: int = 0) -> None:
+        """Search for orders that beat the incumbent by at least `margin`, in place of the last search."""
+        self.last = Searched()  # before there are new states, the old ones are freed
         bounds.settle()
         limit = bounds.limit(margin)
         begun = None
@@ -202,7 +199,6 @@ class Prover:
 
         self.last = search(bounds.relaxation, limit, self.width, self.budget, self.comm, self.scratch, reached, begun)
         self.states += self.last.states
-        return self.last
 
     def _in_rounds(self, bounds: Tightener) -> bool:
         """Report the progress of the bounds, and return whether they go on."""
@@ -265,32 +261,32 @@ class Prover:
     def _last_resort(self, bounds: Tightener) -> Proof:
         """Prove the value alone, without the states of orders that are as good as the incumbent."""
         if bounds.best.order is not None and bounds.best.lower < bounds.best.upper and self._goes_on(bounds):
-            found = self._searched_at_width(bounds, None, margin=1)
-            if found.dropped == INFINITY and not self._watch.ended:
-                self._offer(bounds, found)
+            self._search_at_width(bounds, None, margin=1)
+            if self.last.dropped == INFINITY and not self._watch.ended:
+                self._offer(bounds, self.last)
                 bounds.best.raise_lower(bounds.best.upper)
             elif not self._watch.ended:
-                bounds.best.raise_lower(self._bound(bounds, found.dropped))
+                bounds.best.raise_lower(self._bound(bounds, self.last.dropped))
         return self._ended_early(bounds, capped=not self._watch.ended)
 
-    def _conclude(self, bounds: Tightener, found: Searched) -> Proof:
+    def _conclude(self, bounds: Tightener) -> Proof:
         """Return the proof, with the one of all optimal orders that the lattice returns."""
-        if not found.whole(self.problem.cities):
+        if not self.last.whole(self.problem.cities):
             return self._no_order(bounds)
         bounds.best.raise_lower(bounds.best.upper)
-        order = self._chosen(bounds, found)
+        order = self._chosen(bounds)
         if order is None:
             return self._ended_early(bounds, capped=False)
         if self.problem.value(order) != bounds.best.upper:
             raise AssertionError(f"the chosen order costs {self.problem.value(order)}, not {bounds.best.upper}")
-        return Proof(bounds.best.upper, order, bounds.best.upper, True, found, self.states)
+        return Proof(bounds.best.upper, order, bounds.best.upper, True, self.last, self.states)
 
-    def _chosen(self, bounds: Tightener, found: Searched) -> list[int] | None:
+    def _chosen(self, bounds: Tightener) -> list[int] | None:
         """Return the order that the lattice returns, or None if too many states are on optimal orders. Collective."""
         halved = bounds.problem is not self.problem
         if not self.by_planes and not halved:
-            return self._tracer(bounds, found).order()
-        optimal = self._tracer(bounds, found).optimal()
+            return self._tracer(bounds, self.last).order()
+        optimal = self._tracer(bounds, self.last).optimal()
         if optimal is None:
             return None
         if halved:

@@ -28,6 +28,8 @@ INFINITY = 0x7FFFFFFF
 NO_ARC = np.int64(2**61)
 THREADS = 128
 TILE = 4
+FEWEST_SLOTS = 4
+"""A row of bounds fills a register of 16 lanes."""
 FLOORS = np.where(np.arange(32)[:, None] & np.arange(32), INFINITY, 0).astype(np.uint32)
 
 
@@ -82,6 +84,7 @@ class Relaxation:
     def remember(self, slots: Slots) -> None:
         """Take these memories. The bounds are undefined until the next `solve`."""
         m, device = self.problem.cities, self.device
+        assert slots.count >= FEWEST_SLOTS
         resized = self.slots is None or slots.count != self.slots.count
         for name in ("keep", "put", "barred", "barred_past", "own", *(("bounds",) if resized else ())):
             if name in self.buffers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -18,6 +18,7 @@ from hpcsolve.algorithms.held_karp.bounded.places import of_orders
 from hpcsolve.algorithms.held_karp.bounded.prove import LEVELS, Proof, Prover
 from hpcsolve.algorithms.held_karp.bounded.relaxation import FILE as BOUNDS
 from hpcsolve.algorithms.held_karp.bounded.resume import LEVEL as LEVEL
+from hpcsolve.algorithms.held_karp.bounded.search import Budget, budget_of
 from hpcsolve.algorithms.held_karp.bounded.watch import Watch
 from hpcsolve.algorithms.held_karp.outcome import LAYERS
 from hpcsolve.algorithms.held_karp.problem import OrderProblem
@@ -34,8 +35,6 @@ FEWEST_CITIES = 7
 """Cities beside the depot below which there is nothing to bound: the lattice solves them at once."""
 SHARE = 0.8
 """Share of the free memory that states may take by default."""
-STATE_BYTES = {1: 24, 2: 40}
-"""Words of a key -> bytes of a state of the budget: 12 or 20 are kept, and as many serve the present layer."""
 
 
 def why_not(problem: OrderProblem) -> str:
@@ -47,13 +46,13 @@ def why_not(problem: OrderProblem) -> str:
     return ""
 
 
-def estimate(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Mapping[str, int | str]) -> Estimate:
+def estimate(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Callable[[], Mapping[str, int | str]]) -> Estimate:
     """Return what a run on so many ranks needs beside its states, whose number cannot be foreseen.
 
     Parameters
     ----------
     lattice
-        Lines about what the lattice would need.
+        Returns lines about what the lattice would need.
 
     Raises
     ------
@@ -65,7 +64,7 @@ def estimate(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Mapping[str, 
     details: dict[str, int | str] = {
         "method": "bounded: how many states remain cannot be foreseen",
         "states": f"at most what [stop] memory allows on each rank; by default {SHARE:.0%} of the free memory",
-        **lattice, WITHOUT_WORK: 0,
+        WITHOUT_WORK: 0,
     }
 
     def largest(free: Sequence[int]) -> int:
@@ -73,7 +72,8 @@ def estimate(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Mapping[str, 
         return next(most, 0) + ends
 
     device, host = (_table_bytes(m),) * ranks, (_host_bytes(m),) * ranks
-    return Estimate(device, host, _round_work(m), "min-add, in one round of bounds", (0,) * ranks, details, largest)
+    return Estimate(device, host, _round_work(m), "min-add, in one round of bounds", (0,) * ranks, details, largest,
+                    beside=lattice)
 
 
 def run(
@@ -152,12 +152,12 @@ def _layers_table(problem: OrderProblem, proof: Proof, comm: Comm) -> Mapping[st
     })
 
 
-def _budget(m: int, criteria: StopCriteria, device: Device, comm: Comm) -> int:
-    """Return the most states that a search may keep on all ranks together."""
+def _budget(m: int, criteria: StopCriteria, device: Device, comm: Comm) -> Budget:
+    """Return what a search may hold in memory, alike on all ranks."""
     free = criteria.memory
     if free is None:
-        free = int(SHARE * min(comm.allgather(device.memory_free() // comm.local_size)))
-    return max(8, free // STATE_BYTES[key_words(m)] * comm.size)
+        free = int(SHARE * min(comm.allgather(device.memory_free() // comm.local_size - _table_bytes(m))))
+    return budget_of(max(0, free), key_words(m), comm.size)
 
 
 def _table_bytes(m: int) -> int:

@@ -14,6 +14,41 @@ from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Layer, Scratc
 from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, Relaxation
 from hpcsolve.parallel.comm import Comm
 
+STATE_BYTES = {1: 12, 2: 20}
+"""Words of a key -> bytes of a state: its key and its value."""
+CANDIDATE_BYTES = {1: 96, 2: 128}
+"""Words of a key -> the most bytes that a candidate takes until the states of its layer are chosen.
+
+These are a place in a bucket with half as much in reserve and its part of the hash table; copies of the merged states
+and of those that come from other ranks; their bounds, and the order of those whose bounds are equal.
+"""
+FEWEST_CANDIDATES = 1 << 16
+"""Even with less memory a rank may have so many candidates."""
+PIECE = 1 << 20
+"""Values that are counted at a time, since numpy copies them to 64 bits."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a search may hold in memory.
+
+    Attributes
+    ----------
+    states
+        The most states of all layers and ranks. One layer has at most an eighth of them, and half of what is left.
+    candidates
+        The most candidates of a layer on one rank: extensions of states, before equal ones are merged.
+    """
+
+    states: int
+    candidates: int
+
+
+def budget_of(nbytes: int, words: int, ranks: int) -> Budget:
+    """Return the budget of ranks that have so many bytes each: one half for states, the other one for candidates."""
+    half = nbytes // 2
+    return Budget(max(8, half // STATE_BYTES[words] * ranks), max(FEWEST_CANDIDATES, half // CANDIDATE_BYTES[words]))
+
 
 @dataclass
 class Searched:
@@ -48,9 +83,13 @@ class Searched:
         """Return whether the last layer has states, so that there are orders."""
         return len(self.layers) == cities and self.kept[-1] > 0
 
+    def has_room_for(self, width: int) -> bool:
+        """Return whether no layer was made narrower than this for want of memory."""
+        return not any(dropped and kept < width for kept, dropped in zip(self.kept, self.pruned, strict=True))
+
 
 def search(
-    relaxation: Relaxation, limit: int, width: int, budget: int, comm: Comm, scratch: Scratch,
+    relaxation: Relaxation, limit: int, width: int, budget: Budget, comm: Comm, scratch: Scratch,
     reached: Callable[[Searched], bool] = lambda searched: True, begun: Searched | None = None,
 ) -> Searched:
     """Return the layers with the states whose bound is within a limit, at most `width` in each. Collective.
@@ -59,8 +98,6 @@ def search(
     ----------
     limit
         Reduced cost.
-    budget
-        The most states of all layers together. One layer has at most an eighth of it, and half of what is left.
     reached
         Called after each layer on every rank, alike; the search ends where it returns False.
     begun
@@ -70,9 +107,9 @@ def search(
     try:
         for place in range(len(found.layers) + 1, relaxation.problem.cities + 1):
             started, sent = time.perf_counter(), expander.bytes_sent
-            layer = expander.next(found.layers[-1], place - 1) if found.layers else expander.first()
-            room = max(1, min(width, budget // 8, (budget - found.states) // 2))
-            layer, count, pruned = _narrowed(expander, layer, place, room, found)
+            layer = _extended(expander, found, place, budget)
+            room = min(width, budget.states // 8, (budget.states - found.states) // 2, expander.room(budget.candidates))
+            layer, count, pruned = _narrowed(expander, layer, place, max(1, room), found)
             found.layers.append(layer)
             found.kept.append(count)
             found.pruned.append(pruned)
@@ -83,6 +120,18 @@ def search(
     finally:
         expander.close()
     return found
+
+
+def _extended(expander: Expander, found: Searched, place: int, budget: Budget) -> Layer:
+    """Return the layer of `place` cities. If its candidates do not fit, states of the layer before are dropped."""
+    if not found.layers:
+        return expander.first()
+    while (layer := expander.next(found.layers[-1], place - 1, budget.candidates)) is None:
+        fewer = min(expander.room(budget.candidates), found.kept[-1] * 9 // 10)
+        found.layers[-1], found.kept[-1], pruned = _narrowed(
+            expander, found.layers[-1], place - 1, max(1, fewer), found)
+        found.pruned[-1] += pruned
+    return layer
 
 
 def _narrowed(expander: Expander, layer: Layer, place: int, width: int, found: Searched) -> tuple[Layer, int, int]:
@@ -98,7 +147,7 @@ def _narrowed(expander: Expander, layer: Layer, place: int, width: int, found: S
     keep[tied[_smallest(layer.keys[tied], room, comm)]] = True
     dropped = min(comm.allgather(int(bounds[~keep].min(initial=INFINITY))))
     found.dropped = min(found.dropped, dropped)
-    begin = np.append(0, np.cumsum(keep))[layer.begin]
+    begin = np.searchsorted(np.flatnonzero(keep), layer.begin)
     return Layer(layer.keys[keep], layer.values[keep], begin), width, count - width
 
 
@@ -106,14 +155,22 @@ def _threshold(bounds: NDArray[np.uint32], width: int, comm: Comm) -> tuple[int,
     """Return the bound of the state at position `width` of all ranks' states, and how many with this bound fit."""
     chosen, room, left = 0, width, bounds
     for shift in (16, 0):
-        digit = (left >> np.uint32(shift) & np.uint32(0xFFFF)).astype(np.int64)
-        counts = np.sum(comm.allgather(np.bincount(digit, minlength=1 << 16)), axis=0)
+        counts = np.sum(comm.allgather(_counts(left, shift)), axis=0)
         up_to = np.cumsum(counts)
         at = int(np.searchsorted(up_to, room, side="right"))
         room -= int(up_to[at] - counts[at])
         chosen |= at << shift
-        left = left[digit == at]
+        left = left[left >> np.uint32(16) == at] if shift else left
     return chosen, room
+
+
+def _counts(values: NDArray[np.uint32], shift: int) -> NDArray[np.int64]:
+    """Return how many values have each number in the 16 bits from bit `shift` on."""
+    counts = np.zeros(1 << 16, np.int64)
+    for first in range(0, len(values), PIECE):
+        digits = values[first : first + PIECE] >> np.uint32(shift) & np.uint32(0xFFFF)
+        counts += np.bincount(digits, minlength=1 << 16)
+    return counts
 
 
 def _smallest(keys: Keys, room: int, comm: Comm) -> NDArray[np.int64]:
