@@ -31,7 +31,7 @@ def chain_bound(problem: PlaceCosts) -> int:
         through = (longest + way[:, city])[problem.before[city]]
         longest[city] = min(FAR, max(longest[city], through.max(initial=0)))
     home = np.minimum(FAR, (way + cost[-1, :, 0]).min(axis=1))
-    return int((longest + home).max()) + sum(x for x in least.ravel().tolist() if x != FORBIDDEN)
+    return int((longest + home).max()) + int(least[least != FORBIDDEN].sum())
 
 
 def _shortest(cost: NDArray[np.int64]) -> NDArray[np.int64]:
