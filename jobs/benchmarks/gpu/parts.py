@@ -45,7 +45,7 @@ def truth(small: bool) -> list[Step]:
 def tests(small: bool) -> list[Step]:
     """Return the steps that run the tests on the device: those of devices and kernels, then those of the algorithms."""
     few = {"devices and kernels": "-k minplus tests/device tests/kernels",
-           "algorithms": "-k near-far-block tests/algorithms/test_arriving_rows.py"}
+           "algorithms": "-k near-far-block tests/algorithms/shortest_paths/test_arriving_rows.py"}
     whole = {"devices and kernels": "tests/device tests/kernels", "algorithms": "tests/algorithms"}
     make = ("make", "-C", str(JOBS.parent), "test-gpu", f"BIN={Path(PYTHON).parent}")
     return [Step(name, (*make, f"TESTS={chosen}"), 280) for name, chosen in (few if small else whole).items()]

@@ -26,6 +26,7 @@ from hpcsolve.answers.dataset import Column, columns
 from hpcsolve.answers.tour import NoTour, Tour
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import Device
+from hpcsolve.device.memory import available_memory
 from hpcsolve.errors import ResourceError, Stopped
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
@@ -154,10 +155,11 @@ def _layers_table(problem: OrderProblem, proof: Proof, comm: Comm) -> Mapping[st
 
 def _budget(m: int, criteria: StopCriteria, device: Device, comm: Comm) -> Budget:
     """Return what a search may hold in memory, alike on all ranks."""
-    free = criteria.memory
-    if free is None:
-        free = int(SHARE * min(comm.allgather(device.memory_free() // comm.local_size - _table_bytes(m))))
-    return budget_of(max(0, free), key_words(m), comm.size)
+    nbytes = criteria.memory
+    if nbytes is None:  # a GPU makes the layers, and the host keeps them
+        free = min(device.memory_free(), available_memory()) // comm.local_size - _table_bytes(m)
+        nbytes = max(0, int(SHARE * min(comm.allgather(free))))
+    return budget_of(nbytes, key_words(m), comm.size)
 
 
 def _table_bytes(m: int) -> int:

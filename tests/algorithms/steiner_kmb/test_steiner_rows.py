@@ -24,7 +24,7 @@ from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.steiner import power_law_steiner, road_steiner
 from hpcsolve.problems.graph import Graph
-from tests.algorithms.test_shortest_paths import graphs
+from tests.algorithms.shortest_paths.test_shortest_paths import graphs
 from tests.oracles import least_distances
 
 OWN = "tile", "p-pull", "phast"

@@ -23,7 +23,7 @@ from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_convert import to_scipy
 from hpcsolve.problems.verify.reductions import Reduction
-from tests.algorithms.test_phast import GRAPHS, hierarchy_of, random_graph, roads
+from tests.algorithms.shortest_paths.test_phast import GRAPHS, hierarchy_of, random_graph, roads
 
 
 @dataclass(frozen=True)

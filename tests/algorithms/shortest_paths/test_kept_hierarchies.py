@@ -17,8 +17,8 @@ from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
 from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
 from hpcsolve.device import array_cache
 from hpcsolve.problems.graph import Graph
-from tests.algorithms.test_phast import roads
-from tests.algorithms.test_phast_run import MANY, solve
+from tests.algorithms.shortest_paths.test_phast import roads
+from tests.algorithms.shortest_paths.test_phast_run import MANY, solve
 
 
 @pytest.fixture(autouse=True)

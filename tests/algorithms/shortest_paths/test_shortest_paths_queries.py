@@ -21,7 +21,7 @@ from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.generate.graph import grid_graph, rmat_graph, road_graph
 from hpcsolve.problems.graph import Graph
-from tests.algorithms.test_shortest_paths import NEAR, graphs, random_graph, rows
+from tests.algorithms.shortest_paths.test_shortest_paths import NEAR, graphs, random_graph, rows
 from tests.oracles import least_distances, smallest_predecessors
 
 ENGINES = get_args(EngineName)

@@ -1,6 +1,6 @@
 """Key-vertex elimination: each move is the best one, as a search in plain Python says, and makes the tree lighter.
 
-The long form: HPCSOLVE_TINY_GRAPHS=10000 pytest --timeout=0 tests/algorithms/test_steiner_key_vertex.py
+The long form: HPCSOLVE_TINY_GRAPHS=10000 pytest --timeout=0 tests/algorithms/steiner_kmb/test_steiner_key_vertex.py
 """
 
 from __future__ import annotations

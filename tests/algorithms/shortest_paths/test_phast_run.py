@@ -17,7 +17,7 @@ from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.graph import generate_graph
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
-from tests.algorithms.test_phast import roads
+from tests.algorithms.shortest_paths.test_phast import roads
 from tests.thread_comm import ThreadComm, on_ranks
 
 MANY = list(range(1, 66))

@@ -268,7 +268,8 @@ def digest(threads: int) -> str:
 
 
 def test_blocks_of_real_threads_find_the_same(run_process: Start) -> None:
-    program = "from tests.algorithms.test_local_search import digest; print(*map(digest, (1, 32, 45, 256)))"
+    module = "tests.algorithms.ant_colony.test_local_search"
+    program = f"from {module} import digest; print(*map(digest, (1, 32, 45, 256)))"
     flags = HOST_FLAGS.replace("-O3", "-O1").replace("-fopenmp", "-pthread") + " -DHOST_THREADS"
     done = run_process([sys.executable, "-c", program], timeout=120, env={**os.environ, "HPCSOLVE_CXXFLAGS": flags})
     assert done.returncode == 0, done.stderr
