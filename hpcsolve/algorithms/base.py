@@ -135,11 +135,15 @@ class Outcome:
         return None if column is None else int(column.values)
 
 
+UNKNOWN = -1.0
+"""What an algorithm reports instead of a fraction if nobody can say how much work there is."""
+
+
 class Report(Protocol):
     """A function that an algorithm calls with its progress. The runner shows it on rank 0."""
 
     def __call__(self, done: float, message: str = "") -> None:
-        """Report the fraction of all work that is done, 0 to 1."""
+        """Report the fraction of all work that is done, 0 to 1, or `UNKNOWN`."""
 
 
 def silent(done: float, message: str = "") -> None:

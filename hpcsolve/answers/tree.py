@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, rounding_of
+from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict
 from hpcsolve.answers.dataset import Column, Dataset, columns, datasets, own_unit
-from hpcsolve.answers.edges import Edges, Rows, names_of, shown_names
+from hpcsolve.answers.edges import Edges, Rows, names_of
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.answers.tour import COST
+from hpcsolve.answers.tree_text import DUAL, SEARCH, lines, summary, without_certificate
 from hpcsolve.answers.vertices import VertexMixin
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import check_tree
 from hpcsolve.problems.verify.host_paths import check_columns
 from hpcsolve.problems.verify.steiner_bound import closure_bound, closure_spanning_tree, ratio_of, replayed
-from hpcsolve.wording import counted
 
 if TYPE_CHECKING:
     from hpcsolve.output.contents import Contents
@@ -27,14 +27,7 @@ if TYPE_CHECKING:
 
 ROWS_CHECKED = 256
 """About how many rows of the terminals' distances `verify` computes again."""
-SHOWN = 12
-"""Most edges of a tree that is printed in full."""
-_BOUND = "No Steiner tree of this instance is lighter; proven by /prices or by closure_mst"
-SEARCHED = (
-    "the lower bound was proven by search, by reductions, the bound rule and the separator rule, and has no short "
-    "certificate; hpcsolve verify --again searches again with other rules"
-)
-"""What is said of a lower bound that has no certificate."""
+_BOUND = "No Steiner tree of this instance is lighter; proven by /prices, by closure_mst, or as /solution/proof says"
 _PROOF = "Method that proves the lower bound: dual (/prices prove it), search (no short certificate), or another one"
 _ENDS = "Ends of the tree's edges, the {} position"
 _WEIGHT = "Weight of each edge, times /instance/scale"
@@ -42,10 +35,6 @@ _CLOSURE = "Spanning tree of the terminals' distances: its weight"
 _TERMINAL = "Position of the terminal whose cut (a set of vertices around it) gets the price, in order of the prices"
 _PRICE = "Dual value of the cut, times /instance/scale: the sum of all is a lower bound"
 _MATRIX = "Distances between the terminals, in the order of /instance/terminal, times /instance/scale"
-
-
-DUAL, SEARCH = "dual", "search"
-"""The proofs of mode exact: the prices, or the search itself."""
 
 
 @dataclass(frozen=True)
@@ -191,7 +180,7 @@ def _with_bound(contents: Contents, problem: Graph, answer: Tree, verdict: Verdi
     if bound == closure_bound(int(answer.closure_mst), len(problem.terminals)):
         return Verdict(True, f"{verdict.reason}; closure_mst proves the lower bound")
     if answer.proof == SEARCH:
-        return Verdict(True, f"{verdict.reason}; {SEARCHED}")
+        return Verdict(True, f"{verdict.reason}; {without_certificate(contents)}")
     if answer.proof not in (None, DUAL):
         return Verdict(True, f"{verdict.reason}; the lower bound was not checked, {answer.proof} proves it")
     root, terminals, prices = (contents.value("prices", name) for name in ("root", "terminal", "price"))
@@ -229,37 +218,6 @@ def _check_row(problem: Graph, row: int, distance: Any) -> None:
     """Check a row of the matrix. Raises as `check_columns`."""
     assert problem.terminals is not None
     check_columns(problem, problem.terminals[row : row + 1], problem.terminals, distance[None], first=row)
-
-
-def lines(contents: Contents) -> Iterator[str]:
-    """Yield the size of the reduced graph, the tree, its cost and the lower bound."""
-    counts = {name: int(column.values) for name, column in contents.groups.get("reductions", {}).items()}
-    if counts:
-        of = {name: counts.get(name, 0) for name in ("contracted", "parallel", "ends", "passed")}
-        removed = (f"{counted(of['contracted'], 'edge')} of weight 0, {counted(of['parallel'], 'parallel edge')}, "
-                   f"{counted(of['ends'], 'leaf')}, {counted(of['passed'], 'vertex')} of degree 2")
-        if "lighter" in counts:
-            removed += (f", {counted(counts['special'], 'edge')} by the special distance, {counts['lighter']} that no "
-                        f"lighter tree has; contracted: {counted(counts['terminals'], 'edge')} at terminals")
-        yield f"reduced: {counts.get('vertices')} vertices, {counts.get('edges')} edges (removed: {removed})"
-    u, v = (np.asarray(contents.value("solution", name)) for name in ("u", "v"))
-    labels = shown_names(contents)
-    known = all(((end >= 0) & (end < len(labels))).all() for end in (u, v))
-    if len(u) == len(v) <= SHOWN and known:
-        yield f"tree:   {', '.join(f'{labels[a]} - {labels[b]}' for a, b in zip(u, v)) or 'one vertex'}"
-    else:
-        yield f"tree:   {len(u)} edges, /solution/u and /solution/v in the file"
-    cost, scale = contents.attributes["cost"], int(contents.value("instance", "scale"))
-    bound, ratio = (contents.value("solution", name) for name in ("lower_bound", "ratio"))
-    exact_to, rounded = rounding_of(contents)
-    how_good = "proven optimal" if ratio == 1 else f"at most {float(ratio):.6g} times the optimum"
-    yield f"cost:   {cost}{exact_to}, {how_good}{rounded}: lower bound {own_unit(int(bound), scale)}"
-
-
-def summary(contents: Contents) -> str:
-    """Return `cost 99, optimal; 400 vertices`."""
-    optimal = ", optimal" if contents.value("solution", "ratio") == 1 else ""
-    return f"cost {contents.attributes['cost']}{optimal}; {contents.value('instance', 'vertices')} vertices"
 
 
 def rows(contents: Contents) -> Iterator[Rows]:

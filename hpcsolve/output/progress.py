@@ -11,6 +11,9 @@ from typing import IO, Any
 from hpcsolve.output.heartbeat import INTERVAL, heartbeat
 from hpcsolve.output.log import Log
 
+BAR, BAR_OF_UNKNOWN = "{percentage:3.0f}%|{bar}| {elapsed}<{remaining} {postfix}", "{elapsed} {postfix}"
+"""What tqdm shows: usually, and where the amount of work is unknown."""
+
 
 class Progress:
     """A `Report` (algorithms/base.py) that shows the progress. Most calls do nothing, so they are cheap.
@@ -37,14 +40,14 @@ class Progress:
         if log.prints and not log.quiet and stream.isatty():
             from tqdm import tqdm
 
-            form = "{percentage:3.0f}%|{bar}| {elapsed}<{remaining} {postfix}"
-            self._bar = tqdm(total=1.0, file=stream, leave=False, bar_format=form)
+            self._bar = tqdm(total=1.0, file=stream, leave=False, bar_format=BAR)
         else:
             self._beats.enter_context(heartbeat(log.say, lambda _: self._due()))
 
     def __call__(self, done: float, message: str = "") -> None:
-        """Show that the fraction `done` of all work, 0 to 1, is done."""
+        """Show that the fraction `done` of all work, 0 to 1 or `UNKNOWN`, is done."""
         if self._bar is not None:
+            self._bar.bar_format = BAR if done >= 0 else BAR_OF_UNKNOWN
             self._bar.set_postfix_str(message, refresh=False)
             self._bar.update(max(0.0, min(done, 1.0) - self._bar.n))
             return
@@ -76,9 +79,12 @@ class Progress:
 
 
 def progress_line(done: float, seconds: float, message: str = "") -> str:
-    """Return `42 % after 12 s, about 17 s to go`."""
+    """Return `42 % after 12 s, about 17 s to go`, or `after 12 s` if `done` is `UNKNOWN`."""
+    told = f": {message}" if message else ""
+    if done < 0:
+        return f"after {duration(seconds)}{told}"
     left = f", about {duration(seconds * (1 - done) / done)} to go" if 0 < done <= 1 else ""
-    return f"{100 * done:3.0f} % after {duration(seconds)}{left}{': ' + message if message else ''}"
+    return f"{100 * done:3.0f} % after {duration(seconds)}{left}{told}"
 
 
 def duration(seconds: float) -> str:

@@ -99,7 +99,8 @@ def _search(result: Result, name: str) -> Iterator[Markup]:
         columns = {key: np.asarray(layers[key].values) for key in layers}
         rows = [[f"{value:.6g}" if isinstance(value, float) else str(value) for value in row]
                 for row in zip(*(values.tolist() for values in columns.values()))]
-        yield folded("Layers in numbers", table(list(columns), rows, "Layers: each has the sets of one size"))
+        if rows:
+            yield folded("Layers in numbers", table(list(columns), rows, "Layers: each has the sets of one size"))
 
 
 def _time(result: Result, name: str) -> Iterator[Markup]:

@@ -17,6 +17,7 @@ from hpcsolve.answers.base import rounding_of
 from hpcsolve.answers.reductions import REDUCTIONS, ranges
 from hpcsolve.answers.tour import VALUES, is_open
 from hpcsolve.answers.tours import TOURS
+from hpcsolve.answers.tree_text import how_proven
 from hpcsolve.problems.geographic import DEGREES
 from hpcsolve.report.facts import bounds_of, name_of, percent, shown
 from hpcsolve.wording import counted
@@ -98,6 +99,8 @@ def answer(result: Result) -> Iterator[str]:
         exact_to, _ = rounding_of(result.contents)
         yield f"The tree costs {shown(result.cost)}{exact_to} and has {len(result.tree)} edges."
         yield _how_good(result, "tree")
+        if proof := how_proven(result.contents):
+            yield f"The proof: {proof}."
     elif kind == REDUCTIONS.name:
         yield from (f"{name.replace('_', ' ').capitalize()}: {values}." for name, values in ranges(result.contents))
     else:

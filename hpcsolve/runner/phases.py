@@ -67,7 +67,8 @@ class Phases:
             yield f"solving                 not known: {self.fault}"
             return
         why = f": {self.trial.open_end}" if self.trial.open_end else ""
-        yield f"solving                 {self._words(self.solving)}{why}; measured now with {self.trial.measured_on}"
+        how = "" if self.solving is None else f"; measured now with {self.trial.measured_on}"
+        yield f"solving                 {self._words(self.solving)}{why}{how}"
         yield f"checking                {duration(self.checking)}"
         yield f"writing                 {duration(self.writing)}"
         yield f"time                    {self._words(self.total)}{', the sum' if self.total else why}"

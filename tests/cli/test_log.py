@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from hpcsolve.algorithms.base import UNKNOWN
 from hpcsolve.errors import EnvironmentFault
 from hpcsolve.output.log import Log
 from hpcsolve.output.progress import Progress, duration, progress_line, size
@@ -51,6 +52,12 @@ def test_a_terminal_gets_a_bar_and_no_lines(capsys):
     progress(0.5)  # back: ignored
     progress.close()
     assert "100%" in stream.getvalue() or "%|" in stream.getvalue()
+    stream = Terminal()
+    with Progress(Log(), stream, clock) as progress:
+        progress(0.1)
+        progress(UNKNOWN, "sets of 2 terminals")
+        progress._bar.refresh()
+    assert "%" not in stream.getvalue().rpartition("sets of 2 terminals")[0].rpartition("\r")[2]
     assert capsys.readouterr().out == ""
 
 
@@ -86,6 +93,7 @@ def test_numbers_for_people():
         "0 bytes", "512 bytes", "1.5 KiB", "20 GiB", "1000 MiB",
     ]
     assert progress_line(0, 3) == "  0 % after 3 s"
+    assert progress_line(UNKNOWN, 3, "sets of 2 terminals") == "after 3 s: sets of 2 terminals"
 
 
 def test_only_named_variables_are_kept():

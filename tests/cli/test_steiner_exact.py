@@ -1,5 +1,7 @@
 """Mode exact on the command line: the same bytes on any ranks, estimate, stops, verify --again, and Python."""
 
+import re
+
 import h5py
 import pytest
 
@@ -35,6 +37,7 @@ def test_the_bytes_are_the_same_on_any_ranks_and_a_second_search_agrees(folder, 
         start = hpcsolve if ranks == 1 else lambda *words, **more: mpiexec(ranks, *words, **more)  # noqa: B023
         done = start("run", "job.toml", *options, cwd=folder, timeout=200)
         assert done.returncode == 0 and "proven optimal: lower bound" in done.stdout, done.stdout + done.stderr
+        assert re.search("^proof:  [0-9]+ states of [0-9]+ sets of up to 6 terminals$", done.stdout, re.MULTILINE)
         runs[ranks] = solution(folder / "out.h5")
     assert all(found == runs[1] for found in runs.values())
     plain = hpcsolve("verify", "out.h5", cwd=folder)
@@ -49,6 +52,7 @@ def test_estimate_names_the_cap_and_a_stop_says_what_it_left(folder, hpcsolve):
     assert "up to [stop] memory, or else 80% of the free memory" in said.stdout and "cannot be foreseen" in said.stdout
     done = hpcsolve("run", "job.toml", "--device", "cpu", "--set", "stop.memory=100_000", cwd=folder)
     assert done.returncode == 0 and "stopped: memory: 100000 bytes reached at sets of" in done.stdout, done.stdout
+    assert "\nsearch: " in done.stdout and "\nproof: " not in done.stdout, done.stdout
     with h5py.File(folder / "out.h5") as file:
         assert file["solution/optimal"][()] == 0 and file.attrs["complete"] == 1
         assert file["solution/lower_bound"][()] <= OPTIMUM <= file["solution/cost"][()]

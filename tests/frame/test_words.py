@@ -68,7 +68,8 @@ def test_docstrings_begin_with_one_sentence(path):
 @pytest.mark.parametrize("path", python_files(), ids=shown)
 def test_no_formatter_is_switched_off(path):
     text = path.read_text(encoding="utf-8")
-    assert [line for line, prose in python_prose(text) if re.fullmatch(r"#\s*fmt:.*", prose)] == []
+    prose = python_prose(text) if "fmt:" in text else ()  # it takes a while to tell strings from comments
+    assert [line for line, said in prose if re.fullmatch(r"#\s*fmt:.*", said)] == []
 
 
 @pytest.mark.parametrize("path", package_files(), ids=shown)

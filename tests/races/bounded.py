@@ -9,6 +9,7 @@ from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, place_costs
 from hpcsolve.algorithms.held_karp.bounded.prove import Prover
 from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, Relaxation
+from hpcsolve.algorithms.held_karp.bounded.search import Budget
 from hpcsolve.algorithms.held_karp.bounded.slots import first_wishes, make_slots
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
@@ -25,7 +26,7 @@ def bounded_orders(device: Device) -> None:
     before = np.zeros((m, m), bool)
     before[2, 3] = True
     problem = place_costs(cost, before)
-    proof = Prover(problem, device, SerialComm(), False, 1000, levels=(5,), rounds=2).run()
+    proof = Prover(problem, device, SerialComm(), False, Budget(1000, 1000), levels=(5,), rounds=2).run()
     assert proof.optimal and proof.order == order[1:-1] and proof.value == m + 1
 
 
@@ -43,7 +44,7 @@ def extended_states(device: Device) -> None:
         expander = Expander(relaxation, 5, SerialComm(), Scratch(device))
         layer = expander.first()
         for place in (1, 2):
-            layer = expander.next(layer, place)
+            layer = expander.next(layer, place, 1000)
         found = {(tuple(np.flatnonzero(row).tolist()), last)
                  for row, last in zip(visited(layer.keys, m), last_cities(layer.keys).tolist())}
         assert found == {(tuple(sorted((a, *then))), last) for a in few for last in then}

@@ -29,8 +29,9 @@ ARCS = 1 << 22
 """Arcs of the searches that follow each other on a block, of which there is at least one."""
 ENDS = {
     "best": 'mode "best" ends when no vertex makes its tree lighter',
-    "exact": 'mode "exact" ends when the lightest tree is proven, and how many states that takes cannot be foreseen',
+    "exact": 'mode "exact" ends when the lightest tree is proven',
 }
+NO_LIMIT = {"best": "", "exact": ", and how many states that takes cannot be foreseen"}
 
 
 def trial(graph: Graph, parameters: Parameters, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
@@ -46,7 +47,8 @@ def trial(graph: Graph, parameters: Parameters, criteria: StopCriteria, ranks: i
         return Trial(graph, given, outcome, setup, searched.seconds, searched.measured_on,
                      searched.row_ratio, tables=searched.tables)
     limit = None if criteria.seconds is None else max(0.0, criteria.seconds - setup)
-    why = f"{ENDS[parameters.mode]}{'; [stop] seconds would end it' if limit is None else ', or soon after that time'}"
+    open_end = f"{NO_LIMIT[parameters.mode]}; [stop] seconds would end it"
+    why = ENDS[parameters.mode] + (open_end if limit is None else ", or soon after that time")
     return Trial(graph, given, outcome, setup, limit, "mode fast", open_end=why)
 
 

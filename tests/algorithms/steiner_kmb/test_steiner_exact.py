@@ -1,7 +1,7 @@
 """Mode exact: its program against brute force and a dense program, any ranks and rules, stops with valid bounds.
 
-The long forms: HPCSOLVE_TINY_GRAPHS=10000, HPCSOLVE_DENSE=5000,12 and HPCSOLVE_STOP_FILES=all before
-`pytest --timeout=0 tests/algorithms/steiner_kmb/test_steiner_exact.py`.
+The long forms, with CPU minutes: HPCSOLVE_TINY_GRAPHS=10000 pytest --timeout=0 FILE -k tiny_graphs (20),
+HPCSOLVE_DENSE=5000,12 and -k dense (1), HPCSOLVE_STOP_FILES=all and -k stops (4, and 3 GB).
 """
 
 from __future__ import annotations

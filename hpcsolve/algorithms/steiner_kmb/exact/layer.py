@@ -178,22 +178,26 @@ class Layer:
         """Grow some of the sets, keep their states, and return the sets for whose states there was no room."""
         space, net = self.space, self.space.net
         room = max(STATES, net.n)
+        states = {"vertices": net.device.empty(room, np.uint32), "weights": net.device.empty(room, np.uint64)}
         kept: Given = {"room": room, "used": New(1, np.uint64, zero=True), "begin": New(len(chosen), np.uint64),
-                       "least": New(len(chosen), np.uint64), "count": New(len(chosen), np.uint32),
-                       "vertices": New(room, np.uint32), "weights": New(room, np.uint64)}
+                       "least": New(len(chosen), np.uint64), "count": New(len(chosen), np.uint32), **states}
         out = self._launch(
             "grow", grid, net=net.group(), number=space.numbers(), targets=pairs.part(chosen), dual=space.ascents,
             limit=self.limit, rules=space.rules, next=New(1, np.uint64, zero=True, scratch=True),
             words=New(grid * 5 * net.n, np.uint32, scratch=True), weights=New(grid * net.n, np.uint64, scratch=True),
             rest=New(grid * space.terminals, np.int64, scratch=True), out=kept,
         )
+        used = min(room, int(out["used"][0]))  # mostly a small part of the room, so the rest is not copied
+        vertices, weights = (buffer.view(0, used).download() for buffer in states.values())
+        for buffer in states.values():
+            buffer.free()
         done = out["count"] != NOT_DONE
         alive = done & (out["count"] > 0)
         counts = out["count"][alive].astype(np.int64)
         ends = np.cumsum(counts)
-        states = np.repeat(out["begin"][alive].astype(np.int64) - (ends - counts), counts) + np.arange(counts.sum())
-        self.found.append(from_states(pairs.sets[chosen[alive]], counts, out["vertices"][states],
-                                      out["weights"][states], out["least"][alive]))
+        which = np.repeat(out["begin"][alive].astype(np.int64) - (ends - counts), counts) + np.arange(counts.sum())
+        self.found.append(from_states(pairs.sets[chosen[alive]], counts, vertices[which], weights[which],
+                                      out["least"][alive]))
         left: NDArray[np.int64] = chosen[~done]
         return left
 

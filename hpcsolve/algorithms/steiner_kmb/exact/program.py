@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -34,6 +35,8 @@ class Program:
         The edges of the lightest tree, if it is lighter than the first limit.
     floor
         The lower bound on the weight of any tree that the families so far prove, at most `limit`.
+    seconds
+        Seconds of this rank's pieces of work, without waiting for other ranks.
     """
 
     space: Space
@@ -44,6 +47,7 @@ class Program:
     complete: bool = False
     tree: Indices | None = None
     floor: int = 0
+    seconds: float = 0.0
 
     def __post_init__(self) -> None:
         """Begin without families."""
@@ -86,7 +90,9 @@ class Program:
         """
         busy = True
         while True:
+            started = time.perf_counter()
             busy = busy and next(pieces, DONE) is None
+            self.seconds += time.perf_counter() - started
             found = self.comm.allgather((busy, held()))
             # When a layer is added, the old and the new arrays of all families exist at the same time, and the layer
             # itself beside them, with the parts of the graph that its states are in.

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from hpcsolve.algorithms.base import UNKNOWN, Report
 from hpcsolve.algorithms.steiner_kmb.best.polish import Setting, agreed, lighter_and_last, polished, with_tree
 from hpcsolve.algorithms.steiner_kmb.exact.program import Program
 from hpcsolve.algorithms.steiner_kmb.exact.resume import resume, state_of
@@ -90,6 +91,7 @@ def searched(
     memory
         Bytes that this rank may take for states, or None.
     """
+    run = replace(run, report=partial(_without_share, run.report))
     checkpoints, run.stop.checkpoints = run.stop.checkpoints, without_writer(run.stop.checkpoints)
     run.report(0.0, "reductions")
     rules, root = strategy.reductions, strategy.first_root
@@ -115,6 +117,11 @@ def searched(
     return _by_program(now, work, memory, run, strategy)
 
 
+def _without_share(report: Report, done: float, message: str = "") -> None:
+    """Report what is under way, but not which share of the work is done, since nobody knows how much there is."""
+    report(0.0 if done == 0 else UNKNOWN, message)
+
+
 def effort_for(smaller: ReducedGraph) -> Effort:
     """Return how much work the reductions of a graph are worth."""
     terminals = len(smaller.graph.terminals)  # type: ignore[arg-type]
@@ -132,8 +139,8 @@ class End:
 
     Attributes
     ----------
-    cap
-        Bytes that this rank may take.
+    cap, source
+        Bytes that this rank may take, and where this number is from, in words, or "" if it is the job's.
     weight
         The weight of the best tree in the reduced graph.
     reason
@@ -142,6 +149,7 @@ class End:
 
     run: Setting
     cap: int
+    source: str
     weight: int
     reason: str = ""
 
@@ -151,7 +159,7 @@ class End:
         over, full = stop.is_over(self.weight), next((cap for cap in caps if cap is not None), None)
         self.reason = "interrupted" if stop.broken_off else stop.met
         if full is not None and not over:
-            self.reason = f"memory: {full} bytes reached"
+            self.reason = f"memory: {full} bytes{self.source} reached"
         return bool(self.reason)
 
 
@@ -160,7 +168,8 @@ def _by_program(now: Shrunk, work: Work, memory: int | None, run: Setting, strat
     offset, stop = now.smaller.offset, run.stop
     net = network(now.smaller.graph, run.host)
     cap = int(FREE_PART * run.host.memory_free() / run.comm.local_size) if memory is None else memory
-    end = End(run, cap, now.weight - offset)
+    source = "" if memory is not None else f" ({FREE_PART:.0%} of what was free; [stop] memory sets another limit)"
+    end = End(run, cap, source, now.weight - offset)
     run.report(0.0, "dual ascents")
     found = several_ascents(net, run.comm, end.weight, is_over=end.is_over)
     if found is None:
@@ -171,8 +180,7 @@ def _by_program(now: Shrunk, work: Work, memory: int | None, run: Setting, strat
     space = space_of(network(now.smaller.graph, run.host), every, strategy.rules)
 
     def is_over(nbytes: int) -> bool:
-        done = len(program.layers.sizes) / (program.space.half + 1)
-        run.report(done, f"{_step(program)}, {counted(len(program.layers.all.vertices), 'state')} so far")
+        run.report(UNKNOWN, f"{_step(program)}, {counted(len(program.layers.all.vertices), 'state')} so far")
         over = end.is_over(nbytes)
         if stop.wish != Wish.GO_ON and (stop.broken_off or not over):
             stop.checkpoints.save(state_of(program, stop.seconds()), last=over)
@@ -214,7 +222,8 @@ def _outcome(program: Program, now: Shrunk, work: Work, end: End, run: Setting) 
     states = [int(own.all.begin[own.begins(size + 1)] - own.all.begin[own.begins(size)])
               for size in range(1, len(sizes) + 1)]
     rows = [*work.history, (work.rounds, run.stop.seconds(), now.weight)]
-    work = replace(work, relaxed=work.relaxed + sum(states), history=lighter_and_last(rows))
+    work = replace(work, relaxed=work.relaxed + sum(states), seconds=work.seconds + program.seconds,
+                   history=lighter_and_last(rows))
     return Searched(now, work, "" if program.complete else f"{end.reason} at {_step(program)}", sizes, states)
 
 
