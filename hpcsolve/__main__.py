@@ -7,7 +7,7 @@ import sys
 STOPPABLE = ("run", "solve", "sweep --run")
 """The commands, one with an option, that end with a checkpoint when they are asked to stop."""
 
-OBJECTS_A_COLLECTION = 10_000
+OBJECTS_A_COLLECTION = 100_000
 """New objects after which Python searches for garbage cycles. Imports make many objects and no garbage: with Python's
 default, 700, the searches take a tenth of the time of the imports."""
 
@@ -21,7 +21,9 @@ def main() -> int:
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1))
     from hpcsolve import cli
 
-    return cli.main()
+    code = cli.main()
+    gc.freeze()  # else Python searches all objects for garbage cycles, several times, before the process ends
+    return code
 
 
 if __name__ == "__main__":

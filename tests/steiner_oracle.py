@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
 from hpcsolve.algorithms.steiner_kmb.network import Network, network
-from hpcsolve.algorithms.steiner_kmb.reduce import ReducedGraph
 from hpcsolve.algorithms.steiner_kmb.reductions.incumbent import Incumbent
 from hpcsolve.algorithms.steiner_kmb.reductions.shrink import Effort, Shrunk
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import ReducedGraph
 from hpcsolve.algorithms.steiner_kmb.trees import improved, shortest_path_tree
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges

@@ -2,7 +2,7 @@
 // Algorithmics 17, 2012). A key vertex that is no terminal is taken out of the tree, with the key paths that end there.
 // The components that this leaves are joined again by the shortest paths between their regions, by a minimum spanning
 // tree of the components (Boruvka). A single thread does all the work; the kernel runs on the CPU even if the job has a
-// GPU. The host applies moves that share no vertex (hpcsolve/algorithms/steiner_kmb/key_vertex.py) and asks again.
+// GPU. The host applies moves that share no vertex (hpcsolve/algorithms/steiner_kmb/best/key_vertex.py) and asks again.
 //
 // Given, as in key_path.cu: the distance of every vertex to the tree, the tree's vertex that is nearest to it (`base`)
 // and the neighbour on the path there (`before`). Vertices whose base is taken out have lost it: a search finds another

@@ -77,6 +77,8 @@ class Estimate:
     """Tables shared by the ranks of a host (`Comm.once_per_host`, `Device.constant`). Each GPU has its own copy."""
     otherwise: Estimate | None = None
     """What another method needs that the run takes if this does not fit, or None."""
+    beside: Callable[[], Mapping[str, int | str]] = dict
+    """Returns lines for `hpcsolve estimate` that a run need not know, since they take time to compute."""
 
     @property
     def needed(self) -> tuple[int, ...]:

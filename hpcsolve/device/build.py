@@ -179,7 +179,10 @@ def ready_target(architecture: str) -> targets.Ready | None:
     """
     if not architecture and "HPCSOLVE_CXXFLAGS" in os.environ:
         return None
-    return targets.find(cache_folder(), target_key(), architecture)
+    folder = cache_folder()
+    if next(folder.glob(targets.folder_name("*", "*")), None) is None:
+        return None  # without reading all sources for their key
+    return targets.find(folder, target_key(), architecture)
 
 
 def compiler_line(architecture: str = "") -> str:

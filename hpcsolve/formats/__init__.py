@@ -1,4 +1,7 @@
-"""Readers and writers of instances. `known.py` lists the formats, and `tsp/` and `graph/` have a file for each."""
+"""Readers and writers of instances. `known.py` lists the formats, and `tsp/` and `graph/` have a file for each.
+
+`known.py` imports them all, so it is loaded when a file is read or written: most ranks never do.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,6 @@ from hpcsolve.formats.graph.queries import queries_sha256, read_queries
 from hpcsolve.formats.graph.steiner_solution import steiner_solution_lines
 from hpcsolve.formats.graph.steinlib import write_steinlib
 from hpcsolve.formats.graph.terminals import read_terminals
-from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
 from hpcsolve.formats.tsp.tsplib_tour import read_tour_text
 from hpcsolve.formats.tsp.tsplib_write import tour_lines, write_tour, write_tsplib
 from hpcsolve.problems.graph import Graph
@@ -61,6 +63,8 @@ def read(path: str | os.PathLike[str], precision: Precision | None = None) -> In
     ResourceError
         The cost matrix would not fit this machine.
     """
+    from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
+
     wrong_kind = "a graph ({}), not a travelling salesman problem, which needs the distances between all cities"
     return read_instance(path, TSP_FORMATS, GRAPH_FORMATS, wrong_kind, precision)
 
@@ -91,6 +95,8 @@ def read_graph(
     InputError
         A file is missing, damaged or not a graph. The message names file and line.
     """
+    from hpcsolve.formats.known import GRAPH_FORMATS, TSP_FORMATS
+
     wrong_kind = "a travelling salesman problem ({}), not a graph; save a matrix as a graph with scipy.sparse.save_npz"
     found = read_instance(path, GRAPH_FORMATS, TSP_FORMATS, wrong_kind, directed, weight=weight)
     if coordinates is None:
@@ -122,6 +128,8 @@ def write(tsp: Tsp, path: str) -> None:
     EnvironmentFault
         The file cannot be written.
     """
+    from hpcsolve.formats.known import TSP_FORMATS
+
     _, *others = TSP_FORMATS
     other = path.lower().endswith(tuple(suffix for format in others for suffix in format.suffixes))
     if tsp.precedences and other:
@@ -139,6 +147,8 @@ def write_graph(graph: Graph, path: str) -> None:
     EnvironmentFault
         The file cannot be written.
     """
+    from hpcsolve.formats.known import GRAPH_FORMATS
+
     if path.lower().endswith(".co"):
         write_coordinates(graph, path)
     else:

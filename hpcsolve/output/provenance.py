@@ -93,8 +93,11 @@ def version(distribution: str) -> str:
 def package_hash() -> str:
     """Return the SHA-256 of the package's Python files and their names. It reveals changes that were not committed."""
     digest, package = hashlib.sha256(), _package()
-    for path in sorted(package.rglob("*.py")):
-        digest.update(str(path.relative_to(package)).encode() + b"\0" + path.read_bytes())
+    found = (os.path.join(folder, name) for folder, _, names in os.walk(package) for name in names)
+    for path in sorted((path for path in found if path.endswith(".py")), key=lambda path: path.split(os.sep)):
+        digest.update(os.path.relpath(path, package).encode() + b"\0")
+        with open(path, "rb") as file:
+            digest.update(file.read())
     return digest.hexdigest()
 
 

@@ -78,7 +78,7 @@ class Forecast:
         yield f"memory of all ranks     {size(sum(estimate.needed) - shared * (self.ranks - 1))}"
         yield f"process of rank 0       {size(self.process)} of host memory, with Python and the instance"
         yield f"messages per rank       {_range(estimate.bytes_sent)}"
-        yield from (f"{name:23} {value}" for name, value in estimate.details.items())
+        yield from (f"{name:23} {value}" for name, value in {**estimate.details, **estimate.beside()}.items())
         yield f"work                    {estimate.operations:.4g} operations ({estimate.operation})"
         yield from self.phases.lines()
         largest = estimate.largest([self.memory] * self.ranks)

@@ -14,12 +14,12 @@ import pytest
 
 from hpcsolve.algorithms import held_karp
 from hpcsolve.algorithms.base import StopCriteria, silent
-from hpcsolve.algorithms.held_karp import orders
 from hpcsolve.algorithms.held_karp.bounded import run as bounded
 from hpcsolve.algorithms.held_karp.bounded.places import of_orders, place_costs
 from hpcsolve.algorithms.held_karp.bounded.prove import Proof, Prover
 from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY
 from hpcsolve.algorithms.held_karp.bounded.search import Budget, budget_of
+from hpcsolve.algorithms.held_karp.lattice.orders import run as orders
 from hpcsolve.algorithms.held_karp.method import is_bounded
 from hpcsolve.algorithms.held_karp.problem import order_problem
 from hpcsolve.answers.tour import Tour

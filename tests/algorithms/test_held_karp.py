@@ -16,10 +16,10 @@ from hpcsolve.algorithms import held_karp
 from hpcsolve.algorithms.base import Outcome, silent
 from hpcsolve.algorithms.held_karp import Parameters
 from hpcsolve.algorithms.held_karp.core import core_problem
-from hpcsolve.algorithms.held_karp.plan import plan
-from hpcsolve.algorithms.held_karp.planes import Statistics, meet
-from hpcsolve.algorithms.held_karp.reduce import reduce_costs
-from hpcsolve.algorithms.held_karp.split import split_cities
+from hpcsolve.algorithms.held_karp.lattice.plan import plan
+from hpcsolve.algorithms.held_karp.lattice.planes import Statistics, meet
+from hpcsolve.algorithms.held_karp.lattice.reduce import reduce_costs
+from hpcsolve.algorithms.held_karp.lattice.split import split_cities
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError, ResourceError

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hpcsolve.algorithms.shortest_paths.engines.phast import kept
+from hpcsolve.algorithms.shortest_paths.engines.phast.choice import UNLIMITED
+from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Refusal
+from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import Hierarchy
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
-from hpcsolve.algorithms.shortest_paths.phast import kept
-from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED
-from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal
-from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy
 from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
 from hpcsolve.device import array_cache
 from hpcsolve.problems.graph import Graph

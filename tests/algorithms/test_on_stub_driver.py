@@ -21,8 +21,12 @@ __all__ = ["stub"]
 
 HERE = Path(__file__).parent
 KERNELS = HERE.parent / "kernels"
-MOST = "not published and not steiner_exact and not steiner_reductions and (not test_orders or test_large_costs)"
-"""The tests of `make test-gpu`, but for kernels that run on the CPU alone and for most tests of the orders."""
+MOST = (
+    "not published and not steiner_exact and not steiner_reductions and (not test_orders or test_large_costs)"
+    " and not (ranks_do_not_matter and hypercube) and not can_be_stopped_at_any_time and not every_better_tree"
+)
+"""The tests of `make test-gpu`, but for kernels that run on the CPU alone, most tests of the orders, and those of
+Steiner trees whose ranks have CPU cores whatever the device."""
 SMALL = (
     "minplus or test_the_meeting or do_not_wrap or (brute and 9 and asymmetric and planes)"
     " or test_block_sizes_do_not_matter or rows_of_a_few_threads or links_are_the_edges"

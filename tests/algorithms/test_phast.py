@@ -11,12 +11,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from hpcsolve.algorithms.shortest_paths.engines.phast.choice import (
+    UNLIMITED,
+    Attempt,
+    build_hierarchy,
+    required,
+    worth_trying,
+)
+from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Contraction, Refusal, contracted
+from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import AHEAD, Hierarchy
+from hpcsolve.algorithms.shortest_paths.engines.phast.restriction import restriction_above
+from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import WIDTHS, Shape, Sweeper
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys, first_keys
-from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, build_hierarchy, required, worth_trying
-from hpcsolve.algorithms.shortest_paths.phast.contraction import Contraction, Refusal, contracted
-from hpcsolve.algorithms.shortest_paths.phast.hierarchy import AHEAD, Hierarchy
-from hpcsolve.algorithms.shortest_paths.phast.restriction import restriction_above
-from hpcsolve.algorithms.shortest_paths.phast.sweeper import WIDTHS, Shape, Sweeper
 from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, WANTS_TARGETS, row_searches

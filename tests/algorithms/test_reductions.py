@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import dijkstra
 
 from hpcsolve.algorithms.base import silent
+from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import WIDTHS, Shape, Sweeper
 from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD, Keys
-from hpcsolve.algorithms.shortest_paths.phast.sweeper import WIDTHS, Shape, Sweeper
 from hpcsolve.algorithms.shortest_paths.reduce.answer import solve_summaries
 from hpcsolve.algorithms.shortest_paths.reduce.reducer import Reducer
 from hpcsolve.algorithms.shortest_paths.reduce.summary import FARTHEST, REACHED, WITHIN, layout_of, sums_of

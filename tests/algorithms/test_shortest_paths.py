@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import hpcsolve
-from hpcsolve.algorithms.shortest_paths.engines import EngineName
+from hpcsolve.algorithms.shortest_paths.engines.known import EngineName
 from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD, Keys
 from hpcsolve.algorithms.shortest_paths.question import Parameters, question
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, Solved, searcher

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.shortest_paths import grid
-from hpcsolve.algorithms.shortest_paths.engines import EngineName
+from hpcsolve.algorithms.shortest_paths.engines import grid
+from hpcsolve.algorithms.shortest_paths.engines.known import EngineName
 from hpcsolve.algorithms.shortest_paths.pairs import by_source, shares, solve_pairs
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_TARGETS, row_searches

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpcsolve.algorithms.held_karp import split as lattice
-from hpcsolve.algorithms.held_karp.plan import plan
-from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, Split, split_cities
+from hpcsolve.algorithms.held_karp.lattice import split as lattice
+from hpcsolve.algorithms.held_karp.lattice.plan import plan
+from hpcsolve.algorithms.held_karp.lattice.split import FEWEST_CITIES, Split, split_cities
 
 splits = st.builds(Split, st.integers(5, 7), st.sampled_from([1, 3, 5]), st.integers(1, 5))
 ranks = st.integers(1, 9)

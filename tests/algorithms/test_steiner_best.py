@@ -16,16 +16,16 @@ from hypothesis import given, settings
 import hpcsolve
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import NO_STOP, Outcome, StopCriteria, silent
+from hpcsolve.algorithms.shortest_paths.engines.tile import TileRows
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
-from hpcsolve.algorithms.shortest_paths.tile import TileRows
 from hpcsolve.algorithms.steiner_kmb import Parameters
+from hpcsolve.algorithms.steiner_kmb.best.node_table import PANEL, NodeTable, capacity
+from hpcsolve.algorithms.steiner_kmb.best.node_tree import Candidates, NodeTree
+from hpcsolve.algorithms.steiner_kmb.best.one_steiner import terminal_tree
+from hpcsolve.algorithms.steiner_kmb.best.rounds import RoundStop
 from hpcsolve.algorithms.steiner_kmb.memory import left_of
 from hpcsolve.algorithms.steiner_kmb.network import network
-from hpcsolve.algorithms.steiner_kmb.node_table import PANEL, NodeTable, capacity
-from hpcsolve.algorithms.steiner_kmb.node_tree import Candidates, NodeTree
-from hpcsolve.algorithms.steiner_kmb.one_steiner import terminal_tree
-from hpcsolve.algorithms.steiner_kmb.reduce import reduced
-from hpcsolve.algorithms.steiner_kmb.rounds import RoundStop
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
 from hpcsolve.algorithms.steiner_kmb.trees import closure
 from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
@@ -117,7 +117,7 @@ def test_rounds_measure_every_vertex_and_keep_a_minimum_spanning_tree(keys: Keys
 
 def test_links_are_the_edges_of_a_vertex_in_the_tree(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hub of 70 terminals has a link to each, though there is room for 8 at first. A terminal has one to itself."""
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.node_table.LINKS_A_VERTEX", 4)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.best.node_table.LINKS_A_VERTEX", 4)
     k = 70
     graph = from_edges([k] * k, np.arange(k), np.arange(10, 10 + k), terminals=np.arange(k), n=k + 1)
     tried = bench(graph, WORD, device)
@@ -281,7 +281,7 @@ def test_rows_that_are_sent_are_counted(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_full_table_takes_no_more_nodes(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = power_law_steiner(200, 500, 40)
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.one_steiner.capacity", lambda terminals: terminals + 2)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.best.one_steiner.capacity", lambda terminals: terminals + 2)
     assert is_right(graph, solved(graph, device))
 
 

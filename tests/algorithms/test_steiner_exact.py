@@ -21,15 +21,15 @@ from scipy.sparse.csgraph import dijkstra
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import NO_STOP, Outcome, StopCriteria, silent
 from hpcsolve.algorithms.steiner_kmb import Parameters
+from hpcsolve.algorithms.steiner_kmb.best.rounds import RoundStop
 from hpcsolve.algorithms.steiner_kmb.exact.again import search_again
 from hpcsolve.algorithms.steiner_kmb.exact.program import Program
 from hpcsolve.algorithms.steiner_kmb.exact.search import _without_heavy
 from hpcsolve.algorithms.steiner_kmb.exact.space import several_ascents, space_of
-from hpcsolve.algorithms.steiner_kmb.kmb import Work
+from hpcsolve.algorithms.steiner_kmb.kmb.tree import Work
 from hpcsolve.algorithms.steiner_kmb.network import network, spanning_tree
-from hpcsolve.algorithms.steiner_kmb.reduce import ReducedGraph, reduced
 from hpcsolve.algorithms.steiner_kmb.reductions.shrink import Shrunk
-from hpcsolve.algorithms.steiner_kmb.rounds import RoundStop
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import ReducedGraph, reduced
 from hpcsolve.answers.base import Verdict
 from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
@@ -219,7 +219,7 @@ def test_stops_leave_a_tree_and_a_valid_bound() -> None:
 def test_a_stop_acts_within_reductions_and_ascents(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock of each rank counts how often it was looked at, so that every piece of work is the last one once."""
     graph, least = hypercube(6, 13, high=102), 1712
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.polish.best_tree", no_tree)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.best.polish.best_tree", no_tree)
     ends = set()
     for looks in (0.5, 3, 25, 150, 182, 198):
         for ranks in (1, 2) if looks in {25, 182} else (1,):

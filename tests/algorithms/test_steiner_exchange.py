@@ -14,7 +14,7 @@ from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.steiner_kmb.key_path import exchanged, moves
 from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
-from hpcsolve.algorithms.steiner_kmb.reduce import reduced
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
 from hpcsolve.device.base import Device
 from hpcsolve.formats import read_graph
 from hpcsolve.parallel.comm import SerialComm

@@ -16,7 +16,7 @@ from hpcsolve.algorithms.base import Outcome, silent
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.algorithms.steiner_kmb.dual_ascent import climb
 from hpcsolve.algorithms.steiner_kmb.network import network
-from hpcsolve.algorithms.steiner_kmb.reduce import reduced
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
 from hpcsolve.algorithms.steiner_kmb.trees import closure, improved, shortest_path_tree
 from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device

@@ -11,10 +11,10 @@ import os
 import numpy as np
 import pytest
 
+from hpcsolve.algorithms.steiner_kmb.best.key_vertex import eliminations, locally_best
 from hpcsolve.algorithms.steiner_kmb.key_path import exchanged, moves
-from hpcsolve.algorithms.steiner_kmb.key_vertex import eliminations, locally_best
 from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
-from hpcsolve.algorithms.steiner_kmb.reduce import reduced
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
 from hpcsolve.algorithms.steiner_kmb.trees import improved
 from hpcsolve.device.base import Device
 from hpcsolve.problems.graph import Graph
@@ -112,7 +112,7 @@ def test_what_finds_no_room_or_is_too_much_is_left_out(device: Device, monkeypat
     net = network(hypercube(6, 20, high=110), device)
     tree = improved(net, poor_tree(net, 1))
     many = eliminations(net, tree)
-    name = "hpcsolve.algorithms.steiner_kmb.key_vertex."
+    name = "hpcsolve.algorithms.steiner_kmb.best.key_vertex."
     monkeypatch.setattr(name + "room_for", lambda n: 30)
     few = eliminations(net, tree)
     assert 0 < len(few) < len(many) and {move.gain for move in few} <= {move.gain for move in many}

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import Outcome, silent
-from hpcsolve.algorithms.shortest_paths.engines import RowEngineName
+from hpcsolve.algorithms.shortest_paths.engines.known import RowEngineName
 from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
@@ -90,8 +90,8 @@ def test_small_batches_do_not_matter(device: Device, monkeypatch: pytest.MonkeyP
     graph = power_law_steiner(200, 600, 75, low=1, high=5)
     first = stored(solved(graph, device))
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.rows.BATCH", 1)
-    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.tile.GROUPS_A_BLOCK", 1)
-    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.kmb.MOST_PAIRS", 3)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.tile.GROUPS_A_BLOCK", 1)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.kmb.tree.MOST_PAIRS", 3)
     for engine in ("near-far", "tile", "p-pull"):
         assert stored(solved(graph, HostDevice(1), engine=engine, at_once=3)) == first
 

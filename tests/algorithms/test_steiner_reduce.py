@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from hpcsolve.algorithms.steiner_kmb.network import network, spanning_tree
-from hpcsolve.algorithms.steiner_kmb.reduce import ReducedGraph, reduced
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import ReducedGraph, reduced
 from hpcsolve.device.base import Device
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges

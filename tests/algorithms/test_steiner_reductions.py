@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms.steiner_kmb.network import network
-from hpcsolve.algorithms.steiner_kmb.reduce import reduced
 from hpcsolve.algorithms.steiner_kmb.reductions.shrink import ALL, KINDS, Effort, Rules, Shrunk, shrunk
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
 from hpcsolve.algorithms.steiner_kmb.reductions.special import too_long
 from hpcsolve.algorithms.steiner_kmb.reductions.terminals import contractible
 from hpcsolve.algorithms.steiner_kmb.trees import closure, nearest

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms.steiner_kmb import Parameters
-from hpcsolve.algorithms.steiner_kmb.kmb import Pairs
+from hpcsolve.algorithms.steiner_kmb.kmb.tree import Pairs
 from hpcsolve.device.host import HostDevice
 from hpcsolve.problems.generate.steiner import power_law_steiner
 from hpcsolve.problems.verify.steiner_bound import closure_spanning_tree

@@ -15,7 +15,7 @@ import pytest
 
 from hpcsolve.algorithms.base import NO_STOP, Algorithm, Outcome, StopCriteria, silent
 from hpcsolve.algorithms.registry import algorithm
-from hpcsolve.algorithms.shortest_paths.phast.sweeper import Shape
+from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import Shape
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.checkpoint.lease import take_lease
 from hpcsolve.checkpoint.pace import Pace
@@ -135,5 +135,5 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.reduce.answer.SWEEPS_A_BATCH", 1)
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.prepare.shape_for", lambda *_: Shape(16, 1))
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.pairs.SOURCES_A_BATCH", 4)
-    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.tile.TileRows.at_once", 8)
+    monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.engines.tile.TileRows.at_once", 8)
     monkeypatch.setattr("hpcsolve.algorithms.shortest_paths.rows.BATCH", 4)

@@ -9,6 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
+from hpcsolve import cli
 from hpcsolve.errors import DamagedFileError
 from hpcsolve.output import trial
 from hpcsolve.output.hdf5 import has_seal
@@ -32,6 +33,18 @@ def solved(hpcsolve, tmp_path_factory, test_device):
 def folder(solved, tmp_path):
     shutil.copytree(solved, tmp_path, dirs_exist_ok=True)
     return tmp_path
+
+
+@pytest.fixture
+def command(folder, monkeypatch, capsys):
+    """`command(*words)` runs the command line in this process, where one trial of the altered bytes is enough."""
+    monkeypatch.chdir(folder)
+
+    def run(*words):
+        code = cli.main(words)
+        return subprocess.CompletedProcess(words, code, *capsys.readouterr())
+
+    return run
 
 
 def put(name, value):
@@ -83,13 +96,13 @@ STRUCTURE = {
 
 
 @pytest.mark.parametrize("name", STRUCTURE)
-def test_an_altered_structure_is_damage(name, hpcsolve, folder, test_device):
+def test_an_altered_structure_is_damage(name, command, folder, test_device):
     change, message = STRUCTURE[name]
     with h5py.File(folder / "out.h5", "r+") as file:
         change(file)
-    verified = hpcsolve("verify", "out.h5", cwd=folder)
+    verified = command("verify", "out.h5")
     assert verified.returncode == 5 and "damaged" in error_line(verified), verified.stdout
-    again = hpcsolve("run", "job.toml", "--device", test_device, cwd=folder)
+    again = command("run", "job.toml", "--device", test_device)
     if name == "no job":  # then nothing says whose result it is
         assert again.returncode in (2, 5)
     else:
@@ -116,12 +129,12 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_changed_answer_fails_though_the_file_says_it_passed(name, hpcsolve, folder, test_device):
+def test_a_changed_answer_fails_though_the_file_says_it_passed(name, command, folder, test_device):
     with h5py.File(folder / "out.h5", "r+") as file:
         WRONG[name](file)
     assert not has_seal(folder / "out.h5")
-    for command in (["verify", "out.h5"], ["run", "job.toml", "--device", test_device]):
-        done = hpcsolve(*command, cwd=folder)
+    for words in (["verify", "out.h5"], ["run", "job.toml", "--device", test_device]):
+        done = command(*words)
         assert done.returncode == 1 and done.stderr == "", done.stderr
         assert "check:  FAIL" in done.stdout and "PASS" not in done.stdout
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from hpcsolve.algorithms.ant_colony import ant_system, buffers, local_search, max_min
-from hpcsolve.algorithms.held_karp import planes
 from hpcsolve.algorithms.held_karp.bounded import descent, layers, relaxation
-from hpcsolve.algorithms.shortest_paths import p_pull, tile, tuning
-from hpcsolve.algorithms.shortest_paths.phast import sweeper
+from hpcsolve.algorithms.held_karp.lattice import planes
+from hpcsolve.algorithms.shortest_paths.engines import p_pull, tile, tuning
+from hpcsolve.algorithms.shortest_paths.engines.phast import sweeper
 from hpcsolve.algorithms.shortest_paths.reduce import reducer
-from hpcsolve.algorithms.steiner_kmb import node_table
+from hpcsolve.algorithms.steiner_kmb.best import node_table
 
 THREADS = {
     "ant_system": ant_system.CITY_THREADS,

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hpcsolve.algorithms.ant_colony import local_search
-from hpcsolve.algorithms.shortest_paths import tile, tuning
+from hpcsolve.algorithms.shortest_paths.engines import tile, tuning
 from hpcsolve.device.compiler import cuda_compiler
 from tests.gpu_code.budget import excesses, read_budget, write_budget
 from tests.gpu_code.check import budget_problems, own_problems

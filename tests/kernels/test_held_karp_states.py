@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.held_karp import planes, recover
-from hpcsolve.algorithms.held_karp.plan import Plan, plan
-from hpcsolve.algorithms.held_karp.planes import HalfBuffers, HalfRun, Meeting, Statistics
-from hpcsolve.algorithms.held_karp.reduce import INFINITY, ReducedCosts
-from hpcsolve.algorithms.held_karp.split import Split
+from hpcsolve.algorithms.held_karp.lattice import planes, recover
+from hpcsolve.algorithms.held_karp.lattice.plan import Plan, plan
+from hpcsolve.algorithms.held_karp.lattice.planes import HalfBuffers, HalfRun, Meeting, Statistics
+from hpcsolve.algorithms.held_karp.lattice.reduce import INFINITY, ReducedCosts
+from hpcsolve.algorithms.held_karp.lattice.split import Split
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.tsp import FORBIDDEN

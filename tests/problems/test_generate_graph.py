@@ -11,8 +11,8 @@ import pytest
 from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.spatial import cKDTree
 
+from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Contraction, contracted
 from hpcsolve.algorithms.shortest_paths.keys import first_keys
-from hpcsolve.algorithms.shortest_paths.phast.contraction import Contraction, contracted
 from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError, ResourceError

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import silent
+from hpcsolve.algorithms.shortest_paths.engines.phast.choice import UNLIMITED
+from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Contraction, contracted
+from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import Hierarchy, hierarchy
+from hpcsolve.algorithms.shortest_paths.engines.phast.restriction import restriction_above
+from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import WIDTHS, Shape, Sweeper
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
-from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED
-from hpcsolve.algorithms.shortest_paths.phast.contraction import Contraction, contracted
-from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy, hierarchy
-from hpcsolve.algorithms.shortest_paths.phast.restriction import restriction_above
-from hpcsolve.algorithms.shortest_paths.phast.sweeper import WIDTHS, Shape, Sweeper
 from hpcsolve.algorithms.shortest_paths.reduce.answer import solve_summaries
 from hpcsolve.algorithms.shortest_paths.resume import SearchCheckpoints
 from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph, lay_out

@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.held_karp import batch, orders
-from hpcsolve.algorithms.held_karp.encode import encode
+from hpcsolve.algorithms.held_karp import batch
+from hpcsolve.algorithms.held_karp.lattice.orders import run as orders
+from hpcsolve.algorithms.held_karp.lattice.orders.encode import encode
+from hpcsolve.algorithms.held_karp.lattice.orders.slices import Slices
+from hpcsolve.algorithms.held_karp.lattice.orders.table import Table
 from hpcsolve.algorithms.held_karp.problem import order_problem
 from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, ExtraAnswers
-from hpcsolve.algorithms.held_karp.slices import Slices
-from hpcsolve.algorithms.held_karp.table import Table
 from hpcsolve.checkpoint.checkpoints import NONE
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm

@@ -24,13 +24,15 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms import held_karp, steiner_kmb
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.held_karp import Parameters, planes
-from hpcsolve.algorithms.held_karp.plan import plan
-from hpcsolve.algorithms.held_karp.reduce import INFINITY, ReducedCosts
-from hpcsolve.algorithms.held_karp.split import Split
-from hpcsolve.algorithms.shortest_paths.engines import NEAR_FAR, ROW_ENGINES, EngineName
+from hpcsolve.algorithms.held_karp import Parameters
+from hpcsolve.algorithms.held_karp.lattice import planes
+from hpcsolve.algorithms.held_karp.lattice.plan import plan
+from hpcsolve.algorithms.held_karp.lattice.reduce import INFINITY, ReducedCosts
+from hpcsolve.algorithms.held_karp.lattice.split import Split
+from hpcsolve.algorithms.shortest_paths.engines.known import NEAR_FAR, ROW_ENGINES, EngineName
+from hpcsolve.algorithms.shortest_paths.engines.phast.rows import SweptRows
+from hpcsolve.algorithms.shortest_paths.engines.tile import TileRows
 from hpcsolve.algorithms.shortest_paths.keys import LONG, REAL, WORD, Keys
-from hpcsolve.algorithms.shortest_paths.phast.rows import SweptRows
 from hpcsolve.algorithms.shortest_paths.rows import row_search
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
 from hpcsolve.algorithms.shortest_paths.searches import (
@@ -41,11 +43,10 @@ from hpcsolve.algorithms.shortest_paths.searches import (
     query_searches,
     row_searches,
 )
-from hpcsolve.algorithms.shortest_paths.tile import TileRows
 from hpcsolve.algorithms.steiner_kmb.exact.program import Program
 from hpcsolve.algorithms.steiner_kmb.exact.space import several_ascents, space_of
 from hpcsolve.algorithms.steiner_kmb.network import network
-from hpcsolve.algorithms.steiner_kmb.reduce import reduced
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
 from hpcsolve.device import build
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice, HostKernel

@@ -6,28 +6,20 @@ workstation, for any cost matrix: symmetric or not, with forbidden arcs, for tou
 tour it proves that there is none. Memory is its limit. The subset lattice is split over R ranks, so that each stores
 1/R of it.
 
+The methods differ in the states that they keep: lattice/ has all of them, bounded/ those that a lower bound does not
+prove useless, batch.py solves many small instances at once. The rest is for all methods:
+
 question.py  the keys of a job, and the question that they state
 core.py      from what the user asks to a depot and m cities
+problem.py   the one statement of every objective and constraint
 method.py    which method solves a job
 files.py     which kernel files a job may load
 solve.py     `estimate` and `run` of a job
-problem.py   the one statement of every objective and constraint
-orders.py    objectives and constraints beyond plain sums, with one table (encode.py, slices.py, table.py)
-walk.py      the best order of such a table
-ranking.py   the number of optimal orders, and the best ones
-arcs.py      the value of the best order through each arc
-reduce.py    from costs to 16- or 32-bit states, exactly
-split.py     cities into low, mid and top ones, slices over ranks, layers into chunks
-plan.py      one rank's share: buffers and messages, to the byte
-planes.py    the distributed dynamic program (kernels: cuda_src/held_karp/held_karp.cu)
-resume.py    the checkpoints: the last whole layer
-recover.py   the tour, from where its halves meet
-bounded/     states that a lower bound proves useless are dropped (kernels: bounds.cu, layers.cu, descent.cu)
-compact.py   the layout for study: one table of all states
-small.py     the same with one table in numpy, for the smallest problems
-bound.py     a heuristic tour, which gives an upper bound
-batch.py     many small instances at once
+outcome.py   what a run leaves in the result file
 trial.py     the time of a job, from that of a smaller one
+lattice/     all states in tables; for objectives and constraints beyond plain sums lattice/orders/
+bounded/     states that a lower bound proves useless are dropped (kernels: bounds.cu, layers.cu, descent.cu)
+batch.py     many small instances at once (kernel: batch.cu)
 """
 
 from hpcsolve.algorithms.base import Algorithm

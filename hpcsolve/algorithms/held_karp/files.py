@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from hpcsolve.algorithms.base import NO_STOP, StopCriteria
-from hpcsolve.algorithms.held_karp import batch, orders, planes
+from hpcsolve.algorithms.held_karp import batch
 from hpcsolve.algorithms.held_karp.bounded import run as bounded
+from hpcsolve.algorithms.held_karp.lattice import planes
+from hpcsolve.algorithms.held_karp.lattice.orders import run as orders
 from hpcsolve.algorithms.held_karp.method import FEWEST_CITIES, most_in_lattice, why_not_bounded
 from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, Parameters, extra_answers
 

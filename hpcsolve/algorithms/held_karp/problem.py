@@ -8,8 +8,9 @@ max     the dearest arc
 finish  the time: an arc takes its cost, and a city's window is waited for or missed
 
 Of equally good orders all methods return the same: the one whose last city is the smallest, of these the one whose last
-but one is, and so on backwards (`small.py` and `compact.py` have this rule too). Plain sums by the planes are older and
-have another rule (`planes.py`, `recover.py`): the smallest (top set, city, entry) in the middle, then in each half.
+but one is, and so on backwards (`lattice/small.py` and `lattice/compact.py` have this rule too). Plain sums by the
+planes are older and have another rule (`lattice/planes.py`, `lattice/recover.py`): the smallest (top set, city, entry)
+in the middle, then in each half.
 """
 
 from __future__ import annotations

@@ -8,17 +8,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
-from hpcsolve.algorithms.held_karp import batch, compact, orders, planes, recover
+from hpcsolve.algorithms.held_karp import batch
 from hpcsolve.algorithms.held_karp.bounded import run as bounded
 from hpcsolve.algorithms.held_karp.core import Core, core_problem
+from hpcsolve.algorithms.held_karp.lattice import compact, planes, recover
+from hpcsolve.algorithms.held_karp.lattice.orders import run as orders
+from hpcsolve.algorithms.held_karp.lattice.plan import Plan, plan
+from hpcsolve.algorithms.held_karp.lattice.planes import Statistics
+from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts, reduce_costs
+from hpcsolve.algorithms.held_karp.lattice.split import FEWEST_CITIES, split_cities
 from hpcsolve.algorithms.held_karp.method import is_bounded, may_be_bounded
 from hpcsolve.algorithms.held_karp.outcome import layers_table, outcome
-from hpcsolve.algorithms.held_karp.plan import Plan, plan
-from hpcsolve.algorithms.held_karp.planes import Statistics
 from hpcsolve.algorithms.held_karp.problem import order_problem
 from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, Parameters, asked, extra_answers
-from hpcsolve.algorithms.held_karp.reduce import ReducedCosts, reduce_costs
-from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, split_cities
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.errors import HpcsolveError, InputError, ResourceError
@@ -58,7 +60,7 @@ def estimate(tsp: Tsp | TspBatch, parameters: Parameters, ranks: int, info: Devi
 
 def _bounded_estimate(tsp: Tsp, parameters: Parameters, ranks: int) -> Estimate:
     problem = order_problem(tsp, asked(tsp, parameters))
-    return bounded.estimate(tsp, problem, ranks, _beside(tsp, parameters, ranks))
+    return bounded.estimate(tsp, problem, ranks, lambda: _beside(tsp, parameters, ranks))
 
 
 def _beside(tsp: Tsp, parameters: Parameters, ranks: int) -> dict[str, int | str]:

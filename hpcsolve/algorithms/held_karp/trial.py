@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, StopCriteria, Stopwatch, Trial, silent
-from hpcsolve.algorithms.held_karp import orders, planes
 from hpcsolve.algorithms.held_karp.core import core_problem
+from hpcsolve.algorithms.held_karp.lattice import planes
+from hpcsolve.algorithms.held_karp.lattice.orders import run as orders
+from hpcsolve.algorithms.held_karp.lattice.plan import plan
+from hpcsolve.algorithms.held_karp.lattice.reduce import reduce_costs
+from hpcsolve.algorithms.held_karp.lattice.split import FEWEST_CITIES, split_cities
 from hpcsolve.algorithms.held_karp.method import is_bounded
-from hpcsolve.algorithms.held_karp.plan import plan
 from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, Parameters, asked, extra_answers
-from hpcsolve.algorithms.held_karp.reduce import reduce_costs
 from hpcsolve.algorithms.held_karp.solve import estimate, run
-from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, split_cities
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Request, SerialComm
 from hpcsolve.problems.generate.tsp import random_matrix

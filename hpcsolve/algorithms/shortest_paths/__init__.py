@@ -5,20 +5,15 @@ works on hundreds of sources at a time and a CPU core on one; the sources are de
 are exact integers (or floats, added in the order of the path), widened where they would not fit. Predecessors follow
 from the distances afterwards, the smallest one that fits, so no schedule changes them.
 
-Tables from many sources go through a contraction hierarchy if that pays (phast/): the graph is contracted once, and
-then a sweep over it finds the distances from up to 64 sources at a time, in a twentieth of the time of searches.
+Tables from many sources go through a contraction hierarchy if that pays (engines/phast/): the graph is contracted once,
+and then a sweep over it finds the distances from up to 64 sources at a time, in a twentieth of the time of searches.
 
 question.py      the job's table, and what it asks of a graph
 keys.py          distances as the kernels hold them: unsigned integers in the same order
 search_graph.py  a graph as the kernels read it
 searches.py      searches as the kernels read them
 batch.py         a batch of searches on a device, with room for the answers
-engines.py       the search engines, one record each
-tuning.py        bucket widths and the number of searches at a time, for a graph and a device
-block.py         launches for searches by one block each
-grid.py          launches for searches by the whole grid
-row_engine.py    the record of an engine that searches from many sources at once and gives rows of distances
-tile.py, p_pull.py  the two such engines
+engines/         the search engines: a record each, and how they are tuned and launched
 rows.py          rows of distances from many sources, by any engine
 searcher.py      a graph on a device, ready to be searched
 prepare.py       the choice between searches and a hierarchy, and the graph on the device in that way

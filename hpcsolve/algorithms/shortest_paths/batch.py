@@ -19,7 +19,7 @@ from hpcsolve.algorithms.shortest_paths.searches import (
 from hpcsolve.device.base import Argument, Buffer, Device, Download
 
 if TYPE_CHECKING:
-    from hpcsolve.algorithms.shortest_paths.phast.sweeper import Sweeper
+    from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import Sweeper
     from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 
 NO_ROOM = np.uint64(2**64 - 1)

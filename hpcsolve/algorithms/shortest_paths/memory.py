@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hpcsolve.algorithms.shortest_paths.engines import PHAST, chosen_engine
+from hpcsolve.algorithms.shortest_paths.engines.known import PHAST, chosen_engine
+from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import contraction_bytes, most_arcs
+from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import hierarchy_bytes, weighing_bytes
+from hpcsolve.algorithms.shortest_paths.engines.phast.restriction import restriction_bytes
+from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import Shape, shape_for
+from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import workspace as sweep_workspace
 from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.pairs import PATH_ROOM, SOURCES_A_BATCH
-from hpcsolve.algorithms.shortest_paths.phast.contraction import contraction_bytes, most_arcs
-from hpcsolve.algorithms.shortest_paths.phast.hierarchy import hierarchy_bytes, weighing_bytes
-from hpcsolve.algorithms.shortest_paths.phast.restriction import restriction_bytes
-from hpcsolve.algorithms.shortest_paths.phast.sweeper import Shape, shape_for
-from hpcsolve.algorithms.shortest_paths.phast.sweeper import workspace as sweep_workspace
 from hpcsolve.algorithms.shortest_paths.prepare import Way
 from hpcsolve.algorithms.shortest_paths.question import Parameters
 from hpcsolve.algorithms.shortest_paths.reduce.memory import searched_bytes, swept_bytes

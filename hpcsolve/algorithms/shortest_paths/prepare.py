@@ -8,20 +8,20 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths.engines import AUTO, NEAR_FAR, PHAST
-from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.phast.choice import (
+from hpcsolve.algorithms.shortest_paths.engines.known import AUTO, NEAR_FAR, PHAST
+from hpcsolve.algorithms.shortest_paths.engines.phast.choice import (
     UNLIMITED,
     Attempt,
     refused,
     required,
     worth_trying,
 )
-from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal
-from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy
-from hpcsolve.algorithms.shortest_paths.phast.kept import cached_hierarchy
-from hpcsolve.algorithms.shortest_paths.phast.restriction import restriction_above
-from hpcsolve.algorithms.shortest_paths.phast.sweeper import Sweeper, shape_for
+from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Refusal
+from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import Hierarchy
+from hpcsolve.algorithms.shortest_paths.engines.phast.kept import cached_hierarchy
+from hpcsolve.algorithms.shortest_paths.engines.phast.restriction import restriction_above
+from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import Sweeper, shape_for
+from hpcsolve.algorithms.shortest_paths.keys import Keys
 from hpcsolve.algorithms.shortest_paths.question import Parameters
 from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.batch import Rows, Solved
-from hpcsolve.algorithms.shortest_paths.engines import RowEngineName, row_engine
+from hpcsolve.algorithms.shortest_paths.engines.known import RowEngineName, row_engine
+from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import Hierarchy
+from hpcsolve.algorithms.shortest_paths.engines.row_engine import Finish, RowEngine, RowRequest, RowSearch
+from hpcsolve.algorithms.shortest_paths.engines.tuning import concurrent_blocks, typical_weight
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy
-from hpcsolve.algorithms.shortest_paths.row_engine import Finish, RowEngine, RowRequest, RowSearch
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_TARGETS, row_searches
-from hpcsolve.algorithms.shortest_paths.tuning import concurrent_blocks, typical_weight
 from hpcsolve.device.base import DeviceInfo, nbytes_of
 from hpcsolve.problems.graph import Graph
 

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.batch import Batch, Rows, Solved, batch_on
-from hpcsolve.algorithms.shortest_paths.engines import NEAR_FAR, Engine, EngineName, chosen_engine
+from hpcsolve.algorithms.shortest_paths.engines.known import NEAR_FAR, Engine, EngineName, chosen_engine
+from hpcsolve.algorithms.shortest_paths.engines.tuning import BLOCK_THREADS, Tuning, TuningInput
 from hpcsolve.algorithms.shortest_paths.keys import Keys, first_keys
 from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph, lay_out
 from hpcsolve.algorithms.shortest_paths.searches import Searches
-from hpcsolve.algorithms.shortest_paths.tuning import BLOCK_THREADS, Tuning, TuningInput
 from hpcsolve.device.base import Argument, Buffer, Device, Timer
 from hpcsolve.problems.graph import Graph
 

@@ -10,12 +10,12 @@ import numpy as np
 
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
 from hpcsolve.algorithms.shortest_paths import pairs
-from hpcsolve.algorithms.shortest_paths.engines import ENGINES, PHAST, PUSH, kernel_files
+from hpcsolve.algorithms.shortest_paths.engines.known import ENGINES, PHAST, PUSH, kernel_files
+from hpcsolve.algorithms.shortest_paths.engines.phast import contraction, hierarchy, plateaus, sweeper
+from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import Sweeper
 from hpcsolve.algorithms.shortest_paths.keys import KINDS, LONG, Keys, first_keys, wider
 from hpcsolve.algorithms.shortest_paths.memory import memory
 from hpcsolve.algorithms.shortest_paths.pairs import QueryAnswers, by_source, shares, solve_pairs
-from hpcsolve.algorithms.shortest_paths.phast import contraction, hierarchy, plateaus, sweeper
-from hpcsolve.algorithms.shortest_paths.phast.sweeper import Sweeper
 from hpcsolve.algorithms.shortest_paths.prepare import Way, engine_of, prepared_on, way_by, way_of
 from hpcsolve.algorithms.shortest_paths.question import Parameters, question
 from hpcsolve.algorithms.shortest_paths.reduce import reducer

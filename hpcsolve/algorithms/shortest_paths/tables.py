@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.shortest_paths.batch import Solved
+from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import Sweeper
+from hpcsolve.algorithms.shortest_paths.engines.tuning import concurrent_blocks
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.phast.sweeper import Sweeper
 from hpcsolve.algorithms.shortest_paths.question import Parameters
 from hpcsolve.algorithms.shortest_paths.resume import WORK, RowTable, SearchCheckpoints, runs_of, solved_of, work_of
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_PREDECESSORS, WANTS_TARGETS, row_searches
-from hpcsolve.algorithms.shortest_paths.tuning import concurrent_blocks
 from hpcsolve.answers.distances import NO_VERTEX, Distances, PathQuestion, distance_table
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.device.base import DeviceInfo, batches_at_once

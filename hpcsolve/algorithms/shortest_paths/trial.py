@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import NO_STOP, StopCriteria, Stopwatch, Trial
-from hpcsolve.algorithms.shortest_paths.engines import NEAR_FAR, PHAST, chosen_engine
+from hpcsolve.algorithms.shortest_paths.engines.known import NEAR_FAR, PHAST, chosen_engine
+from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Refusal
+from hpcsolve.algorithms.shortest_paths.engines.phast.kept import cached_contraction
+from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import shape_for
 from hpcsolve.algorithms.shortest_paths.keys import first_keys
-from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal
-from hpcsolve.algorithms.shortest_paths.phast.kept import cached_contraction
-from hpcsolve.algorithms.shortest_paths.phast.sweeper import shape_for
 from hpcsolve.algorithms.shortest_paths.prepare import way_of
 from hpcsolve.algorithms.shortest_paths.question import Parameters, question
 from hpcsolve.algorithms.shortest_paths.solve import run, searches

@@ -10,28 +10,23 @@ twice.
 The tree follows from the graph alone (in mode best, from the seed too). Ties are broken by a total order of weights and
 positions, so the tree is the same for any order of the edges in the file, number of ranks, and device.
 
+Modes kmb, best and exact have a folder each; mode fast is trees.py, then key_path.py:
+
 parameters.py   the job's table
-reduce.py       exact reductions of the graph, and the way from a reduced tree to original edges
+solve.py        what the runner calls
 network.py      a problem as the Steiner kernels read it, and their launches on the CPU
 trees.py        trees by single searches (cuda_src/steiner/steiner_tree.cu)
 key_path.py     local search by key-path exchange (cuda_src/steiner/key_path.cu)
-key_vertex.py   local search by key-vertex elimination (cuda_src/steiner/key_vertex.cu): modes best and exact
 dual_ascent.py  the lower bound (cuda_src/steiner/dual_ascent.cu)
-kmb.py          the tree of Kou, Markowsky and Berman: one search per terminal
-order.py        the order of the terminals in these searches
-matrix.py       the distances between all terminals
-reductions/     reductions by searches and bounds (cuda_src/steiner/reductions.cu): modes best and exact
-polish.py       mode best: these reductions, then iterated 1-Steiner
+reductions/     the graph made smaller: for every mode (simple.py), and by searches and bounds for modes best and exact
+kmb/            mode kmb: the tree of Kou, Markowsky and Berman, by one search per terminal
+best/           mode best: reductions, iterated 1-Steiner, ruin and recreate
 exact/          mode exact: then a program over sets of terminals (cuda_src/steiner/subset_program.cu)
-one_steiner.py  iterated 1-Steiner, from the first tree of nodes to the final tree
-rounds.py       its rounds, in which all ranks take part, and their end
-node_table.py   its table of distances, of which each rank has some columns (one_steiner.cu: measure, links)
-node_tree.py    its spanning tree of nodes, on rank 0 (one_steiner.cu: graft)
-resume_kmb.py, resume_best.py  what the modes keep in a checkpoint
+order.py        the order of the terminals in searches from all of them
+row_choice.py   the engine of these searches
 outcome.py      what a run returns
 memory.py       the memory of a run
 trial.py        the time of a job, from mode fast and some searches
-solve.py        what the runner calls
 """
 
 from hpcsolve.algorithms.base import Algorithm

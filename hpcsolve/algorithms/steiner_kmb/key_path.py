@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.steiner_kmb.network import Given, Network, New, edge_numbers, launched, spanning_tree
-from hpcsolve.algorithms.steiner_kmb.reduce import Indices
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
 from hpcsolve.algorithms.steiner_kmb.trees import improved, nearest, vertices_of
 
 

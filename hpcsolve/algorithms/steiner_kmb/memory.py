@@ -1,7 +1,7 @@
 """Estimates the memory of a run from the arrays that exist at the same time, as tests/algorithms/test_memory.py checks.
 
-What the reductions (reduce.py) leave of a graph is known only after them. An estimate from the degrees of the vertices
-is right within a few per cent, and takes hardly any time.
+What the reductions (reductions/simple.py) leave of a graph is known only after them. An estimate from the degrees of
+the vertices is right within a few per cent, and takes hardly any time.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hpcsolve.algorithms.shortest_paths.engines import AUTO, PHAST, TILE, chosen_engine
+from hpcsolve.algorithms.shortest_paths.engines.known import AUTO, PHAST, TILE, chosen_engine
+from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Refusal, contraction_bytes, most_arcs
+from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import hierarchy_bytes, weighing_bytes
+from hpcsolve.algorithms.shortest_paths.engines.row_engine import RowRequest
 from hpcsolve.algorithms.shortest_paths.keys import LONG, WORD, Keys
-from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal, contraction_bytes, most_arcs
-from hpcsolve.algorithms.shortest_paths.phast.hierarchy import hierarchy_bytes, weighing_bytes
-from hpcsolve.algorithms.shortest_paths.row_engine import RowRequest
 from hpcsolve.algorithms.shortest_paths.rows import batch_rows, row_bytes
 from hpcsolve.algorithms.shortest_paths.search_graph import layout_bytes, search_graph_bytes
 from hpcsolve.algorithms.shortest_paths.searcher import workspace
+from hpcsolve.algorithms.steiner_kmb.best.node_table import LINKS_A_VERTEX, PANEL, capacity, table_bytes
 from hpcsolve.algorithms.steiner_kmb.exact.layer import pair_bytes
-from hpcsolve.algorithms.steiner_kmb.node_table import LINKS_A_VERTEX, PANEL, capacity, table_bytes
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
-from hpcsolve.algorithms.steiner_kmb.reduce import WORTHWHILE
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import WORTHWHILE
 from hpcsolve.algorithms.steiner_kmb.row_choice import attempt_of
 from hpcsolve.device.base import DeviceInfo, batches_at_once
 from hpcsolve.parallel.partition import even_shares

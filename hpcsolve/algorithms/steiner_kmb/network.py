@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from hpcsolve.algorithms.steiner_kmb.reduce import Edges, Indices, edges_of
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import Edges, Indices, edges_of
 from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.problems.graph import Graph
 

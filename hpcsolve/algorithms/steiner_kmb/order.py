@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from hpcsolve.algorithms.shortest_paths.tile import GROUP
+from hpcsolve.algorithms.shortest_paths.engines.tile import GROUP
 from hpcsolve.algorithms.steiner_kmb.network import Network
-from hpcsolve.algorithms.steiner_kmb.reduce import Indices
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hpcsolve.algorithms.steiner_kmb.dual_ascent import Bound
-from hpcsolve.algorithms.steiner_kmb.reduce import Edges, ReducedGraph
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import Edges, ReducedGraph
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree
 from hpcsolve.answers import tree
 from hpcsolve.answers.dataset import Column, Dataset, columns

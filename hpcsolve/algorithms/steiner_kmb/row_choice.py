@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from hpcsolve.algorithms.shortest_paths.engines import AUTO, PHAST, TILE, RowEngineName
+from hpcsolve.algorithms.shortest_paths.engines.known import AUTO, PHAST, TILE, RowEngineName
+from hpcsolve.algorithms.shortest_paths.engines.phast.choice import Attempt, refused, required, worth_trying
+from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Refusal
+from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import Hierarchy
+from hpcsolve.algorithms.shortest_paths.engines.phast.kept import cached_hierarchy
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.phast.choice import Attempt, refused, required, worth_trying
-from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal
-from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy
-from hpcsolve.algorithms.shortest_paths.phast.kept import cached_hierarchy
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.parallel.comm import Comm

@@ -13,23 +13,23 @@ from functools import partial
 import numpy as np
 
 from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, Report, StopCriteria
-from hpcsolve.algorithms.shortest_paths.engines import ENGINES, ROW_ENGINES, kernel_files
-from hpcsolve.algorithms.shortest_paths.phast import contraction, hierarchy
+from hpcsolve.algorithms.shortest_paths.engines.known import ENGINES, ROW_ENGINES, kernel_files
+from hpcsolve.algorithms.shortest_paths.engines.phast import contraction, hierarchy
+from hpcsolve.algorithms.steiner_kmb.best.node_table import sent_bytes
+from hpcsolve.algorithms.steiner_kmb.best.polish import Setting, agreed, polished
+from hpcsolve.algorithms.steiner_kmb.best.rounds import RoundStop
 from hpcsolve.algorithms.steiner_kmb.dual_ascent import Bound, ascended, best_bound
 from hpcsolve.algorithms.steiner_kmb.exact.search import FREE_PART, searched
 from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
-from hpcsolve.algorithms.steiner_kmb.kmb import Work, keys_for, kmb_tree
-from hpcsolve.algorithms.steiner_kmb.matrix import Matrix, empty_matrix
+from hpcsolve.algorithms.steiner_kmb.kmb.matrix import Matrix, empty_matrix
+from hpcsolve.algorithms.steiner_kmb.kmb.tree import Work, keys_for, kmb_tree
 from hpcsolve.algorithms.steiner_kmb.memory import distance_keys, left_of, memory
 from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
-from hpcsolve.algorithms.steiner_kmb.node_table import sent_bytes
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk
 from hpcsolve.algorithms.steiner_kmb.outcome import Certified, Tables, history_of, layers_of, tables_of
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
-from hpcsolve.algorithms.steiner_kmb.polish import Setting, agreed, polished
-from hpcsolve.algorithms.steiner_kmb.reduce import Edges, Indices, ReducedGraph, reduced
 from hpcsolve.algorithms.steiner_kmb.reductions.shrink import Effort, Shrunk, shrunk
-from hpcsolve.algorithms.steiner_kmb.rounds import RoundStop
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import Edges, Indices, ReducedGraph, reduced
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree, closure, improved, shortest_path_tree
 from hpcsolve.answers.tree import DUAL, SEARCH
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints

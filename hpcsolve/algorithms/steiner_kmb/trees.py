@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.steiner_kmb.network import Network, New, edge_numbers, forest, launched, spanning_tree
-from hpcsolve.algorithms.steiner_kmb.reduce import Indices
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
 
 
 @dataclass(frozen=True)

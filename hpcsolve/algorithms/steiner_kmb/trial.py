@@ -8,13 +8,13 @@ import msgspec
 import numpy as np
 
 from hpcsolve.algorithms.base import NO_STOP, StopCriteria, Stopwatch, Trial, silent
-from hpcsolve.algorithms.shortest_paths.engines import AUTO, row_engine
+from hpcsolve.algorithms.shortest_paths.engines.known import AUTO, row_engine
+from hpcsolve.algorithms.shortest_paths.engines.tile import GROUP
+from hpcsolve.algorithms.shortest_paths.engines.tuning import concurrent_blocks
 from hpcsolve.algorithms.shortest_paths.rows import row_search
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
-from hpcsolve.algorithms.shortest_paths.tile import GROUP
-from hpcsolve.algorithms.shortest_paths.tuning import concurrent_blocks
-from hpcsolve.algorithms.steiner_kmb.kmb import cutoff_of, keys_for, path_edges, sources_of, spanned_rows
-from hpcsolve.algorithms.steiner_kmb.matrix import Matrix
+from hpcsolve.algorithms.steiner_kmb.kmb.matrix import Matrix
+from hpcsolve.algorithms.steiner_kmb.kmb.tree import cutoff_of, keys_for, path_edges, sources_of, spanned_rows
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk, walk
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters

@@ -14,10 +14,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 from unittest import mock
 
-from hpcsolve.algorithms.held_karp import planes
-from hpcsolve.algorithms.shortest_paths import prepare, tile, tuning
+from hpcsolve.algorithms.held_karp.lattice import planes
+from hpcsolve.algorithms.shortest_paths import prepare
+from hpcsolve.algorithms.shortest_paths.engines import tile, tuning
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
-from hpcsolve.algorithms.steiner_kmb import kmb
+from hpcsolve.algorithms.steiner_kmb.kmb import tree as kmb
 from hpcsolve.device.base import Device
 from hpcsolve.device.select import open_device
 from hpcsolve.errors import ResourceError

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra
 
 from hpcsolve.algorithms.shortest_paths.batch import Solved
-from hpcsolve.algorithms.shortest_paths.engines import EngineName
+from hpcsolve.algorithms.shortest_paths.engines.known import EngineName
 from hpcsolve.algorithms.shortest_paths.keys import Keys, first_keys
 from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph, lay_out
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher

@@ -12,10 +12,10 @@ import numpy as np
 from scipy.sparse.csgraph import dijkstra
 
 from hpcsolve.algorithms.shortest_paths.batch import Solved
-from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, build_hierarchy
-from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal
-from hpcsolve.algorithms.shortest_paths.phast.hierarchy import Hierarchy
-from hpcsolve.algorithms.shortest_paths.phast.sweeper import Sweeper, shape_for, workspace
+from hpcsolve.algorithms.shortest_paths.engines.phast.choice import UNLIMITED, Attempt, build_hierarchy
+from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Refusal
+from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import Hierarchy
+from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import Sweeper, shape_for, workspace
 from hpcsolve.algorithms.shortest_paths.searches import (
     UNCHECKED,
     WANTS_DISTANCES,

@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 
-from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, build_hierarchy
-from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal
-from hpcsolve.algorithms.shortest_paths.phast.restriction import restriction_above
-from hpcsolve.algorithms.shortest_paths.phast.sweeper import Sweeper, shape_for
+from hpcsolve.algorithms.shortest_paths.engines.phast.choice import UNLIMITED, Attempt, build_hierarchy
+from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Refusal
+from hpcsolve.algorithms.shortest_paths.engines.phast.restriction import restriction_above
+from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import Sweeper, shape_for
 from hpcsolve.algorithms.shortest_paths.searches import UNCHECKED, WANTS_TARGETS, row_searches
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError

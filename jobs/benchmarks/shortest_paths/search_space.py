@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.shortest_paths import grid
 from hpcsolve.algorithms.shortest_paths.batch import batch_on
+from hpcsolve.algorithms.shortest_paths.engines import grid
+from hpcsolve.algorithms.shortest_paths.engines.tuning import default_delta
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_TARGETS, Searches, query_searches
-from hpcsolve.algorithms.shortest_paths.tuning import default_delta
 from hpcsolve.errors import InputError
 from jobs.benchmarks.common.answers import require_equal
 from jobs.benchmarks.common.charts import file_part, save

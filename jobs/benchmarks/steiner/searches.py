@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import silent
-from hpcsolve.algorithms.shortest_paths.phast.choice import UNLIMITED, Attempt, build_hierarchy
-from hpcsolve.algorithms.shortest_paths.phast.contraction import Refusal
+from hpcsolve.algorithms.shortest_paths.engines.phast.choice import UNLIMITED, Attempt, build_hierarchy
+from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Refusal
 from hpcsolve.algorithms.shortest_paths.rows import row_search
 from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
 from hpcsolve.algorithms.shortest_paths.searcher import searcher
-from hpcsolve.algorithms.steiner_kmb.kmb import cutoff_of, keys_for, spanned_rows
+from hpcsolve.algorithms.steiner_kmb.kmb.tree import cutoff_of, keys_for, spanned_rows
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.order import walk
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.held_karp.bounded.keys import Keys, contains, last_cities, masks_of
 from hpcsolve.algorithms.held_karp.bounded.trace import Optimal
-from hpcsolve.algorithms.held_karp.split import FEWEST_CITIES, split_cities
+from hpcsolve.algorithms.held_karp.lattice.split import FEWEST_CITIES, split_cities
 
 Alive = list[NDArray[np.bool_]]
 """For each place 1 to m, at index place - 1, which optimal states are on an order that may still be chosen."""
@@ -44,7 +44,7 @@ def smallest_last(found: Optimal) -> list[int]:
 
 
 def as_by_planes(found: Optimal) -> list[int]:
-    """Return the order that the planes' rule chooses (`hpcsolve.algorithms.held_karp.recover`).
+    """Return the order that the planes' rule chooses (`hpcsolve.algorithms.held_karp.lattice.recover`).
 
     It goes through the state in the middle with the smallest (top set, city, entry), and each half is chosen likewise.
     """

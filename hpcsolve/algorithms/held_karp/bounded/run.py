@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -26,6 +26,7 @@ from hpcsolve.answers.dataset import Column, columns
 from hpcsolve.answers.tour import NoTour, Tour
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import Device
+from hpcsolve.device.memory import available_memory
 from hpcsolve.errors import ResourceError, Stopped
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
@@ -46,13 +47,13 @@ def why_not(problem: OrderProblem) -> str:
     return ""
 
 
-def estimate(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Mapping[str, int | str]) -> Estimate:
+def estimate(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Callable[[], Mapping[str, int | str]]) -> Estimate:
     """Return what a run on so many ranks needs beside its states, whose number cannot be foreseen.
 
     Parameters
     ----------
     lattice
-        Lines about what the lattice would need.
+        Returns lines about what the lattice would need.
 
     Raises
     ------
@@ -64,7 +65,7 @@ def estimate(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Mapping[str, 
     details: dict[str, int | str] = {
         "method": "bounded: how many states remain cannot be foreseen",
         "states": f"at most what [stop] memory allows on each rank; by default {SHARE:.0%} of the free memory",
-        **lattice, WITHOUT_WORK: 0,
+        WITHOUT_WORK: 0,
     }
 
     def largest(free: Sequence[int]) -> int:
@@ -72,7 +73,8 @@ def estimate(tsp: Tsp, problem: OrderProblem, ranks: int, lattice: Mapping[str, 
         return next(most, 0) + ends
 
     device, host = (_table_bytes(m),) * ranks, (_host_bytes(m),) * ranks
-    return Estimate(device, host, _round_work(m), "min-add, in one round of bounds", (0,) * ranks, details, largest)
+    return Estimate(device, host, _round_work(m), "min-add, in one round of bounds", (0,) * ranks, details, largest,
+                    beside=lattice)
 
 
 def run(
@@ -153,10 +155,11 @@ def _layers_table(problem: OrderProblem, proof: Proof, comm: Comm) -> Mapping[st
 
 def _budget(m: int, criteria: StopCriteria, device: Device, comm: Comm) -> Budget:
     """Return what a search may hold in memory, alike on all ranks."""
-    free = criteria.memory
-    if free is None:
-        free = int(SHARE * min(comm.allgather(device.memory_free() // comm.local_size - _table_bytes(m))))
-    return budget_of(max(0, free), key_words(m), comm.size)
+    nbytes = criteria.memory
+    if nbytes is None:  # a GPU makes the layers, and the host keeps them
+        free = min(device.memory_free(), available_memory()) // comm.local_size - _table_bytes(m)
+        nbytes = max(0, int(SHARE * min(comm.allgather(free))))
+    return budget_of(nbytes, key_words(m), comm.size)
 
 
 def _table_bytes(m: int) -> int:

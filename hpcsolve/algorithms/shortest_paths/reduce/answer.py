@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import Report
+from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import Sweeper
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.phast.sweeper import Sweeper
 from hpcsolve.algorithms.shortest_paths.reduce.searching import summaries_of
 from hpcsolve.algorithms.shortest_paths.reduce.summary import FARTHEST, REACHED, layout_of, sums_of
 from hpcsolve.algorithms.shortest_paths.resume import WORK, RowTable, SearchCheckpoints, solved_of, work_of

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import Shape
 from hpcsolve.algorithms.shortest_paths.keys import Keys
-from hpcsolve.algorithms.shortest_paths.phast.sweeper import Shape
 from hpcsolve.algorithms.shortest_paths.reduce.answer import SWEEPS_A_BATCH
 from hpcsolve.algorithms.shortest_paths.reduce.reducer import SEARCHED_WIDTH, reducer_shapes
 from hpcsolve.algorithms.shortest_paths.reduce.summary import layout_of

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.batch import Rows, Solved, batch_on
-from hpcsolve.algorithms.shortest_paths.phast.sweeper import Sweeper
+from hpcsolve.algorithms.shortest_paths.engines.phast.sweeper import Sweeper
 from hpcsolve.algorithms.shortest_paths.reduce.reducer import SEARCHED_WIDTH, Reducer
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.algorithms.shortest_paths.searches import WANTS_DISTANCES, WANTS_TARGETS, Searches

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hpcsolve.algorithms.base import NO_STOP, silent
+from hpcsolve.algorithms.steiner_kmb.best.polish import Setting
+from hpcsolve.algorithms.steiner_kmb.best.rounds import RoundStop
 from hpcsolve.algorithms.steiner_kmb.exact.search import Strategy, searched
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
-from hpcsolve.algorithms.steiner_kmb.polish import Setting
-from hpcsolve.algorithms.steiner_kmb.reduce import reduced
 from hpcsolve.algorithms.steiner_kmb.reductions.shrink import ALL
-from hpcsolve.algorithms.steiner_kmb.rounds import RoundStop
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
 from hpcsolve.answers.base import Verdict
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm

@@ -64,36 +64,44 @@ def from_states(sets: NDArray[np.uint64], counts: NDArray[np.int64], vertices: N
     """Return the families of these sets, sorted, from their numbers of states and all states in the same order."""
     family = np.repeat(np.arange(len(counts)), counts)
     states = np.argsort(family * (int(vertices.max(initial=0)) + 1) + vertices)  # no two keys are equal
-    return _by_set(sets, counts, vertices[states], weights[states], least)
+    return joined([Families(sets, _begins(counts), vertices[states], weights[states], least)])
 
 
 def joined(parts: Sequence[Families]) -> Families:
-    """Return all families of several parts, sorted."""
-    counts = np.concatenate([np.diff(part.begin) for part in parts]).astype(np.int64)
-    return _by_set(np.concatenate([part.sets for part in parts]), counts, *_states(parts))
+    """Return all families of several parts, sorted by set. The states of each are sorted already.
 
-
-def _by_set(sets: NDArray[np.uint64], counts: NDArray[np.int64], vertices: NDArray[np.uint32],
-            weights: NDArray[np.uint64], least: NDArray[np.uint64]) -> Families:
-    """Return the families sorted by set. The states of each are sorted already."""
+    Beside the parts and the result it takes little memory if each part is small.
+    """
+    sets, counts = np.concatenate([part.sets for part in parts]), _counts(parts)
     order = np.lexsort(sets.T)
-    begin = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[order])])
-    shift = (np.cumsum(counts) - counts)[order] - begin[:-1]
-    states = np.arange(begin[-1]) + np.repeat(shift, counts[order])
-    return Families(sets[order], begin.astype(np.uint64), vertices[states], weights[states], least[order])
+    begin = _begins(counts[order])
+    starts = np.empty(len(order), np.int64)
+    starts[order] = begin[:-1]
+    vertices, weights, first = np.empty(begin[-1], np.uint32), np.empty(begin[-1], np.uint64), 0
+    for part in parts:
+        shift = starts[first : first + len(part)] - part.begin[:-1].astype(np.int64)
+        rows = np.arange(len(part.vertices)) + np.repeat(shift, counts[first : first + len(part)])
+        vertices[rows], weights[rows] = part.vertices, part.weights
+        first += len(part)
+    return Families(sets[order], begin, vertices, weights, np.concatenate([part.least for part in parts])[order])
 
 
 def stacked(layers: Sequence[Families]) -> Families:
     """Return the families of layers, one layer after the other."""
-    counts = np.concatenate([np.diff(layer.begin) for layer in layers])
-    begin = np.concatenate([np.zeros(1, np.uint64), np.cumsum(counts)]).astype(np.uint64)
-    return Families(np.concatenate([layer.sets for layer in layers]), begin, *_states(layers))
+    return Families(np.concatenate([layer.sets for layer in layers]), _begins(_counts(layers)),
+                    np.concatenate([layer.vertices for layer in layers]),
+                    np.concatenate([layer.weights for layer in layers]),
+                    np.concatenate([layer.least for layer in layers]))
 
 
-def _states(parts: Sequence[Families]) -> tuple[NDArray[np.uint32], NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return the vertices, weights and least weights of all parts."""
-    return (np.concatenate([part.vertices for part in parts]), np.concatenate([part.weights for part in parts]),
-            np.concatenate([part.least for part in parts]))
+def _counts(parts: Sequence[Families]) -> NDArray[np.int64]:
+    """Return the numbers of states of all families of all parts."""
+    return np.concatenate([np.diff(part.begin) for part in parts]).astype(np.int64)
+
+
+def _begins(counts: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return where families with so many states begin, and where the last one ends."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]).astype(np.uint64)
 
 
 @dataclass

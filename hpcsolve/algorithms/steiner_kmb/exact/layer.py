@@ -24,8 +24,8 @@ PAIRS = 1 << 21
 """The most pairs in a pass. If there are more, the sets are dealt to several passes."""
 STATES = 1 << 20
 """The least room for the states that a launch keeps."""
-MESSAGE = 1 << 30
-"""About the most bytes that all ranks together exchange at a time. MPI's limit is twice that."""
+MESSAGE = 1 << 26
+"""About the most bytes that all ranks together exchange at a time, since messages exist beside the families."""
 NOT_DONE = np.uint32(2**32 - 1)
 """Stands for the number of states of a set if there was no room for them. The set is grown again."""
 
@@ -113,8 +113,11 @@ class Layer:
         return sum(part.nbytes for part in self.found)
 
     def all(self) -> Families:
-        """Return the families of all ranks. Collective."""
+        """Return the families of all ranks, and forget those found here. Collective."""
         own = joined([no_families(self.space.words), *self.found])
+        self.found.clear()
+        if self.comm.size == 1:
+            return own
         messages = 1 + sum(self.comm.allgather(own.nbytes)) // MESSAGE
         ends = [len(own) * number // messages for number in range(messages + 1)]
         return joined([part for first, last in itertools.pairwise(ends)

@@ -10,7 +10,7 @@ from hpcsolve.algorithms.steiner_kmb.exact.layer import Layer
 from hpcsolve.algorithms.steiner_kmb.exact.meeting import Meeting
 from hpcsolve.algorithms.steiner_kmb.exact.recover import recovered
 from hpcsolve.algorithms.steiner_kmb.exact.space import Space
-from hpcsolve.algorithms.steiner_kmb.reduce import Indices
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
 from hpcsolve.parallel.comm import Comm
 
 DONE = object()
@@ -88,9 +88,10 @@ class Program:
         while True:
             busy = busy and next(pieces, DONE) is None
             found = self.comm.allgather((busy, held()))
-            # When a layer is added, the old and the new arrays of all families exist at the same time.
-            families = self.layers.nbytes + sum(nbytes for _, nbytes in found)
-            if self.is_over(self.space.nbytes + 2 * families):
+            # When a layer is added, the old and the new arrays of all families exist at the same time, and the layer
+            # itself beside them, with the parts of the graph that its states are in.
+            families, layer = self.layers.nbytes, sum(nbytes for _, nbytes in found)
+            if self.is_over(self.space.nbytes + 2 * families + 3 * layer):
                 return True
             if not any(busy for busy, _ in found):
                 return False

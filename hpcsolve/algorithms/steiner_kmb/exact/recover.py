@@ -13,7 +13,7 @@ from hpcsolve.algorithms.steiner_kmb.exact.families import Layers
 from hpcsolve.algorithms.steiner_kmb.exact.meeting import NOTHING
 from hpcsolve.algorithms.steiner_kmb.exact.space import Space
 from hpcsolve.algorithms.steiner_kmb.network import edge_numbers, spanning_tree
-from hpcsolve.algorithms.steiner_kmb.reduce import Indices
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
 
 
 def recovered(space: Space, layers: Layers, who: tuple[int, ...]) -> Indices:

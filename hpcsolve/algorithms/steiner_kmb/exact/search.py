@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from hpcsolve.algorithms.steiner_kmb.best.polish import Setting, agreed, lighter_and_last, polished, with_tree
 from hpcsolve.algorithms.steiner_kmb.exact.program import Program
 from hpcsolve.algorithms.steiner_kmb.exact.resume import resume, state_of
 from hpcsolve.algorithms.steiner_kmb.exact.space import (
@@ -18,12 +19,11 @@ from hpcsolve.algorithms.steiner_kmb.exact.space import (
     several_ascents,
     space_of,
 )
-from hpcsolve.algorithms.steiner_kmb.kmb import Work
+from hpcsolve.algorithms.steiner_kmb.kmb.tree import Work
 from hpcsolve.algorithms.steiner_kmb.network import network
-from hpcsolve.algorithms.steiner_kmb.polish import Setting, agreed, lighter_and_last, polished, with_tree
-from hpcsolve.algorithms.steiner_kmb.reduce import Mask, ReducedGraph
 from hpcsolve.algorithms.steiner_kmb.reductions.apply import joins_terminals, reduced_again
 from hpcsolve.algorithms.steiner_kmb.reductions.shrink import ALL, Effort, Rules, Shrunk, shrunk, shrunk_further
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import Mask, ReducedGraph
 from hpcsolve.checkpoint.checkpoints import Checkpoints, Wish
 from hpcsolve.wording import counted
 

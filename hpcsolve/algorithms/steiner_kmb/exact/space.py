@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from hpcsolve.algorithms.steiner_kmb.dual_ascent import ascent
 from hpcsolve.algorithms.steiner_kmb.exact.families import BLOCKS
 from hpcsolve.algorithms.steiner_kmb.network import Given, Network
-from hpcsolve.algorithms.steiner_kmb.reduce import Mask
 from hpcsolve.algorithms.steiner_kmb.reductions.reduced_cost import Arcs, distances_left, too_heavy
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import Mask
 from hpcsolve.parallel.comm import Comm
 
 MOST_TERMINALS = 128

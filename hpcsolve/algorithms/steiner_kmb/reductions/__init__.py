@@ -1,6 +1,11 @@
-"""Reductions by searches and bounds, and the trees that they find. Modes best and exact use them.
+"""Reductions of the graph, and the trees that they find.
 
-The first kind of reductions leaves at least one lightest tree of the graph:
+Every mode begins with the simple ones:
+
+simple.py       parallel edges, leaves and chains; the way from a reduced tree back to original edges
+
+Modes best and exact go on with searches and bounds (cuda_src/steiner/reductions.cu). The first kind of these leaves at
+least one lightest tree of the graph:
 
 terminals.py    edges in some lightest tree are contracted
 special.py      edges that are in no lightest tree are removed, by the special distance

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from hpcsolve.algorithms.steiner_kmb.reduce import (
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import (
     Edges,
     Indices,
     Mask,

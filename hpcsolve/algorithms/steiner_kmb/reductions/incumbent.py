@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.steiner_kmb.network import Network, spanning_tree
-from hpcsolve.algorithms.steiner_kmb.reduce import Indices, Mask, ReducedGraph
 from hpcsolve.algorithms.steiner_kmb.reductions.reduced_cost import Arcs
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices, Mask, ReducedGraph
 from hpcsolve.algorithms.steiner_kmb.trees import improved, shortest_path_tree
 
 

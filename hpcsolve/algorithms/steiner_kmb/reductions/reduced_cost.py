@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.steiner_kmb.dual_ascent import Ascent
 from hpcsolve.algorithms.steiner_kmb.network import Network, New, edge_numbers, launched
-from hpcsolve.algorithms.steiner_kmb.reduce import Indices, Mask
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices, Mask
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ import numpy as np
 from hpcsolve.algorithms.steiner_kmb.dual_ascent import Ascent, ascent
 from hpcsolve.algorithms.steiner_kmb.key_path import exchanged, never
 from hpcsolve.algorithms.steiner_kmb.network import Network, network
-from hpcsolve.algorithms.steiner_kmb.reduce import Indices, ReducedGraph
 from hpcsolve.algorithms.steiner_kmb.reductions.apply import joins_terminals, reduced_again
 from hpcsolve.algorithms.steiner_kmb.reductions.incumbent import Incumbent, pruned_ascent
 from hpcsolve.algorithms.steiner_kmb.reductions.reduced_cost import Arcs, distances_left, too_heavy
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices, ReducedGraph
 from hpcsolve.algorithms.steiner_kmb.reductions.special import too_long
 from hpcsolve.algorithms.steiner_kmb.reductions.terminals import contractible
 from hpcsolve.algorithms.steiner_kmb.trees import closure, improved, nearest, shortest_path_tree

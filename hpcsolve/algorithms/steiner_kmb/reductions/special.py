@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from hpcsolve.algorithms.steiner_kmb.network import Given, Network, New, launched
-from hpcsolve.algorithms.steiner_kmb.reduce import Mask
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import Mask
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree
 
 SLOTS = 5

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers
-from hpcsolve.algorithms.steiner_kmb.reduce import Indices
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
 from hpcsolve.algorithms.steiner_kmb.trees import Regions
 
 NO_EDGE = np.uint64(2**64 - 1)

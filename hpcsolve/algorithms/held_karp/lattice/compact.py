@@ -1,0 +1,98 @@
+"""The layout for study: all states stand in one table of m 2^(m-1) values, which is filled layer by layer.
+
+The tour is read back from the values. One rank works, the others idle. This is an independent check of the planes where
+brute force takes too long, and the simplest form of the method on a GPU, to compare with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.base import WITHOUT_WORK, Estimate, Outcome, Report
+from hpcsolve.algorithms.held_karp.core import Core
+from hpcsolve.algorithms.held_karp.lattice.plan import BINOMIAL, COST_STRIDE
+from hpcsolve.algorithms.held_karp.lattice.planes import BLOCK_THREADS, FILE, cost_patterns
+from hpcsolve.algorithms.held_karp.lattice.reduce import INFINITY, ReducedCosts
+from hpcsolve.algorithms.held_karp.outcome import outcome
+from hpcsolve.device.base import Device, Timer
+from hpcsolve.errors import InputError
+from hpcsolve.parallel.comm import Comm
+
+MOST_CITIES = 27
+"""With more cities, a layer has 2^31 or more pairs of a set and a city."""
+GRID = 512
+
+
+def estimate(cities: int, ranks: int, ends: int) -> Estimate:
+    """Return the bytes and operations of a table for m cities, where the instance has `ends` more."""
+    device = (_table_bytes(cities) + BINOMIAL.nbytes + COST_STRIDE**2 * 4,) + (0,) * (ranks - 1)
+    host = (_table_bytes(cities),) + (0,) * (ranks - 1)
+
+    def largest(free: Sequence[int]) -> int:
+        return max((m for m in range(1, MOST_CITIES + 1) if 2 * _table_bytes(m) <= free[0]), default=0) + ends
+
+    work = cities * max(0, cities - 1) << max(0, cities - 2)
+    details: dict[str, int | str] = {"layout": "one table of all states", WITHOUT_WORK: ranks - 1}
+    return Estimate(device, host, work, "min-add", (0,) * ranks, details, largest)
+
+
+def run(core: Core, reduced: ReducedCosts, device: Device, comm: Comm, report: Report) -> Outcome:
+    """Return the optimum, which rank 0 finds. Raises `InputError` above `MOST_CITIES`."""
+    m = len(core.cities)
+    if m > MOST_CITIES:
+        raise InputError(f'held-karp.layout: "compact" takes at most {MOST_CITIES + 1} cities; use "planes"')
+    order: list[int] | None = [] if m == 0 and reduced.cost[0, 0] < reduced.infinity else None
+    rank: dict[str, float | int] = {}
+    if comm.rank == 0 and reduced.feasible and m > 0:
+        timer = device.timer()
+        order = _walk_back(_fill(m, reduced, device, timer, report), reduced)
+        rank = {"operations": m * (m - 1) << max(0, m - 2), "seconds_kernel": timer.seconds}
+    return outcome(core, comm.bcast(order), {}, rank)
+
+
+def _fill(m: int, reduced: ReducedCosts, device: Device, timer: Timer, report: Report) -> NDArray[np.uint32]:
+    """Return the states, uint32 of shape (m, 2^(m - 1)): g(S, j) stands at [j, S without bit j]."""
+    wide = replace(reduced, itemsize=4, cost=np.where(reduced.cost < reduced.infinity, reduced.cost, INFINITY[4]))
+    kernel = device.kernel(FILE, "held_karp_compact")
+    buffers = {"binomial": device.upload(BINOMIAL), "cost": device.upload(cost_patterns(wide.cost, wide)),
+               "table": device.empty(m << (m - 1), np.uint32)}
+    for layer in range(m):
+        timer.start()
+        kernel(GRID, BLOCK_THREADS, cities=m, layer=layer, sets=comb(m - 1, layer), **buffers)
+        timer.stop()
+        report((layer + 1) / m)
+    table = buffers["table"].download().reshape(m, -1)
+    for buffer in buffers.values():
+        buffer.free()
+    return table
+
+
+def _walk_back(table: NDArray[np.uint32], reduced: ReducedCosts) -> list[int] | None:
+    """Return the order of the best tour, the smallest of equal cities at every step, or None if no tour is finite."""
+    m = len(table)
+    cost = np.where(reduced.cost < reduced.infinity, reduced.cost, INFINITY[4])
+    left, target, order = (1 << m) - 1, m, []
+    while left:
+        members = [i for i in range(m) if left >> i & 1]
+        arrive = [int(table[i, _squeeze(left & ~(1 << i), i)]) + int(cost[i, target]) for i in members]
+        if min(arrive) >= INFINITY[4]:
+            return None
+        target = members[int(np.argmin(arrive))]
+        order.append(target)
+        left &= ~(1 << target)
+    return order[::-1]
+
+
+def _squeeze(whole: int, bit: int) -> int:
+    """Return a set, which does not have this bit, with the bits above it moved down by one."""
+    below = (1 << bit) - 1
+    return (whole & below) | (whole >> 1 & ~below)
+
+
+def _table_bytes(cities: int) -> int:
+    return 4 * cities << max(0, cities - 1)

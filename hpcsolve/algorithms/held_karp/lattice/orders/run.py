@@ -1,0 +1,251 @@
+"""Objectives and constraints beyond plain sums: `estimate` and `run` with the table of all states."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from hpcsolve.algorithms.base import WITHOUT_WORK, Estimate, Outcome, Report
+from hpcsolve.algorithms.held_karp.lattice.orders.arcs import ENTRIES, Arcs, Joiner, encode_backwards, in_instance
+from hpcsolve.algorithms.held_karp.lattice.orders.encode import Encoded, encode
+from hpcsolve.algorithms.held_karp.lattice.orders.ranking import best_orders, count_optimal
+from hpcsolve.algorithms.held_karp.lattice.orders.resume import OrderCheckpoints
+from hpcsolve.algorithms.held_karp.lattice.orders.slices import Slices
+from hpcsolve.algorithms.held_karp.lattice.orders.table import FILE as FILE
+from hpcsolve.algorithms.held_karp.lattice.orders.table import Layout, Table, layout_of
+from hpcsolve.algorithms.held_karp.lattice.orders.walk import best_order
+from hpcsolve.algorithms.held_karp.lattice.planes import Statistics
+from hpcsolve.algorithms.held_karp.outcome import order_layers_table
+from hpcsolve.algorithms.held_karp.problem import OrderProblem, order_problem, question_without_dearer
+from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, ExtraAnswers
+from hpcsolve.answers.tour import NoTour, Tour
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
+from hpcsolve.device.base import Device
+from hpcsolve.errors import InputError, ResourceError
+from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.order import TourQuestion
+from hpcsolve.problems.tsp import Tsp
+
+MOST_CITIES = 31
+"""The most cities beside the depot: a set is a word of 32 bits, and a row of costs has one more place."""
+MOST_RANKS = 512
+"""The most ranks of a run. Not all of them need have work."""
+
+
+def statement(tsp: Tsp, question: TourQuestion) -> OrderProblem:
+    """Return the order problem of a question, with at most `MOST_CITIES` beside the depot.
+
+    Raises
+    ------
+    InputError
+        As `order_problem`.
+    ResourceError
+        There are more than `MOST_CITIES`.
+    """
+    problem = order_problem(tsp, question)
+    if problem.m > MOST_CITIES:
+        most = MOST_CITIES + tsp.n - problem.m
+        why = f"the table of all states doubles with every city, so there may be {most} at most"
+        raise ResourceError(f"{tsp.n} cities are too many for this objective and these constraints: {why}")
+    return problem
+
+
+def require_ranks(ranks: int) -> None:
+    """Raise `ResourceError` if these are more than `MOST_RANKS`."""
+    if ranks > MOST_RANKS:
+        raise ResourceError(f"{ranks} ranks are too many: at most {MOST_RANKS} can share one problem; start fewer")
+
+
+def estimate(tsp: Tsp, question: TourQuestion, ranks: int, extra: ExtraAnswers = NO_EXTRA_ANSWERS) -> Estimate:
+    """Return what a run on so many ranks will need. Raises as `statement`, and as `require_ranks`."""
+    require_ranks(ranks)
+    problem = statement(tsp, question)
+    if problem.m == 0:
+        none = (0,) * ranks
+        return Estimate(none, none, 0, "join", none, {WITHOUT_WORK: ranks - 1}, lambda free: tsp.n)
+    runs = [encode(problem)]
+    if question.objective == "lexicographic":
+        runs.append(encode(statement(tsp, replace(question, objective="sum"))))
+    shares, widest = [Slices(problem.m, ranks, rank) for rank in range(ranks)], max(runs, key=lambda run: run.itemsize)
+    details: dict[str, int | str] = {
+        "split": f"one table of all sets, {shares[0].slices} slices" + (", filled twice" if len(runs) > 1 else "")
+        + (", and one of the orders read backwards" if extra.arcs else ""),
+        "states": f"{8 * widest.itemsize}-bit",
+        WITHOUT_WORK: sum(not share.own for share in shares),
+    }
+
+    def largest(free: Sequence[int]) -> int:
+        need = partial(_needed, runs, ranks, extra)
+        fitting = (m for m in range(MOST_CITIES, 0, -1) if all(need(m, r) <= have for r, have in enumerate(free)))
+        return next(fitting, 0) + tsp.n - problem.m
+
+    return Estimate(
+        tuple(_device_bytes([layout_of(run, share) for run in runs], extra) for share in shares),
+        tuple(layout_of(widest, share).host_bytes() for share in shares),
+        _passes(len(runs), extra) * sum(share.operations() for share in shares), "join",
+        tuple((sum(run.itemsize for run in runs) + 2 * extra.arcs * runs[-1].itemsize) * share.values_sent()
+              for share in shares), details, largest)
+
+
+def fits(tsp: Tsp, question: TourQuestion) -> bool:
+    """Return whether the sums of costs fit in 62 bits."""
+    try:
+        order_problem(tsp, question)
+    except InputError:
+        return False
+    return True
+
+
+def _passes(runs: int, extra: ExtraAnswers) -> int:
+    """Return how many times all states are computed or read: to fill each table, and to join the last two."""
+    return runs + 2 * extra.arcs
+
+
+def _device_bytes(runs: Sequence[Layout], extra: ExtraAnswers) -> int:
+    """Return the bytes of the largest table, or of the last one with its table of orders read backwards."""
+    last = runs[-1]
+    beside = last.device_bytes() + ENTRIES * last.dtype.itemsize if extra.arcs else 0
+    return max(*(run.device_bytes() for run in runs), last.device_bytes() + beside)
+
+
+def _needed(runs: Sequence[Encoded], ranks: int, extra: ExtraAnswers, m: int, rank: int) -> int:
+    """Return the bytes that a rank needs for the same kind of problem with m cities."""
+    share = Slices(m, ranks, rank)
+    if share.states * runs[0].itemsize > 2**44:
+        return share.states * runs[0].itemsize
+    layouts = [Layout(share, run.dtype, m if len(run.cost) > 1 else 1) for run in runs]
+    return _device_bytes(layouts, extra) + max(layout.host_bytes() for layout in layouts)
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The value and the order of the best order, and what is asked for beside it.
+
+    Attributes
+    ----------
+    count
+        The number of optimal orders.
+    ranked
+        The best orders with their values, in order.
+    arcs
+        For each arc the value of the best order through it.
+    """
+
+    value: int
+    order: list[int]
+    count: int
+    ranked: list[tuple[int, list[int]]]
+    arcs: Arcs
+
+
+@dataclass(frozen=True)
+class OrderRun:
+    """What the tables of a run share."""
+
+    device: Device
+    comm: Comm
+    report: Report
+    checkpoints: OrderCheckpoints
+    statistics: Statistics
+
+    def best(self, number: int, tables: int, problem: OrderProblem, encoded: Encoded | None,
+             extra: ExtraAnswers = NO_EXTRA_ANSWERS) -> Solved | None:
+        """Return what is asked for of the best orders, None if there is none. Collective.
+
+        Parameters
+        ----------
+        number, tables
+            Which of how many tables it is.
+        """
+        if encoded is None:
+            value = problem.value([])
+            return None if value is None else Solved(value, [], 1, [(value, [])], np.array([[0, 0, value]]))
+        slices = Slices(encoded.m, self.comm.size, self.comm.rank)
+        with Table(encoded, slices, self.device, self.comm) as table:
+            begin = self.checkpoints.load(number, table)
+            table.fill(self.statistics, lambda done: self.report((number + done) / tables), begin,
+                       lambda layer: self.checkpoints.reached(number, tables, layer, table))
+            found = best_order(encoded, table.read)
+            if found is None:
+                return None
+            several = best_orders(encoded, table.read, extra.best) if extra.best > 1 else [found]
+            count = count_optimal(encoded, table.read) if extra.count else 0
+            arcs = self._arcs(number, tables, problem, table) if extra.arcs else np.empty((0, 3), np.int64)
+        ranked = [(encoded.decoded(value), order) for value, order in several]
+        return Solved(encoded.decoded(found[0]), found[1], count, ranked, arcs)
+
+    def _arcs(self, number: int, tables: int, problem: OrderProblem, table: Table) -> Arcs:
+        """Return for each arc the value of the best order through it, with a second table. Collective."""
+        m, encoded = table.encoded.m, encode_backwards(problem, table.encoded.itemsize)
+        with Table(encoded, table.slices, self.device, self.comm) as back:
+            joiner, begin = Joiner(table, back, self.statistics), self.checkpoints.load_back(number, back)
+            for layer in range(begin):
+                joiner.join_again(layer)
+
+            def reached(layer: int) -> None:
+                joiner.join(layer)
+                self.checkpoints.reached(number, tables, m - 1, table, back, layer + 1)
+
+            back.fill(self.statistics, lambda done: self.report((number + 1 + done) / tables), begin, reached)
+            arcs = joiner.values()
+            joiner.close()
+        values = [encoded.decoded(value) for value in arcs[:, 2].tolist()]
+        return np.column_stack([arcs[:, :2], np.array(values, np.int64)])
+
+
+def run(tsp: Tsp, asked: Callable[[], TourQuestion], device: Device, comm: Comm, report: Report,
+        checkpoints: Checkpoints = NONE, extra: ExtraAnswers = NO_EXTRA_ANSWERS) -> Outcome:
+    """Return the best order, with a proof. `asked` is called on rank 0 alone. Collective."""
+    question = comm.bcast(asked() if comm.rank == 0 else None)
+    assert question is not None
+    problem = statement(tsp, question)
+    m, twice = problem.m, question.objective == "lexicographic"
+    statistics = Statistics([device.timer() for _ in range(m)], [], [0] * m)
+    work = OrderRun(device, comm, report, OrderCheckpoints(device, comm, checkpoints), statistics)
+    encoded = encode(problem) if m else None
+    found, tables_in_all = None, 1 + twice + extra.arcs
+    if work.checkpoints.first is None:
+        found = work.best(0, tables_in_all, problem, encoded, NO_EXTRA_ANSWERS if twice else extra)
+        work.checkpoints.first = found.value if twice and found else None
+    dearest = work.checkpoints.first
+    if dearest is not None:
+        whole = encode(statement(tsp, replace(question, objective="sum"))) if m else None
+        problem = statement(tsp, question_without_dearer(tsp, question, dearest))
+        encoded = encode(problem, whole.itemsize) if whole else None
+        found = work.best(1, tables_in_all, problem, encoded, extra)
+    tables = {}
+    if encoded is not None:
+        tables["layers"] = order_layers_table(Slices(m, comm.size, comm.rank), encoded.itemsize, comm, statistics)
+    ranks = _rank(Slices(m, comm.size, comm.rank), statistics, _passes(1 + twice, extra)) if m else {}
+    if found is None:
+        return Outcome(NoTour(True), tables, ranks)
+    return Outcome(_tour(problem, question, found, dearest, extra), tables, ranks)
+
+
+def _tour(problem: OrderProblem, question: TourQuestion, found: Solved, dearest: int | None,
+          extra: ExtraAnswers) -> Tour:
+    """Return the answer, with what is asked for beside it."""
+    number = found.count if extra.count else None
+    tour = Tour(found.value, problem.core.tour(found.order), True, dearest, optimal_tours=number)
+    if extra.arcs:
+        tails, heads, values = in_instance(problem, question, found.arcs).T
+        tour = replace(tour, arc_tails=tails.astype(np.int32), arc_heads=heads.astype(np.int32),
+                       arc_costs=values.copy())
+    if extra.best == 1:
+        return tour
+    costs = np.array([value for value, _ in found.ranked], np.int64)
+    return replace(tour, best_costs=costs,
+                   best_tours=np.concatenate([problem.core.tour(order) for _, order in found.ranked]))
+
+
+def _rank(slices: Slices, statistics: Statistics, passes: int) -> dict[str, float | int]:
+    return {
+        "operations": passes * slices.operations(),
+        "bytes_sent": sum(statistics.layer_bytes_sent),
+        "seconds_kernel": sum(timer.seconds for timer in statistics.layer_timers),
+        "seconds_copy": statistics.seconds_copy,
+        "seconds_wait": statistics.seconds_wait,
+    }

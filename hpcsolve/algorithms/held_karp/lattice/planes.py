@@ -1,0 +1,290 @@
+"""The distributed dynamic program: two half runs that meet in the middle, on every rank's own device.
+
+A half run is a wave of steps. In each step every slice of the rank works on the next chunk of its layers, all in one
+launch. Then the planes of top cities go to other slices: those of the same rank read them where they are, other ranks
+get messages. cuda_src/held_karp/held_karp.cu describes the layout. Only the middle layer is kept. The tour is recovered
+from two problems of about half the cities.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.base import Report
+from hpcsolve.algorithms.held_karp.lattice.plan import BINOMIAL, COST_STRIDE, STRETCH, Plan
+from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts
+from hpcsolve.algorithms.held_karp.lattice.resume import NO_LAYER, LayerCheckpoints, layer_checkpoints, whole_layers
+from hpcsolve.algorithms.held_karp.lattice.split import Message, StreamSlots, chunks
+from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
+from hpcsolve.device.base import Argument, Buffer, Device, Timer
+from hpcsolve.errors import HpcsolveError
+from hpcsolve.parallel.comm import Comm, Request
+
+FILE = "held_karp/held_karp"
+BLOCK_THREADS = 64
+"""Two warps, since few sets of a size are left for a third: 1, 2, 3, 2 and 1 pairs with 16-bit states."""
+REPORT_SECONDS = 0.5
+
+
+@dataclass
+class Statistics:
+    """What a rank did, for `/layers` and `/ranks`."""
+
+    layer_timers: list[Timer] = field(default_factory=list)
+    middle_timer: list[Timer] = field(default_factory=list)
+    layer_bytes_sent: list[int] = field(default_factory=list)
+    seconds_copy: float = 0.0
+    seconds_wait: float = 0.0
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """The state of the middle layer that the cheapest tour goes through, and the cost of that tour."""
+
+    value: int
+    top_set: int
+    city: int
+    entry: int
+
+
+@dataclass(frozen=True)
+class HalfBuffers:
+    """A half run's buffers: the layers with an even and an odd number of mid cities, and the stream."""
+
+    even: Buffer
+    odd: Buffer
+    stream: Buffer
+
+
+def meet(
+    reduced: ReducedCosts, plan: Plan, device: Device, comm: Comm, report: Report, statistics: Statistics,
+    checkpoints: Checkpoints = NONE,
+) -> Meeting:
+    """Run both halves and return where the best tour passes the middle, the same on all ranks. Collective.
+
+    Of equal tours it is the one with the smallest (slice, city, entry). A value of at least `reduced.infinity` means
+    that there is no tour.
+    """
+    statistics.layer_timers = [device.timer() for _ in range(plan.split.middle + 1)]
+    statistics.layer_bytes_sent = [0] * (plan.split.middle + 1)
+    kept = layer_checkpoints(plan, device, comm, checkpoints)
+    mine = None
+    if plan.slices:
+        mine = _meet_on_device(reduced, plan, device, comm, report, statistics, kept)
+    else:
+        _idle(plan, kept)
+    started = time.perf_counter()
+    found = [m for m in comm.allgather(mine) if m is not None]
+    statistics.seconds_wait += time.perf_counter() - started
+    return min(found, key=lambda m: (m.value, m.top_set, m.city, m.entry))
+
+
+def _idle(plan: Plan, kept: LayerCheckpoints) -> None:
+    """Take part in the checkpoints of the ranks that have slices."""
+    for half in range(len(plan.half_runs())):
+        table = later_chunks(plan, kept.begin(half))
+        for layer in whole_layers(table, plan.lag, plan.split.top) if len(table) else ():
+            if layer is not None:
+                kept.reached(half, layer, (), None)
+
+
+def _meet_on_device(reduced: ReducedCosts, plan: Plan, device: Device, comm: Comm, report: Report,
+                    statistics: Statistics, kept: LayerCheckpoints) -> Meeting:
+    split, dtype, parity = plan.split, reduced.dtype, plan.split.middle % 2
+    forward = device.empty(plan.slices * split.stored(parity), dtype)
+    backward = forward if plan.symmetric else device.empty(forward.shape, dtype)
+    other = device.empty(plan.slices * split.stored(1 - parity), dtype)
+    stream = device.empty(plan.stream_values(), dtype)
+    shares = len(plan.half_runs())
+    for half, (slots, stored, cost) in enumerate(
+        zip(plan.half_runs(), (forward, backward), (reduced.cost, reduced.cost.T), strict=False)
+    ):
+        buffers = HalfBuffers(*((stored, other) if parity == 0 else (other, stored)), stream)
+        memory = buffers.even, buffers.odd
+        kept.load(half, memory)
+        if kept.begin(half) == split.middle:
+            continue
+        # Not bound to a name, so that this half run's staging is freed before the next one's is allocated.
+        HalfRun(plan, slots, cost, reduced, device, comm, buffers, kept.begin(half)).run(
+            statistics, lambda done, base=half: report((base + done) / shares),
+            partial(kept.reached, half, memory=memory, forward=forward if half else None),
+        )
+    other.free()
+    stream.free()
+    meeting = _middle(plan, dtype, device, forward, backward, statistics)
+    for buffer in {id(forward): forward, id(backward): backward}.values():
+        buffer.free()
+    return meeting
+
+
+class HalfRun:
+    """One wave from the depot to the middle layer."""
+
+    def __init__(self, plan: Plan, slots: StreamSlots, cost: NDArray[np.int64], reduced: ReducedCosts, device: Device,
+                 comm: Comm, buffers: HalfBuffers, layer: int = NO_LAYER) -> None:
+        self.plan, self.slots, self.device, self.comm, self.buffers = plan, slots, device, comm, buffers
+        self.chunks = later_chunks(plan, layer)
+        depot = np.full(1 << plan.split.low, reduced.infinity, reduced.dtype)
+        depot[0] = 0
+        arrays = {"binomial": BINOMIAL, "chunks": self.chunks, "slices": slots.table,
+                  "stage_start": slots.stage_start, "cost": cost_patterns(cost, reduced)}
+        self.tables = {name: device.upload(array) for name, array in arrays.items()}
+        self.depot = device.upload(depot)
+        self.kernel = device.kernel(FILE, f"held_karp_step_u{plan.itemsize}")
+        self.arguments = self._arguments()
+        largest = plan.chunk_size << plan.split.low
+        self.staging = [
+            {message: device.staging(message.count * largest, reduced.dtype)
+             for message in (*slots.outgoing, *slots.incoming)}
+            for _ in range(plan.lag)
+        ]
+        self.sends: list[list[Request]] = [[] for _ in range(plan.lag)]
+        self.receives: list[list[tuple[Request, Buffer, NDArray[np.unsignedinteger]]]] = [[] for _ in range(plan.lag)]
+
+    def run(self, statistics: Statistics, report: Report, reached: Callable[[int], None] = lambda layer: None) -> None:
+        """Run all steps. Afterwards the middle layer is complete on this rank.
+
+        Parameters
+        ----------
+        reached
+            Called with each layer, as long as it is whole.
+        """
+        told, whole = time.perf_counter(), whole_layers(self.chunks, self.plan.lag, self.plan.split.top)
+        for step, whole_layer in enumerate(whole):
+            self._arrive(step, statistics)
+            layer = int(self.chunks[min(step, len(self.chunks) - 1), 0])
+            timer = statistics.layer_timers[layer]
+            timer.start()
+            self.kernel(self.plan.slices * self.plan.chunk_size, BLOCK_THREADS, step=step, **self.arguments)
+            timer.stop()
+            self._depart(step, statistics)
+            if time.perf_counter() - told > REPORT_SECONDS:
+                self.device.synchronize()
+                report((step + 1) / len(whole))
+                told = time.perf_counter()
+            if whole_layer is not None:
+                self._reached(reached, step, whole_layer, statistics)
+        self._arrive_all(len(whole), statistics)
+        self.device.synchronize()
+        for table in (*self.tables.values(), self.depot):
+            table.free()
+
+    def _reached(self, reached: Callable[[int], None], step: int, layer: int, statistics: Statistics) -> None:
+        """Call `reached`. If the run stops there, wait for the messages under way first."""
+        try:
+            reached(layer)
+        except HpcsolveError:
+            self._arrive_all(step + 1, statistics)
+            raise
+
+    def _arrive_all(self, step: int, statistics: Statistics) -> None:
+        for turn in range(step, step + self.plan.lag):
+            self._arrive(turn, statistics)
+
+    def _arguments(self) -> dict[str, Argument]:
+        """Return the arguments that all steps' launches share."""
+        plan, split, own = self.plan, self.plan.split, self.buffers
+        return {
+            "split": {"low": split.low, "mid": split.mid, "top": split.top},
+            "wave": {"lag": plan.lag, "chunks": len(self.chunks), "chunk_size": plan.chunk_size,
+                     "slots": self.slots.count},
+            "tables": self.tables,
+            "states": {"even_size": split.stored(0), "odd_size": split.stored(1), "depot": self.depot,
+                       "even": own.even, "odd": own.odd, "stream": own.stream},
+        }
+
+    def _arrive(self, step: int, statistics: Statistics) -> None:
+        """Wait for the messages of `lag` steps ago, upload what has arrived, and so free their staging."""
+        started = time.perf_counter()
+        turn = step % self.plan.lag
+        for request in self.sends[turn]:
+            request.wait()
+        for request, _, _ in self.receives[turn]:
+            request.wait()
+        waited = time.perf_counter()
+        for _, target, array in self.receives[turn]:
+            target.upload(array)
+        self.sends[turn], self.receives[turn] = [], []
+        statistics.seconds_wait += waited - started
+        statistics.seconds_copy += time.perf_counter() - waited
+
+    def _depart(self, step: int, statistics: Statistics) -> None:
+        """Start the messages that carry this step's planes, in the order that both ends know."""
+        if not self.staging[0]:
+            return
+        started = time.perf_counter()
+        turn = step % self.plan.lag
+        for message, planes, _ in self._under_way(self.slots.incoming, step):
+            array = self.staging[turn][message][: planes.shape[0]]
+            self.receives[turn].append((self.comm.receive(array, message.peer), planes, array))
+        for message, planes, chunk in self._under_way(self.slots.outgoing, step):
+            array = planes.download(self.staging[turn][message][: planes.shape[0]])
+            self.sends[turn].append(self.comm.send(array, message.peer))
+            statistics.layer_bytes_sent[int(self.chunks[chunk, 0])] += array.nbytes
+        statistics.seconds_copy += time.perf_counter() - started
+
+    def _under_way(self, messages: list[Message], step: int) -> Iterator[tuple[Message, Buffer, int]]:
+        """Yield each message that has planes in this step, its part of the stream, and its chunk."""
+        plan = self.plan
+        for message in messages:
+            chunk = step - plan.lag * message.stage
+            if 0 <= chunk < len(self.chunks):
+                sets = int(self.chunks[chunk, 2])
+                slot = step % (plan.lag + 1) * self.slots.count + int(self.slots.stage_start[message.stage])
+                start = (slot * plan.chunk_size + message.first * sets) << plan.split.low
+                yield message, self.buffers.stream.view(start, message.count * sets << plan.split.low), chunk
+
+
+def later_chunks(plan: Plan, layer: int) -> NDArray[np.int32]:
+    """Return the chunks of a half run's layers behind this one."""
+    table = chunks(plan.split, plan.chunk_size)
+    return table[table[:, 0] > layer]
+
+
+def cost_patterns(cost: NDArray[np.int64], reduced: ReducedCosts) -> NDArray[np.uint32]:
+    """Return the cost matrix as kernels read it, uint32 of shape (64 * 64,).
+
+    The depot's row is the last, and a 16-bit value stands twice in its word.
+    """
+    m = len(cost) - 1
+    square = np.full((COST_STRIDE, COST_STRIDE), reduced.infinity, np.uint32)
+    square[:m, :m] = cost[:m, :m]
+    square[-1, :m] = cost[m, :m]
+    return (square * np.uint32(0x10001) if reduced.itemsize == 2 else square).reshape(-1)
+
+
+def _middle(plan: Plan, dtype: np.dtype[np.unsignedinteger], device: Device, forward: Buffer, backward: Buffer,
+            statistics: Statistics) -> Meeting:
+    """Return the cheapest meeting on this rank.
+
+    The device finds the best stretch of the middle layer, the host the entry in it.
+    """
+    split, stretches = plan.split, plan.stretches
+    length, slice_size = split.plane(split.middle), split.stored(split.middle % 2)
+    best = device.empty(plan.slices * split.mid * stretches, np.uint32)
+    best.fill(0xFF)
+    kernel = device.kernel(FILE, f"held_karp_meet_u{plan.itemsize}")
+    timer = device.timer()
+    timer.start()
+    layer = {"slices": plan.slices, "mid": split.mid, "stretches": stretches, "stretch": STRETCH, "length": length,
+             "slice_size": slice_size}
+    kernel(best.shape[0], BLOCK_THREADS, layer=layer, forward=forward, backward=backward, best=best)
+    timer.stop()
+    statistics.middle_timer.append(timer)
+    values = best.download()
+    best.free()
+    winner = int(values.argmin())
+    city, nth = divmod(winner % (split.mid * stretches), stretches)
+    row = winner // (split.mid * stretches)
+    begin, end = nth * STRETCH, min((nth + 1) * STRETCH, length)
+    here = forward.view(row * slice_size + city * length + begin, end - begin).download()
+    partner = (plan.slices - 1 - row) * slice_size + (city + 1) * length
+    there = backward.view(partner - end, end - begin).download()[::-1]
+    entry = begin + int((here.astype(np.int64) + there).argmin())
+    return Meeting(int(values[winner]), plan.forward.slices[row], city, entry)

@@ -1,0 +1,163 @@
+"""Costs as small non-negative integers: states have 16 bits wherever a bound proves that they suffice, else 32.
+
+Two exact steps lead there. Dual values of the assignment problem are subtracted from rows and columns: this changes the
+cost of every tour by the same amount, and leaves no cost negative. (For a symmetric matrix both duals of a city are
+averaged, at twice the scale, so that it stays symmetric.) Then the cost of a quick tour is an upper bound for every
+prefix of an optimal tour, so that values above it may all become infinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.held_karp.lattice.bound import quick_tour
+from hpcsolve.errors import InputError
+from hpcsolve.problems.tsp import FORBIDDEN
+
+INFINITY = {2: 0x7FFF, 4: 0x7FFFFFFF}
+"""For states of 2 and 4 bytes the value that means that there is no path. Twice that value still fits."""
+
+
+@dataclass(frozen=True)
+class ReducedCosts:
+    """A core problem in small integers.
+
+    Attributes
+    ----------
+    cost
+        Shape (m + 1, m + 1), int64, 0 <= cost <= infinity; infinity also where no optimal tour can use the arc.
+    itemsize
+        Bytes of a state, 2 or 4.
+    factor, shift
+        factor * (the original cost of a tour) = its cost here + shift.
+    feasible
+        False if even the assignment problem has no solution: there is no tour.
+    upper_bound
+        Cost of the quick tour in the instance's scaled integers; None if it needs a missing arc.
+    """
+
+    cost: NDArray[np.int64]
+    itemsize: int
+    factor: int
+    shift: int
+    feasible: bool
+    upper_bound: int | None
+
+    @property
+    def infinity(self) -> int:
+        """The value that means that there is no path."""
+        return INFINITY[self.itemsize]
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether each arc costs the same in both directions."""
+        return bool(np.array_equal(self.cost, self.cost.T))
+
+    @property
+    def dtype(self) -> np.dtype[np.unsignedinteger]:
+        """The type of a state."""
+        return np.dtype(f"u{self.itemsize}")
+
+
+def reduce_costs(cost: NDArray[np.int64]) -> ReducedCosts:
+    """Return the costs for the smallest states that are proven to suffice.
+
+    Raises
+    ------
+    InputError
+        Not even 32 bits suffice.
+    """
+    allowed = cost != FORBIDDEN
+    upper_bound = _quick_bound(cost, allowed)
+    candidates = _Candidates(cost, allowed)
+    for itemsize in (2, 4):
+        for matrix, factor, shift in candidates.in_order():
+            if allowed.any() and matrix[allowed].min() < 0:
+                continue
+            largest = _largest_prefix(matrix, allowed, None if upper_bound is None else factor * upper_bound - shift)
+            if largest < INFINITY[itemsize]:
+                clipped = np.where(allowed & (matrix <= largest), matrix, INFINITY[itemsize])
+                return ReducedCosts(clipped, itemsize, factor, shift, True, upper_bound)
+    if not candidates.feasible:
+        return ReducedCosts(np.where(allowed, 0, INFINITY[2]), 2, 1, 0, False, None)
+    raise InputError("the costs are too far apart for 32-bit states even after subtracting dual values: "
+                     "round them to fewer digits, or give a matrix that allows a good tour")
+
+
+def _quick_bound(cost: NDArray[np.int64], allowed: NDArray[np.bool_]) -> int | None:
+    """Return the cost of the quick tour, or None if it needs a missing arc."""
+    # A missing arc must cost more than a tour can save elsewhere, and sums must stay within 64 bits.
+    spread = int(np.abs(cost[allowed]).max()) if allowed.any() else 0
+    missing = min(2 * (spread + 1) * len(cost), 2**62 // max(1, len(cost)))
+    value, tour = quick_tour(np.where(allowed, cost, missing))
+    return value if allowed[tour, np.roll(tour, -1)].all() else None
+
+
+Matrix = tuple[NDArray[np.int64], int, int]
+"""Costs with their factor and shift."""
+
+
+class _Candidates:
+    """The costs as they are, then with dual values subtracted, which are computed only when they are needed."""
+
+    def __init__(self, cost: NDArray[np.int64], allowed: NDArray[np.bool_]) -> None:
+        self.cost, self.allowed = cost, allowed
+        self.feasible = True
+        self.subtracted: Matrix | None = None
+
+    def in_order(self) -> Iterator[Matrix]:
+        """Yield the matrices to try."""
+        yield self.cost, 1, 0
+        if self.subtracted is None and self.feasible:
+            duals = _assignment_duals(self.cost, self.allowed)
+            self.feasible = duals is not None
+            self.subtracted = None if duals is None else _subtract(self.cost, self.allowed, *duals)
+        if self.subtracted is not None:
+            yield self.subtracted
+
+
+def _largest_prefix(matrix: NDArray[np.int64], allowed: NDArray[np.bool_], upper_bound: int | None) -> int:
+    """Return an upper bound for every prefix of an optimal tour: the lesser of the quick tour and all dearest arcs."""
+    dearest = sum(int(row[ok].max()) for row, ok in zip(matrix, allowed) if ok.any())
+    return dearest if upper_bound is None else min(dearest, upper_bound)
+
+
+def _subtract(cost: NDArray[np.int64], allowed: NDArray[np.bool_], u: NDArray[np.int64],
+              v: NDArray[np.int64]) -> tuple[NDArray[np.int64], int, int]:
+    factor = 1
+    if np.array_equal(cost, cost.T):
+        factor, u = 2, u + v
+        v = u
+    reduced = np.where(allowed, factor * np.where(allowed, cost, 0) - u[:, None] - v[None, :], FORBIDDEN)
+    return reduced, factor, sum(map(int, u)) + sum(map(int, v))
+
+
+def _assignment_duals(
+    cost: NDArray[np.int64], allowed: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Return integers u, v with u[i] + v[j] <= cost[i, j], whose sum is the optimum, or None if there is no assignment.
+
+    scipy gives the assignment; the duals are shortest distances (Bellman-Ford) in the exchange graph of its columns,
+    in integers.
+    """
+    from scipy.optimize import linear_sum_assignment  # rank 0 alone calls this
+
+    try:
+        _, column = linear_sum_assignment(np.where(allowed, cost.astype(float), np.inf))
+    except ValueError:
+        return None
+    n = len(cost)
+    chosen = cost[np.arange(n), column]
+    # Row i gives up its column for column j: an arc column[i] -> j of length cost[i, j] - chosen[i].
+    length = np.where(allowed, cost, 0) - chosen[:, None]
+    v = np.zeros(n, np.int64)
+    for _ in range(n + 1):
+        shorter = np.minimum(v, np.where(allowed, v[column][:, None] + length, 0).min(axis=0))
+        if np.array_equal(shorter, v):
+            return chosen - v[column], v
+        v = shorter
+    raise InputError("the costs are too large for exact dual values (above 2^53): round them to fewer digits")

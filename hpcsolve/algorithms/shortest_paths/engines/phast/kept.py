@@ -1,0 +1,158 @@
+"""Hierarchies that are kept between runs, in the user's cache folder (device/array_cache.py).
+
+There are two files for each graph: its contraction, which follows from its topology, and its hierarchy, which follows
+from the weights too. So a second run on the same graph begins at once, and new weights on the same topology pay for
+customisation alone. If the contraction of a graph was given up, a file for its budget says why, so that the second run
+does not try again. Whether a hierarchy is made must not depend on the cache. So each file records the work of the
+contraction, which is compared with the budget as if it were done now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.shortest_paths import search_graph
+from hpcsolve.algorithms.shortest_paths.engines.phast import contraction as contraction_module
+from hpcsolve.algorithms.shortest_paths.engines.phast import hierarchy as hierarchy_module
+from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import (
+    Contraction,
+    Refusal,
+    contracted,
+    too_much_work,
+)
+from hpcsolve.algorithms.shortest_paths.engines.phast.hierarchy import Hierarchy, hierarchy
+from hpcsolve.algorithms.shortest_paths.keys import Keys
+from hpcsolve.algorithms.shortest_paths.search_graph import SearchGraph, lay_out
+from hpcsolve.device import array_cache
+from hpcsolve.device.base import Device
+from hpcsolve.device.build import source_hash
+from hpcsolve.device.host import HostDevice
+from hpcsolve.problems import graph_order
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.graph_order import spatial_order
+
+KEPT_FROM = 1 << 16
+"""Hierarchies of graphs with fewer vertices and arcs are not kept: they are made in some hundredths of a second."""
+_SAME = {"in_offsets": "offsets", "in_arcs": "arcs", "down_offsets": "up_offsets", "down_arcs": "up_arcs"}
+"""Arrays of an undirected graph that are the same as others, and so are not saved."""
+_GRAPH = ("order", "offsets", "arcs", "in_offsets", "in_arcs")
+_LEVELS = ("level", "up_offsets", "up_arcs", "down_offsets", "down_arcs")
+
+
+def cached_hierarchy(graph: Graph, keys: Keys, budget: int, in_levels: bool, threads: int) -> Hierarchy | Refusal:
+    """Return the hierarchy of a graph from the cache, else a new one, or a refusal as `choice.build_hierarchy`.
+
+    A new hierarchy is kept in the cache.
+
+    Parameters
+    ----------
+    budget
+        As in `contracted`.
+    in_levels
+        As in `hierarchy`.
+    threads
+        Number of threads of the CPU.
+    """
+    topology = _topology(graph)
+    key = array_cache.key_of([topology, keys.code, f"in levels: {in_levels}"], [graph.weights])
+    kept = _load(graph, key)
+    if kept is not None:
+        work = int(kept["numbers"][0])
+        return too_much_work(budget, graph.n, graph.arcs) if work > budget else _hierarchy(kept)
+    with HostDevice(threads) as host:
+        contraction = _contraction(graph, topology, keys, budget, host)
+        if isinstance(contraction, Refusal):
+            return contraction
+        laid_out, found = contraction
+        made = hierarchy(laid_out, found, keys, host, in_levels)
+    _save(graph, key, _arrays(made, found.work))
+    return made
+
+
+def cached_contraction(graph: Graph, keys: Keys, budget: int) -> Contraction | Refusal:
+    """Return the contraction of a graph from the cache, else a new one, which is kept, or a refusal."""
+    with HostDevice(1) as host:
+        found = _contraction(graph, _topology(graph), keys, budget, host)
+        return found if isinstance(found, Refusal) else found[1]
+
+
+def _laid_out(graph: Graph, keys: Keys) -> SearchGraph:
+    """Return the graph with its vertices along a curve through their coordinates, or in the order of the file.
+
+    The sweep numbers the vertices anew, so the order only decides how often contraction misses the caches. Road
+    networks without coordinates keep the order of their file, which is as good as reverse Cuthill-McKee. That takes a
+    third of the time of the whole preparation, with the import of scipy.
+    """
+    order = np.arange(graph.n) if graph.coordinates is None else spatial_order(graph)
+    return lay_out(graph, keys, order)
+
+
+def _contraction(graph: Graph, topology: str, keys: Keys, budget: int, host: Device
+                 ) -> tuple[SearchGraph, Contraction] | Refusal:
+    """Return the graph as it is laid out, and its contraction, or a refusal in place of both."""
+    kept = _load(graph, topology)
+    if kept is not None:
+        found = Contraction(kept["order"], kept["first"], kept["head"], int(kept["work"][0]))
+        if found.work > budget:
+            return too_much_work(budget, graph.n, graph.arcs)
+        return _laid_out(graph, keys), found
+    given_up = array_cache.key_of([topology, f"given up: {budget}"], [])
+    earlier = _load(graph, given_up)
+    if earlier is not None:
+        return Refusal(earlier["reason"].tobytes().decode())
+    laid_out = _laid_out(graph, keys)
+    made = contracted(laid_out, budget, host)
+    if isinstance(made, Refusal):
+        _save(graph, given_up, {"reason": np.frombuffer(made.reason.encode(), np.uint8)})
+        return made
+    work = np.array([made.work], np.uint64)
+    _save(graph, topology, {"order": made.order, "first": made.first, "head": made.head, "work": work})
+    return laid_out, made
+
+
+def _load(graph: Graph, key: str) -> dict[str, NDArray[Any]] | None:
+    """Return the arrays that are kept under a key, or None if there are none or the graph is small."""
+    return array_cache.load(key) if graph.n + graph.arcs >= KEPT_FROM else None
+
+
+def _save(graph: Graph, key: str, arrays: dict[str, NDArray[Any]]) -> None:
+    """Keep arrays under a key, unless the graph is small."""
+    if graph.n + graph.arcs >= KEPT_FROM:
+        array_cache.save(key, arrays)
+
+
+def _topology(graph: Graph) -> str:
+    """Return a hash of all that the contraction of a graph follows from: its arcs, its layout, and our own code."""
+    arrays: list[NDArray[Any]] = [graph.offsets, graph.heads]
+    if graph.coordinates is not None:
+        arrays.append(graph.coordinates)
+    return array_cache.key_of([*_code(), f"directed: {graph.directed}"], arrays)
+
+
+def _code() -> Iterator[str]:
+    """Yield the code that makes hierarchies and keeps them: the hashes of kernels, and the texts of modules."""
+    yield from (source_hash(file) for file in (contraction_module.FILE, hierarchy_module.FILE))
+    for module in (contraction_module, hierarchy_module, search_graph, graph_order):
+        yield Path(str(module.__file__)).read_text(encoding="utf-8")
+    yield Path(__file__).read_text(encoding="utf-8")
+
+
+def _arrays(made: Hierarchy, work: int) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a hierarchy, each once."""
+    own = {name: vars(made.graph)[name] for name in _GRAPH} | {name: vars(made)[name] for name in _LEVELS}
+    numbers = np.array([work, made.levels, made.graph.plateaus], np.uint64)
+    kept = {name: array for name, array in own.items() if array is not own.get(_SAME.get(name, ""))}
+    return {**kept, "numbers": numbers}
+
+
+def _hierarchy(kept: dict[str, NDArray[Any]]) -> Hierarchy:
+    """Return the hierarchy with these arrays."""
+    arrays: dict[str, Any] = {name: kept[name if name in kept else _SAME[name]] for name in (*_GRAPH, *_LEVELS)}
+    _, levels, plateaus = map(int, kept["numbers"])
+    graph = SearchGraph(**{name: arrays[name] for name in _GRAPH}, plateaus=bool(plateaus))
+    return Hierarchy(graph, **{name: arrays[name] for name in _LEVELS}, levels=levels)

@@ -1,0 +1,52 @@
+"""Families of states of several parts, joined in little memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from hpcsolve.algorithms.steiner_kmb.exact.families import Families, from_states, joined, stacked
+
+
+def some_parts(count: int, families: int, states: int, words: int) -> list[Families]:
+    """Return parts whose sets are all different, in random order, with random states."""
+    rng = np.random.default_rng(count)
+    numbers, parts = rng.permutation(count * families).astype(np.uint64), []
+    for part in range(count):
+        own = numbers[part * families : (part + 1) * families]
+        sets = np.stack([own % np.uint64(7), own][-words:], axis=1)
+        sizes = rng.integers(0, 2 * states + 1, families)
+        vertices = np.concatenate([rng.permutation(4 * states)[:size] for size in sizes]).astype(np.uint32)
+        parts.append(from_states(sets, sizes, vertices, rng.integers(0, 1000, len(vertices)).astype(np.uint64), own))
+    return parts
+
+
+def as_dict(families: Families) -> dict[tuple[int, ...], tuple[int, list[tuple[int, int]]]]:
+    """Return the least weight and the states of each set."""
+    begin = families.begin.astype(int)
+    return {tuple(key): (least, list(zip(families.vertices[a:b].tolist(), families.weights[a:b].tolist())))
+            for key, least, a, b in zip(families.sets.tolist(), families.least.tolist(), begin, begin[1:])}
+
+
+@pytest.mark.parametrize("words", [1, 2])
+def test_joined_families_are_sorted_and_complete(words: int) -> None:
+    parts = some_parts(5, 20, 6, words)
+    whole, row = joined(parts), stacked(parts)
+    expected = {key: value for part in parts for key, value in as_dict(part).items()}
+    assert as_dict(whole) == as_dict(row) == expected and len(expected) == 100
+    assert [tuple(key) for key in whole.sets.tolist()] == sorted(expected, key=lambda key: key[::-1])
+    assert all(states == sorted(states) for _, states in as_dict(whole).values())
+    assert int(whole.begin[-1]) == len(whole.vertices)
+
+
+def test_joining_takes_little_more_than_the_result() -> None:
+    parts = some_parts(60, 20, 400, 1)
+    tracemalloc.start()
+    try:
+        whole = joined(parts)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert whole.nbytes > 4_000_000 and peak < 1.2 * whole.nbytes
