@@ -35,8 +35,8 @@ from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
 
 MOST_SHAKES, SHAKING = 16, 1 << 21
-"""In small graphs mode best makes up to `MOST_SHAKES` shakes before ruin and recreate, as long as all of them take about
-`SHAKING` steps. That is a tenth or two of a second."""
+"""In small graphs mode best makes up to `MOST_SHAKES` shakes before ruin and recreate, as long as all of them take
+about `SHAKING` steps. That is a tenth or two of a second."""
 KEYS_A_SEED = 1_000_003
 """The key of a shake is seed times this, plus its number, so that different seeds have different keys."""
 

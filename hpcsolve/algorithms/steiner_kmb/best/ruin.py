@@ -22,9 +22,9 @@ from hpcsolve.checkpoint.state import State, part
 from hpcsolve.parallel.comm import Comm
 
 LAUNCHES_A_SHAKE = 2
-WORK_AN_ARC, MOST_ARCS, WORK_FOR_SIZE = 1 << 11, 1 << 12, 384
-"""A shake takes `WORK_AN_ARC` units of work for each of up to `MOST_ARCS` arcs, and `WORK_FOR_SIZE` more for each vertex
-and a quarter of each terminal. 10^8 units take one to two seconds."""
+WORK_AN_ARC, MOST_ARCS, WORK_FOR_SIZE = 1536, 1 << 12, 256
+"""A shake takes `WORK_AN_ARC` units of work for each of up to `MOST_ARCS` arcs, `WORK_FOR_SIZE` more for each vertex,
+and four times that for each terminal. 10^8 units take one to two seconds."""
 TOLERANCE, MOST_TOLERANCE = 1000, 8000
 """How much heavier than what they replace new paths may be at first, in 65536ths: `TOLERANCE` times the mean number of
 neighbours, and at most `MOST_TOLERANCE`. It falls to 0."""
@@ -106,7 +106,8 @@ class Ruin:
         plan: Given = {
             "seed": (self.seed * SEEDS + self.launches) % 2**64, "begin": self.done, "whole": whole,
             "end": whole * self.launches // (LAUNCHES_A_SHAKE * self.shakes),
-            "factor": factor_of(net), "tolerance": min(MOST_TOLERANCE, TOLERANCE * len(net.heads) // net.n), "keys": KEYS,
+            "factor": factor_of(net), "keys": KEYS,
+            "tolerance": min(MOST_TOLERANCE, TOLERANCE * len(net.heads) // net.n),
         }
         space: Given = {"words": New(20 * net.n, np.uint32, scratch=True),
                         "lengths": New(2 * net.n, np.uint64, scratch=True)}
