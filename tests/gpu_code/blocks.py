@@ -40,6 +40,7 @@ THREADS = {
     "dual_ascent": 1,
     "key_path": 1,
     "key_vertex": 1,
+    "ruin": 1,
     "reductions": 1,
     "steiner_tree": 1,
     "summaries": reducer.THREADS,

@@ -39,9 +39,9 @@ from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import require_problem
 from hpcsolve.problems.verify.steiner_bound import closure_bound
 
-HOST_KERNEL_FILES = ("steiner/steiner_tree", "steiner/key_path", "steiner/key_vertex", "steiner/one_steiner",
-                     "steiner/dual_ascent", "steiner/reductions", "steiner/subset_program", contraction.FILE,
-                     hierarchy.FILE)
+HOST_KERNEL_FILES = ("steiner/steiner_tree", "steiner/key_path", "steiner/key_vertex", "steiner/ruin",
+                     "steiner/one_steiner", "steiner/dual_ascent", "steiner/reductions", "steiner/subset_program",
+                     contraction.FILE, hierarchy.FILE)
 """Kernels marked for the CPU, where they run whatever the job's device is."""
 KERNEL_FILES = (*HOST_KERNEL_FILES, *kernel_files((*ENGINES, *ROW_ENGINES)))
 BEST_EFFORT = Effort(1 << 24, 8)

@@ -1,7 +1,8 @@
-"""Reductions, then iterated 1-Steiner on what they leave: mode best, and the beginning of mode exact."""
+"""Reductions, iterated 1-Steiner on what they leave, and in mode best ruin and recreate."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,6 +12,7 @@ import numpy as np
 from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.steiner_kmb.best.one_steiner import best_tree
 from hpcsolve.algorithms.steiner_kmb.best.rounds import RoundStop
+from hpcsolve.algorithms.steiner_kmb.best.ruin import Ruin, resume, saved_in_ruin
 from hpcsolve.algorithms.steiner_kmb.kmb.tree import Work
 from hpcsolve.algorithms.steiner_kmb.network import Network, network
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
@@ -66,10 +68,37 @@ def polished(now: Shrunk, run: Setting) -> tuple[Shrunk, Work]:
     if now.proven or run.stop.meets_target(now.weight - run.stop.offset):
         return now, Work(0, 0.0, history=[first])
     net = network(now.smaller.graph, run.host)
-    closure_tree = run.comm.once_per_host(partial(closure, net))
-    tree, work = best_tree(now.smaller.graph, net, closure_tree, run.device, run.comm, run.parameters, run.report,
-                           run.stop, run.seed)
+    tree, work = _searched(now, net, run)
     return with_tree(now, tree, run), replace(work, history=lighter_and_last([first, *work.history]))
+
+
+def _searched(now: Shrunk, net: Network, run: Setting) -> tuple[Indices | None, Work]:
+    """Return the edges of the best tree in the reduced graph, on rank 0, and this rank's work. Collective."""
+    tree, work, saved = None, Work(0, 0.0), run.stop.checkpoints.saved
+    if not saved_in_ruin(saved):
+        closure_tree = run.comm.once_per_host(partial(closure, net))
+        tree, work = best_tree(now.smaller.graph, net, closure_tree, run.device, run.comm, run.parameters, run.report,
+                               run.stop, run.seed)
+        if run.stop.met or run.stop.broken_off:
+            return tree, work
+    return _recreated(now, net, tree, work, run) if run.parameters.mode == "best" else (tree, work)
+
+
+def _recreated(
+    now: Shrunk, net: Network, tree: Indices | None, work: Work, run: Setting
+) -> tuple[Indices | None, Work]:
+    """Return the tree and the work after ruin and recreate. Collective."""
+    first = np.empty(0, np.int64) if tree is None else tree
+    ruin = Ruin(net, run.comm, run.stop, run.seed, run.parameters.shakes, first, first, work.rounds, list(work.history))
+    saved = run.stop.checkpoints.saved
+    if saved is not None and saved_in_ruin(saved):
+        resume(ruin, saved)
+    run.stop.nbytes = 2 * ruin.tree.nbytes
+    started = time.perf_counter()
+    ruin.run(run.report, now.smaller.graph.scale)
+    seconds = work.seconds + time.perf_counter() - started
+    best = ruin.tree if run.comm.rank == 0 else None
+    return best, replace(work, seconds=seconds, rounds=ruin.number, history=ruin.history)
 
 
 def with_tree(now: Shrunk, tree: Indices | None, run: Setting) -> Shrunk:

@@ -72,6 +72,14 @@ class RoundStop:
         self.broken_off = asked and not over
         return over or asked
 
+    def ends(self, weight: int | None, state: Callable[[], State] | None) -> bool:
+        """Return whether the run must stop, as `is_over`. Save the state if it is time and `state` is given."""
+        over = self.is_over(weight)
+        if state is not None and self.wish != Wish.GO_ON and (self.broken_off or not over):
+            self.checkpoints.save(state(), last=over)
+            self.saved = over
+        return over
+
     def is_late(self) -> bool:
         """Return whether this rank's time is up: then `is_over` will end the run."""
         return bool(self._criterion(None))
@@ -140,11 +148,7 @@ class Rounds:
 
     def is_over(self, new: NDArray[np.uint32], weight: int | None = None) -> bool:
         """Return whether the run must stop, before the rows of new nodes (numbers, on rank 0). Save if it is time."""
-        over = self.stop.is_over(weight)
-        if self.state is not None and self.stop.wish != Wish.GO_ON and (self.stop.broken_off or not over):
-            self.stop.checkpoints.save(self.state(self, new), last=over)
-            self.stop.saved = over
-        return over
+        return self.stop.ends(weight, None if self.state is None else partial(self.state, self, new))
 
     def must_save(self) -> bool:
         """Return whether the run was interrupted, and its last state has not been saved."""

@@ -1,0 +1,85 @@
+"""Ruin and recreate: every tree is one, the best one is never heavier than the first, and small ones become optimal.
+
+The long form: HPCSOLVE_TINY_GRAPHS=10000 pytest --timeout=0 tests/algorithms/test_steiner_ruin.py
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from hpcsolve.algorithms.base import NO_STOP, silent
+from hpcsolve.algorithms.steiner_kmb.best.rounds import RoundStop
+from hpcsolve.algorithms.steiner_kmb.best.ruin import Ruin, factor_of
+from hpcsolve.algorithms.steiner_kmb.network import Network, network
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
+from hpcsolve.algorithms.steiner_kmb.trees import improved
+from hpcsolve.device.base import Device
+from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.problems.generate.steiner import road_steiner
+from hpcsolve.problems.graph_build import from_edges
+from hpcsolve.problems.steiner import check_tree
+from tests.algorithms.test_steiner_key_vertex import poor_tree
+from tests.steiner_oracle import hypercube, least_weight, tiny_graph
+
+GRAPHS = int(os.environ.get("HPCSOLVE_TINY_GRAPHS", "20"))
+
+
+def search(net: Network, tree: np.ndarray, shakes: int = 1, seed: int = 1) -> Ruin:
+    comm = SerialComm()
+    made = Ruin(net, comm, RoundStop(comm, NO_STOP, None), seed, shakes, tree, tree, 0, [(0, 0.0, net.weight(tree))])
+    made.run(silent, 1)
+    return made
+
+
+def weighed(net: Network, tree: np.ndarray) -> int:
+    """Return the weight of a tree that plain Python has checked."""
+    edges = net.edges.part(tree)
+    graph = from_edges(net.edges.tails, net.edges.heads, net.edges.weights, terminals=net.terminals.astype(np.int64),
+                       n=net.n)
+    return check_tree(graph, edges.tails, edges.heads, edges.weights)
+
+
+def test_tiny_graphs_become_optimal(device: Device) -> None:
+    improved_ones = 0
+    for seed in range(GRAPHS):
+        graph = reduced(tiny_graph(seed)).graph
+        net = network(graph, device)
+        if len(net.terminals) < 2:
+            continue
+        tree = poor_tree(net, seed)
+        found = search(net, tree)
+        assert weighed(net, found.tree) == found.weight == least_weight(graph), seed
+        improved_ones += found.weight < net.weight(tree)
+    assert improved_ones > GRAPHS // 10
+
+
+def test_each_tree_is_one_and_the_best_is_never_heavier(device: Device) -> None:
+    other_seeds = 0
+    for graph in (hypercube(6, 20, high=110), hypercube(7, 64), road_steiner(400, 60, seed=2)):
+        net = network(reduced(graph).graph, device)
+        tree = improved(net, poor_tree(net, 1))
+        found = search(net, tree)
+        assert weighed(net, found.now) >= weighed(net, found.tree) == found.weight < net.weight(tree)
+        weights = [weight for _, _, weight in found.history]
+        assert weights == sorted(weights, reverse=True) and weights[-1] == found.weight
+        again = search(net, tree)
+        assert np.array_equal(again.now, found.now) and again.history[-1][0] == found.number == 2
+        other_seeds += not np.array_equal(search(net, tree, seed=2).now, found.now)
+        assert search(net, tree, shakes=0).weight == net.weight(tree)
+    assert other_seeds
+
+
+def test_the_heaviest_weights_are_not_perturbed(device: Device) -> None:
+    """Sums of lengths stay below 2^61, up to graphs whose weights sum to nearly 2^62."""
+    for high, factor in ((1 << 20, 256), (1 << 56, 1)):
+        graph = road_steiner(60, 12, seed=1)
+        whole = from_edges(*(np.array(ends) for ends in (graph.tails(), graph.heads)),
+                           graph.weights.astype(np.uint64) * np.uint64(high // int(graph.weights.max())),
+                           terminals=graph.terminals, n=graph.n)
+        net = network(reduced(whole).graph, device)
+        assert factor_of(net) == factor
+        tree = poor_tree(net, 3)
+        found = search(net, tree)
+        assert weighed(net, found.tree) == found.weight <= net.weight(tree)
