@@ -20,7 +20,7 @@ from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.steiner import road_steiner
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.steiner import check_tree
-from tests.algorithms.test_steiner_key_vertex import poor_tree
+from tests.algorithms.steiner_kmb.test_steiner_key_vertex import poor_tree
 from tests.steiner_oracle import hypercube, least_weight, tiny_graph
 
 GRAPHS = int(os.environ.get("HPCSOLVE_TINY_GRAPHS", "20"))
