@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.held_karp.bounded import slots as memories
+from hpcsolve.algorithms.held_karp.bounded.chains import chain_bound
 from hpcsolve.algorithms.held_karp.bounded.descent import Improver, repaired
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts
 from hpcsolve.algorithms.held_karp.bounded.relaxation import Relaxation, Relaxed
@@ -177,7 +178,5 @@ def _moved(multiplier: NDArray[np.int64], direction: NDArray[np.int64], step: in
 
 def no_incumbent(problem: PlaceCosts) -> Incumbent:
     """Return the incumbent without an order: above the sum of each place's dearest arc."""
-    allowed = [costs[costs != FORBIDDEN] for costs in problem.cost]
-    dearest = sum(int(costs.max(initial=0)) for costs in allowed)
-    cheapest = sum(int(costs.min()) if len(costs) else 0 for costs in allowed)
-    return Incumbent(dearest + 1, None, cheapest)
+    above = 1 + sum(int(costs[costs != FORBIDDEN].max(initial=0)) for costs in problem.cost)
+    return Incumbent(above, None, min(above, chain_bound(problem)))

@@ -1,0 +1,58 @@
+"""The bound by chains of precedences: never above the cost of an order, and it has what a precedence costs."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hpcsolve.algorithms.held_karp.bounded.chains import FAR, chain_bound
+from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, of_orders, place_costs
+from hpcsolve.algorithms.held_karp.bounded.tighten import no_incumbent
+from hpcsolve.algorithms.held_karp.problem import order_problem
+from hpcsolve.problems.order import TourQuestion
+from hpcsolve.problems.tsp import FORBIDDEN, from_costs
+
+
+def random_places(m: int, seed: int) -> PlaceCosts:
+    """Return a problem with costs by place, some below 0, with missing arcs and random precedences."""
+    rng = np.random.default_rng([m, seed])
+    cost = rng.integers(-3 if seed % 3 == 0 else 0, [6, 1000][seed % 2], (m + 1, m + 1, m + 1))
+    cost[rng.random(cost.shape) < (0.2 if seed % 5 == 0 else 0)] = FORBIDDEN
+    rank = rng.permutation(m)
+    return place_costs(cost, (rng.random((m, m)) < 0.3) & (rank[:, None] > rank))
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 5, 6])
+def test_no_order_costs_less_than_the_bound(m: int) -> None:
+    for seed in range(40):
+        problem = random_places(m, seed)
+        values = [problem.value(list(order)) for order in itertools.permutations(range(m))]
+        costs = [value for value in values if value is not None]
+        bound = chain_bound(problem)
+        assert not costs or bound <= min(costs)
+        assert bound >= sum(int(place.min()) for place in problem.cost if (place != FORBIDDEN).any())
+
+
+def two_groups(n: int) -> tuple[NDArray[np.int64], TourQuestion]:
+    """Return costs where leaving the last four cities costs 1000, and a precedence that makes a path leave them."""
+    cost = np.random.default_rng(n).integers(1, 10, (n, n))
+    cost[n - 4 :, : n - 4] += 1000
+    np.fill_diagonal(cost, 0)
+    return cost, TourQuestion("open", 0, n - 1, precedences=((n - 3, 2),))
+
+
+def test_a_precedence_that_needs_a_dear_arc_is_in_the_first_bound() -> None:
+    """The relaxation alone forgets the precedence: its bound of such files was a tenth of the optimum."""
+    cost, question = two_groups(20)
+    problem = of_orders(order_problem(from_costs(cost, "two groups"), question))
+    without = of_orders(order_problem(from_costs(cost, "two groups"), replace(question, precedences=())))
+    assert no_incumbent(without).lower < 1000 <= no_incumbent(problem).lower
+
+
+def test_no_way_is_far_away() -> None:
+    cost = np.full((4, 4, 4), FORBIDDEN)
+    assert chain_bound(place_costs(cost)) >= FAR
