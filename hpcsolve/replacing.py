@@ -15,10 +15,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from hpcsolve.errors import EnvironmentFault
+from hpcsolve.errors import EnvironmentFault, InputError
 
 PART = re.compile(r"\.([0-9a-f]{8})-(\d+)\.[0-9a-f]{12}\.part")
 """End of a part file's name: place, process."""
+
+
+def require_new(path: str | os.PathLike[str], overwrite: bool) -> None:
+    """Raise an `InputError` if a file exists that a caller in Python did not say to overwrite."""
+    if os.path.exists(path) and not overwrite:
+        raise InputError("the file exists; choose another one, or give overwrite=True", os.fspath(path))
 
 
 def write_bytes(path: Path, content: bytes) -> None:

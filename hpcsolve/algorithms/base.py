@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import msgspec
@@ -50,6 +52,11 @@ class StopCriteria(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     iterations: Annotated[int, msgspec.Meta(ge=1, le=2**32 - 1)] | None = None
     stagnation: Annotated[int, msgspec.Meta(ge=1)] | None = None
     memory: Annotated[int, msgspec.Meta(ge=1)] | None = None
+
+    def scaled_target(self, scale: int) -> int | None:
+        """Return the largest cost that meets the target, in scaled integers, or None without a target."""
+        # From the decimal digits as written: 1.15 in hundredths is 115, which floats miss.
+        return None if self.target is None else math.floor(Fraction(str(self.target)) * scale)
 
 
 NO_STOP = StopCriteria()

@@ -21,6 +21,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import answer_in, contradictions_refused, require_whole
+from hpcsolve.replacing import require_new
 
 if TYPE_CHECKING:
     import networkx
@@ -189,8 +190,7 @@ class Result(tour.TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.
         EnvironmentFault
             The file cannot be written.
         """
-        if os.path.exists(path) and not overwrite:
-            raise InputError("the file exists; choose another one, or give overwrite=True", os.fspath(path))
+        require_new(path, overwrite)
         save(self.contents, Path(path))
 
     def _repr_html_(self) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.errors import EnvironmentFault, InputError
-from hpcsolve.replacing import write_bytes
+from hpcsolve.replacing import require_new, write_bytes
 
 if TYPE_CHECKING:
     import pandas
@@ -97,8 +97,7 @@ class Table:
         EnvironmentFault
             The file cannot be written.
         """
-        if os.path.exists(path) and not overwrite:
-            raise InputError("the file exists; choose another one, or give overwrite=True", os.fspath(path))
+        require_new(path, overwrite)
         write_bytes(Path(path), self.csv().encode())
 
     def csv(self) -> str:

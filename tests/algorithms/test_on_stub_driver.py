@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 KERNELS = HERE.parent / "kernels"
 MOST = (
     "not published and not steiner_exact and not steiner_reductions and (not test_orders or test_large_costs)"
-    " and not (ranks_do_not_matter and hypercube) and not can_be_stopped_at_any_time and not every_better_tree"
+    " and not (ranks_do_not_matter and hypercube) and not can_be_stopped_at_any_time"
 )
 """The tests of `make test-gpu`, but for kernels that run on the CPU alone, most tests of the orders, and those of
 Steiner trees whose ranks have CPU cores whatever the device."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 
 from hpcsolve.algorithms.ant_colony.colonies import ColonyStop, History, explore, no_incumbents, random_keys
 from hpcsolve.algorithms.ant_colony.instance import ant_instance
@@ -81,10 +79,8 @@ def run(
     if criteria == NO_STOP:
         criteria = StopCriteria(iterations=DEFAULT_ITERATIONS)
     instance = ant_instance(tsp)
-    shift = tsp.n * instance.offset
-    # From the decimal digits as written: 1.15 in hundredths is 115, which floats miss.
-    target = None if criteria.target is None else math.floor(Fraction(str(criteria.target)) * tsp.scale) - shift
-    stop = ColonyStop(comm, criteria, target, checkpoints)
+    shift, target = tsp.n * instance.offset, criteria.scaled_target(tsp.scale)
+    stop = ColonyStop(comm, criteria, None if target is None else target - shift, checkpoints)
     made = comm.bcast(powers(instance, parameters) if comm.rank == 0 else None)
     assert made is not None
     mine = even_shares(parameters.colonies, comm.size)[comm.rank]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -95,8 +93,7 @@ def run(
     criteria: StopCriteria = NO_STOP, seed: int = 1, checkpoints: Checkpoints = NONE,
 ) -> Outcome:
     """Return a Steiner tree with its certificate. `graph` is the same on all ranks, and so is the answer."""
-    target = None if criteria.target is None else math.floor(Fraction(str(criteria.target)) * graph.scale)
-    stop = RoundStop(comm, criteria, target, checkpoints)
+    stop = RoundStop(comm, criteria, criteria.scaled_target(graph.scale), checkpoints)
     tables: Tables = {}
     found: Certified | None = None
     with on_host(device) as host:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import multiprocessing
 import resource
 import sys
 import time
@@ -11,8 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
-from multiprocessing.connection import Connection
-from typing import Any
 
 import numpy as np
 
@@ -22,6 +19,7 @@ from hpcsolve.checkpoint.checkpoints import Checkpoints
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import SerialComm
 from jobs.benchmarks.common.answers import WrongAnswerError
+from jobs.benchmarks.common.child import in_child
 from jobs.benchmarks.common.table import markdown
 from jobs.benchmarks.steiner.instances import Instance, TreeEdges, edges_of, weight_of
 
@@ -114,32 +112,21 @@ def steinerpy(instance: Instance, seconds: float) -> Found:
     return Found(np.array(found.edges, np.int64).reshape(-1, 2), weight, weight, took)
 
 
-def in_child(call: Callable[[], Found], seconds: int, gibibytes: int) -> Found | str:
+def within_limits(call: Callable[[], Found], seconds: int, gibibytes: int) -> Found | str:
     """Return what a call returns in a child process, or why it returns nothing."""
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_limited, args=(sender, call, seconds, gibibytes))
-    child.start()
-    sender.close()
-    try:
-        found: Found | str = receiver.recv() if receiver.poll(WALL * seconds) else f"> {seconds} s"
-    except EOFError:
-        found = f"> {seconds} s"
-    child.kill()
-    child.join()
-    return found
+    late = f"> {seconds} s"
+    return in_child(partial(_limited, call, seconds, gibibytes), WALL * seconds, late, late)
 
 
-def _limited(sender: Connection, call: Callable[[], Found], seconds: int, gibibytes: int) -> None:
+def _limited(call: Callable[[], Found], seconds: int, gibibytes: int) -> Found | str:
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_AS, (gibibytes << 30, gibibytes << 30))
     try:
-        found: Any = call()
+        return call()
     except MemoryError:
-        found = f"> {gibibytes} GiB"
+        return f"> {gibibytes} GiB"
     except (ArithmeticError, LookupError, RuntimeError, OSError, ValueError) as error:  # the rival's own
-        found = f"{type(error).__name__}: {error}"[:60]
-    sender.send(found)
+        return f"{type(error).__name__}: {error}"[:60]
 
 
 @dataclass(frozen=True)
@@ -156,8 +143,9 @@ class Row:
 def measure(instance: Instance, seconds: float, gibibytes: int, rival: bool) -> Row:
     """Run all solvers on an instance, and check their trees and bounds."""
     own_limit = int(2 * seconds) + 10  # they end by themselves
-    best, exact = (in_child(partial(own, instance, mode, seconds), own_limit, gibibytes) for mode in ("best", "exact"))
-    other = in_child(partial(steinerpy, instance, seconds), int(seconds), gibibytes) if rival else "not run"
+    runs = (partial(own, instance, mode, seconds) for mode in ("best", "exact"))
+    best, exact = (within_limits(call, own_limit, gibibytes) for call in runs)
+    other = within_limits(partial(steinerpy, instance, seconds), int(seconds), gibibytes) if rival else "not run"
     proven = {one.weight for one in (exact, other) if isinstance(one, Found) and one.proven}
     optimum = instance.optimum or min(proven, default=None)
     known = replace(instance, optimum=optimum)

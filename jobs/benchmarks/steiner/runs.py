@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import resource
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
+from functools import partial
 from unittest import mock
 
 import numpy as np
@@ -18,6 +17,7 @@ from hpcsolve.algorithms.steiner_kmb import Parameters, run, solve
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 from jobs.benchmarks.common.answers import WrongAnswerError
+from jobs.benchmarks.common.child import in_child
 from jobs.benchmarks.common.timing import best_of
 from jobs.benchmarks.steiner.instances import Instance, TreeEdges, weight_of
 
@@ -97,17 +97,8 @@ def rival_run(
     solver: str, instance: Instance, call: Callable[[], TreeEdges], repeats: int, seconds: float, gibibytes: int
 ) -> Timing:
     """Time a rival in a child process, which is ended after so many wall-clock seconds or if it needs more memory."""
-    context = multiprocessing.get_context("fork")
-    receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_limited, args=(sender, call, repeats, gibibytes))
-    child.start()
-    sender.close()
-    try:
-        found = receiver.recv() if receiver.poll(seconds) else f"more than {seconds:g} s"
-    except EOFError:
-        found = f"ended without a tree (limit {gibibytes} GiB)"
-    child.kill()
-    child.join()
+    late, ended = f"more than {seconds:g} s", f"ended without a tree (limit {gibibytes} GiB)"
+    found = in_child(partial(_limited, call, repeats, gibibytes), seconds, late, ended)
     if isinstance(found, str):
         return Timing(solver, None, None, failed=found)
     tree, cpu, runs = found
@@ -117,14 +108,13 @@ def rival_run(
         return Timing(solver, None, None, failed=f"wrong: {error}")
 
 
-def _limited(sender: Connection, call: Callable[[], TreeEdges], repeats: int, gibibytes: int) -> None:
-    """Run a rival in the child process, and send the parent its tree and times, or why there is no tree."""
+def _limited(call: Callable[[], TreeEdges], repeats: int, gibibytes: int) -> tuple[TreeEdges, float, int] | str:
+    """Return a rival's tree, time and number of runs, or why there is no tree. Called in the child process."""
     resource.setrlimit(resource.RLIMIT_AS, (gibibytes << 30, gibibytes << 30))
     try:
         found = best_of(call, 1, 0)
         if found.cpu < QUICK / 4:
             found = best_of(call, repeats, QUICK)
     except MemoryError:
-        sender.send(f"more than {gibibytes} GiB")
-    else:
-        sender.send((found.value, found.cpu, found.runs))
+        return f"more than {gibibytes} GiB"
+    return found.value, found.cpu, found.runs

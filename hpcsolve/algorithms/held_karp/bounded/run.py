@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 
 import numpy as np
 
@@ -95,9 +93,8 @@ def run(
     Stopped
         Interrupted without an order. The state is saved.
     """
-    started, target = time.perf_counter(), None
-    if criteria.target is not None:
-        target = math.floor(Fraction(str(criteria.target)) * tsp.scale) - problem.offset
+    started, scaled = time.perf_counter(), criteria.scaled_target(tsp.scale)
+    target = None if scaled is None else scaled - problem.offset
     places = of_orders(problem)
     watch = Watch(comm, checkpoints, criteria.seconds, target)
 
