@@ -30,10 +30,9 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     at_once
         Of engine p-pull: number of terminals that are searched from at once.
     shakes
-        Of modes best and exact: how much the tree is changed at random after the rounds; the seed decides how. In mode
-        exact: how often half of the nodes are dropped, to make room for others. Each shake takes about as long as the
-        rounds before it. In mode best: how long ruin and recreate goes on, from a few hundredths of a second for each
-        shake to a second and more in graphs of 10^5 vertices. Four make trees lighter by a few tenths of a per cent.
+        Of modes best and exact: how long ruin and recreate goes on, from a few hundredths of a second for each shake to
+        a second and more in graphs of 10^5 vertices. The seed decides what is tried. Four make trees lighter by a few
+        tenths of a per cent.
     halt
         Of mode kmb: where a search ends. "bottleneck": at the length of the longest edge of the terminals' spanning
         tree, which one search finds beforehand; "terminals": when the last terminal is settled, as published. The tree

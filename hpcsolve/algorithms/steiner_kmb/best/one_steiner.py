@@ -35,7 +35,7 @@ from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
 
 MOST_SHAKES, SHAKING = 16, 1 << 21
-"""In small graphs mode best makes up to `MOST_SHAKES` shakes before ruin and recreate, as long as all of them take
+"""In small graphs there are up to `MOST_SHAKES` shakes before ruin and recreate, as long as all of them take
 about `SHAKING` steps. That is a tenth or two of a second."""
 KEYS_A_SEED = 1_000_003
 """The key of a shake is seed times this, plus its number, so that different seeds have different keys."""
@@ -95,8 +95,8 @@ def best_tree(
 
 def shakes_for(net: Network, parameters: Parameters) -> int:
     """Return the number of shakes. It follows from the graph and the job alone."""
-    if parameters.mode == "exact" or not parameters.shakes:
-        return parameters.shakes
+    if not parameters.shakes:
+        return 0
     steps = net.n * (len(net.terminals) + 64)  # about those of a shake: a search of the graph, a table
     return min(MOST_SHAKES, SHAKING // steps)
 

@@ -1,4 +1,4 @@
-"""Reductions, iterated 1-Steiner on what they leave, and in mode best ruin and recreate."""
+"""Iterated 1-Steiner on what the reductions leave, then ruin and recreate. Mode exact begins with both, too."""
 
 from __future__ import annotations
 
@@ -79,9 +79,9 @@ def _searched(now: Shrunk, net: Network, run: Setting) -> tuple[Indices | None, 
         closure_tree = run.comm.once_per_host(partial(closure, net))
         tree, work = best_tree(now.smaller.graph, net, closure_tree, run.device, run.comm, run.parameters, run.report,
                                run.stop, run.seed)
-        if run.stop.met or run.stop.broken_off:
+        if run.stop.met or run.stop.broken_off or run.comm.bcast(tree is None):
             return tree, work
-    return _recreated(now, net, tree, work, run) if run.parameters.mode == "best" else (tree, work)
+    return _recreated(now, net, tree, work, run)
 
 
 def _recreated(

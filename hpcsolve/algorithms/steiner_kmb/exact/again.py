@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hpcsolve.output.contents import Contents
 
 OTHER_SEED = 1_000
-"""The seed of the second search. It decides which nodes the shakes of iterated 1-Steiner drop."""
+"""The seed of the second search. It decides what shakes and ruin and recreate try."""
 
 
 def search_again(graph: Graph, parameters: Parameters, contents: Contents) -> Verdict:
