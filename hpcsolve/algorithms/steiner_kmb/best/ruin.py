@@ -39,7 +39,9 @@ NO_ARC = 2**32 - 1
 
 @dataclass
 class Ruin:
-    """A search by ruin and recreate. All ranks have one; the trees and the history are on rank 0.
+    """A search by ruin and recreate.
+
+    Every rank has one. The trees and the history are on rank 0.
 
     Attributes
     ----------
