@@ -201,7 +201,7 @@ class Prover:
         def reached(found: Searched) -> bool:
             places, best = bounds.problem.cities, bounds.best
             self.report(len(found.layers) / places, f"{found.kept[-1]} states; {best.lower} to {best.upper}")
-            return self._goes_on(bounds, found)
+            return self._goes_on(bounds, None if margin else found)  # layers of another limit are of no use
 
         self.last = search(bounds.relaxation, limit, self.width, self.budget, self.comm, self.scratch, reached, begun)
         self.states += self.last.states
