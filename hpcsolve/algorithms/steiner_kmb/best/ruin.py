@@ -39,9 +39,7 @@ NO_ARC = 2**32 - 1
 
 @dataclass
 class Ruin:
-    """A search by ruin and recreate.
-
-    Every rank has one. The trees and the history are on rank 0.
+    """A search by ruin and recreate, of which all ranks have one. The trees and the history are on rank 0.
 
     Attributes
     ----------
