@@ -54,8 +54,8 @@ class StopCriteria(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     memory: Annotated[int, msgspec.Meta(ge=1)] | None = None
 
     def scaled_target(self, scale: int) -> int | None:
-        """Return the largest cost that meets the target, in scaled integers, or None without a target."""
-        # From the decimal digits as written: 1.15 in hundredths is 115, which floats miss.
+        """Return the largest cost that meets the target, in units of 1 / `scale`, or None without a target."""
+        # The decimal digits are taken as written: 1.15 in hundredths is 115, but 1.15 * 100 < 115 in floats.
         return None if self.target is None else math.floor(Fraction(str(self.target)) * scale)
 
 
@@ -85,7 +85,7 @@ class Estimate:
     otherwise: Estimate | None = None
     """What another method needs that the run takes if this does not fit, or None."""
     beside: Callable[[], Mapping[str, int | str]] = dict
-    """Returns lines for `hpcsolve estimate` that a run need not know, since they take time to compute."""
+    """Returns further lines for `hpcsolve estimate`. They take time to compute, so a run does not ask for them."""
 
     @property
     def needed(self) -> tuple[int, ...]:
@@ -136,7 +136,7 @@ class Outcome:
 
 
 UNKNOWN = -1.0
-"""What an algorithm reports instead of a fraction if nobody can say how much work there is."""
+"""What an algorithm reports instead of a fraction while the amount of work is unknown."""
 
 
 class Report(Protocol):

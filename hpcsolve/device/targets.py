@@ -81,7 +81,8 @@ def find(cache: Path, key: str, architecture: str) -> Ready | None:
 
 
 def _names(cache: Path, key: str) -> list[str]:
-    """Return the names of the folders of all targets. A glob would take far longer in a cache of many kernels."""
+    """Return the names of the folders of all targets with this key."""
+    # Path.glob takes far longer in a cache of many kernels.
     begin, end = folder_name("", key).split("--")
     return sorted(name for name in os.listdir(cache) if name.startswith(f"{begin}-") and name.endswith(f"-{end}"))
 

@@ -1,6 +1,6 @@
 """Readers and writers of instances. `known.py` lists the formats, and `tsp/` and `graph/` have a file for each.
 
-`known.py` imports them all, so it is loaded when a file is read or written: most ranks never do.
+`known.py` imports all of them. So functions here import it only when a file is read or written, as most ranks never do.
 """
 
 from __future__ import annotations

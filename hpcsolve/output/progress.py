@@ -12,7 +12,7 @@ from hpcsolve.output.heartbeat import INTERVAL, heartbeat
 from hpcsolve.output.log import Log
 
 BAR, BAR_OF_UNKNOWN = "{percentage:3.0f}%|{bar}| {elapsed}<{remaining} {postfix}", "{elapsed} {postfix}"
-"""What tqdm shows: usually, and where the amount of work is unknown."""
+"""What tqdm shows where the amount of work is known, and where it is unknown."""
 
 
 class Progress:
@@ -80,11 +80,11 @@ class Progress:
 
 def progress_line(done: float, seconds: float, message: str = "") -> str:
     """Return `42 % after 12 s, about 17 s to go`, or `after 12 s` if `done` is `UNKNOWN`."""
-    told = f": {message}" if message else ""
+    end = f": {message}" if message else ""
     if done < 0:
-        return f"after {duration(seconds)}{told}"
+        return f"after {duration(seconds)}{end}"
     left = f", about {duration(seconds * (1 - done) / done)} to go" if 0 < done <= 1 else ""
-    return f"{100 * done:3.0f} % after {duration(seconds)}{left}{told}"
+    return f"{100 * done:3.0f} % after {duration(seconds)}{left}{end}"
 
 
 def duration(seconds: float) -> str:

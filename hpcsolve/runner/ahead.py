@@ -22,7 +22,7 @@ from hpcsolve.runner.reading import say_source
 from hpcsolve.wording import counted
 
 SECONDS_A_FILE = {"cpu": 1.0, "gpu": 1.25}
-"""About how many seconds it takes to compile a file: the means of `hpcsolve build` with g++ 12 and nvcc 13."""
+"""About how many seconds it takes to compile a file: means over all files, with g++ 12 and nvcc 13."""
 MOST_COMPILERS = 8
 """The most compilers that run at a time, since each takes some hundred MB of memory."""
 

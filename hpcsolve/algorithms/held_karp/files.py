@@ -1,4 +1,4 @@
-"""The kernel files of a job that its keys alone tell, so that they are built before the instance is read."""
+"""The kernel files that follow from the keys of a job, so that they can be built before the instance is read."""
 
 from __future__ import annotations
 

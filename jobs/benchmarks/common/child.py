@@ -16,7 +16,7 @@ def in_child(call: Callable[[], T], seconds: float, late: str, ended: str) -> T 
     Parameters
     ----------
     late, ended
-        What is returned if the process takes too long, and if it ends without a result.
+        What is returned if the process takes too long, or ends without a result.
     """
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import tracemalloc
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -19,10 +20,13 @@ from hpcsolve.algorithms.held_karp.bounded.places import of_orders, place_costs
 from hpcsolve.algorithms.held_karp.bounded.prove import Proof, Prover
 from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY
 from hpcsolve.algorithms.held_karp.bounded.search import Budget, budget_of
+from hpcsolve.algorithms.held_karp.bounded.tighten import Tightener
+from hpcsolve.algorithms.held_karp.bounded.watch import Watch
 from hpcsolve.algorithms.held_karp.lattice.orders import run as orders
 from hpcsolve.algorithms.held_karp.method import is_bounded
 from hpcsolve.algorithms.held_karp.problem import order_problem
 from hpcsolve.answers.tour import Tour
+from hpcsolve.checkpoint.state import State
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import Comm, SerialComm
@@ -245,6 +249,26 @@ def test_a_search_that_drops_no_best_order_is_the_proof(device: Device, monkeypa
         assert (proof.value, problem.core.tour(proof.order).tolist()) == (answer.cost, answer.tour.tolist()), seed
         narrow += proof.last.dropped < INFINITY
     assert narrow > 0
+
+
+def test_the_last_search_leaves_no_layers_in_a_checkpoint(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They lack the states of orders as good as the incumbent, so a run that goes on must not take them for a proof."""
+    saved: dict[bool, set[int]] = {False: set(), True: set()}  # layers of a state, before the last search and in it
+    margins = []
+
+    class Recorder(Watch):
+        def reached(self, upper: int | None, state: Callable[[], State] | None = None,
+                    nbytes: Callable[[], int] = lambda: 0) -> bool:
+            if state is not None:
+                saved[bool(margins)].add(int(state().numbers["layers"]))
+            return super().reached(upper, state, nbytes)
+
+    limit = Tightener.limit
+    monkeypatch.setattr(Tightener, "limit", lambda own, margin=0: margins.extend([1] * margin) or limit(own, margin))
+    problem = place_costs(np.random.default_rng(0).integers(0, 4, (15, 15, 15)))
+    Prover(problem, device, SerialComm(), False, Budget(600, 1 << 16), watch=Recorder(SerialComm()), levels=(5,),
+           rounds=5).run()
+    assert max(saved[False]) > 1 and saved[True] == {0}
 
 
 @pytest.mark.parametrize("m", [58, 59])

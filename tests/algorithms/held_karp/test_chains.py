@@ -1,4 +1,4 @@
-"""The bound by chains of precedences: never above the cost of an order, and it has what a precedence costs."""
+"""The bound by chains of precedences is never above an order's cost, and contains the cost that a precedence causes."""
 
 from __future__ import annotations
 
@@ -53,6 +53,6 @@ def test_a_precedence_that_needs_a_dear_arc_is_in_the_first_bound() -> None:
     assert no_incumbent(without).lower < 1000 <= no_incumbent(problem).lower
 
 
-def test_no_way_is_far_away() -> None:
+def test_the_bound_is_far_without_arcs() -> None:
     cost = np.full((4, 4, 4), FORBIDDEN)
     assert chain_bound(place_costs(cost)) >= FAR

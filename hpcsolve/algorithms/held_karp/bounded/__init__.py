@@ -9,6 +9,7 @@ places.py      the problem: costs by place and precedences
 slots.py       which cities each city remembers in the relaxation
 relaxation.py  the relaxation on a device, and the arcs that it rules out
 deal.py        which rows of the relaxation each rank computes
+chains.py      a first lower bound, from precedences
 tighten.py     multipliers and memories, round after round
 ants.py, descent.py  good orders
 keys.py        states as bits, for numpy

@@ -3,7 +3,7 @@
 The states of a layer are spread over the ranks by the hash of their visited set: a bucket holds the sets whose hashes
 have the same leading bits, and rank r of R owns the buckets from 2^bits r / R on. Each rank extends its own states,
 merges equal ones, sends each bucket to its owner, and merges what it gets. Which states there are, and their values,
-follow from the problem, the multipliers and the width alone.
+follow from the problem, the multipliers and the width alone, unless the memory limits them.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class Expander:
     def next(self, layer: Layer, place: int, most: int) -> Layer | None:
         """Return the layer of `place` + 1 cities from that of `place` cities. Collective.
 
-        The result is None if a rank has more candidates than `most`. `room` then says how many states may be extended.
+        The result is None if a rank has more than `most` candidates. Then `states_for(most)` states may be extended.
         """
         expanded = self._expanded(layer, place, most)
         if expanded is None:
@@ -135,9 +135,9 @@ class Expander:
         made = self._merged(expanded, range(1 << expanded.bits))
         return made if self.comm.size == 1 else self._exchanged(made)
 
-    def room(self, most: int) -> int:
-        """Return of how many states, of all ranks, the candidates are about `most` on each rank, by the last layer."""
-        return int(self.comm.size * most / self.growth)
+    def states_for(self, candidates: int) -> int:
+        """Return how many states of all ranks yield about so many candidates on each, as in the last expansion."""
+        return int(self.comm.size * candidates / self.growth)
 
     def bounds(self, layer: Layer, place: int) -> NDArray[np.uint32]:
         """Return the lower bound of the reduced cost of tours through each state of the layer of `place` cities."""
@@ -187,16 +187,16 @@ class Expander:
         bits = min(MOST_BITS, max(FEWEST_BITS, (guess // CANDIDATES_A_BUCKET).bit_length()))
         capacity = int(ROOM * guess / (1 << bits)) + 16
         kernel, tables, given = self._kernel("expand"), self._tables(place, place + 1), self._states(layer)
-        out, count = None, 0
-        while out is None:
+        while True:
             out = self._buckets(bits, 1 << bits, capacity)
             tally = self.scratch.take("tally", 1, np.uint64)
             out.sizes.fill(0)
             tally.fill(0)
             kernel(-(-states // STATES_A_BLOCK), THREADS, next=tables, states=given, out=out.argument, tally=tally)
             fullest, count = int(out.sizes.download().max()), int(tally.download()[0])
-            if fullest > capacity and count <= most:
-                out, capacity = None, fullest + fullest // 8
+            if fullest <= capacity or count > most:
+                break
+            capacity = fullest + fullest // 8
         candidates = max(self.comm.allgather(count))
         self.growth = max(1.25, 1.1 * candidates / largest)
         return out if candidates <= most else None

@@ -1,4 +1,4 @@
-"""The whole method: bounds with few slots and then with more, narrow searches for good orders, and wider ones."""
+"""The whole method: bounds with more and more slots, then searches of growing width until one is a proof."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Found = tuple[int, list[int]]
 
 @dataclass
 class Proof:
-    """What is known in the end.
+    """What is known in the end about the best order.
 
     Attributes
     ----------
@@ -117,24 +117,21 @@ class Prover:
     def __post_init__(self) -> None:
         """Begin to watch, and deal the rows of the bounds to ranks."""
         self.scratch = Scratch(self.device)
-        units = max(self.comm.allgather(self.device.info.units))
-        self.deal = Deal(self.comm, self.problem.cities, units)
+        self.deal = Deal(self.comm, self.problem.cities, max(self.comm.allgather(self.device.info.units)))
         self.watch = self.watch or Watch(self.comm)
 
     def run(self) -> Proof:
         """Return what is proven. Collective."""
-        problem, watch = self.problem, self._watch
-        saved = watch.checkpoints.saved
+        problem, saved = self.problem, self._watch.checkpoints.saved
         improver, best = Improver(problem, self.device), no_incumbent(problem)
         if saved is None:
             best.offer(self.first())
             best.offer(improver.from_nothing())
             self.note(f"first order: {best.upper}" if best.order else "no order yet")
         halved = halve(problem) if problem.reversible and problem.cities > 2 else problem
-        top = int(saved.numbers["first"]) if saved else best.upper
-        relaxation = Relaxation(halved, self.device, scale_for(problem, top), self.deal)
+        self.first_upper = int(saved.numbers["first"]) if saved else best.upper
+        relaxation = Relaxation(halved, self.device, scale_for(problem, self.first_upper), self.deal)
         bounds = Tightener(halved, relaxation, improver, best, goes_on=lambda: self._in_rounds(bounds))
-        self.first_upper = top
         try:
             if saved is not None:
                 restore(saved, self, bounds)
@@ -149,6 +146,14 @@ class Prover:
         return self.watch
 
     def _prove(self, bounds: Tightener, saved: Saved | None) -> Proof:
+        proof = self._through_levels(bounds)
+        while proof is None:
+            proof = self._widened(bounds, saved)
+            saved = None
+        return proof
+
+    def _through_levels(self, bounds: Tightener) -> Proof | None:
+        """Tighten the bounds level by level. Return a proof if the run ends here."""
         for level in range(self.level, len(self.levels)):
             rounds, step = (3 * self.rounds, FIRST_STEP) if level == 0 else (self.rounds, LATER_STEP)
             if self._tighten(bounds, self.levels[level], rounds, step):
@@ -158,36 +163,37 @@ class Prover:
                 return self._ended_early(bounds, capped=False)
             if bounds.best.lower >= bounds.best.upper:
                 break
-        self.level, begun = len(self.levels), saved if saved and saved.integer("layers") else None
-        while True:
+        self.level = len(self.levels)
+        return None
+
+    def _widened(self, bounds: Tightener, saved: Saved | None) -> Proof | None:
+        """Search at the present width. Return a proof, or widen the next search and return None."""
+        before = bounds.best.upper
+        self._search_at_width(bounds, saved)
+        if self._watch.ended:
+            return self._ended_early(bounds, capped=False)
+        self._offer(bounds, self.last)
+        lower = self._bound(bounds, self.last.dropped)
+        if self.last.dropped == INFINITY or lower > bounds.best.upper:  # no state of a best order was dropped
+            return self._conclude(bounds)
+        bounds.best.raise_lower(lower)
+        self.note(f"width {self.width}: {bounds.best.lower} to {bounds.best.upper}, {self.last.states} states")
+        while bounds.best.upper < before and self._goes_on(bounds):
             before = bounds.best.upper
-            self._search_at_width(bounds, begun)
-            begun = None
-            if self._watch.ended:
-                return self._ended_early(bounds, capped=False)
-            self._offer(bounds, self.last)
-            lower = self._bound(bounds, self.last.dropped)
-            if self.last.dropped == INFINITY or lower > bounds.best.upper:  # no state of a best order was dropped
-                return self._conclude(bounds)
-            bounds.best.raise_lower(lower)
-            self.note(f"width {self.width}: {bounds.best.lower} to {bounds.best.upper}, {self.last.states} states")
-            while bounds.best.upper < before and self._goes_on(bounds):
-                before = bounds.best.upper
-                if self._tighten(bounds, self.levels[-1], self.rounds, STEP_AGAIN):
-                    return self._no_order(bounds)
-            if not self.last.has_room_for(self.width):
-                return self._last_resort(bounds)
-            self.width *= WIDER
-            if not self._goes_on(bounds):
-                return self._ended_early(bounds, capped=False)
+            if self._tighten(bounds, self.levels[-1], self.rounds, STEP_AGAIN):
+                return self._no_order(bounds)
+        if not self.last.has_room_for(self.width):
+            return self._last_resort(bounds)
+        self.width *= WIDER
+        return None if self._goes_on(bounds) else self._ended_early(bounds, capped=False)
 
     def _search_at_width(self, bounds: Tightener, saved: Saved | None, margin: int = 0) -> None:
-        """Search for orders that beat the incumbent by at least `margin`, in place of the last search."""
-        self.last = Searched()  # before there are new states, the old ones are freed
+        """Search for orders that beat the incumbent by at least `margin`, and keep the search as `last`."""
+        self.last = Searched()  # frees the states of the search before
         bounds.settle()
         limit = bounds.limit(margin)
         begun = None
-        if saved is not None:
+        if saved is not None and saved.integer("layers"):
             expander = Expander(bounds.relaxation, limit, self.comm, self.scratch)
             begun = saved_layers(saved, expander)
             expander.close()
@@ -195,7 +201,7 @@ class Prover:
         def reached(found: Searched) -> bool:
             places, best = bounds.problem.cities, bounds.best
             self.report(len(found.layers) / places, f"{found.kept[-1]} states; {best.lower} to {best.upper}")
-            return self._goes_on(bounds, found)
+            return self._goes_on(bounds, None if margin else found)  # layers of another limit are of no use
 
         self.last = search(bounds.relaxation, limit, self.width, self.budget, self.comm, self.scratch, reached, begun)
         self.states += self.last.states
@@ -204,13 +210,11 @@ class Prover:
         """Report the progress of the bounds, and return whether they go on."""
         best, rounds = bounds.best, self.rounds * (len(self.levels) + 2)
         self.report(min(1.0, bounds.rounds / rounds), f"bounds {best.lower} to {best.upper}")
-        return self._watch.reached(best.upper if best.order else None)
+        return self._watch.reached(best.value)
 
     def _goes_on(self, bounds: Tightener, found: Searched | None = None) -> bool:
-        best = bounds.best
         nbytes = sum(layer.nbytes for layer in found.layers) if found else 0
-        return self._watch.reached(best.upper if best.order else None, lambda: state_of(self, bounds, found),
-                                   lambda: nbytes)
+        return self._watch.reached(bounds.best.value, lambda: state_of(self, bounds, found), lambda: nbytes)
 
     def _tighten(self, bounds: Tightener, count: int, rounds: int, step: int) -> bool:
         """Improve the bounds, search narrowly and remove arcs. Return whether it is proven that there is no order."""
@@ -254,9 +258,8 @@ class Prover:
     def _ended_early(self, bounds: Tightener, capped: bool) -> Proof:
         """Return what is proven where the search ends early."""
         best = bounds.best
-        value = best.upper if best.order else None
-        proven = value is not None and best.lower >= best.upper
-        return Proof(value, best.order, best.lower, proven, self.last, self.states, chosen=False, capped=capped)
+        proven = best.order is not None and best.lower >= best.upper
+        return Proof(best.value, best.order, best.lower, proven, self.last, self.states, chosen=False, capped=capped)
 
     def _last_resort(self, bounds: Tightener) -> Proof:
         """Prove the value alone, without the states of orders that are as good as the incumbent."""

@@ -16,7 +16,7 @@ from hpcsolve.algorithms.held_karp.bounded.places import of_orders
 from hpcsolve.algorithms.held_karp.bounded.prove import LEVELS, Proof, Prover
 from hpcsolve.algorithms.held_karp.bounded.relaxation import FILE as BOUNDS
 from hpcsolve.algorithms.held_karp.bounded.resume import LEVEL as LEVEL
-from hpcsolve.algorithms.held_karp.bounded.search import Budget, budget_of
+from hpcsolve.algorithms.held_karp.bounded.search import STATE_BYTES, Budget, budget_of
 from hpcsolve.algorithms.held_karp.bounded.watch import Watch
 from hpcsolve.algorithms.held_karp.outcome import LAYERS
 from hpcsolve.algorithms.held_karp.problem import OrderProblem
@@ -30,8 +30,6 @@ from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
 
 FILES = (BOUNDS, LAYER_FILE, DESCENT)
-FEWEST_CITIES = 7
-"""Cities beside the depot below which there is nothing to bound: the lattice solves them at once."""
 SHARE = 0.8
 """Share of the free memory that states may take by default."""
 
@@ -120,7 +118,7 @@ def run(
 
 
 def state_bytes(prover: Prover) -> int:
-    """Return this rank's bytes of the states of the last search, and of the memory in which layers were made."""
+    """Return this rank's bytes of the last search's states, and of the memory in which layers were computed."""
     return sum(layer.nbytes for layer in prover.last.layers) + prover.scratch.nbytes
 
 
@@ -145,15 +143,15 @@ def _layers_table(problem: OrderProblem, proof: Proof, comm: Comm) -> Mapping[st
     states = np.array(last.kept, np.int64)
     return columns(LAYERS, {
         "cities": np.arange(1, len(states) + 1, dtype=np.int32), "states": states,
-        "pruned": np.array(last.pruned, np.int64), "bytes": states * (4 + 8 * key_words(problem.m)),
+        "pruned": np.array(last.pruned, np.int64), "bytes": states * STATE_BYTES[key_words(problem.m)],
         "seconds": np.max(seconds, axis=0), "bytes_sent": np.sum(sent, axis=0, dtype=np.int64),
     })
 
 
 def _budget(m: int, criteria: StopCriteria, device: Device, comm: Comm) -> Budget:
-    """Return what a search may hold in memory, alike on all ranks."""
+    """Return the most that a search may hold in memory, which is the same on all ranks. Collective."""
     nbytes = criteria.memory
-    if nbytes is None:  # a GPU makes the layers, and the host keeps them
+    if nbytes is None:  # layers are computed on the device and kept on the host
         free = min(device.memory_free(), available_memory()) // comm.local_size - _table_bytes(m)
         nbytes = max(0, int(SHARE * min(comm.allgather(free))))
     return budget_of(nbytes, key_words(m), comm.size)

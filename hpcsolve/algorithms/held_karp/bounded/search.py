@@ -1,4 +1,4 @@
-"""One search through all layers, whole or with a limited width."""
+"""One search through all layers, with all states or with a limited width."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, Relaxatio
 from hpcsolve.parallel.comm import Comm
 
 STATE_BYTES = {1: 12, 2: 20}
-"""Words of a key -> bytes of a state: its key and its value."""
+"""64-bit words of a key -> bytes of a state: its key and its value."""
 CANDIDATE_BYTES = {1: 96, 2: 128}
-"""Words of a key -> the most bytes that a candidate takes until the states of its layer are chosen.
+"""64-bit words of a key -> the most bytes for each candidate while its layer is computed.
 
-These are a place in a bucket with half as much in reserve and its part of the hash table; copies of the merged states
-and of those that come from other ranks; their bounds, and the order of those whose bounds are equal.
+They cover the candidate's place in a bucket, half as much spare room, and its part of the hash table; copies of the
+merged states and of those received from other ranks; the bounds, and the sorting of states of equal bounds.
 """
 FEWEST_CANDIDATES = 1 << 16
-"""Even with less memory a rank may have so many candidates."""
+"""Candidates that a rank may have however little memory is allowed."""
 PIECE = 1 << 20
-"""Values that are counted at a time, since numpy copies them to 64 bits."""
+"""Values that are counted at a time: `np.bincount` copies them to 64 bits."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What a search may hold in memory.
+    """The most that a search may hold in memory.
 
     Attributes
     ----------
     states
-        The most states of all layers and ranks. One layer has at most an eighth of them, and half of what is left.
+        States of all layers and ranks. A layer has at most an eighth of them, and at most half of what is left.
     candidates
-        The most candidates of a layer on one rank: extensions of states, before equal ones are merged.
+        Candidates of a layer on one rank: its states extended by a city, before equal ones are merged.
     """
 
     states: int
@@ -45,7 +45,7 @@ class Budget:
 
 
 def budget_of(nbytes: int, words: int, ranks: int) -> Budget:
-    """Return the budget of ranks that have so many bytes each: one half for states, the other one for candidates."""
+    """Return the budget for so many bytes on each rank, half for states and half for candidates."""
     half = nbytes // 2
     return Budget(max(8, half // STATE_BYTES[words] * ranks), max(FEWEST_CANDIDATES, half // CANDIDATE_BYTES[words]))
 
@@ -84,7 +84,7 @@ class Searched:
         return len(self.layers) == cities and self.kept[-1] > 0
 
     def has_room_for(self, width: int) -> bool:
-        """Return whether no layer was made narrower than this for want of memory."""
+        """Return whether the memory was enough for layers of this width."""
         return not any(dropped and kept < width for kept, dropped in zip(self.kept, self.pruned, strict=True))
 
 
@@ -108,8 +108,9 @@ def search(
         for place in range(len(found.layers) + 1, relaxation.problem.cities + 1):
             started, sent = time.perf_counter(), expander.bytes_sent
             layer = _extended(expander, found, place, budget)
-            room = min(width, budget.states // 8, (budget.states - found.states) // 2, expander.room(budget.candidates))
-            layer, count, pruned = _narrowed(expander, layer, place, max(1, room), found)
+            most = expander.states_for(budget.candidates)
+            most = min(most, width, budget.states // 8, (budget.states - found.states) // 2)
+            layer, count, pruned = _narrowed(expander, layer, place, max(1, most), found)
             found.layers.append(layer)
             found.kept.append(count)
             found.pruned.append(pruned)
@@ -123,11 +124,11 @@ def search(
 
 
 def _extended(expander: Expander, found: Searched, place: int, budget: Budget) -> Layer:
-    """Return the layer of `place` cities. If its candidates do not fit, states of the layer before are dropped."""
+    """Return the layer of `place` cities. Drops states of the layer before it until the candidates fit. Collective."""
     if not found.layers:
         return expander.first()
     while (layer := expander.next(found.layers[-1], place - 1, budget.candidates)) is None:
-        fewer = min(expander.room(budget.candidates), found.kept[-1] * 9 // 10)
+        fewer = min(expander.states_for(budget.candidates), found.kept[-1] * 9 // 10)
         found.layers[-1], found.kept[-1], pruned = _narrowed(
             expander, found.layers[-1], place - 1, max(1, fewer), found)
         found.pruned[-1] += pruned
@@ -135,7 +136,7 @@ def _extended(expander: Expander, found: Searched, place: int, budget: Budget) -
 
 
 def _narrowed(expander: Expander, layer: Layer, place: int, width: int, found: Searched) -> tuple[Layer, int, int]:
-    """Return a layer with the `width` states of least (bound, key), the number of these, and of the others."""
+    """Return the layer with its `width` states of least (bound, key), how many these are, and how many were dropped."""
     comm = expander.comm
     count = sum(comm.allgather(len(layer.values)))
     if count <= width:
@@ -165,7 +166,7 @@ def _threshold(bounds: NDArray[np.uint32], width: int, comm: Comm) -> tuple[int,
 
 
 def _counts(values: NDArray[np.uint32], shift: int) -> NDArray[np.int64]:
-    """Return how many values have each number in the 16 bits from bit `shift` on."""
+    """Return how often each number occurs in the 16 bits of the values that begin at bit `shift`."""
     counts = np.zeros(1 << 16, np.int64)
     for first in range(0, len(values), PIECE):
         digits = values[first : first + PIECE] >> np.uint32(shift) & np.uint32(0xFFFF)

@@ -52,6 +52,11 @@ class Incumbent:
     order: list[int] | None
     lower: int
 
+    @property
+    def value(self) -> int | None:
+        """The order's value, or None without an order."""
+        return None if self.order is None else self.upper
+
     def offer(self, found: tuple[int, list[int]] | None) -> None:
         """Take an order if it is better."""
         if found is not None and (found[0] < self.upper or self.order is None):
@@ -177,6 +182,6 @@ def _moved(multiplier: NDArray[np.int64], direction: NDArray[np.int64], step: in
 
 
 def no_incumbent(problem: PlaceCosts) -> Incumbent:
-    """Return the incumbent without an order: above the sum of each place's dearest arc."""
+    """Return the incumbent at the start: no order, and bounds from the dearest arcs and from precedences."""
     above = 1 + sum(int(costs[costs != FORBIDDEN].max(initial=0)) for costs in problem.cost)
     return Incumbent(above, None, min(above, chain_bound(problem)))

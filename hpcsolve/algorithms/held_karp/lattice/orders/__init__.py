@@ -1,7 +1,7 @@
 """Objectives and constraints beyond plain sums, with one table of all states, and more than one optimal order.
 
-What is asked stands in ../../problem.py, in one statement for all methods (kernels: cuda_src/held_karp/orders.cu and
-order_sets.cuh). Begin with run.py.
+../../problem.py states the objectives and constraints, once for all methods. Kernels: cuda_src/held_karp/orders.cu and
+order_sets.cuh. Begin with run.py.
 
 run.py      the calls of a job: `estimate` and `run`
 encode.py   an order problem in the integers of a kernel
