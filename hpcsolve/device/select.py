@@ -141,6 +141,13 @@ def refuse_sharing(owners: list[tuple[str, Gpu]]) -> None:
             )
 
 
+def memory_for_rank(device: Device, comm: Ranks) -> int:
+    """Return the bytes that this rank may take of its device: an equal share if ranks share it. Collective."""
+    uuids = comm.allgather(device.info.uuid)
+    sharers = uuids.count(device.info.uuid) if device.info.uuid else comm.local_size
+    return device.memory_free() // sharers
+
+
 def share_of_cores(masks: list[frozenset[int]], position: int) -> int:
     """Return how many threads a rank gets of its host's cores.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from hpcsolve.device.select import (
     Choice,
     check_request,
     choose,
+    memory_for_rank,
     on_all_ranks,
     pick_gpu,
     requested_threads,
@@ -229,3 +231,15 @@ def test_the_first_error_is_everybodys_and_the_others_give_up() -> None:
 
     assert refused(on_hosts(["a"] * 4, body), EnvironmentFault) == "rank 1: broken 1"
     assert sorted(given_up) == [0, 3]
+
+
+def test_ranks_that_share_a_device_share_its_memory() -> None:
+    """Ranks of two hosts: of three GPUs the last has two ranks. On CPUs the ranks of a host share its memory."""
+    uuids = ["GPU-a", "GPU-b", "GPU-c", "GPU-c"]
+
+    def share(comm: ThreadComm, uuid: str) -> int:
+        device = SimpleNamespace(info=SimpleNamespace(uuid=uuid), memory_free=lambda: 1200)
+        return memory_for_rank(device, comm)  # type: ignore[arg-type]
+
+    assert on_hosts("aabb", lambda comm: share(comm, uuids[comm.rank])) == [1200, 1200, 600, 600]
+    assert on_hosts("aaab", lambda comm: share(comm, "")) == [400, 400, 400, 1200]

@@ -23,6 +23,7 @@ from hpcsolve.algorithms.held_karp.problem import order_problem
 from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, Parameters, asked, extra_answers
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
+from hpcsolve.device.select import memory_for_rank
 from hpcsolve.errors import HpcsolveError, InputError, ResourceError
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
@@ -130,7 +131,7 @@ def _lattice_fits(tsp: Tsp, parameters: Parameters, device: Device, comm: Comm) 
         return False
     needed = comm.bcast(_lattice_bytes(tsp, parameters, comm.size) if comm.rank == 0 else None)
     assert needed is not None
-    return all(comm.allgather(needed[comm.rank] * comm.local_size <= device.memory_free()))
+    return all(comm.allgather(needed[comm.rank] <= memory_for_rank(device, comm)))
 
 
 def _lattice_bytes(tsp: Tsp, parameters: Parameters, ranks: int) -> tuple[int, ...]:

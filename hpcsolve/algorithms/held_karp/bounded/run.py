@@ -25,6 +25,7 @@ from hpcsolve.answers.tour import NoTour, Tour
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import Device
 from hpcsolve.device.memory import available_memory
+from hpcsolve.device.select import memory_for_rank
 from hpcsolve.errors import ResourceError, Stopped
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
@@ -152,7 +153,7 @@ def _budget(m: int, criteria: StopCriteria, device: Device, comm: Comm) -> Budge
     """Return the most that a search may hold in memory, which is the same on all ranks. Collective."""
     nbytes = criteria.memory
     if nbytes is None:  # layers are computed on the device and kept on the host
-        free = min(device.memory_free(), available_memory()) // comm.local_size - _table_bytes(m)
+        free = min(memory_for_rank(device, comm), available_memory() // comm.local_size) - _table_bytes(m)
         nbytes = max(0, int(SHARE * min(comm.allgather(free))))
     return budget_of(nbytes, key_words(m), comm.size)
 
