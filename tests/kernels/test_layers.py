@@ -130,11 +130,11 @@ def test_states_are_dropped_until_their_candidates_fit(ranks: int) -> None:
             relaxation, _ = relaxed(random_places(m, 2), device)
             found = search(relaxation, limit, 60, Budget(10**6, candidates), comm, Scratch(device))
             assert [sum(comm.allgather(len(layer.values))) for layer in found.layers] == found.kept
-            return found.kept, found.pruned, found.dropped, found.has_room_for(60)
+            return found.kept, found.pruned, found.dropped, found.is_held_by(60)
 
-    kept, pruned, dropped, had_room = on_ranks(ranks, rank)[0]
+    kept, pruned, dropped, held = on_ranks(ranks, rank)[0]
     wide = rank(SerialComm(), 10**6)
-    assert wide[3] and not had_room
+    assert wide[3] and not held
     assert len(kept) == m and sum(kept) < sum(wide[0]) and sum(pruned) > 0 and dropped < 2**31 - 1
 
 

@@ -11,8 +11,12 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.held_karp.bounded.chains import FAR, chain_bound
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, of_orders, place_costs
+from hpcsolve.algorithms.held_karp.bounded.prove import Prover
+from hpcsolve.algorithms.held_karp.bounded.search import Budget
 from hpcsolve.algorithms.held_karp.bounded.tighten import no_incumbent
 from hpcsolve.algorithms.held_karp.problem import order_problem
+from hpcsolve.device.base import Device
+from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.order import TourQuestion
 from hpcsolve.problems.tsp import FORBIDDEN, from_costs
 
@@ -56,3 +60,12 @@ def test_a_precedence_that_needs_a_dear_arc_is_in_the_first_bound() -> None:
 def test_the_bound_is_far_without_arcs() -> None:
     cost = np.full((4, 4, 4), FORBIDDEN)
     assert chain_bound(place_costs(cost)) >= FAR
+
+
+def test_a_chain_without_a_path_is_the_proof_that_there_is_no_order(device: Device) -> None:
+    """City 1 leads home alone, and must come before city 2. Nothing is searched."""
+    cost, before = np.ones((8, 8, 8), np.int64), np.zeros((7, 7), bool)
+    cost[:, 2, 1:], before[2, 1] = FORBIDDEN, True
+    prover = Prover(place_costs(cost, before), device, SerialComm(), False, Budget(8, 10**6), levels=(5,), rounds=1)
+    proof = prover.run()
+    assert (proof.optimal, proof.order, proof.states) == (True, None, 0)

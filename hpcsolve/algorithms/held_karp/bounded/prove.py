@@ -154,14 +154,17 @@ class Prover:
 
     def _through_levels(self, bounds: Tightener) -> Proof | None:
         """Tighten the bounds level by level. Return a proof if the run ends here."""
+        best = bounds.best
         for level in range(self.level, len(self.levels)):
+            if best.lower >= best.upper and best.order is None:  # every order is dearer than any can be
+                return self._no_order(bounds)
             rounds, step = (3 * self.rounds, FIRST_STEP) if level == 0 else (self.rounds, LATER_STEP)
             if self._tighten(bounds, self.levels[level], rounds, step):
                 return self._no_order(bounds)
             self.level = level + 1
             if not self._goes_on(bounds):
                 return self._ended_early(bounds, capped=False)
-            if bounds.best.lower >= bounds.best.upper:
+            if best.lower >= best.upper and best.order is not None:
                 break
         self.level = len(self.levels)
         return None
@@ -182,7 +185,7 @@ class Prover:
             before = bounds.best.upper
             if self._tighten(bounds, self.levels[-1], self.rounds, STEP_AGAIN):
                 return self._no_order(bounds)
-        if not self.last.has_room_for(self.width):
+        if not self.last.is_held_by(self.width):
             return self._last_resort(bounds)
         self.width *= WIDER
         return None if self._goes_on(bounds) else self._ended_early(bounds, capped=False)

@@ -83,9 +83,9 @@ class Searched:
         """Return whether the last layer has states, so that there are orders."""
         return len(self.layers) == cities and self.kept[-1] > 0
 
-    def has_room_for(self, width: int) -> bool:
-        """Return whether the memory was enough for layers of this width."""
-        return not any(dropped and kept < width for kept, dropped in zip(self.kept, self.pruned, strict=True))
+    def is_held_by(self, width: int) -> bool:
+        """Return whether a layer lost states for this width, so that a wider search would keep more of them."""
+        return any(dropped and kept >= width for kept, dropped in zip(self.kept, self.pruned, strict=True))
 
 
 def search(
