@@ -4,19 +4,21 @@
 //
 // Recreate is Kruskal's algorithm on components that grow: the two nearest components are always joined next, by the
 // shortest path between them, and the vertices of this path belong to the new component. All components search at once
-// (one heap). A vertex of one component with a neighbour in another one offers its shortest link. No link that has not been
-// found is shorter than twice the distance on top of the heap. Lengths are perturbed, by other factors in
-// each step, so that other trees are found. The tree is weighed by the true weights.
+// (one heap). A vertex of one component with a neighbour in another one offers its shortest link. No link that has not
+// been found is shorter than twice the distance on top of the heap. So both ends of a link that is taken are no farther
+// than that top. All predecessors are strictly nearer, since weights are above 0, so none of them is still waiting.
+// Lengths are perturbed, by other factors in each step, so that other trees are found. The tree is weighed by the true
+// weights.
 //
 // A tree that is somewhat heavier is accepted, too: by at most a random part of a limit, which falls to 0 (threshold
 // accepting: G. Dueck, T. Scheuer, Journal of Computational Physics 90, 1990).
 //
 // The tree is a forest of parents without a fixed root. A step touches only what is near: the components' vertices near
-// the gap are the first sources; others become sources when a search arrives. The component of such a vertex is found on
-// the way to the root. The first thread of one block works, on the CPU whatever the device.
+// the gap are the first sources; others become sources when a search arrives. The component of such a vertex is found
+// on the way to the root. The first thread of one block works, on the CPU whatever the device.
 //
-// Layout: an arc is an entry of the rows; `back` of an arc is its opposite. What is valid in one step only carries the
-// step's number. Memory: 96 bytes for each vertex.
+// Layout: an arc is an entry of the rows; `back` of an arc is its opposite. Entries that are valid in a single step are
+// marked with its number. Memory: 96 bytes for each vertex.
 #include "steiner/ruin.cuh"
 
 constexpr uint32_t near = 4;  // sources at the begin of a step, for each vertex that is taken out
@@ -38,13 +40,15 @@ DEVICE void begin_search(ruin &s, uint32_t most) {
       queue[size++] = v;
     }
 }
-// Offers a link of u, if it is the best one.
+// Offers a link of u to another component, unless u offers a shorter one.
 DEVICE void offer_link(ruin &s, uint32_t u, uint32_t arc, uint64_t length) {
   if (arc == none || (s.links.place[u] != nowhere && s.length[u] <= length)) return;
   s.length[u] = length, s.link[u] = arc;
   offer(s.links, u);
 }
-// Scans the row of a settled vertex.
+// Scans the row of a settled vertex. A vertex of the tree is a source as soon as a search from another component
+// arrives. A search from its own component reaches it at a distance, so that it is scanned after nearer ones, but its
+// paths begin there: it has no predecessor.
 DEVICE void scan(ruin &s, uint32_t u) {
   uint64_t least = ~0ull;
   uint32_t arc = none;
@@ -56,11 +60,11 @@ DEVICE void scan(ruin &s, uint32_t u) {
     if (kept) {
       const uint32_t part = part_of(s, v);
       if (s.at[v].seen != s.step) s.distance[v] = ~0ull, s.at[v].owner = part;
-      if (s.distance[v] && whole_part(s, u) != whole_part(s, v)) see(s, v, 0, part, none);
+      if (s.distance[v] && merged_part(s, u) != merged_part(s, v)) see(s, v, 0, part, none);
     }
     if ((s.at[v].seen != s.step && !kept) || there < s.distance[v])
       see(s, v, there, s.at[u].owner, kept ? none : s.back[a]);
-    else if (there + s.distance[v] < least && whole_part(s, u) != whole_part(s, v))
+    else if (there + s.distance[v] < least && merged_part(s, u) != merged_part(s, v))
       least = there + s.distance[v], arc = a;
   }
   offer_link(s, u, arc, least);
@@ -72,7 +76,7 @@ DEVICE void link_again(ruin &s, uint32_t u) {
   s.work += s.net.offsets[u + 1] - s.net.offsets[u];
   for (uint32_t a = s.net.offsets[u]; a < s.net.offsets[u + 1]; a++) {
     const uint32_t v = s.net.heads[a];
-    if (s.at[v].seen != s.step || whole_part(s, u) == whole_part(s, v)) continue;
+    if (s.at[v].seen != s.step || merged_part(s, u) == merged_part(s, v)) continue;
     const uint64_t length = s.distance[u] + perturbed(s, a) + s.distance[v];
     if (length < least) least = length, arc = a;
   }
@@ -95,7 +99,7 @@ DEVICE void write_path(ruin &s, uint32_t arc) {
 // Joins two components by the link of a vertex, and makes the vertices of the path sources. Returns its weight, or 0 if
 // the link leads to its own component.
 DEVICE uint64_t join(ruin &s, uint32_t u) {
-  const uint32_t x = whole_part(s, u), y = whole_part(s, s.net.heads[s.link[u]]), begin = s.used;
+  const uint32_t x = merged_part(s, u), y = merged_part(s, s.net.heads[s.link[u]]), begin = s.used;
   if (x == y) {
     link_again(s, u);
     return 0;
@@ -134,11 +138,12 @@ DEVICE void forget(ruin &s) {
   while (s.waiting.size) s.waiting.place[s.waiting.vertices[--s.waiting.size]] = nowhere;
   while (s.links.size) s.links.place[s.links.vertices[--s.links.size]] = nowhere;
 }
-// How the search goes: its seed; the work up to the end of this launch and of all, at which the tolerance is 0; the
-// tolerance at first, in 65536ths of the weight that a step takes out; the most key vertices that it takes out.
 struct plan {
-  uint64_t seed, begin, end, whole;
-  uint32_t factor, tolerance, keys;
+  uint64_t seed;
+  uint64_t begin, end, whole;  // the work before this launch, after it, and of all launches
+  uint32_t factor;  // of lengths
+  uint32_t tolerance;  // at first, in 65536ths of the weight that a step takes out; at the end it is 0
+  uint32_t keys;  // the most key vertices that a step takes out
 };
 struct scratch {
   uint32_t *words;

@@ -11,17 +11,18 @@ constexpr uint32_t gone = ~0u - 1;  // the component of a vertex that is taken o
 struct known {
   uint32_t rise, degree, place;  // the arc to the parent, the number of neighbours, the place in the list, or `nowhere`
   uint32_t mark, part;  // the step in which the component of a vertex of the tree is known; the component
-  uint32_t seen, owner, before;  // the step in which a search has seen it; component, arc to the predecessor
+  uint32_t seen;  // the step in which a search has seen it
+  uint32_t owner, before;  // the component of the search, before unions; the arc to the predecessor, or none
 };
 struct ruin {
   network net;
   const uint32_t *tails, *back;
-  uint32_t factor, noise, step;  // of lengths: 1, the most that is added to it in this step; the step's number
+  uint32_t factor, noise, step;  // a length is weight * (factor + less than `noise`); the step's number
   uint64_t random, work;
   known *at;
   uint32_t vertices, *list;  // of the tree
   uint32_t ends, *end, *top;  // components: one vertex of each; union-find
-  uint32_t root_part, outer;  // the component with the root; components from number `outer` on are single terminals
+  uint32_t root_part, outer;  // the component with the root; those from number `outer` on are terminals, each alone
   uint32_t removed, *out;  // vertices that are taken out, and single terminals
   uint64_t *distance, *length;  // of vertices that are seen, and of their shortest links to other components
   uint32_t *link;  // the middle arc
@@ -58,7 +59,7 @@ DEVICE void drop_vertex(ruin &s, uint32_t v) {
   s.list[s.at[v].place] = last, s.at[last].place = s.at[v].place, s.at[v].place = nowhere;
 }
 DEVICE void take_out(ruin &s, uint32_t v) { assign(s, v, gone), s.out[s.removed++] = v; }
-// Returns the tree's arc from v, which has two neighbours in the tree, that does not lead to `from`.
+// Returns the arc of the tree from v, which has two neighbours in the tree, that does not lead to `from`.
 DEVICE uint32_t onward(const ruin &s, uint32_t v, uint32_t from) {
   if (s.at[v].rise != none && parent(s, v) != from) return s.at[v].rise;
   for (uint32_t a = s.net.offsets[v];; a++)
@@ -109,12 +110,13 @@ DEVICE uint32_t part_of(ruin &s, uint32_t vertex) {
   for (v = vertex; v != none && s.at[v].mark != s.step; v = parent(s, v)) assign(s, v, found);
   return found;
 }
-DEVICE uint32_t whole_part(ruin &s, uint32_t v) {
+// Returns the component of a vertex after all unions so far.
+DEVICE uint32_t merged_part(ruin &s, uint32_t v) {
   uint32_t part = s.at[v].owner;
   while (s.top[part] != part) part = s.top[part] = s.top[s.top[part]];
   return part;
 }
-// Makes v the root of its tree.
+// Makes v the root of its tree: reverses the arcs on the way to the old root.
 DEVICE void make_root(ruin &s, uint32_t v) {
   for (uint32_t a = s.at[v].rise, last = none; v != none;) {
     const uint32_t up = a == none ? none : s.net.heads[a], next = up == none ? none : s.at[up].rise;

@@ -48,7 +48,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     mode: Literal["fast", "kmb", "best", "exact"] = "fast"
     engine: TerminalEngineName = "auto"
     at_once: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 8
-    shakes: Annotated[int, msgspec.Meta(ge=0)] = 4
+    shakes: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 4
     halt: Literal["bottleneck", "terminals"] = "bottleneck"
     matrix: bool = False
     exchange: bool = False

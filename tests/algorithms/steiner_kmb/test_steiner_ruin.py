@@ -1,6 +1,7 @@
 """Ruin and recreate: every tree is one, the best one is never heavier than the first, and small ones become optimal.
 
-The long form: HPCSOLVE_TINY_GRAPHS=10000 pytest --timeout=0 tests/algorithms/test_steiner_ruin.py
+The long form: HPCSOLVE_TINY_GRAPHS=10000 pytest --timeout=0
+tests/algorithms/steiner_kmb/test_steiner_ruin.py
 """
 
 from __future__ import annotations

@@ -31,10 +31,12 @@ neighbours, and at most `MOST_TOLERANCE`. It falls to 0."""
 KEYS = 4
 """The most key vertices that a step takes out."""
 MOST_BITS, SUM_BITS = 8, 60
-"""Lengths are multiplied by up to 2^MOST_BITS, so that they can be perturbed; their sum stays below 2^SUM_BITS."""
+"""Lengths are multiplied by up to 2^MOST_BITS, so that they can be perturbed, but only as far as their sum stays below
+2^SUM_BITS."""
 SEEDS = 1_000_003
 """The seed of a launch is that of the job times this, plus the number of the launch."""
 NO_ARC = 2**32 - 1
+"""The kernel's `none`."""
 
 
 @dataclass
@@ -44,7 +46,7 @@ class Ruin:
     Attributes
     ----------
     shakes
-        How much work is to be done.
+        Number of shakes, the unit of the whole work.
     tree, now
         The best tree so far; the present one, which may be heavier.
     number
@@ -99,7 +101,7 @@ class Ruin:
         return Arcs(self.net)
 
     def _launch(self) -> None:
-        """Change the present tree."""
+        """Run one launch of the kernel from the present tree."""
         net, now = self.net, np.zeros(len(self.net.edges), np.uint32)
         now[self.now] = 1
         whole = work_of_shake(net) * self.shakes
