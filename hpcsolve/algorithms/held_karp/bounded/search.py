@@ -154,31 +154,34 @@ def _narrowed(expander: Expander, layer: Layer, place: int, width: int, found: S
 
 def _threshold(bounds: NDArray[np.uint32], width: int, comm: Comm) -> tuple[int, int]:
     """Return the bound of the state at position `width` of all ranks' states, and how many with this bound fit."""
-    chosen, room, left = 0, width, bounds
-    for shift in (16, 0):
-        counts = np.sum(comm.allgather(_counts(left, shift)), axis=0)
-        up_to = np.cumsum(counts)
-        at = int(np.searchsorted(up_to, room, side="right"))
-        room -= int(up_to[at] - counts[at])
-        chosen |= at << shift
-        left = left[left >> np.uint32(16) == at] if shift else left
-    return chosen, room
-
-
-def _counts(values: NDArray[np.uint32], shift: int) -> NDArray[np.int64]:
-    """Return how often each number occurs in the 16 bits of the values that begin at bit `shift`."""
-    counts = np.zeros(1 << 16, np.int64)
-    for first in range(0, len(values), PIECE):
-        digits = values[first : first + PIECE] >> np.uint32(shift) & np.uint32(0xFFFF)
-        counts += np.bincount(digits, minlength=1 << 16)
-    return counts
+    high, room = _digit(_digits(bounds, 16), width, comm)
+    low, room = _digit(_digits(bounds[_digits(bounds, 16) == high], 0), room, comm)
+    return high << 16 | low, room
 
 
 def _smallest(keys: Keys, room: int, comm: Comm) -> NDArray[np.int64]:
-    """Return which of this rank's keys are among the `room` smallest of all ranks'."""
-    order = np.lexsort(keys.T)[:room]
-    parts = comm.allgather(keys[order])
-    every = np.concatenate(parts)
-    rank = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-    mine = rank[np.lexsort(every.T)[:room]] == comm.rank
-    return order[: int(mine.sum())]
+    """Return which of this rank's keys are among the `room` smallest of all ranks'. There are more, and all differ."""
+    chosen, left = [], np.arange(len(keys))
+    for word in range(keys.shape[1] - 1, -1, -1):
+        for shift in (48, 32, 16, 0):
+            digits = _digits(keys[left, word], shift)
+            at, room = _digit(digits, room, comm)
+            chosen.append(left[digits < at])
+            left = left[digits == at]
+    return np.concatenate(chosen)
+
+
+def _digits(values: NDArray[np.unsignedinteger], shift: int) -> NDArray[np.uint16]:
+    """Return the 16 bits of each value from bit `shift` on."""
+    return (values >> values.dtype.type(shift)).astype(np.uint16)
+
+
+def _digit(digits: NDArray[np.uint16], room: int, comm: Comm) -> tuple[int, int]:
+    """Return the digit of position `room` of all ranks' sorted digits, and how many with this digit come before it."""
+    counts = np.zeros(1 << 16, np.int64)
+    for first in range(0, len(digits), PIECE):
+        counts += np.bincount(digits[first : first + PIECE], minlength=1 << 16)
+    counts = np.sum(comm.allgather(counts), axis=0)
+    up_to = np.cumsum(counts)
+    at = int(np.searchsorted(up_to, room, side="right"))
+    return at, room - int(up_to[at] - counts[at])
