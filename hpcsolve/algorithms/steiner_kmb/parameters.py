@@ -31,7 +31,8 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         Of engine p-pull: number of terminals that are searched from at once.
     shakes
         Of modes best and exact: how long ruin and recreate goes on, from a few hundredths of a second for each shake to
-        a second and more in graphs of 10^5 vertices. The seed decides what is tried. Four make trees lighter by a few
+        a second and more in graphs of 10^5 vertices. With at most 64 terminals also how often half of the nodes of
+        iterated 1-Steiner are dropped, at least. The seed decides what is tried. Four make trees lighter by a few
         tenths of a per cent.
     halt
         Of mode kmb: where a search ends. "bottleneck": at the length of the longest edge of the terminals' spanning

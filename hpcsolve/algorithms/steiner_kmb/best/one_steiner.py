@@ -37,6 +37,8 @@ from hpcsolve.problems.graph import Graph
 MOST_SHAKES, SHAKING = 16, 1 << 21
 """In small graphs there are up to `MOST_SHAKES` shakes before ruin and recreate, as long as all of them take
 about `SHAKING` steps. That is a tenth or two of a second."""
+FEW_TERMINALS = 64
+"""With no more terminals there are `shakes` of them at least: they find more there than ruin and recreate."""
 KEYS_A_SEED = 1_000_003
 """The key of a shake is seed times this, plus its number, so that different seeds have different keys."""
 
@@ -97,8 +99,9 @@ def shakes_for(net: Network, parameters: Parameters) -> int:
     """Return the number of shakes. It follows from the graph and the job alone."""
     if not parameters.shakes:
         return 0
-    steps = net.n * (len(net.terminals) + 64)  # about those of a shake: a search of the graph, a table
-    return min(MOST_SHAKES, SHAKING // steps)
+    terminals = len(net.terminals)
+    steps = net.n * (terminals + 64)  # about those of a shake: a search of the graph, a table
+    return max(parameters.shakes if terminals <= FEW_TERMINALS else 0, min(MOST_SHAKES, SHAKING // steps))
 
 
 def terminal_tree(net: Network, closure_tree: ClosureTree, keys: Keys, room: int) -> NodeTree:

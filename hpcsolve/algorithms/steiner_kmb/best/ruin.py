@@ -22,9 +22,10 @@ from hpcsolve.checkpoint.state import State, part
 from hpcsolve.parallel.comm import Comm
 
 LAUNCHES_A_SHAKE = 2
-WORK_AN_ARC, MOST_ARCS, WORK_FOR_SIZE = 1536, 1 << 12, 256
+WORK_AN_ARC, MOST_ARCS, WORK_FOR_SIZE, AROUND = 1536, 1 << 12, 256, 256
 """A shake takes `WORK_AN_ARC` units of work for each of up to `MOST_ARCS` arcs, `WORK_FOR_SIZE` more for each vertex,
-and four times that for each terminal. 10^8 units take one to two seconds."""
+but for at most `AROUND` vertices a terminal, and four times that for each terminal. 10^8 units take one to two
+seconds."""
 TOLERANCE, MOST_TOLERANCE = 1000, 8000
 """How much heavier than what they replace new paths may be at first, in 65536ths: `TOLERANCE` times the mean number of
 neighbours, and at most `MOST_TOLERANCE`. It falls to 0."""
@@ -133,7 +134,9 @@ class Ruin:
 
 def work_of_shake(net: Network) -> int:
     """Return the work of a shake, which follows from the graph alone."""
-    return WORK_AN_ARC * min(len(net.heads), MOST_ARCS) + WORK_FOR_SIZE * (net.n + 4 * len(net.terminals))
+    terminals = len(net.terminals)
+    size = min(net.n, AROUND * terminals) + 4 * terminals
+    return WORK_AN_ARC * min(len(net.heads), MOST_ARCS) + WORK_FOR_SIZE * size
 
 
 def factor_of(net: Network) -> int:
