@@ -86,14 +86,14 @@ def test_a_stream_that_fails_is_left_alone_afterwards(tmp_path):
 
 def interrupted(command, folder):
     """Start a long job as a terminal would, press Ctrl-C once it computes, and return its exit code and errors."""
-    long = [*command, "run", "job.toml", "--device", "cpu", "--set", "instance=costs.npy"]
-    np.save(folder / "costs.npy", np.random.default_rng(1).integers(1, 1000, (26, 26)))
+    long = [*command, "run", "job.toml", "--device", "cpu", "--set", "instance=costs.npy", "--set", "threads=1"]
+    np.save(folder / "costs.npy", np.random.default_rng(1).integers(1, 1000, (28, 28)))
     with subprocess.Popen(
         long, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
         for line in process.stdout:
             if line.startswith("memory:"):
-                time.sleep(0.2)
+                time.sleep(0.1)
                 os.killpg(process.pid, signal.SIGINT)
                 break
         _, errors = process.communicate(timeout=60)
