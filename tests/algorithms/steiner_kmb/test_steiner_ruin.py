@@ -27,10 +27,11 @@ from hpcsolve.problems.steiner import check_tree
 from tests.algorithms.steiner_kmb.test_steiner_key_vertex import poor_tree
 from tests.steiner_oracle import hypercube, least_weight, tiny_graph
 
+ALONE = SerialComm()
 GRAPHS = int(os.environ.get("HPCSOLVE_TINY_GRAPHS", "20"))
 
 
-def setting_for(net: Network, shakes: int, seed: int = 1, starts: int = 1, comm: Comm = SerialComm()) -> Setting:
+def setting_for(net: Network, shakes: int, seed: int = 1, starts: int = 1, comm: Comm = ALONE) -> Setting:
     parameters = Parameters(mode="best", shakes=shakes, starts=starts)
     return Setting(net, net.device, net.device, comm, parameters, silent, RoundStop(comm, NO_STOP, None), seed)
 

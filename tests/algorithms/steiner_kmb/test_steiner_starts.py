@@ -107,11 +107,11 @@ def run(graph: Graph, device: Device, comm: Comm, stop: StopCriteria = NO_STOP) 
 
 
 def test_it_can_be_stopped_at_any_time(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Patience ends in iterated 1-Steiner, in ruin and recreate, and twice in the recombination of trees."""
+    """Patience ends in ruin and recreate, and in the recombination of trees."""
     graph, costs = hypercube(7, 64), []
-    for patience in (1, 60, 156, 160, 220, 10**6):
+    for patience in (1, 156, 220, 10**6):
         monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.solve.RoundStop", partial(Impatient, patience=patience))
-        found = on_ranks(3, lambda comm: run(graph, HostDevice(1), comm))
+        found = on_ranks(2, lambda comm: run(graph, HostDevice(1), comm))
         assert is_right(graph, found[0]) and len({outcome.cost for outcome in found}) == 1
         costs.append(found[0].cost)
     assert costs[-1] == run(graph, device, SerialComm()).cost == min(costs) < costs[0]
