@@ -10,9 +10,9 @@ from functools import partial
 from hpcsolve.algorithms.base import WITHOUT_WORK, Estimate, Outcome, Report
 from hpcsolve.algorithms.held_karp.core import Core, core_problem
 from hpcsolve.algorithms.held_karp.lattice import compact, planes, recover
+from hpcsolve.algorithms.held_karp.lattice.half_run import Statistics
 from hpcsolve.algorithms.held_karp.lattice.orders import run as orders
 from hpcsolve.algorithms.held_karp.lattice.plan import Plan, plan
-from hpcsolve.algorithms.held_karp.lattice.planes import Statistics
 from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts, reduce_costs
 from hpcsolve.algorithms.held_karp.lattice.split import FEWEST_CITIES, split_cities
 from hpcsolve.algorithms.held_karp.outcome import layers_table, outcome
