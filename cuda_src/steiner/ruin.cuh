@@ -1,10 +1,8 @@
 // The tree of ruin and recreate (ruin.cu has the method): what a step takes out, the components that are left, and the
 // new paths between them.
 #pragma once
-#include "paths/heap.cuh"
 #include "steiner/network.cuh"
 
-constexpr uint32_t none = ~0u;  // no vertex, no arc
 constexpr uint32_t gone = ~0u - 1;  // the component of a vertex that is taken out
 
 // What is known of a vertex, together in memory.
