@@ -77,7 +77,8 @@ def solve(
     problem
         For tours, costs from row to column, `inf` where there is no arc, or places: a matrix, or a DataFrame (`lat`
         and `lon`, or costs whose index equals the columns). For graphs, a sparse matrix of scipy or a graph of
-        networkx. For both, the path of a file, or a `Tsp` or `Graph` of hpcsolve.
+        networkx. For both, the path of a file, or a `Tsp` or `Graph` of hpcsolve. For a batch of small travelling
+        salesman problems an array of shape (instances, n, n).
     comm
         By default this process solves alone. Under mpiexec every rank calls `solve`, with what `hpcsolve.join()` gives,
         after an earlier run has compiled the kernels (docs/python.md).
@@ -189,7 +190,7 @@ def _instance(job: Job, problem: ProblemLike, options: Mapping[str, Any], log: L
 def _instance_key(problem: ProblemLike, options: Mapping[str, Any]) -> str | dict[str, Any]:
     """Return the value of the job's key `instance`."""
     if not isinstance(problem, (str, os.PathLike)):
-        return IN_MEMORY
+        return {"batch": IN_MEMORY} if isinstance(problem, np.ndarray) and problem.ndim == 3 else IN_MEMORY
     if options.get("weight", "") is None:
         raise InputError("weight=None is for graphs of networkx; for a file, name the attribute or column of weights")
     path = os.path.abspath(problem)

@@ -161,7 +161,7 @@ def lines(contents: Contents) -> Iterator[str]:
         _cities(contents), 118, initial_indent="tour:   ", subsequent_indent=indent, break_long_words=False,
         break_on_hyphens=False,
     )
-    yield f"cost:   {contents.attributes['cost']}{exact_to}{_objective(contents)}{optimal}"
+    yield f"cost:   {contents.attributes['cost']}{exact_to}{in_words(contents)}{optimal}"
     yield from _bound_lines(contents)
     yield from _more_lines(contents)
     yield from _colony_lines(contents)
@@ -188,8 +188,8 @@ def _bound_lines(contents: Contents) -> Iterator[str]:
         yield f"bound:  no tour is below {own_unit(int(bound), int(contents.value('instance', 'scale')))}{gap}"
 
 
-def _objective(contents: Contents) -> str:
-    """Return what the cost is, where it is not a plain sum."""
+def in_words(contents: Contents) -> str:
+    """Return what the cost is, as ` (sum of weighted arrivals)`, where it is not a plain sum."""
     name, dearest = str(_keys(contents).get("objective", "sum")), contents.value("solution", "dearest")
     if dearest is not None:
         return f", dearest leg {own_unit(int(dearest), int(contents.value('instance', 'scale')))}"
@@ -282,6 +282,25 @@ class TourMixin:
         """The cities in order, by name, or by their numbers in the instance's file."""
         in_order: list[Any] = shown_names(self.contents)[self.tour].tolist()
         return in_order
+
+    @property
+    def optimal_tours(self) -> int | None:
+        """The number of optimal tours, or None if the job did not ask for it (`count`)."""
+        count = self.contents.value("solution", "optimal_tours")
+        return None if count is None else int(count)
+
+    @property
+    def best_tours(self) -> NDArray[np.int32]:
+        """The best tours, shape (k, n), the best first: `tour` alone if the job did not ask for several (`best`)."""
+        several = np.asarray(self.contents.value("solution", "best_tours", self.tour), np.int32)
+        return several.reshape(-1, len(self.tour)) if len(self.tour) else several.reshape(0, 0)
+
+    @property
+    def best_costs(self) -> NDArray[Any]:
+        """The costs of `best_tours`, shape (k,)."""
+        if self.contents.value("solution", "best_costs") is None:
+            return np.array([self.contents.attributes["cost"]][:len(self.best_tours)])
+        return np.asarray(self.contents.own("solution", "best_costs"))
 
     @property
     def infeasible(self) -> bool:

@@ -56,7 +56,9 @@ def _square(matrix: ArrayLike, name: str) -> NDArray[Any]:
     except (ValueError, TypeError) as problem:
         raise InputError(f"the cost matrix is not a table of numbers: {problem}", name) from None
     if table.ndim != 2 or table.shape[0] != table.shape[1] or table.shape[0] == 0:
-        raise InputError(f"the cost matrix has shape {table.shape}; it must be (n, n), from row to column", name)
+        several = ", a batch a numpy array of shape (instances, n, n)" if table.ndim == 3 else ""
+        raise InputError(
+            f"the cost matrix has shape {table.shape}; it must be (n, n), from row to column{several}", name)
     if table.dtype.kind not in "iufO":
         raise InputError(f"the cost matrix holds {table.dtype}; it must hold integers or floats", name)
     return table

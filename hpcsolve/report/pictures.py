@@ -65,6 +65,8 @@ def answer_pictures(result: Result) -> Iterator[Picture]:
         yield on_map(plot.plot_path, "Shortest paths, a colour for each query.")
     elif kind == "distances":
         yield from _distance_pictures(result, on_map)
+    elif kind == "tours of a batch":
+        yield Picture(plot.plot_batch, "The number of instances whose best tour has at most a cost.")
     elif kind == "reductions":
         yield _reduction_picture(result, on_map)
     if result.contents.value("solution", "matrix") is not None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +14,7 @@ from hpcsolve.analysis.phases import PHASES, diagnosis
 from hpcsolve.analysis.plot.needs import kind_of_answer
 from hpcsolve.analysis.plot.texts import number
 from hpcsolve.answers.reductions import REDUCTIONS
+from hpcsolve.answers.tours import TOURS
 from hpcsolve.job import IN_MEMORY
 from hpcsolve.output.schema import answer_in
 from hpcsolve.report import words
@@ -21,8 +24,8 @@ from hpcsolve.report.pictures import answer_pictures, figure, search_pictures, t
 
 MOST_ROWS = 200
 """Most rows of a table that are written out."""
-TABLES = {"tour": "The cities in order", "tree": "The edges of the tree", "paths": "The queries",
-          REDUCTIONS.name: "The sources"}
+TABLES = {"tour": "The cities in order", TOURS.name: "The tours", "tree": "The edges of the tree",
+          "paths": "The queries", REDUCTIONS.name: "The sources"}
 """Kinds of answers that are written out."""
 
 
@@ -79,8 +82,15 @@ def _details(result: Result) -> Iterator[Markup]:
         columns = {**{name: columns[name] for name in columns if name != "path"}, "vertices": np.array(lengths)}
     count = len(next(iter(columns.values())))
     rows = zip(*(column[:MOST_ROWS].tolist() for column in columns.values()))
-    cells = ([number(cell) if isinstance(cell, float) else cell for cell in row] for row in rows)
+    cells = ([_cell(value) for value in row] for row in rows)
     yield folded(TABLES[kind], table(list(columns), cells, _first(TABLES[kind], count)))
+
+
+def _cell(value: Any) -> Any:
+    """Return a value as a table shows it, "" for a missing number such as the leg after the end of an open path."""
+    if isinstance(value, float):
+        return "" if math.isnan(value) else number(value)
+    return value
 
 
 def _first(what: str, count: int) -> str:
@@ -119,7 +129,8 @@ def _again(file: str, result: Result) -> Iterator[Markup]:
     ranks, source = ranks_of(result), shlex.quote(file)
     launch = f"mpiexec -n {ranks} " if ranks > 1 else ""
     lost = str(result.contents.value("instance", "path", "")) in ("-", IN_MEMORY)
-    instance = " --set instance=FILE" if lost else ""
+    key = "instance.batch" if kind_of_answer(result) == TOURS.name else "instance"
+    instance = f" --set {key}=FILE" if lost else ""
     yield element("h3", "Run it again")
     yield element("pre", f"{launch}hpcsolve run {source}{instance} --output again.h5\n"
                          f"hpcsolve verify {source}{' --instance FILE' if lost else ''}")

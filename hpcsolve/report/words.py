@@ -15,7 +15,7 @@ from hpcsolve.analysis.plot.texts import number
 from hpcsolve.answers import tours
 from hpcsolve.answers.base import rounding_of
 from hpcsolve.answers.reductions import REDUCTIONS, ranges
-from hpcsolve.answers.tour import VALUES, is_open
+from hpcsolve.answers.tour import VALUES, in_words, is_open
 from hpcsolve.answers.tours import TOURS
 from hpcsolve.answers.tree_text import how_proven
 from hpcsolve.problems.geographic import DEGREES
@@ -47,10 +47,10 @@ def keys_of(result: Result) -> dict[str, Any]:
 
 def _tour_problem(result: Result) -> str:
     n, keys = len(result.contents.value("instance", "label")), keys_of(result)
-    same = "the same both ways" if result.contents.value("instance", "symmetric") else "not the same both ways"
+    same = "costs the same both ways" if result.contents.value("instance", "symmetric") else "may cost more one way"
     metres = result.contents.value("instance", "coordinates_kind", "") == DEGREES
     unit = " Costs are great-circle distances in metres." if metres else ""
-    text = f"{name_of(result)} has {counted(n, 'city')}; an arc between two of them costs {same}.{unit}"
+    text = f"{name_of(result)} has {counted(n, 'city')}; an arc between two of them {same}.{unit}"
     if not is_open(result.contents):
         return f"{text} The problem is to find the {_best(keys)} round trip that visits each city once{_rules(keys)}."
     verbs = {"start": "begins", "end": "ends"}
@@ -93,6 +93,8 @@ def answer(result: Result) -> Iterator[str]:
     kind = kind_of_answer(result)
     if kind == TOURS.name:
         yield f"There are {tours.summary(result.contents)}. All are proven to be optimal."
+        if span := tours.range_of_costs(result.contents):
+            yield f"They cost {span}."
     elif kind == "tour":
         yield from _tour_answer(result)
     elif kind == "tree":
@@ -112,14 +114,25 @@ def _tour_answer(result: Result) -> Iterator[str]:
         yield "There is no tour: it is proven that none exists."
         return
     what = "path" if is_open(result.contents) else "tour"
-    yield f"The {what} costs {shown(result.cost)}{rounding_of(result.contents)[0]}."
+    yield f"The {what} costs {shown(result.cost)}{rounding_of(result.contents)[0]}{in_words(result.contents)}."
     yield _how_good(result, what)
+    yield from _several(result)
     gaps, costs = (result.contents.value("colonies", name) for name in ("gap", "cost"))
     if gaps is not None and len(gaps):
         mean = f", on average over {len(gaps)} colonies {percent(float(np.mean(gaps)))}" if len(gaps) > 1 else ""
         yield f"It is {percent(float(np.min(gaps)))} above the optimum that the job names{mean}."
     elif costs is not None and len(costs) > 1:
         yield f"It is the best of {len(costs)} colonies."
+
+
+def _several(result: Result) -> Iterator[str]:
+    """Yield the number of optimal tours and the costs of the best ones, where the job asks for them."""
+    count, costs = result.optimal_tours, result.best_costs
+    if count is not None:
+        at_least = "at least " if count == 2**64 - 1 else ""
+        yield f"There {'is' if count == 1 else 'are'} {at_least}{counted(count, 'optimal tour')}."
+    if len(costs) > 1:
+        yield f"The {len(costs)} best cost {shown(costs[0])} to {shown(costs[-1])}."
 
 
 def _how_good(result: Result, what: str) -> str:

@@ -23,6 +23,7 @@ from hpcsolve.output.hdf5 import has_seal
 from hpcsolve.output.reader import read_result, row_blocks
 from hpcsolve.output.schema import require_whole
 from hpcsolve.runner.kinds import instance_columns, kind_of, read_instance, require_kind
+from hpcsolve.runner.reading import instance_file
 
 COMPARED = (
     "label", "city_name", "vertex_name", "n", "vertices", "arcs", "symmetric", "directed", "scale", "rounded_to",
@@ -57,7 +58,7 @@ def verify_file(path: str, instance: str | None = None, again: bool = False) -> 
     solved = contents.value("instance", "content_sha256", contents.value("instance", "sha256"))
     if hash_of(msgspec.toml.decode(contents.value("job", "toml")), solved) != contents.value("job", "hash"):
         raise DamagedFileError(f"{path}: damaged: /job/hash is not that of /job/toml and /instance")
-    if job.settings.instance in ("-", IN_MEMORY) and instance is None:
+    if instance_file(job) in ("-", IN_MEMORY) and instance is None:
         raise InputError(f"{path}: its instance came from standard input or a program; give its file with --instance")
     try:
         found = read_instance(job, instance)

@@ -37,11 +37,18 @@ def hostile() -> hpcsolve.Result:
     return solved(tsp)
 
 
+BATCH_COSTS = (9, 12, 3, 3, 21, 6, 15, 18, 24)
+"""The costs of the tours of `BATCH`, whose last instance has none."""
+BATCH = [*([[0, c / 3, 99], [99, 0, c / 3], [c / 3, 99, 0]] for c in BATCH_COSTS),
+         [[0, 1, np.inf], [1, 0, np.inf], [np.inf, 1, 0]]]
 PROBLEMS: Mapping[str, tuple[Callable[[], Any], str, dict[str, Any]]] = {
     "tour": (lambda: uniform_tsp(14), "held-karp", {}),
     "path": (lambda: [[0, 1, 9], [9, 0, 1], [1, 9, 0]], "held-karp", {"path": "open"}),
+    "paths": (lambda: [[0, 1, 9], [9, 0, 1], [1, 9, 0]], "held-karp", {
+        "path": "open", "objective": "latency", "count": True, "best": 4}),
     "infeasible": (lambda: [[0, 1, np.inf], [1, 0, np.inf], [np.inf, 1, 0]], "held-karp", {}),
     "ants": (lambda: uniform_tsp(30), "ant-colony", {"colonies": 3, "optimum": 100, "stop": {"iterations": 8}}),
+    "batch": (lambda: np.array(BATCH), "held-karp", {}),
     "tree": (lambda: road_steiner(60, 7), "steiner-kmb", {"mode": "kmb", "matrix": True}),
     "best tree": (lambda: road_steiner(400, 40), "steiner-kmb", {"mode": "best"}),
     "exact tree": (lambda: hypercube(5, 12, high=100), "steiner-kmb", {"mode": "exact"}),

@@ -3,15 +3,16 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from hpcsolve.analysis import plot
-from hpcsolve.analysis.plot import needs
 from hpcsolve.errors import EnvironmentFault, InputError
-from tests.analysis.results import FRIENDS, PROBLEMS, hostile
+from tests.analysis.results import BATCH_COSTS, FRIENDS, PROBLEMS, hostile
 
 DRAWN = {  # function -> the results that it draws
-    plot.plot_tour: {"tour", "path", "ants"},
+    plot.plot_tour: {"tour", "path", "paths", "ants"},
+    plot.plot_batch: {"batch"},
     plot.plot_tree: {"tree", "best tree", "exact tree", "tree of names"},
     plot.plot_distances: {"distances", "distances of names", "nearest"},
     plot.plot_voronoi: {"nearest"},
@@ -20,12 +21,13 @@ DRAWN = {  # function -> the results that it draws
     plot.plot_reductions: {"reductions", "reductions of names"},
     plot.plot_convergence: {"ants", "best tree", "exact tree"},
     plot.plot_colonies: {"ants"},
-    plot.plot_layers: {"tour", "exact tree"},
+    plot.plot_layers: {"tour", "paths", "exact tree"},
     plot.plot_ranks: set(PROBLEMS),
 }
 OWN = {
-    "tour": "plot_tour", "path": "plot_tour", "ants": "plot_tour", "tree": "plot_tree", "best tree": "plot_tree",
-    "exact tree": "plot_tree", "tree of names": "plot_tree",
+    "batch": "plot_batch",
+    "tour": "plot_tour", "path": "plot_tour", "paths": "plot_tour", "ants": "plot_tour", "tree": "plot_tree",
+    "best tree": "plot_tree", "exact tree": "plot_tree", "tree of names": "plot_tree",
     "distances": "plot_distances", "distances of names": "plot_distances", "nearest": "plot_voronoi",
     "reductions": "plot_reductions", "reductions of names": "plot_reductions",
     "targets": "plot_matrix", "queries": "plot_path", "queries of names": "plot_path",
@@ -66,13 +68,19 @@ def test_a_proof_that_there_is_no_tour_has_no_picture(results, pyplot):
         results("infeasible").plot()
 
 
-def test_an_answer_without_a_picture_is_refused_with_what_to_do(results, monkeypatch):
-    """The tours of a batch have none, and a function that draws something else does not point to `result.plot()`."""
-    with pytest.raises(InputError, match=r"there is no picture of the tours of a batch; export the result as \.csv"):
-        needs.require_picture("tours of a batch")
-    monkeypatch.setattr(needs, "DRAWN", ("tour",))
-    with pytest.raises(InputError, match="has distances, of which there is no picture; export it as"):
-        plot.plot_tour(results("distances"))
+def test_a_function_of_another_kind_points_to_the_one_that_draws(results):
+    with pytest.raises(InputError, match=r"plot_tour draws a tour; .* the tours of a batch, which result.plot\(\) dr"):
+        plot.plot_tour(results("batch"))
+    with pytest.raises(InputError, match="plot_batch draws the tours of a batch; this result of held-karp has a tour"):
+        plot.plot_batch(results("tour"))
+
+
+def test_the_costs_of_a_batch_are_drawn(results, pyplot):
+    """Ten instances, of which one has no tour: the curve goes up to nine."""
+    axes, costs = results("batch").plot(), np.array(BATCH_COSTS, float)
+    (line,) = axes.get_lines()
+    assert line.get_xdata().tolist() == sorted(costs) and line.get_ydata().tolist() == list(range(1, 10))
+    assert "not drawn: 1 instance without a tour" in axes.get_xlabel()
 
 
 def test_wrong_choices_are_refused(results, pyplot):

@@ -85,6 +85,21 @@ def test_the_numbers_of_a_tour(files, results):
     assert "The problem is to find the cheapest round trip" in text
 
 
+def test_the_numbers_of_a_batch(files):
+    text = said(files, "batch")
+    assert "There are 9 tours, 1 instance without a tour. All are proven to be optimal." in text
+    assert "They cost 3 to 24, mean 12.333333." in text
+    assert "The tours instance cost tour 0 9 0 1 2" in text and "--set instance.batch=FILE" in text
+
+
+def test_the_numbers_of_several_paths(files):
+    """Of six paths through three cities those along the arcs of cost 1 cost 1 + 2, the others 9 + 18."""
+    text = said(files, "paths")
+    assert "The path costs 3 (sum of weighted arrivals). This is proven" in text
+    assert "There are 3 optimal tours. The 4 best cost 3 to 27." in text
+    assert " nan " not in text, "the last city of a path has no leg"
+
+
 def test_the_numbers_of_ants(files, results):
     text, result = said(files, "ants"), results("ants")
     costs = result.table("colonies")["cost"]

@@ -46,6 +46,19 @@ def steps(result, closed=True):
     return list(pairwise([*order, order[0]] if closed else order))
 
 
+def test_several_tours_and_their_number(results):
+    """Costs 1 there and 9 back: the three open paths along the arcs of cost 1, then the others, by hand."""
+    costs = np.array([[0, 1, 9], [9, 0, 1], [1, 9, 0]]) / 4
+    several = hpcsolve.solve(costs, path="open", count=True, best=5, **HERE)
+    assert several.optimal_tours == 3 and several.best_costs.tolist() == [0.5, 0.5, 0.5, 4.5, 4.5]
+    assert several.best_tours.shape == (5, 3) and several.best_tours[0].tolist() == several.tour.tolist()
+    legs = [costs[tour[:-1], tour[1:]].sum() for tour in several.best_tours]
+    assert legs == several.best_costs.tolist() and len(set(map(tuple, several.best_tours.tolist()))) == 5
+    one, none = results["tour"], results["none"]
+    assert one.optimal_tours is None and one.best_tours.tolist() == [one.tour.tolist()] and one.best_costs == [one.cost]
+    assert none.optimal_tours is None and none.best_tours.shape == (0, 0) and none.best_costs.shape == (0,)
+
+
 @pytest.mark.parametrize("name", ["tour", "open", "symmetric", "ants"])
 def test_a_tour_as_table_graph_and_matrix(name, results):
     result, costs = results[name], SYMMETRIC if name == "symmetric" else COSTS

@@ -4,6 +4,7 @@ tour.py       a tour
 tree.py       a Steiner tree over its network
 distances.py  distances from a source, the nearest source, a table of distances
 reductions.py a quantity of each source
+batch.py      costs of a batch's tours
 paths.py      shortest paths between pairs
 network.py    edges, those of the network in grey
 search.py     how an answer came about: convergence, colonies of ants, layers of Held-Karp
@@ -23,8 +24,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from hpcsolve.analysis.plot.batch import plot_batch
 from hpcsolve.analysis.plot.distances import MOST_LINES, plot_distances, plot_matrix, plot_voronoi
-from hpcsolve.analysis.plot.needs import kind_of_answer, require_picture
+from hpcsolve.analysis.plot.needs import kind_of_answer
 from hpcsolve.analysis.plot.paths import plot_path
 from hpcsolve.analysis.plot.places import has_coordinates
 from hpcsolve.analysis.plot.ranks import plot_ranks
@@ -39,8 +41,8 @@ if TYPE_CHECKING:
     from hpcsolve.analysis.load import Result
 
 __all__ = [
-    "plot", "plot_colonies", "plot_convergence", "plot_distances", "plot_layers", "plot_matrix", "plot_path",
-    "plot_ranks", "plot_reductions", "plot_tour", "plot_tree", "plot_voronoi",
+    "plot", "plot_batch", "plot_colonies", "plot_convergence", "plot_distances", "plot_layers", "plot_matrix",
+    "plot_path", "plot_ranks", "plot_reductions", "plot_tour", "plot_tree", "plot_voronoi",
 ]
 
 
@@ -53,18 +55,17 @@ def plot(result: Result, axes: Axes | None = None, **options: Any) -> Axes:
         Where to draw; by default a new figure of pyplot.
     options
         Passed on to the function that draws this kind of answer: `plot_tour`, `plot_tree`, `plot_path`,
-        `plot_reductions`, `plot_voronoi`, `plot_distances`, or `plot_matrix` for distances to targets, and for more
-        than eight searches among vertices without coordinates.
+        `plot_batch`, `plot_reductions`, `plot_voronoi`, `plot_distances`, or `plot_matrix` for distances to targets,
+        and for more than eight searches among vertices without coordinates.
 
     Raises
     ------
     InputError
-        The result has no answer that can be drawn.
+        The result has no answer.
     EnvironmentFault
         matplotlib is not installed.
     """
     kind = kind_of_answer(result)
-    require_picture(kind)
     if kind == "distances":
         targets, searches = result.contents.value("solution", "target"), len(result.distance)
         if result.contents.value("solution", "nearest") is not None and has_coordinates(result):
@@ -72,5 +73,5 @@ def plot(result: Result, axes: Axes | None = None, **options: Any) -> Axes:
         table = targets is not None or (searches > MOST_LINES and not has_coordinates(result))
         return plot_matrix(result, axes, **options) if table else plot_distances(result, axes, **options)
     functions: dict[str, Callable[..., Axes]] = {"tour": plot_tour, "tree": plot_tree, "paths": plot_path,
-                                               "reductions": plot_reductions}
+                                               "reductions": plot_reductions, "tours of a batch": plot_batch}
     return functions[kind](result, axes, **options)

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 IN_WORDS = {"tour": "a tour", "tree": "a Steiner tree", "distances": "distances", "paths": "shortest paths",
             "reductions": "reductions of distances", "tours of a batch": "the tours of a batch"}
-DRAWN = ("tour", "tree", "distances", "paths", "reductions")
-"""The kinds of answers that have a picture."""
 
 
 def kind_of_answer(result: Result) -> str:
@@ -27,25 +25,18 @@ def kind_of_answer(result: Result) -> str:
     return answer.name
 
 
-def require_picture(kind: str) -> None:
-    """Raise an `InputError` if answers of a kind are not drawn."""
-    if kind not in DRAWN:
-        raise InputError(f"there is no picture of {IN_WORDS[kind]}; export the result as .csv")
-
-
 def require_answer(result: Result, kind: str, function: str) -> None:
     """Raise an `InputError` if the answer is of another kind than the function draws.
 
     Raises
     ------
     InputError
-        The message names both kinds, and what draws the answer, if anything does.
+        The message names both kinds, and what draws the answer.
     """
     found = kind_of_answer(result)
     if found != kind:
         text = f"{function} draws {IN_WORDS[kind]}; this result of {result.algorithm} has {IN_WORDS[found]}"
-        draws = "which result.plot() draws" if found in DRAWN else "of which there is no picture; export it as .csv"
-        raise InputError(f"{text}, {draws}")
+        raise InputError(f"{text}, which result.plot() draws")
 
 
 def column(result: Result, group: str, name: str, function: str) -> NDArray[Any]:

@@ -59,6 +59,17 @@ def _arrays(file: InputFile) -> tuple[TspBatch, str]:
                           for name in members.namelist()]
         except zipfile.BadZipFile:
             raise file.error("is no .npz file of numpy.savez, no .npy file and no folder") from None
+    return batch_of_arrays(file, arrays), file.sha256
+
+
+def batch_of_arrays(file: InputFile, arrays: Sequence[NDArray[np.generic]]) -> TspBatch:
+    """Return the batch of arrays of shape (instances, n, n). `file` is named in the messages.
+
+    Raises
+    ------
+    InputError
+        There is no instance, an array has another shape, or a cost is too large or no number.
+    """
     if not sum(map(len, arrays)):
         raise file.error("has no instance; an array must have shape (instances, n, n)")
     for array in arrays:
@@ -67,7 +78,7 @@ def _arrays(file: InputFile) -> tuple[TspBatch, str]:
     made = [_exact(file, array) for array in arrays if len(array)]
     scale = max(scale for _, scale in made)
     costs = tuple(times(cost, scale // own) for cost, own in made)
-    return TspBatch(file.stem or "batch", costs, scale), file.sha256
+    return TspBatch(file.stem or "batch", costs, scale)
 
 
 def _exact(file: InputFile, array: NDArray[np.generic]) -> tuple[NDArray[np.int64], int]:

@@ -159,9 +159,10 @@ def read_instance(job: Job, file: str | None = None) -> InstanceOf[Any]:
         One line with file and line, or key.
     """
     named, own, precision = job.settings.instance, kind_of(job), precision_of(job)
+    if file is None and named in (IN_MEMORY, {BATCH: IN_MEMORY}):
+        key = "instance" if named == IN_MEMORY else "instance.batch"
+        raise InputError(f"the instance was in the memory of a Python program: name its file, --set {key}=FILE")
     if isinstance(named, str):
-        if file is None and named == IN_MEMORY:
-            raise InputError("the instance was in the memory of a Python program: name its file, --set instance=FILE")
         return own.read(file or named, {}, precision)
     keys = dict(named)
     if BATCH in keys:

@@ -12,7 +12,8 @@ import numpy as np
 from hpcsolve import formats
 from hpcsolve.errors import InputError
 from hpcsolve.formats import InstanceOf
-from hpcsolve.formats.tsp.batch import read_batch
+from hpcsolve.formats.files import InputFile
+from hpcsolve.formats.tsp.batch import batch_of_arrays, read_batch
 from hpcsolve.problems.rounding import Precision, rounding_values
 from hpcsolve.problems.tsp_batch import TspBatch
 from hpcsolve.runner.kinds import ProblemKind
@@ -33,8 +34,8 @@ def read(path: str, options: Mapping[str, Any], precision: Precision) -> Instanc
 
 
 def given(problem: Any, options: Mapping[str, Any], precision: Precision) -> TspBatch:
-    """Raise `InputError`: a batch cannot be given in memory."""
-    raise InputError("a batch is not taken from memory; save it with numpy.savez, and name the file")
+    """Return the batch of an array of shape (instances, n, n). Raises as `batch_of_arrays`."""
+    return batch_of_arrays(InputFile("batch", b"", ""), [np.asarray(problem)])
 
 
 def write(problem: TspBatch, path: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import hpcsolve
 from hpcsolve import formats
 from hpcsolve.algorithms import held_karp
 from hpcsolve.algorithms.base import Outcome, silent
@@ -17,11 +18,14 @@ from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.formats.tsp.batch import read_batch
+from hpcsolve.job.load import load_job
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.order import TourQuestion
 from hpcsolve.problems.tsp import FORBIDDEN
 from hpcsolve.problems.tsp_batch import TspBatch, batch_of, check_tours
 from hpcsolve.problems.tsp_matrix import from_matrix
+from hpcsolve.runner.kinds import read_instance
+from hpcsolve.runner.verify import verify_file
 from tests.order_oracle import best_order
 from tests.thread_comm import ThreadComm, on_ranks
 
@@ -122,3 +126,21 @@ def test_what_cannot_be(tmp_path: Path, device: Device) -> None:
     np.save(tmp_path / "flat.npy", np.ones((3, 4)))
     with pytest.raises(InputError, match=r"shape \(3, 4\); it must be \(instances, n, n\)"):
         read_batch(str(tmp_path / "flat.npy"), formats.read)
+
+
+def test_an_array_of_a_program_is_a_batch(tmp_path: Path) -> None:
+    """The answer is that of the file, with which it is verified, and each tour is that of its instance alone."""
+    costs = np.random.default_rng(8).integers(1, 60, (12, 6, 6))
+    np.savez(tmp_path / "costs.npz", costs)
+    found = hpcsolve.solve(costs, device="cpu", path="open", output=tmp_path / "all.h5")
+    alone = [hpcsolve.solve(one, device="cpu", path="open").cost for one in costs]
+    assert found.table("solution")["costs"].tolist() == alone and repr(found) == "<held-karp: 12 tours>"
+    with pytest.raises(InputError, match="its instance came from standard input or a program; give its file"):
+        verify_file(str(tmp_path / "all.h5"))
+    assert verify_file(str(tmp_path / "all.h5"), str(tmp_path / "costs.npz"))[1].passed
+    with pytest.raises(InputError, match=r"name its file, --set instance\.batch=FILE"):
+        read_instance(load_job(str(tmp_path / "all.h5")))
+    with pytest.raises(InputError, match=r"has shape \(2, 3, 4\); it must be \(instances, n, n\)"):
+        hpcsolve.solve(costs[:2, :3, :4], device="cpu")
+    with pytest.raises(InputError, match=r"must be \(n, n\), from row to column, a batch a numpy array of shape"):
+        hpcsolve.solve(costs.tolist(), device="cpu")
