@@ -15,7 +15,7 @@ from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, rounding_of
 from hpcsolve.answers.best_tours import wrong_arcs, wrong_best
 from hpcsolve.answers.dataset import Column, Dataset, columns, own_unit
 from hpcsolve.answers.edges import Edges, Rows, places_of, shown_names
-from hpcsolve.problems.order import TourQuestion, check_order, dearest_leg, leg_ends, legs_of
+from hpcsolve.problems.order import TourQuestion, check_order, dearest_leg, departures_of, leg_ends, legs_of
 from hpcsolve.problems.tsp import Tsp
 from hpcsolve.wording import counted
 
@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 LONGEST_TOUR = 200
 """Cities up to which a tour is printed in full."""
 _LEG = "Cost from each city of the tour to the next; of a cycle, the last leg leads back to the first city"
-LEGS = {"cost": Dataset("int64", f"{_LEG}, times /instance/scale", "leg", scaled=True)}
+LEGS = {
+    "cost": Dataset("int64", f"{_LEG}, times /instance/scale", "leg", scaled=True),
+    "departure": Dataset("int64", 'Of objective "finish": when the leg begins, which is after the service at the city '
+                         "that it leads from, times /instance/scale", "leg", scaled=True, optional=True),
+}
 """The group `/legs`."""
 OPTIONAL = ("best_costs", "best_tours", "arc_tails", "arc_heads", "arc_costs")
 """The last fields of `Tour`, in order."""
@@ -128,13 +132,14 @@ def verify(contents: Contents, problem: Tsp, question: TourQuestion | None, rows
     if attribute != own_unit(int(cost), problem.scale):
         return Verdict(False, f"the attribute cost is {attribute}, /solution/cost is {cost} at scale {problem.scale}")
     dearest, bound = (contents.value("solution", name) for name in ("dearest", "lower_bound"))
-    legs, several = contents.value("legs", "cost"), [contents.value("solution", name) for name in OPTIONAL]
+    legs, several = contents.groups.get("legs", {}), [contents.value("solution", name) for name in OPTIONAL]
     whole = [None if one is None else int(one) for one in (dearest, bound)]
     answer = Tour(int(cost), tour, False, whole[0], whole[1], None, *several)
     verdict = check_answer(problem, question, answer)
-    right = beside(problem, question, answer).get("legs") if verdict.passed and legs is not None else None
-    if right is not None and not np.array_equal(legs, right["cost"].values):
-        return Verdict(False, "/legs/cost are not the costs of the tour's legs")
+    right = beside(problem, question, answer)["legs"] if verdict.passed else {}
+    for name in right.keys() & legs.keys():
+        if not np.array_equal(legs[name].values, right[name].values):
+            return Verdict(False, f"/legs/{name} is not that of the tour's legs")
     return verdict
 
 
@@ -142,7 +147,9 @@ def beside(problem: Tsp, question: TourQuestion | None, answer: Tour | NoTour) -
     """Return `/legs` of a tour that has passed its check."""
     if isinstance(answer, NoTour):
         return {}
-    return {"legs": columns(LEGS, {"cost": legs_of(problem, answer.tour, question or TourQuestion())})}
+    asked = question or TourQuestion()
+    values = {"cost": legs_of(problem, answer.tour, asked), "departure": departures_of(problem, answer.tour, asked)}
+    return {"legs": columns(LEGS, values)}
 
 
 def _not_checked() -> Verdict:
@@ -236,7 +243,10 @@ def summary(contents: Contents) -> str:
 
 
 def rows(contents: Contents) -> Iterator[Rows]:
-    """Yield the cities in the order of the tour, with the cost of the leg that follows and the total up to its end."""
+    """Yield the cities in the order of the tour, with the cost of the leg that follows and the total up to its end.
+
+    With time windows there are columns of arrival and departure, too.
+    """
     order = np.asarray(contents.value("solution", "tour", []), np.int64)
     table = {"order": np.arange(1, len(order) + 1), "label": np.asarray(contents.value("instance", "label"))[order]}
     names = contents.value("instance", "city_name")
@@ -247,9 +257,19 @@ def rows(contents: Contents) -> Iterator[Rows]:
     missing = len(order) - len(legs)  # at the end of an open path
     if missing in (0, 1) and contents.value("legs", "cost") is not None:
         own = contents.in_own_unit(legs)
+        table |= _times(contents, own, missing)
         table["leg"] = np.append(own, np.nan) if missing else own
         table["cumulative"] = contents.in_own_unit(np.append(legs, np.zeros(missing, np.int64)).cumsum())
     yield table
+
+
+def _times(contents: Contents, legs: NDArray[Any], missing: int) -> Rows:
+    """Return the arrival at each city of the tour but the first, and the departure; nothing without time windows."""
+    departure = contents.own("legs", "departure")
+    if departure is None or len(departure) != len(legs):
+        return {}
+    arrival = np.concatenate([[np.nan], departure + legs])[:len(legs) + missing]
+    return {"arrival": arrival, "departure": np.append(departure, [np.nan] * missing)}
 
 
 def edges(contents: Contents, number: int | None = None) -> Edges:

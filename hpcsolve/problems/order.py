@@ -122,6 +122,18 @@ def legs_of(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> NDArray[np.int
     return values
 
 
+def departures_of(tsp: Tsp, tour: ArrayLike, question: TourQuestion) -> NDArray[np.int64] | None:
+    """Return when the traveller leaves each city that a leg leads from, or None without time windows."""
+    windows, order = question.windows, np.asarray(tour).astype(np.int64)
+    if windows is None:
+        return None
+    time, departures, values = 0, [], legs_of(tsp, order, question).tolist()
+    for city, travel in zip(order.tolist(), values):
+        departures.append(max(time, int(windows.earliest[city])) + int(windows.service[city]))
+        time = departures[-1] + travel
+    return np.array(departures, np.int64)
+
+
 def dearest_leg(tsp: Tsp, tour: ArrayLike, path: str) -> int:
     """Return the cost of a tour's dearest leg, 0 for a single city."""
     tails, heads = leg_ends(np.asarray(tour).astype(np.int64), path)

@@ -5,13 +5,16 @@ import pydoc
 import sys
 from itertools import pairwise
 
+import h5py
 import networkx as nx
 import numpy as np
 import pytest
 from scipy.sparse.csgraph import dijkstra
 
 import hpcsolve
+from hpcsolve.answers.tour import TOUR
 from hpcsolve.errors import EnvironmentFault, InputError
+from hpcsolve.runner.verify import verify_file
 from tests.cli.stored import solution
 
 ROADS = nx.DiGraph()
@@ -57,6 +60,30 @@ def test_several_tours_and_their_number(results):
     one, none = results["tour"], results["none"]
     assert one.optimal_tours is None and one.best_tours.tolist() == [one.tour.tolist()] and one.best_costs == [one.cost]
     assert none.optimal_tours is None and none.best_tours.shape == (0, 0) and none.best_costs.shape == (0,)
+
+
+def test_a_tour_with_time_windows_says_when_each_city_is_reached_and_left(tmp_path):
+    """By hand: 3.5 to city 2; 1 to city 1, where the traveller waits from 4.5 to 5 and serves 1.5; 2 back, at 8.5."""
+    (tmp_path / "open.csv").write_text("city,earliest,latest,service\n1,5,,1.5\n2,,4,\n")
+    keys = {"objective": "finish", "windows": tmp_path / "open.csv", **HERE}
+    tour = hpcsolve.solve(np.array([[0, 4, 7], [4, 0, 2], [7, 2, 0]]) / 2, output=tmp_path / "tour.h5", **keys)
+    assert (tour.cost, tour.tour.tolist()) == (8.5, [0, 2, 1])
+    (rows,) = TOUR.rows(tour.contents)
+    assert rows["departure"].tolist() == [0, 3.5, 6.5] and rows["arrival"].tolist()[1:] == [3.5, 4.5]
+    np.save(tmp_path / "costs.npy", np.array([[0, 4, 7], [4, 0, 2], [7, 2, 0]]) / 2)
+    assert verify_file(str(tmp_path / "tour.h5"), str(tmp_path / "costs.npy"))[1].passed
+    with h5py.File(tmp_path / "tour.h5", "r+") as file:
+        file["legs/departure"][1] += 1
+    verdict = verify_file(str(tmp_path / "tour.h5"), str(tmp_path / "costs.npy"))[1]
+    assert verdict.passed is False and "/legs/departure is not that of the tour's legs" in verdict.reason
+    path = hpcsolve.solve(np.array([[0, 4, 7], [4, 0, 2], [7, 2, 0]]) / 2, path="open", start=0, **keys)
+    (rows,) = TOUR.rows(path.contents)
+    assert rows["departure"].tolist()[:2] == [0, 3.5] and rows["arrival"].tolist()[1:] == [3.5, 4.5]
+    assert path.cost == 6.5, "the end is that of the service at the last city"
+    (tmp_path / "open.csv").write_text("city,earliest,latest\n0,0,9\n1,5,4.5\n")
+    with pytest.raises(InputError, match=r"open.csv:3: the window of city 1 is empty: 5 is after 4.5; earliest must"):
+        hpcsolve.solve(np.ones((3, 3)) / 2, **keys)
+    assert "departure" not in hpcsolve.solve(np.ones((3, 3)), **HERE).table("legs")
 
 
 @pytest.mark.parametrize("name", ["tour", "open", "symmetric", "ants"])

@@ -58,6 +58,8 @@ def _problems(folder: Path) -> Iterator[tuple[Any, str, dict[str, Any]]]:
     yield folder / "cube.tsp", "held-karp", {}
     yield [[0, 1, np.inf], [1, 0, np.inf], [np.inf, 1, 0]], "held-karp", {}  # no tour
     yield costs, "held-karp", {"best": 3, "count": True, "arcs": True}
+    (folder / "windows.csv").write_text("city,earliest,latest\n3,20,900\n")
+    yield costs, "held-karp", {"objective": "finish", "windows": folder / "windows.csv"}
     yield costs, "held-karp", {"objective": "lexicographic"}
     yield costs, "held-karp", {"method": "bounded", "stop": {"memory": 500}}
     yield REPOSITORY / "jobs" / "eu-capitals.tsp", "held-karp", {"method": "bounded", "stop": {"seconds": 1e-3}}

@@ -26,8 +26,8 @@ def read_windows(path: str, tsp: Tsp) -> Windows:
     Raises
     ------
     InputError
-        With file and line: a column is missing, a city is unknown or there twice, or a time is not a number of the
-        costs' decimals.
+        With file and line: a column is missing, a city is unknown or there twice, a time is not a number of the
+        costs' decimals, or a window ends before it begins.
     """
     file = as_text(open_file(path))
     rows = [(number, text) for number, text in enumerate(decode(file.content).split("\n"), 1) if text.strip()]
@@ -49,6 +49,9 @@ def read_windows(path: str, tsp: Tsp) -> Windows:
         for name in titles:
             if name != "city" and cells[name]:
                 times[name][city] = _scaled(file, line, cells[name], tsp.scale)
+        if times["earliest"][city] > times["latest"][city]:
+            what = f"{cells['earliest']} is after {cells['latest']}; earliest must not be later than latest"
+            raise file.error(f"the window of city {cells['city']} is empty: {what}", line)
     return Windows(**times)
 
 
