@@ -107,8 +107,7 @@ def ascent(net: Network, root: int, words: int = 0) -> Ascent:
 
 def _climbed(net: Network, root: int, words: int, rest_wanted: bool) -> tuple[Bound, dict[str, NDArray[Any]]]:
     arcs = len(net.heads)
-    number = np.cumsum(net.is_terminal, dtype=np.uint32) - net.is_terminal
-    sets: Given = {"words": words, "number": number, "sets": New(arcs * words, np.uint64)}
+    sets: Given = {"words": words, "number": net.terminal_numbers(), "sets": New(arcs * words, np.uint64)}
     found = launched(
         net.device, "steiner/dual_ascent", "dual_ascent_climb", net=net.group(), root=root, budget=MOST_WORK, cuts=sets,
         rest=New(arcs, np.uint64, scratch=not rest_wanted), scratch=New(5 * net.n + arcs, np.uint32, scratch=True),

@@ -76,7 +76,7 @@ def moves(net: Network, tree: Indices) -> list[Move]:
 
 def in_tree(net: Network, tree: Indices) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Return the vertex in whose row each arc stands, and 1 for the arcs of the tree, else 0."""
-    tails = np.repeat(np.arange(net.n, dtype=np.uint32), np.diff(net.offsets))
+    tails = net.tails()
     chosen = np.zeros(len(net.edges), np.uint32)
     chosen[tree] = 1
     return tails, chosen[edge_numbers(net, tails, net.heads)]

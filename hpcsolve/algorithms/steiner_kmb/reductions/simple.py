@@ -59,9 +59,7 @@ class Origin:
 
     def of(self, edges: Indices) -> Indices:
         """Return the edges that these edges stand for."""
-        counts = np.diff(self.offsets)[edges]
-        shift = np.repeat(self.offsets[edges] - (np.cumsum(counts) - counts), counts)
-        return self.members[shift + np.arange(len(shift))]
+        return self.members[ranges(self.offsets[edges], np.diff(self.offsets)[edges])]
 
 
 @dataclass(frozen=True)
@@ -106,6 +104,12 @@ class ReducedGraph:
         for origin in reversed(self.origins):
             edges = origin.of(edges)
         return np.union1d(edges, self.free)
+
+
+def ranges(begin: Indices, counts: Indices) -> Indices:
+    """Return the numbers of several ranges, one range after the other: `counts[i]` numbers from `begin[i]` on."""
+    shift = np.repeat(begin - (np.cumsum(counts) - counts), counts)
+    return shift + np.arange(len(shift))
 
 
 def edges_of(graph: Graph) -> Edges:

@@ -25,8 +25,7 @@ NO_EDGE = np.uint64(2**64 - 1)
 
 def contractible(net: Network, near: Regions) -> Indices:
     """Return edges that are all together in some lightest tree, given the regions of the terminals."""
-    tails = np.repeat(np.arange(net.n, dtype=np.uint32), np.diff(net.offsets))
-    heads = net.heads
+    tails, heads = net.tails(), net.heads
     apart = near.base[tails] != near.base[heads]
     lengths = near.distance[tails] + net.weights + near.distance[heads]
     alone = net.is_terminal[tails] > 0
