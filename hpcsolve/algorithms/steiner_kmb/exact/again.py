@@ -14,7 +14,7 @@ from hpcsolve.algorithms.steiner_kmb.best.rounds import RoundStop
 from hpcsolve.algorithms.steiner_kmb.exact.search import Strategy, searched
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
-from hpcsolve.algorithms.steiner_kmb.reductions.shrink import ALL
+from hpcsolve.algorithms.steiner_kmb.reductions.shrink import ALL_RULES
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
 from hpcsolve.answers.base import Verdict
 from hpcsolve.device.host import HostDevice
@@ -36,7 +36,7 @@ def search_again(graph: Graph, parameters: Parameters, contents: Contents) -> Ve
     if not contents.value("solution", "optimal"):
         return Verdict(None, "no second search was made, since the result does not claim that its tree is the lightest")
     cost, comm = int(contents.value("solution", "cost")), SerialComm()
-    strategy = Strategy(replace(ALL, terminals=False, special=False), len(graph.terminals) // 2)  # type: ignore[arg-type]
+    strategy = Strategy(replace(ALL_RULES, terminals=False, special=False), len(graph.terminals) // 2)  # type: ignore[arg-type]
     with HostDevice(len(os.sched_getaffinity(0))) as host:
         exact = msgspec.structs.replace(parameters, mode="exact")
         stop = RoundStop(comm, NO_STOP, None)

@@ -23,7 +23,7 @@ from hpcsolve.algorithms.steiner_kmb.exact.space import (
 from hpcsolve.algorithms.steiner_kmb.kmb.tree import Work
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reductions.apply import joins_terminals, reduced_again
-from hpcsolve.algorithms.steiner_kmb.reductions.shrink import ALL, Effort, Rules, Shrunk, shrunk, shrunk_further
+from hpcsolve.algorithms.steiner_kmb.reductions.shrink import ALL_RULES, Effort, Rules, Shrunk, shrunk, shrunk_further
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Mask, ReducedGraph
 from hpcsolve.checkpoint.checkpoints import Checkpoints, Wish
 from hpcsolve.wording import counted
@@ -50,7 +50,7 @@ class Strategy:
         As in `Space`.
     """
 
-    reductions: Rules = ALL
+    reductions: Rules = ALL_RULES
     first_root: int = 0
     rules: int = BOUND_RULE | SEPARATOR_RULE
 
