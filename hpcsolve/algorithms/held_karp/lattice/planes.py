@@ -28,7 +28,7 @@ from hpcsolve.parallel.comm import Comm, Request
 
 FILE = "held_karp/held_karp"
 BLOCK_THREADS = 64
-"""Two warps, since few sets of a size are left for a third: 1, 2, 3, 2 and 1 pairs with 16-bit states."""
+"""Two warps: a third would find few sets of one size left (1, 2, 3, 2 and 1 pairs with 16-bit states)."""
 REPORT_SECONDS = 0.5
 
 
@@ -45,7 +45,15 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Meeting:
-    """The state of the middle layer that the cheapest tour goes through, and the cost of that tour."""
+    """The state of the middle layer that the cheapest tour goes through, and the cost of that tour.
+
+    Attributes
+    ----------
+    top_set, city
+        The slice, a bit for each top city; and the number of the mid city where the halves meet.
+    entry
+        Where the state stands in the plane of that city: the colex rank of the mid set, then the low set.
+    """
 
     value: int
     top_set: int
@@ -96,6 +104,7 @@ def _idle(plan: Plan, kept: LayerCheckpoints) -> None:
 
 def _meet_on_device(reduced: ReducedCosts, plan: Plan, device: Device, comm: Comm, report: Report,
                     statistics: Statistics, kept: LayerCheckpoints) -> Meeting:
+    """Run both halves, and return the cheapest meeting on this rank. Collective with `_idle`."""
     split, dtype, parity = plan.split, reduced.dtype, plan.split.middle % 2
     forward = device.empty(plan.slices * split.stored(parity), dtype)
     backward = forward if plan.symmetric else device.empty(forward.shape, dtype)
@@ -118,7 +127,7 @@ def _meet_on_device(reduced: ReducedCosts, plan: Plan, device: Device, comm: Com
     other.free()
     stream.free()
     meeting = _middle(plan, dtype, device, forward, backward, statistics)
-    for buffer in {id(forward): forward, id(backward): backward}.values():
+    for buffer in (forward,) if plan.symmetric else (forward, backward):
         buffer.free()
     return meeting
 
@@ -153,9 +162,9 @@ class HalfRun:
         Parameters
         ----------
         reached
-            Called with each layer, as long as it is whole.
+            Called with each layer once it is whole.
         """
-        told, whole = time.perf_counter(), whole_layers(self.chunks, self.plan.lag, self.plan.split.top)
+        reported, whole = time.perf_counter(), whole_layers(self.chunks, self.plan.lag, self.plan.split.top)
         for step, whole_layer in enumerate(whole):
             self._arrive(step, statistics)
             layer = int(self.chunks[min(step, len(self.chunks) - 1), 0])
@@ -164,10 +173,10 @@ class HalfRun:
             self.kernel(self.plan.slices * self.plan.chunk_size, BLOCK_THREADS, step=step, **self.arguments)
             timer.stop()
             self._depart(step, statistics)
-            if time.perf_counter() - told > REPORT_SECONDS:
+            if time.perf_counter() - reported > REPORT_SECONDS:
                 self.device.synchronize()
                 report((step + 1) / len(whole))
-                told = time.perf_counter()
+                reported = time.perf_counter()
             if whole_layer is not None:
                 self._reached(reached, step, whole_layer, statistics)
         self._arrive_all(len(whole), statistics)
@@ -242,7 +251,7 @@ class HalfRun:
 
 
 def later_chunks(plan: Plan, layer: int) -> NDArray[np.int32]:
-    """Return the chunks of a half run's layers behind this one."""
+    """Return the chunks of a half run's layers after this one."""
     table = chunks(plan.split, plan.chunk_size)
     return table[table[:, 0] > layer]
 
