@@ -152,7 +152,8 @@ DEVICE void meet_others(const families &all, uint32_t terminals, const uint64_t 
         left.word[w] = (bits < 64 ? (1ull << bits) - 1 : ~0ull) & ~left.word[w];
       }
       const uint64_t z = c ? family_of(all, left, c) : unreached;
-      if (!c || z != unreached) meet(all, by_vertex, x, y, z, weight, ids);
+      // Numbers ascend with sizes. If z < y, the two are of one size, and have met x the other way round.
+      if (!c || (z > y && z != unreached)) meet(all, by_vertex, x, y, z, weight, ids);
     });
   }
 }

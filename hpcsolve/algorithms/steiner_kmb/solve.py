@@ -47,6 +47,7 @@ KERNEL_FILES = (*HOST_KERNEL_FILES, *kernel_files((*ENGINES, *ROW_ENGINES)))
 BEST_EFFORT = Effort(1 << 24, 8)
 """The work of a round of reductions in mode best."""
 STOPS = ("seconds", "target", "memory")
+"""The keys of [stop] that some mode honours (`can_stop`)."""
 
 
 def can_stop(parameters: Parameters, key: str) -> bool:

@@ -28,9 +28,10 @@ from hpcsolve.problems.graph import Graph
 ARCS = 1 << 22
 """Roughly the arcs that each block scans in the trial, by one search or several."""
 ENDS = {
-    "best": 'mode "best" ends when no vertex makes its tree lighter',
+    "best": 'mode "best" goes on until no vertex makes its tree lighter, and then with ruin and recreate',
     "exact": 'mode "exact" ends when the lightest tree is proven',
 }
+"""When the modes end whose time is not known beforehand, in words."""
 NO_LIMIT = {"best": "", "exact": ", and how many states that takes cannot be foreseen"}
 
 

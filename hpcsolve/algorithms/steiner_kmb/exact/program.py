@@ -70,9 +70,10 @@ class Program:
     def add(self, layer: Families) -> None:
         """Add the families of the next size, and note what they prove.
 
-        Take the states of a lightest tree from its centroid to a single terminal: where two sets meet, go on to the
-        larger one, which has at least half of the terminals of both. One of these states then has a set of more than
-        half of the present size and at most that size. So the least bound of such families is a bound on all trees.
+        Follow the states of a lightest tree from its centroid down to a single terminal. Where two sets were merged, go
+        on with the larger one, which has at least half of the terminals of their union. One of these states has a set
+        of at most the present size and of more than half of it. So the least bound of such families holds for all
+        trees.
         """
         self.layers.add(layer)
         size = len(self.layers.sizes)
