@@ -109,6 +109,14 @@ def data_dir() -> Path:
 
 
 @pytest.fixture(scope="session")
+def steiner_dir(data_dir: Path) -> Path:
+    """Return the folder of Steiner problems in the one that HPCSOLVE_DATA names, or skip the test without it."""
+    if not (data_dir / "steiner").is_dir():
+        pytest.skip("HPCSOLVE_DATA has no steiner/")
+    return data_dir / "steiner"
+
+
+@pytest.fixture(scope="session")
 def test_device() -> str:
     """Return the value of HPCSOLVE_TEST_DEVICE (`make test-gpu`: cuda), by default `cpu`."""
     return os.environ.get("HPCSOLVE_TEST_DEVICE", "cpu")

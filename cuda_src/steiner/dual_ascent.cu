@@ -21,7 +21,6 @@
 // Layout: `rest` of an arc stands in the row of its head, because the search follows arcs from head to tail; an edge
 // has one in each row. Memory traffic: 16 bytes for each arc of a new member, and for each arc into the set at each
 // raise.
-#include "paths/heap.cuh"
 #include "steiner/network.cuh"
 
 // Where the terminals in each raised set are noted, `words` words of 64 bits a raise: a bit for each terminal, by its

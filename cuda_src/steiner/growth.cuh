@@ -1,12 +1,8 @@
 // How the subset program grows a set: merge, search, and the two rules by which states are kept (subset_program.cu has
 // the method).
 #pragma once
-#include "paths/heap.cuh"
 #include "steiner/network.cuh"
 #include "steiner/terminal_sets.cuh"
-
-constexpr uint32_t none = ~0u;
-constexpr uint64_t unreached = ~0ull;
 
 // Sets to be grown; the pairs of set i are begin[i] to begin[i + 1]. A set without pairs is a terminal.
 struct wanted {

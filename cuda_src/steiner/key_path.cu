@@ -15,11 +15,7 @@
 //
 // Layout: arcs are numbered as in the rows; an arc's heap node has its number. Memory: some 100 bytes for each vertex,
 // 40 for each arc.
-#include "paths/heap.cuh"
 #include "steiner/network.cuh"
-
-constexpr uint32_t none = ~0u;  // no vertex, no arc
-constexpr uint64_t far_away = ~0ull;
 
 struct exchange {
   uint32_t n;
@@ -77,7 +73,7 @@ DEVICE uint32_t walk(exchange &s, uint32_t root, const uint32_t *chosen) {
 DEVICE void collect_regions(exchange &s) {
   for (uint32_t v = 0; v < s.n; v++) {
     s.first[v] = s.top[v] = s.other_base[v] = s.other_before[v] = none;
-    s.inner[v] = 0, s.other[v] = far_away, s.waiting.place[v] = nowhere;
+    s.inner[v] = 0, s.other[v] = unreached, s.waiting.place[v] = nowhere;
   }
   for (uint32_t v = 0; v < s.n; v++) {
     const uint32_t b = s.base[v];
@@ -129,7 +125,7 @@ DEVICE uint32_t best_arc(const exchange &s, uint32_t lower, uint32_t upper, uint
 // Clears what `replacement` has noted on the path's inner vertices and their regions.
 DEVICE void forget(exchange &s, uint32_t lower, uint32_t upper) {
   for (uint32_t i = s.up[lower]; i != upper; i = s.up[i]) {
-    for (uint32_t v = s.first[i]; v != none; v = s.next[v]) s.other[v] = far_away;
+    for (uint32_t v = s.first[i]; v != none; v = s.next[v]) s.other[v] = unreached;
     s.inner[i] = 0;
   }
 }

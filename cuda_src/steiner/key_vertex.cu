@@ -12,11 +12,7 @@
 // A key vertex takes a scan of the tree and a few of the border. So a pass takes (key vertices) x (arcs of the border +
 // vertices of the tree) steps, and does nothing if these are more than `budget`. Scratch memory: 60 bytes for each
 // vertex, 4 for each arc.
-#include "paths/heap.cuh"
 #include "steiner/network.cuh"
-
-constexpr uint32_t none = ~0u;  // no vertex, no arc
-constexpr uint64_t far_away = ~0ull;
 
 struct elimination {
   network net;
@@ -36,7 +32,7 @@ constexpr uint32_t outside = ~0u - 1;  // the part of a vertex that is taken out
 // Walks the tree from the root: parents before children.
 DEVICE void walk(elimination &s, uint32_t root) {
   for (uint32_t v = 0; v < s.net.n; v++) {
-    s.up[v] = s.first[v] = none, s.children[v] = s.part[v] = 0, s.other[v] = far_away, s.waiting.place[v] = nowhere;
+    s.up[v] = s.first[v] = none, s.children[v] = s.part[v] = 0, s.other[v] = unreached, s.waiting.place[v] = nowhere;
     s.other_base[v] = s.other_before[v] = none;
   }
   s.order[0] = root, s.vertices = 1, s.rise[root] = none;
@@ -106,7 +102,7 @@ DEVICE void find_other_bases(elimination &s) {
 DEVICE void forget(elimination &s) {
   for (uint32_t i = 0; i < s.vertices; i++)
     for (uint32_t v = s.part[s.order[i]] == outside ? s.first[s.order[i]] : none; v != none; v = s.next[v])
-      s.other[v] = far_away;
+      s.other[v] = unreached;
 }
 DEVICE uint64_t length(const elimination &s, uint32_t a) {
   return way(s, s.tails[a]) + s.net.weights[a] + way(s, s.net.heads[a]);

@@ -19,16 +19,8 @@
 // each vertex, and from each vertex to the nearest terminal but the root. With the bound of the ascent they add up to a
 // lower bound on trees with a certain arc, by which the host removes edges (T. Polzin, S. Vahdati Daneshmand, Discrete
 // Applied Mathematics 112, 2001).
-#include "paths/heap.cuh"
 #include "steiner/network.cuh"
 
-constexpr uint32_t none = ~0u;  // no terminal
-constexpr uint64_t unreached = ~0ull;
-
-DEVICE heap<uint64_t> empty_heap(uint32_t n, uint32_t *scratch, uint64_t *distance) {
-  for (uint32_t v = 0; v < n; v++) scratch[n + v] = nowhere, distance[v] = unreached;
-  return {0, scratch, scratch + n, distance};
-}
 // The tables of the slots before the present one, (slots, n), and that of the present one.
 struct slots {
   uint32_t n, slot;

@@ -15,10 +15,10 @@
 //
 // The tree is a forest of parents without a fixed root. A step touches only what is near: the components' vertices near
 // the gap are the first sources; others become sources when a search arrives. The component of such a vertex is found
-// on the way to the root. The first thread of one block works, on the CPU whatever the device.
+// on the way to the root. Each block makes a search of its own, with its first thread, on the CPU whatever the device.
 //
 // Layout: an arc is an entry of the rows; `back` of an arc is its opposite. Entries that are valid in a single step are
-// marked with its number. Memory: 96 bytes for each vertex.
+// marked with its number. Memory of a search: 96 bytes for each vertex.
 #include "steiner/ruin.cuh"
 
 constexpr uint32_t near = 4;  // sources at the begin of a step, for each vertex that is taken out
@@ -139,8 +139,7 @@ DEVICE void forget(ruin &s) {
   while (s.links.size) s.links.place[s.links.vertices[--s.links.size]] = nowhere;
 }
 struct plan {
-  uint64_t seed;
-  uint64_t begin, end, whole;  // the work before this launch, after it, and of all launches
+  uint64_t end, whole;  // the work after this launch, and after all launches
   uint32_t factor;  // of lengths
   uint32_t tolerance;  // at first, in 65536ths of the weight that a step takes out; at the end it is 0
   uint32_t keys;  // the most key vertices that a step takes out
@@ -149,15 +148,16 @@ struct scratch {
   uint32_t *words;
   uint64_t *lengths;
 };
-DEVICE void place_tables(ruin &s, const scratch &space) {
+DEVICE void place_tables(ruin &s, const scratch &space, size_t search) {
   const uint32_t n = s.net.n;
-  s.at = (known *)space.words;
+  uint32_t *words = space.words + search * 20 * n;
+  s.at = (known *)words;
   uint32_t **const tables[] = {
       &s.list,           &s.end,         &s.top, &s.out, &s.path_end, &s.waiting.vertices, &s.waiting.place,
       &s.links.vertices, &s.links.place, &s.link};
-  for (uint32_t i = 0; i < 10; i++) *tables[i] = space.words + (size_t)(8 + i) * n;
-  s.arcs = space.words + (size_t)18 * n;
-  s.distance = space.lengths, s.length = space.lengths + n;
+  for (uint32_t i = 0; i < 10; i++) *tables[i] = words + (size_t)(8 + i) * n;
+  s.arcs = words + (size_t)18 * n;
+  s.distance = space.lengths + search * 2 * n, s.length = s.distance + n;
   s.waiting.keys = s.distance, s.links.keys = s.length;
 }
 // Takes some key vertices out, and joins what is left, if that is not much heavier.
@@ -173,17 +173,20 @@ DEVICE void make_step(ruin &s, const plan &how) {
   forget(s);
   s.work += step_work;
 }
-// `chosen`: 1 for the tree's arcs, both ways. `words` (20 n) and `lengths` (2 n) are scratch. `rise`: of the new
-// tree, the arc from each vertex to its parent, or `none`. `work`: what has been done so far.
+// A row of `chosen` has `row` words with the bits of a search's tree; `edge` has the edge of each arc. `words` (20 n)
+// and `lengths` (2 n) are scratch of each search. `rise`: of its new tree, the arc from each vertex to its parent, or
+// `none`. `begin` and `work`: what each search has done so far, before and after.
 KERNEL ruin_recreate(network net, uint32_t root, plan how, const uint32_t *tails, const uint32_t *back,
-                     const uint32_t *chosen, scratch space, uint32_t *rise, uint64_t *work) {
-  if (threadIdx.x > 0 || blockIdx.x > 0) return;
+                     const uint32_t *edge, uint32_t row, const uint32_t *chosen, const uint64_t *seeds,
+                     const uint64_t *begin, scratch space, uint32_t *rise, uint64_t *work) {
+  if (threadIdx.x > 0) return;
+  const size_t search = blockIdx.x;
   ruin s = {net, tails, back, how.factor};
-  place_tables(s, space);
-  walk(s, root, chosen);
-  s.random = mixed(how.seed), s.work = how.begin;
+  place_tables(s, space, search);
+  walk(s, root, {edge, chosen + search * row});
+  s.random = mixed(seeds[search]), s.work = begin[search];
   while (s.work < how.end) make_step(s, how);
-  for (uint32_t v = 0; v < net.n; v++) rise[v] = s.at[v].rise;
-  *work = s.work;
+  for (uint32_t v = 0; v < net.n; v++) rise[search * net.n + v] = s.at[v].rise;
+  work[search] = s.work;
 }
 EXPORT_KERNEL(ruin_recreate)

@@ -1,10 +1,8 @@
 // The tree of ruin and recreate (ruin.cu has the method): what a step takes out, the components that are left, and the
 // new paths between them.
 #pragma once
-#include "paths/heap.cuh"
 #include "steiner/network.cuh"
 
-constexpr uint32_t none = ~0u;  // no vertex, no arc
 constexpr uint32_t gone = ~0u - 1;  // the component of a vertex that is taken out
 
 // What is known of a vertex, together in memory.
@@ -154,8 +152,15 @@ DEVICE void commit(ruin &s) {
   }
   for (uint32_t i = 0, begin = 0; i < s.paths; begin = s.path_end[i++]) hang(s, begin, s.path_end[i]);
 }
-// Walks the tree, whose arcs have `chosen` set, from the root.
-DEVICE void walk(ruin &s, uint32_t root, const uint32_t *chosen) {
+// The edge of each arc, and a bit for each edge: whether it is in the tree.
+struct edge_bits {
+  const uint32_t *edge, *bits;
+};
+DEVICE bool is_set(const edge_bits &chosen, uint32_t a) {
+  return chosen.bits[chosen.edge[a] >> 5] >> (chosen.edge[a] & 31) & 1;
+}
+// Walks the chosen tree from the root.
+DEVICE void walk(ruin &s, uint32_t root, const edge_bits &chosen) {
   const uint32_t n = s.net.n;
   for (uint32_t v = 0; v < n; v++)
     s.at[v].rise = none, s.at[v].place = s.waiting.place[v] = s.links.place[v] = nowhere,
@@ -163,7 +168,7 @@ DEVICE void walk(ruin &s, uint32_t root, const uint32_t *chosen) {
   add_vertex(s, root);
   for (uint32_t i = 0; i < s.vertices; i++)
     for (uint32_t v = s.list[i], a = s.net.offsets[v]; a < s.net.offsets[v + 1]; a++) {
-      if (!chosen[a]) continue;
+      if (!is_set(chosen, a)) continue;
       s.at[v].degree++;
       if (a == s.at[v].rise) continue;
       s.at[s.net.heads[a]].rise = s.back[a];

@@ -18,16 +18,8 @@
 //
 // Memory traffic: for a settled vertex its row (12 bytes for each arc) and the keys and places of its neighbours. The
 // caller owns all tables; the heap takes 8 bytes for each vertex.
-#include "paths/heap.cuh"
 #include "steiner/network.cuh"
 
-constexpr uint32_t none = ~0u;  // no vertex
-constexpr uint64_t unreached = ~0ull;
-
-DEVICE heap<uint64_t> empty_heap(uint32_t n, uint32_t *scratch, uint64_t *distance) {
-  for (uint32_t v = 0; v < n; v++) scratch[n + v] = nowhere, distance[v] = unreached;
-  return {0, scratch, scratch + n, distance};
-}
 // Finds the regions of `count` bases. `scratch` is (2, n).
 KERNEL steiner_tree_regions(network net, uint32_t count, const uint32_t *bases, uint32_t *scratch, uint64_t *distance,
                             uint32_t *before, uint32_t *base) {

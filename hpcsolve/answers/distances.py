@@ -15,9 +15,9 @@ from hpcsolve.answers.edges import Edges, Rows, names_of, shown_names
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.path_question import PathQuestion
 from hpcsolve.problems.verify.distances import check_distances, roots, unreached_of
 from hpcsolve.problems.verify.host_paths import check_columns, smallest_predecessors
-from hpcsolve.problems.verify.reductions import Reduction
 
 if TYPE_CHECKING:
     from hpcsolve.output.contents import Contents
@@ -56,37 +56,6 @@ class Distances:
         Dataset("int32", "The source from which a vertex is nearest", "search, vertex", none="-1: not reached"),
     ] = None
     restricted: bool = False
-
-
-@dataclass(frozen=True)
-class PathQuestion:
-    """What a job asks of a graph: distances from sources, or the paths of queries.
-
-    Attributes
-    ----------
-    sources
-        Shape (sources,), int64: positions of the sources in the order of the job, for queries one per query.
-    seeds
-        The sources where each search begins: one array per search, of one source or of all; empty if there are queries.
-    targets
-        Shape (targets,), int64: positions of the targets, or None for all vertices.
-    pairs
-        Shape (queries, 2), int64: positions of source and target of each query in the order of the job, or None.
-    pairs_sha256
-        SHA-256 of the labels in `pairs`, where `pairs` itself was not read from its file.
-    cutoff
-        Distance, times the scale, beyond which a vertex counts as unreached, or None.
-    reduction
-        What is kept of the row of each source, or None for the whole row.
-    """
-
-    sources: NDArray[np.int64]
-    seeds: tuple[NDArray[np.int64], ...]
-    targets: NDArray[np.int64] | None
-    pairs: NDArray[np.int64] | None = None
-    pairs_sha256: str | None = None
-    cutoff: float | None = None
-    reduction: Reduction | None = None
 
 
 def distance_table(

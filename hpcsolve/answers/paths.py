@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from hpcsolve.answers import distances
 from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, first_failure, require
 from hpcsolve.answers.dataset import Dataset, own_unit
-from hpcsolve.answers.distances import LENGTH_TYPES, SHOWN, UNREACHED, PathQuestion
+from hpcsolve.answers.distances import LENGTH_TYPES, SHOWN, UNREACHED
 from hpcsolve.answers.edges import Edges, Rows, names_of, shown_names
 from hpcsolve.answers.vertices import DistancesMixin
 from hpcsolve.errors import InputError
 from hpcsolve.formats import queries_sha256
 from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.path_question import PathQuestion
 from hpcsolve.problems.verify.distances import unreached_of
 from hpcsolve.problems.verify.host_paths import check_shortest
 from hpcsolve.problems.verify.pair_paths import PairPaths, check_pair_paths

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from hpcsolve.answers.base import AnswerType, RowBlocks, Verdict, distance_tables_of, first_failure, require
 from hpcsolve.answers.dataset import Dataset, datasets
-from hpcsolve.answers.distances import LENGTH_TYPES, NO_VERTEX, UNREACHED, PathQuestion, own_distances
+from hpcsolve.answers.distances import LENGTH_TYPES, NO_VERTEX, UNREACHED, own_distances
 from hpcsolve.answers.edges import Edges, Rows, names_of
 from hpcsolve.answers.table import DistanceTable, gathered, with_row_ranges
 from hpcsolve.answers.vertices import VertexMixin
 from hpcsolve.errors import InputError
 from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.path_question import PathQuestion
 from hpcsolve.problems.verify.distances import unreached_of
 from hpcsolve.problems.verify.reductions import check_reductions
 from hpcsolve.wording import counted

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import TypeVar
 
@@ -122,6 +122,11 @@ class Checkpoints:
 
 NONE = Checkpoints()
 """The checkpoints of a run that nobody stops and that writes none."""
+
+
+def without_writer(checkpoints: Checkpoints) -> Checkpoints:
+    """Return checkpoints that end the work as these do, but neither save nor resume anything."""
+    return replace(checkpoints, writer=None, saved=None)
 
 
 class Boundary:

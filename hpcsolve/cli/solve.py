@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from hpcsolve.cli.options import add_command, add_set, seconds, show_on_rank_0
 from hpcsolve.cli.run import add_run_options, checkpoint_options, open_log
@@ -12,6 +14,7 @@ from hpcsolve.errors import HpcsolveError
 from hpcsolve.parallel.interrupts import STOPPING
 
 if TYPE_CHECKING:
+    from hpcsolve.output.log import Log
     from hpcsolve.parallel.comm import Comm
     from hpcsolve.runner.choose import Chosen
     from hpcsolve.runner.planned import PlannedRun
@@ -29,49 +32,48 @@ def add(commands: Any) -> None:
     add_run_options(parser)
 
 
+class _Prepared(NamedTuple):
+    """What a process has chosen, or the error, and the seconds of reading and of building kernels."""
+
+    chosen: Chosen | HpcsolveError
+    seconds: dict[str, float]
+
+
 def _solve(options: argparse.Namespace) -> int:
     from hpcsolve.parallel.launch import guard
 
-    chosen: list[Chosen] = []
-    failed: list[HpcsolveError] = []
-    before = {"seconds_read": 0.0, "seconds_build": 0.0}
-
-    def prepare() -> None:
-        say = show_on_rank_0(options.quiet)
-        say(f"read:   {options.instance}")  # before the imports, which take seconds where the disk is slow
-        from hpcsolve.runner.ahead import build_for
-        from hpcsolve.runner.reading import reporting_progress
-
-        started = time.perf_counter()
-        try:
-            with reporting_progress(options.instance, say):
-                chosen.append(_choose(options))
-        except HpcsolveError as error:
-            failed.append(error)  # rank 0 reports it for all ranks
-            return
-        before["seconds_read"] = time.perf_counter() - started
-        say(f"choice: {chosen[0].reason}")
-        started = time.perf_counter()
-        build_for(chosen[0].job, say)
-        before["seconds_build"] = time.perf_counter() - started
+    prepared: list[_Prepared] = []
 
     def run(comm: Comm) -> int:
         from hpcsolve.runner.run import run_job
 
-        log = open_log(comm, options)
+        log, before, checkpointing = open_log(comm, options), prepared[0].seconds, checkpoint_options(options)
         if comm.rank > 0:
-            chosen.clear()  # its memory: rank 0 sends the instance
+            prepared.clear()  # its memory: rank 0 sends the instance
+        plan = partial(_planned, prepared, options, log)
+        return run_job(comm, plan, log, before, signals=STOPPING, checkpointing=checkpointing).exit_code
 
-        def planned() -> PlannedRun:
-            if failed:
-                raise failed[0]
-            log.note(f"choice: {chosen[0].reason}")
-            return _planned(chosen[0], options)
+    return guard(run, lambda: prepared.append(_prepare(options)))
 
-        checkpointing = checkpoint_options(options)
-        return run_job(comm, planned, log, before, signals=STOPPING, checkpointing=checkpointing).exit_code
 
-    return guard(run, prepare)
+def _prepare(options: argparse.Namespace) -> _Prepared:
+    """Choose an algorithm for the instance, and build its kernels."""
+    say = show_on_rank_0(options.quiet)
+    say(f"read:   {options.instance}")  # before the imports, which take seconds where the disk is slow
+    from hpcsolve.runner.ahead import build_for
+    from hpcsolve.runner.reading import reporting_progress
+
+    started = time.perf_counter()
+    try:
+        with reporting_progress(options.instance, say):
+            chosen = _choose(options)
+    except HpcsolveError as error:
+        return _Prepared(error, {})  # rank 0 reports it for all ranks
+    seconds_read = time.perf_counter() - started
+    say(f"choice: {chosen.reason}")
+    started = time.perf_counter()
+    build_for(chosen.job, say)
+    return _Prepared(chosen, {"seconds_read": seconds_read, "seconds_build": time.perf_counter() - started})
 
 
 def _choose(options: argparse.Namespace) -> Chosen:
@@ -81,9 +83,13 @@ def _choose(options: argparse.Namespace) -> Chosen:
                   output=options.output, device=options.device)
 
 
-def _planned(chosen: Chosen, options: argparse.Namespace) -> PlannedRun:
+def _planned(prepared: Sequence[_Prepared], options: argparse.Namespace, log: Log) -> PlannedRun:
     from hpcsolve.runner.planned import plan_run
 
+    chosen = prepared[0].chosen
+    if isinstance(chosen, HpcsolveError):
+        raise chosen
+    log.note(f"choice: {chosen.reason}")
     planned = plan_run(chosen.job, options.overwrite, instance=chosen.instance)
     if options.write_job is not None:
         chosen.write(options.write_job, options.overwrite)

@@ -13,7 +13,8 @@ from hpcsolve.problems.decimals import shown
 from hpcsolve.problems.geographic import from_places
 from hpcsolve.problems.place_columns import has_place_columns, place_columns
 from hpcsolve.problems.rounding import Precision
-from hpcsolve.problems.tsp import Tsp, from_matrix
+from hpcsolve.problems.tsp import Tsp
+from hpcsolve.problems.tsp_matrix import from_matrix
 
 
 def is_data_frame(problem: object) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hpcsolve.algorithms.base import Trial
+from hpcsolve.algorithms.trial import Trial
 from hpcsolve.device.base import Device
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.output.chunks import chunks

@@ -70,11 +70,7 @@ def run_job(
     earlier = {"seconds_read": 0.0, "seconds_build": 0.0, **(before or {})}
     seconds = {"seconds_read": earlier["seconds_read"] + time.perf_counter() - started}
     if planned.existing is not None:
-        assert planned.existing_verdict is not None
-        say_existing(planned, log)
-        if comm.rank == 0:
-            forget_finished(planned, checkpointing)
-        return Finished(planned.existing if comm.rank == 0 else None, exit_code_of(planned.existing_verdict, True))
+        return _existing(planned, checkpointing, comm, log)
     say_head(planned, comm, log)
     settings, started = planned.job.settings, time.perf_counter()
     device, reason = open_device(settings.device, comm, share_gpu=settings.share_gpu, threads=settings.threads)
@@ -98,6 +94,15 @@ def run_job(
                     log.say(line)
                 row = rank_row(device, reason, outcome, seconds) | {"estimated_bytes": estimated}
                 return conclude(planned, outcome, row, device.info, comm, log, keep, checkpoints.writer)
+
+
+def _existing(planned: PlannedRun, checkpointing: CheckpointOptions, comm: Comm, log: Log) -> Finished:
+    """Return the result of the same job, which the output holds already, and print it."""
+    assert planned.existing_verdict is not None
+    say_existing(planned, log)
+    if comm.rank == 0:
+        forget_finished(planned, checkpointing)
+    return Finished(planned.existing if comm.rank == 0 else None, exit_code_of(planned.existing_verdict, True))
 
 
 def _interrupts(

@@ -15,7 +15,7 @@ from hpcsolve.output.contents import Contents
 from hpcsolve.problems.generate.plane_graphs import road_graph
 from hpcsolve.problems.generate.steiner import road_steiner
 from hpcsolve.problems.generate.tsp import random_matrix, uniform_tsp
-from hpcsolve.problems.tsp import from_matrix
+from hpcsolve.problems.tsp_matrix import from_matrix
 from tests.steiner_oracle import hypercube
 
 HOSTILE = (

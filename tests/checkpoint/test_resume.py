@@ -81,6 +81,8 @@ JOBS = {
     "kmb": Job("steiner-kmb", road_steiner(300, 40, seed=2), {"mode": "kmb"}, patience=(1, 4)),
     "matrix": Job("steiner-kmb", road_steiner(300, 40, seed=2), {"mode": "kmb", "matrix": True}),
     "best": Job("steiner-kmb", hypercube(8, 60), {"mode": "best", "shakes": 2}, patience=(90, 131)),
+    "starts": Job("steiner-kmb", hypercube(6, 30, high=110), {"mode": "best", "shakes": 1, "starts": 4},
+                  patience=(150, 168, 180)),  # iterated 1-Steiner, ruin and recreate, recombination of trees
     "exact": Job("steiner-kmb", hypercube(6, 14, high=102), {"mode": "exact", "shakes": 0}, patience=(300,)),
 }
 

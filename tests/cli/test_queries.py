@@ -39,12 +39,6 @@ def job(tmp_path):
     return write
 
 
-@pytest.fixture
-def run(hpcsolve, test_device):
-    """Return `run(folder, *options)`, which runs the job there."""
-    return lambda folder, *more: hpcsolve("run", "job.toml", "--device", test_device, *more, cwd=folder, timeout=200)
-
-
 def expected(graph, pairs, cutoff=None):
     """Return the distance and the labels along the path of each pair by the textbook, None and [] if there is none."""
     answers = []

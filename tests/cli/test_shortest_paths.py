@@ -31,12 +31,6 @@ def job(tmp_path):
     return write
 
 
-@pytest.fixture
-def run(hpcsolve, test_device):
-    """Return `run(folder, *options)`, which runs the job there."""
-    return lambda folder, *more: hpcsolve("run", "job.toml", "--device", test_device, *more, cwd=folder, timeout=200)
-
-
 def expected(graph, labels):
     return dijkstra(to_scipy(graph), indices=[graph.labels.tolist().index(label) for label in labels])
 

@@ -31,12 +31,6 @@ def job(tmp_path):
     return write
 
 
-@pytest.fixture
-def run(hpcsolve, test_device):
-    """Return `run(folder, *options)`, which runs the job there."""
-    return lambda folder, *more: hpcsolve("run", "job.toml", "--device", test_device, *more, cwd=folder, timeout=200)
-
-
 def solution(path):
     """Return types, shapes, bytes and attributes of all datasets in /solution and /prices."""
     with h5py.File(path) as file:
@@ -46,11 +40,9 @@ def solution(path):
         }
 
 
-def test_the_odd_files(data_dir, job, run, test_device):
+def test_the_odd_files(steiner_dir, job, run, test_device):
     """They are solved and checked, or refused in one line, as their table expects."""
-    odd = data_dir / "steiner" / "odd"
-    if not odd.is_dir():
-        pytest.skip("HPCSOLVE_DATA has no steiner/")
+    odd = steiner_dir / "odd"
     with open(odd / "expected.csv", encoding="utf-8") as table:
         rows = list(csv.DictReader(table))
     assert len(rows) == 30

@@ -26,14 +26,6 @@ def roads(data_dir):
     return data_dir / "roads"
 
 
-@pytest.fixture
-def steiner(data_dir):
-    """Return the folder of Steiner problems."""
-    if not (data_dir / "steiner").is_dir():
-        pytest.skip("HPCSOLVE_DATA has no steiner/")
-    return data_dir / "steiner"
-
-
 @pytest.mark.parametrize("name", REFERENCES)
 def test_reference_sums_of_road_networks(roads, name):
     graph = read_graph(roads / name).problem
@@ -67,13 +59,13 @@ def test_what_else_new_york_says(roads):
 
 
 @pytest.mark.parametrize("index", range(30))
-def test_odd_steiner_files(steiner, index):
+def test_odd_steiner_files(steiner_dir, index):
     """Files are read or refused as the table says. A problem without a solution is read, since its file is valid."""
-    with open(steiner / "odd" / "expected.csv", encoding="utf-8") as table:
+    with open(steiner_dir / "odd" / "expected.csv", encoding="utf-8") as table:
         rows = list(csv.DictReader(table))
     assert len(rows) == 30
     row = rows[index]
-    path = steiner / "odd" / row["name"]
+    path = steiner_dir / "odd" / row["name"]
     if row["expect"] == "reject" and row["name"] != "disconnected_terminals.stp":
         with pytest.raises(InputError) as caught:
             read_graph(path)
@@ -103,11 +95,11 @@ def least_tree(graph):
     return None if best is None else Fraction(best, graph.scale)
 
 
-def test_published_steiner_files(steiner):
+def test_published_steiner_files(steiner_dir):
     """Sizes are those of the table of optima, and edges are those that plain splitting finds."""
-    with open(steiner / "optima.csv", encoding="utf-8") as table:
+    with open(steiner_dir / "optima.csv", encoding="utf-8") as table:
         for row in csv.DictReader(table):
-            path = steiner / row["name"]
+            path = steiner_dir / row["name"]
             graph = read_graph(path).problem
             sizes = graph.n, graph.edges + graph.parallel_arcs + graph.loops, len(graph.terminals)
             assert sizes == (int(row["vertices"]), int(row["edges"]), int(row["terminals"])), path

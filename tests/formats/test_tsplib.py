@@ -23,7 +23,8 @@ from hpcsolve.formats.tsp.entry_order import entry_orders
 from hpcsolve.formats.tsp.tsplib import read_tsplib
 from hpcsolve.formats.tsp.tsplib_write import tsplib_text
 from hpcsolve.problems.generate.tsp import clustered_tsp, random_matrix, uniform_tsp
-from hpcsolve.problems.tsp import FORBIDDEN, check_tour, from_matrix, positions
+from hpcsolve.problems.tsp import FORBIDDEN, check_tour, positions
+from hpcsolve.problems.tsp_matrix import from_matrix
 
 
 def parse(text):

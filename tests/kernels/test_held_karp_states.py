@@ -9,8 +9,9 @@ import pytest
 
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp.lattice import planes, recover
+from hpcsolve.algorithms.held_karp.lattice.half_run import HalfBuffers, HalfRun, Statistics
 from hpcsolve.algorithms.held_karp.lattice.plan import Plan, plan
-from hpcsolve.algorithms.held_karp.lattice.planes import HalfBuffers, HalfRun, Meeting, Statistics
+from hpcsolve.algorithms.held_karp.lattice.planes import Meeting
 from hpcsolve.algorithms.held_karp.lattice.reduce import INFINITY, ReducedCosts
 from hpcsolve.algorithms.held_karp.lattice.split import Split
 from hpcsolve.device.base import Device

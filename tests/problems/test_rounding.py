@@ -28,7 +28,8 @@ from hpcsolve.problems.rounding import (
     statement,
     unit_text,
 )
-from hpcsolve.problems.tsp import check_tour, fitted, from_matrix
+from hpcsolve.problems.tsp import check_tour, fitted
+from hpcsolve.problems.tsp_matrix import from_matrix
 
 FINE = 2**62 - 1
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 
 import networkx as nx
@@ -11,12 +10,12 @@ import pytest
 from hypothesis import given
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats import read_graph
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.graph_convert import to_networkx
 from hpcsolve.problems.steiner import check_tree, exact_sum, require_problem
 from hpcsolve.problems.verify.steiner_bound import closure_bound, closure_spanning_tree, replayed
+from tests.published import published
 from tests.steiner_oracle import least_tree, steiner_graphs
 
 # A square 10 - 11 - 12 - 13 with a diagonal 10 - 12 and a tail 13 - 14; terminals 10, 12, 13.
@@ -109,16 +108,14 @@ def test_the_closure_beyond_doubles() -> None:
     assert (found.weight, found.bottleneck) == (2**61 + 2**58 + 2, 2**61 + 1)
 
 
-def test_the_closures_of_published_instances(data_dir) -> None:
-    if not (data_dir / "steiner").is_dir():
-        pytest.skip("HPCSOLVE_DATA has no steiner/")
-    with open(data_dir / "steiner" / "reference.csv", encoding="utf-8") as table:
-        rows = [row for row in csv.DictReader(table) if int(row["vertices"]) < 50_000]
-    assert len(rows) == 22
-    for row in rows:
-        found = closure_spanning_tree(read_graph(data_dir / "steiner" / row["name"]).problem)
+def test_the_closures_of_published_instances(steiner_dir) -> None:
+    closures = 0
+    for graph, row in published(steiner_dir, below=50_000):
+        found = closure_spanning_tree(graph)
         wanted = int(row["closure_mst"]), int(row["closure_bottleneck"])
         assert (found.weight, found.bottleneck) == wanted, row["name"]
+        closures += 1
+    assert closures == 22
 
 
 def test_prices_prove_a_bound() -> None:

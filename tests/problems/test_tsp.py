@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.problems.decimals import exact_from_floats, exact_from_texts
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp, check_tour, from_matrix, positions, require_memory
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp, check_tour, positions, require_memory
+from hpcsolve.problems.tsp_matrix import from_matrix
 
 INF = float("inf")
 

@@ -15,6 +15,7 @@ from tests.ptx import check
 from tests.ptx.build import ptx_stub
 from tests.races.check import exported_kernels
 from tests.stub_driver.build import CannotBuild, Stub
+from tests.stub_driver.test_stub_driver import KERNEL_BESIDE_ITS_MEMORY
 
 Start = Callable[..., Any]
 
@@ -47,21 +48,8 @@ def test_kernels_of_the_cpu_are_left_out_and_no_others() -> None:
     assert {name.split("_")[0] for name in hosts} == families and len(hosts) >= 20
 
 
-BESIDE_ITS_MEMORY = """
-import numpy as np
-from hpcsolve.device.gpus import list_gpus
-from hpcsolve.device.cuda import CudaDevice
-with CudaDevice(list_gpus()[0]) as device:
-    kernel = device.kernel("held_karp/minplus", "minplus_multiply")
-    out = device.empty(8 * 64 - 1, np.uint16)
-    kernel(1, 32, sources=1, targets=8, length=64, chunk=64, rows=device.zeros(64, np.uint16),
-           cost=device.zeros(8, np.uint32), out=out)
-    out.download()
-"""
-
-
 def test_a_fault_is_an_error_of_cuda_and_a_line_that_names_the_source(ptx: Stub, run_process: Start) -> None:
-    done = run_process([sys.executable, "-c", BESIDE_ITS_MEMORY], timeout=60, env=ptx.environment(nvcc="ptx"))
+    done = run_process([sys.executable, "-c", KERNEL_BESIDE_ITS_MEMORY], timeout=60, env=ptx.environment(nvcc="ptx"))
     line = next(line for line in done.stderr.splitlines() if line.startswith("stub driver: "))
     assert re.search(r"minplus_multiply, block 0, thread \d+: 0x\w+ and the next [24] bytes are in no allocation", line)
     assert "st.global" in line and "(PTX line " in line and ".cu" in line

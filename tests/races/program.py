@@ -26,6 +26,7 @@ from hpcsolve.algorithms import held_karp, steiner_kmb
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp import Parameters
 from hpcsolve.algorithms.held_karp.lattice import planes
+from hpcsolve.algorithms.held_karp.lattice.half_run import Statistics
 from hpcsolve.algorithms.held_karp.lattice.plan import plan
 from hpcsolve.algorithms.held_karp.lattice.reduce import INFINITY, ReducedCosts
 from hpcsolve.algorithms.held_karp.lattice.split import Split
@@ -108,7 +109,7 @@ def inner_cities(device: Device) -> None:
         costs = np.where(cost == FORBIDDEN, INFINITY[itemsize], cost)
         reduced = ReducedCosts(np.roll(costs, (-1, -1), (0, 1)), itemsize, 1, 0, True, None)  # the depot is the last
         part = plan(Split(8, 1, 1), 1, 0, symmetric=False, itemsize=itemsize)
-        found = planes.meet(reduced, part, device, SerialComm(), silent, planes.Statistics())
+        found = planes.meet(reduced, part, device, SerialComm(), silent, Statistics())
         assert found.value == optimum(cost), (itemsize, found.value)
 
 

@@ -68,6 +68,7 @@ with CudaDevice(list_gpus()[0]) as device:
     out = device.empty(8 * 64 - 1, np.uint16)
     kernel(1, 32, sources=1, targets=8, length=64, chunk=64, rows=device.zeros(64, np.uint16),
            cost=device.zeros(8, np.uint32), out=out)
+    out.download()
 """
 
 FORGOTTEN_MEMORY = """

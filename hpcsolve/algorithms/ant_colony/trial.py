@@ -6,7 +6,8 @@ import msgspec
 
 from hpcsolve.algorithms.ant_colony.parameters import Parameters, ants_of
 from hpcsolve.algorithms.ant_colony.solve import DEFAULT_ITERATIONS, run
-from hpcsolve.algorithms.base import NO_STOP, StopCriteria, Stopwatch, Trial
+from hpcsolve.algorithms.base import NO_STOP, StopCriteria
+from hpcsolve.algorithms.trial import Stopwatch, Trial
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.parallel.partition import even_shares

@@ -14,7 +14,7 @@ core.py      from what the user asks to a depot and m cities
 problem.py   the one statement of every objective and constraint
 method.py    which method solves a job
 files.py     which kernel files a job may load
-solve.py     `estimate` and `run` of a job
+solve.py     `estimate` and `run` of a job, by its method
 outcome.py   what a run leaves in the result file
 trial.py     the time of a job, from that of a smaller one
 lattice/     all states in tables; for objectives and constraints beyond plain sums lattice/orders/
@@ -24,10 +24,11 @@ batch.py     many small instances at once (kernel: batch.cu)
 
 from hpcsolve.algorithms.base import Algorithm
 from hpcsolve.algorithms.held_karp.files import KERNEL_FILES, files_of
+from hpcsolve.algorithms.held_karp.lattice.run import largest_cost
 from hpcsolve.algorithms.held_karp.method import is_bounded
 from hpcsolve.algorithms.held_karp.outcome import LAYERS
 from hpcsolve.algorithms.held_karp.question import FILE_KEYS, Parameters, asked
-from hpcsolve.algorithms.held_karp.solve import estimate, fits, largest_cost, run
+from hpcsolve.algorithms.held_karp.solve import estimate, fits, run
 from hpcsolve.algorithms.held_karp.trial import trial
 from hpcsolve.answers.tour import TOUR
 from hpcsolve.answers.tours import TOURS

@@ -7,13 +7,13 @@ from typing import Any
 from hpcsolve.algorithms.base import NO_STOP, StopCriteria
 from hpcsolve.algorithms.held_karp import batch
 from hpcsolve.algorithms.held_karp.bounded import run as bounded
-from hpcsolve.algorithms.held_karp.lattice import planes
+from hpcsolve.algorithms.held_karp.lattice import half_run
 from hpcsolve.algorithms.held_karp.lattice.orders import run as orders
 from hpcsolve.algorithms.held_karp.method import FEWEST_CITIES, most_in_lattice, why_not_bounded
 from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, Parameters, extra_answers
 
 BOUNDED = (*bounded.FILES, "ants/max_min", "ants/local_search")
-KERNEL_FILES = (planes.FILE, orders.FILE, batch.FILE, *BOUNDED)
+KERNEL_FILES = (half_run.FILE, orders.FILE, batch.FILE, *BOUNDED)
 
 
 def files_of(parameters: Parameters, instance: str | dict[str, Any], criteria: StopCriteria) -> tuple[str, ...]:
@@ -48,4 +48,4 @@ def _lattice_files(parameters: Parameters, generated: bool) -> tuple[str, ...]:
     constrained = parameters.before or parameters.position or parameters.not_position
     if parameters.objective != "sum" or constrained or extra_answers(parameters) != NO_EXTRA_ANSWERS:
         return (orders.FILE,)
-    return (planes.FILE,) if generated else (planes.FILE, orders.FILE)  # a file may have precedences
+    return (half_run.FILE,) if generated else (half_run.FILE, orders.FILE)  # a file may have precedences

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, StopCriteria, Stopwatch, Trial, silent
+from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, StopCriteria, silent
 from hpcsolve.algorithms.held_karp.core import core_problem
 from hpcsolve.algorithms.held_karp.lattice import planes
+from hpcsolve.algorithms.held_karp.lattice.half_run import Statistics
 from hpcsolve.algorithms.held_karp.lattice.orders import run as orders
 from hpcsolve.algorithms.held_karp.lattice.plan import plan
 from hpcsolve.algorithms.held_karp.lattice.reduce import reduce_costs
@@ -17,6 +18,7 @@ from hpcsolve.algorithms.held_karp.lattice.split import FEWEST_CITIES, split_cit
 from hpcsolve.algorithms.held_karp.method import is_bounded
 from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, Parameters, asked, extra_answers
 from hpcsolve.algorithms.held_karp.solve import estimate, run
+from hpcsolve.algorithms.trial import Stopwatch, Trial
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Request, SerialComm
 from hpcsolve.problems.generate.tsp import random_matrix
@@ -138,7 +140,7 @@ def _share_of_rank_0(tsp: Tsp, parameters: Parameters, ranks: int, device: Devic
     watch = Stopwatch()
     reduced = reduce_costs(core.cost)
     part = plan(split_cities(len(core.cities)), ranks, 0, reduced.symmetric, reduced.itemsize)
-    planes.meet(reduced, part, device, _Undelivered(ranks), silent, planes.Statistics())
+    planes.meet(reduced, part, device, _Undelivered(ranks), silent, Statistics())
     return watch.seconds()
 
 

@@ -21,9 +21,9 @@ from hpcsolve.algorithms.shortest_paths.reduce.memory import searched_bytes, swe
 from hpcsolve.algorithms.shortest_paths.search_graph import layout_bytes, search_graph_bytes
 from hpcsolve.algorithms.shortest_paths.searcher import workspace
 from hpcsolve.algorithms.shortest_paths.tables import rows_at_once
-from hpcsolve.answers.distances import PathQuestion
 from hpcsolve.device.base import DeviceInfo, batches_at_once, nbytes_of
 from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.path_question import PathQuestion
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.shortest_paths.engines.known import ENGINES, TableEngineName, described
-from hpcsolve.answers.distances import PathQuestion
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read_queries
 from hpcsolve.problems.graph import Graph, vertex_positions
+from hpcsolve.problems.path_question import PathQuestion
 from hpcsolve.problems.verify.reductions import Reduction
 
 Vertex = int | str

@@ -24,7 +24,6 @@ from hpcsolve.algorithms.shortest_paths.resume import SearchCheckpoints
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.algorithms.shortest_paths.tables import SearchRows, answer_of, solve_table
 from hpcsolve.answers.dataset import Column, Dataset, columns
-from hpcsolve.answers.distances import PathQuestion
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import ONE_CORE, Device, DeviceInfo
 from hpcsolve.errors import InputError
@@ -32,6 +31,7 @@ from hpcsolve.parallel.comm import Comm
 from hpcsolve.parallel.launch import on_rank_0
 from hpcsolve.parallel.partition import even_shares
 from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.path_question import PathQuestion
 
 KERNEL_FILES = (*kernel_files(ENGINES), sweeper.FILE, plateaus.FILE, reducer.FILE)
 HOST_KERNEL_FILES = (contraction.FILE, hierarchy.FILE)

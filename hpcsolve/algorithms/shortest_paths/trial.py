@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.algorithms.base import NO_STOP, StopCriteria, Stopwatch, Trial
+from hpcsolve.algorithms.base import NO_STOP, StopCriteria
 from hpcsolve.algorithms.shortest_paths.engines.known import NEAR_FAR, PHAST, chosen_engine
 from hpcsolve.algorithms.shortest_paths.engines.phast.contraction import Refusal
 from hpcsolve.algorithms.shortest_paths.engines.phast.kept import cached_contraction
@@ -15,10 +15,11 @@ from hpcsolve.algorithms.shortest_paths.keys import first_keys
 from hpcsolve.algorithms.shortest_paths.prepare import way_of
 from hpcsolve.algorithms.shortest_paths.question import Parameters, question
 from hpcsolve.algorithms.shortest_paths.solve import run, searches
-from hpcsolve.answers.distances import PathQuestion
+from hpcsolve.algorithms.trial import Stopwatch, Trial
 from hpcsolve.device.base import Device, DeviceInfo
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.path_question import PathQuestion
 from hpcsolve.wording import counted
 
 ARCS = 1 << 24

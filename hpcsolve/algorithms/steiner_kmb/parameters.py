@@ -34,6 +34,11 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         a second and more in graphs of 10^5 vertices. With at most 64 terminals, half of the nodes of iterated 1-Steiner
         are also dropped at least this many times. The seed decides what is tried. Four shakes make trees lighter by a
         few tenths of a per cent.
+    starts
+        Of modes best and exact: number of independent searches by ruin and recreate, each as long as `shakes` says.
+        They are dealt to the ranks and their CPU threads. The edges of all their trees are a smaller problem, which is
+        solved in the same way, and so on as long as trees become lighter. In large graphs, as many starts as there are
+        cores find lighter trees than one search that is as many times as long.
     halt
         Of mode kmb: where a search ends. "bottleneck": at the length of the longest edge of the terminals' spanning
         tree, which one search finds beforehand; "terminals": when the last terminal is settled, as published. The tree
@@ -50,6 +55,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     engine: TerminalEngineName = "auto"
     at_once: Annotated[int, msgspec.Meta(ge=1, le=1024)] = 8
     shakes: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 4
+    starts: Annotated[int, msgspec.Meta(ge=1, le=65535)] = 1
     halt: Literal["bottleneck", "terminals"] = "bottleneck"
     matrix: bool = False
     exchange: bool = False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,8 +13,9 @@ from hpcsolve.algorithms.base import NO_STOP, WITHOUT_WORK, Estimate, Outcome, R
 from hpcsolve.algorithms.shortest_paths.engines.known import ENGINES, ROW_ENGINES, kernel_files
 from hpcsolve.algorithms.shortest_paths.engines.phast import contraction, hierarchy
 from hpcsolve.algorithms.steiner_kmb.best.node_table import sent_bytes
-from hpcsolve.algorithms.steiner_kmb.best.polish import Setting, agreed, polished
+from hpcsolve.algorithms.steiner_kmb.best.polish import polished, shrunk_for_best
 from hpcsolve.algorithms.steiner_kmb.best.rounds import RoundStop
+from hpcsolve.algorithms.steiner_kmb.best.setting import Setting
 from hpcsolve.algorithms.steiner_kmb.dual_ascent import Bound, best_bound, own_bound
 from hpcsolve.algorithms.steiner_kmb.exact.search import FREE_PART, searched
 from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
@@ -26,7 +26,7 @@ from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_t
 from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk
 from hpcsolve.algorithms.steiner_kmb.outcome import Certified, Tables, history_of, layers_of, tables_of
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
-from hpcsolve.algorithms.steiner_kmb.reductions.shrink import Effort, Shrunk, shrunk
+from hpcsolve.algorithms.steiner_kmb.reductions.shrink import Shrunk
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Edges, Indices, ReducedGraph, reduced
 from hpcsolve.algorithms.steiner_kmb.trees import ClosureTree, closure, improved, shortest_path_tree
 from hpcsolve.answers.tree_text import DUAL, SEARCH
@@ -44,8 +44,6 @@ HOST_KERNEL_FILES = ("steiner/steiner_tree", "steiner/key_path", "steiner/key_ve
                      contraction.FILE, hierarchy.FILE)
 """Kernels marked for the CPU, where they run whatever the job's device is."""
 KERNEL_FILES = (*HOST_KERNEL_FILES, *kernel_files((*ENGINES, *ROW_ENGINES)))
-BEST_EFFORT = Effort(1 << 24, 8)
-"""The work of a round of reductions in mode best."""
 STOPS = ("seconds", "target", "memory")
 """The keys of [stop] that some mode honours (`can_stop`)."""
 
@@ -140,9 +138,7 @@ def _reduced_and_searched(
     layers: Tables = {}
     if run.parameters.mode == "best":
         run.report(0.0, "reductions")
-        effort = replace(BEST_EFFORT, is_over=run.stop.is_due)
-        found = agreed(run.comm.once_per_host(partial(shrunk, smaller, run.whole, effort)), run)
-        found, work = polished(found, run)
+        found, work = polished(shrunk_for_best(smaller, run), run)
         certificate = Certified(_edges(run, found), closure_tree, min(least, found.weight))
         ended = "" if found.proven else run.stop.ended(work.rounds)
     else:

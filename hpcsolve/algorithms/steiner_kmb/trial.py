@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from hpcsolve.algorithms.base import NO_STOP, StopCriteria, Stopwatch, Trial, silent
+from hpcsolve.algorithms.base import NO_STOP, StopCriteria, silent
 from hpcsolve.algorithms.shortest_paths.engines.known import AUTO, row_engine
 from hpcsolve.algorithms.shortest_paths.engines.tile import GROUP
 from hpcsolve.algorithms.shortest_paths.engines.tuning import concurrent_blocks
@@ -20,6 +20,7 @@ from hpcsolve.algorithms.steiner_kmb.order import shares_of_walk, walk
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.row_choice import chosen_rows
 from hpcsolve.algorithms.steiner_kmb.solve import on_host, prepared, run
+from hpcsolve.algorithms.trial import Stopwatch, Trial
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import SerialComm

@@ -13,7 +13,8 @@ import numpy as np
 from hpcsolve.formats.files import InputFile, write_file
 from hpcsolve.formats.npy import npy_array
 from hpcsolve.problems.rounding import Precision
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_matrix
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp
+from hpcsolve.problems.tsp_matrix import from_matrix
 
 
 def read_npy(file: InputFile, precision: Precision | None = None) -> Tsp:

@@ -14,7 +14,8 @@ from hpcsolve.formats.tsp.city_names import with_names
 from hpcsolve.problems.data_frame import from_data_frame, is_data_frame
 from hpcsolve.problems.geographic import DEGREES
 from hpcsolve.problems.rounding import Precision, rounding_values
-from hpcsolve.problems.tsp import Tsp, fitted, from_matrix
+from hpcsolve.problems.tsp import Tsp, fitted
+from hpcsolve.problems.tsp_matrix import from_matrix
 from hpcsolve.runner.kinds import ProblemKind
 from hpcsolve.wording import counted
 

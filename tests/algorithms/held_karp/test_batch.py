@@ -19,8 +19,9 @@ from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.formats.tsp.batch import read_batch
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.order import TourQuestion
-from hpcsolve.problems.tsp import FORBIDDEN, from_matrix
+from hpcsolve.problems.tsp import FORBIDDEN
 from hpcsolve.problems.tsp_batch import TspBatch, batch_of, check_tours
+from hpcsolve.problems.tsp_matrix import from_matrix
 from tests.order_oracle import best_order
 from tests.thread_comm import ThreadComm, on_ranks
 

@@ -17,7 +17,8 @@ from hpcsolve.algorithms import held_karp
 from hpcsolve.algorithms.base import StopCriteria, silent
 from hpcsolve.algorithms.held_karp.bounded import run as bounded
 from hpcsolve.algorithms.held_karp.bounded.places import of_orders, place_costs
-from hpcsolve.algorithms.held_karp.bounded.prove import Proof, Prover
+from hpcsolve.algorithms.held_karp.bounded.proof import Proof
+from hpcsolve.algorithms.held_karp.bounded.prove import Prover
 from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY
 from hpcsolve.algorithms.held_karp.bounded.search import Budget, budget_of
 from hpcsolve.algorithms.held_karp.bounded.tighten import Tightener

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms import shortest_paths
-from hpcsolve.algorithms.base import Outcome, silent
+from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.shortest_paths import Parameters
 from hpcsolve.algorithms.shortest_paths.engines.phast import choice
 from hpcsolve.device.host import HostDevice
@@ -18,26 +18,14 @@ from hpcsolve.problems.generate.graph import generate_graph
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
 from tests.algorithms.shortest_paths.test_phast import roads
-from tests.thread_comm import ThreadComm, on_ranks
+from tests.algorithms.shortest_paths.test_shortest_paths_run import outcomes_of
 
 MANY = list(range(1, 66))
 
 
 def solve(problem: Graph, ranks: int = 1, **keys: object) -> tuple[dict[str, bytes], list[str]]:
     """Return the bytes of `/solution` with the rows of all ranks, and the notes for the log of the first rank."""
-    parameters, notes = Parameters(**keys), []  # type: ignore[arg-type, var-annotated]
-
-    def work(comm: ThreadComm | SerialComm) -> Outcome:
-        with HostDevice(2) as device:
-            outcome = shortest_paths.run(problem, device, comm, parameters, silent)
-            need = shortest_paths.estimate(problem, parameters, comm.size, device.info)
-            assert device.memory_peak <= need.device_bytes[comm.rank] + 2**16
-            assert shortest_paths.check(problem, parameters, outcome) is None
-            if comm.rank == 0:
-                notes.extend(device.notes)
-            return outcome
-
-    outcomes = on_ranks(ranks, work) if ranks > 1 else [work(SerialComm())]
+    outcomes, notes = outcomes_of(problem, ranks, threads=2, **keys)  # type: ignore[arg-type]
     whole = {name: np.asarray(column.values).tobytes() for name, column in outcomes[0].solution.items()}
     tables = {name: b"".join(o.rows[name].values.tobytes() for o in outcomes) for name in outcomes[0].rows}
     return {**whole, **tables}, notes

@@ -26,19 +26,26 @@ def graph(largest: int = 30, n: int = 150, seed: int = 2) -> Graph:
     return from_edges(*ends, weights, n=n, labels=np.arange(100, 100 + n), terminals=[5, 50, 90])
 
 
-def solve(problem: Graph, ranks: int = 1, **keys: object) -> dict[str, np.ndarray]:
-    """Return the whole of `/solution`, put together from the rows of all ranks."""
-    parameters = Parameters(**keys)  # type: ignore[arg-type]
+def outcomes_of(problem: Graph, ranks: int, threads: int = 1, **keys: object) -> tuple[list[Outcome], list[str]]:
+    """Return the outcomes of all ranks, checked and within the memory estimated, and the first rank's log notes."""
+    parameters, notes = Parameters(**keys), []  # type: ignore[arg-type, var-annotated]
 
     def work(comm: ThreadComm | SerialComm) -> Outcome:
-        with HostDevice(1) as device:
+        with HostDevice(threads) as device:
             outcome = shortest_paths.run(problem, device, comm, parameters, silent)
             need = shortest_paths.estimate(problem, parameters, comm.size, device.info)
             assert device.memory_peak <= need.device_bytes[comm.rank] + 2**16
             assert shortest_paths.check(problem, parameters, outcome) is None
+            if comm.rank == 0:
+                notes.extend(device.notes)
             return outcome
 
-    outcomes = on_ranks(ranks, work) if ranks > 1 else [work(SerialComm())]
+    return on_ranks(ranks, work) if ranks > 1 else [work(SerialComm())], notes
+
+
+def solve(problem: Graph, ranks: int = 1, **keys: object) -> dict[str, np.ndarray]:
+    """Return the whole of `/solution`, put together from the rows of all ranks."""
+    outcomes, _ = outcomes_of(problem, ranks, **keys)  # type: ignore[arg-type]
     whole = {name: np.asarray(column.values) for name, column in outcomes[0].solution.items()}
     for name, first in outcomes[0].rows.items():
         whole[name] = np.concatenate([o.rows[name].values for o in outcomes])

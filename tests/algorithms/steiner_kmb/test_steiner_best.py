@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -31,16 +30,16 @@ from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.errors import InputError
-from hpcsolve.formats import read_graph
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.steiner import power_law_steiner, road_steiner
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
 from tests.oracles import least_distances
+from tests.published import published
 from tests.steiner_oracle import hardly_shrunk, hypercube, least_tree, steiner_graphs
 from tests.thread_comm import on_ranks
 
-SHRUNK = "hpcsolve.algorithms.steiner_kmb.solve.shrunk"  # it proves small road networks, before any search
+SHRUNK = "hpcsolve.algorithms.steiner_kmb.best.polish.shrunk"  # it proves small road networks, before any search
 
 
 def solved(graph: Graph, device: Device, comm: Any = None, mode: str = "best") -> Outcome:
@@ -285,15 +284,10 @@ def test_a_full_table_takes_no_more_nodes(device: Device, monkeypatch: pytest.Mo
     assert is_right(graph, solved(graph, device))
 
 
-def test_published_instances(data_dir: Path, device: Device) -> None:
+def test_published_instances(steiner_dir: Path, device: Device) -> None:
     """Trees of instances below 2000 vertices, PUC's hard ones included, are within 0.6 per cent on average."""
-    if not (data_dir / "steiner").is_dir():
-        pytest.skip("HPCSOLVE_DATA has no steiner/")
-    with open(data_dir / "steiner" / "reference.csv", encoding="utf-8") as table:
-        rows = [row for row in csv.DictReader(table) if int(row["vertices"]) < 2000]
     ratios = []
-    for row in rows:
-        graph = read_graph(data_dir / "steiner" / row["name"]).problem
+    for graph, row in published(steiner_dir, below=2000):
         outcome = solved(graph, device)
         assert is_right(graph, outcome) and outcome.cost >= int(row["best_known"])
         ratios.append(outcome.cost / int(row["best_known"]))

@@ -265,15 +265,12 @@ def test_a_layer_travels_in_several_messages(monkeypatch: pytest.MonkeyPatch) ->
     assert found.groups["layers"]["states"].values.tolist() == alone.groups["layers"]["states"].values.tolist()
 
 
-def test_stops_on_the_files(data_dir: Path) -> None:
+def test_stops_on_the_files(steiner_dir: Path) -> None:
     """After any time, and with hardly any memory: a checked tree, and a bound that is no more than the optimum."""
-    folder = data_dir / "steiner"
-    if not folder.is_dir():
-        pytest.skip("HPCSOLVE_DATA has no steiner/")
-    with open(folder / "optima.csv", encoding="utf-8") as table:
+    with open(steiner_dir / "optima.csv", encoding="utf-8") as table:
         optima = {row["name"]: int(row["best_known"]) for row in csv.DictReader(table)}
     for name in optima if STOP_FILES == ["all"] else STOP_FILES:
-        graph = read_graph(str(folder / name)).problem
+        graph = read_graph(str(steiner_dir / name)).problem
         for stop in (StopCriteria(seconds=0.01), StopCriteria(seconds=1), StopCriteria(seconds=5, memory=200_000)):
             answer = solved(graph, stop).answer
             assert answer.lower_bound <= optima[name] <= answer.cost, (name, stop)

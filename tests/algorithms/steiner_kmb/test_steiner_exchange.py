@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 
 import numpy as np
@@ -16,12 +15,12 @@ from hpcsolve.algorithms.steiner_kmb.key_path import exchanged, moves
 from hpcsolve.algorithms.steiner_kmb.network import Network, network, spanning_tree
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
 from hpcsolve.device.base import Device
-from hpcsolve.formats import read_graph
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.steiner import power_law_steiner
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import check_tree
 from tests.oracles import least_distances
+from tests.published import published
 from tests.steiner_oracle import least_tree, steiner_graphs
 
 
@@ -97,15 +96,10 @@ def test_what_finds_no_room_is_found_later(device: Device, monkeypatch: pytest.M
     assert 0 < len(few) < len(many) and {m.gain for m in few} <= {m.gain for m in many}
 
 
-def test_on_published_instances(data_dir: Path, device: Device) -> None:
+def test_on_published_instances(steiner_dir: Path, device: Device) -> None:
     """Trees are within 1.02 times the optimum on average, and never heavier than without exchange."""
-    if not (data_dir / "steiner").is_dir():
-        pytest.skip("HPCSOLVE_DATA has no steiner/")
-    with open(data_dir / "steiner" / "reference.csv", encoding="utf-8") as table:
-        rows = [row for row in csv.DictReader(table) if int(row["vertices"]) < 40_000]
     ratios = []
-    for row in rows:
-        graph = read_graph(data_dir / "steiner" / row["name"]).problem
+    for graph, row in published(steiner_dir, below=40_000):
         with_it, without = (
             steiner_kmb.run(graph, device, SerialComm(), steiner_kmb.Parameters(exchange=wanted), silent).cost
             for wanted in (True, False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import time
 from pathlib import Path
 from typing import Any
@@ -21,13 +20,13 @@ from hpcsolve.algorithms.steiner_kmb.trees import closure, improved, shortest_pa
 from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
-from hpcsolve.formats import read_graph
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.steiner import power_law_steiner, road_steiner
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.steiner import check_tree
 from hpcsolve.problems.verify import steiner_bound
+from tests.published import published
 from tests.steiner_oracle import least_tree, steiner_graphs
 from tests.thread_comm import on_ranks
 
@@ -126,17 +125,9 @@ def test_an_ascent_that_is_cut_short_proves_less(device: Device, monkeypatch: py
     assert half.duals.tolist() == whole.duals[: len(half.duals)].tolist()
 
 
-@pytest.fixture(scope="module")
-def published(data_dir: Path) -> list[tuple[Graph, dict[str, str]]]:
-    if not (data_dir / "steiner").is_dir():
-        pytest.skip("HPCSOLVE_DATA has no steiner/")
-    with open(data_dir / "steiner" / "reference.csv", encoding="utf-8") as table:
-        return [(read_graph(data_dir / "steiner" / row["name"]).problem, row) for row in csv.DictReader(table)]
-
-
-def test_the_published_instances(published: list[tuple[Graph, dict[str, str]]], device: Device) -> None:
+def test_the_published_instances(steiner_dir: Path, device: Device) -> None:
     ratios, bounds = [], []
-    for graph, row in published:
+    for graph, row in published(steiner_dir):
         begin = time.process_time()
         outcome = solved(graph, device)
         seconds = time.process_time() - begin

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from itertools import cycle
 from pathlib import Path
 from typing import Any, get_args
@@ -19,12 +18,12 @@ from hpcsolve.algorithms.steiner_kmb import Parameters
 from hpcsolve.answers.tree import check_answer
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
-from hpcsolve.formats import read_graph
 from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.generate.steiner import power_law_steiner, road_steiner
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.graph_convert import to_networkx
+from tests.published import published
 from tests.steiner_oracle import least_tree, steiner_graphs
 from tests.thread_comm import on_ranks
 
@@ -107,15 +106,10 @@ def test_one_terminal_two_and_all(terminals: list[int], device: Device) -> None:
     assert solved(graph, device).cost == {1: 0, 2: 6, 5: 10}[len(terminals)]
 
 
-def test_published_instances(data_dir: Path, device: Device) -> None:
+def test_published_instances(steiner_dir: Path, device: Device) -> None:
     """Trees of all published instances but the largest. The benchmark has means over the set."""
-    if not (data_dir / "steiner").is_dir():
-        pytest.skip("HPCSOLVE_DATA has no steiner/")
-    with open(data_dir / "steiner" / "reference.csv", encoding="utf-8") as table:
-        rows = [row for row in csv.DictReader(table) if int(row["vertices"]) < 5000]
     ratios = []
-    for row in rows:
-        graph = read_graph(data_dir / "steiner" / row["name"]).problem
+    for graph, row in published(steiner_dir, below=5000):
         outcome = solved(graph, device)
         assert is_right(graph, outcome) and outcome.cost >= int(row["best_known"])
         ratios.append(outcome.cost / int(row["kmb"]))

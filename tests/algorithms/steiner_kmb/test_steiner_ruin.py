@@ -12,25 +12,34 @@ import numpy as np
 
 from hpcsolve.algorithms.base import NO_STOP, silent
 from hpcsolve.algorithms.steiner_kmb.best.rounds import RoundStop
-from hpcsolve.algorithms.steiner_kmb.best.ruin import Ruin, factor_of
+from hpcsolve.algorithms.steiner_kmb.best.ruin import Ruin, factor_of, ruin_from
+from hpcsolve.algorithms.steiner_kmb.best.setting import Setting
+from hpcsolve.algorithms.steiner_kmb.kmb.tree import Work
 from hpcsolve.algorithms.steiner_kmb.network import Network, network
+from hpcsolve.algorithms.steiner_kmb.parameters import Parameters
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
 from hpcsolve.algorithms.steiner_kmb.trees import improved
 from hpcsolve.device.base import Device
-from hpcsolve.parallel.comm import SerialComm
+from hpcsolve.parallel.comm import Comm, SerialComm
 from hpcsolve.problems.generate.steiner import road_steiner
 from hpcsolve.problems.graph_build import from_edges
 from hpcsolve.problems.steiner import check_tree
 from tests.algorithms.steiner_kmb.test_steiner_key_vertex import poor_tree
 from tests.steiner_oracle import hypercube, least_weight, tiny_graph
 
+ALONE = SerialComm()
 GRAPHS = int(os.environ.get("HPCSOLVE_TINY_GRAPHS", "20"))
 
 
-def search(net: Network, tree: np.ndarray, shakes: int = 1, seed: int = 1) -> Ruin:
-    comm = SerialComm()
-    made = Ruin(net, comm, RoundStop(comm, NO_STOP, None), seed, shakes, tree, tree, 0, [(0, 0.0, net.weight(tree))])
-    made.run(silent, 1)
+def setting_for(net: Network, shakes: int, seed: int = 1, starts: int = 1, comm: Comm = ALONE) -> Setting:
+    parameters = Parameters(mode="best", shakes=shakes, starts=starts)
+    return Setting(net, net.device, net.device, comm, parameters, silent, RoundStop(comm, NO_STOP, None), seed)
+
+
+def search(net: Network, tree: np.ndarray, shakes: int = 1, seed: int = 1, starts: int = 1) -> Ruin:
+    setting = setting_for(net, shakes, seed, starts)
+    made = ruin_from(net, setting, tree, Work(0, 0.0, history=[(0, 0.0, net.weight(tree))]))
+    made.run(1)
     return made
 
 
@@ -51,7 +60,7 @@ def test_tiny_graphs_become_optimal(device: Device) -> None:
             continue
         tree = poor_tree(net, seed)
         found = search(net, tree)
-        assert weighed(net, found.tree) == found.weight == least_weight(graph), seed
+        assert weighed(net, found.best()) == found.weight == least_weight(graph), seed
         improved_ones += found.weight < net.weight(tree)
     assert improved_ones > GRAPHS // 10
 
@@ -62,12 +71,12 @@ def test_each_tree_is_one_and_the_best_is_never_heavier(device: Device) -> None:
         net = network(reduced(graph).graph, device)
         tree = improved(net, poor_tree(net, 1))
         found = search(net, tree)
-        assert weighed(net, found.now) >= weighed(net, found.tree) == found.weight < net.weight(tree)
+        assert weighed(net, found.starts[0].now) >= weighed(net, found.best()) == found.weight < net.weight(tree)
         weights = [weight for _, _, weight in found.history]
         assert weights == sorted(weights, reverse=True) and weights[-1] == found.weight
         again = search(net, tree)
-        assert np.array_equal(again.now, found.now) and again.history[-1][0] == found.number == 2
-        other_seeds += not np.array_equal(search(net, tree, seed=2).now, found.now)
+        assert np.array_equal(again.starts[0].now, found.starts[0].now) and again.history[-1][0] == found.number == 2
+        other_seeds += not np.array_equal(search(net, tree, seed=2).starts[0].now, found.starts[0].now)
         assert search(net, tree, shakes=0).weight == net.weight(tree)
     assert other_seeds
 
@@ -83,4 +92,4 @@ def test_the_heaviest_weights_are_not_perturbed(device: Device) -> None:
         assert factor_of(net) == factor
         tree = poor_tree(net, 3)
         found = search(net, tree)
-        assert weighed(net, found.tree) == found.weight <= net.weight(tree)
+        assert weighed(net, found.best()) == found.weight <= net.weight(tree)

@@ -18,6 +18,7 @@ search.py      all layers, perhaps of limited width
 trace.py       back from the last layer: one order, or all best ones
 canonical.py   which of equally good orders is the answer
 prove.py       the whole method
+proof.py       what it has proven
 watch.py       when a proof ends early, and when it is saved
 resume.py      what a checkpoint keeps
 run.py         the calls of a job: `estimate` and `run`

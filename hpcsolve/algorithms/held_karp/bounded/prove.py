@@ -11,6 +11,7 @@ from hpcsolve.algorithms.held_karp.bounded.deal import Deal
 from hpcsolve.algorithms.held_karp.bounded.descent import Improver
 from hpcsolve.algorithms.held_karp.bounded.layers import Expander, Scratch
 from hpcsolve.algorithms.held_karp.bounded.places import PlaceCosts, halve
+from hpcsolve.algorithms.held_karp.bounded.proof import Proof
 from hpcsolve.algorithms.held_karp.bounded.relaxation import INFINITY, Relaxation, scale_for
 from hpcsolve.algorithms.held_karp.bounded.resume import restore, saved_layers, state_of
 from hpcsolve.algorithms.held_karp.bounded.search import Budget, Searched, search
@@ -36,38 +37,6 @@ WIDER = 16
 
 Found = tuple[int, list[int]]
 """The value of an order, and the order."""
-
-
-@dataclass
-class Proof:
-    """What is known in the end about the best order.
-
-    Attributes
-    ----------
-    value, order
-        The best order and its value; both None if there is none, or none is known.
-    lower
-        Proven lower bound. Of a proven order it is the value.
-    optimal
-        Whether it is proven that the order is best, or that there is none.
-    chosen
-        Whether the order is the one of all optimal orders that the lattice returns.
-    capped
-        Whether the search ended without a proof because layers were too wide for the memory.
-    last
-        The last search, for `/layers`.
-    states
-        States of all searches.
-    """
-
-    value: int | None
-    order: list[int] | None
-    lower: int
-    optimal: bool
-    last: Searched
-    states: int
-    chosen: bool = True
-    capped: bool = False
 
 
 @dataclass

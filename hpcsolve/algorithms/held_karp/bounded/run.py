@@ -13,7 +13,8 @@ from hpcsolve.algorithms.held_karp.bounded.descent import FILE as DESCENT
 from hpcsolve.algorithms.held_karp.bounded.keys import MOST_CITIES, key_words
 from hpcsolve.algorithms.held_karp.bounded.layers import FILE as LAYER_FILE
 from hpcsolve.algorithms.held_karp.bounded.places import of_orders
-from hpcsolve.algorithms.held_karp.bounded.prove import LEVELS, Proof, Prover
+from hpcsolve.algorithms.held_karp.bounded.proof import Proof
+from hpcsolve.algorithms.held_karp.bounded.prove import LEVELS, Prover
 from hpcsolve.algorithms.held_karp.bounded.relaxation import FILE as BOUNDS
 from hpcsolve.algorithms.held_karp.bounded.resume import LEVEL as LEVEL
 from hpcsolve.algorithms.held_karp.bounded.search import STATE_BYTES, Budget, budget_of

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.base import silent
 from hpcsolve.algorithms.held_karp.lattice import planes, small
+from hpcsolve.algorithms.held_karp.lattice.half_run import Statistics
 from hpcsolve.algorithms.held_karp.lattice.plan import BINOMIAL, plan
-from hpcsolve.algorithms.held_karp.lattice.planes import Meeting, Statistics
+from hpcsolve.algorithms.held_karp.lattice.planes import Meeting
 from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts
 from hpcsolve.algorithms.held_karp.lattice.split import FEWEST_CITIES, Split, split_cities
 from hpcsolve.device.base import Device

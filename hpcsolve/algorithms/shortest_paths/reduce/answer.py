@@ -17,12 +17,12 @@ from hpcsolve.algorithms.shortest_paths.resume import WORK, RowTable, SearchChec
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher
 from hpcsolve.algorithms.shortest_paths.searches import row_searches
 from hpcsolve.algorithms.shortest_paths.tables import SearchRows, rows_at_once
-from hpcsolve.answers.distances import PathQuestion
 from hpcsolve.answers.reductions import Reductions, closeness_of, middle_of, reduction_table
 from hpcsolve.answers.table import DistanceTable
 from hpcsolve.errors import InputError, agree
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.path_question import PathQuestion
 from hpcsolve.problems.verify.reductions import Reduction
 
 SWEEPS_A_BATCH = 4

@@ -8,9 +8,9 @@ from hpcsolve.algorithms.shortest_paths.reduce.answer import SWEEPS_A_BATCH
 from hpcsolve.algorithms.shortest_paths.reduce.reducer import SEARCHED_WIDTH, reducer_shapes
 from hpcsolve.algorithms.shortest_paths.reduce.summary import layout_of
 from hpcsolve.algorithms.shortest_paths.resume import WORK
-from hpcsolve.answers.distances import PathQuestion
 from hpcsolve.answers.reductions import PER_SOURCE
 from hpcsolve.device.base import DeviceInfo, batches_at_once, nbytes_of
+from hpcsolve.problems.path_question import PathQuestion
 
 COUNTERS = 60
 """Bytes on a device for each search, besides its results: seed, table, counters."""

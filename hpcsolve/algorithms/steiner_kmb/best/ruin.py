@@ -1,25 +1,26 @@
 """Ruin and recreate: parts of the tree of mode best are taken out and joined again, by perturbed lengths.
 
-See cuda_src/steiner/ruin.cu. Rank 0 does the work, in launches between which the run may be stopped or saved.
+See cuda_src/steiner/ruin.cu. Several searches begin with the same tree and go their own ways (starts). They are dealt
+to the ranks and their threads, and advance in launches. After each the run may be stopped or saved.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hpcsolve.algorithms.base import Report
 from hpcsolve.algorithms.steiner_kmb.best.key_vertex import locally_best
-from hpcsolve.algorithms.steiner_kmb.best.rounds import RoundStop
+from hpcsolve.algorithms.steiner_kmb.best.setting import Setting
+from hpcsolve.algorithms.steiner_kmb.kmb.tree import Work
 from hpcsolve.algorithms.steiner_kmb.network import Given, Network, New, edge_numbers, launched
 from hpcsolve.algorithms.steiner_kmb.reductions.reduced_cost import Arcs
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.state import State, part
-from hpcsolve.parallel.comm import Comm
 
 LAUNCHES_A_SHAKE = 2
 WORK_AN_ARC, MOST_ARCS, WORK_FOR_SIZE, AROUND = 1536, 1 << 12, 256, 256
@@ -35,101 +36,196 @@ MOST_BITS, SUM_BITS = 8, 60
 """Lengths are multiplied by up to 2^MOST_BITS, so that they can be perturbed, but only as far as their sum stays below
 2^SUM_BITS."""
 SEEDS = 1_000_003
-"""The seed of a launch is that of the job times this, plus the number of the launch."""
+"""The seed of a launch is that of the job times this, plus the number of the launch, plus 2^40 times that of the
+start."""
 NO_ARC = 2**32 - 1
 """The kernel's `none`."""
 
 
-@dataclass
-class Ruin:
-    """A search by ruin and recreate, of which all ranks have one. The trees and the history are on rank 0.
+@dataclass(frozen=True)
+class Start:
+    """A search of its own.
 
     Attributes
     ----------
-    shakes
-        Number of shakes, the unit of the whole work.
+    number
+        Its number among those of all ranks.
     tree, now
         The best tree so far; the present one, which may be heavier.
+    weight
+        The weight of the best tree.
+    work
+        What has been done so far.
+    """
+
+    number: int
+    tree: Indices
+    now: Indices
+    weight: int
+    work: int = 0
+
+
+@dataclass
+class Ruin:
+    """The searches by ruin and recreate of this rank.
+
+    Attributes
+    ----------
+    starts
+        The searches of this rank.
+    weight
+        The weight of the best tree of all ranks.
     number
         Number of rounds of iterated 1-Steiner and launches so far.
     history
-        As in `kmb.tree.Work`.
-    launches, done
-        Number of launches so far, and their work.
+        As in `kmb.tree.Work`. On ranks other than 0 it begins with the first launch.
+    launches
+        Number of launches so far.
     """
 
     net: Network
-    comm: Comm
-    stop: RoundStop
-    seed: int
-    shakes: int
-    tree: Indices
-    now: Indices
+    setting: Setting
+    starts: Sequence[Start]
+    weight: int
     number: int
-    history: list[tuple[int, float, int]]
+    history: list[tuple[int, float, int]] = field(default_factory=list)
     launches: int = 0
-    done: int = 0
-    weight: int = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Weigh the best tree."""
-        self.weight = self.net.weight(self.tree)
+    @property
+    def total(self) -> int:
+        """Number of launches in all."""
+        return LAUNCHES_A_SHAKE * self.setting.parameters.shakes
 
-    def run(self, report: Report, scale: int) -> None:
-        """Search until all work is done or the run must stop. Collective."""
-        total = LAUNCHES_A_SHAKE * self.shakes
-        while self.launches < total and not self.stop.ends(self.weight, self.state):
-            best = f"{(self.weight + self.stop.offset) / scale:.10g}"
-            report(0.7 + 0.2 * self.launches / total, f"ruin and recreate: best {best}")
-            self.launches, self.number = self.launches + 1, self.number + 1
-            if self.comm.rank == 0:
-                self._launch()
-                self._note(self.launches == total)
+    @property
+    def nbytes(self) -> int:
+        """The bytes that this rank writes into a checkpoint, about."""
+        return sum(one.tree.nbytes + one.now.nbytes for one in self.starts)
+
+    def run(self, scale: int) -> None:
+        """Search until all work is done or the run must stop. Collective.
+
+        Parameters
+        ----------
+        scale
+            Scale of the graph's weights, for messages.
+        """
+        stop = self.setting.stop
+        stop.nbytes = self.nbytes
+        while self.launches < self.total and not stop.ends(self.weight, self.state):
+            best = f"{(self.weight + stop.offset) / scale:.10g}"
+            self.setting.report(0.7 + 0.2 * self.launches / self.total, f"ruin and recreate: best {best}")
+            self._advance()
+
+    def best(self) -> Indices | None:
+        """Return the best tree of all ranks on rank 0, of equal ones that of the first start. Collective."""
+        found = self.setting.comm.gather(min(self.starts, key=_order, default=None))
+        return None if found is None else min((one for one in found if one is not None), key=_order).tree
+
+    def edges(self) -> Indices:
+        """Return the edges of all trees, the best and the present ones, on every rank. Collective."""
+        own = [tree for one in self.starts for tree in (one.tree, one.now)]
+        return reduce(np.union1d, self.setting.comm.allgather(reduce(np.union1d, own, np.empty(0, np.int64))))
 
     def state(self) -> State:
         """Return what a checkpoint keeps."""
-        parts = []
-        if self.comm.rank == 0:
-            rows = np.array([(number, weight) for number, _, weight in self.history], np.int64)
+        parts = [part(f"{name} {one.number}", 0, tree) for one in self.starts
+                 for name, tree in (("tree", one.tree), ("now", one.now))]
+        parts += [part("work", one.number, np.array([one.work])) for one in self.starts]
+        if self.setting.comm.rank == 0:
+            rows = np.array([(number, weight) for number, _, weight in self.history], np.int64).reshape(-1, 2)
             seconds = np.array([seconds for _, seconds, _ in self.history], np.float64)
-            arrays = {"tree": self.tree, "now": self.now, "history": rows, "seconds": seconds}
-            parts = [part(name, 0, values) for name, values in arrays.items()]
-        numbers = {"launches": self.launches, "done": self.done, "round": self.number, "seconds": self.stop.seconds()}
+            parts += [part("history", 0, rows), part("seconds", 0, seconds)]
+        numbers = {"launches": self.launches, "weight": self.weight, "round": self.number,
+                   "seconds": self.setting.stop.seconds()}
         return State(numbers, parts, f"in round {self.number + 1}")
 
     @cached_property
     def _arcs(self) -> Arcs:
         return Arcs(self.net)
 
-    def _launch(self) -> None:
-        """Run one launch of the kernel from the present tree."""
-        net, now = self.net, np.zeros(len(self.net.edges), np.uint32)
-        now[self.now] = 1
-        whole = work_of_shake(net) * self.shakes
+    def _advance(self) -> None:
+        """Advance all searches by a launch, unless the run must stop before: then they stay as they are. Collective."""
+        advanced: list[Start] = []
+        threads = self.net.device.info.threads
+        while len(advanced) < len(self.starts) and not self.setting.stop.is_due():
+            advanced += self._launched(self.starts[len(advanced) : len(advanced) + threads])
+        votes = self.setting.comm.allgather((len(advanced) == len(self.starts), [one.weight for one in advanced]))
+        if all(done for done, _ in votes):
+            self.starts, self.launches, self.number = advanced, self.launches + 1, self.number + 1
+            self._note(min(weight for _, weights in votes for weight in weights))
+
+    def _note(self, weight: int) -> None:
+        """Note the weight of the best tree of all ranks, if it is lighter than before or the last one."""
+        if self.launches == self.total or weight < self.weight:
+            self.history.append((self.number, self.setting.stop.seconds(), weight + self.setting.stop.offset))
+        self.weight = weight
+
+    def _launched(self, starts: Sequence[Start]) -> list[Start]:
+        """Return some searches after a launch."""
+        net, chosen = self.net, np.zeros((len(starts), -len(self.net.edges) % 32 + len(self.net.edges)), np.uint8)
+        for bits, one in zip(chosen, starts):
+            bits[one.now] = 1
+        whole = work_of_shake(net) * self.setting.parameters.shakes
         plan: Given = {
-            "seed": (self.seed * SEEDS + self.launches) % 2**64, "begin": self.done, "whole": whole,
-            "end": whole * self.launches // (LAUNCHES_A_SHAKE * self.shakes),
-            "factor": factor_of(net), "keys": KEYS,
+            "end": whole * (self.launches + 1) // self.total, "whole": whole, "factor": factor_of(net), "keys": KEYS,
             "tolerance": min(MOST_TOLERANCE, TOLERANCE * len(net.heads) // net.n),
         }
-        space: Given = {"words": New(20 * net.n, np.uint32, scratch=True),
-                        "lengths": New(2 * net.n, np.uint64, scratch=True)}
+        seeds = [(self.setting.seed * SEEDS + self.launches + 1 + (one.number << 40)) % 2**64 for one in starts]
+        space: Given = {"words": New(20 * net.n * len(starts), np.uint32, scratch=True),
+                        "lengths": New(2 * net.n * len(starts), np.uint64, scratch=True)}
         found = launched(
-            net.device, "steiner/ruin", "ruin_recreate", net=net.group(), root=int(net.terminals[0]), how=plan,
-            tails=self._arcs.tails, back=self._arcs.back, chosen=now[self._arcs.edge], space=space,
-            rise=New(net.n, np.uint32), work=New(1, np.uint64),
+            net.device, "steiner/ruin", "ruin_recreate", len(starts), net=net.group(), root=int(net.terminals[0]),
+            how=plan, tails=self._arcs.tails, back=self._arcs.back, edge=self._arcs.edge.astype(np.uint32),
+            row=chosen.shape[1] // 32, chosen=np.packbits(chosen, bitorder="little").view(np.uint32),
+            seeds=np.array(seeds, np.uint64), begin=np.array([one.work for one in starts], np.uint64), space=space,
+            rise=New(net.n * len(starts), np.uint32), work=New(len(starts), np.uint64),
         )
-        below = np.flatnonzero(found["rise"] != NO_ARC)
-        self.now = np.sort(edge_numbers(net, below, net.heads[found["rise"][below]]))
-        self.done = int(found["work"][0])
+        rows = found["rise"].reshape(len(starts), net.n)
+        return [self._with_tree(replace(one, now=self._tree(rise), work=int(work)))
+                for one, rise, work in zip(starts, rows, found["work"])]
 
-    def _note(self, last: bool) -> None:
-        """Note the present tree if it is the best, after local search if it is the last one."""
-        found = locally_best(self.net, self.now, self.stop.is_late) if last else self.now
-        if (weight := self.net.weight(found)) < self.weight:
-            self.tree, self.weight = found, weight
-        if last or self.weight + self.stop.offset < self.history[-1][2]:
-            self.history.append((self.number, self.stop.seconds(), self.weight + self.stop.offset))
+    def _tree(self, rise: NDArray[np.uint32]) -> Indices:
+        """Return the edges of a tree of parents."""
+        below = np.flatnonzero(rise != NO_ARC)
+        return np.sort(edge_numbers(self.net, below, self.net.heads[rise[below]]))
+
+    def _with_tree(self, one: Start) -> Start:
+        """Return a search whose best tree is the present one if that is lighter, after local search at the end."""
+        last = self.launches + 1 == self.total
+        found = locally_best(self.net, one.now, self.setting.stop.is_late) if last else one.now
+        weight = self.net.weight(found)
+        return replace(one, tree=found, weight=weight) if weight < one.weight else one
+
+
+def _order(one: Start) -> tuple[int, int]:
+    return one.weight, one.number
+
+
+def ruin_from(net: Network, setting: Setting, tree: Indices, work: Work) -> Ruin:
+    """Return searches that all begin with the same tree, after the work of rank 0 that led to it."""
+    weight = net.weight(tree)
+    own = [Start(number, tree, tree, weight) for number in _own_numbers(setting)]
+    return Ruin(net, setting, own, weight, work.rounds, list(work.history))
+
+
+def resumed(net: Network, setting: Setting, saved: Saved) -> Ruin:
+    """Return the searches of a checkpoint."""
+    own = []
+    for number in _own_numbers(setting):
+        tree, now = (saved.gathered(f"{name} {number}", (), np.int64) for name in ("tree", "now"))
+        work = int(saved.rows("work", range(number, number + 1), (), np.int64)[0])
+        own.append(Start(number, tree, now, net.weight(tree), work))
+    setting.stop.started -= float(saved.numbers["seconds"])
+    seconds: Sequence[float] = saved.gathered("seconds", (), np.float64).tolist()
+    rows = saved.gathered("history", (2,), np.int64).tolist()
+    history = [(number, at, weight) for (number, weight), at in zip(rows, seconds)]
+    weight, rounds, launches = (saved.integer(name) for name in ("weight", "round", "launches"))
+    return Ruin(net, setting, own, weight, rounds, history, launches)
+
+
+def _own_numbers(setting: Setting) -> range:
+    """Return the numbers of this rank's searches."""
+    return range(setting.comm.rank, setting.parameters.starts, setting.comm.size)
 
 
 def work_of_shake(net: Network) -> int:
@@ -147,15 +243,3 @@ def factor_of(net: Network) -> int:
 def saved_in_ruin(saved: Saved | None) -> bool:
     """Return whether a checkpoint was written after the rounds of iterated 1-Steiner."""
     return saved is not None and "launches" in saved.numbers
-
-
-def resume(ruin: Ruin, saved: Saved) -> None:
-    """Set a search to that of a checkpoint."""
-    ruin.launches, ruin.done, ruin.number = (saved.integer(name) for name in ("launches", "done", "round"))
-    ruin.stop.started -= float(saved.numbers["seconds"])
-    if ruin.comm.rank == 0:
-        ruin.tree, ruin.now = (saved.gathered(name, (), np.int64) for name in ("tree", "now"))
-        seconds: Sequence[float] = saved.gathered("seconds", (), np.float64).tolist()
-        rows = saved.gathered("history", (2,), np.int64).tolist()
-        ruin.history = [(number, at, weight) for (number, weight), at in zip(rows, seconds)]
-        ruin.weight = ruin.net.weight(ruin.tree)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from hpcsolve.algorithms.base import NO_STOP, silent
-from hpcsolve.algorithms.steiner_kmb.best.polish import Setting
 from hpcsolve.algorithms.steiner_kmb.best.rounds import RoundStop
+from hpcsolve.algorithms.steiner_kmb.best.setting import Setting
 from hpcsolve.algorithms.steiner_kmb.exact.search import Strategy, searched
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.parameters import Parameters

@@ -8,7 +8,8 @@ from functools import partial
 import numpy as np
 
 from hpcsolve.algorithms.base import UNKNOWN, Report
-from hpcsolve.algorithms.steiner_kmb.best.polish import Setting, agreed, lighter_and_last, polished, with_tree
+from hpcsolve.algorithms.steiner_kmb.best.polish import agreed, lighter_and_last, polished, with_tree
+from hpcsolve.algorithms.steiner_kmb.best.setting import Setting
 from hpcsolve.algorithms.steiner_kmb.exact.program import Program
 from hpcsolve.algorithms.steiner_kmb.exact.resume import resume, state_of
 from hpcsolve.algorithms.steiner_kmb.exact.space import (
@@ -25,7 +26,7 @@ from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reductions.apply import joins_terminals, reduced_again
 from hpcsolve.algorithms.steiner_kmb.reductions.shrink import ALL_RULES, Effort, Rules, Shrunk, shrunk, shrunk_further
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Mask, ReducedGraph
-from hpcsolve.checkpoint.checkpoints import Checkpoints, Wish
+from hpcsolve.checkpoint.checkpoints import Wish, without_writer
 from hpcsolve.wording import counted
 
 QUICK, THOROUGH = Effort(1 << 24, 16, 5), Effort(1 << 26, 16)
@@ -127,11 +128,6 @@ def effort_for(smaller: ReducedGraph) -> Effort:
     """Return how much work the reductions of a graph are worth."""
     terminals = len(smaller.graph.terminals)  # type: ignore[arg-type]
     return THOROUGH if terminals > MOST_TERMINALS or is_small(terminals, len(smaller.edges)) else QUICK
-
-
-def without_writer(checkpoints: Checkpoints) -> Checkpoints:
-    """Return checkpoints that end the search as these do, but neither save nor resume anything."""
-    return replace(checkpoints, writer=None, saved=None)
 
 
 @dataclass

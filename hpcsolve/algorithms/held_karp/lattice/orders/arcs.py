@@ -13,10 +13,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.algorithms.held_karp.lattice.half_run import Statistics
 from hpcsolve.algorithms.held_karp.lattice.orders.encode import STRIDE, Encoded, encode
 from hpcsolve.algorithms.held_karp.lattice.orders.table import Table
 from hpcsolve.algorithms.held_karp.lattice.orders.walk import arrivals
-from hpcsolve.algorithms.held_karp.lattice.planes import Statistics
 from hpcsolve.algorithms.held_karp.problem import OrderProblem
 from hpcsolve.problems.order import TourQuestion
 

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from hpcsolve.algorithms.base import WITHOUT_WORK, Estimate, Outcome, Report
+from hpcsolve.algorithms.held_karp.lattice.half_run import Statistics
 from hpcsolve.algorithms.held_karp.lattice.orders.arcs import ENTRIES, Arcs, Joiner, encode_backwards, in_instance
 from hpcsolve.algorithms.held_karp.lattice.orders.encode import Encoded, encode
 from hpcsolve.algorithms.held_karp.lattice.orders.ranking import best_orders, count_optimal
@@ -17,7 +18,6 @@ from hpcsolve.algorithms.held_karp.lattice.orders.slices import Slices
 from hpcsolve.algorithms.held_karp.lattice.orders.table import FILE as FILE
 from hpcsolve.algorithms.held_karp.lattice.orders.table import Layout, Table, layout_of
 from hpcsolve.algorithms.held_karp.lattice.orders.walk import best_order
-from hpcsolve.algorithms.held_karp.lattice.planes import Statistics
 from hpcsolve.algorithms.held_karp.outcome import order_layers_table
 from hpcsolve.algorithms.held_karp.problem import OrderProblem, order_problem, question_without_dearer
 from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, ExtraAnswers

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hpcsolve.algorithms.held_karp.lattice.half_run import BLOCK_THREADS, Statistics
 from hpcsolve.algorithms.held_karp.lattice.orders.encode import STRIDE, Encoded
 from hpcsolve.algorithms.held_karp.lattice.orders.slices import Exchange, Slices
 from hpcsolve.algorithms.held_karp.lattice.plan import BINOMIAL
-from hpcsolve.algorithms.held_karp.lattice.planes import BLOCK_THREADS, Statistics
 from hpcsolve.device.base import Argument, Buffer, Device
 from hpcsolve.parallel.comm import Comm
 

@@ -1,0 +1,171 @@
+"""A job's calls: `estimate` and `run` with a table of all states."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from hpcsolve.algorithms.base import WITHOUT_WORK, Estimate, Outcome, Report
+from hpcsolve.algorithms.held_karp.core import Core, core_problem
+from hpcsolve.algorithms.held_karp.lattice import compact, planes, recover
+from hpcsolve.algorithms.held_karp.lattice.half_run import Statistics
+from hpcsolve.algorithms.held_karp.lattice.orders import run as orders
+from hpcsolve.algorithms.held_karp.lattice.plan import Plan, plan
+from hpcsolve.algorithms.held_karp.lattice.reduce import ReducedCosts, reduce_costs
+from hpcsolve.algorithms.held_karp.lattice.split import FEWEST_CITIES, split_cities
+from hpcsolve.algorithms.held_karp.outcome import layers_table, outcome
+from hpcsolve.algorithms.held_karp.question import NO_EXTRA_ANSWERS, Parameters, asked, extra_answers
+from hpcsolve.checkpoint.checkpoints import Checkpoints
+from hpcsolve.device.base import Device
+from hpcsolve.errors import InputError, ResourceError
+from hpcsolve.parallel.comm import Comm
+from hpcsolve.problems.tsp import Tsp
+
+MOST_CITIES = 46
+"""The most cities for which a block of the kernel has room. Memory ends long before."""
+
+
+@dataclass(frozen=True)
+class _Prepared:
+    core: Core
+    reduced: ReducedCosts
+
+
+def estimate(tsp: Tsp, parameters: Parameters, ranks: int) -> Estimate:
+    """Return what a run on so many ranks will need.
+
+    Raises
+    ------
+    InputError
+        The parameters do not fit the instance, or its costs do not fit 32 bits.
+    ResourceError
+        So many cities that no machine could hold them, or more ranks than can share one problem.
+    """
+    question = asked(tsp, parameters)
+    extra = extra_answers(parameters)
+    if not question.plain or extra != NO_EXTRA_ANSWERS:
+        return orders.estimate(tsp, question, ranks, extra)
+    core = core_problem(tsp, parameters)
+    m = len(core.cities)
+    if parameters.layout == "compact":
+        return compact.estimate(m, ranks, tsp.n - m)
+    if m > MOST_CITIES:
+        why = f"Held-Karp's memory doubles with every city, so there may be {MOST_CITIES + 1} at most"
+        raise ResourceError(f"{tsp.n} cities are too many: {why}; use a heuristic or branch and cut")
+    orders.require_ranks(ranks)
+    reduced = reduce_costs(core.cost)
+    return _estimate_planes(m, reduced.symmetric, reduced.itemsize, ranks, tsp.n - m)
+
+
+def run(
+    tsp: Tsp, device: Device, comm: Comm, parameters: Parameters, report: Report, checkpoints: Checkpoints
+) -> Outcome:
+    """Return the optimum, with a proof. `tsp` is the same on all ranks, and so is the outcome but for `rank`."""
+    extra = extra_answers(parameters)
+    if comm.bcast(not asked(tsp, parameters).plain or extra != NO_EXTRA_ANSWERS if comm.rank == 0 else None):
+        return orders.run(tsp, lambda: asked(tsp, parameters), device, comm, report, checkpoints, extra)
+    started = time.perf_counter()
+    # Heuristics and scipy work on rank 0 alone, so that all ranks have the same integers.
+    prepared = comm.bcast(_prepare(tsp, parameters) if comm.rank == 0 else None)
+    assert prepared is not None
+    statistics = Statistics(seconds_wait=time.perf_counter() - started if comm.rank else 0.0)
+    if parameters.layout == "compact":
+        return compact.run(prepared.core, prepared.reduced, device, comm, report)
+    return _run_planes(prepared, device, comm, report, statistics, checkpoints)
+
+
+def largest_cost(n: int, edges: int) -> int:
+    """Return the largest cost of n cities with which every sum of costs fits a state of 32 bits.
+
+    Costs of symmetric instances are doubled, and a tour must stay below 2^31. An open path adds a depot to the cities.
+    """
+    return (2**30 - 1) // (n + 1)
+
+
+def fits(tsp: Tsp, parameters: Parameters) -> bool:
+    """Return whether states of 32 bits suffice for the costs as they are. Raises as `core_problem`."""
+    question = asked(tsp, parameters)
+    if not question.plain:
+        return orders.fits(tsp, question)
+    core = core_problem(tsp, parameters)
+    if len(core.cities) > MOST_CITIES:  # `estimate` refuses them with a better message
+        return True
+    try:
+        reduce_costs(core.cost)
+    except InputError:
+        return False
+    return True
+
+
+def _prepare(tsp: Tsp, parameters: Parameters) -> _Prepared:
+    core = core_problem(tsp, parameters)
+    return _Prepared(core, reduce_costs(core.cost))
+
+
+def _run_planes(
+    prepared: _Prepared, device: Device, comm: Comm, report: Report, statistics: Statistics, checkpoints: Checkpoints
+) -> Outcome:
+    core, reduced = prepared.core, prepared.reduced
+    order: list[int] | None = None
+    part: Plan | None = None
+    if len(core.cities) < FEWEST_CITIES:
+        found = recover.cheapest_order(reduced, device) if comm.rank == 0 and reduced.feasible else None
+        order = comm.bcast(found[1] if found else None)
+    elif reduced.feasible:
+        split = split_cities(len(core.cities))
+        part = plan(split, comm.size, comm.rank, reduced.symmetric, reduced.itemsize)
+        meeting = planes.meet(reduced, part, device, comm, report, statistics, checkpoints)
+        if meeting.value < reduced.infinity:
+            order = comm.bcast(recover.order_through(meeting, reduced, split, device) if comm.rank == 0 else None)
+    tables = {"layers": layers_table(part, comm, statistics)} if part else {}
+    return outcome(core, order, tables, _rank(part, statistics))
+
+
+def _rank(part: Plan | None, statistics: Statistics) -> dict[str, float | int]:
+    return {
+        "operations": part.operations() if part else 0,
+        "stored_bytes": part.stored_bytes() if part else 0,
+        "bytes_sent": sum(statistics.layer_bytes_sent),
+        "seconds_kernel": sum(t.seconds for t in (*statistics.layer_timers, *statistics.middle_timer)),
+        "seconds_copy": statistics.seconds_copy,
+        "seconds_wait": statistics.seconds_wait,
+    }
+
+
+def _estimate_planes(m: int, symmetric: bool, itemsize: int, ranks: int, ends: int) -> Estimate:
+    largest = partial(_largest, symmetric, itemsize, ranks, ends)
+    if m < FEWEST_CITIES:
+        none = (0,) * ranks
+        work = m * max(0, m - 1) << max(0, m - 2)
+        table: dict[str, int | str] = {"layout": "one small table", WITHOUT_WORK: ranks - 1}
+        return Estimate(none, none, work, "min-add", none, table, largest)
+    split = split_cities(m)
+    parts = [plan(split, ranks, rank, symmetric, itemsize) for rank in range(ranks)]
+    details: dict[str, int | str] = {
+        "split": f"{split.low} low, {split.mid} mid, {split.top} top cities: {split.slices} slices",
+        "states": f"{8 * itemsize}-bit, {'symmetric: half the work' if symmetric else 'asymmetric'}",
+        WITHOUT_WORK: sum(not p.slices for p in parts),
+    }
+    device, host = tuple(_device_bytes(p) for p in parts), tuple(p.host_bytes() for p in parts)
+    sent = tuple(p.bytes_sent() for p in parts)
+    return Estimate(device, host, sum(p.operations() for p in parts), "min-add", sent, details, largest)
+
+
+def _device_bytes(part: Plan) -> int:
+    return max(part.device_bytes(), part.recovery_bytes())
+
+
+def _largest(symmetric: bool, itemsize: int, ranks: int, ends: int, free: Sequence[int]) -> int:
+    """Return the most cities of an instance that fit in so many bytes per rank."""
+    for m in range(MOST_CITIES, FEWEST_CITIES - 1, -1):
+        need = _needs(m, symmetric, itemsize, ranks)  # lazily: mostly the first rank needs too much already
+        if all(a <= b for a, b in zip(need, free, strict=True)):
+            return m + ends
+    return FEWEST_CITIES - 1 + ends
+
+
+def _needs(m: int, symmetric: bool, itemsize: int, ranks: int) -> Iterator[int]:
+    parts = (plan(split_cities(m), ranks, rank, symmetric, itemsize) for rank in range(ranks))
+    return (_device_bytes(p) + p.host_bytes() for p in parts)

@@ -1,0 +1,118 @@
+"""Several searches by ruin and recreate: each goes its own way, and what is good in any of their trees is joined."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+
+from hpcsolve.algorithms import steiner_kmb
+from hpcsolve.algorithms.base import NO_STOP, Outcome, StopCriteria, silent
+from hpcsolve.algorithms.steiner_kmb import Parameters
+from hpcsolve.algorithms.steiner_kmb.best.polish import recombined
+from hpcsolve.algorithms.steiner_kmb.best.ruin import Ruin, Start, ruin_from
+from hpcsolve.algorithms.steiner_kmb.kmb.tree import Work
+from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers, network
+from hpcsolve.algorithms.steiner_kmb.reductions.shrink import Shrunk
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
+from hpcsolve.device.base import Device
+from hpcsolve.device.host import HostDevice
+from hpcsolve.parallel.comm import Comm, SerialComm
+from hpcsolve.problems.graph import Graph
+from hpcsolve.problems.graph_build import from_edges
+from tests.algorithms.steiner_kmb.test_steiner_best import Impatient, is_right
+from tests.algorithms.steiner_kmb.test_steiner_key_vertex import poor_tree
+from tests.algorithms.steiner_kmb.test_steiner_ruin import search, setting_for, weighed
+from tests.steiner_oracle import hypercube, least_weight
+from tests.thread_comm import on_ranks
+
+BRIDGE = 50
+
+
+def two_halves() -> tuple[Graph, list[Graph]]:
+    """Return two hypercubes with a bridge between terminals of both, and the hypercubes."""
+    halves = [hypercube(4, 5, seed) for seed in (1, 2)]
+    edges = [(half.tails() + 16 * i, half.heads + 16 * i, half.weights) for i, half in enumerate(halves)]
+    bridge = ([halves[0].terminals[0]], [halves[1].terminals[0] + 16], [BRIDGE])
+    tails, heads, weights = (np.concatenate(parts) for parts in zip(*edges, bridge))
+    terminals = np.concatenate([halves[0].terminals, halves[1].terminals + 16])
+    return from_edges(tails, heads, weights, terminals=terminals, n=32), halves
+
+
+def moved(net: Network, half: Network, tree: np.ndarray, first: int) -> np.ndarray:
+    """Return the numbers that edges of a half have in the whole graph, where the half begins with vertex `first`."""
+    return edge_numbers(net, half.edges.tails[tree] + first, half.edges.heads[tree] + first)
+
+
+def test_what_is_good_in_two_trees_is_joined(device: Device) -> None:
+    """Each tree is lightest in one half of the graph and poor in the other one."""
+    graph, halves = two_halves()
+    net, nets = network(graph, device), [network(half, device) for half in halves]
+    poor = [poor_tree(half, 5) for half in nets]
+    good = [search(half, tree).best() for half, tree in zip(nets, poor)]
+    least = [least_weight(half) for half in halves]
+    assert [half.weight(tree) for half, tree in zip(nets, good)] == least
+    bridge = edge_numbers(net, halves[0].terminals[:1], halves[1].terminals[:1] + 16)
+    trees = [np.sort(np.concatenate([bridge, *(moved(net, half, tree, 16 * i)
+                                               for i, (half, tree) in enumerate(zip(nets, pair)))]))
+             for pair in ((good[0], poor[1]), (poor[0], good[1]))]
+    weights = [net.weight(tree) for tree in trees]
+    assert min(weights) > sum(least) + BRIDGE
+    setting = setting_for(net, shakes=0, starts=2)
+    starts = [Start(i, tree, tree, weight) for i, (tree, weight) in enumerate(zip(trees, weights))]
+    ruin = Ruin(net, setting, starts, min(weights), 0)
+    smaller = reduced(graph)
+    assert smaller.graph.n == graph.n
+    now = Shrunk(smaller, trees[int(np.argmin(weights))], min(weights), 0)
+    found, _ = recombined(now, Work(0, 0.0, history=[(0, 0.0, now.weight)]), ruin, setting)
+    assert weighed(net, found.tree) == found.weight == sum(least) + BRIDGE
+    assert np.isin(found.tree, np.union1d(*trees)).all()
+
+
+def test_each_start_goes_its_own_way(device: Device) -> None:
+    net = network(reduced(hypercube(7, 64)).graph, device)
+    tree = poor_tree(net, 1)
+    alone, found = search(net, tree), search(net, tree, starts=3)
+    assert [one.number for one in found.starts] == [0, 1, 2]
+    assert np.array_equal(found.starts[0].now, alone.starts[0].now)
+    assert len({one.now.tobytes() for one in found.starts}) == 3
+    assert found.weight == min(one.weight for one in found.starts) == weighed(net, found.best()) <= alone.weight
+    assert np.array_equal(found.edges(), np.unique(np.concatenate([one.tree for one in found.starts]
+                                                                  + [one.now for one in found.starts])))
+
+
+def test_ranks_do_not_matter(device: Device) -> None:
+    net = network(reduced(hypercube(6, 20)).graph, device)
+    tree = poor_tree(net, 1)
+
+    def work(comm: Comm) -> tuple[bytes | None, bytes, int, list[tuple[int, int]]]:
+        host = HostDevice(2)
+        own = replace(net, device=host)
+        made = ruin_from(own, setting_for(own, 1, 1, 3, comm), tree, Work(0, 0.0))
+        made.run(1)
+        best = made.best()
+        history = [(number, weight) for number, _, weight in made.history]
+        return None if best is None else best.tobytes(), made.edges().tobytes(), made.weight, history
+
+    alone = on_ranks(1, work)[0]
+    for ranks in (2, 3, 4):  # with four, the last one has nothing to do
+        found = on_ranks(ranks, work)
+        assert found[0] == alone and all(one[1:] == alone[1:] for one in found)
+
+
+def run(graph: Graph, device: Device, comm: Comm, stop: StopCriteria = NO_STOP) -> Outcome:
+    return steiner_kmb.run(graph, device, comm, Parameters(mode="best", shakes=1, starts=4), silent, stop)
+
+
+def test_it_can_be_stopped_at_any_time(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Patience ends in ruin and recreate, and in the recombination of trees."""
+    graph, costs = hypercube(7, 64), []
+    for patience in (1, 156, 220, 10**6):
+        monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.solve.RoundStop", partial(Impatient, patience=patience))
+        found = on_ranks(2, lambda comm: run(graph, HostDevice(1), comm))
+        assert is_right(graph, found[0]) and len({outcome.cost for outcome in found}) == 1
+        costs.append(found[0].cost)
+    assert costs[-1] == run(graph, device, SerialComm()).cost == min(costs) < costs[0]
+    assert run(graph, device, SerialComm(), StopCriteria(target=costs[0] - 1)).cost < costs[0]
