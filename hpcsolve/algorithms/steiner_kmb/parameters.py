@@ -37,8 +37,7 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     starts
         Of modes best and exact: number of independent searches by ruin and recreate, each as long as `shakes` says.
         They are dealt to the ranks and their CPU threads. The edges of all their trees are a smaller problem, which is
-        solved in the same way, and so on as long as trees become lighter. In large graphs, as many starts as there are
-        cores find lighter trees than one search that is as many times as long.
+        solved in the same way, and so on as long as trees become lighter.
     halt
         Of mode kmb: where a search ends. "bottleneck": at the length of the longest edge of the terminals' spanning
         tree, which one search finds beforehand; "terminals": when the last terminal is settled, as published. The tree

@@ -105,7 +105,8 @@ def searched(
         before = now.weight
         now, work = polished(now, run)
         if now.weight < before and effort_for(now.smaller) is THOROUGH:
-            further = partial(shrunk_further, now, run.whole, effort, rules, root)
+            thorough = replace(THOROUGH, is_over=run.stop.is_due)
+            further = partial(shrunk_further, now, run.whole, thorough, rules, root)
             now = agreed(run.comm.once_per_host(further), run)
     if not now.ended_early:
         run.stop.offset = now.smaller.offset
