@@ -2,6 +2,7 @@
 
 load.py        reads a job from a TOML file or a result file
 convert.py     converts TOML tables to structs, and finds the line of a mistake
+docstrings.py  reads the meanings of keys from docstrings
 examples.py    the example jobs that come with hpcsolve
 generators.py  the generators of instances, by name
 reference.py   generates docs/jobs.md from the docstrings of the structs
@@ -54,7 +55,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
     device
         "cpu", "cuda", "cuda:1" (the GPU as nvidia-smi counts), a GPU's UUID, or "auto": GPUs if every rank sees one.
     seed
-        Of the random numbers.
+        Seed of the random numbers.
     exact
         Whether to refuse costs that would have to be rounded. By default decimals that do not fit the algorithm are
         rounded to the finest power of ten that is safe for it; the log and the result say so.

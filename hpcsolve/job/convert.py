@@ -12,7 +12,11 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import msgspec
 
 from hpcsolve.errors import InputError
+from hpcsolve.job.docstrings import in_short
 from hpcsolve.wording import did_you_mean, nearest
+
+LONGEST_VALUE = 60
+"""Characters of a wrong value that a message shows."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +35,10 @@ class JobText:
 
     def error(self, key: str, message: str) -> InputError:
         """Return the error for a mistake in `key`, a dotted path."""
-        if key in self.overridden:
-            return InputError(f"{key}: {message}", self.overridden[key])
-        return InputError(f"{key}: {message}", self.file, _line_of(self.text, re.sub(r"\[.*", "", key)))
+        named = re.sub(r"\[.*", "", key)
+        if named in self.overridden:
+            return InputError(f"{key}: {message}", self.overridden[named])
+        return InputError(f"{key}: {message}", self.file, _line_of(self.text, named))
 
     def missing(self, key: str, example: str = "") -> InputError:
         """Return the error for a missing key, a dotted path, on the line of its table or above all tables."""
@@ -80,7 +85,7 @@ def convert(
     except msgspec.ValidationError as error:
         message, _, at = str(error).partition(" - at `$.")
         key = at.rstrip("`") or path
-        raise job_text.error(f"{prefix}{key}", _explained(message, struct, key, table.get(key))) from None
+        raise job_text.error(f"{prefix}{key}", _explained(message, struct, key, _value_at(table, key))) from None
 
 
 def _explained(message: str, struct: type[msgspec.Struct], key: str, value: Any) -> str:
@@ -94,8 +99,18 @@ def _explained(message: str, struct: type[msgspec.Struct], key: str, value: Any)
         return f"{value!r} is not {expected}{did_you_mean(str(value), choices)}"
     message = message.replace("Object contains unknown field", "Unknown key")
     plain = re.sub("`([^`]*)`", lambda quoted: in_words(quoted[1]), message)
-    got = f", got {value}" if ">=" in plain or "<=" in plain else ""
-    return f"{plain[:1].lower()}{plain[1:]}{got}"
+    got = f", got {value}" if ">" in plain or "<" in plain else ""
+    shown = f" {json.dumps(value, ensure_ascii=False)}" if type(value) in (str, float) and not got else ""
+    meaning = in_short(struct, re.sub(r"\[.*", "", key).replace("-", "_"))
+    return f"{plain[:1].lower()}{plain[1:]}{got}{shown[:LONGEST_VALUE]}{f'; meaning: {meaning}' if meaning else ''}"
+
+
+def _value_at(table: Mapping[str, Any], key: str) -> Any:
+    """Return the value of a key such as `position[0][1]`, or None if the table has none."""
+    value = table.get(re.sub(r"\[.*", "", key))
+    for index in re.findall(r"\[(\d+)\]", key):
+        value = value[int(index)] if isinstance(value, list) else None
+    return value
 
 
 def in_words(types: str) -> str:

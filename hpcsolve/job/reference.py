@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -19,6 +18,7 @@ from hpcsolve.algorithms.base import StopCriteria
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.job import Settings
 from hpcsolve.job.convert import in_words, keys_of
+from hpcsolve.job.docstrings import described
 from hpcsolve.job.generators import makers
 from hpcsolve.output.markdown import with_generated
 
@@ -39,7 +39,7 @@ def reference() -> str:
     for kind in ("tsp", "graph", "steiner"):
         meanings: dict[str, str] = {}
         for maker in makers(kind).values():  # one docstring may explain a parameter for all
-            meanings |= {**_described(inspect.getdoc(maker) or "", "Parameters"), **meanings}
+            meanings |= {**described(inspect.getdoc(maker) or "", "Parameters"), **meanings}
         for name, maker in makers(kind).items():
             lines += ["", f"### `instance = {{ generate = \"{name}\", ... }}`", "", _first_sentence(maker), ""]
             lines += _generator_rows(maker, meanings)
@@ -53,7 +53,7 @@ def updated(text: str) -> str:
 
 def _struct_rows(struct: type[msgspec.Struct]) -> Iterator[str]:
     yield from HEADER
-    meanings = _described(inspect.getdoc(struct) or "", "Attributes")
+    meanings = described(inspect.getdoc(struct) or "", "Attributes")
     hints = get_type_hints(struct, include_extras=True)
     for key, field in keys_of(struct).items():
         default = "required" if field.required else _shown(field.default)
@@ -64,21 +64,12 @@ def _struct_rows(struct: type[msgspec.Struct]) -> Iterator[str]:
 
 def _generator_rows(maker: Callable[..., Any], known: Mapping[str, str]) -> Iterator[str]:
     yield from HEADER
-    meanings = dict(known) | _described(inspect.getdoc(maker) or "", "Parameters")
+    meanings = dict(known) | described(inspect.getdoc(maker) or "", "Parameters")
     for name, parameter in inspect.signature(maker).parameters.items():
         required = parameter.default is inspect.Parameter.empty
         kind = str(parameter.annotation).removesuffix(" | None")
         row = [f"`{name}`", in_words(kind), "required" if required else _shown(parameter.default), meanings[name]]
         yield f"| {' | '.join(row)} |"
-
-
-def _described(docstring: str, section: str) -> dict[str, str]:
-    """Return name -> meaning from a section of a numpydoc docstring, where `a, b` share one meaning."""
-    found = re.search(rf"{section}\n-+\n(.*?)(?:\n\n|\Z)", docstring, re.S)
-    meanings: dict[str, str] = {}
-    for names, text in re.findall(r"(?m)^(\w[\w, ]*)\n((?:[ ]+.*(?:\n|\Z))+)", found[1] if found else ""):
-        meanings |= dict.fromkeys(names.split(", "), " ".join(text.split()))
-    return meanings
 
 
 def _type(hint: Any) -> str:

@@ -110,11 +110,13 @@ def choose(
     if not isinstance(given.get("instance", {}), dict):
         raise InputError(f"instance: the instance is {path}; leave this key out", "--set")
     name = name or given.get("algorithm") or next((table for table in NAMES if table in given), None)
-    reason, instance = "as asked", None
+    reason, instance, own = "as asked", None, {}
     if name is None:
         name, reason, instance = _chosen(path, given, SECONDS if seconds is None else seconds)
-        seconds = None if name == "held-karp" else seconds  # it cannot be stopped, but likely ends in time
+        if name == "held-karp" and instance is not None:
+            own, seconds = _held_karp_keys(instance.problem, seconds)
     table = {**_table(name, path, given), **_stop_tables(name, seconds, given)}
+    table[name] |= own
     options = {"algorithm": "--algorithm"} | ({} if seconds is None else {"stop.seconds": "--seconds"})
     options |= dict.fromkeys(apply_overrides(table, overrides), "--set")
     table |= {key: value for key, value in replaced.items() if value is not None}
@@ -127,6 +129,13 @@ def _table(name: str, path: str, given: Mapping[str, Any]) -> dict[str, Any]:
     file, stem = ("-", "stdin") if path == "-" else (os.path.abspath(path), PurePath(path).name.split(".")[0])
     instance = {"file": file} if "instance" in given else file
     return {"algorithm": name, "instance": instance, "output": f"results/{stem}.h5"}
+
+
+def _held_karp_keys(tsp: Any, seconds: float | None) -> tuple[dict[str, Any], float | None]:
+    """Return keys of Held-Karp's table and its time limit: with precedences none can say how long a proof takes."""
+    if tsp.precedences:
+        return {"path": "open"}, SECONDS if seconds is None else seconds
+    return {}, None  # the lattice cannot be stopped, but likely ends in time
 
 
 def _ends(stop: StopCriteria) -> str:
@@ -199,8 +208,9 @@ def _read_by_first(path: str, given: Mapping[str, Any]) -> tuple[str, InstanceOf
         kind = algorithm(name).kind
         if kind in others:
             continue
+        job = _plain_job(name, path, given)  # a mistake in it is none of the file
         try:
-            found[name] = read_instance(_plain_job(name, path, given))
+            found[name] = read_instance(job)
             others.add(kind)
         except OtherKindError:
             others.add(kind)
@@ -236,6 +246,8 @@ def _line_prefix(place: re.Match[str]) -> str:
 
 def _for_cities(tsp: Any, given: Mapping[str, Any], seconds: float) -> tuple[str, str]:
     """Return the algorithm for cities, Held-Karp if memory and time allow a proof, and the reason."""
+    if tsp.precedences:
+        return "held-karp", f"since the file says which of {counted(tsp.n, 'city')} come before others"
     solver, ranks = algorithm("held-karp"), announced_size(os.environ)
     local = announced_local_size(os.environ) or ranks
     try:

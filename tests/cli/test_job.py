@@ -28,6 +28,12 @@ MISTAKES = {
     "boolean": (GOOD + "share-gpu = 1\n", ":3: share-gpu: expected true or false, got integer"),
     "range": (GOOD + "threads = 0\n", ":3: threads: expected integer >= 1, got 0"),
     "negative seed": (GOOD + "seed = -1\n", ":3: seed: expected integer >= 0, got -1"),
+    "a text of bytes": (GOOD + '[stop]\nmemory = "60 MB"\n',
+                        ':4: stop.memory: expected integer, got text "60 MB"; meaning: Bytes that a rank may take'),
+    "a text of seconds": (GOOD + '[stop]\nseconds = "1 h"\n', 'got text "1 h"; meaning: Time since the start, in sec'),
+    "no time": (GOOD + "[stop]\nseconds = 0\n", ":4: stop.seconds: expected number > 0.0, got 0; meaning: Time"),
+    "value in a list": (GOOD + "[held-karp]\nposition = [[3, 1], [2, 0]]\n",
+                        ":4: held-karp.position[1][1]: expected integer >= 1, got 0; meaning: Pairs [[city, k]"),
     "large seed": (GOOD + "seed = 99999999999999999999\n", ":3: seed: expected integer"),
     "no table": (GOOD + "held-karp = 1\n", ":3: held-karp: expected a table"),
     "stop": (GOOD + "[held-karp]\nmethod = 'lattice'\n[stop]\nseconds = 60.0\n",
@@ -87,6 +93,7 @@ def test_overrides_have_toml_values_or_words(tmp_path):
 
 @pytest.mark.parametrize(("override", "message"), [
     ("seed=x", "--set: seed: expected integer, got text"),
+    ("held-karp.before=[[3]]", "--set: held-karp.before[0]: expected list of length 2, got 1; meaning: Pairs"),
     ("held-karp", "--set: 'held-karp' is not KEY=VALUE"),
     ("=3", "is not KEY=VALUE"),
     ("held-karp..start=3", "is not KEY=VALUE"),

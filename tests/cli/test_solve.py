@@ -96,6 +96,18 @@ def test_the_choice_follows_from_the_instance(files):
     assert choose("tree.stp").reason == "steiner-kmb, since the graph has 2 terminals"
 
 
+def test_a_file_of_precedences_is_proven_by_held_karp_as_an_open_path(files):
+    rows = "0 3 8 6 1000000\n-1 0 5 4 3\n-1 -1 0 7 2\n-1 6 4 0 5\n-1 -1 -1 -1 0\n"
+    (files / "jobs.sop").write_text("NAME : jobs\nTYPE : SOP\nDIMENSION : 5\nEDGE_WEIGHT_TYPE : EXPLICIT\n"
+                                    f"EDGE_WEIGHT_FORMAT : FULL_MATRIX\nEDGE_WEIGHT_SECTION\n5\n{rows}EOF\n")
+    found = choose("jobs.sop")
+    assert found.reason.startswith("held-karp, since the file says which of 5 cities come before others; it stops")
+    assert (found.table["held-karp"], found.table["stop"]) == ({"path": "open"}, {"seconds": choosing.SECONDS})
+    assert choose("jobs.sop", seconds=5.0).table["stop"] == {"seconds": 5.0}
+    answer = package.solve(found.instance.problem, device="cpu", path="open")
+    assert (answer.cost, answer.tour.tolist()) == (13, [0, 1, 3, 2, 4])  # the best by hand: 3 + 4 + 4 + 2
+
+
 def test_a_set_key_names_the_algorithm(files):
     found = choose("roads.gr", overrides=["shortest-paths.sources=[1]"])
     assert found.job.settings.algorithm == "shortest-paths" and found.job.parameters.sources == [1]
@@ -131,6 +143,7 @@ def test_a_proof_must_fit_memory_and_time(limit, value, why, files, monkeypatch)
     (["nine.tsp", None, 3.0, ["held-karp.method=lattice"]], "--seconds: stop.seconds: held-karp has no partial answer"),
     (["nine.tsp", None, None, ["instance=a.tsp"]], "--set: instance: the instance is nine.tsp; leave this key out"),
     (["nine.tsp", None, None, ["held-karp.pth=open"]], "--set: held-karp.pth: unknown key; did you mean path?"),
+    (["nine.tsp", None, None, ["objective=latency"]], "--set: objective: unknown key; did you mean objective in the t"),
     (["nine.tsp", None, None, ["sed=1"]], "--set: sed: unknown key; did you mean seed?"),
 ])
 def test_what_cannot_be_solved_is_one_line(arguments, message, files):
