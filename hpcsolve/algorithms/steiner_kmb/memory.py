@@ -72,7 +72,7 @@ def memory(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo) -
     for rank, (count, table) in enumerate(zip(searches, _table_bytes(left, k, parameters, ranks, keys))):
         first = rank == 0  # it also reduces the graph, and makes the tree
         device, beside = _search_bytes(graph, left, parameters, info, keys, count) if count else (0, 0)
-        scratch = _scratch_bytes(left, k, parameters, info, keys, first)
+        scratch = _scratch_bytes(left, k, parameters, info, keys, rank, ranks)
         # From the reductions on a rank has the network of the smaller graph too, and its table.
         later = _network_bytes(left.n, left.arcs) + table
         one_memory = info.kind == "cpu"  # for device and host; beside a GPU the CPU does the work that needs scratch
@@ -157,13 +157,16 @@ def _hierarchy_bytes(graph: Graph, left: Sizes, parameters: Parameters, keys: Ke
     return own, max(contraction_bytes(n, arcs), weighing_bytes(n, False, most, keys)) - own
 
 
-def _scratch_bytes(left: Sizes, k: int, parameters: Parameters, info: DeviceInfo, keys: Keys, first: bool) -> int:
+def _scratch_bytes(
+    left: Sizes, k: int, parameters: Parameters, info: DeviceInfo, keys: Keys, rank: int, ranks: int
+) -> int:
     """Return the bytes that a CPU allocates for the kernels of mode best, beside those of its searches."""
     if parameters.mode not in ("best", "exact"):
         return 0
     width, panels = keys.dtype.itemsize, info.threads * PANEL
     links = (8 + LINKS_A_VERTEX * (4 + width)) * left.n + panels * capacity(k) * (4 + width)
-    return max(links, (116 * left.n + 8 * left.arcs) * first)
+    at_once = min(info.threads, len(range(rank, parameters.starts, ranks)))  # searches by ruin and recreate
+    return max(links, (116 * left.n + 8 * left.arcs) * (rank == 0), 100 * at_once * left.n)
 
 
 def _table_bytes(left: Sizes, k: int, parameters: Parameters, ranks: int, keys: Keys) -> list[int]:
