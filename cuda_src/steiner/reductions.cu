@@ -1,5 +1,5 @@
 // Tests by which edges of a Steiner problem are removed. The first thread of one block works, on the CPU whatever the
-// device: each kernel is a few searches with a heap, one after the other. Weights are above 0.
+// device: each kernel makes a few searches with a heap, one after the other. Weights are above 0.
 //
 // nearest: the terminals nearest to each vertex, as many as there are slots, by a search for each slot. The terminal in
 // slot j of a vertex reaches it by a neighbour that has the terminal in one of its slots up to j, so a search begins
@@ -15,10 +15,10 @@
 // The bottleneck of two terminals is found in a tree of the mergers in Kruskal's algorithm: the smaller component hangs
 // below the larger one, at the length of the edge that merged them. Its depth is at most log2 k, and lengths grow upward.
 //
-// search: what a dual ascent left of the weights, `rest` (dual_ascent.cu has its layout), gives distances from the root
-// to each vertex and from there on to the nearest other terminal. With the bound of the ascent they add up to a lower
-// bound on trees with a certain arc, by which the host removes edges (T. Polzin, S. Vahdati Daneshmand, Discrete Applied
-// Mathematics 112, 2001).
+// search: distances in what a dual ascent left of the weights (`rest`; dual_ascent.cu has its layout): from the root to
+// each vertex, and from each vertex to the nearest terminal but the root. With the bound of the ascent they add up to a
+// lower bound on trees with a certain arc, by which the host removes edges (T. Polzin, S. Vahdati Daneshmand, Discrete
+// Applied Mathematics 112, 2001).
 #include "steiner/network.cuh"
 
 // The tables of the slots before the present one, (slots, n), and that of the present one.
@@ -114,13 +114,13 @@ KERNEL reductions_compare(nearby near, closure_edges closure, uint32_t edges, co
 }
 EXPORT_KERNEL(reductions_compare)
 
-// `back` is the number of each arc's opposite. `down`: the distance of each vertex from the root (a position); `on`: from
-// there to the nearest other terminal. `scratch` is (2, n).
+// `back` is the number of each arc's opposite. `from_root`: the distance of each vertex from the root (a position);
+// `to_terminal`: its distance to the nearest terminal but the root. `scratch` is (2, n).
 KERNEL reductions_search(network net, uint32_t root, const uint64_t *rest, const uint32_t *back, uint32_t *scratch,
-                         uint64_t *down, uint64_t *on) {
+                         uint64_t *from_root, uint64_t *to_terminal) {
   if (threadIdx.x > 0 || blockIdx.x > 0) return;
   for (uint32_t forward = 0; forward < 2; forward++) {
-    uint64_t *distance = forward ? down : on;
+    uint64_t *distance = forward ? from_root : to_terminal;
     heap<uint64_t> waiting = empty_heap(net.n, scratch, distance);
     for (uint32_t i = 0; i < net.count; i++)
       if ((net.terminals[i] == root) == forward) distance[net.terminals[i]] = 0, offer(waiting, net.terminals[i]);

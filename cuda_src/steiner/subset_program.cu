@@ -100,7 +100,7 @@ DEVICE void grow_all(const network &net, const uint32_t *number, const families 
     forget(s);
   }
 }
-// Returns the number of the family with this set, of `size` terminals, or ~0.
+// Returns the number of the family with this set, of `size` terminals, or ~0 if there is none.
 template <int W>
 DEVICE uint64_t family_of(const families &all, const terminal_set<W> &set, uint32_t size) {
   uint64_t low = all.layers[size], high = all.layers[size + 1];
@@ -112,15 +112,15 @@ DEVICE uint64_t family_of(const families &all, const terminal_set<W> &set, uint3
   }
   return unreached;
 }
-// The lightest meeting that a block has found: its weight; the numbers of the families (~0 for no third one), and the
-// vertex.
+// The lightest meeting that a block has found: its weight; and the numbers of the three families (~0 for no third one)
+// and of the vertex.
 struct meeting {
-  uint64_t *weight, *who;
+  uint64_t *weight, *ids;
 };
-// Notes where two or three families meet, of which the first is spread, if that is lighter than what is noted, or as
-// light and of smaller numbers.
+// Notes where two or three families meet, the first of which is spread, if that is lighter than what is noted, or as
+// light with smaller numbers.
 DEVICE void meet(const families &all, const uint64_t *by_vertex, uint64_t x, uint64_t y, uint64_t z, uint64_t *weight,
-                 uint64_t *who) {
+                 uint64_t *ids) {
   uint64_t l = z == unreached ? 0 : all.begin[z];
   for (uint64_t j = all.begin[y]; j < all.begin[y + 1]; j++) {
     const uint32_t v = all.vertices[j];
@@ -129,16 +129,16 @@ DEVICE void meet(const families &all, const uint64_t *by_vertex, uint64_t x, uin
     if (z != unreached && l == all.begin[z + 1]) return;
     const bool all_three = z == unreached || all.vertices[l] == v;
     const uint64_t sum = by_vertex[v] + all.weights[j] + (z == unreached || !all_three ? 0 : all.weights[l]);
-    const bool sooner = x < who[0] || (x == who[0] && y < who[1]);
+    const bool sooner = x < ids[0] || (x == ids[0] && y < ids[1]);
     if (all_three && (sum < *weight || (sum == *weight && sooner)))
-      *weight = sum, who[0] = x, who[1] = y, who[2] = z, who[3] = v;
+      *weight = sum, ids[0] = x, ids[1] = y, ids[2] = z, ids[3] = v;
   }
 }
 // Lets family x, which is spread, meet all that come after it. The sizes of the three sets ascend, and each is at most
 // half of the number of terminals.
 template <int W>
 DEVICE void meet_others(const families &all, uint32_t terminals, const uint64_t *by_vertex, uint64_t x,
-                        uint64_t *weight, uint64_t *who) {
+                        uint64_t *weight, uint64_t *ids) {
   const terminal_set<W> mine = set_at<W>(all.sets, x);
   const uint32_t a = size_of(mine), half = terminals / 2;
   for (uint32_t b = a; b <= half && a + b <= terminals; b++) {
@@ -152,22 +152,23 @@ DEVICE void meet_others(const families &all, uint32_t terminals, const uint64_t 
         left.word[w] = (bits < 64 ? (1ull << bits) - 1 : ~0ull) & ~left.word[w];
       }
       const uint64_t z = c ? family_of(all, left, c) : unreached;
-      if (!c || z != unreached) meet(all, by_vertex, x, y, z, weight, who);
+      // Numbers ascend with sizes. If z < y, the two are of one size, and have met x the other way round.
+      if (!c || (z > y && z != unreached)) meet(all, by_vertex, x, y, z, weight, ids);
     });
   }
 }
-// The families of the span are dealt by their numbers. `best` begins with the limit and zeros; `who`
-// is (blocks, 4), `weights` is (blocks, n).
+// The families of the span are dealt to the ranks by their numbers. At first, `best` has the limit and zeros. `ids` is
+// (blocks, 4), `weights` is (blocks, n).
 template <int W>
 DEVICE void meet_all(uint32_t n, const families &all, uint32_t terminals, share own, span taken, uint64_t *next,
                      uint64_t *weights, const meeting &best) {
   if (threadIdx.x > 0) return;
   uint64_t *by_vertex = weights + (size_t)blockIdx.x * n;
   for (uint32_t v = 0; v < n; v++) by_vertex[v] = unreached;
-  uint64_t *weight = best.weight + blockIdx.x, *who = best.who + 4 * blockIdx.x;
+  uint64_t *weight = best.weight + blockIdx.x, *ids = best.ids + 4 * blockIdx.x;
   for (uint64_t i; (i = taken.begin + atomicAdd(next, (uint64_t)1) * own.modulus + own.residue) < taken.end;) {
     spread(all, i, by_vertex);
-    meet_others<W>(all, terminals, by_vertex, i, weight, who);
+    meet_others<W>(all, terminals, by_vertex, i, weight, ids);
     take_away(all, i, by_vertex);
   }
 }

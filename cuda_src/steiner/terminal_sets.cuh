@@ -54,31 +54,32 @@ DEVICE uint32_t hash_of(const terminal_set<W> &s) {
   return x >> 32;
 }
 // A family: the states (vertex, weight) of one set of terminals, by ascending vertex. Families are sorted by size and
-// set, those of size s have numbers layers[s] to layers[s + 1]. `blocks` has a bit for each 64th part of the graph in
-// which the family has a vertex.
+// set: those of size s have numbers from layers[s] to layers[s + 1] - 1. `cells` has a bit for each of the 64 cells of
+// the graph in which the family has a vertex.
 struct families {
-  const uint64_t *sets, *layers, *begin, *blocks;
+  const uint64_t *sets, *layers, *begin, *cells;
   const uint32_t *vertices;
   const uint64_t *weights;
 };
-// Returns which of up to 64 families from number `begin` on, a bit for each, are disjoint from a set and have a part of
-// the graph in common with it. Most families are no partners, so the loop has no branches: a compiler vectorises it.
+// Returns a bit for each of up to 64 families from number `begin` on: whether it is a partner, that is, its set is
+// disjoint from `set`, and it has a vertex in one of `cells`. Most families are no partners, so the loop has no
+// branches: a compiler vectorises it.
 template <int W>
-DEVICE uint64_t partners(const families &all, const terminal_set<W> &set, uint64_t blocks, uint64_t begin,
+DEVICE uint64_t partners(const families &all, const terminal_set<W> &set, uint64_t cells, uint64_t begin,
                          uint64_t end) {
   uint64_t found = 0;
   for (uint64_t i = 0; i < (end - begin < 64 ? end - begin : 64); i++) {
     uint64_t shared = 0;
     for (int w = 0; w < W; w++) shared |= all.sets[(begin + i) * W + w] & set.word[w];
-    found |= (uint64_t)((shared == 0) & ((all.blocks[begin + i] & blocks) != 0)) << i;
+    found |= (uint64_t)((shared == 0) & ((all.cells[begin + i] & cells) != 0)) << i;
   }
   return found;
 }
-// Calls `visit` with the number of each such family of a span, and with its set.
+// Calls `visit` with number and set of each such partner of family x among the families from `begin` to `end` - 1.
 template <int W, class F>
 DEVICE void each_partner(const families &all, uint64_t x, uint64_t begin, uint64_t end, F visit) {
   const terminal_set<W> mine = set_at<W>(all.sets, x);
   for (; begin < end; begin += 64)
-    for (uint64_t left = partners<W>(all, mine, all.blocks[x], begin, end); left; left &= left - 1)
+    for (uint64_t left = partners<W>(all, mine, all.cells[x], begin, end); left; left &= left - 1)
       visit(begin + lowest(left), set_at<W>(all.sets, begin + lowest(left)));
 }

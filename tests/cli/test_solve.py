@@ -143,7 +143,7 @@ def test_a_proof_must_fit_memory_and_time(limit, value, why, files, monkeypatch)
     (["nine.tsp", None, 3.0, ["held-karp.method=lattice"]], "--seconds: stop.seconds: held-karp has no partial answer"),
     (["nine.tsp", None, None, ["instance=a.tsp"]], "--set: instance: the instance is nine.tsp; leave this key out"),
     (["nine.tsp", None, None, ["held-karp.pth=open"]], "--set: held-karp.pth: unknown key; did you mean path?"),
-    (["nine.tsp", None, None, ["objective=latency"]], "--set: objective: unknown key; did you mean objective i"),
+    (["nine.tsp", None, None, ["objective=latency"]], "--set: objective: unknown key; did you mean objective in the t"),
     (["nine.tsp", None, None, ["sed=1"]], "--set: sed: unknown key; did you mean seed?"),
 ])
 def test_what_cannot_be_solved_is_one_line(arguments, message, files):

@@ -80,7 +80,7 @@ INSTANCES = [
     Instance("kmb, matrix", "steiner-kmb", '{ generate = "road-steiner", n = 8000, terminals = 500, seed = 3 }',
              _steiner("kmb", "matrix = true")),
     Instance("best", "steiner-kmb", '{ generate = "road-steiner", n = 3000, terminals = 200, seed = 2 }',
-             _steiner("best", "shakes = 3")),
+             _steiner("best", "shakes = 2\nstarts = 3")),
     Instance("exact", "steiner-kmb", '{ generate = "road-steiner", n = 6000, terminals = 40, seed = 5 }',
              _steiner("exact"), keeps=False),
     Instance("fast", "steiner-kmb", '{ generate = "road-steiner", n = 30000, terminals = 3000, seed = 4 }',
@@ -96,7 +96,7 @@ INSTANCES = [
              _paths(f"sources = [{_listed(48)}]\ntargets = [1, 99999, 264346]")),
     Instance("pace3_144", "steiner-kmb", "steiner/pace3_144.gr", _steiner("best", "shakes = 2")),
     Instance("e10", "steiner-kmb", "steiner/e10.stp", _steiner("kmb")),
-    Instance("w13c29", "steiner-kmb", "steiner/w13c29.stp", _steiner("best", "shakes = 2")),
+    Instance("w13c29", "steiner-kmb", "steiner/w13c29.stp", _steiner("best", "shakes = 1\nstarts = 5")),
     Instance("cc6-2p", "steiner-kmb", "steiner/cc6-2p.stp", _steiner("fast"), keeps=False),
 ]
 SMALL = ["queries", "best"]

@@ -1,4 +1,4 @@
-"""Lower bounds by dual ascent, on the graph as it was read, where anybody can check the dual values again.
+"""Lower bounds by dual ascent. Those on the graph as it was read can be checked again by their dual values.
 
 See cuda_src/steiner/dual_ascent.cu.
 """
@@ -16,12 +16,12 @@ from hpcsolve.algorithms.steiner_kmb.network import Given, Network, New, launche
 from hpcsolve.parallel.comm import Comm
 
 MOST_WORK = 1 << 30
-"""The most arcs that an ascent scans. It then ends with the bound so far. 10^5 vertices take a tenth of that."""
+"""The most arcs that an ascent scans. It then ends with the bound so far. A tenth is enough for 10^5 vertices."""
 ROOTS = 8
 CHEAP = 1 << 24
 """At most ROOTS terminals are tried as the root, fewer if all ascents together would scan more than CHEAP arcs."""
 HEAD_START = 3
-"""Rank 0 has so many roots fewer, because it also reduces the graph, which takes about as long."""
+"""By how many roots rank 0 has less to do: it also reduces the graph, which takes about as long."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +35,9 @@ class Bound:
     root
         Position of the root.
     terminals, duals
-        The raises, in order: whose terminal's set was raised (position), and how much its dual value rose.
+        The raises, in order: the terminal (position) whose set was raised, and by how much the set's dual value rose.
     work
-        Number of arcs scanned.
+        Number of arcs that the ascent scanned.
     """
 
     value: int
@@ -47,23 +47,23 @@ class Bound:
     work: int
 
 
-def ascended(net: Network, comm: Comm) -> Bound | None:
-    """Return the best bound of this rank's ascents, or None. The roots are dealt to the ranks. Collective."""
+def own_bound(net: Network, comm: Comm) -> Bound | None:
+    """Return the best bound of this rank's ascents, or None without any. Roots are dealt to the ranks. Collective."""
     most = min(ROOTS, len(net.terminals))
-    mine = [climb(net, root) for root in range(most)[comm.rank : comm.rank + 1]]
+    mine = [ascent_bound(net, comm.rank)] if comm.rank < most else []
     roots = min(most, -(-CHEAP // max(1, comm.bcast(mine[0].work if comm.rank == 0 else 0))))
     others = _dealt(roots, comm.size)[comm.rank]
-    return _best([*mine[: roots > comm.rank], *(climb(net, root) for root in others)])
+    return _best([*(mine if comm.rank < roots else []), *(ascent_bound(net, root) for root in others)])
 
 
 def best_bound(mine: Bound | None, comm: Comm) -> Bound | None:
-    """Return the best bound of all ranks on rank 0, elsewhere None. Ties go to the smallest root. Collective."""
+    """Return the best bound of all ranks on rank 0, elsewhere None. Of equal ones, the smallest root's. Collective."""
     found = comm.gather(mine)
     return None if found is None else _best([bound for bound in found if bound is not None])
 
 
 def _dealt(roots: int, ranks: int) -> list[list[int]]:
-    """Return each rank's roots beyond its first, whose number is that of the rank."""
+    """Return the roots of each rank beside its first one, which has the number of the rank."""
     shares: list[list[int]] = [[] for _ in range(ranks)]
     for root in range(ranks, roots):
         least = min(range(ranks), key=lambda rank: len(shares[rank]) + HEAD_START * (rank == 0))
@@ -84,8 +84,8 @@ class Ascent:
     rest
         Shape (arcs,): what is left of the weight of each arc, in the row of its head.
     cuts
-        Shape (raises, words): the terminals in each raised set, a bit for each by its number; no words if nobody
-        asked for them.
+        Shape (raises, words): the terminals in each raised set, a bit for each by its number. There are 0 words if the
+        sets were not asked for.
     """
 
     bound: Bound
@@ -93,22 +93,22 @@ class Ascent:
     cuts: NDArray[np.uint64]
 
 
-def climb(net: Network, root: int) -> Bound:
+def ascent_bound(net: Network, root: int) -> Bound:
     """Return the bound of the ascent whose root is terminal number `root`."""
-    return _climbed(net, root, 0, rest_wanted=False)[0]
+    return _launch(net, root, 0, rest_wanted=False)[0]
 
 
 def ascent(net: Network, root: int, words: int = 0) -> Ascent:
-    """Return the ascent whose root is terminal number `root`, with cuts of so many words of 64 bits."""
-    bound, found = _climbed(net, root, words, rest_wanted=True)
+    """Return the ascent whose root is terminal number `root`, with cuts of `words` words of 64 bits."""
+    bound, found = _launch(net, root, words, rest_wanted=True)
     count = len(bound.duals)
     return Ascent(bound, found["rest"], found["sets"][: count * words].reshape(count, words).copy())
 
 
-def _climbed(net: Network, root: int, words: int, rest_wanted: bool) -> tuple[Bound, dict[str, NDArray[Any]]]:
+def _launch(net: Network, root: int, words: int, rest_wanted: bool) -> tuple[Bound, dict[str, NDArray[Any]]]:
+    """Return the bound of an ascent, and the arrays that its kernel returns."""
     arcs = len(net.heads)
-    number = np.cumsum(net.is_terminal, dtype=np.uint32) - net.is_terminal
-    sets: Given = {"words": words, "number": number, "sets": New(arcs * words, np.uint64)}
+    sets: Given = {"words": words, "number": net.terminal_numbers(), "sets": New(arcs * words, np.uint64)}
     found = launched(
         net.device, "steiner/dual_ascent", "dual_ascent_climb", net=net.group(), root=root, budget=MOST_WORK, cuts=sets,
         rest=New(arcs, np.uint64, scratch=not rest_wanted), scratch=New(5 * net.n + arcs, np.uint32, scratch=True),

@@ -42,7 +42,7 @@ def never() -> bool:
 
 
 def exchanged(net: Network, tree: Indices, is_over: Callable[[], bool] = never) -> Indices:
-    """Return the tree after passes of exchanges, until none makes it lighter, or the search is over."""
+    """Return the tree after passes of exchanges, which end when none makes it lighter, or when the search is over."""
     while len(tree) and not is_over():
         candidate = after(net, tree, untouched(net, moves(net, tree)))
         if candidate is None:
@@ -76,14 +76,14 @@ def moves(net: Network, tree: Indices) -> list[Move]:
 
 def in_tree(net: Network, tree: Indices) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
     """Return the vertex in whose row each arc stands, and 1 for the arcs of the tree, else 0."""
-    tails = np.repeat(np.arange(net.n, dtype=np.uint32), np.diff(net.offsets))
+    tails = net.tails()
     chosen = np.zeros(len(net.edges), np.uint32)
     chosen[tree] = 1
     return tails, chosen[edge_numbers(net, tails, net.heads)]
 
 
 def room_for(n: int) -> int:
-    """Return the room for the vertices of all paths of a pass. A move that does not fit comes in the next pass."""
+    """Return the room for the vertices of all paths of a pass. A move that does not fit is left to the next pass."""
     return 8 * n
 
 
@@ -108,7 +108,7 @@ def untouched(net: Network, found: list[Move]) -> list[Move]:
 
 
 def after(net: Network, tree: Indices, chosen: list[Move]) -> Indices | None:
-    """Return a connected, lighter tree after all of these moves, or the first half, quarter, ... of them, or None."""
+    """Return a lighter tree after all of these moves, or else the first half, quarter, ... of them, or None."""
     weight = net.weight(tree)
     while chosen:
         left = np.setdiff1d(tree, np.concatenate([move.removed for move in chosen]))

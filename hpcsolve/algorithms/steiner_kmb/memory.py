@@ -30,8 +30,8 @@ from hpcsolve.parallel.partition import even_shares
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.steiner import exact_sum
 
-REDUCING = 62
-"""Bytes for each arc that is left while the smaller graph is built."""
+REDUCTION_BYTES = 62
+"""Bytes that building the reduced graph takes for each arc of it."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Memory:
 
 
 def left_of(graph: Graph) -> Sizes:
-    """Estimate what the reductions leave of a graph: they remove leaves and vertices of chains, each with one edge."""
+    """Return an estimate of what reductions leave: they remove leaves and vertices of chains, with one edge each."""
     passing = np.diff(graph.offsets) <= 2
     passing[graph.terminals] = False
     gone = int(passing.sum())
@@ -60,25 +60,25 @@ def left_of(graph: Graph) -> Sizes:
 
 
 def memory(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo) -> Memory:
-    """Return what a run on so many ranks, each with such a device, takes at its peak."""
+    """Return what a run takes at its peak, on `ranks` ranks with such a device each."""
     assert graph.terminals is not None
     left, k, keys = left_of(graph), len(graph.terminals), distance_keys(graph, parameters)
     fast = parameters.mode == "fast"
     searches = [0] * ranks if fast else [len(share) for share in shares_of_walk(k, ranks)]
     shared = _reduced_bytes(graph, left) + (0 if fast else search_graph_bytes(left.n, left.arcs, False, keys))
-    swept, building = _hierarchy_bytes(graph, left, parameters, keys)
-    shared += swept
+    hierarchy, building = _hierarchy_bytes(graph, left, parameters, keys)
+    shared += hierarchy
     on_device, on_host = [], []
     for rank, (count, table) in enumerate(zip(searches, _table_bytes(left, k, parameters, ranks, keys))):
-        first = rank == 0  # it also reduces the graph, and makes the tree
+        first = rank == 0  # rank 0 also reduces the graph, and makes the tree
         device, beside = _search_bytes(graph, left, parameters, info, keys, count) if count else (0, 0)
-        scratch = _scratch_bytes(left, k, parameters, info, keys, first)
+        scratch = _scratch_bytes(left, k, parameters, info, keys, rank, ranks)
         # From the reductions on a rank has the network of the smaller graph too, and its table.
         later = _network_bytes(left.n, left.arcs) + table
         one_memory = info.kind == "cpu"  # for device and host; beside a GPU the CPU does the work that needs scratch
         peak = _network_bytes(graph.n, graph.arcs) + max(
             _ascent_bytes(graph) - shared,  # what is shared is made after the dual ascents
-            REDUCING * left.arcs * first,
+            REDUCTION_BYTES * left.arcs * first,
             (later + building) * first,
             later + (device + beside if one_memory else max(beside, scratch)),
             later + max(24 * graph.n, _exchange_bytes(left, parameters)) * first,
@@ -111,7 +111,7 @@ def _network_bytes(n: int, arcs: int) -> int:
 
 
 def _ascent_bytes(graph: Graph) -> int:
-    """Return the bytes that a dual ascent works in."""
+    """Return the bytes that a dual ascent takes."""
     return 20 * graph.n + 24 * graph.arcs
 
 
@@ -125,13 +125,13 @@ def _reduced_bytes(graph: Graph, left: Sizes) -> int:
 
 
 def _exchange_bytes(left: Sizes, parameters: Parameters) -> int:
-    """Return the bytes that key-path exchange works in."""
+    """Return the bytes that key-path exchange takes."""
     return 130 * left.n + 70 * left.arcs if parameters.exchange or parameters.mode in ("best", "exact") else 0
 
 
 def _search_bytes(graph: Graph, left: Sizes, parameters: Parameters, info: DeviceInfo, keys: Keys, count: int
                   ) -> tuple[int, int]:
-    """Return the bytes that a rank's searches work in on the device, and the bytes of a batch of rows on the host."""
+    """Return the bytes that a rank's searches take on the device, and those of a batch of rows on the host."""
     assert graph.terminals is not None
     engine = chosen_engine(parameters.engine, graph, count, info)
     shapes = workspace(left.n, engine.at_once(count, info), engine.room(left.n), False, keys)
@@ -149,7 +149,7 @@ def _search_bytes(graph: Graph, left: Sizes, parameters: Parameters, info: Devic
 
 
 def _hierarchy_bytes(graph: Graph, left: Sizes, parameters: Parameters, keys: Keys) -> tuple[int, int]:
-    """Return the most bytes of a hierarchy with its graph, and those that making it takes beside them."""
+    """Return the most bytes that a hierarchy takes with its graph, and those that making it takes beside them."""
     if isinstance(attempt_of(graph, parameters), Refusal):
         return 0, 0
     n, arcs, most = left.n, left.arcs, most_arcs(left.n, left.arcs)
@@ -157,13 +157,16 @@ def _hierarchy_bytes(graph: Graph, left: Sizes, parameters: Parameters, keys: Ke
     return own, max(contraction_bytes(n, arcs), weighing_bytes(n, False, most, keys)) - own
 
 
-def _scratch_bytes(left: Sizes, k: int, parameters: Parameters, info: DeviceInfo, keys: Keys, first: bool) -> int:
-    """Return the bytes that a CPU allocates for the kernels of mode best, beside those of its searches."""
+def _scratch_bytes(
+    left: Sizes, k: int, parameters: Parameters, info: DeviceInfo, keys: Keys, rank: int, ranks: int
+) -> int:
+    """Return the bytes that the kernels of mode best take on the CPU, beside those of its searches."""
     if parameters.mode not in ("best", "exact"):
         return 0
     width, panels = keys.dtype.itemsize, info.threads * PANEL
     links = (8 + LINKS_A_VERTEX * (4 + width)) * left.n + panels * capacity(k) * (4 + width)
-    return max(links, (116 * left.n + 8 * left.arcs) * first)
+    at_once = min(info.threads, len(range(rank, parameters.starts, ranks)))  # searches by ruin and recreate
+    return max(links, (116 * left.n + 8 * left.arcs) * (rank == 0), 100 * at_once * left.n)
 
 
 def _table_bytes(left: Sizes, k: int, parameters: Parameters, ranks: int, keys: Keys) -> list[int]:

@@ -1,4 +1,4 @@
-"""A Steiner problem as the Steiner kernels read it, which run on the CPU, and their launches."""
+"""A Steiner problem as the Steiner kernels read it, and the launches of these kernels, which run on the CPU."""
 
 from __future__ import annotations
 
@@ -40,8 +40,16 @@ class Network:
     weights: NDArray[np.uint64]
 
     def weight(self, tree: Indices) -> int:
-        """Return the weight of a tree, exact."""
+        """Return the exact weight of a tree."""
         return int(self.edges.weights[tree].sum())
+
+    def tails(self) -> NDArray[np.uint32]:
+        """Return the vertex in whose row each arc stands."""
+        return np.repeat(np.arange(self.n, dtype=np.uint32), np.diff(self.offsets))
+
+    def terminal_numbers(self) -> NDArray[np.uint32]:
+        """Return the number of each terminal, by vertex. The entries of other vertices mean nothing."""
+        return np.cumsum(self.is_terminal, dtype=np.uint32) - self.is_terminal
 
     def group(self) -> dict[str, int | NDArray[Any]]:
         """Return the kernels' group `net`."""

@@ -1,4 +1,4 @@
-"""The order in which terminals are searched from. Neighbours in the terminals' spanning tree stand together."""
+"""The order in which terminals are searched from. Those near each other in their spanning tree stand together."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def depth_first(count: int, first: Indices, second: Indices) -> Indices:
 
 
 def shares_of_walk(terminals: int, ranks: int) -> list[Indices]:
-    """Return each rank's places in the walk: whole groups of the tile engine, dealt in turn to even out their work."""
+    """Return each rank's places in the walk: whole groups of the engine "tile", dealt in turn for even loads."""
     group = max(1, min(GROUP, -(-terminals // ranks)))
     owner = np.arange(terminals) // group % ranks
     return [np.flatnonzero(owner == rank) for rank in range(ranks)]

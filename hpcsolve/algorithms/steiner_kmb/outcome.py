@@ -36,15 +36,13 @@ HISTORY = {
     "seconds": Dataset("float64", "Since the start", "row", "s"),
     "best": Dataset("float64", "Weight of the best tree so far, in the instance's own unit", "row"),
 }
-"""The group `/history` of mode best: a row for each better tree, and one for the best at the end."""
-
-
+"""The group `/history` of modes best and exact: a row for each better tree, and one for the best at the end."""
 LAYERS = {
     "size": Dataset("int64", "Number of terminals in the sets", "layer"),
     "sets": Dataset("int64", "Sets of which states were kept", "layer"),
     "states": Dataset("int64", "States (a set and a vertex) that were kept", "layer"),
 }
-"""The group `/layers` of mode exact: a row for each size of sets, none if reductions and bounds were enough."""
+"""The group `/layers` of mode exact: a row for each size of sets. It is empty if reductions and bounds were enough."""
 
 
 @dataclass(frozen=True)
@@ -66,9 +64,8 @@ class Certified:
     def answer(self, matrix: DistanceTable | None) -> tree.Tree:
         """Return the answer, with this rank's part of the matrix if there is one."""
         edges = self.edges.tails, self.edges.heads, self.edges.weights
-        known = self.closure
-        return tree.tree_from_edges(edges, self.lower_bound, known.weight, known.bottleneck, self.proof, matrix,
-                                    self.optimal)
+        return tree.tree_from_edges(edges, self.lower_bound, self.closure.weight, self.closure.bottleneck, self.proof,
+                                    matrix, self.optimal)
 
 
 def tables_of(bound: Bound, smaller: ReducedGraph) -> Tables:
@@ -90,7 +87,7 @@ def history_of(rows: Sequence[tuple[int, float, int]], scale: int) -> Tables:
     Parameters
     ----------
     scale
-        A weight in the own unit is weight / scale.
+        A weight in the instance's own unit is weight / scale.
     """
     if not rows:
         return {}

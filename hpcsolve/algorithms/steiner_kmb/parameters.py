@@ -18,11 +18,11 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
     ----------
     mode
         "fast": a tree grown by one search, on rank 0 alone; "kmb": the method that Kou, Markowsky and Berman published,
-        with one search per terminal, spread over the ranks; "best": iterated 1-Steiner, on a table of distances from
-        the terminals to every vertex, which is spread over the ranks, after reductions by bounds; "exact": the lightest
-        tree, with a proof, by reductions, mode best, and a program over sets of terminals, which is spread over the
-        ranks. Its time and memory cannot be foreseen. Modes best and exact honour [stop]: they end soon, with the best
-        tree so far.
+        with one search per terminal, spread over the ranks; "best": reductions by bounds, then iterated 1-Steiner on
+        a table of distances from the terminals to every vertex, which is spread over the ranks, then ruin and recreate;
+        "exact": the lightest tree, with a proof, by reductions, mode best, and dynamic programming over sets of
+        terminals, which is spread over the ranks. Its time and memory cannot be foreseen. Modes best and exact honour
+        [stop]: they end soon, with the best tree so far.
     engine
         Of modes kmb, best and exact: how to search; the tree does not depend on it. "auto": phast from 64 terminals
         on, if the graph has at most 4 arcs per vertex and there are enough terminals to pay for a hierarchy; else tile.
@@ -31,14 +31,13 @@ class Parameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename
         Of engine p-pull: number of terminals that are searched from at once.
     shakes
         Of modes best and exact: how long ruin and recreate goes on, from a few hundredths of a second for each shake to
-        a second and more in graphs of 10^5 vertices. With at most 64 terminals also how often half of the nodes of
-        iterated 1-Steiner are dropped, at least. The seed decides what is tried. Four make trees lighter by a few
-        tenths of a per cent.
+        a second and more in graphs of 10^5 vertices. With at most 64 terminals, half of the nodes of iterated 1-Steiner
+        are also dropped at least this many times. The seed decides what is tried. Four shakes make trees lighter by a
+        few tenths of a per cent.
     starts
         Of modes best and exact: number of independent searches by ruin and recreate, each as long as `shakes` says.
         They are dealt to the ranks and their CPU threads. The edges of all their trees are a smaller problem, which is
-        solved in the same way, and so on as long as trees become lighter. In large graphs, as many starts as there are
-        cores find lighter trees than one search that is as many times as long.
+        solved in the same way, and so on as long as trees become lighter.
     halt
         Of mode kmb: where a search ends. "bottleneck": at the length of the longest edge of the terminals' spanning
         tree, which one search finds beforehand; "terminals": when the last terminal is settled, as published. The tree
@@ -65,5 +64,5 @@ Parameters.__doc__ = described(Parameters.__doc__, ROW_ENGINES)
 
 
 def asked(graph: Graph, parameters: Parameters) -> TreeQuestion:
-    """Return what is asked beside the tree."""
+    """Return what the job asks for beside the tree."""
     return TreeQuestion(parameters.matrix)

@@ -34,7 +34,7 @@ class RowChoice:
 
 
 def attempt_of(graph: Graph, parameters: Parameters) -> Attempt | Refusal:
-    """Return how much work a hierarchy may take, or why none is made. It follows from graph, mode and terminals alone.
+    """Return how much work a hierarchy may take, or why none is made. It follows from the graph and the job alone.
 
     Raises
     ------

@@ -16,7 +16,7 @@ from hpcsolve.algorithms.steiner_kmb.best.node_table import sent_bytes
 from hpcsolve.algorithms.steiner_kmb.best.polish import polished, shrunk_for_best
 from hpcsolve.algorithms.steiner_kmb.best.rounds import RoundStop
 from hpcsolve.algorithms.steiner_kmb.best.setting import Setting
-from hpcsolve.algorithms.steiner_kmb.dual_ascent import Bound, ascended, best_bound
+from hpcsolve.algorithms.steiner_kmb.dual_ascent import Bound, best_bound, own_bound
 from hpcsolve.algorithms.steiner_kmb.exact.search import FREE_PART, searched
 from hpcsolve.algorithms.steiner_kmb.key_path import exchanged
 from hpcsolve.algorithms.steiner_kmb.kmb.matrix import Matrix, empty_matrix
@@ -45,20 +45,21 @@ HOST_KERNEL_FILES = ("steiner/steiner_tree", "steiner/key_path", "steiner/key_ve
 """Kernels marked for the CPU, where they run whatever the job's device is."""
 KERNEL_FILES = (*HOST_KERNEL_FILES, *kernel_files((*ENGINES, *ROW_ENGINES)))
 STOPS = ("seconds", "target", "memory")
+"""The keys of [stop] that some mode honours (`can_stop`)."""
 
 
 def can_stop(parameters: Parameters, key: str) -> bool:
-    """Return whether the mode has an answer before its end, as "best" and "exact" have, and ends by this key."""
+    """Return whether this key of [stop] can end the mode. Only "best" and "exact" have an answer before their end."""
     return parameters.mode == "exact" or (parameters.mode == "best" and key != "memory")
 
 
 def can_resume(parameters: Parameters) -> bool:
-    """Return whether the mode writes checkpoints. The searches of mode "fast" take no longer than reading the graph."""
+    """Return whether the mode writes checkpoints. Mode "fast" takes no longer than reading the graph."""
     return parameters.mode != "fast"
 
 
 def estimate(graph: Graph, parameters: Parameters, ranks: int, info: DeviceInfo = ONE_CORE) -> Estimate:
-    """Return what a run on so many ranks, each with such a device, will need.
+    """Return what a run will need on `ranks` ranks with such a device each.
 
     Raises
     ------
@@ -97,7 +98,7 @@ def run(
     with on_host(device) as host:
         whole = network(graph, host)
         report(0.0, "lower bound")
-        bound = ascended(whole, comm)  # first: rank 0, which has the reductions next, has fewer ascents
+        bound = own_bound(whole, comm)  # before the reductions: rank 0 makes these, and has fewer ascents
         smaller, closure_tree = comm.once_per_host(partial(prepared, graph, host))
         if parameters.mode in ("best", "exact"):
             setting = Setting(whole, host, device, comm, parameters, report, stop, seed)
@@ -133,17 +134,17 @@ def _reduced_and_searched(
     """Return the outcome of modes best and exact. Collective."""
     bound = run.comm.bcast(best_bound(bound, run.comm))
     assert bound is not None
-    certified = max(bound.value, closure_bound(closure_tree.weight, len(run.whole.terminals)))
+    least = _lower_bound(bound, closure_tree, run.whole)
     layers: Tables = {}
     if run.parameters.mode == "best":
         run.report(0.0, "reductions")
         found, work = polished(shrunk_for_best(smaller, run), run)
-        certificate = Certified(_edges(run, found), closure_tree, min(certified, found.weight))
+        certificate = Certified(_edges(run, found), closure_tree, min(least, found.weight))
         ended = "" if found.proven else run.stop.ended(work.rounds)
     else:
-        exact = searched(smaller, certified, criteria.memory, run)
+        exact = searched(smaller, least, criteria.memory, run)
         found, work, ended = exact.found, exact.work, exact.ended
-        proof = DUAL if found.bound <= certified else SEARCH
+        proof = DUAL if found.bound <= least else SEARCH
         certificate = Certified(_edges(run, found), closure_tree, found.bound, found.proven, proof)
         layers = layers_of(exact.sets, exact.states)
     tables = {**tables_of(bound, found.smaller), **history_of(work.history, graph.scale), **layers}
@@ -182,13 +183,18 @@ def _certified(
 ) -> tuple[Certified, Tables]:
     """Return the tree in the graph as it was read, with its lower bound, and the groups beside `/solution`."""
     restored = spanning_tree(whole, smaller.restored(tree))
-    least = max(bound.value, closure_bound(closure_tree.weight, len(whole.terminals)))
+    least = _lower_bound(bound, closure_tree, whole)
     return Certified(whole.edges.part(restored), closure_tree, least), tables_of(bound, smaller)
+
+
+def _lower_bound(bound: Bound, closure_tree: ClosureTree, whole: Network) -> int:
+    """Return the greater one of the bounds by dual ascent and by the terminal distance graph."""
+    return max(bound.value, closure_bound(closure_tree.weight, len(whole.terminals)))
 
 
 @contextmanager
 def on_host(device: Device) -> Iterator[Device]:
-    """Give the job's device if it is the CPU, else the CPU cores that the rank has beside it."""
+    """Yield the job's device if it is the CPU, else the CPU cores that the rank has beside it."""
     if device.info.kind == "cpu":
         yield device
         return

@@ -85,13 +85,13 @@ def shortest_path_tree(net: Network, root: int = 0) -> Indices:
         before=New(net.n, np.uint32), inside=New(net.n, np.uint32),
     )
     before, inside = found["before"], found["inside"]
-    inside[net.terminals[root]] = 0  # the root has no edge to a vertex before it
+    inside[net.terminals[root]] = 0  # the root has no vertex before it
     vertices = np.flatnonzero(inside)
     return edge_numbers(net, vertices, before[vertices])
 
 
 def improved(net: Network, tree: Indices) -> Indices:
-    """Return a tree after it was replaced by the pruned minimum spanning tree on its vertices while that is lighter."""
+    """Return the tree, replaced by the pruned minimum spanning tree of its vertices as long as that is lighter."""
     while True:
         inside = vertices_of(net, tree)
         edges = np.flatnonzero(inside[net.edges.tails] & inside[net.edges.heads])

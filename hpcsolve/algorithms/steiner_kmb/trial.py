@@ -27,16 +27,17 @@ from hpcsolve.parallel.comm import SerialComm
 from hpcsolve.problems.graph import Graph
 
 ARCS = 1 << 22
-"""Arcs of the searches that follow each other on a block, of which there is at least one."""
+"""Roughly the arcs that each block scans in the trial, by one search or several."""
 ENDS = {
-    "best": 'mode "best" ends when no vertex makes its tree lighter',
+    "best": 'mode "best" goes on until no vertex makes its tree lighter, and then with ruin and recreate',
     "exact": 'mode "exact" ends when the lightest tree is proven',
 }
+"""When the modes end whose time is not known beforehand, in words."""
 NO_LIMIT = {"best": "", "exact": ", and how many states that takes cannot be foreseen"}
 
 
 def trial(graph: Graph, parameters: Parameters, criteria: StopCriteria, ranks: int, device: Device, seed: int) -> Trial:
-    """Make a tree by mode fast, which takes a second for half a million vertices, and some searches of mode kmb."""
+    """Return a trial: a run of mode fast (a second for half a million vertices) and, for mode kmb, some searches."""
     given = msgspec.structs.replace(parameters, mode="fast", matrix=False, halt="bottleneck")
     watch = Stopwatch()
     outcome = run(graph, device, SerialComm(), given, silent, NO_STOP, seed)
@@ -55,12 +56,12 @@ def trial(graph: Graph, parameters: Parameters, criteria: StopCriteria, ranks: i
 
 @dataclass(frozen=True)
 class _Searched:
-    """What some searches of mode kmb say of all.
+    """What some searches of mode kmb say about all of them.
 
     Attributes
     ----------
     seconds
-        Seconds of all searches of a rank, estimated.
+        Estimated seconds of all searches of a rank.
     measured_on, row_ratio, tables
         As in `Trial`.
     """

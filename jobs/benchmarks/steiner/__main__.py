@@ -3,14 +3,15 @@
     export HPCSOLVE_DATA=...                          # a folder with steiner/; or name other --instances
     python -m jobs.benchmarks.steiner rivals          # time and weight of all solvers, one core
     python -m jobs.benchmarks.steiner quality         # every file, every mode: weight, bound, closure, memory
+    python -m jobs.benchmarks.steiner starts          # mode best: one start, a longer one, several
     python -m jobs.benchmarks.steiner exact           # what mode exact proves, beside SteinerPy
     python -m jobs.benchmarks.steiner variants        # engines, k-pull, p-SSSP, more and more terminals
     python -m jobs.benchmarks.steiner searches        # the searches of mode kmb, by tile and by a hierarchy
     python -m jobs.benchmarks.steiner ranks           # one rank and two
 
-Prints Markdown. Times are CPU seconds of one core, because others may share the machine; those of `quality` and `ranks`
-are wall-clock seconds. The exit code is 1 if an answer is wrong: not a tree, a tree lighter than an optimum, or another
-closure than the reference's.
+Prints Markdown. Times are CPU seconds of one core, because others may share the machine; those of `quality`, `starts`
+and `ranks` are wall-clock seconds, too. The exit code is 1 if an answer is wrong: not a tree, a tree lighter than an
+optimum, or another closure than the reference's.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from jobs.benchmarks.common.charts import require_matplotlib
 from jobs.benchmarks.common.command import add_charts, add_repeats, end_with, new_parser
 from jobs.benchmarks.common.machine import describe_load, describe_machine
 from jobs.benchmarks.common.timing import load
-from jobs.benchmarks.steiner import exact, quality, ranks, searches, speed, variants
+from jobs.benchmarks.steiner import exact, quality, ranks, searches, speed, starts, variants
 from jobs.benchmarks.steiner.instances import HOW_TO_NAME, every_name, read_instance
 from jobs.benchmarks.steiner.rivals import all_rivals
 
@@ -83,6 +84,11 @@ def _quality(options: argparse.Namespace, _: ModuleType | None) -> Report:
     return quality.tables(rows, options.ranks), not any(row.wrong for row in rows)
 
 
+def _starts(options: argparse.Namespace, _: ModuleType | None) -> Report:
+    found = [starts.measure(read_instance(name), options.starts, options.ranks) for name in options.instances]
+    return starts.table(found, options.starts, options.ranks), all(one.is_right for one in found)
+
+
 def _exact(options: argparse.Namespace, _: ModuleType | None) -> Report:
     names = options.instances or [*every_name(), *exact.ROADS]
     rows = [exact.measure(read_instance(name), options.seconds, options.memory, not options.alone) for name in names]
@@ -131,6 +137,9 @@ def _options() -> argparse.Namespace:
     _add_modes(command, list(quality.MODES))
     command.add_argument("--ranks", type=int, default=1, metavar="N", help="of mpiexec (default 1)")
     command.add_argument("--device", default="cpu", help="cuda: searches on a GPU (default cpu, one core)")
+    command = add("starts", _starts, starts.INSTANCES, "mode best: one start, a longer one, several and their trees")
+    command.add_argument("--starts", type=int, default=8, metavar="N", help="number of starts (default 8)")
+    command.add_argument("--ranks", type=int, default=4, metavar="N", help="of mpiexec, beside one (default 4)")
     command = add("exact", _exact, [], "what mode exact proves, and how (default: all files, and road-like graphs)")
     command.add_argument("--seconds", type=float, default=60, metavar="S", help="CPU seconds of a solver (default 60)")
     command.add_argument("--memory", type=int, default=10, metavar="GIB", help="memory limit of a solver (default 10)")

@@ -23,6 +23,8 @@ threads = 1
 [steiner-kmb]
 mode = "{mode}"
 halt = "{halt}"
+shakes = {shakes}
+starts = {starts}
 """
 STOP = "[stop]\nseconds = {seconds}\n"
 
@@ -60,7 +62,7 @@ class Solved:
 
 def solve(
     instance: Instance, mode: str, ranks: int, seconds: float | None = None, halt: str = "bottleneck",
-    device: str = "cpu",
+    device: str = "cpu", shakes: int = 4, starts: int = 1,
 ) -> Solved:
     """Run a job with one thread on each rank.
 
@@ -70,10 +72,13 @@ def solve(
         Time limit, or None; only mode `best` takes one.
     halt
         Where the searches of mode `kmb` end, as in a job file.
+    shakes, starts
+        Of mode `best`, as in a job file.
     """
     with tempfile.TemporaryDirectory() as name:
         job, output = Path(name) / "job.toml", Path(name) / "result.h5"
-        text = JOB.format(instance=instance.job_instance, output=output, mode=mode, halt=halt, device=device)
+        text = JOB.format(instance=instance.job_instance, output=output, mode=mode, halt=halt, device=device,
+                          shakes=shakes, starts=starts)
         job.write_text(text + (STOP.format(seconds=seconds) if seconds else ""))
         before = _children_cpu()
         wall, cpu = run_on_ranks(job, ranks), _children_cpu() - before

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hpcsolve.algorithms import steiner_kmb
 from hpcsolve.algorithms.base import Outcome, silent
 from hpcsolve.algorithms.steiner_kmb import Parameters
-from hpcsolve.algorithms.steiner_kmb.dual_ascent import climb
+from hpcsolve.algorithms.steiner_kmb.dual_ascent import ascent_bound
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
 from hpcsolve.algorithms.steiner_kmb.trees import closure, improved, shortest_path_tree
@@ -118,9 +118,9 @@ def test_a_tree_of_no_weight(device: Device) -> None:
 
 def test_an_ascent_that_is_cut_short_proves_less(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     net = network(road_steiner(400, 40, seed=3), device)
-    whole = climb(net, 0)
+    whole = ascent_bound(net, 0)
     monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.dual_ascent.MOST_WORK", whole.work // 2)
-    half = climb(net, 0)
+    half = ascent_bound(net, 0)
     assert 0 < half.value < whole.value and whole.work // 2 <= half.work < whole.work
     assert half.duals.tolist() == whole.duals[: len(half.duals)].tolist()
 

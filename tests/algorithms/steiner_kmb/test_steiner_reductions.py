@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from hpcsolve.algorithms.steiner_kmb.network import network
-from hpcsolve.algorithms.steiner_kmb.reductions.shrink import ALL, KINDS, Effort, Rules, Shrunk, shrunk
+from hpcsolve.algorithms.steiner_kmb.reductions.shrink import ALL_RULES, KINDS, Effort, Rules, Shrunk, shrunk
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import reduced
 from hpcsolve.algorithms.steiner_kmb.reductions.special import too_long
 from hpcsolve.algorithms.steiner_kmb.reductions.terminals import contractible
@@ -27,7 +27,8 @@ from tests.steiner_oracle import least_weight, tiny_graph
 
 GRAPHS = int(os.environ.get("HPCSOLVE_TINY_GRAPHS", "15"))
 NONE = Rules(terminals=False, special=False, lighter=False)
-CHOICES = [ALL, *(replace(ALL, **{kind: False}) for kind in KINDS), *(replace(NONE, **{kind: True}) for kind in KINDS)]
+CHOICES = [ALL_RULES, *(replace(ALL_RULES, **{kind: False}) for kind in KINDS),
+           *(replace(NONE, **{kind: True}) for kind in KINDS)]
 LITTLE = Effort(1 << 12, 2)
 
 
@@ -65,7 +66,7 @@ def test_no_lighter_tree_is_lost(device: Device, weak: Callable[[int], None]) ->
             weak(seed)
         graph = tiny_graph(seed)
         least, whole = least_weight(graph), network(graph, device)
-        for rules in CHOICES if GRAPHS > 1000 or seed % 4 == 0 else [ALL]:
+        for rules in CHOICES if GRAPHS > 1000 or seed % 4 == 0 else [ALL_RULES]:
             found = shrunk(reduced(graph), whole, LITTLE, rules)
             if text := wrong(graph, found, least, whole):
                 bad.append((seed, rules, text))

@@ -1,7 +1,7 @@
 """The layout for study: all states stand in one table of m 2^(m-1) values, which is filled layer by layer.
 
-The tour is read back from the values. One rank works, the others idle. This is an independent check of the planes where
-brute force takes too long, and the simplest form of the method on a GPU, to compare with.
+The tour is read back from the values. One rank works; the others are idle. This is an independent check of the planes
+where brute force takes too long, and the simplest form of the method on a GPU, to compare with.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ GRID = 512
 
 
 def estimate(cities: int, ranks: int, ends: int) -> Estimate:
-    """Return the bytes and operations of a table for m cities, where the instance has `ends` more."""
+    """Return the bytes and operations of a table for `cities` cities, where the instance has `ends` more."""
     device = (_table_bytes(cities) + BINOMIAL.nbytes + COST_STRIDE**2 * 4,) + (0,) * (ranks - 1)
     host = (_table_bytes(cities),) + (0,) * (ranks - 1)
 
@@ -42,7 +42,13 @@ def estimate(cities: int, ranks: int, ends: int) -> Estimate:
 
 
 def run(core: Core, reduced: ReducedCosts, device: Device, comm: Comm, report: Report) -> Outcome:
-    """Return the optimum, which rank 0 finds. Raises `InputError` above `MOST_CITIES`."""
+    """Return the optimum, which rank 0 finds.
+
+    Raises
+    ------
+    InputError
+        There are more than `MOST_CITIES` cities beside the depot.
+    """
     m = len(core.cities)
     if m > MOST_CITIES:
         raise InputError(f'held-karp.layout: "compact" takes at most {MOST_CITIES + 1} cities; use "planes"')

@@ -20,7 +20,7 @@ from hpcsolve.parallel.comm import Comm, Request
 
 FILE = "held_karp/held_karp"
 BLOCK_THREADS = 64
-"""Two warps, since few sets of a size are left for a third: 1, 2, 3, 2 and 1 pairs with 16-bit states."""
+"""Two warps: a third would find few sets of one size left (1, 2, 3, 2 and 1 pairs with 16-bit states)."""
 REPORT_SECONDS = 0.5
 
 
@@ -74,9 +74,9 @@ class HalfRun:
         Parameters
         ----------
         reached
-            Called with each layer, as long as it is whole.
+            Called with each layer once it is whole.
         """
-        told, whole = time.perf_counter(), whole_layers(self.chunks, self.plan.lag, self.plan.split.top)
+        reported, whole = time.perf_counter(), whole_layers(self.chunks, self.plan.lag, self.plan.split.top)
         for step, whole_layer in enumerate(whole):
             self._arrive(step, statistics)
             layer = int(self.chunks[min(step, len(self.chunks) - 1), 0])
@@ -85,10 +85,10 @@ class HalfRun:
             self.kernel(self.plan.slices * self.plan.chunk_size, BLOCK_THREADS, step=step, **self.arguments)
             timer.stop()
             self._depart(step, statistics)
-            if time.perf_counter() - told > REPORT_SECONDS:
+            if time.perf_counter() - reported > REPORT_SECONDS:
                 self.device.synchronize()
                 report((step + 1) / len(whole))
-                told = time.perf_counter()
+                reported = time.perf_counter()
             if whole_layer is not None:
                 self._reached(reached, step, whole_layer, statistics)
         self._arrive_all(len(whole), statistics)
@@ -163,7 +163,7 @@ class HalfRun:
 
 
 def later_chunks(plan: Plan, layer: int) -> NDArray[np.int32]:
-    """Return the chunks of a half run's layers behind this one."""
+    """Return the chunks of a half run's layers after this one."""
     table = chunks(plan.split, plan.chunk_size)
     return table[table[:, 0] > layer]
 

@@ -8,13 +8,21 @@ from math import comb
 
 import numpy as np
 
-from hpcsolve.algorithms.held_karp.lattice import split as lattice
-from hpcsolve.algorithms.held_karp.lattice.split import Split, StreamSlots
+from hpcsolve.algorithms.held_karp.lattice.split import (
+    FEWEST_CITIES,
+    Split,
+    StreamSlots,
+    chunk_count,
+    chunk_size,
+    owners,
+    split_cities,
+    stream_slots,
+)
 
 BINOMIAL = np.array([[comb(a, b) if comb(a, b) < 2**31 else 0 for b in range(32)] for a in range(32)], np.int32)
 COST_STRIDE = 64
 STRETCH = 1 << 15
-"""Values of a stretch of the middle layer, which one block looks through."""
+"""Values of a stretch of the middle layer, which one block searches for its minimum."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +34,7 @@ class Plan:
     forward, backward
         The slots of this rank's slices in the two half runs; the same object if the problem is symmetric.
     lag
-        Steps that a plane has to travel from slice to slice: 2 where it may cross ranks, so that messages overlap with
-        work.
+        Steps that a plane takes from slice to slice: 2 where it may cross ranks, so that messages overlap with work.
     """
 
     split: Split
@@ -57,7 +64,7 @@ class Plan:
         return -(-self.split.plane(self.split.middle) // STRETCH)
 
     def half_runs(self) -> tuple[StreamSlots, ...]:
-        """Return the slots of the half runs that are made: one serves both halves of a symmetric tour."""
+        """Return the slots of the half runs that are made: two, or one that serves both halves of a symmetric tour."""
         return (self.forward,) if self.symmetric else (self.forward, self.backward)
 
     def device_bytes(self) -> int:
@@ -73,9 +80,9 @@ class Plan:
     def recovery_bytes(self) -> int:
         """Return the bytes of device memory that rank 0 may need afterwards, to recover the longer half of the tour."""
         cities = self.split.cities - self.split.middle - 1
-        if self.rank or cities < lattice.FEWEST_CITIES:
+        if self.rank or cities < FEWEST_CITIES:
             return 0
-        return plan(lattice.split_cities(cities), 1, 0, False, self.itemsize).device_bytes()
+        return plan(split_cities(cities), 1, 0, False, self.itemsize).device_bytes()
 
     def stored_bytes(self) -> int:
         """Return the bytes of this rank's stored layers: about 1/R of all."""
@@ -105,12 +112,12 @@ class Plan:
 
 def plan(split: Split, ranks: int, rank: int, symmetric: bool, itemsize: int) -> Plan:
     """Return the share of `rank` among `ranks`."""
-    owner = lattice.owners(split, ranks, symmetric)
-    forward = lattice.stream_slots(split, owner, rank)
-    backward = forward if symmetric else lattice.stream_slots(split, owner[::-1], rank)
+    owner = owners(split, ranks, symmetric)
+    forward = stream_slots(split, owner, rank)
+    backward = forward if symmetric else stream_slots(split, owner[::-1], rank)
     lag = 1 if ranks == 1 else 2
-    size = lattice.chunk_size(split, ranks, symmetric)
-    count = lattice.chunk_count(split, size)
+    size = chunk_size(split, ranks, symmetric)
+    count = chunk_count(split, size)
     return Plan(split, symmetric, itemsize, ranks, rank, forward, backward, size, count, lag)
 
 

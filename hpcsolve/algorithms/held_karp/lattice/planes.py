@@ -33,7 +33,15 @@ from hpcsolve.parallel.comm import Comm
 
 @dataclass(frozen=True)
 class Meeting:
-    """The state of the middle layer that the cheapest tour goes through, and the cost of that tour."""
+    """The state of the middle layer that the cheapest tour goes through, and the cost of that tour.
+
+    Attributes
+    ----------
+    top_set, city
+        The slice, a bit for each top city; and the number of the mid city where the halves meet.
+    entry
+        Where the state stands in the plane of that city: the colex rank of the mid set, then the low set.
+    """
 
     value: int
     top_set: int
@@ -75,6 +83,7 @@ def _idle(plan: Plan, kept: LayerCheckpoints) -> None:
 
 def _meet_on_device(reduced: ReducedCosts, plan: Plan, device: Device, comm: Comm, report: Report,
                     statistics: Statistics, kept: LayerCheckpoints) -> Meeting:
+    """Run both halves, and return the cheapest meeting on this rank. Collective with `_idle`."""
     split, dtype, parity = plan.split, reduced.dtype, plan.split.middle % 2
     forward = device.empty(plan.slices * split.stored(parity), dtype)
     backward = forward if plan.symmetric else device.empty(forward.shape, dtype)
@@ -97,7 +106,7 @@ def _meet_on_device(reduced: ReducedCosts, plan: Plan, device: Device, comm: Com
     other.free()
     stream.free()
     meeting = _middle(plan, dtype, device, forward, backward, statistics)
-    for buffer in {id(forward): forward, id(backward): backward}.values():
+    for buffer in (forward,) if plan.symmetric else (forward, backward):
         buffer.free()
     return meeting
 

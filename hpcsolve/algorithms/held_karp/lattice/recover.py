@@ -69,5 +69,5 @@ def _half(reduced: ReducedCosts, cities: list[int], leave: int, reach: int, devi
     part = ReducedCosts(cost, reduced.itemsize, 1, 0, True, None)
     found = cheapest_order(part, device)
     if found is None:
-        raise AssertionError("a half of a tour that exists has no path")
+        raise AssertionError("half of a tour that exists has no path")
     return found[0], [cities[i] for i in found[1]]

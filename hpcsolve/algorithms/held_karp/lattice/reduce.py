@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from hpcsolve.errors import InputError
 from hpcsolve.problems.tsp import FORBIDDEN
 
 INFINITY = {2: 0x7FFF, 4: 0x7FFFFFFF}
-"""For states of 2 and 4 bytes the value that means that there is no path. Twice that value still fits."""
+"""The value of a state of 2 or of 4 bytes that means that there is no path. Twice that value still fits."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class ReducedCosts:
     itemsize
         Bytes of a state, 2 or 4.
     factor, shift
-        factor * (the original cost of a tour) = its cost here + shift.
+        factor * (cost of a tour in the instance) = cost of the tour here + shift.
     feasible
         False if even the assignment problem has no solution: there is no tour.
     upper_bound
@@ -82,7 +83,7 @@ def reduce_costs(cost: NDArray[np.int64]) -> ReducedCosts:
             if largest < INFINITY[itemsize]:
                 clipped = np.where(allowed & (matrix <= largest), matrix, INFINITY[itemsize])
                 return ReducedCosts(clipped, itemsize, factor, shift, True, upper_bound)
-    if not candidates.feasible:
+    if candidates.subtracted is None:
         return ReducedCosts(np.where(allowed, 0, INFINITY[2]), 2, 1, 0, False, None)
     raise InputError("the costs are too far apart for 32-bit states even after subtracting dual values: "
                      "round them to fewer digits, or give a matrix that allows a good tour")
@@ -101,33 +102,35 @@ Matrix = tuple[NDArray[np.int64], int, int]
 """Costs with their factor and shift."""
 
 
+@dataclass(frozen=True)
 class _Candidates:
     """The costs as they are, then with dual values subtracted, which are computed only when they are needed."""
 
-    def __init__(self, cost: NDArray[np.int64], allowed: NDArray[np.bool_]) -> None:
-        self.cost, self.allowed = cost, allowed
-        self.feasible = True
-        self.subtracted: Matrix | None = None
+    cost: NDArray[np.int64]
+    allowed: NDArray[np.bool_]
+
+    @cached_property
+    def subtracted(self) -> Matrix | None:
+        """The costs with dual values subtracted, or None if the assignment problem has no solution."""
+        duals = _assignment_duals(self.cost, self.allowed)
+        return None if duals is None else _subtract(self.cost, self.allowed, *duals)
 
     def in_order(self) -> Iterator[Matrix]:
         """Yield the matrices to try."""
         yield self.cost, 1, 0
-        if self.subtracted is None and self.feasible:
-            duals = _assignment_duals(self.cost, self.allowed)
-            self.feasible = duals is not None
-            self.subtracted = None if duals is None else _subtract(self.cost, self.allowed, *duals)
         if self.subtracted is not None:
             yield self.subtracted
 
 
 def _largest_prefix(matrix: NDArray[np.int64], allowed: NDArray[np.bool_], upper_bound: int | None) -> int:
-    """Return an upper bound for every prefix of an optimal tour: the lesser of the quick tour and all dearest arcs."""
+    """Return an upper bound for every prefix of an optimal tour: the quick tour or all cities' dearest arcs."""
     dearest = sum(int(row[ok].max()) for row, ok in zip(matrix, allowed) if ok.any())
     return dearest if upper_bound is None else min(dearest, upper_bound)
 
 
 def _subtract(cost: NDArray[np.int64], allowed: NDArray[np.bool_], u: NDArray[np.int64],
-              v: NDArray[np.int64]) -> tuple[NDArray[np.int64], int, int]:
+              v: NDArray[np.int64]) -> Matrix:
+    """Return the costs with dual values subtracted, symmetric if the costs are."""
     factor = 1
     if np.array_equal(cost, cost.T):
         factor, u = 2, u + v
@@ -139,7 +142,7 @@ def _subtract(cost: NDArray[np.int64], allowed: NDArray[np.bool_], u: NDArray[np
 def _assignment_duals(
     cost: NDArray[np.int64], allowed: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
-    """Return integers u, v with u[i] + v[j] <= cost[i, j], whose sum is the optimum, or None if there is no assignment.
+    """Return integers u, v with u[i] + v[j] <= cost[i, j] and the optimum as their sum, or None without an assignment.
 
     scipy gives the assignment; the duals are shortest distances (Bellman-Ford) in the exchange graph of its columns,
     in integers.

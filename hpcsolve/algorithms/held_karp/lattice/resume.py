@@ -33,7 +33,7 @@ def whole_layers(chunks: NDArray[np.int32], lag: int, top: int) -> list[int | No
     chunk of it until the first slices begin the layer after the next one, which takes its memory.
     """
     layers = chunks[:, 0].tolist()
-    complete = [layer if layer not in layers[at + 1 : at + 2] else layer - 1 for at, layer in enumerate(layers)]
+    complete = [layer - 1 if layers[at + 1 : at + 2] == [layer] else layer for at, layer in enumerate(layers)]
     found: list[int | None] = []
     for step in range(len(layers) + lag * top):
         behind, ahead = step - lag * top, layers[min(step, len(layers) - 1)]
@@ -70,7 +70,7 @@ class LayerCheckpoints:
         return self.plan.split.middle if half < self.half else NO_LAYER
 
     def load(self, half: int, memory: Sequence[Buffer]) -> None:
-        """Copy the last layer of a half run from the checkpoint into its memory: a buffer for even, one for odd layers.
+        """Copy the last layer of a half run from the checkpoint to its buffers, one for even and one for odd layers.
 
         If the half run had ended, that is the middle layer.
         """
@@ -84,12 +84,12 @@ class LayerCheckpoints:
             view.upload(row.reshape(view.shape))
 
     def reached(self, half: int, layer: int, memory: Sequence[Buffer], forward: Buffer | None) -> None:
-        """Save or stop if it is time. Called when a layer is complete. Collective.
+        """Save or stop if it is time, when a layer is complete. Collective.
 
         Parameters
         ----------
         memory
-            The layers with an even and an odd number; empty on a rank without slices.
+            The buffers of even and odd layers; empty on a rank without slices.
         forward
             The middle layer of the forward run, in a backward run.
         """

@@ -1,9 +1,9 @@
 """How the subset lattice is split: cities into low, mid and top ones, slices over ranks, layers into chunks.
 
-A slice is a subset A of the top cities, and all sets whose top cities are A. A layer is all sets with as many mid
-cities. Slices advance layer by layer, so each has the same number of blocks in every layer, and the load of the ranks
-is even. Everything here follows from the instance and the number of ranks alone; what decides between equal tours
-(`Split`) follows from the instance alone.
+A slice is all sets whose top cities are a certain subset A. A layer is all sets with the same number of mid cities.
+Slices advance layer by layer, so each has the same number of blocks in every layer, and the load of the ranks is even.
+Everything here follows from the instance and the number of ranks alone. What decides between equal tours (`Split`)
+follows from the instance alone.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FEWEST_CITIES = 7
 MOST_TOP = 8
 """At most 2^8 slices, so at most 2^8 ranks share one problem (half as many if it is symmetric)."""
 LAUNCH_BLOCKS = 1024
-"""Blocks of one launch, about."""
+"""Roughly the blocks of one launch."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Split:
 
     @property
     def cities(self) -> int:
-        """All cities but the depot."""
+        """Number of cities, without the depot."""
         return self.low + self.mid + self.top
 
     @property
@@ -60,7 +60,7 @@ class Split:
 
 
 def split_cities(cities: int) -> Split:
-    """Return the split of a problem with so many cities beside the depot, at least `FEWEST_CITIES`.
+    """Return the split of a problem with this many cities beside the depot, at least `FEWEST_CITIES`.
 
     The number of low cities grows with the problem up to 10: a block then has 2^10 sets (20 KiB of shared memory for
     32-bit values). Of the others up to half are top cities, which save storage and cost little, since their planes stay

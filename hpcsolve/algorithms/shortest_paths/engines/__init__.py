@@ -1,6 +1,6 @@
-"""The search engines, which find the distances that a question asks of a graph. Begin with known.py.
+"""The search engines, which find distances and paths in a graph. Begin with known.py.
 
-The kernels of the engine NAME are in cuda_src/paths/NAME.cu. Most engines are nothing but a kernel file and a record.
+The kernels of the engine NAME are in cuda_src/paths/NAME.cu. Most engines are no more than a kernel file and a record.
 
 known.py       all engines, one record each
 tuning.py      bucket widths and the number of searches at a time, for a graph and a device

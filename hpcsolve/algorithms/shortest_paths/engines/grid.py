@@ -24,7 +24,7 @@ DONE, RELAXED, ROUNDS, CUTOFF = 15, 36, 37, 38
 FIRST_BATCH, LAST_BATCH = 16, 1024
 """Launches between two reads of the state, at first and at most."""
 BYTES_A_VERTEX = 28
-"""Memory of the queues, hubs included, in bytes per vertex."""
+"""Bytes per vertex of the queues, those of hubs included."""
 
 
 def launch(searcher: Searcher, batch: Batch) -> None:
@@ -42,14 +42,13 @@ def solve(searcher: Searcher, batch: Batch, number: int) -> None:
         keys, out = searcher.work["keys"], own.groups()["out"]
         name = f"near_far_grid_row_{searcher.keys.code}"
         row, blocks = searcher.device.kernel(FILE, name), searcher.device.resident_blocks(FILE, name, searcher.threads)
-        row(blocks, searcher.threads, wanted=wanted, cutoff=cutoff, keys=keys,
-            net=searcher.net, out=out)
+        row(blocks, searcher.threads, wanted=wanted, cutoff=cutoff, keys=keys, net=searcher.net, out=out)
         keys.fill(255)
     else:
         searcher.launch(FILE, 1, own, cutoff)
     counts, work = own.out["counts"], own.out["work"]
     assert counts is not None and work is not None
-    if cutoff < searcher.cutoff:  # it ended early, when all that was asked for was settled: cut arcs are no fault
+    if cutoff < searcher.cutoff:  # an early end, since all targets were settled: arcs beyond the cutoff are no fault
         counts.view(1, 1).fill(0)
     work.upload(state[[RELAXED, ROUNDS]])
 
@@ -85,7 +84,7 @@ def search(searcher: Searcher, own: Batch) -> NDArray[np.uint64]:
 
 
 def _queues(searcher: Searcher) -> dict[str, Buffer]:
-    """Return empty queues, two of each. A hub has more than `hub` arcs, which bounds the number of hubs."""
+    """Return empty queues, two of each kind. A hub has more than `searcher.hub` arcs, which limits their number."""
     device, n, arcs = searcher.device, searcher.graph.n, int(searcher.graph.offsets[-1])
     room = 1 + arcs // max(1, searcher.hub)
     return {

@@ -38,7 +38,7 @@ class Engine:
     name
         Name in job files.
     meaning
-        A few words on it, for the documentation of the key `engine`.
+        What it does, in a few words, for the documentation of the key `engine`.
     file
         File of cuda_src with its kernels.
     launch
@@ -52,7 +52,7 @@ class Engine:
     bytes_a_vertex
         Bytes per vertex that a search needs besides its row and its scratch.
     whole_keys
-        Whether it uses all bits of a key for the distance. Near-Far reserves one bit, and so holds half the range.
+        Whether it uses all bits of a key for the distance. Near-Far reserves one bit, which halves the range.
     rows
         How the engine makes rows of distances from many sources at once, if it can. It then makes nothing else, and
         paths are found by near-far.
@@ -136,7 +136,7 @@ def kernel_files(engines: tuple[Engine, ...]) -> tuple[str, ...]:
 
 
 def chosen_engine(name: EngineName, graph: Graph, searches: int, info: DeviceInfo) -> Engine:
-    """Return the engine of this name, and for all other names the better one of `BLOCK` and `GRID`.
+    """Return the engine of this name, or the better one of `BLOCK` and `GRID` for all other names and for row engines.
 
     A grid pays on a GPU where frontiers are large (many arcs a vertex, so few steps) and searches too few to fill the
     GPU with a block each.

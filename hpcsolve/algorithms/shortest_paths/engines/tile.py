@@ -1,4 +1,4 @@
-"""Rows by the engine "tile": each block searches from 32 sources, best near each other (cuda_src/paths/tile.cu)."""
+"""Rows by the engine "tile": each block searches from 32 sources, at best near each other (cuda_src/paths/tile.cu)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ THREADS = 512
 BLOCKS_A_MULTIPROCESSOR = 2
 """The most blocks per multiprocessor that are used: as many as code for sm_90 allows with keys of 64 bits, or fewer."""
 SPACE_BYTES = 1 << 32
-"""The most bytes that all blocks work in. Fewer blocks work at a time if theirs would not fit."""
+"""The most bytes that all blocks work in. Fewer blocks work at a time if the memory of all would not fit."""
 GROUPS_A_BLOCK = 4
 BATCH_BYTES = 1 << 30
 """The most groups per block, and the most bytes, of a batch of rows."""

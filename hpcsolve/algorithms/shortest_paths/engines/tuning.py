@@ -25,7 +25,7 @@ class Tuning:
     Attributes
     ----------
     delta, most
-        Keys: width of Near-Far's first bucket and of its widest.
+        The widths of Near-Far's first bucket and of its widest, as keys.
     setting
         Near-Far: a bucket widens while a round relaxes fewer arcs than this. Bellman-Ford: sweeps between two checks
         for changes, 0 for push.
@@ -41,12 +41,12 @@ class Tuning:
 
 @dataclass(frozen=True)
 class TuningInput:
-    """What a tuning follows from.
+    """What an engine's tuning follows from.
 
     Attributes
     ----------
     delta
-        A bucket's width, in the unit of `graph.weights`; None: adapted to the graph.
+        A bucket's width, in the unit of `graph.weights`, or None for a width that is adapted to the graph.
     limit
         The largest key.
     """

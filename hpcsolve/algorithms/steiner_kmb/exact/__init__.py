@@ -1,12 +1,13 @@
-"""Lightest Steiner trees, proven: dynamic programming over sets of terminals, with few of its states.
+"""Proven lightest Steiner trees, by dynamic programming over sets of terminals, which keeps few of its states.
 
-See cuda_src/steiner/subset_program.cu for the method and its papers. All ranks have all families of states; the sets of
-one size are dealt to them, and one allgather for each size brings them together.
+See cuda_src/steiner/subset_program.cu for the method and its papers. A state is a set of terminals and a vertex; a
+family is all states of one set. The sets of one size are dealt to the ranks, and one allgather for each size gives
+their families to all ranks.
 
-families.py     the families of states, sorted by size and set
+families.py     the families, sorted by size and set
 space.py        what the program needs of the reduced graph, with several dual ascents
-layer.py        the families of the next size: a rank's share of them, in pieces
-meeting.py      where three sets meet at last
+layer.py        the families of the next size: a rank's share of them, in several launches
+meeting.py      where two or three sets meet, the last step
 program.py      all sizes, and what they prove if the search ends early
 recover.py      the tree, found again from the weights of states
 search.py       mode exact: reductions, a good tree, the program

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from hpcsolve.algorithms.steiner_kmb.network import Given
 
-BLOCKS = 64
-"""Number of parts of the graph. A family has a bit for each, which is set if it has a vertex there."""
+CELLS = 64
+"""Number of cells into which the vertices are divided. A family has a bit for each cell in which it has a vertex."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def from_states(sets: NDArray[np.uint64], counts: NDArray[np.int64], vertices: N
     """Return the families of these sets, sorted, from their numbers of states and all states in the same order."""
     family = np.repeat(np.arange(len(counts)), counts)
     states = np.argsort(family * (int(vertices.max(initial=0)) + 1) + vertices)  # no two keys are equal
-    return joined([Families(sets, _begins(counts), vertices[states], weights[states], least)])
+    return joined([Families(sets, begins(counts), vertices[states], weights[states], least)])
 
 
 def joined(parts: Sequence[Families]) -> Families:
@@ -74,7 +74,7 @@ def joined(parts: Sequence[Families]) -> Families:
     """
     sets, counts = np.concatenate([part.sets for part in parts]), _counts(parts)
     order = np.lexsort(sets.T)
-    begin = _begins(counts[order])
+    begin = begins(counts[order])
     starts = np.empty(len(order), np.int64)
     starts[order] = begin[:-1]
     vertices, weights, first = np.empty(begin[-1], np.uint32), np.empty(begin[-1], np.uint64), 0
@@ -87,11 +87,16 @@ def joined(parts: Sequence[Families]) -> Families:
 
 
 def stacked(layers: Sequence[Families]) -> Families:
-    """Return the families of layers, one layer after the other."""
-    return Families(np.concatenate([layer.sets for layer in layers]), _begins(_counts(layers)),
+    """Return the families of all layers, one layer after the other."""
+    return Families(np.concatenate([layer.sets for layer in layers]), begins(_counts(layers)),
                     np.concatenate([layer.vertices for layer in layers]),
                     np.concatenate([layer.weights for layer in layers]),
                     np.concatenate([layer.least for layer in layers]))
+
+
+def runs(sets: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return where each run of equal sets begins."""
+    return np.flatnonzero(np.concatenate([np.ones(min(len(sets), 1), bool), (sets[1:] != sets[:-1]).any(axis=1)]))
 
 
 def _counts(parts: Sequence[Families]) -> NDArray[np.int64]:
@@ -99,8 +104,8 @@ def _counts(parts: Sequence[Families]) -> NDArray[np.int64]:
     return np.concatenate([np.diff(part.begin) for part in parts]).astype(np.int64)
 
 
-def _begins(counts: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Return where families with so many states begin, and where the last one ends."""
+def begins(counts: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """Return where families with these numbers of states begin, and where the last one ends."""
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]).astype(np.uint64)
 
 
@@ -110,41 +115,41 @@ class Layers:
 
     Attributes
     ----------
-    all
+    families
         The families of size 1, of size 2, ...
     sizes
         Numbers of families by size, from size 1.
-    part
-        Shape (n,): in which of `BLOCKS` parts of the graph each vertex is.
-    blocks
-        Shape (families,): a bit for each part of the graph in which the family has a vertex.
+    cell
+        Shape (n,): which of the `CELLS` cells each vertex is in.
+    cells
+        Shape (families,): a bit for each cell in which the family has a vertex.
     """
 
-    all: Families
-    part: NDArray[np.uint64]
+    families: Families
+    cell: NDArray[np.uint64]
     sizes: list[int] = field(default_factory=list)
-    blocks: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
+    cells: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
 
     def add(self, layer: Families) -> None:
         """Add the families of the next size."""
-        bits = np.uint64(1) << self.part[layer.vertices]
+        bits = np.uint64(1) << self.cell[layer.vertices]
         found = np.bitwise_or.reduceat(bits, layer.begin[:-1].astype(np.int64)) if len(layer) else bits
-        self.blocks = np.concatenate([self.blocks, found])
-        self.all = stacked([self.all, layer])
+        self.cells = np.concatenate([self.cells, found])
+        self.families = stacked([self.families, layer])
         self.sizes.append(len(layer))
 
-    def begins(self, size: int) -> int:
+    def first_of(self, size: int) -> int:
         """Return the number of the first family of this size."""
         return sum(self.sizes[: size - 1])
 
     def group(self, half: int) -> dict[str, Given]:
         """Return the kernels' group `all`, for sizes up to `half`. Sizes to come have no families yet."""
-        layers = np.array([0, *(self.begins(size) for size in range(1, half + 3))], np.uint64)
-        own = self.all
-        return {"sets": own.sets.reshape(-1), "layers": layers, "begin": own.begin, "blocks": self.blocks,
+        layers = np.array([0, *(self.first_of(size) for size in range(1, half + 3))], np.uint64)
+        own = self.families
+        return {"sets": own.sets.reshape(-1), "layers": layers, "begin": own.begin, "cells": self.cells,
                 "vertices": own.vertices, "weights": own.weights}
 
     @property
     def nbytes(self) -> int:
         """Bytes of all families."""
-        return self.all.nbytes + self.blocks.nbytes
+        return self.families.nbytes + self.cells.nbytes

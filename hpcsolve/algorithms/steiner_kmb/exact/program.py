@@ -15,7 +15,7 @@ from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
 from hpcsolve.parallel.comm import Comm
 
 DONE = object()
-"""What `next` returns after the last piece of work."""
+"""What `next` returns after the last launch."""
 
 
 @dataclass
@@ -25,18 +25,18 @@ class Program:
     Attributes
     ----------
     limit
-        Only trees of the reduced graph that are lighter than this count.
+        Only trees of the reduced graph that are lighter than this are looked for.
     is_over
-        Called after each piece of work with the bytes that the program holds; returns whether the search must end.
+        Returns whether the search must end, given the bytes that the program holds. Called after each launch.
         Collective.
     complete
-        Whether the search came to its end. Then `limit` is the optimum, or no tree is lighter.
+        Whether the search came to its end. Then `limit` is the weight of `tree`; or, without a tree, none is lighter.
     tree
         The edges of the lightest tree, if it is lighter than the first limit.
     floor
         The lower bound on the weight of any tree that the families so far prove, at most `limit`.
     seconds
-        Seconds of this rank's pieces of work, without waiting for other ranks.
+        Seconds of this rank's launches, without waiting for other ranks.
     """
 
     space: Space
@@ -51,51 +51,52 @@ class Program:
 
     def __post_init__(self) -> None:
         """Begin without families."""
-        self.layers = Layers(no_families(self.space.words), self.space.part)
+        self.layers = Layers(no_families(self.space.words), self.space.cell)
 
     def run(self) -> None:
-        """Find the families of all sizes that are missing, and where three of them meet."""
+        """Find the families of all sizes that are missing, then the lightest meeting of two or three."""
         for size in range(len(self.layers.sizes) + 1, self.space.half + 1):
             layer = Layer(self.space, self.layers, self.comm, size, self.limit)
-            if self._broken_off(layer.pieces(), layer.held):
+            if self._ends_early(layer.launches(), layer.held):
                 return
-            self.add(layer.all())
+            self.add(layer.gathered())
         meeting = Meeting(self.space, self.layers, self.comm, self.limit)
-        if self._broken_off(meeting.pieces()):
+        if self._ends_early(meeting.launches()):
             return
-        self.limit, who = meeting.agreed()
+        self.limit, ids = meeting.agreed()
         self.complete = True
-        self.tree = None if who is None else recovered(self.space, self.layers, who)
+        self.tree = None if ids is None else recovered(self.space, self.layers, ids)
 
     def add(self, layer: Families) -> None:
         """Add the families of the next size, and note what they prove.
 
-        Take the states of a lightest tree from its centroid to a single terminal: where two sets meet, go on to the
-        larger one, which has at least half of the terminals of both. One of these states then has a set of more than
-        half of the present size and at most that size. So the least bound of such families is a bound on all trees.
+        Follow the states of a lightest tree from its centroid down to a single terminal. Where two sets were merged, go
+        on with the larger one, which has at least half of the terminals of their union. One of these states has a set
+        of at most the present size and of more than half of it. So the least bound of such families holds for all
+        trees.
         """
         self.layers.add(layer)
         size = len(self.layers.sizes)
-        least = self.layers.all.least[self.layers.begins(size // 2 + 1) :]
+        least = self.layers.families.least[self.layers.first_of(size // 2 + 1) :]
         self.floor = max(self.floor, min(self.limit, int(least.min(initial=self.limit))))
 
     def proven(self) -> int:
         """Return the lower bound on the weight of any tree that has been proven so far, at most the limit."""
         return self.limit if self.complete else self.floor
 
-    def _broken_off(self, pieces: Iterator[None], held: Callable[[], int] = lambda: 0) -> bool:
-        """Do all pieces of work of all ranks, and return whether the search must end before they are done.
+    def _ends_early(self, launches: Iterator[None], held: Callable[[], int] = lambda: 0) -> bool:
+        """Make all launches of all ranks, and return whether the search must end before they are done.
 
         `held` returns the bytes of the families that a rank has found and not yet added.
         """
         busy = True
         while True:
             started = time.perf_counter()
-            busy = busy and next(pieces, DONE) is None
+            busy = busy and next(launches, DONE) is None
             self.seconds += time.perf_counter() - started
             found = self.comm.allgather((busy, held()))
-            # When a layer is added, the old and the new arrays of all families exist at the same time, and the layer
-            # itself beside them, with the parts of the graph that its states are in.
+            # When a layer is added, the old and the new arrays of all families exist at the same time, and beside them
+            # the layer itself and the cells of its states.
             families, layer = self.layers.nbytes, sum(nbytes for _, nbytes in found)
             if self.is_over(self.space.nbytes + 2 * families + 3 * layer):
                 return True

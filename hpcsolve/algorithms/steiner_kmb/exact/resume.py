@@ -15,8 +15,8 @@ from hpcsolve.wording import counted
 
 
 def state_of(program: Program, seconds: float) -> State:
-    """Return the state of a program after so many seconds. Rank 0 writes the families, which all ranks have."""
-    own, sizes = program.layers.all, program.layers.sizes
+    """Return the state of a program after this many seconds. Rank 0 writes the families, which all ranks have."""
+    own, sizes = program.layers.families, program.layers.sizes
     parts = []
     if program.comm.rank == 0:
         arrays: dict[str, NDArray[Any]] = {

@@ -24,18 +24,19 @@ from hpcsolve.algorithms.steiner_kmb.exact.space import (
 from hpcsolve.algorithms.steiner_kmb.kmb.tree import Work
 from hpcsolve.algorithms.steiner_kmb.network import network
 from hpcsolve.algorithms.steiner_kmb.reductions.apply import joins_terminals, reduced_again
-from hpcsolve.algorithms.steiner_kmb.reductions.shrink import ALL, Effort, Rules, Shrunk, shrunk, shrunk_further
+from hpcsolve.algorithms.steiner_kmb.reductions.shrink import ALL_RULES, Effort, Rules, Shrunk, shrunk, shrunk_further
 from hpcsolve.algorithms.steiner_kmb.reductions.simple import Mask, ReducedGraph
 from hpcsolve.checkpoint.checkpoints import Wish, without_writer
 from hpcsolve.wording import counted
 
 QUICK, THOROUGH = Effort(1 << 24, 16, 5), Effort(1 << 26, 16)
-"""The work of reductions: `QUICK` in large graphs that the program can take, as it discards states by the same bounds.
-`THOROUGH` in small graphs, and with more terminals than it can take, where nothing else can prove a tree."""
+"""The work of reductions: `QUICK` in large graphs that the program can take, because it discards states by the same
+bounds; `THOROUGH` in small graphs, and with more terminals than the program can take, where nothing else can prove a
+tree."""
 FEW = 12
 """Up to this number of terminals the program is quick even with a poor tree, so it begins without mode best."""
 FREE_PART = 0.8
-"""The part of the free memory that the states may take, if the job does not give `[stop] memory`."""
+"""The share of the free memory that the states may take, if the job does not give `[stop] memory`."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Strategy:
         As in `Space`.
     """
 
-    reductions: Rules = ALL
+    reductions: Rules = ALL_RULES
     first_root: int = 0
     rules: int = BOUND_RULE | SEPARATOR_RULE
 
@@ -90,7 +91,7 @@ def searched(
     least
         A lower bound from the graph as it was read.
     memory
-        Bytes that this rank may take for states, or None.
+        Bytes that this rank may take for states, or None for `FREE_PART` of what is free.
     """
     run = replace(run, report=partial(_without_share, run.report))
     checkpoints, run.stop.checkpoints = run.stop.checkpoints, without_writer(run.stop.checkpoints)
@@ -104,7 +105,8 @@ def searched(
         before = now.weight
         now, work = polished(now, run)
         if now.weight < before and effort_for(now.smaller) is THOROUGH:
-            further = partial(shrunk_further, now, run.whole, effort, rules, root)
+            thorough = replace(THOROUGH, is_over=run.stop.is_due)
+            further = partial(shrunk_further, now, run.whole, thorough, rules, root)
             now = agreed(run.comm.once_per_host(further), run)
     if not now.ended_early:
         run.stop.offset = now.smaller.offset
@@ -119,7 +121,7 @@ def searched(
 
 
 def _without_share(report: Report, done: float, message: str = "") -> None:
-    """Report what is under way, but not which share of the work is done, since nobody knows how much there is."""
+    """Report what is under way, but no share of the work done, since nobody knows how much there is."""
     report(0.0 if done == 0 else UNKNOWN, message)
 
 
@@ -136,9 +138,9 @@ class End:
     Attributes
     ----------
     cap, source
-        Bytes that this rank may take, and where this number is from, in words, or "" if it is the job's.
+        Bytes that this rank may take, and where this number comes from, in words, or "" if the job gives it.
     weight
-        The weight of the best tree in the reduced graph.
+        The weight of the best tree, in the reduced graph.
     reason
         Why it must end, in words, or "".
     """
@@ -150,7 +152,7 @@ class End:
     reason: str = ""
 
     def is_over(self, nbytes: int) -> bool:
-        """Return whether the search must end, if this rank takes so many bytes. Collective."""
+        """Return whether the search must end, given the bytes that this rank takes. Collective."""
         stop, caps = self.run.stop, self.run.comm.allgather(self.cap if nbytes > self.cap else None)
         over, full = stop.is_over(self.weight), next((cap for cap in caps if cap is not None), None)
         self.reason = "interrupted" if stop.broken_off else stop.met
@@ -170,13 +172,13 @@ def _by_program(now: Shrunk, work: Work, memory: int | None, run: Setting, strat
     found = several_ascents(net, run.comm, end.weight, is_over=end.is_over)
     if found is None:
         return Searched(now, work, f"{end.reason} at the dual ascents")
-    now, every = _without_heavy(now, *found) if strategy.reductions.lighter else (now, found[0])
+    now, ascents = _without_heavy(now, *found) if strategy.reductions.lighter else (now, found[0])
     if now.proven:
         return Searched(now, work)
-    space = space_of(network(now.smaller.graph, run.host), every, strategy.rules)
+    space = space_of(network(now.smaller.graph, run.host), ascents, strategy.rules)
 
     def is_over(nbytes: int) -> bool:
-        run.report(UNKNOWN, f"{_step(program)}, {counted(len(program.layers.all.vertices), 'state')} so far")
+        run.report(UNKNOWN, f"{_step(program)}, {counted(len(program.layers.families.vertices), 'state')} so far")
         over = end.is_over(nbytes)
         if stop.wish != Wish.GO_ON and (stop.broken_off or not over):
             stop.checkpoints.save(state_of(program, stop.seconds()), last=over)
@@ -190,20 +192,20 @@ def _by_program(now: Shrunk, work: Work, memory: int | None, run: Setting, strat
     return _outcome(program, now, work, end, run)
 
 
-def _without_heavy(now: Shrunk, every: list[Cuts], heavy: Mask) -> tuple[Shrunk, list[Cuts]]:
-    """Return what is left without edges that are in no lighter tree, and the ascents as they are there.
+def _without_heavy(now: Shrunk, ascents: list[Cuts], heavy: Mask) -> tuple[Shrunk, list[Cuts]]:
+    """Return what is left without the edges that are in no lighter tree, and the ascents for that graph.
 
-    No terminal is contracted, so the cuts stay the same. A vertex that stays keeps its distances: those that the
-    ascents left are the same along the edge that replaces a chain, and no shorter without some edges.
+    No terminal is contracted, so the cuts stay the same. The distances of a vertex that stays hold: those in what the
+    ascents left of the weights are the same along the edge that replaces a chain, and no shorter without some edges.
     """
     before = now.smaller
-    bound = min(now.weight, max(now.bound, before.offset + max(cuts.bound for cuts in every)))
+    bound = min(now.weight, max(now.bound, before.offset + max(cuts.bound for cuts in ascents)))
     if bound == now.weight or not joins_terminals(before, heavy):
-        return replace(now, bound=now.weight), every
+        return replace(now, bound=now.weight), ascents
     smaller = reduced_again(before, heavy, np.empty(0, np.int64), {"lighter": int(heavy.sum())})
     stays = np.isin(before.graph.labels, smaller.graph.labels)
-    every = [replace(cuts, reach=cuts.reach[stays]) for cuts in every]
-    return replace(now, smaller=smaller, bound=bound), every
+    ascents = [replace(cuts, reach=cuts.reach[stays]) for cuts in ascents]
+    return replace(now, smaller=smaller, bound=bound), ascents
 
 
 def _outcome(program: Program, now: Shrunk, work: Work, end: End, run: Setting) -> Searched:
@@ -214,9 +216,9 @@ def _outcome(program: Program, now: Shrunk, work: Work, end: End, run: Setting) 
         now = with_tree(now, program.tree, run)
     if program.complete:
         now = replace(now, bound=now.weight)
-    sizes, own = program.layers.sizes, program.layers
-    states = [int(own.all.begin[own.begins(size + 1)] - own.all.begin[own.begins(size)])
-              for size in range(1, len(sizes) + 1)]
+    layers, sizes = program.layers, program.layers.sizes
+    begin = [int(layers.families.begin[layers.first_of(size)]) for size in range(1, len(sizes) + 2)]
+    states = np.diff(begin).tolist()
     rows = [*work.history, (work.rounds, run.stop.seconds(), now.weight)]
     work = replace(work, relaxed=work.relaxed + sum(states), seconds=work.seconds + program.seconds,
                    history=lighter_and_last(rows))

@@ -1,4 +1,4 @@
-"""The table of distances between all terminals of the graph that was read. Each rank has some of its rows."""
+"""The table of distances between all terminals of the graph as it was read. Each rank has some of its rows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Matrix:
         return self.member[self.share.start : self.share.stop]
 
     def take(self, sources: Indices, found: NDArray[Any]) -> None:
-        """Take over the rows found for these terminals of the reduced graph, which hold distances to all terminals."""
+        """Take over found rows: distances from these terminals of the reduced graph to all of its terminals."""
         place = np.full(int(self.member.max()) + 1, -1)
         place[sources] = np.arange(len(sources))
         here = place[self.own]

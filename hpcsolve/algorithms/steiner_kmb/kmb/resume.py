@@ -1,4 +1,4 @@
-"""What mode kmb keeps in a checkpoint: pairs so far, terminals with finished rows, and rows of the matrix."""
+"""What mode kmb keeps in a checkpoint: the pairs so far, the terminals whose rows are finished, the matrix's rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hpcsolve.algorithms.steiner_kmb.kmb.tree import Pairs
 
 ROWS, PATHS = 1, 2
-"""The two phases: the rows of distances, from which pairs follow, and the paths of the chosen pairs."""
+"""The two phases: the rows of distances, from which the pairs follow, and the paths of the chosen pairs."""
 
 
 @dataclass
@@ -53,7 +53,7 @@ class KmbCheckpoints:
                 rows[:] = saved.rows("matrix", own, rows.shape[1:], rows.dtype)
 
     def left(self, sources: Indices) -> Indices:
-        """Return those of this rank's terminals from which it must still search."""
+        """Return the terminals of this rank from which it must still search."""
         saved = self.checkpoints.saved
         if saved is None:
             return sources

@@ -46,7 +46,7 @@ from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
 
 MOST_PAIRS = 1 << 16
-"""The most pairs that a rank looks at together, or collects before it reduces them to a spanning forest."""
+"""The most pairs that a rank examines at a time, or collects before it reduces them to a spanning forest."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Pairs:
     distance: NDArray[np.uint64]
 
     def part(self, which: NDArray[np.bool_] | Indices) -> Pairs:
-        """Return some of them."""
+        """Return some of the pairs."""
         return Pairs(self.first[which], self.second[which], self.distance[which])
 
 
@@ -93,7 +93,7 @@ def kmb_tree(
     closure_tree
         The minimum spanning tree of the terminal distance graph.
     matrix
-        A table to be filled. Each rank then searches from the terminals of its rows, to all terminals.
+        The table to be filled. Each rank then searches from the terminals of its own rows, to all terminals.
     """
     cutoff = cutoff_of(closure_tree, parameters)
     keys = keys_for(graph, cutoff)
@@ -141,9 +141,10 @@ def spanned_rows(
     net: Network, sources: Indices, longest: int, search: RowSearch, keys: Keys, report: Report, matrix: Matrix | None,
     kept: KmbCheckpoints | None = None,
 ) -> tuple[Pairs, int]:
-    """Search from terminals. Return a spanning forest of the pairs up to `longest`, and the number of arcs relaxed.
+    """Return a minimum spanning forest of the pairs that searches find, and the number of arcs relaxed.
 
-    Collective if checkpoints are kept.
+    The searches begin at `sources`, and pairs farther apart than `longest` are left out. Collective if checkpoints are
+    kept.
     """
     kept = kept or KmbCheckpoints()
     first, second, distance = kept.pairs().T

@@ -12,6 +12,7 @@ from hpcsolve.algorithms.steiner_kmb.reductions.simple import (
     Mask,
     ReducedGraph,
     assembled_part,
+    component_of,
     connected_components,
     kept_edges,
     reduced_in_rounds,
@@ -29,7 +30,7 @@ def reduced_again(smaller: ReducedGraph, removed: Mask, contracted: Indices, cou
     contracted
         The numbers of the edges to be contracted, which make a forest. The two ends of each become one terminal.
     counts
-        What to add to the counts of removed edges, by kind.
+        How many edges this removes, by kind, to be added to the counts.
     """
     graph, total = smaller.graph, dict(smaller.counts)
     assert graph.terminals is not None
@@ -42,8 +43,7 @@ def reduced_again(smaller: ReducedGraph, removed: Mask, contracted: Indices, cou
     edges = Edges(joined[edges.tails], joined[edges.heads], edges.weights)
     terminal = np.zeros(graph.n, dtype=bool)
     terminal[joined[graph.terminals]] = terminal[joined[smaller.edges.tails[contracted]]] = True
-    component = connected_components(graph.n, edges)
-    edges, near = kept_edges(edges, component[edges.tails] == component[joined[graph.terminals[0]]])
+    edges, near = component_of(graph.n, edges, joined[graph.terminals[0]])
     kept, edges, origins = reduced_in_rounds(edges, terminal, total)
     member = np.searchsorted(kept[terminal[kept]], joined[graph.terminals])[smaller.member]
     return ReducedGraph(
@@ -53,7 +53,7 @@ def reduced_again(smaller: ReducedGraph, removed: Mask, contracted: Indices, cou
 
 
 def joins_terminals(smaller: ReducedGraph, removed: Mask) -> bool:
-    """Return whether the terminals are in one connected component without the removed edges."""
+    """Return whether the terminals are in one connected component even without the removed edges."""
     assert smaller.graph.terminals is not None
     component = connected_components(smaller.graph.n, smaller.edges.part(~removed))[smaller.graph.terminals]
     return bool((component == component[0]).all())

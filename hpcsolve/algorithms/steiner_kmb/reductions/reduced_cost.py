@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -24,12 +24,11 @@ class Arcs:
     """
 
     net: Network
-    tails: NDArray[np.uint32] = field(init=False)
 
-    def __post_init__(self) -> None:
-        """Find the vertex in whose row each arc stands."""
-        net = self.net
-        object.__setattr__(self, "tails", np.repeat(np.arange(net.n, dtype=np.uint32), np.diff(net.offsets)))
+    @cached_property
+    def tails(self) -> NDArray[np.uint32]:
+        """The vertex in whose row each arc stands."""
+        return self.net.tails()
 
     @cached_property
     def edge(self) -> Indices:
@@ -38,7 +37,7 @@ class Arcs:
 
     @cached_property
     def back(self) -> NDArray[np.uint32]:
-        """The opposite of each arc. Rows and their heads ascend, so sorting by heads sorts the opposites."""
+        """The opposite of each arc. Rows ascend, and so do the heads in each: a sort by heads gives the opposites."""
         return np.argsort(self.net.heads, kind="stable").astype(np.uint32)
 
     @cached_property
@@ -48,38 +47,38 @@ class Arcs:
 
 
 @dataclass(frozen=True)
-class Ways:
-    """Lengths of shortest paths by what an ascent has left of the weights, each of shape (n,).
+class Distances:
+    """Distances in what an ascent has left of the weights, each of shape (n,).
 
     Attributes
     ----------
-    down, on
-        From the root to each vertex, and from each vertex to the nearest other terminal.
+    from_root, to_terminal
+        From the root to each vertex, and from each vertex to the nearest terminal but the root.
     """
 
-    down: NDArray[np.uint64]
-    on: NDArray[np.uint64]
+    from_root: NDArray[np.uint64]
+    to_terminal: NDArray[np.uint64]
 
 
-def distances_left(arcs: Arcs, ascent: Ascent) -> Ways:
-    """Return the distances by what an ascent has left of the weights."""
+def distances_left(arcs: Arcs, ascent: Ascent) -> Distances:
+    """Return the distances in what an ascent has left of the weights."""
     net = arcs.net
     found = launched(
         net.device, "steiner/reductions", "reductions_search", net=net.group(), root=ascent.bound.root,
-        rest=ascent.rest, back=arcs.back, scratch=New(2 * net.n, np.uint32, scratch=True), down=New(net.n, np.uint64),
-        on=New(net.n, np.uint64),
+        rest=ascent.rest, back=arcs.back, scratch=New(2 * net.n, np.uint32, scratch=True),
+        from_root=New(net.n, np.uint64), to_terminal=New(net.n, np.uint64),
     )
-    return Ways(found["down"], found["on"])
+    return Distances(**found)
 
 
-def too_heavy(arcs: Arcs, ascent: Ascent, ways: Ways, limit: int) -> Mask:
+def too_heavy(arcs: Arcs, ascent: Ascent, left: Distances, limit: int) -> Mask:
     """Return which edges are in no tree lighter than `limit`.
 
-    A tree with an arc u - v, directed away from the root, leads from the root to u, by the arc, and from v on to a
-    terminal. It weighs at least the bound and what is left of the weights on that path.
+    A tree with the arc (u, v), directed away from the root, has a path from the root to u, along the arc, and from v to
+    a terminal. It weighs at least the bound plus what is left of the weights on that path.
     """
     tails, heads = arcs.net.edges.tails, arcs.net.edges.heads
-    there = ways.down[tails] + ascent.rest[arcs.back[arcs.forth]] + ways.on[heads]
-    back = ways.down[heads] + ascent.rest[arcs.forth] + ways.on[tails]
+    there = left.from_root[tails] + ascent.rest[arcs.back[arcs.forth]] + left.to_terminal[heads]
+    back = left.from_root[heads] + ascent.rest[arcs.forth] + left.to_terminal[tails]
     found: Mask = np.minimum(there, back) >= np.uint64(max(0, limit - ascent.bound.value))
     return found

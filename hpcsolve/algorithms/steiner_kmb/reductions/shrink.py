@@ -1,4 +1,4 @@
-"""Repeats all reductions as long as they remove many edges, and keeps the trees and bounds found on the way."""
+"""Repeats all reductions as long as they remove many edges, and keeps the best tree and bound found on the way."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Rules:
     lighter: bool = True
 
 
-ALL = Rules()
+ALL_RULES = Rules()
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,13 @@ class Effort:
     Attributes
     ----------
     arcs
-        About the most arcs that its dual ascents scan.
+        Roughly the most arcs that the dual ascents of a round scan.
     roots
-        The most ascents.
+        The most ascents of a round.
     worthwhile
         Rounds end with the first one that removes less than one edge in so many.
     is_over
-        Returns whether the reductions must end, after the piece of work that is under way.
+        Returns whether the reductions must end as soon as the present step is done.
     """
 
     arcs: int
@@ -81,7 +81,7 @@ class Shrunk:
         A lower bound on the weight of any tree. If it is `weight`, the tree is optimal, and `smaller` may lack the
         edges of all optimal trees.
     ended_early
-        Whether the reductions had to end before they were done.
+        Whether the reductions had to end before they were complete.
     """
 
     smaller: ReducedGraph
@@ -96,7 +96,9 @@ class Shrunk:
         return self.bound >= self.weight
 
 
-def shrunk(smaller: ReducedGraph, whole: Network, effort: Effort, rules: Rules = ALL, first_root: int = 0) -> Shrunk:
+def shrunk(
+    smaller: ReducedGraph, whole: Network, effort: Effort, rules: Rules = ALL_RULES, first_root: int = 0
+) -> Shrunk:
     """Return what all reductions leave of a Steiner problem, after those of mode fast.
 
     Parameters
@@ -110,7 +112,9 @@ def shrunk(smaller: ReducedGraph, whole: Network, effort: Effort, rules: Rules =
     return shrunk_further(first, whole, effort, rules, first_root)
 
 
-def shrunk_further(start: Shrunk, whole: Network, effort: Effort, rules: Rules = ALL, first_root: int = 0) -> Shrunk:
+def shrunk_further(
+    start: Shrunk, whole: Network, effort: Effort, rules: Rules = ALL_RULES, first_root: int = 0
+) -> Shrunk:
     """Return what repeated reductions leave, given the network of the graph as it was read."""
     best, now = Incumbent(whole, start.tree, start.weight), start
     for number in range(MOST_ROUNDS):
@@ -159,7 +163,7 @@ def _without_edges(found: Shrunk, arcs: Arcs, ascents: list[Ascent], effort: Eff
 
 
 def _ascents(net: Network, effort: Effort, number: int) -> Iterator[Ascent]:
-    """Yield ascents from several roots. They are spread over the terminals, beginning with `number` (modulo k)."""
+    """Yield ascents from several roots, which are spread over the terminals from `number` (modulo k) on."""
     k = len(net.terminals)
     first = ascent(net, number % k)
     yield first
@@ -173,7 +177,7 @@ def _ascents(net: Network, effort: Effort, number: int) -> Iterator[Ascent]:
 def _offer_trees(
     arcs: Arcs, smaller: ReducedGraph, best: Incumbent, ascents: list[Ascent], is_over: Callable[[], bool]
 ) -> None:
-    """Offer the lightest tree by shortest paths or on saturated edges, after key-path exchange."""
+    """Offer the lightest of the trees by shortest paths and on saturated edges, after key-path exchange."""
     net = arcs.net
     roots = [int(np.searchsorted(net.terminals, one.bound.root)) for one in ascents]
     trees = [improved(net, shortest_path_tree(net, root)) for root in roots[:4]]

@@ -3,7 +3,7 @@
 Edges of weight 0 are contracted first. Then rounds follow. Each removes loops, all but the lightest of parallel edges
 (of equal ones the first stays), and leaves that are no terminals; and makes one edge of each chain of vertices of
 degree 2 that are no terminals. A round is a few passes of numpy over all edges. The rounds end with the first one that
-removes less than one edge in `WORTHWHILE`; more rounds would rarely find more (a ladder that collapses rung by rung).
+removes less than one edge in `WORTHWHILE`. More rounds would rarely find more (a ladder that collapses rung by rung).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from hpcsolve.problems.graph_build import assembled
 from hpcsolve.problems.weights import narrowed
 
 WORTHWHILE = 64
+"""Rounds end with the first one that removes less than one edge in so many."""
 
 Indices = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -46,7 +47,7 @@ class Edges:
         return len(self.tails)
 
     def part(self, which: NDArray[Any]) -> Edges:
-        """Return some of them."""
+        """Return some of the edges."""
         return Edges(self.tails[which], self.heads[which], self.weights[which])
 
 
@@ -59,9 +60,7 @@ class Origin:
 
     def of(self, edges: Indices) -> Indices:
         """Return the edges that these edges stand for."""
-        counts = np.diff(self.offsets)[edges]
-        shift = np.repeat(self.offsets[edges] - (np.cumsum(counts) - counts), counts)
-        return self.members[shift + np.arange(len(shift))]
+        return self.members[ranges(self.offsets[edges], np.diff(self.offsets)[edges])]
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ class ReducedGraph:
         Shape (terminals,): the number of each original terminal among those of `graph`, where contraction may join
         several.
     free
-        The numbers of the original edges that join contracted vertices: of weight 0, or in some lightest tree.
+        The numbers of the original edges that were contracted: of weight 0, or in some lightest tree.
     origins
         The origins of the edges, one for each step.
     counts
@@ -102,10 +101,16 @@ class ReducedGraph:
         return int(self.original.weights[self.free].sum())
 
     def restored(self, edges: Indices) -> Indices:
-        """Return the original edges of a tree in the reduced graph, with `free`. Leaves may have to be pruned."""
+        """Return the original edges of a tree in the reduced graph, with `free`. It may have leaves to prune."""
         for origin in reversed(self.origins):
             edges = origin.of(edges)
         return np.union1d(edges, self.free)
+
+
+def ranges(begin: Indices, counts: Indices) -> Indices:
+    """Return the numbers of several ranges, one range after the other: `counts[i]` numbers from `begin[i]` on."""
+    shift = np.repeat(begin - (np.cumsum(counts) - counts), counts)
+    return shift + np.arange(len(shift))
 
 
 def edges_of(graph: Graph) -> Edges:
@@ -120,7 +125,7 @@ def reduced(graph: Graph) -> ReducedGraph:
     """Return the reduced form of a Steiner problem, which `problems.steiner.require_problem` has accepted."""
     assert graph.terminals is not None
     original = edges_of(graph)
-    edges, origin = _near(graph, original)
+    edges, origin = component_of(graph.n, original, graph.terminals[0])
     origins = [origin]
     joined, zero = _contracted(graph.n, edges)
     free = origin.of(zero)
@@ -148,11 +153,10 @@ def reduced_in_rounds(edges: Edges, terminal: Mask, counts: dict[str, int]) -> t
     return kept, edges, [*origins, origin]
 
 
-def _near(graph: Graph, edges: Edges) -> tuple[Edges, Origin]:
-    """Return the edges of the connected component that has the terminals."""
-    assert graph.terminals is not None
-    component = connected_components(graph.n, edges)
-    return kept_edges(edges, component[edges.tails] == component[graph.terminals[0]])
+def component_of(n: int, edges: Edges, vertex: int) -> tuple[Edges, Origin]:
+    """Return the edges of the connected component that has this vertex."""
+    component = connected_components(n, edges)
+    return kept_edges(edges, component[edges.tails] == component[vertex])
 
 
 def kept_edges(edges: Edges, mask: Mask) -> tuple[Edges, Origin]:
@@ -162,13 +166,13 @@ def kept_edges(edges: Edges, mask: Mask) -> tuple[Edges, Origin]:
 
 
 def _contracted(n: int, edges: Edges) -> tuple[Indices, Indices]:
-    """Return the smallest vertex that edges of weight 0 join each vertex to, and a spanning forest of these edges."""
+    """Return, for each vertex, the smallest one that edges of weight 0 join it to, and a spanning forest of them."""
     zero = np.flatnonzero(edges.weights == 0)
     return smallest_joined(n, edges.part(zero)), zero[_first_forest(n, edges.part(zero))]
 
 
 def smallest_joined(n: int, edges: Edges) -> Indices:
-    """Return the smallest vertex that these edges join each vertex to."""
+    """Return, for each vertex, the smallest one that these edges join it to."""
     component = connected_components(n, edges)
     smallest = np.full(n, n)
     np.minimum.at(smallest, component, np.arange(n))
@@ -176,7 +180,7 @@ def smallest_joined(n: int, edges: Edges) -> Indices:
 
 
 def connected_components(n: int, edges: Edges) -> Indices:
-    """Return the number of each vertex' connected component."""
+    """Return the number of the connected component of each vertex."""
     from scipy.sparse import coo_array, csgraph
 
     pattern = coo_array((np.ones(len(edges), np.int32), (edges.tails, edges.heads)), shape=(n, n))
@@ -195,21 +199,22 @@ def _first_forest(n: int, edges: Edges) -> Indices:
 
 
 def _simple(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tuple[Edges, Origin]:
-    """Remove loops and parallel edges. The others have their smaller ends first, and are sorted by their ends."""
+    """Remove loops and parallel edges. The edges that stay have the smaller end first, and are sorted by their ends."""
     tails, heads = np.minimum(edges.tails, edges.heads), np.maximum(edges.tails, edges.heads)
     keys = tails * len(terminal) + heads
     order = np.argsort(keys, kind="stable")
     order = order[(tails != heads)[order]]
-    first = _first_of_runs(keys[order])
+    first = first_of_runs(keys[order])
     weights, run = edges.weights[order], np.cumsum(first) - 1
     least = np.minimum.reduceat(weights, np.flatnonzero(first)) if len(order) else weights
     order, run = order[weights == least[run]], run[weights == least[run]]
-    which = order[_first_of_runs(run)]
+    which = order[first_of_runs(run)]
     counts["parallel"] += len(edges) - len(which)
     return Edges(tails[which], heads[which], edges.weights[which]), Origin(np.arange(len(which) + 1), which)
 
 
-def _first_of_runs(values: Indices) -> Mask:
+def first_of_runs(values: NDArray[Any]) -> Mask:
+    """Return which values are the first of a run of equal ones."""
     return np.concatenate([np.ones(min(len(values), 1), dtype=bool), values[1:] != values[:-1]])
 
 
@@ -234,7 +239,7 @@ def _without_chains(edges: Edges, terminal: Mask, counts: dict[str, int]) -> tup
     number = np.where(inside, chain[edges.tails], chain[edges.heads])[touched]
     order = np.argsort(number, kind="stable")
     touched, number = touched[order], number[order]
-    starts = np.flatnonzero(_first_of_runs(number))
+    starts = np.flatnonzero(first_of_runs(number))
     sums = np.add.reduceat(edges.weights[touched], starts) if len(starts) else edges.weights[:0]
     tails, heads = _chain_ends(edges, chain, inside, outside, number[starts])
     stays = np.flatnonzero(~(inside | outside))

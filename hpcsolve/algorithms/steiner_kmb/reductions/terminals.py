@@ -16,24 +16,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hpcsolve.algorithms.steiner_kmb.network import Network, edge_numbers
-from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
+from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices, first_of_runs
 from hpcsolve.algorithms.steiner_kmb.trees import Regions
 
 NO_EDGE = np.uint64(2**64 - 1)
-"""In the place of the weight of a cut's second lightest edge, if it has only one edge."""
+"""In place of the weight of the second lightest edge of a cut that has only one edge."""
 
 
 def contractible(net: Network, near: Regions) -> Indices:
     """Return edges that are all together in some lightest tree, given the regions of the terminals."""
-    tails = np.repeat(np.arange(net.n, dtype=np.uint32), np.diff(net.offsets))
-    heads = net.heads
-    apart = near.base[tails] != near.base[heads]
+    tails, heads = net.tails(), net.heads
+    across = near.base[tails] != near.base[heads]
     lengths = near.distance[tails] + net.weights + near.distance[heads]
-    alone = net.is_terminal[tails] > 0
-    one = _passing(tails, net.weights, lengths, alone, apart)
-    other = _passing(near.base[tails], net.weights, lengths, apart, apart)
-    chosen = np.concatenate([one, other])
-    is_region = np.arange(len(chosen)) >= len(one)
+    at_terminals = _passing(tails, net.weights, lengths, net.is_terminal[tails] > 0, across)
+    at_regions = _passing(near.base[tails], net.weights, lengths, across, across)
+    chosen = np.concatenate([at_terminals, at_regions])
+    is_region = np.arange(len(chosen)) >= len(at_terminals)
     order = np.lexsort((is_region, chosen, net.weights[chosen]))
     edges = edge_numbers(net, tails[chosen], heads[chosen])
     return _one_after_the_other(net, near.base, tails[chosen[order]], edges[order], is_region[order])
@@ -41,9 +39,9 @@ def contractible(net: Network, near: Regions) -> Indices:
 
 def _passing(
     cut: NDArray[np.uint32], weights: NDArray[np.uint64], lengths: NDArray[np.uint64], inside: NDArray[np.bool_],
-    apart: NDArray[np.bool_],
+    across: NDArray[np.bool_],
 ) -> Indices:
-    """Return the lightest arcs of the cuts for which the test holds.
+    """Return the lightest arc of each cut for which the test holds.
 
     Parameters
     ----------
@@ -53,17 +51,17 @@ def _passing(
         The length of each arc, extended to terminals at both ends.
     inside
         Which arcs belong to a cut.
-    apart
+    across
         Which arcs lead from one region to another.
     """
     arcs = np.flatnonzero(inside)
     arcs = arcs[np.lexsort((weights[arcs], cut[arcs]))]
     owner = cut[arcs]
-    first = np.flatnonzero(np.concatenate([np.ones(min(len(arcs), 1), dtype=bool), owner[1:] != owner[:-1]]))
+    first = np.flatnonzero(first_of_runs(owner))
     second = np.minimum(first + 1, len(arcs) - 1)
     has_two = (second > first) & (owner[second] == owner[first])
     limit = np.where(has_two, weights[arcs[second]], NO_EDGE)
-    found: Indices = arcs[first[(apart[arcs[first]] & (lengths[arcs[first]] <= limit)) | ~has_two]]
+    found: Indices = arcs[first[(across[arcs[first]] & (lengths[arcs[first]] <= limit)) | ~has_two]]
     return found
 
 
