@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from hpcsolve.analysis import convert
 from hpcsolve.analysis.save import save
-from hpcsolve.answers import paths, reductions, tour, tree
+from hpcsolve.answers import paths, reductions, tree
+from hpcsolve.answers.tour_mixin import TourMixin
 from hpcsolve.errors import InputError
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.reader import read_result
@@ -34,7 +35,7 @@ PHASES = ("read", "build", "run", "check", "write")
 
 
 @dataclass(frozen=True)
-class Result(tour.TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeMixin):
+class Result(TourMixin, paths.PathsMixin, reductions.ReductionsMixin, tree.TreeMixin):
     """A result, as `hpcsolve.solve` returns it and `hpcsolve.load` reads it.
 
     Attributes

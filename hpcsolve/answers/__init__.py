@@ -8,6 +8,7 @@ reductions.py what is kept of the distances from each source, in place of the ta
 paths.py      a shortest path for each query
 tree.py       a Steiner tree with its lower bound
 base.py       `AnswerType`, the record of a kind of answer, and `Verdict`, the result of a check
+tour_mixin.py the part of `hpcsolve.Result` about tours
 vertices.py   the part of `hpcsolve.Result` about vertices and distances
 edges.py      the edges of an answer as arrays, for graph libraries and drawings
 dataset.py    the declaration of a dataset of the result file: type, dimensions, unit, meaning

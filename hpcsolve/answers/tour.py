@@ -264,7 +264,7 @@ def rows(contents: Contents) -> Iterator[Rows]:
 
 
 def _times(contents: Contents, legs: NDArray[Any], missing: int) -> Rows:
-    """Return the arrival at each city of the tour but the first, and the departure; nothing without time windows."""
+    """Return the columns of arrival and departure, none without time windows."""
     departure = contents.own("legs", "departure")
     if departure is None or len(departure) != len(legs):
         return {}
@@ -285,47 +285,6 @@ def edges(contents: Contents, number: int | None = None) -> Edges:
 def is_open(contents: Contents) -> bool:
     """Return whether the tour is an open path, as the job asks."""
     return bool(_keys(contents).get("path") == "open")
-
-
-class TourMixin:
-    """The part of `hpcsolve.Result` about a tour."""
-
-    contents: Contents
-
-    @property
-    def tour(self) -> NDArray[np.int32]:
-        """The tour, shape (n,): positions of the cities from 0 in order, or empty if there is no tour."""
-        return np.asarray(self.contents.value("solution", "tour", []), dtype=np.int32)
-
-    @property
-    def tour_labels(self) -> list[Any]:
-        """The cities in order, by name, or by their numbers in the instance's file."""
-        in_order: list[Any] = shown_names(self.contents)[self.tour].tolist()
-        return in_order
-
-    @property
-    def optimal_tours(self) -> int | None:
-        """The number of optimal tours, or None if the job did not ask for it (`count`)."""
-        count = self.contents.value("solution", "optimal_tours")
-        return None if count is None else int(count)
-
-    @property
-    def best_tours(self) -> NDArray[np.int32]:
-        """The best tours, shape (k, n), the best first: `tour` alone if the job did not ask for several (`best`)."""
-        several = np.asarray(self.contents.value("solution", "best_tours", self.tour), np.int32)
-        return several.reshape(-1, len(self.tour)) if len(self.tour) else several.reshape(0, 0)
-
-    @property
-    def best_costs(self) -> NDArray[Any]:
-        """The costs of `best_tours`, shape (k,)."""
-        if self.contents.value("solution", "best_costs") is None:
-            return np.array([self.contents.attributes["cost"]][:len(self.best_tours)])
-        return np.asarray(self.contents.own("solution", "best_costs"))
-
-    @property
-    def infeasible(self) -> bool:
-        """Whether it is proven that no tour exists."""
-        return bool(self.contents.value("solution", "infeasible", False))
 
 
 TOUR = AnswerType("tour", (Tour, NoTour), check, verify, lines, summary, rows, edges, {"legs": LEGS}, beside)

@@ -63,7 +63,7 @@ def test_several_tours_and_their_number(results):
 
 
 def test_a_tour_with_time_windows_says_when_each_city_is_reached_and_left(tmp_path):
-    """By hand: 3.5 to city 2; 1 to city 1, where the traveller waits from 4.5 to 5 and serves 1.5; 2 back, at 8.5."""
+    """By hand: 3.5 to city 2, 1 to city 1, where the traveller waits from 4.5 to 5 and serves 1.5, and 2 back: 8.5."""
     (tmp_path / "open.csv").write_text("city,earliest,latest,service\n1,5,,1.5\n2,,4,\n")
     keys = {"objective": "finish", "windows": tmp_path / "open.csv", **HERE}
     tour = hpcsolve.solve(np.array([[0, 4, 7], [4, 0, 2], [7, 2, 0]]) / 2, output=tmp_path / "tour.h5", **keys)

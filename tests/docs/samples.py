@@ -43,7 +43,7 @@ def make_samples(folder: Path) -> list[Path]:
 
 
 def _batch(folder: Path) -> Path:
-    """Solve a batch, which only a job file can name, and return its result file."""
+    """Solve a batch of a file, as a job, and return its result file."""
     np.savez(folder / "batch.npz", costs=np.arange(32).reshape(2, 4, 4))
     job = 'algorithm = "held-karp"\ninstance = { batch = "batch.npz" }\noutput = "batch.h5"\n'
     (folder / "batch.toml").write_text(job)
