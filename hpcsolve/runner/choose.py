@@ -254,7 +254,7 @@ def _for_cities(tsp: Any, given: Mapping[str, Any], seconds: float) -> tuple[str
     try:
         estimate = solver.estimate(tsp, solver.parameters(method="lattice"), ranks, ONE_CORE)
     except HpcsolveError:
-        return "ant-colony", f"since {tsp.n} cities are too many for a proof of the optimum"
+        return "ant-colony", f"since {tsp.n} cities are too many for a proof that surely ends{_hint(tsp)}"
     need = max(estimate.needed)
     free = _free_memory(str(given.get("device", "auto"))) // local
     likely = estimate.operations / (RATE * ranks * max(1, len(os.sched_getaffinity(0)) // local))
@@ -264,6 +264,16 @@ def _for_cities(tsp: Any, given: Mapping[str, Any], seconds: float) -> tuple[str
         return "ant-colony", f"since a proof for {tsp.n} cities would take up to {duration(likely)}"
     are = "is" if tsp.n == 1 else "are"
     return "held-karp", f"since {counted(tsp.n, 'city')} {are} few enough for a proof of the optimum"
+
+
+def _hint(tsp: Any) -> str:
+    """Return how to try a proof by bounds, for which nobody knows how long it takes, or "" if it cannot be tried."""
+    solver = algorithm("held-karp")
+    try:
+        solver.estimate(tsp, solver.parameters(method="bounded"), 1, ONE_CORE)
+    except HpcsolveError:
+        return ""
+    return " (--algorithm held-karp tries one)"
 
 
 def _free_memory(device: str) -> int:

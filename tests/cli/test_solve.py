@@ -68,7 +68,8 @@ def test_ranks_have_a_colony_each(files, mpiexec, test_device):
     options = ("--set", "stop.iterations=5", "--set", "share-gpu=true")
     done = mpiexec(2, "solve", "sixty.tsp", *options, "--device", test_device)
     assert done.returncode == 0, done.stderr
-    line = "choice: ant-colony, since 60 cities are too many for a proof of the optimum; it stops after 5 iterations"
+    line = "choice: ant-colony, since 60 cities are too many for a proof that surely ends (--algorithm held-karp tries "
+    line += "one); it stops after 5 iterations"
     assert line in done.stdout.splitlines() and done.stdout.count("choice:") == 1
     assert "colonies: 2:" in done.stdout
 
@@ -106,6 +107,13 @@ def test_a_file_of_precedences_is_proven_by_held_karp_as_an_open_path(files):
     assert choose("jobs.sop", seconds=5.0).table["stop"] == {"seconds": 5.0}
     answer = package.solve(found.instance.problem, device="cpu", path="open")
     assert (answer.cost, answer.tour.tolist()) == (13, [0, 1, 3, 2, 4])  # the best by hand: 3 + 4 + 4 + 2
+
+
+def test_a_proof_by_bounds_is_hinted_at_where_it_can_be_tried(files):
+    assert "surely ends (--algorithm held-karp tries one); it stops" in choose("sixty.tsp").reason
+    many = choose(write_cities(files / "many.tsp", 300)).reason
+    assert many.startswith("ant-colony, since 300 cities are too many for a proof that surely ends; it stops")
+    assert choose("sixty.tsp", "held-karp", 9.0).job.settings.stop.seconds == 9
 
 
 def test_a_set_key_names_the_algorithm(files):
