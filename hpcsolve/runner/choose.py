@@ -110,8 +110,8 @@ def choose(
     if not isinstance(given.get("instance", {}), dict):
         raise InputError(f"instance: the instance is {path}; leave this key out", "--set")
     name = name or given.get("algorithm") or next((table for table in NAMES if table in given), None)
-    own: dict[str, Any] = {}
     reason, instance = "as asked", None
+    own: dict[str, Any] = {}
     if name is None:
         name, reason, instance = _chosen(path, given, SECONDS if seconds is None else seconds)
         if name == "held-karp" and instance is not None:

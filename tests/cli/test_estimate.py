@@ -30,7 +30,7 @@ JOBS = {
     "fast": ("steiner-kmb", ROADS, "[steiner-kmb]\nexchange = true", "about "),
     "kmb": ("steiner-kmb", ROADS, '[steiner-kmb]\nmode = "kmb"\nmatrix = true', "about "),
     "kmb by single searches": ("steiner-kmb", ROADS, '[steiner-kmb]\nmode = "kmb"\nengine = "dijkstra"', "about "),
-    "best": ("steiner-kmb", ROADS, '[steiner-kmb]\nmode = "best"', 'not known: mode "best" ends when'),
+    "best": ("steiner-kmb", ROADS, '[steiner-kmb]\nmode = "best"', 'not known: mode "best" goes on until'),
     "best with a limit": (
         "steiner-kmb", ROADS, '[steiner-kmb]\nmode = "best"\n[stop]\nseconds = 90', "at most about 1 min 3"
     ),
