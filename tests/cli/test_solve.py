@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hpcsolve as package
-from hpcsolve.errors import InputError
+from hpcsolve.errors import InputError, ResourceError
 from hpcsolve.runner import choose as choosing
 from hpcsolve.runner.choose import choose
 from tests.cli.lines import error_line
@@ -112,6 +112,9 @@ def test_a_file_of_precedences_is_proven_by_held_karp_as_an_open_path(files):
 def test_a_proof_by_bounds_is_hinted_at_where_it_can_be_tried(files):
     assert "surely ends (--algorithm held-karp tries one); it stops" in choose("sixty.tsp").reason
     many = choose(write_cities(files / "many.tsp", 300)).reason
+    for keys in ({}, {"objective": "bottleneck"}):  # costs by place, n^3, would take 50 GB
+        with pytest.raises(ResourceError, match="1999 cities beside the depot are too many"):
+            package.solve(np.ones((2000, 2000)), device="cpu", **keys)
     assert many.startswith("ant-colony, since 300 cities are too many for a proof that surely ends; it stops")
     assert choose("sixty.tsp", "held-karp", 9.0).job.settings.stop.seconds == 9
 

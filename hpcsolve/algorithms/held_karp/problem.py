@@ -22,6 +22,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from hpcsolve.algorithms.held_karp.bounded.keys import key_words
 from hpcsolve.algorithms.held_karp.core import Core, allowed_costs, core_of
 from hpcsolve.errors import InputError
 from hpcsolve.problems.order import LARGEST_VALUE, TourQuestion, legs
@@ -124,9 +125,12 @@ def order_problem(tsp: Tsp, question: TourQuestion) -> OrderProblem:
     ------
     InputError
         Sums may not fit 62 bits.
+    ResourceError
+        So many cities that no method takes them.
     """
     question = _with_ends_from_precedence(tsp, question)
     own = core_of(tsp, question, allowed_costs(tsp.cost, question))
+    key_words(len(own.cities))  # refuses too many cities for any method before costs by place take n^3 bytes
     table = _restricted(_costs_by_place(tsp, question, own), question, own)
     if not _possible(question, own):
         table = np.broadcast_to(FORBIDDEN, table.shape)
