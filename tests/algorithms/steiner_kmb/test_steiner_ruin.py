@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 
 import numpy as np
+import pytest
 
 from hpcsolve.algorithms.base import NO_STOP, silent
 from hpcsolve.algorithms.steiner_kmb.best.rounds import RoundStop
-from hpcsolve.algorithms.steiner_kmb.best.ruin import Ruin, factor_of, ruin_from
+from hpcsolve.algorithms.steiner_kmb.best.ruin import Ruin, factor_of, ruin_from, work_of_shake
 from hpcsolve.algorithms.steiner_kmb.best.setting import Setting
 from hpcsolve.algorithms.steiner_kmb.kmb.tree import Work
 from hpcsolve.algorithms.steiner_kmb.network import Network, network
@@ -79,6 +80,14 @@ def test_each_tree_is_one_and_the_best_is_never_heavier(device: Device) -> None:
         other_seeds += not np.array_equal(search(net, tree, seed=2).starts[0].now, found.starts[0].now)
         assert search(net, tree, shakes=0).weight == net.weight(tree)
     assert other_seeds
+
+
+def test_a_large_shake_takes_more_launches(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    net = network(reduced(hypercube(6, 20)).graph, device)
+    tree = poor_tree(net, 1)
+    monkeypatch.setattr("hpcsolve.algorithms.steiner_kmb.best.ruin.WORK_OF_LAUNCH", work_of_shake(net) / 4.5)
+    found = search(net, tree, shakes=3)
+    assert found.number == found.launches == 15 and weighed(net, found.best()) == found.weight < net.weight(tree)
 
 
 def test_the_heaviest_weights_are_not_perturbed(device: Device) -> None:

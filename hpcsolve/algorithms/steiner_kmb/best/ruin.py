@@ -6,6 +6,7 @@ to the ranks and their threads, and advance in launches. After each the run may 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
@@ -22,7 +23,9 @@ from hpcsolve.algorithms.steiner_kmb.reductions.simple import Indices
 from hpcsolve.checkpoint.saved import Saved
 from hpcsolve.checkpoint.state import State, part
 
-LAUNCHES_A_SHAKE = 2
+LAUNCHES_A_SHAKE, WORK_OF_LAUNCH = 2, 1 << 28
+"""A shake takes `LAUNCHES_A_SHAKE` launches, and more if a launch would take more work than `WORK_OF_LAUNCH`: three to
+six seconds, for which signals wait."""
 WORK_AN_ARC, MOST_ARCS, WORK_FOR_SIZE, AROUND = 1536, 1 << 12, 256, 256
 """A shake takes `WORK_AN_ARC` units of work for each of up to `MOST_ARCS` arcs, `WORK_FOR_SIZE` more for each vertex,
 but for at most `AROUND` vertices a terminal, and four times that for each terminal. 10^8 units take one to two
@@ -94,7 +97,8 @@ class Ruin:
     @property
     def total(self) -> int:
         """Number of launches in all."""
-        return LAUNCHES_A_SHAKE * self.setting.parameters.shakes
+        launches = max(LAUNCHES_A_SHAKE, math.ceil(work_of_shake(self.net) / WORK_OF_LAUNCH))
+        return launches * self.setting.parameters.shakes
 
     @property
     def nbytes(self) -> int:
