@@ -102,6 +102,24 @@ def test_ranks_do_not_matter(device: Device) -> None:
         assert found[0] == alone and all(one[1:] == alone[1:] for one in found)
 
 
+def test_a_launch_that_is_cut_short_keeps_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one thread the searches advance one after the other. The rest of them follow when the run goes on."""
+    with HostDevice(1) as host:
+        net = network(reduced(hypercube(7, 64)).graph, host)
+        tree = poor_tree(net, 1)
+        whole = search(net, tree, starts=3)
+        made = ruin_from(net, setting_for(net, 1, 1, 3), tree, Work(0, 0.0))
+        with monkeypatch.context() as patch:
+            patch.setattr(made.setting.stop, "is_due", partial(next, iter([False, True])))
+            made._advance()
+        assert made.launches == 0 and [one.work > 0 for one in made.starts] == [True, False, False]
+        assert made.weight == made.starts[0].weight < net.weight(tree)
+        assert np.array_equal(made.best(), made.starts[0].tree)
+        made.run(1)
+        assert [one.now.tobytes() for one in made.starts] == [one.now.tobytes() for one in whole.starts]
+        assert made.weight == whole.weight and np.array_equal(made.best(), whole.best())
+
+
 def run(graph: Graph, device: Device, comm: Comm, stop: StopCriteria = NO_STOP) -> Outcome:
     return steiner_kmb.run(graph, device, comm, Parameters(mode="best", shakes=1, starts=4), silent, stop)
 

@@ -148,15 +148,19 @@ class Ruin:
         return Arcs(self.net)
 
     def _advance(self) -> None:
-        """Advance all searches by a launch, unless the run must stop before: then they stay as they are. Collective."""
+        """Advance all searches by a launch, or as many as there is time for. Collective.
+
+        A search that is advanced again by the same launch stays as it is.
+        """
         advanced: list[Start] = []
         threads = self.net.device.info.threads
         while len(advanced) < len(self.starts) and not self.setting.stop.is_due():
             advanced += self._launched(self.starts[len(advanced) : len(advanced) + threads])
-        votes = self.setting.comm.allgather((len(advanced) == len(self.starts), [one.weight for one in advanced]))
+        self.starts = [*advanced, *self.starts[len(advanced) :]]
+        votes = self.setting.comm.allgather((len(advanced) == len(self.starts), [one.weight for one in self.starts]))
         if all(done for done, _ in votes):
-            self.starts, self.launches, self.number = advanced, self.launches + 1, self.number + 1
-            self._note(min(weight for _, weights in votes for weight in weights))
+            self.launches, self.number = self.launches + 1, self.number + 1
+        self._note(min(weight for _, weights in votes for weight in weights))
 
     def _note(self, weight: int) -> None:
         """Note the weight of the best tree of all ranks, if it is lighter than before or the last one."""
