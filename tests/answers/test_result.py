@@ -84,6 +84,9 @@ def test_a_tour_with_time_windows_says_when_each_city_is_reached_and_left(tmp_pa
     with pytest.raises(InputError, match=r"open.csv:3: the window of city 1 is empty: 5 is after 4.5; earliest must"):
         hpcsolve.solve(np.ones((3, 3)) / 2, **keys)
     assert "departure" not in hpcsolve.solve(np.ones((3, 3)), **HERE).table("legs")
+    (tmp_path / "open.csv").write_text("city,earliest,latest\n0,08:30,9:00\n")
+    with pytest.raises(InputError, match=r"open.csv:2: expected a time as a number, in the unit of the costs, found"):
+        hpcsolve.solve(np.ones((3, 3)), **keys)
 
 
 @pytest.mark.parametrize("name", ["tour", "open", "symmetric", "ants"])

@@ -73,7 +73,7 @@ def _city(file: InputFile, line: int, tsp: Tsp, cell: str) -> int:
 def _scaled(file: InputFile, line: int, cell: str, scale: int) -> int:
     """Return a time in scaled integers, at least 0 and at most `LARGEST_VALUE`."""
     if not is_number(cell):
-        raise file.error(f"expected a time, found {shown(cell)}", line)
+        raise file.error(f"expected a time as a number, in the unit of the costs, found {shown(cell)}", line)
     if cell.lower().lstrip("+").startswith("inf"):
         return LARGEST_VALUE
     value = Fraction(cell) * scale if cell.lower() != "nan" and len(cell) < 40 else None
