@@ -3,6 +3,9 @@
 New bytes go to a part file beside the file, which is synced and renamed at the end. Its name tells who writes it:
 `NAME.<place>-<process>.<random>.part`, where the place stands for the host and its numbering of processes. So part
 files that killed processes left are told from those of living ones, and removed when the file is written again.
+
+Only a regular file is replaced, or a link to one. A link is replaced itself and not followed. A device, a pipe or a
+folder of that name is refused: root would replace `/dev/null` for all programs of the host.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import hashlib
 import os
 import re
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,8 +25,29 @@ PART = re.compile(r"\.([0-9a-f]{8})-(\d+)\.[0-9a-f]{12}\.part")
 """End of a part file's name: place, process."""
 
 
+KINDS = {
+    stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+"""Type of a file that is no regular one -> its name in messages."""
+
+
+def require_replaceable(path: str | os.PathLike[str]) -> None:
+    """Raise an `InputError` if a path exists and is neither a regular file nor a link to one."""
+    name = os.fspath(path)
+    try:
+        found = KINDS.get(stat.S_IFMT(os.stat(name).st_mode), "")
+        if not found and os.path.islink(name) and os.readlink(name).startswith("/proc/"):  # /dev/stdout
+            found = "a link to an open file of a process"
+    except (OSError, ValueError):  # there is no such file, or writing it will say what is wrong
+        return
+    if found:
+        raise InputError(f"is {found}, and only regular files are written; choose another output", name)
+
+
 def require_new(path: str | os.PathLike[str], overwrite: bool) -> None:
-    """Raise an `InputError` if a file exists that a caller in Python did not say to overwrite."""
+    """Raise an `InputError` if a file exists that a caller in Python did not say to overwrite, or is no file."""
+    require_replaceable(path)
     if os.path.exists(path) and not overwrite:
         raise InputError("the file exists; choose another one, or give overwrite=True", os.fspath(path))
 
@@ -39,14 +64,18 @@ def replaced(path: Path) -> Iterator[Path]:
 
     Raises
     ------
+    InputError
+        A device, a pipe or a folder has this name.
     EnvironmentFault
         The disk is full, read-only, ... An older file of that name is left as it was.
     """
+    require_replaceable(path)
     part = _part(path)
     try:
         with _removed_on_error(part):
             yield part
             _sync(part)
+            require_replaceable(path)  # it may have been made meanwhile
             os.replace(part, path)
     except OSError as error:
         way_out = "free space or choose another place for it"
@@ -60,9 +89,12 @@ def make_folder(path: Path) -> None:
 
     Raises
     ------
+    InputError
+        As `replaced`.
     EnvironmentFault
         The folder cannot be made, or no file can be made in it.
     """
+    require_replaceable(path)
     probe = _part(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -60,7 +60,10 @@ def show_on_rank_0(quiet: bool = False) -> Callable[[str], None]:
 
 
 def require_new(options: argparse.Namespace) -> None:
-    """Raise an `InputError` if the output file exists and `--overwrite` is not given."""
+    """Raise an `InputError` if the output file exists and `--overwrite` is not given, or if it is no regular file."""
+    from hpcsolve.replacing import require_replaceable
+
+    require_replaceable(options.output)
     if os.path.exists(options.output) and not options.overwrite:
         raise InputError(f"{options.output}: the file exists; choose another one, or replace it with --overwrite")
 

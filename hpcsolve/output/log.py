@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import IO
 
 from hpcsolve.errors import EnvironmentFault
 from hpcsolve.parallel.printing import show, warn
+from hpcsolve.replacing import require_replaceable
 
 
 class Log:
@@ -67,8 +69,11 @@ class Log:
 
 
 def _open(path: Path) -> IO[str]:
+    """Open a log file to append to it. A link is refused, since lines would be added to a file of another name."""
+    require_replaceable(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        return open(path, "a", encoding="utf-8", errors="backslashreplace")
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+        return open(handle, "a", encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise EnvironmentFault(f"{path}: cannot be written: {error.strerror}; choose another --log-dir") from None

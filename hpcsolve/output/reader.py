@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from hpcsolve.output.hdf5 import Seal, is_hdf5, seal_of
 from hpcsolve.output.schema import ATTRIBUTES, check_attributes, check_types
 from hpcsolve.output.trial import require_readable
 from hpcsolve.output.versions import FILL_VALUE, SCALE_FACTOR, SCALED_IN_VERSION_1
+from hpcsolve.replacing import KINDS
 
 if TYPE_CHECKING:
     import h5py  # else only where a file is read: ranks beside rank 0 never load it
@@ -101,6 +103,8 @@ def row_blocks(path: str | os.PathLike[str], names: Sequence[str]) -> Iterator[t
 def _require_undamaged(name: str) -> None:
     """Raise the errors of `read_result` that can be found before this process lets libhdf5 open the file."""
     try:
+        if kind := KINDS.get(stat.S_IFMT(os.stat(name).st_mode)):  # before a pipe without another end is opened
+            raise InputError(f"is {kind}; a result is the .h5 file that hpcsolve run wrote", name)
         with open(name, "rb") as file:
             if not is_hdf5(file.read(8)):
                 raise InputError("is not an HDF5 file; a result is the .h5 file that hpcsolve run wrote", name)

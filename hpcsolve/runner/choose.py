@@ -29,6 +29,7 @@ from hpcsolve.output.hdf5 import is_hdf5
 from hpcsolve.output.progress import duration, size
 from hpcsolve.output.toml import toml_text
 from hpcsolve.parallel.environment import announced_local_size, announced_size
+from hpcsolve.replacing import require_replaceable
 from hpcsolve.runner.kinds import read_instance
 from hpcsolve.wording import counted
 
@@ -76,6 +77,7 @@ class Chosen:
         table, folder = dict(self.table), os.path.dirname(os.path.abspath(path))
         table["instance"] = _relative(table["instance"], folder)
         text = toml_text({key: value for key, value in table.items() if value != {}}, inline=("instance",))
+        require_replaceable(path)
         if os.path.exists(path) and not overwrite and Path(path).read_bytes() != text.encode():
             way_out = "choose another --write-job, or replace it with --overwrite"
             raise InputError(f"the job file exists with another content; {way_out}", path)

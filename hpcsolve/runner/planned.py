@@ -20,6 +20,7 @@ from hpcsolve.output.hdf5 import has_seal
 from hpcsolve.output.heartbeat import Say, say_nothing
 from hpcsolve.output.reader import read_result
 from hpcsolve.output.schema import require_whole
+from hpcsolve.replacing import require_replaceable
 from hpcsolve.runner.kinds import kind_of, require_kind
 from hpcsolve.runner.reading import read_reporting
 from hpcsolve.runner.verify import verdict_on
@@ -133,6 +134,7 @@ def _require_file_name(output: str) -> None:
         raise InputError(f"{output!r}: the output is not the name of a file; name one, with output or --output")
     if os.path.isdir(output) or output.endswith("/"):
         raise InputError(f"{output}: the output is a folder; name a file, with output or --output")
+    require_replaceable(output)
 
 
 def _verdict(planned: PlannedRun, existing: Contents) -> Verdict:

@@ -231,7 +231,7 @@ def test_what_a_user_adds_is_no_damage(tmp_path):
 
 def test_what_is_no_file_of_ours(tmp_path):
     (tmp_path / "r.h5").write_text("text")
-    cases = {tmp_path / "r.h5": "not an HDF5 file", tmp_path / "none.h5": "No such file", tmp_path: "Is a directory"}
+    cases = {tmp_path / "r.h5": "not an HDF5 file", tmp_path / "none.h5": "No such file", tmp_path: "is a folder"}
     for path, message in cases.items():
         with pytest.raises(InputError, match=message):
             read_result(path)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
+import shutil
+import socket
+import stat
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import h5py
 import pytest
 
-from hpcsolve.errors import DamagedFileError
+from hpcsolve import cli
+from hpcsolve.errors import DamagedFileError, EnvironmentFault, InputError
+from hpcsolve.output.log import Log
 from hpcsolve.output.reader import read_result
-from hpcsolve.replacing import write_bytes
+from hpcsolve.replacing import make_folder, replaced, write_bytes
 from hpcsolve.sweep.expand import expand
 from tests.faults.conftest import Start
 
@@ -35,6 +41,101 @@ def test_an_output_that_is_a_link_is_replaced_and_not_followed(tmp_path: Path) -
     (tmp_path / "out.h5").symlink_to(tmp_path / "mine")
     write_bytes(tmp_path / "out.h5", b"result")
     assert (tmp_path / "mine").read_bytes() == b"mine" and not (tmp_path / "out.h5").is_symlink()
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def _socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+
+
+def _device(path: Path) -> None:
+    if os.geteuid() == 0:
+        os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    else:
+        path.symlink_to("/dev/null")
+
+
+NO_FILES: dict[str, Callable[[Path], None]] = {
+    "a pipe": _pipe,
+    "a socket": _socket,
+    "a device": _device,
+    "a folder": Path.mkdir,
+    "a link to an open file of a process": lambda path: path.symlink_to(f"/proc/{os.getpid()}/fd/1"),
+}
+
+
+@pytest.mark.parametrize("kind", NO_FILES)
+def test_what_is_no_regular_file_is_never_replaced(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither by a file that is written nor by one that replaces it, whether it was there before or came meanwhile."""
+    monkeypatch.chdir(tmp_path)  # the name of a socket is short
+    path = Path("out")
+    refusal = f"^out: is {kind}, and only regular files are written; choose another output$"
+    with pytest.raises(InputError, match=refusal), replaced(path) as part:
+        part.write_bytes(b"new")
+        NO_FILES[kind](path)
+    before = path.lstat()
+    for write in (lambda: write_bytes(path, b"new"), lambda: make_folder(path)):
+        with pytest.raises(InputError, match=refusal):
+            write()
+    assert path.lstat() == before and os.listdir() == ["out"]
+
+
+RESULT = "made/out.h5"
+COMMANDS = {  # name -> the words, with PIPE for the output
+    "run": ("run job.toml --device cpu --overwrite --output PIPE", ""),
+    "solve": ("solve a.csv --algorithm held-karp --device cpu --overwrite --output PIPE", ""),
+    "write-job": ("solve a.csv --algorithm held-karp --device cpu --output new.h5 --write-job PIPE", ".toml"),
+    "log-dir": ("run job.toml --device cpu --output new.h5 --log-dir .", ""),
+    "checkpoint": ("run job.toml --device cpu --output new.h5", ""),
+    "csv": (f"export {RESULT} --overwrite -o PIPE", ".csv"),
+    "dot": (f"export {RESULT} --overwrite -o PIPE", ".dot"),
+    "report": (f"report {RESULT} --overwrite -o PIPE", ""),
+    "collect": (f"collect {RESULT} --overwrite -o PIPE", ""),
+    "convert": ("convert a.csv --overwrite PIPE", ".tsp"),
+    "generate": ("generate road-graph --n 6 --overwrite -o PIPE", ""),
+    "verify": ("verify PIPE", ".h5"),
+    "run a result": ("run PIPE", ".h5"),
+}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a job, an instance and a result."""
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "job.toml").write_text(JOB)
+    (folder / "a.csv").write_text("0,1,2\n1,0,3\n2,3,0\n")
+    assert cli.main(["run", str(folder / "job.toml"), "--device", "cpu", "--quiet", "--output",
+                     str(folder / "out.h5")]) == 0
+    return folder
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_command_replaces_or_opens_a_pipe(name: str, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+                                             capsys: pytest.CaptureFixture[str]) -> None:
+    """A pipe that is opened has no other end, so the command would hang."""
+    monkeypatch.chdir(tmp_path)
+    for file in ("job.toml", "a.csv"):
+        shutil.copy(made / file, file)
+    Path("made").symlink_to(made)
+    words, suffix = COMMANDS[name]
+    pipe = {"log-dir": "rank-0000.log", "checkpoint": "new.h5.checkpoint"}.get(name, f"pipe{suffix}")
+    os.mkfifo(pipe)
+    assert cli.main(words.replace("PIPE", pipe).split()) == (4 if name == "checkpoint" else 2)
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 1 and pipe in said[0] and stat.S_ISFIFO(os.lstat(pipe).st_mode)
+    assert not Path("new.h5").exists()
+
+
+def test_a_log_is_not_added_to_a_file_behind_a_link(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "rank-0000.log").symlink_to("mine")
+    with pytest.raises(EnvironmentFault, match=r"rank-0000\.log: cannot be written: .*; choose another --log-dir"):
+        Log(folder=str(tmp_path))
+    assert (tmp_path / "mine").read_text() == "mine"
 
 
 PLUGIN = """#include <stdio.h>
