@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import dijkstra
 from hpcsolve.errors import InputError
 from hpcsolve.formats import read, read_graph
 from hpcsolve.problems.graph_convert import to_scipy
-from hpcsolve.problems.graph_order import permuted, reversed_graph, spatial_order, undirected
+from hpcsolve.problems.graph_order import permuted, reversed_graph, same_arcs, spatial_order, undirected
 from tests.road_networks import REFERENCES, splitmix_weights
 
 
@@ -154,6 +154,15 @@ def test_spellings_of_one_graph(tmp_path, spelling, line_end, packed):
     assert dict(zip(edges_of(graph), graph.weights.tolist(), strict=True)) == wanted
     if "stein" in spelling:
         assert graph.terminals.tolist() == [1]
+
+
+def test_sections_that_change_nothing_are_skipped(tmp_path):
+    name, text, _ = TRIANGLE["steinlib"]
+    (tmp_path / name).write_text(text)
+    more = 'SECTION Tree  Decomposition\ns td 1 1 1\nEND\nSECTION Presolve\nDate "today"\nFixed 0.0 # x\nUpper 9\nEND\n'
+    (tmp_path / "more.stp").write_text(text.replace("EOF\n", more))
+    plain, graph = (read_graph(tmp_path / file).problem for file in (name, "more.stp"))
+    assert same_arcs(plain, graph) and graph.terminals.tolist() == plain.terminals.tolist()
 
 
 PATTERNS = {

@@ -1,7 +1,8 @@
 """SteinLib files: Steiner problems in undirected graphs, in the sections that files of PACE 2018 have too.
 
 Source: T. Koch, A. Martin, S. Voss, SteinLib, description of the STP format. Keywords in any case, `#` begins a
-comment, ids count from 1; sections other than Graph, Terminals, Coordinates and Comment are skipped.
+comment, ids count from 1. A tree decomposition changes nothing and is skipped, as are notes on reductions (Presolve)
+that have fixed no cost. All other sections, such as NodeWeights, change the problem, and are refused.
 """
 
 from __future__ import annotations
@@ -27,19 +28,23 @@ from hpcsolve.formats.graph.columns import (
     require_undirected,
     weights_in,
 )
-from hpcsolve.formats.graph.lines import Records, read_records
+from hpcsolve.formats.graph.lines import NUMBER, Records, read_records
 from hpcsolve.problems.decimals import shown
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.graph_build import assembled
 
+_READ = ("graph", "terminals", "coordinates", "comment")
+_SKIPPED = ("presolve", "tree decomposition")
 _KEYWORD = re.compile(rb"(?mi)^[ \t]*(?:section[ \t]+(\S[^\n]*)|(end|eof)[ \t]*(?:#[^\n]*)?)$")
 _FIRST_LINE = re.compile(rb"(?i)\s*33D32945\b[^\n]*")
+_FIXED_COST = re.compile(rb"(?mi)^[ \t]*fixed\b[ \t]*([^\n]*)$")
 
 
 @dataclass(frozen=True)
 class SteinlibSection:
-    """The text of a section without its first and last line. `line` is the number of the line on which it begins."""
+    """A section: its name, the text between its first and last line, and the number of the line where that begins."""
 
+    title: str
     text: bytes
     line: int
 
@@ -60,10 +65,12 @@ def read_steinlib(file: InputFile, directed: bool | None = None) -> Graph:
     Raises
     ------
     InputError
-        With file and line: what is wrong, or that the problem is directed or prize-collecting.
+        With file and line: what is wrong, or that the problem is directed or prize-collecting, or another one by a
+        section of its own.
     """
     require_undirected(file, directed)
     sections = _sections(file)
+    _require_plain_problem(file, sections)
     for name in ("graph", "terminals"):
         if name not in sections:
             raise file.error(f"SECTION {name.capitalize()} is missing; the file may be truncated", file.last_line)
@@ -112,27 +119,45 @@ def _sections(file: InputFile) -> dict[str, SteinlibSection]:
     sections: dict[str, SteinlibSection] = {}
     content = file.content
     magic = _FIRST_LINE.match(content)
-    name, begin = "", 0 if magic is None else magic.end()
+    title, begin = "", 0 if magic is None else magic.end()
     line, opened, counted = 1, 0, 0
     for found in _KEYWORD.finditer(content, begin):
         line += content.count(b"\n", counted, found.start())
         counted = found.start()
-        _close(file, sections, name, opened, begin, found.start())
+        _close(file, sections, title, opened, begin, found.start())
         word = (found[2] or b"").lower()
         if word == b"eof":
             return sections
-        name = "" if word else " ".join(decode(found[1]).split("#")[0].lower().split())
+        title = "" if word else " ".join(words(decode(found[1]).split("#")[0]))
         begin, opened = min(found.end() + 1, len(content)), line
-        if name in sections:
-            raise file.error(f"SECTION {name.capitalize()} is given twice", line)
-    _close(file, sections, name, opened, begin, len(content))
+        if title.lower() in sections:
+            raise file.error(f"SECTION {title} is given twice", line)
+    _close(file, sections, title, opened, begin, len(content))
     return sections
 
 
-def _close(file: InputFile, sections: dict[str, SteinlibSection], name: str, opened: int, begin: int, end: int) -> None:
+def _require_plain_problem(file: InputFile, sections: dict[str, SteinlibSection]) -> None:
+    """Refuse sections that make another problem of a file: unknown ones, and reductions with a fixed cost."""
+    for name, section in sections.items():
+        if name not in (*_READ, *_SKIPPED):
+            message = f"SECTION {shown(section.title)} may change the problem, and hpcsolve does not know it"
+            raise file.error(f"{message}; remove it only if the answer may ignore it", section.line - 1)
+    presolve = sections.get("presolve")
+    for found in _FIXED_COST.finditer(_without_comments(presolve.text) if presolve else b""):
+        cost = decode(found[1]).strip()
+        if not NUMBER.fullmatch(cost) or float(cost):
+            assert presolve is not None
+            message = f"SECTION Presolve: reductions fixed a cost of {shown(cost)}, which a tree here would not count"
+            line = presolve.line + presolve.text.count(b"\n", 0, found.start())
+            raise file.error(f"{message}; give the file from before the reductions", line)
+
+
+def _close(
+    file: InputFile, sections: dict[str, SteinlibSection], title: str, opened: int, begin: int, end: int
+) -> None:
     text = file.content[begin:end]
-    if name:
-        sections[name] = SteinlibSection(text, opened + 1)
+    if title:
+        sections[title.lower()] = SteinlibSection(title, text, opened + 1)
         return
     stray = _without_comments(text).split()
     if stray:
