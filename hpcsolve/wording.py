@@ -1,15 +1,47 @@
-"""English of messages: what a misspelt word may mean, and nouns with their numbers."""
+"""English of messages: what a misspelt word may mean, what hpcsolve does not solve, and nouns with their numbers."""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 
 _PLURALS = {"vertex": "vertices", "search": "searches", "leaf": "leaves"}
 
+_ROUTING = "vehicle routing (several vehicles, depots, demands, capacities)"
+_PRIZES = "prize collecting (prizes or penalties in place of cities and vertices that are left out)"
+_VERTEX_WEIGHTS = "problems with weights of vertices; put them on the edges if that means the same"
+_DEGREES = "problems with bounds on degrees"
+_TARDINESS = "problems with tardiness or due dates; held-karp has hard time windows (windows)"
+_GROUPS = "problems that choose one city or vertex of each group"
+_CYCLES = "the Hamiltonian cycle problem as such; give the edges that exist cost 0 and all others cost 1"
+_UNSOLVED = {
+    "vehicle": _ROUTING, "fleet": _ROUTING, "truck": _ROUTING, "salesman": _ROUTING, "salesmen": _ROUTING,
+    "demand": _ROUTING, "capacity": _ROUTING, "capacities": _ROUTING, "depots": _ROUTING, "vrp": _ROUTING,
+    "cvrp": _ROUTING, "vrptw": _ROUTING, "mtsp": _ROUTING,
+    "prize": _PRIZES, "penalty": _PRIZES, "penalties": _PRIZES, "profit": _PRIZES, "score": _PRIZES,
+    "reward": _PRIZES, "pctsp": _PRIZES, "pcst": _PRIZES, "pcspg": _PRIZES, "rootp": _PRIZES, "orienteering": _PRIZES,
+    "prizecollecting": _PRIZES,
+    "nodeweight": _VERTEX_WEIGHTS, "vertexweight": _VERTEX_WEIGHTS, "nodecost": _VERTEX_WEIGHTS,
+    "vertexcost": _VERTEX_WEIGHTS, "nwstp": _VERTEX_WEIGHTS,
+    "maximumdegree": _DEGREES, "maxdegree": _DEGREES,
+    "tardiness": _TARDINESS, "due": _TARDINESS, "duedate": _TARDINESS, "duetime": _TARDINESS, "lateness": _TARDINESS,
+    "cluster": _GROUPS, "group": _GROUPS, "gtsp": _GROUPS, "terminalgroup": _GROUPS,
+    "hcp": _CYCLES, "hamiltonian": _CYCLES,
+}
+"""Words of problems that hpcsolve does not have, in small letters alone and in the singular: keys, columns, sections,
+algorithms and kinds of files."""
+
+
+def not_solved(word: str) -> str:
+    """Return "hpcsolve does not solve ..." if a word belongs to a problem that hpcsolve does not have, or ""."""
+    plain = re.sub(r"[(\[].*|[^a-z]", "", word.lower()).removesuffix("section")
+    problem = _UNSOLVED.get(plain) or _UNSOLVED.get(plain.removesuffix("s"))
+    return f"hpcsolve does not solve {problem}" if problem else ""
+
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
-    """Return the end of a message about an unknown word: `; did you mean seed?`.
+    """Return the end of a message about an unknown word: `; did you mean seed?`, or what hpcsolve does not solve.
 
     Parameters
     ----------
@@ -18,6 +50,8 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str = "") -> str:
     otherwise
         What to return if no known word is near.
     """
+    if unsolved := not_solved(word):
+        return f"; {unsolved}"
     near = nearest(word, known)
     return f"; did you mean {' or '.join(near)}?" if near else otherwise
 

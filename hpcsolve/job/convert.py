@@ -13,7 +13,7 @@ import msgspec
 
 from hpcsolve.errors import InputError
 from hpcsolve.job.docstrings import in_short
-from hpcsolve.wording import did_you_mean, nearest
+from hpcsolve.wording import did_you_mean, nearest, not_solved
 
 LONGEST_VALUE = 60
 """Characters of a wrong value that a message shows."""
@@ -126,7 +126,7 @@ def _meant(key: str, path: str, known: Mapping[str, list[str]]) -> str:
     others = {name: f"in the table [{table}]" if table else "above the tables"
               for table, keys in known.items() if table != path for name in keys}
     near = [key] if key in others else nearest(key, [*known[path], *others])
-    if near and near[0] not in known[path]:
+    if near and not not_solved(key) and near[0] not in known[path]:
         return f"; did you mean {near[0]} {others[near[0]]}?"
     return did_you_mean(key, known[path], f"; the keys are {', '.join(known[path])}")
 

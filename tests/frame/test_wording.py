@@ -2,7 +2,7 @@
 
 import pytest
 
-from hpcsolve.wording import counted, did_you_mean, nearest
+from hpcsolve.wording import counted, did_you_mean, nearest, not_solved
 
 KEYS = ("seed", "share-gpu", "stop", "road-graph", "road-steiner", "NODE_COORD_SECTION")
 
@@ -18,6 +18,21 @@ def test_the_nearest_words(word, expected):
 def test_the_end_of_a_message():
     assert did_you_mean("road", KEYS) == "; did you mean road-graph or road-steiner?"
     assert did_you_mean("zzz", KEYS) == "" and did_you_mean("zzz", KEYS, "; the keys are a, b") == "; the keys are a, b"
+
+
+@pytest.mark.parametrize(("word", "problem"), [
+    ("vehicles", "vehicle routing"), ("DEMAND_SECTION", "vehicle routing"), ("Demand [kg]", "vehicle routing"),
+    ("NodeWeights", "weights of vertices"), ("node_weights", "weights of vertices"), ("prize", "prize collecting"),
+    ("MaximumDegrees", "bounds on degrees"), ("due_date", "tardiness"), ("tardiness", "tardiness"),
+])
+def test_what_is_not_solved(word, problem):
+    assert not_solved(word).startswith("hpcsolve does not solve ") and problem in not_solved(word)
+    assert did_you_mean(word, [word[:-1]], "; or what") == f"; {not_solved(word)}"
+
+
+@pytest.mark.parametrize("word", ["", "s", "depot", "start", "seed", "earliest", "weight", "section", "1"])
+def test_other_words_have_no_such_sentence(word):
+    assert not_solved(word) == ""
 
 
 @pytest.mark.parametrize(("number", "noun", "expected"), [

@@ -29,14 +29,10 @@ from hpcsolve.problems.decimals import BadNumber, is_number, shown
 from hpcsolve.problems.geographic import DEGREES_MINUTES
 from hpcsolve.problems.rounding import Costs, Precision, costs_from_texts
 from hpcsolve.problems.tsp import Tsp, from_costs, largest_cost, require_memory
-from hpcsolve.wording import did_you_mean
+from hpcsolve.wording import did_you_mean, not_solved
 
 TYPES = ("TSP", "ATSP", "SOP")
-_OTHER_TYPES = {
-    "HCP": "HCP (Hamiltonian cycles) is not solved; hpcsolve solves TSP, ATSP and SOP",
-    "CVRP": "CVRP (vehicle routing) is not solved; hpcsolve solves TSP, ATSP and SOP",
-    "TOUR": "this is a tour, not an instance; give the .tsp or .atsp file that it is a tour of",
-}
+_A_TOUR = "this is a tour, not an instance; give the .tsp or .atsp file that it is a tour of"
 
 
 def read_tsplib(file: InputFile, precision: Precision | None = None) -> Tsp:
@@ -68,19 +64,20 @@ def read_tsplib(file: InputFile, precision: Precision | None = None) -> Tsp:
 
 def _instance_type(parts: TsplibParts) -> str:
     if "TYPE" not in parts.keys and "TOUR_SECTION" in parts.sections:
-        raise parts.file.error(_OTHER_TYPES["TOUR"])
+        raise parts.file.error(_A_TOUR)
     key = parts.required("TYPE", "TSP")
     word = key.value.split()[0].upper()
     if word in TYPES:
         return word
-    raise parts.file.error(_OTHER_TYPES.get(word) or _unknown("TYPE", word, list(TYPES)), key.line)
+    raise parts.file.error(_A_TOUR if word == "TOUR" else _unknown("TYPE", word, list(TYPES)), key.line)
 
 
 def _require_supported_sections(parts: TsplibParts) -> None:
     read = ("NODE_COORD_SECTION", "EDGE_WEIGHT_SECTION", "DISPLAY_DATA_SECTION")
     for section in parts.sections.values():
         if section.name not in read:
-            message = f"{section.name} of a TSP or ATSP is not supported; remove it if the answer may ignore it"
+            what = not_solved(section.name) or "of a TSP or ATSP it is not supported"
+            message = f"{section.name}: {what}; remove it if the answer may ignore it"
             raise parts.file.error(message, section.line)
 
 
