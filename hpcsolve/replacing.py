@@ -148,13 +148,18 @@ def _place() -> str:
 
 
 def _lives(process: int) -> bool:
-    """Return whether a process of this host lives."""
+    """Return whether a process of this host can still write.
+
+    A zombie cannot. It has ended, and its parent has not asked for its exit code yet, which some containers never do.
+    """
     try:
         os.kill(process, 0)
     except ProcessLookupError:
         return False
     except PermissionError:  # it lives, and belongs to somebody else
         return True
+    with suppress(OSError, IndexError):
+        return Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
     return True
 
 

@@ -1,6 +1,8 @@
 """Result files are written as a whole or not at all, and read back. Damaged and hostile ones are refused."""
 
+import os
 import resource
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -105,6 +107,26 @@ def test_a_stale_part_or_link_is_no_obstacle_and_is_not_followed(tmp_path):
     write_result(tmp_path / "r.h5", contents())
     assert victim.read_bytes() == b"mine"
     assert read_result(tmp_path / "r.h5").attributes["cost"] == 12
+
+
+KILLED_WRITER = """
+import os, sys
+from pathlib import Path
+from hpcsolve.replacing import replaced
+with replaced(Path(sys.argv[1])) as part:
+    part.write_bytes(b"half")
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_the_part_file_of_a_zombie_is_removed(tmp_path):
+    """Containers without an init process reap late or never, so the number of a killed writer stays in use."""
+    writer = subprocess.Popen([sys.executable, "-c", KILLED_WRITER, str(tmp_path / "r.h5")])
+    os.waitid(os.P_PID, writer.pid, os.WEXITED | os.WNOWAIT)
+    left = [path.name for path in tmp_path.iterdir()]
+    make_folder(tmp_path / "r.h5")
+    assert len(left) == 1 and left[0].endswith(".part") and list(tmp_path.iterdir()) == []
+    assert writer.wait() == -9
 
 
 def tampered(tmp_path, change):
