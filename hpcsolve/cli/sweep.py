@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 from hpcsolve.cli.options import DEVICES, add_command, add_set, at_least_one, not_negative
 from hpcsolve.errors import HpcsolveError, InputError, agree
+from hpcsolve.isolated import python_command
 from hpcsolve.parallel.printing import show, warn
 from hpcsolve.wording import counted
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from hpcsolve.parallel.comm import Comm
     from hpcsolve.sweep.expand import Run, Sweep
 
-RUN = [sys.executable, "-m", "hpcsolve.cli.sweep_run"]
-"""Program and arguments that start a run, to which those of `hpcsolve` are appended."""
+RUN = "import sys; from hpcsolve.cli.sweep_run import main; sys.exit(main())"
+"""The program of a run, whose arguments are those of `hpcsolve`."""
 WITH_LAUNCHER = "a sweep starts its runs itself, each as one process: start it without mpiexec or srun"
 
 
@@ -138,7 +138,7 @@ def _run_missing(sweep: Sweep, missing: Sequence[Run], options: argparse.Namespa
         log.say(f"start:  {at_once} at a time, {cores()} cores")
     progress = Progress(log)
     try:
-        failures = run_all(missing, at_once, RUN, progress)
+        failures = run_all(missing, at_once, python_command(RUN), progress)
     except KeyboardInterrupt:
         kept = sum(map(is_done, sweep.runs))
         log.say(f"sweep:  {kept} of {len(sweep.runs)} runs are done; the same command goes on from there")

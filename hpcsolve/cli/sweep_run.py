@@ -32,7 +32,3 @@ def _end_with_the_sweep() -> None:
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(SECONDS_TO_END)
     os.kill(os.getpid(), signal.SIGKILL)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

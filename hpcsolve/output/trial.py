@@ -9,20 +9,20 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 from functools import lru_cache
 
 from hpcsolve.errors import DamagedFileError
+from hpcsolve.isolated import python_command
 
 PROGRAM = """
 import resource, sys, time
-name, seconds, *sys.path = sys.argv[1:]
+name, seconds = sys.argv[1:]
 from hpcsolve.output.reader import read_all
 end = int(time.process_time()) + int(seconds)
 resource.setrlimit(resource.RLIMIT_CPU, (end, end + 1))
 read_all(name)
 """
-"""What the child runs. It imports from where this process does, and not from the current folder."""
+"""What the child runs."""
 SECONDS = 60.0
 """Time that the child has for a small file, whose disk may be slow."""
 CPU_SECONDS = 2
@@ -49,7 +49,7 @@ def require_readable(name: str) -> None:
 def _failure(path: str, size: int, changed: int) -> str:
     """Return what went wrong in the child, or an empty text. `changed` is the time of the last change."""
     timeout, cpu_seconds = SECONDS + size / BYTES_A_SECOND, CPU_SECONDS + size // BYTES_A_SECOND
-    command = [sys.executable, "-I", "-c", PROGRAM, path, str(cpu_seconds), *map(os.path.abspath, sys.path)]
+    command = python_command(PROGRAM, path, str(cpu_seconds))
     try:
         code = subprocess.run(command, capture_output=True, timeout=timeout, check=False).returncode
     except subprocess.TimeoutExpired:

@@ -24,7 +24,7 @@ LAYERS = [  # from the top down; those in one row stand side by side
     {"hpcsolve.formats"},
     {"hpcsolve.problems"},
     {"hpcsolve.replacing"},
-    {"hpcsolve.errors", "hpcsolve.wording"},
+    {"hpcsolve.errors", "hpcsolve.isolated", "hpcsolve.wording"},
 ]
 HOMES = {  # library -> the only places that may import it
     "mpi4py": ("hpcsolve.parallel.mpi",),

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from hpcsolve.analysis.load import load
+from hpcsolve.isolated import search_path
 from hpcsolve.sweep.expand import number_ranges
+from tests.conftest import REPOSITORY
 
 SIZES = """
 algorithm = "held-karp"
@@ -161,3 +163,46 @@ def test_a_run_that_is_not_there_is_refused_once(folder, mpiexec, words, expecte
     ([], ""), ([0], "0"), ([0, 1, 2], "0-2"), ([1, 3, 4, 7], "1,3-4,7"), ([0, 2], "0,2")])
 def test_numbers_as_slurm_writes_them(numbers, text):
     assert number_ranges(numbers) == text
+
+
+IMPORTED = """
+import sys
+from hpcsolve.cli import main
+assert main(["run", "sizes.toml", "--set", "instance.n=5", "--set", "instance.seed=1", "--output", "out.h5"]) == 0
+print(*{name.partition(".")[0] for name in sys.modules} - set(sys.builtin_module_names))
+"""
+PLANTED = "open('MARK', 'a').write(__name__ + '\\n')\nraise SystemExit(9)\n"
+
+
+def test_nothing_in_the_working_directory_is_executed(folder, run_process):
+    """Neither by the runs of a sweep nor by the child that tries a file without a seal."""
+    found = run_process([sys.executable, "-c", IMPORTED], timeout=60, cwd=folder)
+    names = set(found.stdout.splitlines()[-1].split()) - {"__main__"}
+    assert {"numpy", "msgspec", "h5py", "hpcsolve", "json", "os", "encodings"} <= names
+    with open(folder / "out.h5", "ab") as file:
+        file.write(b"x")  # its seal is gone
+    for name in names:
+        (folder / f"{name}.py").write_text(PLANTED.replace("MARK", str(folder / "executed")))
+    command = str(Path(sys.executable).with_name("hpcsolve"))
+    swept = run_process([command, "sweep", "sizes.toml", "-j", "2"], timeout=60, cwd=folder)
+    assert (swept.returncode, len(results(folder, "sizes"))) == (0, 4), swept.stderr
+    verified = run_process([command, "verify", "out.h5"], timeout=60, cwd=folder)
+    assert verified.returncode == 0, verified.stderr
+    assert not (folder / "executed").exists(), (folder / "executed").read_text()
+    run_process([sys.executable, "-m", "hpcsolve", "info"], timeout=60, cwd=folder)
+    assert (folder / "executed").exists(), "python -m executes them, or this test cannot fail"
+
+
+def test_a_process_imports_from_where_this_one_does(tmp_path, monkeypatch):
+    """The working directory counts only where PYTHONPATH names it."""
+    here, user, other = (str(tmp_path / name) for name in ("here", "user", "other"))
+    os.mkdir(here)
+    monkeypatch.chdir(here)
+    monkeypatch.setattr(sys, "path", ["", here, user, "../other", str(REPOSITORY)])
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    assert search_path() == [user, other, str(REPOSITORY)]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["", here]))
+    assert search_path() == [here, user, other, str(REPOSITORY)]
+    monkeypatch.setattr(sys, "path", ["", user])
+    monkeypatch.chdir(REPOSITORY)
+    assert search_path() == [user, str(REPOSITORY)]
