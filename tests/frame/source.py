@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import copy
+import functools
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
@@ -20,9 +23,21 @@ def python_files() -> list[Path]:
     return [path for folder in ("hpcsolve", "tests", "jobs") for path in sorted((REPOSITORY / folder).rglob("*.py"))]
 
 
+@functools.cache
+def text_of(path: Path) -> str:
+    """Return the text of a file, which is read once for all tests."""
+    return path.read_text(encoding="utf-8")
+
+
+@functools.cache
 def parsed(path: Path) -> ast.Module:
-    """Return the syntax tree of a file."""
-    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+    """Return the syntax tree of a file, which is parsed once for all tests. Nobody may change it."""
+    return ast.parse(text_of(path), str(path))
+
+
+def in_files(paths: Iterable[Path], find: Callable[[Path], Iterable[str]]) -> list[str]:
+    """Return what `find` yields for each file, behind the file's path."""
+    return [f"{shown(path)}: {found}" for path in paths for found in find(path)]
 
 
 def name_of(path: Path) -> str:
@@ -32,7 +47,7 @@ def name_of(path: Path) -> str:
 
 
 def shown(path: Path) -> str:
-    """Return the path of a file relative to the repository, for messages and test ids."""
+    """Return the path of a file relative to the repository, for messages."""
     return str(path.relative_to(REPOSITORY))
 
 
@@ -50,7 +65,7 @@ def imports(tree: ast.AST) -> list[tuple[str, int]]:
 
 def without_type_checking(tree: ast.Module) -> ast.Module:
     """Return the tree without its `if TYPE_CHECKING:` blocks, which are never executed."""
-    return _DropTypeChecking().visit(tree)
+    return _DropTypeChecking().visit(copy.deepcopy(tree))
 
 
 class _DropTypeChecking(ast.NodeTransformer):

@@ -2,9 +2,7 @@
 
 import ast
 
-import pytest
-
-from tests.frame.source import package_files, parsed, shown
+from tests.frame.source import REPOSITORY, in_files, package_files, parsed, shown
 
 FOREIGN = {  # file -> attributes of objects of others that are looked for
     "hpcsolve/analysis/plot/network.py": ["'is_directed'"],  # networkx
@@ -25,16 +23,16 @@ def looked_for(tree):
                 yield name
 
 
-@pytest.mark.parametrize("path", package_files(), ids=shown)
-def test_attributes_are_there(path):
-    found = looked_for(parsed(path))
-    assert set(found) <= set(FOREIGN.get(shown(path), ()))
+def test_attributes_are_there():
+    def unlisted(path):
+        return set(looked_for(parsed(path))) - set(FOREIGN.get(shown(path), ()))
+
+    assert in_files(package_files(), unlisted) == []
 
 
-@pytest.mark.parametrize("file", FOREIGN)
-def test_the_list_is_no_longer_than_it_must_be(file):
-    paths = {shown(path): path for path in package_files()}
-    assert set(FOREIGN[file]) <= set(looked_for(parsed(paths[file])))
+def test_the_list_is_no_longer_than_it_must_be():
+    listed = [REPOSITORY / file for file in FOREIGN]
+    assert in_files(listed, lambda path: set(FOREIGN[shown(path)]) - set(looked_for(parsed(path)))) == []
 
 
 def test_these_tests_can_fail():

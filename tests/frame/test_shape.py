@@ -3,9 +3,7 @@
 import ast
 import re
 
-import pytest
-
-from tests.frame.source import KERNELS, REPOSITORY, package_files, parsed, shown
+from tests.frame.source import KERNELS, REPOSITORY, in_files, package_files, parsed, text_of
 
 BANNED_MODULES = {"pickle", "cPickle", "dill", "marshal", "shelve"}
 BANNED_CALLS = {"eval", "exec", "yaml.load", "os.system", "os.popen"}
@@ -24,9 +22,8 @@ def undocumented(tree, prefix=""):
                 yield from undocumented(node, f"{node.name}.")
 
 
-@pytest.mark.parametrize("path", package_files(), ids=shown)
-def test_public_names_have_docstrings(path):
-    assert list(undocumented(parsed(path))) == []
+def test_public_names_have_docstrings():
+    assert in_files(package_files(), lambda path: undocumented(parsed(path))) == []
 
 
 def dangerous(tree):
@@ -47,9 +44,8 @@ def dangerous(tree):
                     yield f"line {node.lineno}: {keyword.arg}=True"
 
 
-@pytest.mark.parametrize("path", package_files(), ids=shown)
-def test_no_dangerous_calls(path):
-    assert list(dangerous(parsed(path))) == []
+def test_no_dangerous_calls():
+    assert in_files(package_files(), lambda path: dangerous(parsed(path))) == []
 
 
 FUNCTION = re.compile(r"^(?:KERNEL|[^\n/#]*\bDEVICE\b[^\n(]*?)\s+(\w+)\([^{;]*\{(?:[^\n]*\}$|.*?^\})", re.M | re.S)
@@ -61,14 +57,20 @@ def kernels(text):
         yield match.group(1)
 
 
-@pytest.mark.parametrize("path", KERNEL_FILES, ids=shown)
-def test_kernels_have_an_essay_and_no_conditions(path):
-    text = path.read_text(encoding="utf-8")
-    assert text.startswith("//") or text.startswith("/*"), "every file begins with its essay"
+def faults(path):
+    """Yield what is wrong with the form of a kernel file."""
+    text = text_of(path)
+    if not text.startswith(("//", "/*")):
+        yield "every file begins with its essay"
     if path.parent.name != "device":
-        assert re.findall(r"^\s*#\s*(?:if|ifdef|ifndef|elif|else)\b.*", text, re.M) == [], "belongs in device.cuh"
-    if path.suffix == ".cu":
-        assert list(kernels(text)), "no kernel found: does `kernels` above still see them?"
+        conditions = re.findall(r"^\s*#\s*(?:if|ifdef|ifndef|elif|else)\b.*", text, re.M)
+        yield from (f"{condition} belongs in device.cuh" for condition in conditions)
+    if path.suffix == ".cu" and not list(kernels(text)):
+        yield "no kernel found: does `kernels` above still see them?"
+
+
+def test_kernels_have_an_essay_and_no_conditions():
+    assert in_files(KERNEL_FILES, faults) == []
 
 
 def test_no_junk_drawers():

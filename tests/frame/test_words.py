@@ -5,9 +5,7 @@ import io
 import re
 import tokenize
 
-import pytest
-
-from tests.frame.source import KERNELS, package_files, parsed, python_files, shown
+from tests.frame.source import KERNELS, in_files, package_files, parsed, python_files, text_of
 
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 REPLACED = {
@@ -60,31 +58,32 @@ def replaced_words(prose):
                 yield f"line {line}: {found.group(0)!r}: write {better}"
 
 
-@pytest.mark.parametrize("path", python_files(), ids=shown)
-def test_docstrings_begin_with_one_sentence(path):
-    assert list(unplain(parsed(path))) == []
-
-
-@pytest.mark.parametrize("path", python_files(), ids=shown)
-def test_no_formatter_is_switched_off(path):
-    text = path.read_text(encoding="utf-8")
+def switches_of_formatters(text):
+    """Yield the lines of comments that switch a formatter off or on."""
     prose = python_prose(text) if "fmt:" in text else ()  # it takes a while to tell strings from comments
-    assert [line for line, said in prose if re.fullmatch(r"#\s*fmt:.*", said)] == []
+    yield from (f"line {line}" for line, said in prose if re.fullmatch(r"#\s*fmt:.*", said))
 
 
-@pytest.mark.parametrize("path", package_files(), ids=shown)
-def test_python_keeps_to_the_glossary(path):
-    assert list(replaced_words(python_prose(path.read_text(encoding="utf-8")))) == []
+def test_docstrings_begin_with_one_sentence():
+    assert in_files(python_files(), lambda path: unplain(parsed(path))) == []
 
 
-@pytest.mark.parametrize("path", sorted(KERNELS.rglob("*.cu*")), ids=shown)
-def test_kernels_keep_to_the_glossary(path):
-    assert list(replaced_words(kernel_prose(path.read_text(encoding="utf-8")))) == []
+def test_no_formatter_is_switched_off():
+    assert in_files(python_files(), lambda path: switches_of_formatters(text_of(path))) == []
+
+
+def test_python_keeps_to_the_glossary():
+    assert in_files(package_files(), lambda path: replaced_words(python_prose(text_of(path)))) == []
+
+
+def test_kernels_keep_to_the_glossary():
+    assert in_files(sorted(KERNELS.rglob("*.cu*")), lambda path: replaced_words(kernel_prose(text_of(path)))) == []
 
 
 def test_these_tests_can_fail():
     source = '"""A; b."""\ndef f():\n    """Return `a; b`."""\nclass C:\n    """One.\n\n    Two; three."""\n'
     assert list(unplain(ast.parse(source))) == ["line 1: A; b."]
+    assert list(switches_of_formatters("x = 'fmt: on'\n# fmt: off\n")) == ["line 2"]
     prose = python_prose('x = f"a {y} closes a\\n circle"  # on a circle, once a host\n')
     found = list(replaced_words(prose))
     assert found == ["line 1: 'circle': write cycle", "line 1: 'once a host': write per rank, ..."]
