@@ -18,8 +18,8 @@ from numpy.typing import DTypeLike, NDArray
 from hpcsolve.device import base, build, source
 from hpcsolve.device.declaration import Declaration
 from hpcsolve.device.host_library import open_library
-from hpcsolve.device.memory import available_memory
 from hpcsolve.errors import EnvironmentFault, LaunchError, ResourceError
+from hpcsolve.memory import available_memory
 from hpcsolve.wording import counted
 
 ALIGNMENT = 64

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from hpcsolve.errors import InputError
-from hpcsolve.formats.files import InputFile, as_text, open_file
+from hpcsolve.formats.files import InputFile, as_text, memory_checked, open_file
 from hpcsolve.problems.decimals import shown
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.tsp import Tsp
@@ -132,6 +132,8 @@ def read_instance(
         The file is missing, damaged or of none of the formats. The message names file and line.
     OtherKindError
         The file is in one of `others`.
+    ResourceError
+        Reading it takes more memory than is free.
     """
     path = os.fspath(path)
     file, found = opened(path, (*formats, *others))
@@ -144,7 +146,8 @@ def read_instance(
     if weight is not None and not found.takes_weight:
         raise file.error(f"edges have one weight in this format ({found.title}); remove weight = {shown(weight)}")
     named = {} if weight is None else {"weight": weight}
-    return InstanceOf(found.read(file, *options, **named), path, file.sha256, found.name)
+    with memory_checked(file.name):
+        return InstanceOf(found.read(file, *options, **named), path, file.sha256, found.name)
 
 
 def write_instance(problem: Problem, path: str, formats: Sequence[Format[Problem]]) -> None:
@@ -184,7 +187,8 @@ def opened(path: str, formats: Sequence[Format[Any]]) -> tuple[InputFile, Format
         if format.binary and format.signature is not None and format.signature(file.content):
             return file, format
     _refuse_unreadable(file)
-    file = as_text(file)
+    with memory_checked(file.name):
+        file = as_text(file)
     return file, recognised(file, [format for format in formats if not format.binary])
 
 

@@ -10,15 +10,20 @@ import re
 import sys
 import unicodedata
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import IO
 
-from hpcsolve.errors import InputError
+from hpcsolve.errors import InputError, ResourceError
+from hpcsolve.memory import available_memory
 from hpcsolve.replacing import write_bytes
 
 MAXIMUM_BYTES = 4 * 2**30
 """Largest input in bytes, before and after decompression. A small compressed file may expand to no more than this."""
+SHARE = 4
+"""The content of an input may take one part in so many of the free memory. Reading it takes several times as much."""
 
 STANDARD_INPUT = "<stdin>"
 
@@ -83,21 +88,33 @@ def open_file(path: str) -> InputFile:
     ------
     InputError
         The file is missing, unreadable, a directory, damaged, empty or too large.
+    ResourceError
+        As `read_bounded`.
     """
     name = STANDARD_INPUT if path == "-" else path
     try:
         if path == "-":
-            raw = _read_bounded(sys.stdin.buffer, name)
+            raw = read_bounded(sys.stdin.buffer, name)
         else:
             with open(path, "rb") as stream:
-                raw = _read_bounded(stream, name)
+                raw = read_bounded(stream, name)
     except (OSError, ValueError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
         raise InputError(f"cannot be read: {reason}", name) from None
-    content = _decompressed(raw, name)
+    with memory_checked(name):
+        content = _decompressed(raw, name)
     if not content.strip():
         raise InputError("is empty", name)
     return InputFile(name, content, hashlib.sha256(raw).hexdigest())
+
+
+@contextmanager
+def memory_checked(name: str) -> Iterator[None]:
+    """Raise a `ResourceError` that names the file if what its block reads does not fit in memory."""
+    try:
+        yield
+    except MemoryError:
+        raise ResourceError(f"{name}: reading it takes more memory than is free; read it where more is free") from None
 
 
 def as_text(file: InputFile) -> InputFile:
@@ -175,24 +192,42 @@ def _refuse_control_characters(file: InputFile) -> None:
     raise file.error(f"a {name}: the file is damaged, or not text", file.line(found.start()))
 
 
-def _read_bounded(stream: IO[bytes] | gzip.GzipFile, name: str) -> bytes:
-    parts, total = [], 0
-    while part := stream.read(1 << 24):
-        parts.append(part)
-        total += len(part)
-        if total > MAXIMUM_BYTES:
+def read_bounded(stream: IO[bytes] | gzip.GzipFile, name: str, already: int = 0) -> bytes:
+    """Return all that a stream has, which may be a small file that expands to terabytes.
+
+    Parameters
+    ----------
+    already
+        Bytes of other contents of the same input.
+
+    Raises
+    ------
+    InputError
+        It is more than any input may have.
+    ResourceError
+        It is more than `SHARE` of the free memory, in which it would have to be read.
+    """
+    free = available_memory() // SHARE
+    whole = io.BytesIO()
+    while part := stream.read(1 << 22):
+        whole.write(part)
+        size = already + whole.tell()
+        if size > MAXIMUM_BYTES:
             raise InputError(f"holds more than {MAXIMUM_BYTES // 2**30} GiB", name)
-    return b"".join(parts)
+        if size > free:
+            what = f"holds more than {free / 2**20:.0f} MiB, a quarter of the free memory"
+            raise ResourceError(f"{name}: {what}; read it where more is free")
+    return whole.getvalue()
 
 
 def _decompressed(raw: bytes, name: str) -> bytes:
     try:
         if raw.startswith(b"\x1f\x8b"):
             with gzip.open(io.BytesIO(raw), "rb") as stream:
-                return _read_bounded(stream, name)
+                return read_bounded(stream, name)
         if raw.startswith(b"\xfd7zXZ\0"):
             with lzma.open(io.BytesIO(raw), "rb") as stream:
-                return _read_bounded(stream, name)
+                return read_bounded(stream, name)
         return raw
-    except (OSError, EOFError, zlib.error, lzma.LZMAError, MemoryError) as problem:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as problem:
         raise InputError(f"is damaged and cannot be decompressed: {problem}", name) from None

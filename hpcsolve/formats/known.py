@@ -21,9 +21,9 @@ from hpcsolve.formats.graph.networkx_files import (
 )
 from hpcsolve.formats.graph.networkx_write import write_gml, write_graphml, write_node_link
 from hpcsolve.formats.graph.pace import looks_like_pace, read_pace
-from hpcsolve.formats.graph.sparse_npz import is_zip, read_sparse_npz
+from hpcsolve.formats.graph.sparse_npz import read_sparse_npz
 from hpcsolve.formats.graph.steinlib import looks_like_steinlib, read_steinlib, write_steinlib
-from hpcsolve.formats.npy import is_npy
+from hpcsolve.formats.npy import is_npy, is_zip
 from hpcsolve.formats.tsp.dense_npy import read_npy, write_npy
 from hpcsolve.formats.tsp.places import looks_like_places, read_places, write_places
 from hpcsolve.formats.tsp.text_matrix import looks_like_text_matrix, read_text_matrix, write_text_matrix

@@ -1,23 +1,76 @@
-"""Reads arrays that `numpy.save` wrote, without ever running code from the file."""
+"""Reads arrays that `numpy.save` and `numpy.savez` wrote, without ever running code from the file."""
 
 from __future__ import annotations
 
 import io
+import lzma
 import math
 import tokenize
 import warnings
+import zipfile
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.formats.files import InputFile
+from hpcsolve.formats.files import InputFile, read_bounded
 
 
 def is_npy(content: bytes) -> bool:
     """Return whether some content is an array that numpy wrote."""
     return content.startswith(b"\x93NUMPY")
+
+
+def is_zip(content: bytes) -> bool:
+    """Return whether some content is a zip file."""
+    return content.startswith(b"PK\x03\x04")
+
+
+class Archive:
+    """The arrays in a zip file, such as `numpy.savez` writes.
+
+    Raises
+    ------
+    InputError
+        The file is no zip file, or damaged.
+    """
+
+    def __init__(self, file: InputFile) -> None:
+        self.file, self._read = file, 0
+        try:
+            self._zip = zipfile.ZipFile(io.BytesIO(file.content))
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as problem:
+            raise file.error(f"is a damaged zip file: {problem}") from None
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the members."""
+        return self._zip.namelist()
+
+    def content(self, name: str) -> bytes:
+        """Return the bytes of a member. All that are read count together, as `read_bounded` says, which also raises.
+
+        Raises
+        ------
+        InputError
+            There is no such member, or it is damaged.
+        """
+        try:
+            with self._zip.open(name) as stream:
+                content = read_bounded(stream, f"{self.file.name}: {name}", self._read)
+        except KeyError:
+            known = name.removesuffix(".npy")
+            raise self.file.error(f"has no array {known!r}; save it with scipy.sparse.save_npz") from None
+        except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, OSError, EOFError, ValueError, RuntimeError) as problem:
+            raise self.file.error(f"is damaged, {name} cannot be read: {problem}") from None
+        self._read += len(content)
+        return content
+
+    def array(self, name: str) -> NDArray[Any]:
+        """Return the array in a member. Raises as `content` and `npy_array`."""
+        return npy_array(InputFile(f"{self.file.name}: {name}", self.content(name), ""))
 
 
 def npy_array(file: InputFile) -> NDArray[Any]:

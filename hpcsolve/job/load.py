@@ -20,14 +20,13 @@ from hpcsolve.job import IN_MEMORY, Job, job_from_table
 from hpcsolve.job.convert import JobText
 from hpcsolve.job.generators import makers
 from hpcsolve.output.hdf5 import is_hdf5, read_job_text
+from hpcsolve.output.toml import DEEPEST, LARGEST_JOB, too_deep
 
-LARGEST_JOB = 1 << 20
-"""Most bytes of a job file."""
 FILES = ("file", "coordinates", "terminals", "batch")
 """Keys of the table `instance = { ... }` that may name files."""
-TOML_ERRORS = (msgspec.DecodeError, ValueError, RecursionError)
-"""What msgspec raises for a text that is not TOML: its own error (no ValueError up to msgspec 0.20), ValueError for an
-integer of thousands of digits, RecursionError for tables that are nested too deep."""
+TOML_ERRORS = (msgspec.DecodeError, ValueError)
+"""What msgspec raises for a text that is not TOML: its own error (no ValueError up to msgspec 0.20), and ValueError for
+an integer of thousands of digits."""
 
 
 def load_job(path: str, overrides: Sequence[str] = (), **replaced: str | None) -> Job:
@@ -115,6 +114,8 @@ def _forget_changed_files(table: dict[str, Any], changed: Mapping[str, str]) -> 
 
 def parsed_value(text: str) -> Any:
     """Return the TOML value that a text stands for. Text that is not a TOML value is taken as a string."""
+    if too_deep(text):
+        return text.strip()
     try:
         table = msgspec.toml.decode(f"value = {text.strip()}")
     except TOML_ERRORS:
@@ -174,6 +175,9 @@ def _read_text(path: str) -> str:
 
 
 def _parse(text: str, path: str) -> dict[str, Any]:
+    if line := too_deep(text):
+        what = f"lists, tables or the parts of a key are nested more than {DEEPEST} deep"
+        raise InputError(f"not a valid TOML file: {what}{_hint(path, text)}", path, line)
     try:
         table: dict[str, Any] = msgspec.toml.decode(text)
     except TOML_ERRORS as error:
@@ -188,10 +192,6 @@ def _toml_mistake(text: str, error: Exception) -> tuple[str, int]:
     found = re.match(r"(.*) \(at line (\d+), column (\d+)\)", message)
     if found:
         return f"{found[1]} at column {found[3]}", int(found[2])
-    lines = text.split("\n")
-    if isinstance(error, RecursionError):
-        deepest = max(range(len(lines)), key=lambda index: lines[index].count("[") + lines[index].count("{"))
-        return "lists or tables are nested too deep", deepest + 1
     long = re.search(r"[\d_]{4000}", text)
     if long and "digits" in message:
         return "an integer of thousands of digits", text.count("\n", 0, long.start()) + 1
@@ -222,6 +222,8 @@ def apply_overrides(table: dict[str, Any], overrides: Sequence[str]) -> set[str]
         keys = [key.strip() for key in path.split(".")]
         if not equals or not all(keys):
             raise InputError(f"{override!r} is not KEY=VALUE, for example held-karp.path=open", "--set")
+        if len(keys) > DEEPEST:
+            raise InputError(f"{path[:20]}...: a key of {len(keys)} parts; no job has such a key", "--set")
         inner = table
         for key in keys[:-1]:
             inner = inner.setdefault(key, {})

@@ -19,6 +19,7 @@ from hpcsolve.answers.dataset import Dataset, Group, datasets
 from hpcsolve.answers.tree import Prices
 from hpcsolve.errors import DamagedFileError
 from hpcsolve.output.contents import GRAPH_GROUP, INSTANCE_GROUPS, JOB_GROUP, RANKS_GROUP, TSP_GROUP, Contents
+from hpcsolve.output.toml import too_deep
 
 TEXT, INTEGER, NUMBER = "a text", "an integer", "a number"
 ATTRIBUTES = {
@@ -52,7 +53,12 @@ def check_attributes(attributes: Mapping[str, Any]) -> None:
 
 
 def check_types(contents: Contents) -> None:
-    """Raise a `ValueError` if a dataset is of another type or number of dimensions than declared."""
+    """Raise a `ValueError` if a dataset has another type or number of dimensions than declared, or the job is too deep.
+
+    Many functions read the job later, and its reader may take all memory for a text that `too_deep` finds.
+    """
+    if too_deep(str(contents.value("job", "toml", ""))):
+        raise ValueError("/job/toml is nested too deep")
     for group, known in known_datasets().items():
         for name, column in contents.groups.get(group, {}).items():
             forms = [dataset for key, dataset in known if key == name and len(dataset.dimensions) < 2]
@@ -89,7 +95,7 @@ def require_whole(contents: Contents, file: str = "the result") -> AnswerType:
                 raise DamagedFileError(f"{file}: damaged: /{group}/{name} is missing")
     try:
         msgspec.toml.decode(str(contents.value("job", "toml")))
-    except (msgspec.DecodeError, ValueError, RecursionError):  # as job/load.py has it
+    except (msgspec.DecodeError, ValueError):  # as job/load.py has it
         raise DamagedFileError(f"{file}: damaged: /job/toml is not valid TOML") from None
     answer = answer_in(contents)
     if answer is None:

@@ -1,4 +1,8 @@
-"""Writes the TOML text of an effective job, since Python and msgspec can only read TOML."""
+"""Writes the TOML text of an effective job, since Python and msgspec can only read TOML.
+
+Python's reader takes time and memory that grow with the square of the number of parts of a key: 24 GB for a key of
+100,000 parts. So `too_deep` looks at a text before it is read.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,35 @@ from typing import Any
 
 from hpcsolve.errors import InputError
 
+DEEPEST = 32
+"""Most brackets that are open at a time, and most points of a key."""
+LARGEST_JOB = 1 << 20
+"""Most bytes of a job."""
+_MARKS = re.compile(
+    r'"""(?:\\.|[^\\])*?(?:"""|\Z)' r"|'''.*?(?:'''|\Z)" r'|"(?:\\.|[^"\\\n])*"?' r"|'[^'\n]*'?"
+    r"|#[^\n]*|[\[\]{}.,=\n]",
+    re.DOTALL,
+)
+"""Texts and comments, whole, and the marks that matter outside of them."""
+
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def too_deep(text: str) -> int | None:
+    """Return the line of a TOML text where lists, tables or a key are nested too deep to be read, or None."""
+    if max(map(text.count, "[{.")) <= DEEPEST // 2:
+        return None
+    depth = points = 0
+    for found in _MARKS.finditer(text):
+        mark = found[0]
+        if mark in ("[", "{"):
+            depth += 1
+        elif mark in ("]", "}"):
+            depth = max(0, depth - 1)
+        points = points + 1 if mark == "." else 0 if len(mark) == 1 else points
+        if depth > DEEPEST or points > DEEPEST:
+            return text.count("\n", 0, found.start()) + 1
+    return None
 
 
 def toml_text(table: Mapping[str, Any], inline: tuple[str, ...] = ()) -> str:

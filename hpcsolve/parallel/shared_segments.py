@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hpcsolve.device.memory import available_to_host
+from hpcsolve.memory import available_to_host
 
 BOUNDARY = 64
 """Bytes of a cache line. Every part of a segment begins on a multiple of it."""

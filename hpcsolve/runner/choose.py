@@ -17,17 +17,17 @@ from hpcsolve.algorithms.base import StopCriteria
 from hpcsolve.algorithms.registry import NAMES, algorithm
 from hpcsolve.device.base import ONE_CORE
 from hpcsolve.device.gpus import list_gpus
-from hpcsolve.device.memory import available_memory
 from hpcsolve.errors import HpcsolveError, InputError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.formats.base import OtherKindError
 from hpcsolve.formats.files import write_text
 from hpcsolve.job import Job
 from hpcsolve.job.convert import JobText
-from hpcsolve.job.load import LARGEST_JOB, apply_overrides, job_of_table
+from hpcsolve.job.load import apply_overrides, job_of_table
+from hpcsolve.memory import available_memory
 from hpcsolve.output.hdf5 import is_hdf5
 from hpcsolve.output.progress import duration, size
-from hpcsolve.output.toml import toml_text
+from hpcsolve.output.toml import LARGEST_JOB, toml_text
 from hpcsolve.parallel.environment import announced_local_size, announced_size
 from hpcsolve.replacing import require_replaceable
 from hpcsolve.runner.kinds import read_instance

@@ -11,11 +11,11 @@ from typing import Any
 from hpcsolve.algorithms.base import Estimate
 from hpcsolve.algorithms.registry import algorithm
 from hpcsolve.device.base import ONE_CORE, Device
-from hpcsolve.device.memory import available_memory
 from hpcsolve.device.select import open_device
 from hpcsolve.errors import HpcsolveError
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import Job
+from hpcsolve.memory import available_memory
 from hpcsolve.output.heartbeat import Say, say_nothing
 from hpcsolve.output.progress import size
 from hpcsolve.parallel.comm import SerialComm

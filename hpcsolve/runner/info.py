@@ -14,8 +14,8 @@ from hpcsolve.device import array_cache
 from hpcsolve.device.build import cache_folder, ready_target
 from hpcsolve.device.compiler import compiler_identity, cuda_compiler, host_compiler
 from hpcsolve.device.gpus import driver_version, list_gpus
-from hpcsolve.device.memory import available_memory
 from hpcsolve.errors import HpcsolveError
+from hpcsolve.memory import available_memory
 from hpcsolve.output.progress import size
 from hpcsolve.output.provenance import LIBRARIES, version
 from hpcsolve.wording import counted

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from hpcsolve.algorithms.base import Estimate
 from hpcsolve.device.base import Device
-from hpcsolve.device.memory import (
+from hpcsolve.errors import ResourceError
+from hpcsolve.memory import (
     available_to_host,
     available_to_process,
     peak_resident_memory,
     resident_memory,
 )
-from hpcsolve.errors import ResourceError
 from hpcsolve.output.progress import size
 from hpcsolve.wording import counted
 

@@ -14,9 +14,9 @@ from hpcsolve.algorithms.base import TO_FILL_GPUS, WITHOUT_WORK, Outcome, Report
 from hpcsolve.checkpoint.checkpoints import Checkpoints
 from hpcsolve.checkpoint.watchdog import watched
 from hpcsolve.device.base import Device, DeviceInfo
-from hpcsolve.device.memory import peak_resident_memory
 from hpcsolve.device.select import open_device
 from hpcsolve.errors import Stopped
+from hpcsolve.memory import peak_resident_memory
 from hpcsolve.output.log import Log
 from hpcsolve.output.progress import Progress
 from hpcsolve.parallel.comm import Comm

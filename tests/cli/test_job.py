@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from hpcsolve.errors import InputError
 from hpcsolve.job import job_from_table
 from hpcsolve.job.load import load_job, parsed_value, with_file_hashes
-from hpcsolve.output.toml import toml_text
+from hpcsolve.output.toml import toml_text, too_deep
 
 JOBS = Path(__file__).resolve().parents[2] / "jobs"
 GOOD = 'algorithm = "held-karp"\ninstance = "a.tsp"\n'
 
+TOO_DEEP = "lists, tables or the parts of a key are nested more than 32 deep"
 MISTAKES = {
     "unknown key": (GOOD + "sede = 1\n", ":3: sede: unknown key; did you mean seed?"),
     "unknown key of a table": (GOOD + "[held-karp]\npat = 1\n", ":4: held-karp.pat: unknown key; did you mean path?"),
@@ -44,7 +45,11 @@ MISTAKES = {
     "no algorithm": ('instance = "a"\n', ":1: the key algorithm is missing"),
     "no instance": ('algorithm = "held-karp"\n', ":1: the key instance is missing"),
     "endless integer": (GOOD + "seed = " + "4" * 5000 + "\n", ":3: not a valid TOML file: an integer of thousands of"),
-    "nested": (GOOD + "seed = " + "[" * 3000 + "\n", ":3: not a valid TOML file: lists or tables are nested too deep"),
+    "nested": (GOOD + "seed = " + "[" * 3000 + "\n", f":3: not a valid TOML file: {TOO_DEEP}"),
+    "parts": (GOOD + "seed = 1\n[a]\n" + "a." * 100_000 + "b = 1\n", f":5: not a valid TOML file: {TOO_DEEP}"),
+    "parts of a table": (GOOD + "[" + "a . 'b'." * 50_000 + "c]\n", f":3: not a valid TOML file: {TOO_DEEP}"),
+    "parts in a table": (GOOD + "x = { y = 1, " + "a." * 99_999 + "c = 1}\n", f":3: not a valid TOML file: {TOO_DEEP}"),
+    "among brackets": (GOOD + "x = [[]" + ", [[]]" * 20 + ", {a = {" * 20, f":3: not a valid TOML file: {TOO_DEEP}"),
     "open text": (GOOD + "device = 'cpu", ":3: not a valid TOML file: "),
     "table below an unknown one": (GOOD + "[zzz.a]\n", ":3: zzz: unknown key"),
     "misspelt": ('algorithm = "held-carp"\n', "unknown algorithm 'held-carp'; did you mean held-karp?"),
@@ -64,6 +69,23 @@ def test_a_mistake_is_one_line_with_its_place(name, tmp_path):
     assert str(error.value).startswith(str(path))
     assert message in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_points_and_brackets_in_texts_and_comments_are_no_nesting(tmp_path):
+    dots, brackets = "." * 100, "[{" * 100
+    path = tmp_path / "job.toml"
+    path.write_text(f"{GOOD}# {dots}{brackets}\noutput = '{dots}{brackets}'\n[held-karp]\n"
+                    f"'weights-file' = \"\"\"\n{dots}\\\"{brackets}\"\"\"\n")
+    with pytest.raises(InputError, match=r"held-karp\.weights-file: unknown key"):
+        load_job(str(path))
+    assert too_deep("x = [" + "1.5, " * 100 + "]\n" + "a.b = {c.d = [[2.5, 3.5]]}\n" * 100) is None
+
+
+@pytest.mark.parametrize("override", ["a." * 50_000 + "b=1", "seed=" + "[" * 100, "seed={" + "a." * 50_000 + "b = 1}"])
+def test_set_has_a_limit_of_nesting(override, tmp_path):
+    (tmp_path / "job.toml").write_text(GOOD)
+    with pytest.raises(InputError, match=r"^--set: (a\.a\..*: a key of 50001 parts|seed: expected integer, got text)"):
+        load_job(str(tmp_path / "job.toml"), [override])
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff\xfe\x00", b"\x89HDF\r\n\x1a\n", b"a = [" * 5000, b"x" * (2 << 20)])

@@ -3,15 +3,20 @@
 import gzip
 import io
 import lzma
+import re
 import struct
+import subprocess
+import sys
 import time
+import tracemalloc
 import zipfile
 
 import numpy as np
 import pytest
 
-from hpcsolve.errors import InputError
-from hpcsolve.formats import files, read, read_tour
+from hpcsolve.errors import InputError, ResourceError
+from hpcsolve.formats import files, read, read_graph, read_tour
+from hpcsolve.formats.tsp.batch import read_batch
 
 COORDINATES = ("NAME: t\nTYPE: TSP\nDIMENSION: 3\nEDGE_WEIGHT_TYPE: EUC_2D\nNODE_COORD_SECTION\n"
                "1 0 0\n2 3 0\n3 0 4\nEOF\n")
@@ -249,3 +254,55 @@ def test_what_expands_beyond_the_bound_is_refused(tmp_path, monkeypatch):
     with pytest.raises(InputError, match="holds more than 1 GiB"):
         read(tmp_path / "bomb.gz")
     assert time.process_time() - begin < 10
+
+
+def zeros_npz(names):
+    """Return a zip file of a few kilobytes whose arrays are many zeros."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in names:
+            archive.writestr(name, saved(np.zeros(2**20)))
+    return stream.getvalue()
+
+
+BOMBS = {
+    "a.gr.xz": lambda: lzma.compress(b"p sp 2 999999\n" + b"a 1 2 3\n" * 2**20, preset=0),
+    "a.tsp.gz": lambda: gzip.compress(b"DIMENSION : 3\n" + b"1 2 3 4\n" * 2**20, 1),
+    "a.csv.gz": lambda: gzip.compress(b"1,2,3,4\n" * 2**20, 1),
+    "a.npz": lambda: zeros_npz(["format.npy"]),
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_small_file_takes_no_more_than_a_share_of_the_memory(tmp_path, monkeypatch, name):
+    """Each is 8 MiB when it is decompressed, where 24 MiB are free."""
+    path = tmp_path / name
+    path.write_bytes(BOMBS[name]())
+    assert path.stat().st_size < 2**18
+    monkeypatch.setattr(files, "available_memory", lambda: 24 * 2**20)
+    tracemalloc.start()
+    with pytest.raises(ResourceError, match=f"^{re.escape(str(path))}.* holds more than 6 MiB, a quarter of the free"):
+        (read if name in ("a.tsp.gz", "a.csv.gz") else read_graph)(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 24 * 2**20
+
+
+def test_the_members_of_an_archive_share_the_memory(tmp_path, monkeypatch):
+    path = tmp_path / "batch.npz"
+    path.write_bytes(zeros_npz([f"{number}.npy" for number in range(9)]))
+    monkeypatch.setattr(files, "available_memory", lambda: 4 * 20 * 2**20)
+    with pytest.raises(ResourceError, match=r"2\.npy: holds more than 20 MiB, a quarter of the free memory"):
+        read_batch(str(path), read)
+
+
+def test_a_reader_that_runs_out_of_memory_is_refused_in_one_line(tmp_path):
+    """With so little address space that the content fits, and not what is read from it."""
+    (tmp_path / "a.gr.xz").write_bytes(BOMBS["a.gr.xz"]())
+    program = "import resource, sys; from hpcsolve import cli, memory, formats; from hpcsolve.formats import known;" \
+              "limit = 24 * 2**20 + int(open('/proc/self/statm').read().split()[0]) * 4096;" \
+              "resource.setrlimit(resource.RLIMIT_AS, (limit, limit)); formats.files.SHARE = 1;" \
+              "formats.read_graph('a.gr.xz')"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith("hpcsolve.errors.ResourceError: a.gr.xz: reading it takes more memory than is free"), done

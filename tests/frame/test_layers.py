@@ -21,12 +21,12 @@ LAYERS = [  # from the top down; those in one row stand side by side
     {"hpcsolve.device"},
     {"hpcsolve.formats"},
     {"hpcsolve.problems"},
-    {"hpcsolve.replacing"},
+    {"hpcsolve.replacing", "hpcsolve.memory"},
     {"hpcsolve.errors", "hpcsolve.isolated", "hpcsolve.wording"},
 ]
 HOMES = {  # library -> the only places that may import it
     "mpi4py": ("hpcsolve.parallel.mpi",),
-    "ctypes": ("hpcsolve.device.", "hpcsolve.parallel.parent."),
+    "ctypes": ("hpcsolve.device.", "hpcsolve.parallel.parent.", "hpcsolve.memory."),
     "pycuda": ("hpcsolve.device.",),
     "h5py": ("hpcsolve.output.", "hpcsolve.analysis."),
     "matplotlib": ("hpcsolve.analysis.",),

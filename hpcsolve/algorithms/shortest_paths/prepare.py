@@ -26,8 +26,8 @@ from hpcsolve.algorithms.shortest_paths.question import Parameters
 from hpcsolve.algorithms.shortest_paths.search_graph import lay_out
 from hpcsolve.algorithms.shortest_paths.searcher import Searcher, searcher
 from hpcsolve.device.base import Device
-from hpcsolve.device.memory import give_back_freed_memory
 from hpcsolve.errors import InputError
+from hpcsolve.memory import give_back_freed_memory
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.graph import Graph
 from hpcsolve.problems.path_question import PathQuestion

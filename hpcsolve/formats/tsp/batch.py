@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import os
-import zipfile
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -13,8 +11,8 @@ from numpy.typing import NDArray
 
 from hpcsolve.errors import InputError
 from hpcsolve.formats.base import Instance
-from hpcsolve.formats.files import InputFile, open_file
-from hpcsolve.formats.npy import is_npy, npy_array
+from hpcsolve.formats.files import InputFile, memory_checked, open_file
+from hpcsolve.formats.npy import Archive, is_npy, is_zip, npy_array
 from hpcsolve.problems.decimals import BadNumber, exact_from_floats
 from hpcsolve.problems.tsp import FORBIDDEN, largest_cost, times
 from hpcsolve.problems.tsp_batch import TspBatch, batch_of
@@ -36,9 +34,12 @@ def read_batch(source: str | Sequence[str], read: Read) -> tuple[TspBatch, str]:
     ------
     InputError
         There is no instance, an array has another shape, or as `read`.
+    ResourceError
+        It takes more memory than is free.
     """
     if isinstance(source, str) and not os.path.isdir(source):
-        return _arrays(open_file(source))
+        with memory_checked(source):
+            return _arrays(open_file(source))
     files = source if not isinstance(source, str) else sorted(
         os.path.join(source, name) for name in os.listdir(source) if not name.startswith("."))
     if not files:
@@ -53,12 +54,10 @@ def _arrays(file: InputFile) -> tuple[TspBatch, str]:
     if is_npy(file.content):
         arrays = [npy_array(file)]
     else:
-        try:
-            with zipfile.ZipFile(io.BytesIO(file.content)) as members:
-                arrays = [npy_array(InputFile(f"{file.name}:{name}", members.read(name), ""))
-                          for name in members.namelist()]
-        except zipfile.BadZipFile:
-            raise file.error("is no .npz file of numpy.savez, no .npy file and no folder") from None
+        if not is_zip(file.content):
+            raise file.error("is no .npz file of numpy.savez, no .npy file and no folder")
+        archive = Archive(file)
+        arrays = [archive.array(name) for name in archive.names]
     return batch_of_arrays(file, arrays), file.sha256
 
 

@@ -25,9 +25,9 @@ from hpcsolve.answers.dataset import Column, columns
 from hpcsolve.answers.tour import NoTour, Tour
 from hpcsolve.checkpoint.checkpoints import NONE, Checkpoints
 from hpcsolve.device.base import Device
-from hpcsolve.device.memory import available_memory
 from hpcsolve.device.select import memory_for_rank
 from hpcsolve.errors import ResourceError, Stopped
+from hpcsolve.memory import available_memory
 from hpcsolve.parallel.comm import Comm
 from hpcsolve.problems.tsp import Tsp
 
