@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from hpcsolve.analysis.collect import collect
 from hpcsolve.analysis.load import Result, load
-from hpcsolve.errors import InputError
+from hpcsolve.errors import InputError, NotWritten
 from hpcsolve.formats import InstanceOf
 from hpcsolve.job import IN_MEMORY, Job, job_from_table
 from hpcsolve.job.load import with_files_from
@@ -105,6 +105,8 @@ def solve(
     ------
     InputError, ResourceError, EnvironmentFault
         Where the command line ends with exit code 2, 3 or 4.
+    NotWritten
+        An `EnvironmentFault`: there is an answer, its attribute `result`, but it could not be written to `output`.
     Interrupted
         After Ctrl-C, where there is an answer so far; else a plain `KeyboardInterrupt`.
 
@@ -133,7 +135,11 @@ def _solved(
     if comm.size == 1:
         build_for(job, log.say)
     say_source(job, log.say)
-    contents = comm.bcast(run_job(comm, plan, log, keep=True, checkpointing=checkpointing).contents)
+    try:
+        contents = comm.bcast(run_job(comm, plan, log, keep=True, checkpointing=checkpointing).contents)
+    except NotWritten as fault:
+        fault.result = Result(comm.bcast(fault.result))
+        raise
     if contents is None:
         raise KeyboardInterrupt("there is no answer yet; the same call goes on from the checkpoint")
     result = Result(contents)

@@ -8,7 +8,7 @@ checkpoint or the best so far is written, 130 interrupted at once (Ctrl-C).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class HpcsolveError(Exception):
@@ -45,6 +45,18 @@ class EnvironmentFault(HpcsolveError):
     """The MPI launch, the compiler, the GPU driver or the disk does not work as it must."""
 
     exit_code = 4
+
+
+class NotWritten(EnvironmentFault):
+    """The answer of a run could not be written to its output. The message says where it is instead.
+
+    Attributes
+    ----------
+    result
+        In a Python program, the `hpcsolve.Result` on every rank; else None.
+    """
+
+    result: Any = None
 
 
 class DamagedFileError(HpcsolveError):

@@ -25,6 +25,10 @@ class LeaseLost(EnvironmentFault):
     """A later run of the same job has taken over the checkpoint folder."""
 
 
+class LeaseGone(LeaseLost):
+    """The checkpoint folder has no lease: another run has ended and removed it, or somebody else did."""
+
+
 class Owner(msgspec.Struct, frozen=True):
     """The run that has the lease.
 
@@ -54,11 +58,11 @@ class Lease:
     token: str
 
     def require(self) -> None:
-        """Raise `LeaseLost` unless this run still has the lease."""
+        """Raise `LeaseLost` unless this run still has the lease, `LeaseGone` if no run has it."""
         owner = _owner(self.folder / NAME)
         if owner is None:
-            raise LeaseLost(f"{self.folder}: the lease of this run is gone: another run of this job has ended, or the "
-                            "folder was removed; nothing more is written")
+            raise LeaseGone(f"{self.folder}: the lease of this run is gone: another run of this job has ended, or the "
+                            "folder was removed")
         if owner.token != self.token:
             raise LeaseLost(f"{self.folder}: another run of this job, {owner}, has taken over; this one ends")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from pathlib import Path
 
 import hpcsolve
 from hpcsolve.algorithms.base import Outcome
@@ -58,17 +59,23 @@ def say_end(outcome: Outcome, log: Log) -> None:
         log.say(f"stopped: {outcome.ended}")
 
 
-def say_answer(planned: PlannedRun, contents: Contents, verdict: Verdict, log: Log) -> None:
-    """Print the answer, the verdict on it, the times and the file. Called on rank 0."""
+def say_answer(planned: PlannedRun, contents: Contents, verdict: Verdict, log: Log, file: Path | None) -> None:
+    """Print the answer, the verdict on it, the times and the file. Called on rank 0.
+
+    Parameters
+    ----------
+    file
+        Where the result is, or None if it was not written.
+    """
     for line in answer_lines(contents, str(planned.output)):
         log.answer(line)
     log.answer(f"check:  {verdict}")
     log.say(seconds_line(contents))
-    if planned.output is None:
+    if file is None:
         return
     if planned.keeps_earlier(contents):
         assert planned.earlier is not None
         log.answer(f"file:   {planned.output} keeps the result of an earlier run ({planned.earlier.in_words})")
     else:
         rest = "" if contents.attributes["complete"] else ", not complete: the same job will run again and replace it"
-        log.answer(f"file:   {planned.output}{rest}")
+        log.answer(f"file:   {file}{rest if str(file) == planned.output else ''}")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import tempfile
 import time
 from collections import deque
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +19,11 @@ from hpcsolve.algorithms.base import Outcome
 from hpcsolve.answers.base import Verdict
 from hpcsolve.answers.dataset import Column
 from hpcsolve.answers.table import DistanceTable, gathered, with_row_ranges
+from hpcsolve.checkpoint.lease import LeaseGone, LeaseLost
 from hpcsolve.checkpoint.writer import Writer, remove_checkpoints
 from hpcsolve.device.base import DeviceInfo
 from hpcsolve.device.select import fair_share
+from hpcsolve.errors import EnvironmentFault, HpcsolveError, InputError, NotWritten
 from hpcsolve.output.chunks import chunks, send
 from hpcsolve.output.contents import Contents
 from hpcsolve.output.hdf5 import file_image
@@ -32,7 +37,7 @@ from hpcsolve.replacing import write_bytes
 from hpcsolve.runner.announce import say_answer
 from hpcsolve.runner.check import check
 from hpcsolve.runner.collect import contents_of
-from hpcsolve.runner.planned import PlannedRun
+from hpcsolve.runner.planned import PlannedRun, holds_answer
 
 CHECK_FAILED = 1
 
@@ -53,7 +58,7 @@ def exit_code_of(verdict: Verdict, complete: bool) -> int:
 
 
 def conclude(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], info: DeviceInfo, comm: Comm, log: Log,
-             keep: bool, writer: Writer | None = None) -> Finished:
+             keep: bool, writer: Writer | None = None, elsewhere: Sequence[Path] = ()) -> Finished:
     """Check the answer on all ranks, then gather, write and print it on rank 0. Collective.
 
     Parameters
@@ -64,9 +69,13 @@ def conclude(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], info: D
         As in `run.run_job`.
     writer
         Writer of the run's checkpoints, which are removed when a complete result is written.
+    elsewhere
+        Folders that are tried in turn if the output cannot be written. The result goes into a new folder there.
 
     Raises
     ------
+    NotWritten
+        The output could not be written. The answer was printed all the same.
     LeaseLost
         A later run of the job has taken over. Nothing is written.
     """
@@ -75,31 +84,157 @@ def conclude(planned: PlannedRun, outcome: Outcome, row: dict[str, Any], info: D
     row["seconds_check"] = time.perf_counter() - started
     rows = comm.gather(row)
     tables = {name: with_row_ranges(table, comm) for name, table in outcome.rows.items()}
+    ending = _Ending(planned, outcome, verdict, rows or [], tables, list(elsewhere))
     streams = tables if planned.output is not None else {}
     threads = _own_threads(planned, comm) if streams else 0
-    contents: list[Contents] = []
 
-    def write_and_say() -> None:
-        sources = provenance(info, comm.mpi_library, planned.solver.kernel_files, started_as())
+    def attempt() -> bool:
         arriving = {name: (table, chunks(table, comm, threads)) for name, table in streams.items()}
         try:
-            if writer is not None:
-                writer.require_lease()
-            contents.append(_write(planned, outcome, verdict, rows or [], sources, tables, arriving))
+            if not ending.sources:
+                ending.sources = provenance(info, comm.mpi_library, planned.solver.kernel_files, started_as())
+            return ending.attempt(arriving, writer)
         finally:
             for _, left in arriving.values():
                 deque(left, maxlen=0)  # receive the rest, or the other ranks would wait for ever
-        say_answer(planned, contents[0], verdict, log)
-        if writer is not None and outcome.complete:
-            remove_checkpoints(writer.folder, warn)
 
-    if comm.rank != 0:
-        for table in streams.values():
-            send(table, comm, threads)
-    on_rank_0(comm, write_and_say)
+    def say() -> NotWritten | None:
+        say_answer(planned, ending.contents(), verdict, log, ending.file)
+        if writer is not None and outcome.complete and not ending.faults:
+            remove_checkpoints(writer.folder, warn)
+        return ending.not_written(elsewhere)
+
+    over = False
+    while not over:
+        if comm.rank != 0:
+            for table in streams.values():
+                send(table, comm, threads)
+        over = on_rank_0(comm, attempt)
+    fault = on_rank_0(comm, say)
     kept = {name: _whole(table, comm) for name, table in tables.items()} if keep else {}
-    result = _with_tables(contents[0], kept) if contents else None
+    result = _with_tables(ending.contents(), kept) if rows else None
+    if fault is not None:
+        fault.result = result
+        raise fault
     return Finished(result, exit_code_of(verdict, outcome.complete))
+
+
+def places_elsewhere(planned: PlannedRun, checkpoints: Path | None) -> list[Path]:
+    """Return the folders for the result if its output cannot be written: the checkpoints', `TMPDIR`, the home."""
+    if planned.output is None:
+        return []
+    named = [] if checkpoints is None else [checkpoints.parent]
+    named += [Path(os.environ.get("TMPDIR") or "/tmp"), Path(os.path.expanduser("~"))]
+    output = Path(planned.output).absolute().parent
+    return [folder for folder in dict.fromkeys(folder.absolute() for folder in named) if folder != output]
+
+
+@dataclass
+class _Ending:
+    """The result of a run on its way to a file, on rank 0: the output, or the first place left that takes it.
+
+    Attributes
+    ----------
+    left
+        The folders that have not been tried.
+    sources
+        The columns of `/provenance`.
+    file
+        Where the result is, or None if it is in no file.
+    faults
+        Why the output and other places did not take it.
+    """
+
+    planned: PlannedRun
+    outcome: Outcome
+    verdict: Verdict
+    rows: list[dict[str, Any]]
+    tables: Mapping[str, DistanceTable]
+    left: list[Path]
+    sources: Mapping[str, Column] = field(default_factory=dict)
+    file: Path | None = None
+    faults: list[HpcsolveError] = field(default_factory=list)
+    _contents: Contents | None = None
+
+    def contents(self) -> Contents:
+        """Return the contents of the result, those of the file if it is in one."""
+        if self._contents is None:
+            self._contents = self._made(0.0)
+        return self._contents
+
+    def attempt(self, arriving: Mapping[str, ChunkedTable], writer: Writer | None) -> bool:
+        """Try the next place, and return whether the result is written or no place is left.
+
+        Raises
+        ------
+        LeaseLost
+            A later run of the job has taken over, or another one has written its result.
+        """
+        output = self.planned.output
+        if output is None:
+            return True
+        try:
+            if not self.faults:
+                if writer is not None:
+                    writer.require_lease()
+                self._write(Path(output), arriving)
+            else:
+                self._write_into(self.left.pop(0), Path(output).name, arriving)
+        except LeaseLost as lost:
+            if not isinstance(lost, LeaseGone) or holds_answer(self.planned):
+                raise
+            self.faults.append(lost)
+        except (EnvironmentFault, InputError) as fault:
+            self.faults.append(fault)
+        return self.file is not None or not self.left
+
+    def not_written(self, elsewhere: Sequence[Path]) -> NotWritten | None:
+        """Return the error of a run whose output could not be written, or None."""
+        if not self.faults:
+            return None
+        if self.file is not None:
+            return NotWritten(f"{self.faults[0]}; the result is in {self.file}")
+        tried = f", nor could anything be written in {' or '.join(map(str, elsewhere))}" if elsewhere else ""
+        return NotWritten(f"{self.faults[0]}{tried}; only the lines above have the answer")
+
+    def _write_into(self, folder: Path, name: str, arriving: Mapping[str, ChunkedTable]) -> None:
+        """Write the result into a new folder inside a folder, where no file can be in the way."""
+        try:
+            own = Path(tempfile.mkdtemp(prefix="hpcsolve-", dir=folder))
+        except OSError as error:
+            raise EnvironmentFault(f"{folder}: no folder can be made there: {error.strerror}") from None
+        try:
+            self._write(own / name, arriving)
+        except BaseException:
+            with suppress(OSError):
+                own.rmdir()
+            raise
+
+    def _write(self, path: Path, arriving: Mapping[str, ChunkedTable]) -> None:
+        """Write the result to a file, unless the output keeps an earlier one."""
+        started = time.perf_counter()
+        final = self._made(started)
+        if self.planned.keeps_earlier(final):
+            self._contents, self.file = final, path
+            return
+        if arriving:
+            final = write_with_tables(path, arriving, lambda: self._made(started))
+        else:
+            times = np.asarray(final.value("ranks", "seconds_write"))
+
+            def noted_seconds() -> float:
+                """Return the seconds of writing so far, and note them in the contents too."""
+                times[0] = time.perf_counter() - started
+                return float(times[0])
+
+            write_bytes(path, file_image(final, noted_seconds))
+        self._contents, self.file = final, path
+
+    def _made(self, started: float) -> Contents:
+        """Return the contents of the result, whose writing began at a time, or at 0.0 if it is not written."""
+        self.rows[0]["seconds_write"] = time.perf_counter() - started if started else 0.0
+        verified = self.verdict.passed is True
+        return contents_of(self.planned, self.outcome, verified, self.rows, self.sources, self.tables)
 
 
 def _whole(table: DistanceTable, comm: Comm) -> Column | None:
@@ -115,33 +250,6 @@ def _own_threads(planned: PlannedRun, comm: Comm) -> int:
     """Return how many threads may compress for this rank: its share of the cores, or fewer if the job says so."""
     cores, _ = fair_share(comm, socket.gethostname())
     return max(1, min(cores, planned.job.settings.threads or cores))
-
-
-def _write(
-    planned: PlannedRun, outcome: Outcome, verdict: Verdict, rows: list[dict[str, Any]], sources: Mapping[str, Column],
-    tables: Mapping[str, DistanceTable], arriving: Mapping[str, ChunkedTable],
-) -> Contents:
-    """Return the contents of the result, after writing them if there is an output which they may replace."""
-    started = time.perf_counter()
-
-    def contents() -> Contents:
-        rows[0]["seconds_write"] = time.perf_counter() - started
-        return contents_of(planned, outcome, verdict.passed is True, rows, sources, tables)
-
-    if planned.output is None or planned.keeps_earlier(contents()):
-        return contents()
-    if arriving:
-        return write_with_tables(Path(planned.output), arriving, contents)
-    final = contents()
-    times = np.asarray(final.value("ranks", "seconds_write"))
-
-    def noted_seconds() -> float:
-        """Return the seconds of writing so far, and note them in the contents too."""
-        times[0] = time.perf_counter() - started
-        return float(times[0])
-
-    write_bytes(Path(planned.output), file_image(final, noted_seconds))
-    return final
 
 
 def _with_tables(contents: Contents, kept: Mapping[str, Column | None]) -> Contents:

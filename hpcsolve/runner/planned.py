@@ -122,6 +122,16 @@ def with_earlier(planned: PlannedRun) -> PlannedRun:
     return planned
 
 
+def holds_answer(planned: PlannedRun) -> bool:
+    """Return whether the output holds a complete result of this job, whoever has written it."""
+    if planned.output is None:
+        return False
+    try:
+        return bool(_existing_result(planned).attributes["complete"])
+    except HpcsolveError:
+        return False
+
+
 def _earlier(output: str, contents: Contents) -> Earlier | None:
     """Return the cost and completeness of an earlier result, or None if it is not verified or was changed since."""
     if not contents.attributes["verified"] or not has_seal(output):

@@ -33,7 +33,7 @@ from hpcsolve.runner.checkpoints import (
     no_empty_folder_on_error,
     open_checkpoints,
 )
-from hpcsolve.runner.conclude import Finished, conclude, exit_code_of
+from hpcsolve.runner.conclude import Finished, conclude, exit_code_of, places_elsewhere
 from hpcsolve.runner.kinds import kind_of
 from hpcsolve.runner.memory import check_memory, memory_line, memory_of, process_bytes, that_fits
 from hpcsolve.runner.planned import PlannedRun
@@ -63,7 +63,9 @@ def run_job(
     Raises
     ------
     InputError, ResourceError, EnvironmentFault
-        The same error on every rank. Except for a full disk, it is raised before device memory is allocated.
+        The same error on every rank, raised before device memory is allocated.
+    NotWritten, LeaseLost
+        As `conclude`, at the end.
     """
     started, begun = time.perf_counter(), time.monotonic()
     planned = on_rank_0(comm, read)
@@ -93,7 +95,9 @@ def run_job(
                 for line in device.notes:
                     log.say(line)
                 row = rank_row(device, reason, outcome, seconds) | {"estimated_bytes": estimated}
-                return conclude(planned, outcome, row, device.info, comm, log, keep, checkpoints.writer)
+                writer = checkpoints.writer
+                elsewhere = places_elsewhere(planned, writer.folder if writer else None)
+                return conclude(planned, outcome, row, device.info, comm, log, keep, writer, elsewhere)
 
 
 def _existing(planned: PlannedRun, checkpointing: CheckpointOptions, comm: Comm, log: Log) -> Finished:

@@ -1,5 +1,6 @@
 """Shortest paths on the command line have the same tables for any ranks, and bad questions are refused."""
 
+import os
 import sys
 from functools import partial
 
@@ -242,19 +243,30 @@ def test_an_answer_that_fails_its_check_is_exit_1(lie, ranks, job, start_ranks, 
     require_found_out(partial(start_ranks, ranks), folder, test_device, "shortest_paths", line, LIES[lie], rank)
 
 
-def test_a_full_disk_ends_all_ranks_with_one_line(job, start_ranks, test_device):
+@pytest.mark.parametrize(("fault", "words"), [
+    ("fill_disk(200_000)", "out.h5: cannot be written: File too large"),
+    ("shutil.rmtree('sub', True)", "out.h5: cannot be written: No such file or directory"),
+], ids=["full", "vanished"])
+def test_an_output_that_cannot_be_written_ends_all_ranks_with_one_line(fault, words, job, start_ranks, test_device):
+    """Where all disks are full nothing is written. Otherwise all ranks send their rows again, to another place."""
     program = (
-        "import sys\nfrom hpcsolve.runner import conclude\nfrom tests.full_disk import fill_disk\n"
+        "import shutil, sys\nfrom hpcsolve.runner import conclude\nfrom tests.full_disk import fill_disk\n"
         "write = conclude.write_with_tables\n"
-        "def full(*arguments):\n    fill_disk(200_000)\n    return write(*arguments)\n"
+        f"def full(*arguments):\n    {fault}\n    return write(*arguments)\n"
         "conclude.write_with_tables = full\nfrom hpcsolve.cli import main\nsys.exit(main(sys.argv[1:]))\n"
     )
     folder = job("sources = [1, 2, 3, 4]", '{ generate = "grid-graph", rows = 300, columns = 300 }')
-    options = ("--device", test_device, "--set", "share-gpu=true")
-    done = start_ranks(2, sys.executable, "-c", program, "run", "job.toml", *options, cwd=folder)
-    assert done.returncode == 4, done.stdout + done.stderr
-    assert "out.h5: cannot be written: File too large" in error_line(done)
-    assert sorted(path.name for path in folder.iterdir()) == ["job.toml"]
+    (folder / "elsewhere").mkdir()
+    options = ("--device", test_device, "--set", "share-gpu=true", "--output", "sub/out.h5")
+    environment = {**os.environ, "TMPDIR": str(folder / "elsewhere"), "HOME": str(folder / "none")}
+    done = start_ranks(2, sys.executable, "-c", program, "run", "job.toml", *options, cwd=folder, env=environment)
+    assert done.returncode == 4 and "check:  PASS" in done.stdout, done.stdout + done.stderr
+    assert words in error_line(done)
+    written = [*folder.glob("sub/*"), *folder.glob("elsewhere/*/*")]
+    assert [path.name for path in written] == ([] if "fill_disk" in fault else ["out.h5"])
+    for path in written:
+        every = expected(grid_graph(300, 300), [1, 2, 3, 4])
+        assert np.array_equal(read_result(path).value("solution", "distance"), every)
 
 
 def test_estimate_and_generate(job, hpcsolve, test_device):

@@ -4,7 +4,8 @@
 
 `once`: the k-th call fails, as under a quota that somebody makes room in; `full`: the k-th and all later ones do.
 Each line: k, exit code, lines on standard error, generation of the checkpoint that remains or -, whether the old output
-remains, exit code of the same command without failures, whether its answer is right.
+remains, whether the right answer was printed and is in one file elsewhere, exit code of the same command without
+failures, whether its answer is right.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ sources = [1, 2, 3, 4, 5, 6, 7, 8]
 RUN = ["run", "job.toml", "--device", "cpu", "--output", "out/r.h5", "--overwrite", "--quiet"]
 
 
-def run(*words: str) -> tuple[int, str]:
-    """Run the command line in this process, and return exit code and standard error."""
-    with contextlib.redirect_stderr(io.StringIO()) as errors, contextlib.redirect_stdout(io.StringIO()):
+def run(*words: str) -> tuple[int, str, str]:
+    """Run the command line in this process, and return exit code, standard error and standard output."""
+    with contextlib.redirect_stderr(io.StringIO()) as errors, contextlib.redirect_stdout(io.StringIO()) as output:
         code = cli.main([*RUN, *words])
-    return code, errors.getvalue()
+    return code, errors.getvalue(), output.getvalue()
 
 
 def begin(folder: Path, job: str) -> None:
@@ -57,7 +58,7 @@ def begin(folder: Path, job: str) -> None:
     os.chdir(folder)
     Path("job.toml").write_text(job)
     assert run("--set", "instance.seed=2", "--checkpoint-interval", "never")[0] == 0
-    code, errors = run("--checkpoint-interval", "0", "--deadline", "0.001")
+    code, errors, _ = run("--checkpoint-interval", "0", "--deadline", "0.001")
     assert code == 75, (code, errors)
 
 
@@ -70,6 +71,12 @@ def remaining(folder: Path) -> str:
     return "-" if saved is None else str(saved.manifest.generation)
 
 
+def found_elsewhere(folder: Path, expected: object) -> bool:
+    """Return whether a folder holds one result, which is the expected one."""
+    files = list(folder.glob("*/r.h5"))
+    return len(files) == 1 and solution(files[0]) == expected
+
+
 def main() -> None:
     """Print a line for each k until no write fails any more."""
     base, last = Path(sys.argv[1]), 0 if sys.argv[3] == "once" else FOREVER
@@ -79,21 +86,25 @@ def main() -> None:
     old = Path("out/r.h5").read_bytes()
     shutil.copytree(base / "begun", base / "whole")
     os.chdir(base / "whole")
-    assert run()[0] == 0
+    code, _, answer = run()
+    assert code == 0
     expected, k = solution(Path("out/r.h5")), 0
     while True:
         k, folder = k + 1, base / "tried"
         shutil.copytree(base / "begun", folder)
         os.chdir(folder)
+        os.environ["TMPDIR"] = str(folder / "elsewhere")
+        os.mkdir("elsewhere")
         disk.fail_writes(os.fsencode(folder / "out"), k, last or k)
-        code, errors = run("--checkpoint-interval", "0")
+        code, errors, said = run("--checkpoint-interval", "0")
         written = disk.written()
         disk.fail_writes(b"", 0, 0)
         kept = Path("out/r.h5").read_bytes() == old or read_result(Path("out/r.h5")).attributes["complete"]
         left = remaining(folder)
-        again, _ = run()
+        moved = said.splitlines()[:-1] == answer.splitlines()[:-1] and found_elsewhere(folder / "elsewhere", expected)
+        again = run()[0]
         right = solution(Path("out/r.h5")) == expected and os.listdir("out") == ["r.h5"]
-        print(k, code, errors.count("\n"), left, bool(kept), again, right, flush=True)
+        print(k, code, errors.count("\n"), left, bool(kept), moved, again, right, flush=True)
         os.chdir(base)
         shutil.rmtree(folder)
         if k > written:

@@ -1,5 +1,7 @@
 """A disk that is full at the k-th write, for every k: the checkpoint before and the old output stay.
 
+An answer that was found is printed, and goes elsewhere if its output cannot be written.
+
 `make test-faults` tries it with distance tables too.
 """
 
@@ -26,6 +28,7 @@ class Tried:
     lines: int
     generation: str
     old_remains: bool
+    elsewhere: bool
     code_again: int
     right: bool
 
@@ -36,8 +39,8 @@ def tried_all(job: str, how: str, folder: Path, run_process: Start) -> list[Trie
     done = run_process([sys.executable, PROGRAM, folder / "disk", job, how], timeout=1500, env=environment)
     assert done.returncode == 0, done.stderr
     words = [line.split() for line in done.stdout.splitlines()]
-    tried = [Tried(int(k), int(code), int(lines), left, kept == "True", int(again), right == "True")
-             for k, code, lines, left, kept, again, right in words]
+    tried = [Tried(int(k), int(code), int(lines), left, kept == "True", moved == "True", int(again), right == "True")
+             for k, code, lines, left, kept, moved, again, right in words]
     assert tried[-1].code == 0 and tried[-1].lines == 0 and len(tried) > 10
     return tried[:-1]
 
@@ -46,7 +49,7 @@ def tried_all(job: str, how: str, folder: Path, run_process: Start) -> list[Trie
 @pytest.mark.parametrize("how", ["once", "full"] if ALL_FAULTS else ["once"])
 @pytest.mark.parametrize("job", ["ants", "rows"] if ALL_FAULTS else ["ants"])
 def test_the_k_th_write_fails(job: str, how: str, tmp_path: Path, run_process: Start) -> None:
-    """A failed checkpoint does not end the run and a failed result does, and the same command then gives the answer."""
+    """A failed checkpoint does not end the run. A failed result goes elsewhere, and the same command then gives it."""
     tried = tried_all(job, how, tmp_path, run_process)
     print(f"{job}, {how}: {len(tried)} writes failed in turn, exit codes {sorted({one.code for one in tried})}")
     for one in tried:
@@ -55,4 +58,6 @@ def test_the_k_th_write_fails(job: str, how: str, tmp_path: Path, run_process: S
         assert one.generation == "-" if one.code == 0 else int(one.generation) >= 1, one
         assert one.lines <= 1 or how == "full", one
         assert one.lines >= 1 or one.code == 0, one
-    assert any(one.code == 4 for one in tried) and (how == "once" or tried[0].code == 4)
+    begun = next(one.k for one in tried if one.code == 0 or one.elsewhere)  # before it, the search has not begun
+    assert begun < 8 and [one for one in tried[begun:] if one.elsewhere != (one.code == 4)] == []
+    assert any(one.elsewhere for one in tried) and (how == "once" or tried[0].code == 4)
