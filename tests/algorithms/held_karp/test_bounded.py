@@ -13,9 +13,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hpcsolve.algorithms import held_karp
+from hpcsolve.algorithms import ant_colony, held_karp
 from hpcsolve.algorithms.base import StopCriteria, silent
 from hpcsolve.algorithms.held_karp.bounded import run as bounded
+from hpcsolve.algorithms.held_karp.bounded.ants import good_order
 from hpcsolve.algorithms.held_karp.bounded.places import of_orders, place_costs
 from hpcsolve.algorithms.held_karp.bounded.proof import Proof
 from hpcsolve.algorithms.held_karp.bounded.prove import Prover
@@ -27,12 +28,14 @@ from hpcsolve.algorithms.held_karp.lattice.orders import run as orders
 from hpcsolve.algorithms.held_karp.method import is_bounded
 from hpcsolve.algorithms.held_karp.problem import order_problem
 from hpcsolve.answers.tour import Tour
+from hpcsolve.checkpoint.checkpoints import Checkpoints
 from hpcsolve.checkpoint.state import State
 from hpcsolve.device.base import Device
 from hpcsolve.device.host import HostDevice
 from hpcsolve.parallel.comm import Comm, SerialComm
+from hpcsolve.problems.generate.tsp import random_matrix
 from hpcsolve.problems.order import TourQuestion, check_order
-from hpcsolve.problems.tsp import FORBIDDEN, Tsp, from_costs
+from hpcsolve.problems.tsp import FORBIDDEN, Tsp, check_tour, from_costs
 from hpcsolve.runner.memory import RankMemory, that_fits
 from tests.order_oracle import best_order, random_question
 from tests.thread_comm import on_ranks
@@ -270,6 +273,42 @@ def test_the_last_search_leaves_no_layers_in_a_checkpoint(device: Device, monkey
     Prover(problem, device, SerialComm(), False, Budget(600, 1 << 16), watch=Recorder(SerialComm()), levels=(5,),
            rounds=5).run()
     assert max(saved[False]) > 1 and saved[True] == {0}
+
+
+def test_ants_find_better_tours_with_the_dual_values_of_asymmetric_costs(device: Device) -> None:
+    tsp = random_matrix(90, seed=3)
+    problem = order_problem(tsp, TourQuestion("cycle"))
+    found = good_order(problem, device, 1)
+    assert found is not None
+    stop = StopCriteria(iterations=500)
+    plain = ant_colony.run(tsp, device, SerialComm(), ant_colony.Parameters(), silent, stop, 1).answer
+    assert check_tour(tsp, problem.core.tour(found[1])) == found[0] < plain.cost
+
+
+@pytest.mark.parametrize(("looks", "levels"), [(1, []), (9, [1])])
+def test_an_interruption_in_the_bounds_ends_them_soon(looks: int, levels: list[int], device: Device) -> None:
+    """In the first level without a checkpoint, later with the state before the level, from which the proof goes on."""
+    tsp = random_matrix(40, seed=2, symmetric=True)
+    problem = order_problem(tsp, TourQuestion("cycle"))
+    saved: list[State] = []
+    looked = 0
+
+    def interrupted() -> bool:
+        nonlocal looked
+        looked += 1
+        return looked >= looks
+
+    class Kept(Checkpoints):
+        def save(self, state: State, last: bool) -> None:
+            saved.append(state)
+
+    watch = Watch(SerialComm(), Kept(interrupted))
+    prover = Prover(of_orders(problem), device, SerialComm(), True, Budget(10**6, 10**6), watch=watch, levels=(4, 5),
+                    rounds=20)
+    proof = prover.run()
+    assert watch.ended.startswith("interrupted") and not watch.complete and looked == looks
+    assert proof.order is not None and check_tour(tsp, problem.core.tour(proof.order)) == proof.value
+    assert [state.numbers["level"] for state in saved] == levels
 
 
 @pytest.mark.parametrize("m", [58, 59])

@@ -19,6 +19,7 @@ from hpcsolve.algorithms.held_karp.bounded.tighten import STEP, Tightener, no_in
 from hpcsolve.algorithms.held_karp.bounded.trace import Tracer
 from hpcsolve.algorithms.held_karp.bounded.watch import Watch
 from hpcsolve.checkpoint.saved import Saved
+from hpcsolve.checkpoint.state import State
 from hpcsolve.device.base import Device
 from hpcsolve.parallel.comm import Comm
 
@@ -47,9 +48,9 @@ class Prover:
     ----------
     by_planes
         Whether equally good orders are chosen as the lattice of planes chooses them, else by the smallest last city.
-    first
-        Returns an order found by other means, or None. Called on every rank, but not if the run continues from a
-        checkpoint.
+    colony
+        Returns an order that the ant colony of this number finds, or None where ants cannot search. Called on every
+        rank before each level, with the level's number.
     note, report
         Called with lines for the log, and with the progress.
     levels
@@ -62,6 +63,9 @@ class Prover:
         The upper bound at the start, from which the scale follows.
     deal
         Which rows of the bounds' tables this rank computes.
+    before
+        The state before the present rounds of bounds, from which a run goes on that is interrupted in them; None before
+        the first ones.
     """
 
     problem: PlaceCosts
@@ -69,7 +73,7 @@ class Prover:
     comm: Comm
     by_planes: bool
     budget: Budget
-    first: Callable[[], Found | None] = lambda: None
+    colony: Callable[[int], Found | None] = lambda number: None
     note: Callable[[str], None] = lambda line: None
     report: Report = silent
     watch: Watch | None = None
@@ -82,6 +86,7 @@ class Prover:
     last: Searched = field(default_factory=Searched)
     scratch: Scratch = field(init=False)
     deal: Deal = field(init=False)
+    before: State | None = None
 
     def __post_init__(self) -> None:
         """Begin to watch, and deal the rows of the bounds to ranks."""
@@ -94,8 +99,7 @@ class Prover:
         problem, saved = self.problem, self._watch.checkpoints.saved
         improver, best = Improver(problem, self.device), no_incumbent(problem)
         if saved is None:
-            best.offer(self.first())
-            best.offer(improver.from_nothing())
+            best.offer(self.colony(0) or improver.from_nothing())
             self.note(f"first order: {best.upper}" if best.order else "no order yet")
         halved = halve(problem) if problem.reversible and problem.cities > 2 else problem
         self.first_upper = int(saved.numbers["first"]) if saved else best.upper
@@ -128,7 +132,7 @@ class Prover:
             if best.lower >= best.upper and best.order is None:  # every order is dearer than any can be
                 return self._no_order(bounds)
             rounds, step = (3 * self.rounds, FIRST_STEP) if level == 0 else (self.rounds, LATER_STEP)
-            if self._tighten(bounds, self.levels[level], rounds, step):
+            if self._tighten(bounds, self.levels[level], rounds, step, colony=level):
                 return self._no_order(bounds)
             self.level = level + 1
             if not self._goes_on(bounds):
@@ -182,17 +186,23 @@ class Prover:
         """Report the progress of the bounds, and return whether they go on."""
         best, rounds = bounds.best, self.rounds * (len(self.levels) + 2)
         self.report(min(1.0, bounds.rounds / rounds), f"bounds {best.lower} to {best.upper}")
-        return self._watch.reached(best.value)
+        return self._watch.within(best.value, self.before)
 
     def _goes_on(self, bounds: Tightener, found: Searched | None = None) -> bool:
         nbytes = sum(layer.nbytes for layer in found.layers) if found else 0
         return self._watch.reached(bounds.best.value, lambda: state_of(self, bounds, found), lambda: nbytes)
 
-    def _tighten(self, bounds: Tightener, count: int, rounds: int, step: int) -> bool:
-        """Improve the bounds, search narrowly and remove arcs. Return whether it is proven that there is no order."""
+    def _tighten(self, bounds: Tightener, count: int, rounds: int, step: int, colony: int = 0) -> bool:
+        """Improve the bounds, search narrowly and remove arcs. Return whether it is proven that there is no order.
+
+        Before that, the ant colony of this number looks for a better order. Number 0 has done so already.
+        """
+        self.before = None if bounds.colours is None else state_of(self, bounds, None)
+        if colony:
+            bounds.best.offer(self.colony(colony))
         bounds.level(count, rounds, step)
-        if bounds.infeasible:
-            return True
+        if bounds.infeasible or self._watch.ended:
+            return bounds.infeasible
         found = search(bounds.relaxation, bounds.limit(), BEAM, self.budget, self.comm, self.scratch)
         self.states += found.states
         self._offer(bounds, found)

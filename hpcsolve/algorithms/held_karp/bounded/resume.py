@@ -40,7 +40,8 @@ def state_of(prover: Prover, bounds: Tightener, searched: Searched | None) -> St
     }
     tables = (best.order or [], bounds.multiplier, bounds.wishes, bounds.colours, slots.memory,
               np.packbits(bounds.relaxation.scaled != NO_ARC), [*found.kept, *found.pruned])
-    few = [part(name, 0, np.asarray(values, np.int64).reshape(-1)) for name, values in zip(FEW, tables, strict=True)]
+    # Copies, since the state may be written later, after rounds that change the wishes in place.
+    few = [part(name, 0, np.array(values, np.int64).reshape(-1)) for name, values in zip(FEW, tables, strict=True)]
     parts = [*(few if prover.comm.rank == 0 else []), *_layers(found)]
     at = f"at {len(found.layers)} of {bounds.problem.cities} cities, " if found.layers else ""
     return State(numbers, parts, f"{at}with bounds {best.lower} to {best.upper}")

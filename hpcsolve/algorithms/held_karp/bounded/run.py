@@ -102,11 +102,12 @@ def run(
         if comm.rank == 0:
             checkpoints.note(f"{time.perf_counter() - started:.2f} s: {line}")
 
-    def first() -> tuple[int, list[int]] | None:
-        return comm.bcast(good_order(problem, device, seed) if comm.rank == 0 else None)
+    def colony(number: int) -> tuple[int, list[int]] | None:
+        left = watch.left()
+        return comm.bcast(good_order(problem, device, seed, number, left, checkpoints) if comm.rank == 0 else None)
 
     report(0.0)
-    prover = Prover(places, device, comm, plain, _budget(problem.m, criteria, device, comm), first, say, report, watch)
+    prover = Prover(places, device, comm, plain, _budget(problem.m, criteria, device, comm), colony, say, report, watch)
     proof = prover.run()
     if comm.rank == 0 and not proof.chosen and proof.optimal:
         device.notes.append("other tours are as good, and the lattice may return another one: the states of all do "

@@ -34,6 +34,8 @@ A bound that just proves the value would leave more states, above all where many
 """
 REPAIR_EVERY = 10
 """Rounds from one repair of a relaxed tour to the next."""
+WORK_BETWEEN_LOOKS = 1 << 28
+"""Min-adds of rounds, some tenths of a second, after which `goes_on` is called."""
 
 
 @dataclass
@@ -79,7 +81,8 @@ class Tightener:
     rounds
         Rounds so far.
     goes_on
-        Called every few rounds. The level ends if it returns False.
+        Called every few rounds, and after each one that takes long. The level ends at once if it returns False: then
+        the bounds are those of the last round.
     """
 
     problem: PlaceCosts
@@ -116,6 +119,7 @@ class Tightener:
         self.relaxation.remember(memories.make_slots(self.problem, self.wishes, self.colours, count))
         top, kept, since = None, self.multiplier, 0
         direction = np.zeros(self.problem.cities, np.int64)
+        looks = max(1, min(REPAIR_EVERY, WORK_BETWEEN_LOOKS // (self.problem.cities**3 << count - 1)))
         for number in range(rounds):
             relaxed, limit = self.relaxation.solve(self.multiplier), self.relaxation.limit_of(self.best.upper)
             self.rounds += 1
@@ -137,8 +141,9 @@ class Tightener:
             memories.learn(self.wishes, self.problem, relaxed.path)
             if number % REPAIR_EVERY == REPAIR_EVERY - 1:
                 self.best.offer(self.improver.improve([repaired(self.problem, relaxed.path)]))
-                if not self.goes_on():
-                    break
+            if number % looks == looks - 1 and not self.goes_on():
+                self.multiplier = kept
+                return self.best.upper < before
             direction = self._direction(direction, relaxed)
             if not direction.any():
                 break

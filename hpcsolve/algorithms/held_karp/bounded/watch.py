@@ -35,6 +35,10 @@ class Watch:
     complete: bool = True
     started: float = field(default_factory=time.perf_counter)
 
+    def left(self) -> float | None:
+        """Return the seconds that are left, a little more than 0 at least, or None without a time limit."""
+        return None if self.seconds is None else max(1e-3, self.seconds - (time.perf_counter() - self.started))
+
     def reached(self, upper: int | None, state: Callable[[], State] | None = None,
                 nbytes: Callable[[], int] = lambda: 0) -> bool:
         """Save if it is time, and return whether the proof goes on. Collective.
@@ -53,11 +57,34 @@ class Watch:
         if state is not None and wish == Wish.SAVE:
             self.checkpoints.save(state(), last=False)
         if state is not None and wish == Wish.STOP:
-            now = state()
-            self.checkpoints.save(now, last=True)
-            self.ended, self.complete = f"interrupted {now.words}", False
+            self._interrupted(state())
         self.ended = self.ended or self.comm.bcast(self._criterion(upper))
         return not self.ended
+
+    def within(self, upper: int | None, before: State | None) -> bool:
+        """Return whether the proof goes on within a piece of work, which a run that is interrupted here does again.
+
+        Collective.
+
+        Parameters
+        ----------
+        before
+            What a checkpoint keeps: the state before this piece. Without one an interruption ends a run that has an
+            order, and no checkpoint is written.
+        """
+        if self.ended:
+            return False
+        wish = agreed(self.comm.allgather(self.checkpoints.wish()))
+        if wish == Wish.STOP and before is not None:
+            self._interrupted(before)
+        elif wish == Wish.STOP and upper is not None:
+            self.ended, self.complete = "interrupted in the first bounds", False
+        self.ended = self.ended or self.comm.bcast(self._criterion(upper))
+        return not self.ended
+
+    def _interrupted(self, state: State) -> None:
+        self.checkpoints.save(state, last=True)
+        self.ended, self.complete = f"interrupted {state.words}", False
 
     def _criterion(self, upper: int | None) -> str:
         """Return which criterion of `[stop]` is met, in words."""

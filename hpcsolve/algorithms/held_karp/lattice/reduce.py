@@ -112,7 +112,7 @@ class _Candidates:
     @cached_property
     def subtracted(self) -> Matrix | None:
         """The costs with dual values subtracted, or None if the assignment problem has no solution."""
-        duals = _assignment_duals(self.cost, self.allowed)
+        duals = assignment_duals(self.cost, self.allowed)
         return None if duals is None else _subtract(self.cost, self.allowed, *duals)
 
     def in_order(self) -> Iterator[Matrix]:
@@ -139,13 +139,18 @@ def _subtract(cost: NDArray[np.int64], allowed: NDArray[np.bool_], u: NDArray[np
     return reduced, factor, sum(map(int, u)) + sum(map(int, v))
 
 
-def _assignment_duals(
+def assignment_duals(
     cost: NDArray[np.int64], allowed: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """Return integers u, v with u[i] + v[j] <= cost[i, j] and the optimum as their sum, or None without an assignment.
 
     scipy gives the assignment; the duals are shortest distances (Bellman-Ford) in the exchange graph of its columns,
     in integers.
+
+    Raises
+    ------
+    InputError
+        The costs are too large for that.
     """
     from scipy.optimize import linear_sum_assignment  # rank 0 alone calls this
 
