@@ -2,12 +2,14 @@
 
 libhdf5 follows links and file names that a file holds, and allocates what a header promises. Therefore this reader
 accepts only hard links, no external and no virtual datasets, only numbers and texts, only the filters gzip and shuffle,
-and no more bytes than the file can hold. Two-dimensional tables may be large. Their shape must be that of their
-dimension scales, and `tables=False` leaves their values in the file, for `row_blocks` to read in blocks.
+no more bytes than the file can hold, and at once no more than half of the free memory (storage.py). Two-dimensional
+tables may be large. Their shape must be that of their dimension scales, and `tables=False` leaves their values in the
+file, for `row_blocks` to read in blocks.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import stat
@@ -24,6 +26,7 @@ from hpcsolve.errors import DamagedFileError, HpcsolveError, InputError
 from hpcsolve.output.contents import FORMAT, GROUPS, Contents
 from hpcsolve.output.hdf5 import Seal, is_hdf5, seal_of
 from hpcsolve.output.schema import ATTRIBUTES, check_attributes, check_types
+from hpcsolve.output.storage import LARGEST_DATASET, Budget, budget_of, linked, require_sound, scales_of, values_of
 from hpcsolve.output.trial import require_readable
 from hpcsolve.output.versions import FILL_VALUE, SCALE_FACTOR, SCALED_IN_VERSION_1
 from hpcsolve.replacing import KINDS
@@ -33,12 +36,6 @@ if TYPE_CHECKING:
 
 MOST_DATASETS = 64
 """Most datasets of one group."""
-LARGEST_DATASET = 8 * 2**30
-"""Most bytes of a dataset that is read whole."""
-MOST_EXPANSION = 1032
-"""Most bytes that one byte of a gzip stream can expand to."""
-FILTERS = {1, 2}
-"""HDF5's numbers for gzip and shuffle."""
 BLOCK_BYTES = 1 << 26
 """About how many bytes of rows `row_blocks` reads at a time."""
 
@@ -63,18 +60,21 @@ def read_result(
     name = os.fspath(path)
     _require_undamaged(name)
     with _opened(name) as file:
-        return _contents(file, groups, name, tables)
+        return _contents(file, groups, budget_of(name), tables)
 
 
 def read_own(path: str | os.PathLike[str]) -> Contents:
     """Read a file that this process has written, without its seal and its tables. Raises as `read_result`."""
     with _opened(os.fspath(path)) as file:
-        return _contents(file, tuple(GROUPS), os.fspath(path), False)
+        own = Budget(os.fspath(path), os.path.getsize(path), math.inf)
+        return _contents(file, tuple(GROUPS), own, False)
 
 
 def read_all(name: str) -> None:
     """Read all that a result file holds, in the child process that trial.py starts. Raises as `read_result`."""
-    for table in read_own(name).tables:
+    with _opened(name) as file:
+        tables = _contents(file, tuple(GROUPS), budget_of(name), False).tables
+    for table in tables:
         for _ in row_blocks(name, [table]):
             pass
 
@@ -131,15 +131,15 @@ def _opened(name: str) -> Iterator[h5py.File]:
         raise DamagedFileError(f"{name}: damaged: {reason}") from None
 
 
-def _contents(file: h5py.File, names: Sequence[str], path: str, tables: bool) -> Contents:
+def _contents(file: h5py.File, names: Sequence[str], budget: Budget, tables: bool) -> Contents:
     attributes = {key: _attribute(file, key) for key in ATTRIBUTES if key in file.attrs}
     if attributes.get("format") != FORMAT:
-        raise InputError("is an HDF5 file, but not a result of hpcsolve", path)
+        raise InputError("is an HDF5 file, but not a result of hpcsolve", budget.path)
     version = attributes.get("format_version")
     if version not in FILL_VALUE:
         known = " and ".join(map(str, FILL_VALUE))
         said = version if isinstance(version, int) else repr(str(version)[:40])
-        raise InputError(f"is of format version {said}; this hpcsolve reads versions {known}", path)
+        raise InputError(f"is of format version {said}; this hpcsolve reads versions {known}", budget.path)
     check_attributes(attributes)
     import h5py
 
@@ -147,13 +147,14 @@ def _contents(file: h5py.File, names: Sequence[str], path: str, tables: bool) ->
     groups: dict[str, dict[str, Column]] = {}
     shapes: dict[str, DistanceTable] = {}
     for key in found:
-        if key not in GROUPS or not isinstance(_linked(file, key), h5py.Group):
+        if key not in GROUPS or not isinstance(linked(file, key), h5py.Group):
             raise ValueError(f"/{key[:40]} is not part of the format")
         if key in names:
-            datasets = _datasets(file[key], os.path.getsize(path))
+            datasets = _datasets(file[key], budget)
             found_tables = {key: dataset for key, dataset in datasets.items() if dataset.ndim == 2}
             shapes |= {name: _table(dataset, tables, version) for name, dataset in found_tables.items()}
-            groups[key] = {k: _column(k, d, version) for k, d in datasets.items() if tables or k not in found_tables}
+            read = {name: dataset for name, dataset in datasets.items() if tables or name not in found_tables}
+            groups[key] = {name: _column(name, dataset, version, budget) for name, dataset in read.items()}
     contents = Contents(attributes, groups, shapes)
     check_types(contents)
     _check_scale_factors(file, contents)
@@ -171,28 +172,28 @@ def _check_scale_factors(file: h5py.File, contents: Contents) -> None:
             raise ValueError(f"the attribute {SCALE_FACTOR} of {place} is not 1 / scale")
 
 
-def _datasets(group: h5py.Group, file_size: int) -> dict[str, h5py.Dataset]:
+def _datasets(group: h5py.Group, budget: Budget) -> dict[str, h5py.Dataset]:
     if len(group) > MOST_DATASETS:
         raise ValueError(f"{group.name} has {len(group)} datasets")
-    return {str(key): _dataset(group, str(key), file_size) for key in group}
+    return {str(key): _dataset(group, str(key), budget) for key in group}
 
 
-def _dataset(group: h5py.Group, key: str, file_size: int) -> h5py.Dataset:
+def _dataset(group: h5py.Group, key: str, budget: Budget) -> h5py.Dataset:
     import h5py
 
     place = f"{group.name}/{key[:40]}"
-    dataset = _linked(group, key)
+    dataset = linked(group, key)
     if not isinstance(dataset, h5py.Dataset) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,63}", key):
         raise ValueError(f"{place} is not part of the format")
-    _check_layout(dataset, place, file_size)
+    require_sound(dataset, place, budget)
     return dataset
 
 
-def _column(key: str, dataset: h5py.Dataset, version: int) -> Column:
-    values = dataset.asstr()[()] if _is_text(dataset) else dataset[()]
+def _column(key: str, dataset: h5py.Dataset, version: int, budget: Budget) -> Column:
+    values = values_of(dataset, budget)
     dimension = ""
     if dataset.ndim == 1:
-        scales = [name for name, _ in _scales(dataset, 0)]
+        scales = [name for name, _ in scales_of(dataset, 0)]
         dimension = key if dataset.is_scale else scales[0] if scales else ""
     unit, none = _attribute(dataset, "units"), _none(dataset, version)
     return Column(values, _attribute(dataset, "description"), unit, dimension, none, _is_scaled(dataset, version))
@@ -215,61 +216,15 @@ def _table(dataset: h5py.Dataset, whole: bool, version: int) -> DistanceTable:
     if dataset.parent.name != "/solution":
         raise ValueError(f"{name} has two dimensions, which only datasets of /solution may have")
     for axis, length in enumerate(shape):
-        scales = [scale for _, scale in _scales(dataset, axis)]
+        scales = [scale for _, scale in scales_of(dataset, axis)]
         if len(scales) != 1 or scales[0].parent != dataset.parent or scales[0].shape != (length,):
             raise ValueError(f"{name} has no dimension scale of length {length}")
     if whole and dataset.size * dataset.dtype.itemsize > LARGEST_DATASET:
         raise InputError(f"{dataset.file.filename}: {name} is too large to be read at once; read its rows with h5py")
-    names = ", ".join(_scales(dataset, axis)[0][0] for axis in range(dataset.ndim))
+    names = ", ".join(scales_of(dataset, axis)[0][0] for axis in range(dataset.ndim))
     description, unit = _attribute(dataset, "description"), _attribute(dataset, "units")
     meaning = Dataset(str(dataset.dtype), description, names, unit, scaled=_is_scaled(dataset, version))
     return DistanceTable(np.empty((0, shape[1]), dataset.dtype), 0, shape[0], meaning, _none(dataset, version))
-
-
-def _scales(dataset: h5py.Dataset, axis: int) -> list[tuple[str, h5py.Dataset]]:
-    """Return the dimension scales of an axis, each with its name.
-
-    libhdf5 takes for granted that the attribute which lists them has the right type, and may crash if it has not.
-    """
-    import h5py
-
-    if "DIMENSION_LIST" in dataset.attrs:
-        lists = dataset.attrs.get_id("DIMENSION_LIST")
-        kind = h5py.check_vlen_dtype(lists.dtype)
-        if lists.shape != (dataset.ndim,) or kind is None or h5py.check_ref_dtype(kind) is not h5py.Reference:
-            raise ValueError(f"the attribute DIMENSION_LIST of {str(dataset.name)[:60]} does not list dimension scales")
-    return [(str(name), scale) for name, scale in dataset.dims[axis].items()]
-
-
-def _linked(group: h5py.Group, key: str) -> Any:
-    """Return the object behind a hard link. Other links, which may lead to any file, are refused."""
-    import h5py
-
-    if not isinstance(group.get(key, getlink=True), h5py.HardLink):
-        raise ValueError(f"{group.name}{key[:40]} is a link")
-    return group[key]
-
-
-def _check_layout(dataset: h5py.Dataset, place: str, file_size: int) -> None:
-    if dataset.external or dataset.is_virtual:
-        raise ValueError(f"{place} takes its data from another file or dataset")
-    if dataset.shape is None or dataset.ndim > 2 or not (_is_text(dataset) or dataset.dtype.kind in "iuf"):
-        raise ValueError(f"{place} holds {dataset.dtype} of {dataset.ndim} dimensions, which the format does not have")
-    creation = dataset.id.get_create_plist()
-    filters = {creation.get_filter(number)[0] for number in range(creation.get_nfilters())}
-    if not filters <= FILTERS:
-        raise ValueError(f"{place} needs the filters {sorted(filters)}; the format has gzip and shuffle")
-    size = int(np.prod(dataset.shape, dtype=object)) * dataset.dtype.itemsize
-    stored = dataset.id.get_storage_size()
-    largest = stored * (MOST_EXPANSION if filters else 1)
-    if (size > LARGEST_DATASET and dataset.ndim < 2) or stored > file_size or size > largest:
-        raise ValueError(f"{place} claims to hold {size} bytes, but only {stored} are stored")
-
-
-def _is_text(dataset: h5py.Dataset) -> bool:
-    import h5py
-
-    return h5py.check_string_dtype(dataset.dtype) is not None
 
 
 def _attribute(item: Any, key: str) -> Any:

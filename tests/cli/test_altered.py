@@ -230,3 +230,17 @@ def test_a_killed_run_leaves_no_part_to_the_next(hpcsolve, folder, repository, r
     assert len(list(folder.glob("again.h5.*.part"))) == 1
     done = hpcsolve("run", "job.toml", "--device", test_device, "--output", "again.h5", cwd=folder)
     assert done.returncode == 0 and sorted(map(str, folder.glob("again*"))) == [str(folder / "again.h5")]
+
+
+def test_a_virtual_dataset_is_refused_and_the_process_ends_as_it_should(folder, hpcsolve):
+    """libhdf5 crashes at the end of a process that has the properties of a virtual dataset open, with SIGSEGV."""
+    shutil.copy(folder / "out.h5", folder / "virtual.h5")
+    with h5py.File(folder / "virtual.h5", "r+") as file:
+        layout = h5py.VirtualLayout(shape=(9,), dtype="i4")
+        layout[:] = h5py.VirtualSource(".", "/instance/label", shape=(9,))
+        del file["solution/tour"]
+        file["solution"].create_virtual_dataset("tour", layout)
+    done = hpcsolve("collect", "virtual.h5", "out.h5", cwd=folder)
+    line = "hpcsolve: left out: virtual.h5: damaged: /solution/tour takes its data from another file or dataset\n"
+    assert (done.returncode, done.stderr) == (5, line)
+    assert [row.split(",")[0] for row in done.stdout.splitlines()] == ["file", "out.h5"]

@@ -5,6 +5,7 @@ import resource
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 
 import h5py
@@ -12,10 +13,11 @@ import numpy as np
 import pytest
 
 from hpcsolve.answers.dataset import Column
-from hpcsolve.errors import DamagedFileError, EnvironmentFault, InputError
+from hpcsolve.errors import DamagedFileError, EnvironmentFault, InputError, ResourceError
+from hpcsolve.output import storage
 from hpcsolve.output.contents import FORMAT, Contents
-from hpcsolve.output.hdf5 import file_image, write_result
-from hpcsolve.output.reader import read_result
+from hpcsolve.output.hdf5 import file_image, sealed, write_result
+from hpcsolve.output.reader import read_own, read_result
 from hpcsolve.output.versions import FORMAT_VERSION
 from hpcsolve.replacing import make_folder
 
@@ -136,6 +138,13 @@ def tampered(tmp_path, change):
     return tmp_path / "r.h5"
 
 
+def forged(tmp_path, change):
+    """Return a tampered file under a right seal, for which no child process tries the file first."""
+    path = tampered(tmp_path, change)
+    path.write_bytes(sealed(path.read_bytes()))
+    return path
+
+
 def external_data(file):
     secret = file.filename + ".secret"
     Path(secret).write_bytes(b"secret..")
@@ -177,11 +186,35 @@ def many(file):
         file["solution"][f"x{number}"] = 1
 
 
+def scale_elsewhere(file):
+    """List a virtual dataset as a dimension scale, in a group that is looked at later."""
+    virtual_data(file)
+    file.move("solution/x", "zz/x")
+    file["zz/x"].make_scale("x")
+    file["solution/tour"].dims[0].attach_scale(file["zz/x"])
+
+
+def inflating_chunk(file):
+    """Write a chunk of 300 kB that inflates to 300 MB, though its dataset has 32 bytes."""
+    made = file["solution"].create_dataset("x", (8,), "i4", chunks=(8,), compression="gzip")
+    packed = zlib.compressobj(9)
+    pieces = [packed.compress(bytes(2**20)) for _ in range(300)]
+    made.id.write_direct_chunk((0,), b"".join([*pieces, packed.flush()]))
+
+
+def huge_chunk(file):
+    made = file["solution"].create_dataset("x", (1,), "u1", maxshape=(None,), chunks=(1 << 31,), compression="gzip")
+    made.id.write_direct_chunk((0,), zlib.compress(b"x"))
+
+
 HOSTILE = {
     "external link": (link(h5py.ExternalLink("other.h5", "/x")), "is a link"),
     "soft link": (link(h5py.SoftLink("/solution/tour")), "is a link"),
     "external data": (external_data, "takes its data from another file or dataset"),
     "virtual data": (virtual_data, "takes its data from another file or dataset"),
+    "virtual scale": (scale_elsewhere, "a dimension scale of /solution/tour takes its data from another file or"),
+    "inflating chunk": (inflating_chunk, "/solution/x: a chunk expands to more than the 32 bytes that it has"),
+    "chunk of gigabytes": (huge_chunk, "/solution/x has chunks of 2147483648 bytes"),
     "bomb": (bomb, "claims to hold 1099511627776 bytes, but only 0 are stored"),
     "promise": (promise, "claims to hold 8589934592 bytes, but only 0 are stored"),
     "unknown group": (lambda file: file.create_group("extra"), "/extra is not part of the format"),
@@ -207,13 +240,43 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_files_are_refused_before_they_are_read(name, tmp_path):
+def test_hostile_files_are_refused_before_they_are_read(name, tmp_path, monkeypatch):
     change, message = HOSTILE[name]
+    monkeypatch.setattr(storage, "available_memory", lambda: 2**28)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(DamagedFileError) as error:
-        read_result(tampered(tmp_path, change))
+        read_result(forged(tmp_path, change))
     assert message in str(error.value) and "\n" not in str(error.value)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 256 * 1024, "KiB"
+
+
+def one_text_for_all(file):
+    """Let a million names share one text of 100 kB, which compresses to a file of some 200 kB."""
+    del file["solution/tour"]
+    made = file["solution"].create_dataset("tour", (2**20,), h5py.string_dtype(), chunks=(2**16,), compression="gzip")
+    made[0] = "x" * 100_000
+    packed = made.id.read_direct_chunk((0,))[1]
+    entry = zlib.decompress(packed)[:16]
+    for first in range(0, 2**20, 2**16):
+        made.id.write_direct_chunk((first,), zlib.compress(entry * 2**16))
+
+
+@pytest.mark.parametrize("change", [one_text_for_all, dataset(shape=(2**26,), dtype="u1", compression="gzip",
+                                                              data=np.zeros(2**26, "u1"))])
+def test_small_files_that_would_take_all_memory_are_refused(change, tmp_path, monkeypatch):
+    monkeypatch.setattr(storage, "available_memory", lambda: 2**26)
+    path = forged(tmp_path, change)
+    assert path.stat().st_size < 2**19
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(ResourceError, match=r"r\.h5: all that is to be read of it at once takes more than half"):
+        read_result(path)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 * 1024, "KiB"
+
+
+def test_what_this_process_wrote_is_read_whatever_is_free(tmp_path, monkeypatch):
+    monkeypatch.setattr(storage, "available_memory", lambda: 0)
+    write_result(tmp_path / "r.h5", contents())
+    assert read_own(tmp_path / "r.h5").attributes["cost"] == 12
 
 
 @pytest.mark.parametrize(("key", "value", "message"), [
